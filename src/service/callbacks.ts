@@ -1,4 +1,5 @@
 import { ZodError } from 'zod';
+import { inTransaction } from '../base/mongo';
 import { type CallbackDeps, deliverStored } from '../callbacks/deliver';
 import { ServiceError } from '../domain/errors';
 import { LIFECYCLES } from '../lifecycles';
@@ -6,6 +7,7 @@ import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
 import type { CallbackDocument, WaitingFilter } from '../store/callbacks';
 import { withAuditLine } from './audited';
+import type { OperatorDeps } from './operators/deps';
 import { type FirstRows, toFirstRows } from './paging';
 
 export type { CallbackDocument } from '../store/callbacks';
@@ -38,12 +40,47 @@ export async function redeliverCallback(
 ): Promise<'delivered' | 'parked'> {
   const callback = await findCallback(deps.stores, id);
   if (callback.signalled_at !== null) throw createSignalledError(id);
-  const { resource, resource_id, name } = callback;
-  const document = await LIFECYCLES[resource].get(deps.stores, resource_id);
-  const { account_id = null, livemode = null } = document ?? {};
-  const after = { resource, resource_id, name };
-  const change = { act: 'callback.delivered', account_id, livemode, target: id, after } as const;
+  const change = {
+    act: 'callback.delivered',
+    ...(await describeCallback(deps.stores, callback)),
+  } as const;
   return await withAuditLine(deps.audit, change, () => deliver(deps, callback));
+}
+
+/**
+ * Dismisses a callback that stays parked: it leaves the list and the metrics. A repeat changes
+ * nothing. Its connector may still deliver it.
+ * @throws ServiceError `callback_not_found`, `callback_signalled`, `callback_not_parked`
+ */
+export async function dismissCallback(
+  { mongo, stores, audit, now }: OperatorDeps,
+  id: string,
+  reason: string,
+): Promise<void> {
+  const { after, ...about } = await describeCallback(stores, await findCallback(stores, id));
+  const isDismissed = await inTransaction(mongo, async (session) => {
+    if (!(await stores.callbacks.dismiss(id, now().toISOString(), session))) return false;
+    await audit({ act: 'callback.dismissed', ...about, after: { ...after, reason } }, session);
+    return true;
+  });
+  if (isDismissed) return;
+  const callback = await findCallback(stores, id);
+  if (callback.signalled_at !== null) throw createSignalledError(id);
+  if (callback.parked !== null) return;
+  throw new ServiceError(
+    'callback_not_parked',
+    `${id} is not parked: \`callback deliver ${id}\` sends it to its workflow.`,
+  );
+}
+
+/** Reads the facts of its audit line. */
+async function describeCallback(
+  stores: Stores,
+  { _id: target, resource, resource_id, name }: CallbackDocument,
+) {
+  const document = await LIFECYCLES[resource].get(stores, resource_id);
+  const { account_id = null, livemode = null } = document ?? {};
+  return { account_id, livemode, target, after: { resource, resource_id, name } };
 }
 
 async function deliver(

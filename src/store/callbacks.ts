@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { isDuplicateKey } from '../base/mongo';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
@@ -19,6 +19,8 @@ export interface CallbackDocument {
   /** Reason why it was not applied; null when it was, or is still being processed. */
   unapplied: string | null;
   parked: string | null;
+  /** When an operator dismissed it while it was parked; absent before. */
+  dismissed_at?: string;
   /** Id of the connector key that signed it; absent when it is not verified. */
   signed_by?: string;
   /** Hex HMAC of that key, which its workflow verifies. */
@@ -42,15 +44,24 @@ export type SentCallback = Pick<CallbackDocument, '_id' | 'mac'>;
 export type SignalledCallback = SentCallback & Pick<CallbackDocument, 'signalled_at'>;
 
 /** Conditions on callbacks that wait for an operator, or for their signal. */
+const PARKED = { signalled_at: null, parked: { $type: 'string' as const } };
+const NOT_DISMISSED = { dismissed_at: { $exists: false } };
 const WAITING = {
-  parked: { signalled_at: null, parked: { $type: 'string' as const } },
+  parked: { ...PARKED, ...NOT_DISMISSED },
   unsignalled: { signalled_at: null, parked: null },
   // Contains the first field of the index, without which the index is not used.
+  any: { signalled_at: null, parked: { $exists: true }, ...NOT_DISMISSED },
+};
+const WITH_DISMISSED = {
+  ...WAITING,
+  parked: PARKED,
   any: { signalled_at: null, parked: { $exists: true } },
 };
 
 export interface WaitingFilter {
   waits: keyof typeof WAITING;
+  /** Also those that an operator dismissed. */
+  with_dismissed?: boolean | undefined;
   connector?: string | undefined;
   resource_id?: string | undefined;
   received_before?: string | undefined;
@@ -115,7 +126,10 @@ export function createCallbackStore(db: Db) {
       const waits = { signalled_at: null, parked: null };
       return callbacks.updateOne(
         { _id },
-        { $set: { ...signedCallback, ...waits, ...reason }, $unset: { refused: '' } },
+        {
+          $set: { ...signedCallback, ...waits, ...reason },
+          $unset: { refused: '', dismissed_at: '' },
+        },
       );
     },
     markAllSignalled: (rows: readonly SignalledCallback[]) =>
@@ -131,6 +145,16 @@ export function createCallbackStore(db: Db) {
     /** Parks it for an operator, unless it was signalled meanwhile. */
     park: (_id: string, parked: string) =>
       callbacks.updateOne({ _id, signalled_at: null }, { $set: { parked } }),
+    /** Dismisses a parked callback once; false when it is not parked any more, or dismissed. */
+    dismiss: async (
+      _id: string,
+      dismissed_at: string,
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const filter = { _id, ...WAITING.parked };
+      const update = { $set: { dismissed_at } };
+      return (await callbacks.updateOne(filter, update, { session })).matchedCount === 1;
+    },
     /** Stores the reason, also for a signal that no callback preceded. */
     markUnapplied: (_id: string, unapplied: string, callback: Omit<NewCallback, 'received_at'>) =>
       callbacks.updateOne(
@@ -178,8 +202,9 @@ function buildSentFilter({ _id, mac }: SentCallback) {
 }
 
 function waitingQuery(filter: WaitingFilter) {
-  const { waits, connector, resource_id, received_before, received_from } = filter;
+  const { waits, with_dismissed, connector, resource_id, received_before, received_from } = filter;
   const times = omitUndefined({ $lt: received_before, $gte: received_from });
   const received_at = Object.keys(times).length === 0 ? undefined : times;
-  return { ...WAITING[waits], ...omitUndefined({ connector, resource_id, received_at }) };
+  const conditions = with_dismissed ? WITH_DISMISSED : WAITING;
+  return { ...conditions[waits], ...omitUndefined({ connector, resource_id, received_at }) };
 }

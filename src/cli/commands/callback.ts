@@ -1,12 +1,14 @@
 import { z } from 'zod';
+import { omitUndefined } from '../../domain/defined';
 import {
   type CallbackDocument,
+  dismissCallback,
   findCallback,
   listWaitingCallbacks,
   redeliverCallback,
 } from '../../service/callbacks';
 import { defineCommand, defineGroup } from '../command';
-import { limit, textOption } from '../options';
+import { limit, Reason, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const CallbackId = z
@@ -22,13 +24,15 @@ const list = defineCommand({
     unsignalled: z.boolean().default(false).describe('only those that are not parked'),
     connector: textOption('only those of this bank', 'name').optional(),
     resource_id: textOption('only those about this payment, refund or payout', 'id').optional(),
+    all: z.boolean().default(false).describe('also those that were dismissed'),
     limit: limit(1_000, 100),
   }),
   example: 'callback list --unsignalled --connector sandbox',
-  run: async (context, { parked, unsignalled, connector, resource_id, limit: count }) => {
+  run: async (context, { parked, unsignalled, all, limit: count, ...about }) => {
     const { stores } = await context.readDeps();
     const one = parked ? 'parked' : 'unsignalled';
-    const filter = { waits: parked === unsignalled ? 'any' : one, connector, resource_id } as const;
+    const waits = parked === unsignalled ? 'any' : one;
+    const filter = { waits, with_dismissed: all, ...about } as const;
     printList(context, {
       ...(await listWaitingCallbacks(stores, filter, count)),
       present: presentCallback,
@@ -92,16 +96,32 @@ const deliver = defineCommand({
   },
 });
 
+const dismiss = defineCommand({
+  name: 'dismiss',
+  description:
+    'take a parked callback off the list and out of the metrics; the audit log records it',
+  options: z.object({ id: CallbackId, reason: Reason }),
+  notes: 'It stays stored. If its connector gets the resource, it can still be delivered.',
+  example: 'callback dismiss sandbox:cb_… --reason "Ticket 42: a payment of another service"',
+  run: async (context, { id, reason }) => {
+    await dismissCallback(await context.actingDeps(), id, reason);
+    context.print({ json: { id, status: 'dismissed' }, text: `${id} was dismissed.` });
+  },
+});
+
 function presentCallback(callback: CallbackDocument) {
   const { _id: id, connector, resource, resource_id, name } = callback;
   const { received_at, signalled_at, parked, unapplied, signed_by = null } = callback;
+  const { dismissed_at } = callback;
   const about = { id, connector, resource, resource_id, name };
-  return { ...about, received_at, signalled_at, parked, unapplied, signed_by };
+  const state = { received_at, signalled_at, parked, unapplied, signed_by };
+  return omitUndefined({ ...about, ...state, dismissed_at });
 }
 
-type Outcome = Pick<CallbackDocument, 'parked' | 'unapplied' | 'signalled_at'>;
+type Outcome = Pick<CallbackDocument, 'parked' | 'unapplied' | 'signalled_at' | 'dismissed_at'>;
 
-export function formatOutcome({ parked, unapplied, signalled_at }: Outcome): string {
+export function formatOutcome({ parked, unapplied, signalled_at, dismissed_at }: Outcome): string {
+  if (parked !== null && dismissed_at !== undefined) return `dismissed, parked: ${parked}`;
   if (parked !== null) return `parked: ${parked}`;
   if (unapplied !== null) return `not applied: ${unapplied}`;
   return signalled_at === null ? 'never signalled' : 'signalled';
@@ -113,5 +133,5 @@ export const callbackCommands = defineGroup({
   notes: `
 A callback waits when it is parked (its connector has no such resource), or when its connector died before
 it reached the workflow and the bank did not repeat it.`,
-  commands: [list, show, deliver],
+  commands: [list, show, deliver, dismiss],
 });

@@ -23,6 +23,7 @@ export const AUDIT_LABELS = {
   'event.sent': 'Event sent manually',
   ...OPERATOR_ACTS,
   'callback.delivered': 'Callback delivered manually',
+  'callback.dismissed': 'Callback dismissed',
   'orphan.restarted': 'Workflow restarted',
   'keys.rotated': 'Encryption key created',
   'keys.retired': 'Encryption key removed',
