@@ -40,7 +40,7 @@ export interface CryptoSettlementInput {
   request_id: string;
 }
 
-export type CryptoSettlementResume = Resume<'crypto_settlement_id'>;
+type CryptoSettlementResume = Resume<'crypto_settlement_id'>;
 export type CryptoSettlementStart = CryptoSettlementInput | CryptoSettlementResume;
 export type CryptoSettlementState = State<'crypto_settlement_id', CryptoSettlementStatus>;
 export type CryptoSettlementResult = CryptoSettlementState | Refused<'crypto_settlement_id'>;

@@ -19,7 +19,7 @@ export interface RefundInput {
   request_id: string;
 }
 
-export type RefundResume = Resume<'refund_id'>;
+type RefundResume = Resume<'refund_id'>;
 export type RefundStart = RefundInput | RefundResume;
 export type RefundState = State<'refund_id', RefundStatus>;
 export type RefundResult = RefundState | Refused<'refund_id'>;
