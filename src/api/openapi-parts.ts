@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Endpoint } from '../domain/wire/endpoint';
+import { SAMPLE_IDS } from '../domain/wire/samples';
 
 export type Json = { [key: string]: unknown };
 
@@ -81,15 +82,22 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
 };
 
-export function buildParameters(
-  endpoint: Endpoint,
-  schema: ToSchema,
-  id: string | undefined,
-): Json[] {
+/** Path segments that precede the id of a resource. */
+const OWNERS = [
+  ['/crypto/payments/', SAMPLE_IDS.crypto_payment],
+  ['/crypto/settlements/', SAMPLE_IDS.crypto_settlement],
+  ['/payments/', SAMPLE_IDS.payment],
+  ['/refunds/', SAMPLE_IDS.refund],
+  ['/payouts/', SAMPLE_IDS.payout],
+  ['/payout-recipients/', SAMPLE_IDS.recipient],
+] as const;
+
+export function buildParameters(endpoint: Endpoint, schema: ToSchema): Json[] {
+  const [, id] = OWNERS.find(([part]) => endpoint.path.includes(part)) ?? [];
   const toParameters = (place: string, type: z.ZodObject | undefined) =>
     Object.entries(type?.shape ?? {}).map(([name, field]) => {
       const fieldSchema = schema(field, 'output');
-      const { description, example = name === 'id' ? id : getFirstValue(fieldSchema) } =
+      const { description, example = name === 'id' ? id : [fieldSchema['enum']].flat()[0] } =
         getWords(name);
       const required = place === 'path';
       return { name, in: place, required, description, example, schema: fieldSchema };
@@ -105,8 +113,4 @@ function getWords(name: string): Words {
   const words = PARAMETERS[name];
   if (words === undefined) throw new RangeError(`No words for the parameter ${name}`);
   return words;
-}
-
-function getFirstValue(schema: Json): unknown {
-  return Array.isArray(schema['enum']) ? schema['enum'][0] : undefined;
 }

@@ -1,13 +1,10 @@
 import { z } from 'zod';
 import { omitUndefined } from '../domain/defined';
-import { buildEventSchema, EVENT_TYPES, type EventType } from '../domain/webhook/event';
+import { buildEventSchema, EVENT_TYPES, type EventType, eventIds } from '../domain/webhook/event';
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';
-import { SAMPLE_ORIGIN } from '../domain/wire/samples';
+import { SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_UPDATED } from '../domain/wire/samples';
 import { errorExamples, errorResponses, errorTable } from './openapi-errors';
-import { buildExample } from './openapi-example';
-import { BODY_EXAMPLES, eventExample, findSampleId } from './openapi-examples';
-import { buildLinks } from './openapi-links';
 import {
   buildParameters,
   COMMON_HEADERS,
@@ -71,32 +68,27 @@ function operation(endpoint: Endpoint, schema: ToSchema, components: Json): Json
   const response = schema(success.schema, 'output');
   const replayed = creates ? ['Idempotent-Replayed'] : [];
   const example = buildExample(response, components, success.example);
-  const name = capitalize(endpoint.operation);
+  const request = body && schema(body, 'input', capitalize(endpoint.operation));
   return omitUndefined({
     operationId: endpoint.operation,
     tags: [getTag(endpoint.path)],
     summary: endpoint.summary,
     description: endpoint.description,
     'x-required-scope': endpoint.scope ?? undefined,
-    parameters: buildParameters(endpoint, schema, findSampleId(endpoint.path)),
-    requestBody: body && {
-      required: isBodyRequired(body),
-      content: json(schema(body, 'input', name), { examples: BODY_EXAMPLES[endpoint.operation] }),
+    parameters: buildParameters(endpoint, schema),
+    requestBody: request && {
+      required: !z.safeParse(body, {}).success,
+      content: json(request, { example: buildExample(request, components) }),
     },
     responses: {
-      [success.status]: omitUndefined({
+      [success.status]: {
         description: success.description,
         headers: headerRefs(...COMMON_HEADERS, ...LIMIT_HEADERS, ...replayed),
         content: json(response, { example }),
-        links: buildLinks(endpoint, ENDPOINTS),
-      }),
+      },
       ...errorResponses(endpoint, schema),
     },
   });
-}
-
-function isBodyRequired(body: z.ZodType): boolean {
-  return !z.safeParse(body, {}).success;
 }
 
 function webhook(type: EventType, schema: ToSchema): Json {
@@ -130,6 +122,16 @@ function webhook(type: EventType, schema: ToSchema): Json {
   };
 }
 
+function eventExample(type: EventType): object {
+  const ids = new Map<string, string>(Object.entries(SAMPLE_IDS));
+  const fields = eventIds(type).map((name) => [name, ids.get(name.replace(/_id$/, ''))]);
+  return {
+    id: 'evt_0a91b2c3-d4e5-4f60-8a7b-9c0d1e2f3a77',
+    ...{ type, created: SAMPLE_UPDATED, livemode: false },
+    data: Object.fromEntries(fields),
+  };
+}
+
 function capitalize(word: string): string {
   return `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`;
 }
@@ -160,4 +162,44 @@ function jsonSchema({ type, io, name, publicUrl }: SchemaOptions, components: Js
   if (name === undefined || '$ref' in rest) return rest;
   components[name] = rest;
   return { $ref: `#/components/schemas/${name}` };
+}
+
+const Schema = z.looseObject({
+  examples: z.array(z.unknown()).optional(),
+  const: z.unknown().optional(),
+  enum: z.array(z.unknown()).optional(),
+  anyOf: z.array(z.looseObject({ type: z.unknown().optional() })).default([]),
+  $ref: z.string().optional(),
+  type: z.union([z.string(), z.array(z.string())]).optional(),
+  properties: z.record(z.string(), z.looseObject({})).optional(),
+  required: z.array(z.string()).default([]),
+  items: z.looseObject({}).optional(),
+});
+
+/**
+ * Builds the example of a JSON Schema from the examples of its fields. A field without one is null
+ * if allowed, its first value, false, or a list of one item.
+ * @param values fields that differ from the examples of the schema
+ * @throws RangeError for a text or a number without an example
+ */
+function buildExample(json: Json, components: Json, values: Json = {}): unknown {
+  const schema = Schema.parse(json);
+  if (schema.examples !== undefined) return schema.examples[0];
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum !== undefined) return schema.enum[0];
+  const types = [schema.type, ...schema.anyOf.map(({ type }) => type)].flat();
+  if (types.includes('null')) return null;
+  if (schema.$ref !== undefined) {
+    const name = schema.$ref.replace('#/components/schemas/', '');
+    return buildExample(Schema.parse(components[name]), components, values);
+  }
+  if (schema.type === 'boolean') return false;
+  if (schema.items !== undefined) return [buildExample(schema.items, components)];
+  if (schema.type !== 'object') throw new RangeError(`No example in ${JSON.stringify(json)}`);
+  const fields = Object.entries(schema.properties ?? {}).filter(
+    ([name]) => schema.required.includes(name) || name in values,
+  );
+  return Object.fromEntries(
+    fields.map(([name, field]) => [name, values[name] ?? buildExample(field, components)]),
+  );
 }

@@ -30,7 +30,6 @@ const Parameter = z
     schema: Schema,
   })
   .refine((each) => each.in !== 'path' || each.required === true);
-const ID = '$response.body#/id';
 const Operation = z.strictObject({
   operationId: z.string(),
   tags: z.tuple([z.string()]),
@@ -45,16 +44,6 @@ const Operation = z.strictObject({
       description: z.string(),
       headers: z.record(z.string(), Ref).optional(),
       content: Content.optional(),
-      links: z
-        .record(
-          z.string(),
-          z.strictObject({
-            operationId: z.string(),
-            parameters: z.record(z.string(), z.literal(ID)).optional(),
-            requestBody: z.record(z.string(), z.literal(ID)).optional(),
-          }),
-        )
-        .optional(),
     }),
   ),
 });
@@ -160,24 +149,6 @@ test('operation ids are unique, and the parameters of each path are declared', (
       .map(({ name }) => name);
     expect([path, declared]).toEqual([path, inPath]);
   }
-});
-
-test('every id that a path or a body takes is led to by a link from what makes it', () => {
-  const ids = new Set(operations().map(({ operation }) => operation.operationId));
-  const links = operations().flatMap(({ operation }) =>
-    Object.values(operation.responses).flatMap(({ links = {} }) => Object.values(links)),
-  );
-  for (const { operationId } of links) expect(ids).toContain(operationId);
-  const taking = operations().filter(({ path }) => path.includes('{id}'));
-  const linked = links.map(({ operationId }) => operationId);
-  expect(linked).toEqual(
-    expect.arrayContaining(taking.map(({ operation }) => operation.operationId)),
-  );
-  expect(links.flatMap(({ requestBody = {} }) => Object.keys(requestBody)).toSorted()).toEqual([
-    'payment_id',
-    'payment_id',
-    'recipient_id',
-  ]);
 });
 
 test('bodies and answers are named, so that generated clients have words for them', () => {

@@ -36,7 +36,15 @@ const CreateCryptoPayment = z
     reference: optional(Reference),
     metadata: optional(Metadata),
   })
-  .meta({ id: 'CreateCryptoPayment' });
+  .meta({
+    id: 'CreateCryptoPayment',
+    examples: [
+      {
+        ...{ amount: 10_000, currency: 'EUR', asset: 'ETH', network: 'ethereum' },
+        reference: 'order-1001',
+      },
+    ],
+  });
 export type CreateCryptoPayment = z.infer<typeof CreateCryptoPayment>;
 
 /** @see docs/api.md#states-of-a-crypto-payment */
@@ -97,7 +105,7 @@ export const CreateCryptoSettlement = z
       RequestUnits.meta({ description: 'Smallest units. Default: the whole balance.' }),
     ),
   })
-  .meta({ id: 'CreateCryptoSettlement' });
+  .meta({ id: 'CreateCryptoSettlement', examples: [{ asset: 'ETH', network: 'ethereum' }] });
 export type CreateCryptoSettlement = z.infer<typeof CreateCryptoSettlement>;
 
 /** @see docs/api.md#settlements */

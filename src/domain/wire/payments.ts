@@ -58,7 +58,7 @@ export const CreatePayment = z
     customer: optional(CustomerRequest),
     metadata: optional(Metadata),
   })
-  .meta({ id: 'CreatePayment' });
+  .meta({ id: 'CreatePayment', examples: [SAMPLE_PAYMENT] });
 export type CreatePayment = z.infer<typeof CreatePayment>;
 
 const nullable = z.string().nullable();

@@ -26,7 +26,15 @@ export const CreatePayout = z
         'pays the amount and the fee. Default: `main`.',
     }),
   })
-  .meta({ id: 'CreatePayout' });
+  .meta({
+    id: 'CreatePayout',
+    examples: [
+      {
+        ...{ recipient_id: SAMPLE_IDS.recipient, method: 'card_payout', amount: 1_000 },
+        ...{ currency: 'EUR', reference: 'invoice-2002' },
+      },
+    ],
+  });
 export type CreatePayout = z.infer<typeof CreatePayout>;
 
 const Return = z

@@ -89,7 +89,16 @@ export const CreateRecipient = Fields.superRefine(
     }
   },
   { when: ({ value }) => typeof value === 'object' && value !== null },
-).meta({ id: 'CreatePayoutRecipient' });
+).meta({
+  id: 'CreatePayoutRecipient',
+  examples: [
+    {
+      ...{ type: 'card', first_name: 'Ada', last_name: 'Lovelace', date_of_birth: '1985-12-10' },
+      ...{ card_number: '4111111111111111', expiry_month: '12', expiry_year: '2099' },
+      ...{ address_line1: 'Keizersgracht 1', city: 'Amsterdam', postal_code: '1015 CN' },
+    },
+  ],
+});
 export type CreateRecipient = z.infer<typeof Fields>;
 
 function clearInvalidFields(input: CreateRecipient, atFault: ReadonlySet<unknown>): RecipientInput {

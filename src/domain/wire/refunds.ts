@@ -17,7 +17,10 @@ export const CreateRefund = z
     }),
     reason: optional(text(REASON_LENGTH_MAX)).meta({ description: 'For your own reporting.' }),
   })
-  .meta({ id: 'CreateRefund' });
+  .meta({
+    id: 'CreateRefund',
+    examples: [{ payment_id: SAMPLE_IDS.payment, amount: 500, reason: 'One item came back.' }],
+  });
 export type CreateRefund = z.infer<typeof CreateRefund>;
 
 export const Refund = z

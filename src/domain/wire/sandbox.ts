@@ -14,12 +14,15 @@ const REASON_LENGTH_MAX = 500;
 const TRANSACTION_LENGTH_MAX = 200;
 const CONFIRMATIONS_MAX = 1_000;
 
-function buildReportSchema<const Names extends readonly string[]>(events: Names) {
-  return z.strictObject({
-    event: z.enum(events),
-    code: optional(text(CODE_LENGTH_MAX)),
-    reason: optional(text(REASON_LENGTH_MAX)),
-  });
+/** @param event shown in the example; the resource then has the state of this name */
+function buildReportSchema<const Names extends readonly string[]>(events: Names, event: unknown) {
+  return z
+    .strictObject({
+      event: z.enum(events),
+      code: optional(text(CODE_LENGTH_MAX)),
+      reason: optional(text(REASON_LENGTH_MAX)),
+    })
+    .meta({ examples: [{ event }] });
 }
 
 function describeSimulation(resource: string): string {
@@ -42,7 +45,7 @@ function simulateBank<Noun extends BankResource>(
     description: describeSimulation(noun),
     scope: `${noun}s:write`,
     params: ById,
-    body: buildReportSchema(CALLBACKS[noun]),
+    body: buildReportSchema(CALLBACKS[noun], example['status']),
     success: { status: 200, description: `The ${noun} after the event.`, schema, example },
     codes: [`${noun}_not_found`],
   });
@@ -86,7 +89,8 @@ export const simulateCryptoPayment = endpoint({
     .refine(({ event, amount, transaction_id }) => event ?? amount ?? transaction_id, {
       path: ['event'],
       message: 'send the event, or the amount of a deposit',
-    }),
+    })
+    .meta({ examples: [{ event: 'received' }] }),
   success: {
     status: 200,
     description: 'The crypto payment after it.',
@@ -114,7 +118,7 @@ export const simulateCryptoSettlement = endpoint({
   scope: 'crypto:write',
   crypto: true,
   params: ById,
-  body: buildReportSchema(CALLBACKS.crypto_settlement),
+  body: buildReportSchema(CALLBACKS.crypto_settlement, 'completed'),
   success: {
     status: 200,
     description: 'The settlement after it.',
