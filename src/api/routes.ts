@@ -22,7 +22,7 @@ import {
   listAvailableMethods,
   listPayments,
 } from '../service/payments';
-import { createPayout, getPayout, listPayouts, listRails } from '../service/payouts';
+import { createPayout, getPayout, getPayoutSettings, listPayouts } from '../service/payouts';
 import {
   presentCryptoPayment,
   presentCryptoSettlement,
@@ -99,7 +99,7 @@ function mountPayouts(mount: Mount, deps: ApiDeps): void {
   );
   mount.endpoint(payouts.listPayoutMethods, async ({ key }) => ({
     object: 'list',
-    data: (await listRails(deps, key)).map(railEntry),
+    data: (await getPayoutSettings(deps, key)).rails.map(railEntry),
   }));
 }
 

@@ -13,14 +13,7 @@ import { SMALLEST_SETTLEMENT } from '../domain/crypto/settlement';
 import { buildRefusal, Refusal } from '../domain/errors';
 import * as wire from '../domain/wire/crypto';
 import { addressAt } from '../store/wallets';
-import {
-  type CreateAnswer,
-  type CreatedResource,
-  type CreateRequest,
-  createOnce,
-  type Reservation,
-  readMetadataText,
-} from './create-once';
+import { type CreateRequest, createOnce, readMetadataText } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentCryptoPayment, presentCryptoSettlement } from './present';
 import { createGet, createList, findCreated } from './read';
@@ -29,11 +22,25 @@ import { createGet, createList, findCreated } from './read';
 export function createCryptoPayment(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreateCryptoPayment>,
-): Promise<CreateAnswer> {
+) {
+  const { caller, requestId: request_id } = request;
   return createOnce(deps, request, {
     operation: wire.createCryptoPayment.operation,
-    accept: (body) => acceptPayment(deps, request.caller, body),
-    open: (reservation) => openPayment(deps, request, reservation),
+    accept: (body) => acceptPayment(deps, caller, body),
+    open: async ({ record: { resource_id: crypto_payment_id, request: accepted }, hashes }) => {
+      if (accepted !== null && 'crypto_payment' in accepted) {
+        const input = { ...accepted.routing, crypto_payment_id, request_id };
+        await deps.temporal.openCryptoPayment(input, hashes);
+      }
+      const { crypto_payments } = deps.stores;
+      const payment = await findCreated(
+        crypto_payments,
+        'crypto_payment',
+        caller,
+        crypto_payment_id,
+      );
+      return { answer: presentCryptoPayment(deps, payment) };
+    },
   });
 }
 
@@ -52,11 +59,21 @@ export const listCryptoPayments = createList(({ crypto_payments }) => crypto_pay
 export function createCryptoSettlement(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreateCryptoSettlement>,
-): Promise<CreateAnswer> {
+) {
+  const { caller, requestId: request_id } = request;
   return createOnce(deps, request, {
     operation: wire.createCryptoSettlement.operation,
-    accept: (body) => acceptSettlement(deps, request.caller, body),
-    open: (reservation) => openSettlement(deps, request, reservation),
+    accept: (body) => acceptSettlement(deps, caller, body),
+    open: async ({ record: { resource_id: crypto_settlement_id, request: accepted }, hashes }) => {
+      if (accepted !== null && 'settlement' in accepted) {
+        const input = { ...accepted.settlement, crypto_settlement_id, request_id };
+        await deps.temporal.openCryptoSettlement(input, hashes);
+      }
+      const store = deps.stores.crypto_settlements;
+      const noun = 'crypto_settlement';
+      const settlement = await findCreated(store, noun, caller, crypto_settlement_id);
+      return { answer: presentCryptoSettlement(settlement) };
+    },
   });
 }
 
@@ -98,30 +115,12 @@ function acceptPayment(
   const windows = readWindows(deps.config.CRYPTO_WINDOWS ?? '');
   const expires_in_seconds = windows.get(asset) ?? DEFAULT_WINDOW_SECONDS;
   return {
-    crypto_payment: {
-      reference: reference ?? null,
-      metadata: readMetadataText(metadata),
-    },
+    crypto_payment: { reference: reference ?? null, metadata: readMetadataText(metadata) },
     routing: {
       ...{ account_id, livemode, amount, currency, asset, network, method, connector },
       expires_in_seconds,
     },
   };
-}
-
-async function openPayment(
-  deps: MerchantDeps,
-  { caller, requestId: request_id }: CreateRequest<unknown>,
-  { record: { resource_id: crypto_payment_id, request }, hashes }: Reservation,
-): Promise<CreatedResource> {
-  const { stores, temporal } = deps;
-  if (request !== null && 'crypto_payment' in request) {
-    const input = { ...request.routing, crypto_payment_id, request_id };
-    await temporal.openCryptoPayment(input, hashes);
-  }
-  const noun = 'crypto_payment';
-  const payment = await findCreated(stores.crypto_payments, noun, caller, crypto_payment_id);
-  return { answer: presentCryptoPayment(deps, payment) };
 }
 
 /** Checks wallet and balance, like the reservation later. @throws Refusal 422 */
@@ -147,19 +146,4 @@ async function acceptSettlement(
   return {
     settlement: { account_id, livemode, amount, currency, asset, network, method, connector },
   };
-}
-
-async function openSettlement(
-  { stores, temporal }: MerchantDeps,
-  { caller, requestId: request_id }: CreateRequest<unknown>,
-  { record: { resource_id: crypto_settlement_id, request }, hashes }: Reservation,
-): Promise<CreatedResource> {
-  if (request !== null && 'settlement' in request) {
-    const input = { ...request.settlement, crypto_settlement_id, request_id };
-    await temporal.openCryptoSettlement(input, hashes);
-  }
-  const noun = 'crypto_settlement';
-  const store = stores.crypto_settlements;
-  const settlement = await findCreated(store, noun, caller, crypto_settlement_id);
-  return { answer: presentCryptoSettlement(settlement) };
 }

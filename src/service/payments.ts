@@ -13,7 +13,6 @@ import { availableMethods } from '../routing';
 import type { PaymentDocument } from '../store/payments';
 import { refuseFrozen } from './access';
 import {
-  type CreateAnswer,
   type CreatedResource,
   type CreateRequest,
   createOnce,
@@ -28,10 +27,7 @@ import { createGet, createList, findCreated } from './read';
  * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#create-a-payment
  */
-export function createPayment(
-  deps: MerchantDeps,
-  request: CreateRequest<wire.CreatePayment>,
-): Promise<CreateAnswer> {
+export function createPayment(deps: MerchantDeps, request: CreateRequest<wire.CreatePayment>) {
   return createOnce(deps, request, {
     operation: wire.createPayment.operation,
     accept: (body, id) => acceptPayment(deps, request.caller, body, id),
@@ -174,12 +170,7 @@ async function openPayment(
 async function readCreated(
   deps: MerchantDeps,
   caller: Owner,
-  {
-    resource_id,
-    opening,
-  }: Pick<Reservation['record'], 'resource_id'> & {
-    opening?: Reservation['record']['opening'] | undefined;
-  },
+  { resource_id, opening }: Pick<Reservation['record'], 'resource_id' | 'opening'>,
 ): Promise<CreatedResource> {
   const payment = await findCreated(deps.stores.payments, 'payment', caller, resource_id);
   if (opening === undefined) {

@@ -1,7 +1,7 @@
 import type { AcceptedPayout } from '../domain/creation';
 import { buildRefusal } from '../domain/errors';
 import { payoutFee } from '../domain/payout/fees';
-import { isRailId, type RailId } from '../domain/payout/rails';
+import { isRailId } from '../domain/payout/rails';
 import {
   limitFault,
   payoutBalanceFault,
@@ -12,14 +12,7 @@ import {
 } from '../domain/payout/rules';
 import * as wire from '../domain/wire/payouts';
 import { availableRails } from '../routing';
-import {
-  type CreateAnswer,
-  type CreatedResource,
-  type CreateRequest,
-  createOnce,
-  type Reservation,
-  readMetadataText,
-} from './create-once';
+import { type CreateRequest, createOnce, readMetadataText } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentPayout } from './present';
 import { createGet, createList, findCreated, findResource } from './read';
@@ -28,14 +21,18 @@ import { createGet, createList, findCreated, findResource } from './read';
  * @throws Refusal 400, 404, 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#payouts
  */
-export function createPayout(
-  deps: MerchantDeps,
-  request: CreateRequest<wire.CreatePayout>,
-): Promise<CreateAnswer> {
+export function createPayout(deps: MerchantDeps, request: CreateRequest<wire.CreatePayout>) {
+  const { caller, requestId: request_id } = request;
   return createOnce(deps, request, {
     operation: wire.createPayout.operation,
-    accept: (body) => acceptPayout(deps, request.caller, body),
-    open: (reservation) => openPayout(deps, request, reservation),
+    accept: (body) => acceptPayout(deps, caller, body),
+    open: async ({ record: { resource_id: payout_id, request: accepted }, hashes }) => {
+      if (accepted !== null && 'payout' in accepted) {
+        await deps.temporal.openPayout({ ...accepted.routing, payout_id, request_id }, hashes);
+      }
+      const payout = await findCreated(deps.stores.payouts, 'payout', caller, payout_id);
+      return { answer: presentPayout(payout) };
+    },
   });
 }
 
@@ -43,14 +40,8 @@ export function createPayout(
 export const getPayout = createGet('payout', ({ payouts }) => payouts);
 export const listPayouts = createList(({ payouts }) => payouts);
 
-export async function listRails(
-  deps: Pick<MerchantDeps, 'stores' | 'connectors'>,
-  caller: Owner,
-): Promise<RailId[]> {
-  return (await getPayoutSettings(deps, caller)).rails;
-}
-
-async function getPayoutSettings(
+/** Reads the rails, fees and limits of the caller's payouts. */
+export async function getPayoutSettings(
   { stores, connectors }: Pick<MerchantDeps, 'stores' | 'connectors'>,
   { account_id, livemode }: Owner,
 ) {
@@ -101,28 +92,7 @@ async function acceptPayout(
     if (limitViolation !== undefined) throw buildRefusal(limitViolation);
   }
   return {
-    payout: {
-      reference: reference ?? null,
-      metadata: readMetadataText(metadata),
-    },
-    routing: {
-      account_id,
-      livemode,
-      recipient_id,
-      method,
-      connector,
-      ...draw,
-    },
+    payout: { reference: reference ?? null, metadata: readMetadataText(metadata) },
+    routing: { account_id, livemode, recipient_id, method, connector, ...draw },
   };
-}
-
-async function openPayout(
-  { stores, temporal }: MerchantDeps,
-  { caller, requestId: request_id }: CreateRequest<unknown>,
-  { record: { resource_id: payout_id, request }, hashes }: Reservation,
-): Promise<CreatedResource> {
-  if (request !== null && 'payout' in request) {
-    await temporal.openPayout({ ...request.routing, payout_id, request_id }, hashes);
-  }
-  return { answer: presentPayout(await findCreated(stores.payouts, 'payout', caller, payout_id)) };
 }

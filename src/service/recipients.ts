@@ -1,4 +1,3 @@
-import type { MongoClient } from 'mongodb';
 import { inTransaction } from '../base/mongo';
 import type { AcceptedRecipient } from '../domain/creation';
 import { toEnv } from '../domain/environment';
@@ -11,35 +10,36 @@ import {
   recipientFacts,
 } from '../domain/payout/recipient-check';
 import * as wire from '../domain/wire/recipients';
-import type { Stores } from '../store';
-import { type Audit, auditBy } from '../store/audit';
+import { auditBy } from '../store/audit';
 import type { Actor } from '../store/audit-log';
 import { buildRecipient, type RecipientDocument, recipientOwner } from '../store/recipients';
 import { refuseFrozen } from './access';
-import {
-  type CreateAnswer,
-  type CreatedResource,
-  type CreateRequest,
-  createOnce,
-  type Reservation,
-} from './create-once';
-import type { MerchantDeps, Owner } from './deps';
+import { type CreateRequest, createOnce } from './create-once';
+import type { ActDeps, MerchantDeps, Owner } from './deps';
 import { presentRecipient } from './present';
 import { findResource } from './read';
 
 /** @throws Refusal 400; 503 when its details cannot be encrypted @see docs/api.md#recipients */
-export function createRecipient(
-  deps: MerchantDeps,
-  request: CreateRequest<wire.CreateRecipient>,
-): Promise<CreateAnswer> {
+export function createRecipient(deps: MerchantDeps, request: CreateRequest<wire.CreateRecipient>) {
+  const { caller, requestId: request_id } = request;
+  const { stores, now } = deps;
   return createOnce(deps, request, {
     operation: wire.createRecipient.operation,
     accept: async (body, id) => {
       const details = recipientDetails(body);
-      refuseOutdated(details, deps.now());
-      return await encryptDetails(deps, request.caller, id, details);
+      refuseOutdated(details, now());
+      return await encryptDetails(deps, caller, id, details);
     },
-    open: (reservation) => storeRecipient(deps, request, reservation),
+    open: async ({ record: { resource_id: id, request: accepted } }) => {
+      if (accepted !== null && 'recipient' in accepted) {
+        const { account_id, livemode } = caller;
+        const owner = { id, account_id, livemode, request_id };
+        await stores.recipients.insert(buildRecipient(owner, accepted, now()));
+        await stores.idempotency.markWritten(id);
+      }
+      const recipient = await findResource(stores.recipients, 'recipient', caller, id);
+      return { answer: presentRecipient(recipient) };
+    },
   });
 }
 
@@ -57,13 +57,6 @@ export async function deleteRecipient(
   return recipient;
 }
 
-interface RecipientDeps {
-  mongo: MongoClient;
-  stores: Pick<Stores, 'recipients' | 'idempotency'>;
-  audit: Audit;
-  now: () => Date;
-}
-
 /**
  * Deletes the identifying details from a recipient and from its idempotency record. A repeat
  * changes nothing; past payouts keep its id and last four.
@@ -72,7 +65,7 @@ interface RecipientDeps {
  * @see docs/api.md#delete-a-recipient
  */
 export async function eraseRecipient(
-  { mongo, stores, audit, now }: RecipientDeps,
+  { mongo, stores, audit, now }: Pick<ActDeps, 'mongo' | 'stores' | 'audit' | 'now'>,
   id: string,
   owner: Partial<Owner> = {},
 ): Promise<RecipientDocument | null> {
@@ -95,13 +88,10 @@ export async function eraseRecipient(
 function refuseOutdated(details: RecipientDetails, now: Date): void {
   const faults = faultsAt(details, now);
   if (faults.length === 0) return;
-  throw new Refusal('invalid_request', [...new Set(faults.map(toSentence))].join(' '), {
+  const sentences = faults.map(({ field, message }) => `${field}: ${message}.`);
+  throw new Refusal('invalid_request', [...new Set(sentences)].join(' '), {
     details: faults.map(({ field, message }) => ({ code: 'invalid', field, message })),
   });
-}
-
-function toSentence({ field, message }: { field: string; message: string }): string {
-  return `${field}: ${message}.`;
 }
 
 /** @throws Refusal 503 without a key */
@@ -121,19 +111,4 @@ async function encryptDetails(
   } catch (error) {
     throw unavailable('The details can not be encrypted now.', error);
   }
-}
-
-async function storeRecipient(
-  { stores, now }: MerchantDeps,
-  { caller, requestId: request_id }: CreateRequest<unknown>,
-  { record: { resource_id: id, request } }: Reservation,
-): Promise<CreatedResource> {
-  if (request !== null && 'recipient' in request) {
-    const { account_id, livemode } = caller;
-    const owner = { id, account_id, livemode, request_id };
-    await stores.recipients.insert(buildRecipient(owner, request, now()));
-    await stores.idempotency.markWritten(id);
-  }
-  const recipient = await findResource(stores.recipients, 'recipient', caller, id);
-  return { answer: presentRecipient(recipient) };
 }

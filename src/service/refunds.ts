@@ -5,13 +5,7 @@ import { refundFault } from '../domain/refund/rules';
 import * as wire from '../domain/wire/refunds';
 import type { PaymentDocument } from '../store/payments';
 import type { RefundDocument } from '../store/refunds';
-import {
-  type CreateAnswer,
-  type CreatedResource,
-  type CreateRequest,
-  createOnce,
-  type Reservation,
-} from './create-once';
+import { type CreateRequest, createOnce } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { getPayment } from './payments';
 import { presentRefund } from './present';
@@ -21,15 +15,19 @@ import { createGet, createList, findCreated, listPage, type Page, type PageQuery
  * @throws Refusal 404, 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#refunds
  */
-export function createRefund(
-  deps: MerchantDeps,
-  request: CreateRequest<wire.CreateRefund>,
-): Promise<CreateAnswer> {
+export function createRefund(deps: MerchantDeps, request: CreateRequest<wire.CreateRefund>) {
+  const { caller, requestId: request_id } = request;
   return createOnce(deps, request, {
     operation: wire.createRefund.operation,
     accept: async (body) =>
-      acceptRefund(await getPayment(deps, request.caller, body.payment_id), body, deps.now()),
-    open: (reservation) => openRefund(deps, request, reservation),
+      acceptRefund(await getPayment(deps, caller, body.payment_id), body, deps.now()),
+    open: async ({ record: { resource_id: refund_id, request: accepted }, hashes }) => {
+      if (accepted !== null && 'refund' in accepted) {
+        await deps.temporal.openRefund({ ...accepted.routing, refund_id, request_id }, hashes);
+      }
+      const refund = await findCreated(deps.stores.refunds, 'refund', caller, refund_id);
+      return { answer: presentRefund(refund) };
+    },
   });
 }
 
@@ -74,15 +72,4 @@ function acceptRefund(payment: PaymentDocument, body: wire.CreateRefund, at: Dat
       due_seconds: methodRules(method).refund_due_seconds,
     },
   };
-}
-
-async function openRefund(
-  { stores, temporal }: MerchantDeps,
-  { caller, requestId: request_id }: CreateRequest<unknown>,
-  { record: { resource_id: refund_id, request }, hashes }: Reservation,
-): Promise<CreatedResource> {
-  if (request !== null && 'refund' in request) {
-    await temporal.openRefund({ ...request.routing, refund_id, request_id }, hashes);
-  }
-  return { answer: presentRefund(await findCreated(stores.refunds, 'refund', caller, refund_id)) };
 }

@@ -40,7 +40,10 @@ const CreateCryptoPayment = z
     id: 'CreateCryptoPayment',
     examples: [
       {
-        ...{ amount: 10_000, currency: 'EUR', asset: 'ETH', network: 'ethereum' },
+        amount: 10_000,
+        currency: 'EUR',
+        asset: 'ETH',
+        network: 'ethereum',
         reference: 'order-1001',
       },
     ],

@@ -30,8 +30,11 @@ export const CreatePayout = z
     id: 'CreatePayout',
     examples: [
       {
-        ...{ recipient_id: SAMPLE_IDS.recipient, method: 'card_payout', amount: 1_000 },
-        ...{ currency: 'EUR', reference: 'invoice-2002' },
+        recipient_id: SAMPLE_IDS.recipient,
+        method: 'card_payout',
+        amount: 1_000,
+        currency: 'EUR',
+        reference: 'invoice-2002',
       },
     ],
   });

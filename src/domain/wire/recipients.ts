@@ -93,9 +93,16 @@ export const CreateRecipient = Fields.superRefine(
   id: 'CreatePayoutRecipient',
   examples: [
     {
-      ...{ type: 'card', first_name: 'Ada', last_name: 'Lovelace', date_of_birth: '1985-12-10' },
-      ...{ card_number: '4111111111111111', expiry_month: '12', expiry_year: '2099' },
-      ...{ address_line1: 'Keizersgracht 1', city: 'Amsterdam', postal_code: '1015 CN' },
+      type: 'card',
+      first_name: 'Ada',
+      last_name: 'Lovelace',
+      card_number: '4111111111111111',
+      expiry_month: '12',
+      expiry_year: '2099',
+      date_of_birth: '1985-12-10',
+      address_line1: 'Keizersgracht 1',
+      city: 'Amsterdam',
+      postal_code: '1015 CN',
     },
   ],
 });
