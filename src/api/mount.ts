@@ -11,8 +11,7 @@ import type { CreateAnswer, CreateRequest } from '../service/create-once';
 import { authenticate, checkAddress, checkScope, readIdempotencyKey } from './admission';
 import { readBody } from './body';
 import { type ApiDeps, getRequestId } from './context';
-import { createFailureLimit, type RateLimits } from './rate-limit';
-import { createShedding } from './shed';
+import { createFailureLimit, createShedding, type RateLimits } from './rate-limit';
 
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
 

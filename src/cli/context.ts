@@ -8,7 +8,7 @@ import {
   type OperatorDeps,
   type ReadDeps,
 } from '../service/operators/deps';
-import type { OpenRebuilder } from '../service/reconcile/rebuilder';
+import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import {
   openEncrypter,
   openIndexBuilder,

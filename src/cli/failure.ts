@@ -3,7 +3,7 @@ import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongod
 import { Contention } from '../base/mongo';
 import { ServiceError } from '../domain/errors';
 import { DecryptionError } from '../encryption/encrypter';
-import { RedeliveryStopped } from '../service/events/redeliver-many';
+import { RedeliveryStopped } from '../service/events/redeliver';
 import { findConfigFault } from '../temporal/fault';
 import { describeError } from '../temporal/in-time';
 

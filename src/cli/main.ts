@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import type { OpenRebuilder } from '../service/reconcile/rebuilder';
+import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import { runCli } from './program';
 
 /** Loaded on demand, since the libraries of the worker take a second. */

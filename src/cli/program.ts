@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import type { OpenRebuilder } from '../service/reconcile/rebuilder';
+import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import { type CliCommand, PROGRAM } from './command';
 import { accountCommands } from './commands/account';
 import { auditCommands } from './commands/audit';

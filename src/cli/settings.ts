@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { PLAIN_TEXT_ALLOWED } from '../base/plain-text';
 import { ServiceError } from '../domain/errors';
-import { APPROVAL_LIMIT } from '../service/balances/approval';
+import { APPROVAL_LIMIT } from '../service/balances/fund';
 import { type TemporalAccess, temporalAccess } from '../temporal/access';
 import { describeError } from '../temporal/in-time';
 import { VARIABLES } from '../variables';

@@ -1,18 +1,64 @@
 import Router, { type RouterMiddleware } from '@koa/router';
 import { addAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
-import type { DashboardDeps } from './deps';
-import { type Dashboard, getHomePath } from './frame/context';
-import { buildNavigation } from './frame/layout';
+import { API_KEY_ROUTES } from './account/api-keys';
+import { AUDIT_LOG_ROUTE } from './account/audit-log';
+import { GETTING_STARTED_ROUTE } from './account/getting-started';
+import { PROFILE_ROUTES } from './account/profile';
+import { TEAM_ROUTES } from './account/team';
+import { CRYPTO_PAYMENTS, CRYPTO_SETTLEMENTS, CryptoTabs } from './crypto/kinds';
+import { CRYPTO_PAGE_ROUTES } from './crypto/pages';
+import { WALLET_ROUTES } from './crypto/wallets';
+import { type Dashboard, HOME_PATH, sessionCookie } from './frame/context';
 import { sendNotice } from './frame/notices';
+import type { DashboardDeps, Route } from './frame/route';
 import { DASHBOARD_JS } from './frame/script';
-import { sessionCookie } from './frame/session-cookie';
 import { addSignedIn } from './frame/signed-in';
 import { DASHBOARD_CSS } from './frame/styles';
-import { ROUTES } from './routes';
-import { addSignInCode } from './sign-in/code';
+import { OVERVIEW_ROUTES } from './overview/overview';
+import { PAYMENTS, PAYOUTS, REFUNDS } from './resources/kinds';
+import { listRoutes } from './resources/list';
+import { RESOURCE_ROUTES } from './resources/pages';
 import { addInvitation } from './sign-in/invitation';
-import { addSignIn } from './sign-in/sign-in';
+import { SECOND_FACTOR_ROUTES } from './sign-in/second-factor';
+import { addSignIn, addSignInCode } from './sign-in/sign-in';
+import { DELIVERY_ROUTES } from './webhooks/deliveries';
+import { ENDPOINT_ROUTES } from './webhooks/endpoint';
+import { SECRET_ROUTES } from './webhooks/secret';
+import { SEND_FAILED_ROUTES } from './webhooks/send-failed';
+
+const CRYPTO_ROUTES: readonly Route[] = [
+  {
+    method: 'get',
+    path: '/crypto',
+    act: 'view',
+    title: 'Crypto',
+    handle: async ({ href }) => ({ go: href(CRYPTO_PAYMENTS.path) }),
+  },
+  ...listRoutes(CRYPTO_PAYMENTS, CryptoTabs),
+  ...listRoutes(CRYPTO_SETTLEMENTS, CryptoTabs),
+  ...CRYPTO_PAGE_ROUTES,
+  ...WALLET_ROUTES,
+];
+
+export const ROUTES: readonly Route[] = [
+  ...OVERVIEW_ROUTES,
+  ...listRoutes(PAYMENTS),
+  ...listRoutes(REFUNDS),
+  ...listRoutes(PAYOUTS),
+  ...RESOURCE_ROUTES,
+  ...CRYPTO_ROUTES.map((route) => ({ ...route, crypto: true as const })),
+  ...ENDPOINT_ROUTES,
+  ...SECRET_ROUTES,
+  ...DELIVERY_ROUTES,
+  ...SEND_FAILED_ROUTES,
+  ...API_KEY_ROUTES,
+  ...TEAM_ROUTES,
+  AUDIT_LOG_ROUTE,
+  GETTING_STARTED_ROUTE,
+  ...PROFILE_ROUTES,
+  ...SECOND_FACTOR_ROUTES,
+];
 
 /**
  * Serves the merchants' dashboard. Every page works without JavaScript, allows nothing inline and
@@ -28,10 +74,9 @@ export function createDashboard(deps: DashboardDeps): Router {
     ...deps,
     assets: { css, js },
     cookie: sessionCookie(deps.publicUrl),
-    navigation: buildNavigation(ROUTES),
   };
   router.use(showErrorPage(dashboard));
-  router.get('/dashboard', (ctx) => seeOther(ctx, getHomePath(dashboard)));
+  router.get('/dashboard', (ctx) => seeOther(ctx, HOME_PATH));
   addSignIn(router, dashboard);
   addSignInCode(router, dashboard);
   addInvitation(router, dashboard);

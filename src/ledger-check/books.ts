@@ -9,7 +9,7 @@ import {
   type Tally,
 } from './checkpoints';
 import { compareBook, type EntryRow } from './compare';
-import { type BookCheck, examine } from './examine';
+import { type BookCheck, examine } from './owners';
 import { reread } from './reread';
 import { type Read, readAll } from './snapshot';
 

@@ -1,6 +1,7 @@
 import { MaxKey, MinKey } from 'mongodb';
 import { UPDATED } from '../store/resource';
-import { type Difference, difference, type EntryRow } from './compare';
+import { addEntry, type CheckpointStore, type Tally } from './checkpoints';
+import { compareEntry, type Difference, difference, type EntryRow } from './compare';
 import { RESOURCE_CHECKS } from './resources';
 import type { Page, ResourceCheck, ResourceRow } from './rule';
 import { type InSnapshot, type Read, readAll } from './snapshot';
@@ -74,5 +75,48 @@ export async function compareOwners(
     const filter = { _id: { $in: others.map(({ _id }) => _id) } };
     differences.push(...(await check.page(read, filter, {})).differences);
   }
+  return differences;
+}
+
+export interface CheckpointSize {
+  least: number;
+  /** Most entries that it covers, and that one snapshot reads behind the margin. */
+  most: number;
+}
+
+export interface BookCheck {
+  inSnapshot: InSnapshot;
+  checkpoints: CheckpointStore;
+  checkpointSize: CheckpointSize;
+  checkpointBefore: Date;
+  /** Resources that changed since are compared elsewhere. ISO 8601; empty for all. */
+  comparedSince: string;
+  now: () => Date;
+  report: (differences: readonly Difference[]) => void;
+  onProgress: (postings: number) => void;
+}
+
+const BATCH = 1_000;
+
+export async function examine(
+  { comparedSince, onProgress }: BookCheck,
+  read: Read,
+  rows: AsyncIterable<EntryRow>,
+  tally: Tally,
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  let batch: EntryRow[] = [];
+  const finish = async () => {
+    differences.push(...(await compareOwners(read, batch, comparedSince)));
+    onProgress(batch.length);
+    batch = [];
+  };
+  for await (const entry of rows) {
+    addEntry(tally, entry);
+    differences.push(...compareEntry(entry));
+    batch.push(entry);
+    if (batch.length === BATCH) await finish();
+  }
+  if (batch.length > 0) await finish();
   return differences;
 }

@@ -6,7 +6,7 @@ import {
   type Tally,
 } from './checkpoints';
 import { compareValues, type Difference, difference, type EntryRow } from './compare';
-import { type BookCheck, examine } from './examine';
+import { type BookCheck, examine } from './owners';
 
 /**
  * Reads all checkpointed entries again, and compares each checkpoint with them. The returned tally

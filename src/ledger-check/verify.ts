@@ -6,8 +6,7 @@ import { UPDATED } from '../store/resource';
 import { verifyBook } from './books';
 import { createCheckpointStore } from './checkpoints';
 import type { Difference } from './compare';
-import type { BookCheck, CheckpointSize } from './examine';
-import { compareResources, type Span } from './owners';
+import { type BookCheck, type CheckpointSize, compareResources, type Span } from './owners';
 import { compareRelated } from './related';
 import { openSnapshots } from './snapshot';
 

@@ -6,7 +6,7 @@ import { LIFECYCLES } from '../lifecycles';
 import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
 import type { CallbackDocument, WaitingFilter } from '../store/callbacks';
-import { withAuditLine } from './audited';
+import { withAuditLine } from './audit-log';
 import type { OperatorDeps } from './operators/deps';
 import { type FirstRows, toFirstRows } from './paging';
 

@@ -1,9 +1,9 @@
 import type { PaymentStatus } from '../domain/payment/payment';
 import { KINDS } from '../lifecycles';
 import type { SettledDay } from '../store/payment-metrics';
-import { type BalanceRow, type Receivable, readBalances } from './balances/read';
 import type { Owner, ServiceDeps } from './deps';
-import { getRows, type Kind } from './resources/list';
+import { type BalanceRow, type Receivable, readBalances } from './read';
+import { getRows, type Kind } from './resources/read';
 
 const DAY_MS = 86_400_000;
 /** Today included. */
@@ -125,4 +125,31 @@ export function successRate(today: Overview['today']): number | null {
 
 function toDay(at: Date): string {
   return at.toISOString().slice(0, 10);
+}
+
+const LATEST_EVENTS = 100;
+
+export async function readSetupProgress(
+  { stores }: Pick<ServiceDeps, 'stores'>,
+  owner: Owner,
+  user_id: string,
+) {
+  const { account_id, livemode } = owner;
+  const [keys, payments, endpoint, events, members] = await Promise.all([
+    stores.keys.forAccount(account_id),
+    stores.payments.list({ ...owner, limit: 1 }),
+    stores.endpoints.get(account_id, livemode),
+    stores.events.list({ ...owner, limit: LATEST_EVENTS }),
+    stores.users.forAccount(account_id),
+  ]);
+  const ownKeys = keys.filter((key) => key.livemode === livemode && key.revoked_at === null);
+  return {
+    hasKey: ownKeys.length > 0,
+    isKeyUsed: ownKeys.some(({ last_used_at }) => last_used_at !== null),
+    hasPayment: payments.length > 0,
+    endpointUrl: endpoint?.url,
+    hasDelivery: events.some(({ delivery }) => delivery.status === 'delivered'),
+    hasSecondFactor: members.some(({ _id, totp }) => _id === user_id && totp !== null),
+    hasTeam: members.length > 1,
+  };
 }

@@ -1,6 +1,7 @@
 import { buildRefusal, notFound, type ResourceNoun, unavailable } from '../domain/errors';
+import type { BalanceRow, Receivable } from '../ledger/book';
 import type { ListFilter } from '../store/resource';
-import type { MerchantDeps, Owner } from './deps';
+import type { MerchantDeps, Owner, ServiceDeps } from './deps';
 
 interface Findable<D> {
   find(id: string, account_id: string, livemode: boolean): Promise<D | null>;
@@ -83,4 +84,17 @@ export async function listPage<D extends { position: string }>(
   const rows = matches.slice(0, limit);
   const has_more = matches.length > limit;
   return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?.position ?? null) : null };
+}
+
+export type { BalanceRow, Receivable } from '../ledger/book';
+
+export async function readBalances(
+  { stores }: Pick<ServiceDeps, 'stores'>,
+  { account_id, livemode }: Owner,
+): Promise<{ balances: BalanceRow[]; receivables: Receivable[] }> {
+  const [balances, receivables] = await Promise.all([
+    stores.ledger.balances(account_id, livemode),
+    stores.ledger.receivables(account_id, livemode),
+  ]);
+  return { balances, receivables };
 }

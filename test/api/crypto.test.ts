@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createConnectorKey } from '../../src/callbacks/keys';
-import { pageText } from '../../src/cli/commands/resource-text';
+import { pageText } from '../../src/cli/commands/resource';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { readPage } from '../../src/service/operators/resource';
 import { ensureSchedule, getScheduleId } from '../../src/temporal/schedules';

@@ -1,5 +1,5 @@
 import { explain } from '../../src/cli/failure';
-import { redeliverAll } from '../../src/service/events/redeliver-many';
+import { redeliverAll } from '../../src/service/events/redeliver';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
 import { useDeliverySetting } from './delivery-setting';
 import { recordEvents, registerEndpoint } from './event-log';

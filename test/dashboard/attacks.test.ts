@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
+import { ROUTES } from '../../src/dashboard/dashboard';
 import type { Route } from '../../src/dashboard/frame/route';
-import { ROUTES } from '../../src/dashboard/routes';
 import { mayAct, ROLES, type Role } from '../../src/domain/account/dashboard-role';
 import { auditBy } from '../../src/store/audit';
 import type { CallbackDocument } from '../../src/store/callbacks';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { csrfToken } from '../../src/dashboard/frame/session-cookie';
+import { csrfToken } from '../../src/dashboard/frame/context';
 import type { Role } from '../../src/domain/account/dashboard-role';
 import { hashPassword } from '../../src/encryption/password';
 import { insertSession } from '../../src/service/team/sessions';

@@ -1,4 +1,4 @@
-import type { OpenRebuilder } from '../../src/service/reconcile/rebuilder';
+import type { OpenRebuilder } from '../../src/service/reconcile/rebuild';
 import { openRebuilder as open } from '../../worker/rebuild/rebuild';
 import { workflowBundles } from './bundle';
 

@@ -12,7 +12,7 @@ import type {
   Rebuilder,
   RebuilderDeps,
   RebuildResult,
-} from '../../src/service/reconcile/rebuilder';
+} from '../../src/service/reconcile/rebuild';
 import { NotRebuilt, type RunHistory, readHistory } from './history';
 import { ensureRecord, isKeyLost, type Opening, releaseRecord } from './idempotency-records';
 import { getPart, isWrite, repeat, type Write } from './steps';

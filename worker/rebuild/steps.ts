@@ -1,5 +1,5 @@
 import type { LifecycleActivities } from '../../activities';
-import type { Part } from '../../src/service/reconcile/rebuilder';
+import type { Part } from '../../src/service/reconcile/rebuild';
 
 /** Part of a rebuild that repeats each activity; null where it writes nothing. */
 const PARTS = {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { followKeyFile } from '../../encryption/service-keys';
-import { type Finding, isUnresolved } from '../../service/reconcile/finding';
+import { type Finding, isUnresolved } from '../../service/reconcile/rebuild';
 import { type ReconcileDeps, reconcile } from '../../service/reconcile/reconcile';
 import { getRetentionStart } from '../../service/reconcile/walk';
 import { defineCommand } from '../command';

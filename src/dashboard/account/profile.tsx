@@ -1,7 +1,7 @@
 import { ROLE_NAMES } from '../../domain/account/dashboard-role';
 import { hashPassword, isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
-import { changePassword, signOutEverywhere } from '../../service/team/login';
 import { getMember } from '../../service/team/members';
+import { changePassword, signOutEverywhere } from '../../service/team/sessions';
 import { NewPasswordField, PasswordField } from '../frame/fields';
 import { redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, When } from '../frame/parts';
@@ -96,12 +96,8 @@ async function setPassword(call: Call, deps: PageDeps): Promise<Answer> {
   }
   const change = { password_hash: await hashPassword(password), keep: call.viewer.session };
   await changePassword(deps, getSelf(call), change);
-  return redirect(
-    call,
-    PATH,
-    'good',
-    'Your password is changed, and your other sessions are ended.',
-  );
+  const text = 'Your password is changed, and your other sessions are ended.';
+  return redirect(call, PATH, 'good', text);
 }
 
 async function endSessions(call: Call, deps: PageDeps): Promise<Answer> {

@@ -1,15 +1,28 @@
-import { isRole, ROLE_NAMES } from '../../domain/account/dashboard-role';
+import { z } from 'zod';
+import { isRole, ROLE_NAMES, ROLES } from '../../domain/account/dashboard-role';
 import {
-  changeRole,
+  changeMember,
+  type Invitation,
+  invite,
   listTeam,
-  removeUser,
   type TeamChange,
   type TeamMember,
+  withdrawInvitation,
 } from '../../service/team/members';
+import { Field, PasswordField, Select } from '../frame/fields';
 import { field, redirect } from '../frame/form';
-import { Badge, PageHead, Panel, PostForm, type Row, Table, When } from '../frame/parts';
+import {
+  Badge,
+  Copyable,
+  Note,
+  PageHead,
+  Panel,
+  PostForm,
+  type Row,
+  Table,
+  When,
+} from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
-import { InvitationsPanel, ROLE_OPTIONS } from './invitations';
 
 const TITLE = 'Team';
 
@@ -21,7 +34,10 @@ export const TEAM_ROUTES: readonly Route[] = [
     act: 'team.change',
     title: 'Change a role',
     confirmation: {
-      question: (form) => `Change the role to ${getRoleName(form.get('role') ?? '')}?`,
+      question: (form) => {
+        const role = field(form, 'role');
+        return `Change the role to ${isRole(role) ? ROLE_NAMES[role] : 'none'}?`;
+      },
       button: 'Change role',
       password: true,
     },
@@ -39,6 +55,26 @@ export const TEAM_ROUTES: readonly Route[] = [
       password: true,
     },
     handle: remove,
+  },
+  {
+    method: 'post',
+    path: '/team/invitations',
+    act: 'team.change',
+    title: 'Invite a person',
+    confirmation: {
+      question: 'Anyone with the link can join the team.',
+      button: 'Invite',
+      password: true,
+    },
+    handle: inviteOne,
+  },
+  {
+    method: 'post',
+    path: '/team/invitations/withdraw',
+    act: 'team.change',
+    title: 'Withdraw an invitation',
+    whileFrozen: true,
+    handle: withdraw,
   },
 ];
 
@@ -105,28 +141,103 @@ async function setRole(call: Call, deps: PageDeps): Promise<Answer> {
   const role = field(call.form, 'role');
   if (!isRole(role)) return redirect(call, '/team', 'bad', 'There is no such role.');
   const { account_id } = call.scope;
-  const change = await changeRole(deps, { id, account_id }, role);
+  const change = await changeMember(deps, { id, account_id }, role);
   return toAnswer(call, change, 'The role is changed.');
 }
 
 async function remove(call: Call, deps: PageDeps): Promise<Answer> {
   const { id = '' } = call.params;
   const { account_id } = call.scope;
-  const change = await removeUser(deps, { id, account_id });
+  const change = await changeMember(deps, { id, account_id }, null);
   return toAnswer(call, change, 'The member is removed.');
 }
 
 function toAnswer(call: Call, change: TeamChange, successText: string): Answer {
   if (change === 'not_found') return 'not_found';
   if (change === 'done') return redirect(call, '/team', 'good', successText);
-  return redirect(
-    call,
-    '/team',
-    'bad',
-    'An account needs an owner: make another member an owner first.',
+  const text = 'An account needs an owner: make another member an owner first.';
+  return redirect(call, '/team', 'bad', text);
+}
+
+const EMAIL_LENGTH_MAX = 254;
+const ROLE_OPTIONS = ROLES.map((role) => [role, ROLE_NAMES[role]] as const);
+
+function InvitationsPanel({ call, invitations }: { call: Call; invitations: Invitation[] }) {
+  const mayChange = call.may('team.change');
+  return (
+    <Panel title="Invitations">
+      <Table
+        label="Invitations"
+        head={['E-mail', 'Role', 'Expires', 'Act']}
+        rows={invitations.map(({ email, role, expires_at }) => ({
+          key: email,
+          cells: [
+            <span key="email">{email}</span>,
+            ROLE_NAMES[role],
+            <When key="expires" at={expires_at.toISOString()} />,
+            mayChange && (
+              <PostForm
+                key="withdraw"
+                call={call}
+                path="/team/invitations/withdraw"
+                button="Withdraw"
+                tone="plain"
+                class="inline"
+                hidden={{ email }}
+              />
+            ),
+          ],
+        }))}
+        none="There are no invitations."
+      />
+      {mayChange && <InviteForm call={call} />}
+    </Panel>
   );
 }
 
-function getRoleName(text: string): string {
-  return isRole(text) ? ROLE_NAMES[text] : 'none';
+function InviteForm({ call }: { call: Call }) {
+  return (
+    <PostForm call={call} path="/team/invitations" button="Invite" hidden={{ confirmed: 'yes' }}>
+      <h3>Invite a person</h3>
+      <Field label="E-mail" name="email" type="email" required maxLength={EMAIL_LENGTH_MAX} />
+      <Select label="Role" name="role" value="read_only" options={ROLE_OPTIONS} />
+      <PasswordField label="Your password" />
+    </PostForm>
+  );
+}
+
+async function inviteOne(call: Call, deps: PageDeps): Promise<Answer> {
+  const email = field(call.form, 'email').toLowerCase();
+  const role = field(call.form, 'role');
+  const isEmail = email.length <= EMAIL_LENGTH_MAX && z.email().safeParse(email).success;
+  if (!isEmail || !isRole(role)) {
+    const text = 'Nobody was invited: enter an e-mail address and a role.';
+    return redirect(call, '/team', 'bad', text);
+  }
+  const { account_id } = call.scope;
+  const invitation = await invite(deps, { account_id, email, role });
+  const link = `${deps.publicUrl}/dashboard/invitation/${invitation.token}`;
+  return {
+    page: (
+      <>
+        <PageHead title="The invitation" />
+        <Note tone="note">
+          {`Send this link to ${email} yourself. It is shown this once, and works once.`}
+        </Note>
+        <Panel>
+          <Copyable label="invitation link" text={link} />
+          <p>
+            It expires on <When at={invitation.expires_at.toISOString()} />.{' '}
+            <a href={call.href('/team')}>Back to the team</a>
+          </p>
+        </Panel>
+      </>
+    ),
+  };
+}
+
+async function withdraw(call: Call, deps: PageDeps): Promise<Answer> {
+  const email = field(call.form, 'email');
+  await withdrawInvitation(deps, call.scope.account_id, email);
+  return redirect(call, '/team', 'good', 'The invitation is withdrawn: its link no longer works.');
 }

@@ -8,12 +8,18 @@ import {
 } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { CreateCryptoSettlement } from '../../domain/wire/crypto';
-import { type BalanceRow, readBalances } from '../../service/balances/read';
 import { createCryptoSettlement } from '../../service/crypto';
+import { type BalanceRow, readBalances } from '../../service/read';
 import { listWallets, type ShownWallet, setWallet } from '../../service/wallets';
-import { actOnMoney, buildCreateRequest } from '../frame/audited-act';
 import { Field } from '../frame/fields';
-import { FORM_KEY, field, newFormKey, redirect } from '../frame/form';
+import {
+  actOnMoney,
+  buildCreateRequest,
+  FORM_KEY,
+  field,
+  newFormKey,
+  redirect,
+} from '../frame/form';
 import { Note, PageHead, Panel, PostForm, Table, When } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { CryptoTabs } from './kinds';

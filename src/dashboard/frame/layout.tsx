@@ -2,11 +2,12 @@ import type { ComponentChildren } from 'preact';
 import { ROLE_NAMES } from '../../domain/account/dashboard-role';
 import { renderDocument } from '../../pages/layout';
 import type { Flash } from '../../service/team/sessions';
+import type { Dashboard } from './context';
 import { Note } from './parts';
-import type { Env, Route, Viewer } from './route';
+import type { Env, Viewer } from './route';
 
 /** Names are a contract. @see docs/dashboard.md#names-that-scripts-may-use */
-const ENTRIES = [
+const NAVIGATION: readonly NavigationEntry[] = [
   { name: 'Overview', path: '/overview' },
   { name: 'Payments', path: '/payments' },
   { name: 'Refunds', path: '/refunds' },
@@ -18,41 +19,28 @@ const ENTRIES = [
   { name: 'Team', path: '/team' },
   { name: 'Audit log', path: '/audit-log' },
   { name: 'Getting started', path: '/getting-started' },
-] as const satisfies readonly NavigationEntry[];
+];
 
-export interface NavigationEntry {
+interface NavigationEntry {
   name: string;
   path: string;
   /** Only for accounts with crypto. */
   crypto?: true;
 }
 
-export function buildNavigation(routes: readonly Route[]): NavigationEntry[] {
-  return ENTRIES.filter(({ path }) => routes.some((route) => route.path === path));
-}
-
 /** Finds the entry of a path, so that a payment's page marks `Payments`. */
-export function findEntry(
-  navigation: readonly NavigationEntry[],
-  path: string,
-): NavigationEntry | undefined {
-  return navigation.find((entry) => path === entry.path || path.startsWith(`${entry.path}/`));
-}
-
-export interface DashboardAssets {
-  css: string;
-  js: string;
+export function findEntry(path: string): NavigationEntry | undefined {
+  return NAVIGATION.find((entry) => path === entry.path || path.startsWith(`${entry.path}/`));
 }
 
 interface Shell {
   title: string;
-  assets: DashboardAssets;
+  assets: Dashboard['assets'];
   children: ComponentChildren;
 }
 
 interface SignedInShell extends Shell {
   viewer: Viewer;
-  navigation: readonly NavigationEntry[];
   /** Path behind `/dashboard/{environment}`. */
   path: string;
   flash: Flash | null;
@@ -70,11 +58,11 @@ export function renderCard({ children, ...shell }: Shell): string {
 }
 
 export function renderSignedIn({ children, ...shell }: SignedInShell): string {
-  const { viewer, navigation, path, flash } = shell;
-  const visibleEntries = navigation.filter(
+  const { viewer, path, flash } = shell;
+  const visibleEntries = NAVIGATION.filter(
     ({ crypto }) => crypto !== true || viewer.account.crypto,
   );
-  const current = findEntry(visibleEntries, path);
+  const current = findEntry(path);
   return render(
     shell,
     <div class={`app ${viewer.env}`}>

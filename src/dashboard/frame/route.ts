@@ -1,10 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { ComponentChildren } from 'preact';
+import type { ClientAddress } from '../../base/client-address';
 import type { Act, Role } from '../../domain/account/dashboard-role';
 import type { Audit } from '../../service/audit-log';
-import type { Owner } from '../../service/deps';
+import type { MerchantDeps, Owner } from '../../service/deps';
+import type { Redeliveries } from '../../service/events/redeliveries';
 import type { Flash } from '../../service/team/sessions';
-import type { DashboardDeps } from '../deps';
+import type { EndpointLimits } from '../../webhooks/endpoint-limits';
+import type { PostWebhook } from '../../webhooks/post';
 
 export type Env = 'sandbox' | 'live';
 
@@ -72,4 +75,17 @@ export interface Route {
 /** Builds the route of a page that every role may see. */
 export function viewRoute(path: string, title: string, handle: Route['handle']): Route {
   return { method: 'get', path, act: 'view', title, handle };
+}
+
+export interface DashboardDeps extends MerchantDeps {
+  redeliveries: Redeliveries;
+  publicUrl: string;
+  allowPrivateWebhooks: boolean;
+  /** Whether the operator denies webhooks to the address. */
+  isDeniedAddress: (address: string) => boolean;
+  /** Limits of test events. */
+  limits: EndpointLimits;
+  post: PostWebhook;
+  /** Address by which sign-in attempts are counted. */
+  clientAddress: ClientAddress;
 }

@@ -6,14 +6,13 @@ import { seeOther } from '../../pages/security';
 import { auditAsUser } from '../../service/audit-log';
 import { readSession, type Visit as SessionVisit, setFlash } from '../../service/team/sessions';
 import { checkPassword } from '../../service/team/sign-in';
-import { type Dashboard, sendHtml } from './context';
+import { csrfToken, type Dashboard, sendHtml } from './context';
 import { PasswordField } from './fields';
 import { readOwnForm } from './form';
 import { findEntry, renderSignedIn } from './layout';
 import { explainLimit, NOTICES, Notice, type NoticeName } from './notices';
 import { Note, PageHead, PostForm } from './parts';
 import type { Answer, Call, Confirmation, Env, Route, Viewer } from './route';
-import { csrfToken } from './session-cookie';
 
 export function addSignedIn(router: Router, dashboard: Dashboard, routes: readonly Route[]): void {
   for (const route of routes) {
@@ -104,7 +103,7 @@ async function requireConfirmation(visit: Visit): Promise<boolean> {
     confirmed && route.confirmation.password ? await passwordFault(visit, password ?? '') : null;
   if (confirmed && fault === null) return false;
   const { title, confirmation } = route;
-  const back = call.href(findEntry(visit.dashboard.navigation, call.path)?.path ?? '');
+  const back = call.href(findEntry(call.path)?.path ?? '');
   const page = { call, confirmation, title, back, fault: fault ?? undefined };
   show(visit, <ConfirmPage {...page} />, { title, status: fault === null ? 200 : 403 });
   return true;
@@ -143,11 +142,10 @@ function show(
   page: ComponentChildren,
   { title, status }: { title: string; status: number },
 ): void {
-  const { assets, navigation } = dashboard;
+  const { assets } = dashboard;
   const { viewer, path } = call;
   const { flash } = session;
-  const shell = { title, assets, navigation, viewer, path, flash, children: page };
-  sendHtml(ctx, renderSignedIn(shell), status);
+  sendHtml(ctx, renderSignedIn({ title, assets, viewer, path, flash, children: page }), status);
 }
 
 function redirectToSignIn(ctx: RouterContext): void {

@@ -1,4 +1,5 @@
-import { formatAmount } from '../../domain/amount';
+import { MAIN_BALANCE } from '../../domain/account/balance-account';
+import { formatAmount, formatCurrency } from '../../domain/amount';
 import { formatCount } from '../../domain/counted';
 import { formatMoney } from '../../domain/money';
 import {
@@ -9,13 +10,16 @@ import {
   readOverview,
   successRate,
 } from '../../service/overview';
-import { PageHead, Panel } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
+import { type BalanceRow, readBalances } from '../../service/read';
+import { Note, PageHead, Panel, Table } from '../frame/parts';
+import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
-import { BalanceTable } from './balances';
 import { VolumeChart } from './chart';
 
-export const OVERVIEW_ROUTE = viewRoute('/overview', 'Overview', showOverview);
+export const OVERVIEW_ROUTES: readonly Route[] = [
+  viewRoute('/overview', 'Overview', showOverview),
+  viewRoute('/balances', 'Balances', showBalances),
+];
 
 async function showOverview(call: Call, deps: PageDeps): Promise<Answer> {
   const { now, viewer } = call;
@@ -159,5 +163,47 @@ function Chart({ call, days, currency, currencies }: ChartProps) {
         <VolumeChart days={days} currency={currency} />
       )}
     </Panel>
+  );
+}
+
+async function showBalances({ scope }: Call, deps: PageDeps): Promise<Answer> {
+  const { balances, receivables } = await readBalances(deps, scope);
+  return {
+    page: (
+      <>
+        <PageHead title="Balances" />
+        {receivables.map(({ currency, owed }) => (
+          <Note key={currency} tone="bad">
+            {`You owe ${formatAmount(owed, currency)}: a bank took back more than the balance held.`}
+          </Note>
+        ))}
+        <Panel>
+          <BalanceTable balances={balances} />
+          <p class="muted small">
+            Available money can be refunded and paid out. Reserved money belongs to payouts in
+            progress.
+          </p>
+        </Panel>
+      </>
+    ),
+  };
+}
+
+function BalanceTable({ balances }: { balances: readonly BalanceRow[] }) {
+  return (
+    <Table
+      label="Balances"
+      head={['Balance account', 'Currency', 'Available', 'Reserved']}
+      rows={balances.map(({ balance_account, currency, available, reserved }) => ({
+        key: `${balance_account} ${currency}`,
+        cells: [
+          balance_account,
+          formatCurrency(currency),
+          formatAmount(available, currency),
+          formatAmount(reserved, currency),
+        ],
+      }))}
+      none={`Nothing yet: ${MAIN_BALANCE} is there, and empty.`}
+    />
   );
 }

@@ -3,8 +3,7 @@ import { parseMoney } from '../../domain/money';
 import { CreateRefund } from '../../domain/wire/refunds';
 import { cancelPayment, findPayment } from '../../service/payments';
 import { createRefund } from '../../service/refunds';
-import { actOnMoney, buildCreateRequest } from '../frame/audited-act';
-import { FORM_KEY, field, redirect } from '../frame/form';
+import { actOnMoney, buildCreateRequest, FORM_KEY, field, redirect } from '../frame/form';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';
 
 export const PAYMENT_ACT_ROUTES: readonly Route[] = [

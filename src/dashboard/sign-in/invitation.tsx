@@ -4,7 +4,7 @@ import { hashPassword, isLongEnough, PASSWORD_LENGTH } from '../../encryption/pa
 import { SECRET } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
 import { acceptInvitation, findInvitation } from '../../service/team/members';
-import { type Dashboard, getHomePath } from '../frame/context';
+import { type Dashboard, HOME_PATH } from '../frame/context';
 import { NewPasswordField } from '../frame/fields';
 import { readOwnForm } from '../frame/form';
 import { sendCard, sendNotice } from '../frame/notices';
@@ -41,7 +41,7 @@ async function accept(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
     const fault = 'This address has a login already. Ask to be invited with another one.';
     return show(ctx, dashboard, invitation, fault);
   }
-  const path = getHomePath(dashboard);
+  const path = HOME_PATH;
   const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path });
   if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
 }

@@ -1,9 +1,14 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { seeOther } from '../../pages/security';
-import { endSession, startSession, type UserDocument } from '../../service/team/sessions';
-import { checkLogin } from '../../service/team/sign-in';
-import { type Dashboard, getHomePath } from '../frame/context';
+import {
+  endSession,
+  readSession,
+  startSession,
+  type UserDocument,
+} from '../../service/team/sessions';
+import { checkCode, checkLogin } from '../../service/team/sign-in';
+import { csrfToken, type Dashboard, HOME_PATH } from '../frame/context';
 import { Field, PasswordField } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';
 import { explainLimit, sendCard, sendNotice } from '../frame/notices';
@@ -12,10 +17,17 @@ const EMAIL_LENGTH_MAX = 254;
 /** Pages of the dashboard, the only addresses that sign-in leads back to. */
 const NEXT = /^\/dashboard\/(?:sandbox|live)(?:\/[\w-]+){1,3}$/;
 
+interface SignInFields {
+  email?: string;
+  next: string | undefined;
+  fault?: string;
+  status?: number;
+}
+
 /** Adds sign-in and sign-out. No answer reveals whether a user exists. */
 export function addSignIn(router: Router, dashboard: Dashboard): void {
   router.get('/dashboard/sign-in', (ctx) => {
-    show(ctx, dashboard, { next: getNextPath(ctx.URL.searchParams) });
+    showSignIn(ctx, dashboard, { next: getNextPath(ctx.URL.searchParams) });
   });
   router.post('/dashboard/sign-in', (ctx) => signIn(ctx, dashboard));
   router.post('/dashboard/sign-out', (ctx) => signOut(ctx, dashboard));
@@ -33,13 +45,13 @@ async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   if (check.outcome === 'too_many') {
     ctx.set('Retry-After', String(check.minutes * 60));
     const fault = explainLimit(check.minutes);
-    return show(ctx, dashboard, { email, next, fault, status: 429 });
+    return showSignIn(ctx, dashboard, { email, next, fault, status: 429 });
   }
   const hasSession =
     check.outcome === 'right' && (await openNextSession(ctx, dashboard, check.user, next));
   if (!hasSession) {
     const fault = 'E-mail or password is wrong.';
-    show(ctx, dashboard, { email, next, fault, status: 401 });
+    showSignIn(ctx, dashboard, { email, next, fault, status: 401 });
   }
 }
 
@@ -50,11 +62,11 @@ async function openNextSession(
   next: string | undefined,
 ): Promise<boolean> {
   if (user.totp === null) {
-    const path = next ?? getHomePath(dashboard);
+    const path = next ?? HOME_PATH;
     return await openSession(ctx, dashboard, user, { stage: 'whole', path });
   }
   const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
-  const path = `/dashboard/sign-in/code${query}`;
+  const path = `${CODE_PATH}${query}`;
   return await openSession(ctx, dashboard, user, { stage: 'password', path });
 }
 
@@ -68,15 +80,8 @@ async function signOut(ctx: RouterContext, dashboard: Dashboard): Promise<void> 
   seeOther(ctx, '/dashboard/sign-in');
 }
 
-interface SignInProps {
-  email?: string;
-  next: string | undefined;
-  fault?: string;
-  status?: number;
-}
-
-function show(ctx: RouterContext, dashboard: Dashboard, props: SignInProps): void {
-  const { email = '', next, fault, status } = props;
+function showSignIn(ctx: RouterContext, dashboard: Dashboard, fields: SignInFields): void {
+  const { email = '', next, fault, status } = fields;
   const children = (
     <form method="post" action="/dashboard/sign-in" class="form">
       {next !== undefined && <input type="hidden" name="next" value={next} />}
@@ -117,4 +122,81 @@ export async function openSession(
   cookie.write(ctx, secret);
   seeOther(ctx, path);
   return true;
+}
+
+const CODE_PATH = '/dashboard/sign-in/code';
+
+/** Adds the second step of sign-in: a one-time code or a recovery code. */
+export function addSignInCode(router: Router, dashboard: Dashboard): void {
+  router.get(CODE_PATH, async (ctx) => {
+    const mfaSession = await loadMfaSession(ctx, dashboard);
+    if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
+    showCode(ctx, dashboard, {
+      secret: mfaSession.secret,
+      next: getNextPath(ctx.URL.searchParams),
+    });
+  });
+  router.post(CODE_PATH, (ctx) => acceptCode(ctx, dashboard));
+}
+
+async function acceptCode(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
+  const mfaSession = await loadMfaSession(ctx, dashboard);
+  if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
+  const { secret, user } = mfaSession;
+  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
+  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
+  const next = getNextPath(form);
+  const check = await checkCode(dashboard, user, field(form, 'code'));
+  if (check.outcome === 'too_many') {
+    ctx.set('Retry-After', String(check.minutes * 60));
+    const fault = explainLimit(check.minutes);
+    return showCode(ctx, dashboard, { secret, next, fault, status: 429 });
+  }
+  if (check.outcome === 'wrong') {
+    const fault = 'The code is wrong, too old, or was used before.';
+    return showCode(ctx, dashboard, { secret, next, fault, status: 401 });
+  }
+  const path = next ?? HOME_PATH;
+  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path });
+  if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
+}
+
+async function loadMfaSession(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+): Promise<{ secret: string; user: UserDocument } | null> {
+  const secret = dashboard.cookie.read(ctx);
+  const visit = secret === null ? null : await readSession(dashboard, secret);
+  if (secret === null || visit?.session.stage !== 'password') return null;
+  return { secret, user: visit.user };
+}
+
+function showCode(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+  fields: SignInFields & { secret: string },
+): void {
+  const { secret, next, fault, status } = fields;
+  const children = (
+    <>
+      <form method="post" action={CODE_PATH} class="form">
+        <input type="hidden" name="csrf" value={csrfToken(secret)} />
+        {next !== undefined && <input type="hidden" name="next" value={next} />}
+        <Field
+          label="Code"
+          name="code"
+          autocomplete="one-time-code"
+          hint="From your app, or one of your recovery codes."
+          maxLength={30}
+          required
+          autofocus
+        />
+        <button type="submit">Continue</button>
+      </form>
+      <p>
+        <a href="/dashboard/sign-in">Back to the password</a>
+      </p>
+    </>
+  );
+  sendCard(ctx, dashboard, { title: 'Second factor', status, fault, children });
 }

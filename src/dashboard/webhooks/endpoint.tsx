@@ -1,12 +1,14 @@
+import { ServiceError } from '../../domain/errors';
 import { EVENT_TYPES, type EventType } from '../../domain/webhook/event';
 import { type EndpointSummary, getEndpoint, setEndpoint } from '../../service/endpoints';
+import { sendTestEvent } from '../../service/events/test-event';
 import { checkWebhookUrl } from '../../webhooks/url';
-import { Checks, Field } from '../frame/fields';
+import { Checks, Field, Select } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Note, PageHead, Panel, PostForm } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { AttemptFacts } from './deliveries';
 import { SecretPanel } from './secret';
-import { TestPanel } from './test-event';
 
 export const ENDPOINT_ROUTES: readonly Route[] = [
   viewRoute('/webhooks', 'Webhooks', showWebhooks),
@@ -16,6 +18,13 @@ export const ENDPOINT_ROUTES: readonly Route[] = [
     act: 'webhooks.change',
     title: 'Save the endpoint',
     handle: saveEndpoint,
+  },
+  {
+    method: 'post',
+    path: '/webhooks/test',
+    act: 'events.send',
+    title: 'Test event',
+    handle: sendTest,
   },
 ];
 
@@ -122,4 +131,58 @@ function VerifyPanel() {
       </p>
     </Panel>
   );
+}
+
+function TestPanel({ call }: { call: Call }) {
+  return (
+    <Panel title="Test">
+      <p class="muted">
+        A test is signed and listed as any other event, says <code>"test": true</code> in its data,
+        and is tried once.
+      </p>
+      <PostForm
+        call={call}
+        path="/webhooks/test"
+        button="Send test event"
+        busy="Waiting for the answer…"
+      >
+        <Select
+          label="Event type"
+          name="type"
+          value="payment.settled"
+          options={EVENT_TYPES.map((type) => [type, type] as const)}
+        />
+      </PostForm>
+    </Panel>
+  );
+}
+
+/** Waits for the answer, ten seconds at most. */
+async function sendTest(call: Call, deps: PageDeps): Promise<Answer> {
+  const { scope, form, href, requestId: request_id } = call;
+  const requestedType = field(form, 'type');
+  const type = EVENT_TYPES.find((one) => one === requestedType);
+  if (type === undefined) return 'not_found';
+  const { allowPrivateWebhooks: allowPrivate } = deps;
+  try {
+    const row = await sendTestEvent({ ...deps, allowPrivate }, { ...scope, type, request_id });
+    const isGood = row.outcome === 'delivered';
+    return {
+      page: (
+        <>
+          <PageHead
+            title={isGood ? 'The test was acknowledged' : 'The test was not acknowledged'}
+          />
+          <Panel title={type}>
+            <AttemptFacts row={row} />
+            <a href={href(`/webhooks/deliveries/${row.event_id}`)}>Show the event</a>
+            <a href={href('/webhooks')}>Back to webhooks</a>
+          </Panel>
+        </>
+      ),
+    };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return redirect(call, '/webhooks', 'bad', error.message);
+  }
 }

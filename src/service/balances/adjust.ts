@@ -8,9 +8,7 @@ import type { BookDocument, EntryDocument } from '../../ledger/documents';
 import { type EntryLine, InsufficientBalance, type NewEntry } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import type { Audit } from '../../store/audit';
-import { assertApproved } from './approval';
-import type { FundDeps } from './fund';
-import { type PostedBalance, postOnce } from './post-once';
+import { assertApproved, type FundDeps, type PostedBalance, postOnce } from './fund';
 
 export interface Correction {
   operator: string;

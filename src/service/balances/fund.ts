@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientSession } from 'mongodb';
-import { inTransaction } from '../../base/mongo';
+import type { ClientSession, MongoClient } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
-import type { NewEntry } from '../../ledger/entries';
+import { parseBookCurrency } from '../../domain/crypto/assets';
+import { ServiceError } from '../../domain/errors';
+import { formatMoney } from '../../domain/money';
+import type { BalanceRow } from '../../ledger/book';
+import type { EntryDocument } from '../../ledger/documents';
+import { bookId, type NewEntry, operationId } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
-import type { Audit } from '../../store/audit';
-import { assertApproved } from './approval';
-import { type PostDeps, type PostedBalance, postOnce } from './post-once';
+import type { Stores } from '../../store';
+import type { Audit, Change } from '../../store/audit';
 
 /** Minor units. @see docs/decisions.md#sandbox */
 const SANDBOX_FUNDS = {
@@ -99,4 +103,103 @@ function buildEntry(funding: Funding, resource_id: string, at: Date): NewEntry {
     legs: lines,
     at: at.toISOString(),
   };
+}
+
+export interface PostDeps {
+  mongo: MongoClient;
+  stores: Pick<Stores, 'ledger'>;
+}
+
+export type PostedBalance = BalanceRow & { operation_id: string };
+
+/**
+ * Posts a journal entry with its audit line; a repeat posts nothing.
+ * @returns the balance with this name in the entry's book
+ * @throws ServiceError `operation_id_used` when another entry has this id; InsufficientBalance
+ */
+export async function postOnce(
+  { mongo, stores: { ledger }, audit }: PostDeps & { audit: Audit },
+  entry: NewEntry,
+  change: Pick<Change, 'act' | 'after'>,
+  balance_account: string,
+): Promise<PostedBalance> {
+  await ledger.ensureIndexes();
+  const { account_id, livemode, currency } = entry;
+  const operation_id = operationId(entry);
+  const empty = { balance_account, currency, available: 0, reserved: 0 };
+  try {
+    const row = await inTransaction(mongo, async (session) => {
+      await ledger.post(entry, session);
+      await audit({ ...change, account_id, livemode, target: operation_id }, session);
+      return await ledger.balance(entry, balance_account, session);
+    });
+    return { ...(row ?? empty), operation_id };
+  } catch (error) {
+    const storedEntry = isDuplicateKey(error) ? await ledger.findEntry(operation_id) : null;
+    if (storedEntry === null) throw error;
+    if (!isSameEntry(storedEntry, entry)) throw createIdUsedFailure(storedEntry);
+    const rows = await ledger.balances(account_id, livemode);
+    const isOwn = (row: BalanceRow) =>
+      row.balance_account === balance_account && row.currency === currency;
+    return { ...(rows.find(isOwn) ?? empty), operation_id };
+  }
+}
+
+function isSameEntry(storedEntry: EntryDocument, entry: NewEntry): boolean {
+  const [stored, wanted] = [storedEntry.legs, entry.legs].map((lines) => formatLines(lines).join());
+  return storedEntry.book === bookId(entry) && stored === wanted;
+}
+
+function createIdUsedFailure({ _id, kind, book, legs: lines, at }: EntryDocument): ServiceError {
+  const linesText = formatLines(lines).join(', ');
+  const noun = kind === 'funded' ? 'funding' : 'operation';
+  return new ServiceError(
+    'operation_id_used',
+    `${_id} is the id of another ${noun}, of ${at}: ${linesText} in ${book}. Nothing was credited.`,
+  );
+}
+
+function formatLines(lines: EntryDocument['legs'] | NewEntry['legs']): string[] {
+  return lines.map(({ account, amount }) => `${account} ${amount}`);
+}
+
+/** Default limit in minor units. */
+export const APPROVAL_LIMIT = 100_000;
+
+interface ApprovalRequest {
+  livemode: boolean;
+  currency: string;
+  /** Minor units, or the smallest units of an asset; the sign is ignored. */
+  amount: number | bigint;
+  operator: string | undefined;
+  approved_by: string | undefined;
+}
+
+/**
+ * Enforces the two-person rule. Both names are unverified; the audit log records the system user
+ * who typed them. A correction of an asset always needs two persons.
+ * @param limit minor units
+ * @throws ServiceError `approval_required`
+ */
+export function assertApproved(
+  limit: number,
+  { livemode, currency, amount, operator, approved_by }: ApprovalRequest,
+): void {
+  if (approved_by !== undefined && approved_by.toLowerCase() === operator?.toLowerCase()) {
+    throw new ServiceError('approval_required', 'The second operator must be another person.');
+  }
+  if (approved_by !== undefined && operator === undefined) {
+    const message = 'An approval needs the first operator, too: add --operator.';
+    throw new ServiceError('approval_required', message);
+  }
+  if (!livemode || approved_by !== undefined) return;
+  const isAsset = parseBookCurrency(currency) !== undefined;
+  if (!isAsset && amount <= limit && -amount <= limit) return;
+  const subject = isAsset
+    ? 'a correction of an asset'
+    : `more than ${formatMoney(limit, currency)}`;
+  throw new ServiceError(
+    'approval_required',
+    `On live, ${subject} needs a second operator: add --approved-by. Nothing was posted.`,
+  );
 }

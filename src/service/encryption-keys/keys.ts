@@ -16,8 +16,15 @@ import {
   waitUntilSettled,
   withKeyFileLock,
 } from './changes';
-import { countByKey, countRemaining, type KeyCounts, ZERO_COUNTS } from './counts';
-import { createEncrypters, findKeyRingName, type KeyRingName } from './encrypters';
+import {
+  countByKey,
+  countRemaining,
+  createEncrypters,
+  findKeyRingName,
+  type KeyCounts,
+  type KeyRingName,
+  ZERO_COUNTS,
+} from './encrypters';
 import { reencryptAll } from './reencrypt';
 import type { EncryptedStores } from './values';
 

@@ -2,8 +2,7 @@ import { ENVIRONMENTS, type Env, isLive } from '../../domain/environment';
 import { DecryptionError, type Encrypted } from '../../encryption/encrypter';
 import { RECIPIENT_KEY_RINGS } from '../../encryption/recipient-keys';
 import { buildRecipient, recipientOwner } from '../../store/recipients';
-import { readKid, sum } from './counts';
-import type { CurrentEncrypter, Encrypters } from './encrypters';
+import { type CurrentEncrypter, type Encrypters, readKid, sum } from './encrypters';
 import { type EncryptedStores, VALUE_KINDS } from './values';
 
 interface ReencryptDeps {

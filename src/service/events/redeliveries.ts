@@ -4,13 +4,14 @@ import type { ResendFilter } from '../../store/events';
 import type { ActDeps, Owner } from '../deps';
 import { startOfDay } from '../paging';
 import { findOwnEvent } from './list';
-import { type RedeliverDeps, redeliverEvent } from './redeliver';
 import {
   countSelected,
+  type RedeliverDeps,
   redeliverAll,
+  redeliverEvent,
   type SelectionCount,
   type SendTotals,
-} from './redeliver-many';
+} from './redeliver';
 
 export interface Redeliveries {
   /** @throws ServiceError as `redeliverEvent` */

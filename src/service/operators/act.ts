@@ -14,7 +14,7 @@ import { LIFECYCLE_QUEUE } from '../../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import { withTimeout } from '../../temporal/in-time';
 import { nextRun } from '../../temporal/start';
-import { assertApproved } from '../balances/approval';
+import { assertApproved } from '../balances/fund';
 import { findResource } from './resource';
 
 /** The workflow may call the bank before it answers. */

@@ -1,7 +1,7 @@
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import type { Audit } from '../../store/audit';
-import { withAuditLine } from '../audited';
+import { withAuditLine } from '../audit-log';
 import { findOrphans, type Orphan, type OrphanDeps, restart } from '../orphans';
 
 const PROGRESS_EVERY = 1_000;

@@ -7,9 +7,7 @@ import {
   type ResourceOrphan,
   restart,
 } from '../orphans';
-import { buildFinding, type Finding } from './finding';
-import { rebuildAll } from './rebuild-all';
-import type { Rebuilder } from './rebuilder';
+import { buildFinding, type Finding, type Rebuilder, rebuildAll } from './rebuild';
 import { type Difference, walk } from './walk';
 
 export interface ReconcileDeps extends OrphanDeps {

@@ -174,41 +174,30 @@ export async function acceptInvitation(
 /** Result of a change of the team: an account always has an owner. */
 export type TeamChange = 'done' | 'not_found' | 'last_owner';
 
-/** Changes the role from the user's next request on. */
-export async function changeRole(
+/**
+ * Changes the role from the user's next request on, or removes the user.
+ * @param role null to remove the user
+ */
+export async function changeMember(
   { mongo, stores, audit, now }: TeamDeps,
   { id, account_id }: { id: string; account_id: string },
-  role: Role,
+  role: Role | null,
 ): Promise<TeamChange> {
   return await inTransaction(mongo, async (session) => {
-    const at = now().toISOString();
-    const membership = await stores.users.findLocked(id, account_id, at, session);
+    const membership = await stores.users.findLocked(id, account_id, now().toISOString(), session);
     if (membership === null) return 'not_found';
     const { user, owners } = membership;
     if (user.role === 'owner' && role !== 'owner' && owners < 2) return 'last_owner';
-    await stores.users.setRole(id, role, session);
-    const { role: oldRole, email } = user;
-    const change = { account_id, livemode: null, target: id, before: { email, role: oldRole } };
-    await audit({ act: 'user.role_changed', ...change, after: { email, role } }, session);
-    return 'done';
-  });
-}
-
-export async function removeUser(
-  { mongo, stores, audit, now }: TeamDeps,
-  { id, account_id }: { id: string; account_id: string },
-): Promise<TeamChange> {
-  return await inTransaction(mongo, async (session) => {
-    const at = now().toISOString();
-    const membership = await stores.users.findLocked(id, account_id, at, session);
-    if (membership === null) return 'not_found';
-    const { user, owners } = membership;
-    if (user.role === 'owner' && owners < 2) return 'last_owner';
-    await stores.users.remove(id, session);
-    await stores.sessions.endAll(id, session);
-    const { email, role } = user;
-    const change = { account_id, livemode: null, target: id, before: { email, role } };
-    await audit({ act: 'user.removed', ...change }, session);
+    const { email } = user;
+    const change = { account_id, livemode: null, target: id, before: { email, role: user.role } };
+    if (role === null) {
+      await stores.users.remove(id, session);
+      await stores.sessions.endAll(id, session);
+      await audit({ act: 'user.removed', ...change }, session);
+    } else {
+      await stores.users.setRole(id, role, session);
+      await audit({ act: 'user.role_changed', ...change, after: { email, role } }, session);
+    }
     return 'done';
   });
 }

@@ -1,4 +1,4 @@
-import { createShedding } from '../../../src/api/shed';
+import { createShedding } from '../../../src/api/rate-limit';
 import { gate } from '../../support/gate';
 
 const REFUSED = {

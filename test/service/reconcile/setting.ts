@@ -1,5 +1,5 @@
 import type { Db, Document } from 'mongodb';
-import { isUnresolved } from '../../../src/service/reconcile/finding';
+import { isUnresolved } from '../../../src/service/reconcile/rebuild';
 import { type ReconcileDeps, reconcile } from '../../../src/service/reconcile/reconcile';
 import type { Stores } from '../../../src/store';
 import { openResourceSetting } from '../../cli/resource-setting';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isUnresolved } from '../../../src/service/reconcile/finding';
+import { isUnresolved } from '../../../src/service/reconcile/rebuild';
 import { eventually } from '../../support/http';
 import { openRestorableTemporal } from './restorable-temporal';
 import { openRestoreSetting, type RestoreSetting } from './setting';

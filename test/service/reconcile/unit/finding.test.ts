@@ -1,4 +1,4 @@
-import { buildFinding, isUnresolved } from '../../../../src/service/reconcile/finding';
+import { buildFinding, isUnresolved } from '../../../../src/service/reconcile/rebuild';
 import { REFUSED } from '../../../../src/service/reconcile/state';
 import type { Difference } from '../../../../src/service/reconcile/walk';
 

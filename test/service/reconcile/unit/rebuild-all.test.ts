@@ -1,5 +1,4 @@
-import { rebuildAll } from '../../../../src/service/reconcile/rebuild-all';
-import type { RebuildResult } from '../../../../src/service/reconcile/rebuilder';
+import { type RebuildResult, rebuildAll } from '../../../../src/service/reconcile/rebuild';
 import type { Difference } from '../../../../src/service/reconcile/walk';
 
 const lost = (id: string): Difference => ({

@@ -1,7 +1,13 @@
 import { decimalMoney, formatMoney, minorUnitDigits } from '../../domain/money';
 import { isCancellable } from '../../domain/payment/payment';
 import { refundableAmount, refundFault } from '../../domain/refund/rules';
-import { type ReadPayment, readPayment } from '../../service/resources/read';
+import {
+  type ReadPayment,
+  type ReadPayout,
+  readPayment,
+  readPayout,
+  readResource,
+} from '../../service/resources/read';
 import { Field } from '../frame/fields';
 import { FORM_KEY, newFormKey } from '../frame/form';
 import { Panel, PostForm, Status, Table, When } from '../frame/parts';
@@ -10,9 +16,11 @@ import { methodName } from './kinds';
 import { PAYMENT_ACT_ROUTES } from './payment-acts';
 import { answerResource, formatFailure } from './resource-page';
 
-export const PAYMENT_ROUTES: readonly Route[] = [
+export const RESOURCE_ROUTES: readonly Route[] = [
   viewRoute('/payments/:id', 'Payment', showPayment),
   ...PAYMENT_ACT_ROUTES,
+  viewRoute('/refunds/:id', 'Refund', showRefund),
+  viewRoute('/payouts/:id', 'Payout', showPayout),
 ];
 
 interface PaymentView extends Pick<ReadPayment, 'refunds'> {
@@ -122,4 +130,67 @@ function Refunds({ call, refunds }: Pick<PaymentView, 'call' | 'refunds'>) {
       />
     </Panel>
   );
+}
+
+async function showRefund(call: Call, deps: PageDeps): Promise<Answer> {
+  const result = await readResource(deps, 'refund', call.scope, call.params['id'] ?? '');
+  if (result === null) return 'not_found';
+  const { resource: refund, timeline } = result;
+  const { payment_id } = refund;
+  return answerResource(call, {
+    title: `Refund of ${formatMoney(refund.amount, refund.currency)}`,
+    status: refund.status,
+    timeline,
+    facts: [
+      ['Id', <code key="id">{refund._id}</code>],
+      [
+        'Payment',
+        <a key="payment" href={call.href(`/payments/${payment_id}`)}>
+          <code>{payment_id}</code>
+        </a>,
+      ],
+      ['Reason', refund.reason ?? '–'],
+      ['Method', methodName(refund.method)],
+      ['Failure', formatFailure(refund.failure)],
+      ['Bank reference', refund.bank_reference ?? '–'],
+      ['Created', <When key="created" at={refund.created_at} />],
+      ['Settled', <When key="settled" at={refund.settled_at} />],
+    ],
+  });
+}
+
+async function showPayout(call: Call, deps: PageDeps): Promise<Answer> {
+  const result = await readPayout(deps, call.scope, call.params['id'] ?? '');
+  if (result === null) return 'not_found';
+  const { resource: payout, recipient, timeline } = result;
+  const { fee, currency, failure, returned } = payout;
+  const reason = failure ?? (returned && { ...returned, message: returned.reason });
+  return answerResource(call, {
+    title: `Payout of ${formatMoney(payout.amount, currency)}`,
+    status: payout.status,
+    timeline,
+    facts: [
+      ['Id', <code key="id">{payout._id}</code>],
+      ['Reference', payout.reference ?? '–'],
+      ['Rail', methodName(payout.method)],
+      ['Recipient', recipientText(recipient)],
+      ['Fee', formatMoney(fee, currency)],
+      ['Balance account', payout.balance_account],
+      ['Reason', formatFailure(reason)],
+      ['Bank reference', payout.bank_reference ?? '–'],
+      ['Metadata', <code key="metadata">{payout.metadata}</code>],
+      ['Created', <When key="created" at={payout.created_at} />],
+      ['Sent', <When key="sent" at={payout.sent_at} />],
+      ['Completed', <When key="completed" at={payout.completed_at} />],
+    ],
+  });
+}
+
+/** Describes the recipient without details, which stay encrypted. */
+function recipientText(recipient: ReadPayout['recipient']): string {
+  if (recipient === null) return '–';
+  const { type, scheme, last4, deleted_at } = recipient;
+  const kind = type === 'card' ? 'Card' : 'Bank account';
+  const name = [kind, scheme, `…${last4}`].filter((part) => part !== null).join(' ');
+  return deleted_at ? `${name}, deleted` : name;
 }

@@ -2,19 +2,17 @@ import { formatUnits } from '../../domain/crypto/assets';
 import type { Deposit } from '../../domain/crypto/deposit';
 import { formatMoney } from '../../domain/money';
 import { buildCryptoPageUrl } from '../../encryption/pay-token';
-import type { Documents } from '../../service/resources/list';
-import { readResource } from '../../service/resources/read';
+import { type Documents, readResource } from '../../service/resources/read';
 import { Panel, Status, Table, When } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { methodName } from '../resources/kinds';
-import { answerResource } from '../resources/resource-page';
+import { answerResource, formatFailure } from '../resources/resource-page';
 import { CryptoTabs } from './kinds';
 
-export const CRYPTO_PAYMENT_ROUTE = viewRoute(
-  '/crypto/payments/:id',
-  'Crypto payment',
-  showPayment,
-);
+export const CRYPTO_PAGE_ROUTES: readonly Route[] = [
+  viewRoute('/crypto/payments/:id', 'Crypto payment', showPayment),
+  viewRoute('/crypto/settlements/:id', 'Settlement', showSettlement),
+];
 
 async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
   const { id = '' } = call.params;
@@ -81,4 +79,28 @@ function Deposits({ payment }: { payment: Documents['crypto_payment'] }) {
 function describeFlags({ late, undone, screening }: Deposit): string {
   const flags = [late && 'late', undone && 'reorged', screening === 'failed' && 'failed screening'];
   return flags.filter((flag) => flag !== false).join(', ');
+}
+
+async function showSettlement(call: Call, deps: PageDeps): Promise<Answer> {
+  const { id = '' } = call.params;
+  const result = await readResource(deps, 'crypto_settlement', call.scope, id);
+  if (result === null) return 'not_found';
+  const { resource: settlement, timeline } = result;
+  return answerResource(call, {
+    title: `Settlement of ${formatUnits(settlement.amount, settlement)}`,
+    status: settlement.status,
+    attention: settlement.attention,
+    timeline,
+    tabs: <CryptoTabs call={call} />,
+    facts: [
+      ['Id', <code key="id">{settlement._id}</code>],
+      ['Coin', methodName(settlement.method)],
+      ['Fee', formatUnits(settlement.fee, settlement)],
+      ['Wallet', <code key="wallet">{settlement.wallet_address}</code>],
+      ['Transaction', <code key="transaction">{settlement.transaction_id ?? '–'}</code>],
+      ['Reason', formatFailure(settlement.failure)],
+      ['Created', <When key="created" at={settlement.created_at} />],
+      ['Completed', <When key="completed" at={settlement.completed_at} />],
+    ],
+  });
 }
