@@ -1,84 +1,95 @@
-import { idealPayment } from '../support/http';
-import { useAccount, useService } from '../support/service';
+import { useService } from '../support/service';
+import { CREATES, type Creator } from './create-setting';
 import { expectRefusal } from './refusal';
 
 const service = useService();
-const shop = useAccount(service);
 
-const bodyWith = (metadata: string) =>
-  JSON.stringify(idealPayment()).replace(/\}$/, `,"metadata":${metadata}}`);
-const create = (metadata: string, idempotencyKey: string) =>
-  shop.postRaw('/v1/payments', bodyWith(metadata), { idempotencyKey });
+// A refund has no metadata.
+const WITH_METADATA = CREATES.filter(({ resource }) => resource !== 'refund');
 
-test.each([
-  ['numbers of any size', '{"a":12345678901234567890,"b":1.10,"c":1e400,"d":-0,"e":1E+2,"f":0.0}'],
-  ['the order of keys', '{"10":1,"2":2,"1":3,"b":4,"a":5}'],
-  ['unicode', '{"€":"日本語 😀 \u202e é é","":" "}'],
-  ['escapes as they were written', '{"\\u0061":"\\u00e9\\/\\n\\ud83d\\ude00\\u0000\\ud800"}'],
-  ['names that JS and MongoDB know', '{"__proto__":{"x":1},"constructor":{},"toJSON":1,"_id":2}'],
-  ['names of database operators', '{"$where":"1","$gt":{"$ne":null},"a.b":1,"$":"$amount"}'],
-  ['white space', '{ "a" : [ 1 ,\r\n\t2 ] }'],
-  ['nesting', `{"a":${'['.repeat(150)}${']'.repeat(150)}}`],
-  ['every kind of value', '{"a":null,"b":true,"c":[],"d":{},"e":"","f":"null"}'],
-  ['nothing', '{}'],
-])('%s come back byte for byte: on create, read, list and replay', async (name, metadata) => {
-  const wanted = `"metadata":${metadata},"authorized_at"`;
-  const created = await create(metadata, name);
-  expect(created.status).toBe(201);
-  expect(created.text).toContain(wanted);
-  const read = await shop.get(`/v1/payments/${created.body.id}`);
-  expect(read.text).toBe(created.text);
-  const list = await shop.get('/v1/payments?limit=1');
-  expect(list.text).toContain(wanted);
-  expect((await create(metadata, name)).text).toBe(created.text);
-  const cancelled = await shop.post(`/v1/payments/${created.body.id}/cancel`);
-  expect(cancelled.text).toContain(wanted);
-});
+describe.each(WITH_METADATA)('of a $resource', ({ resource, path, open }) => {
+  let creator: Creator;
+  beforeAll(async () => {
+    creator = await open(service);
+  });
 
-test.each([
-  ['left out', JSON.stringify(idealPayment())],
-  ['null', bodyWith('null')],
-])('metadata that is %s comes back as an empty object', async (_, raw) => {
-  const { status, text } = await shop.postRaw('/v1/payments', raw);
-  expect(status).toBe(201);
-  expect(text).toContain('"metadata":{},');
-});
+  const bodyWith = (metadata: string) =>
+    JSON.stringify(creator.body).replace(/\}$/, `,"metadata":${metadata}}`);
+  const create = (metadata: string, idempotencyKey: string) =>
+    creator.postRaw(path, bodyWith(metadata), { idempotencyKey });
 
-test('metadata of 50 keys and of 8 KiB is taken', async () => {
-  const keys = Array.from({ length: 50 }, (_, i) => `"k${i}":${i}`);
-  expect((await create(`{${keys.join()}}`, 'fifty')).status).toBe(201);
-  const full = `{"a":"${'x'.repeat(8 * 1_024 - 8)}"}`;
-  expect(Buffer.byteLength(full)).toBe(8 * 1_024);
-  expect((await create(full, 'full')).status).toBe(201);
-});
+  test.each([
+    [
+      'numbers of any size',
+      '{"a":12345678901234567890,"b":1.10,"c":1e400,"d":-0,"e":1E+2,"f":0.0}',
+    ],
+    ['the order of keys', '{"10":1,"2":2,"1":3,"b":4,"a":5}'],
+    ['unicode', '{"€":"日本語 😀 \u202e é é","":" "}'],
+    ['escapes as they were written', '{"\\u0061":"\\u00e9\\/\\n\\ud83d\\ude00\\u0000\\ud800"}'],
+    ['names that JS and MongoDB know', '{"__proto__":{"x":1},"constructor":{},"toJSON":1,"_id":2}'],
+    ['names of database operators', '{"$where":"1","$gt":{"$ne":null},"a.b":1,"$":"$amount"}'],
+    ['white space', '{ "a" : [ 1 ,\r\n\t2 ] }'],
+    ['nesting', `{"a":${'['.repeat(150)}${']'.repeat(150)}}`],
+    ['every kind of value', '{"a":null,"b":true,"c":[],"d":{},"e":"","f":"null"}'],
+    ['nothing', '{}'],
+  ])('%s come back byte for byte: on create, read, list and replay', async (name, metadata) => {
+    const wanted = `"metadata":${metadata},"`;
+    const created = await create(metadata, name);
+    const { id } = created.body;
+    expect(created.status).toBe(201);
+    const again = [await creator.get(`${path}/${id}`), await creator.get(`${path}?limit=1`)];
+    for (const { text } of [created, ...again]) expect(text).toContain(wanted);
+    expect((await create(metadata, name)).text).toBe(created.text);
+    await creator.move(id);
+    expect((await creator.get(`${path}/${id}`)).text).toContain(wanted);
+  });
 
-test.each([
-  ['a list', '[]'],
-  ['a string', '"{}"'],
-  ['a number', '1.5'],
-  ['a boolean', 'true'],
-  ['of 51 keys', `{${Array.from({ length: 51 }, (_, i) => `"k${i}":${i}`).join()}}`],
-  ['of one byte more than 8 KiB', `{"a":"${'x'.repeat(8 * 1_024 - 7)}"}`],
-  ['of more than 8 KiB in UTF-8', `{"a":"${'é'.repeat(4 * 1_024)}"}`],
-])('metadata that is %s is refused, naming it', async (name, metadata) => {
-  expectRefusal(await create(metadata, `bad ${name}`), 'invalid_request', ['metadata']);
-});
+  test.each([undefined, 'null'])(
+    'metadata that is %s comes back as an empty object',
+    async (none) => {
+      const raw = none === undefined ? JSON.stringify(creator.body) : bodyWith(none);
+      const { status, text } = await creator.postRaw(path, raw);
+      expect(status).toBe(201);
+      expect(text).toContain('"metadata":{},');
+    },
+  );
 
-test.each([
-  ['nested without end', '['.repeat(20_000), 'invalid_json'],
-  ['nested past 200 levels', `{"a":${'['.repeat(300)}${']'.repeat(300)}}`, 'invalid_json'],
-  ['ambiguous: one key with two values', '{"a":1,"a":2}', 'invalid_json'],
-] as const)('metadata that is %s is refused', async (name, metadata, code) => {
-  expectRefusal(await create(metadata, `bad ${name}`), code);
-});
+  test('metadata of 50 keys and of 8 KiB is taken', async () => {
+    const keys = Array.from({ length: 50 }, (_, i) => `"k${i}":${i}`);
+    expect((await create(`{${keys.join()}}`, 'fifty')).status).toBe(201);
+    const full = `{"a":"${'x'.repeat(8 * 1_024 - 8)}"}`;
+    expect(Buffer.byteLength(full)).toBe(8 * 1_024);
+    expect((await create(full, 'full')).status).toBe(201);
+  });
 
-test('metadata never reaches Temporal', async () => {
-  const { body } = await create('{"secret":"metadata-marker-7f3a"}', 'temporal');
-  const handle = service.temporal.workflow.getHandle(`payment:${body.id}`);
-  const history = await handle.fetchHistory();
-  const payloads = [...JSON.stringify(history).matchAll(/"data":"([^"]+)"/g)]
-    .map(([, base64 = '']) => Buffer.from(base64, 'base64').toString())
-    .join('\n');
-  expect(payloads).toContain('ideal');
-  expect(payloads).not.toContain('metadata-marker-7f3a');
+  test.each([
+    ['a list', '[]'],
+    ['a string', '"{}"'],
+    ['a number', '1.5'],
+    ['a boolean', 'true'],
+    ['of 51 keys', `{${Array.from({ length: 51 }, (_, i) => `"k${i}":${i}`).join()}}`],
+    ['of one byte more than 8 KiB', `{"a":"${'x'.repeat(8 * 1_024 - 7)}"}`],
+    ['of more than 8 KiB in UTF-8', `{"a":"${'é'.repeat(4 * 1_024)}"}`],
+  ])('metadata that is %s is refused, naming it', async (name, metadata) => {
+    expectRefusal(await create(metadata, `bad ${name}`), 'invalid_request', ['metadata']);
+  });
+
+  test.each([
+    ['nested without end', '['.repeat(20_000), 'invalid_json'],
+    ['nested past 200 levels', `{"a":${'['.repeat(300)}${']'.repeat(300)}}`, 'invalid_json'],
+    ['ambiguous: one key with two values', '{"a":1,"a":2}', 'invalid_json'],
+  ] as const)('metadata that is %s is refused', async (name, metadata, code) => {
+    expectRefusal(await create(metadata, `bad ${name}`), code);
+  });
+
+  test('metadata never reaches Temporal', async () => {
+    const { body } = await create('{"secret":"metadata-marker-7f3a"}', 'temporal');
+    const handle = service.temporal.workflow.getHandle(`${resource}:${body.id}`);
+    const history = await handle.fetchHistory();
+    const payloads = [...JSON.stringify(history).matchAll(/"data":"([^"]+)"/g)]
+      .map(([, base64 = '']) => Buffer.from(base64, 'base64').toString())
+      .join('\n');
+    expect(payloads).toContain(body.method);
+    expect(payloads).not.toContain('metadata-marker-7f3a');
+  });
 });

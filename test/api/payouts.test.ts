@@ -82,17 +82,6 @@ test.each([
   expect([status, body.reference, body.metadata]).toEqual([201, null, {}]);
 });
 
-test('metadata comes back exactly as it was written, also in the list', async () => {
-  const metadata =
-    '{ "b": 12345678901234567890, "a": 1.10, "__proto__": {"x": null}, "é": "\\u00e9" }';
-  const raw = JSON.stringify(shop.ask()).replace(/}$/, `,"metadata":${metadata}}`);
-  const made = await shop.postRaw('/v1/payouts', raw);
-  expect(made.status).toBe(201);
-  for (const path of [`/v1/payouts/${made.body.id}`, '/v1/payouts?limit=1']) {
-    expect((await shop.get(path)).text).toContain(`"metadata":${metadata}`);
-  }
-});
-
 test('a card takes a payout in yen, which have no decimals', async () => {
   const { status, body } = await shop.paySent(over('card_payout', { currency: 'JPY', amount: 1 }));
   expect([status, body.status, body.amount, body.currency]).toEqual([201, 'sent', 1, 'JPY']);

@@ -1,18 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import pino from 'pino';
-import { createApp } from '../../src/api/app';
-import { createCallbackInbox } from '../../src/callbacks/inbox';
 import { createEncrypter, DecryptionError, type Encrypter } from '../../src/encryption/encrypter';
 import { createDetailsDecrypter, followPairs } from '../../src/encryption/recipient-keys';
-import { createConnectors } from '../../src/routing';
-import { createRedeliveries } from '../../src/service/events/redeliveries';
-import { createTemporalClient } from '../../src/temporal/client';
 import { everythingStored } from '../cli/cli';
 import { call } from '../support/http';
 import { recipientDecrypter } from '../support/recipient-decrypter';
-import { NO_LIMITS, useAccount, useService } from '../support/service';
+import { useAccount, useService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
@@ -154,51 +146,14 @@ test('details that are not what was expected are not quoted', async () => {
 });
 
 describe('with every log line and every field of an error on show', () => {
-  /** The API as it is, but for a log that keeps all it is given. */
-  async function watched(
-    encrypt: Encrypter['encrypt'] | undefined,
-    run: (url: string) => Promise<void>,
-  ): Promise<string> {
-    const lines: string[] = [];
-    const { stores, mongo, keys, temporal: client, queues } = service;
-    const { sandbox } = service.recipientEncrypters;
-    const now = () => new Date();
-    const app = createApp({
-      stores,
-      mongo,
-      keys,
-      now,
-      encrypter: createEncrypter(keys.seal),
-      recipientEncrypters: {
-        ...service.recipientEncrypters,
-        sandbox: { ...sandbox, encrypt: encrypt ?? sandbox.encrypt },
-      },
-      config: { PUBLIC_URL: 'http://localhost', WEBHOOK_ALLOW_PRIVATE: '', ...NO_LIMITS },
-      temporal: createTemporalClient({ client, lifecycleQueue: queues.lifecycle, stores, now }),
-      callbacks: createCallbackInbox({ client, lifecycleQueue: queues.lifecycle, stores, now }),
-      redeliveries: createRedeliveries({
-        temporal: client,
-        webhookQueue: queues.webhooks,
-        stores,
-        now,
-      }),
-      connectors: createConnectors('none'),
-      log: pino({ level: 'trace' }, { write: (line: string) => lines.push(line) }),
-    });
-    const server = createServer(app.callback());
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    try {
-      await run(`http://127.0.0.1:${Object(server.address()).port}`);
-    } finally {
-      server.closeAllConnections();
-      server.close();
-    }
-    return lines.join('');
-  }
+  const watched = (run: (url: string) => Promise<void>, encrypt?: Encrypter['encrypt']) => {
+    const { sandbox, live } = service.recipientEncrypters;
+    const watchedSandbox = { ...sandbox, encrypt: encrypt ?? sandbox.encrypt };
+    return service.withApp({ recipientEncrypters: { live, sandbox: watchedSandbox } }, run);
+  };
 
   test('refusals and successes log nothing of the body', async () => {
-    const log = await watched(undefined, async (url) => {
+    const log = await watched(async (url) => {
       expect((await create(CARD, randomUUID(), url)).status).toBe(201);
       const refused = await create({ ...CARD, iban: 'DE89370400440532013000' }, randomUUID(), url);
       expectRefusal(refused, 'invalid_request', ['iban']);
@@ -212,19 +167,19 @@ describe('with every log line and every field of an error on show', () => {
     const seal = async () => {
       throw new Error('no key');
     };
-    const log = await watched(seal, async (url) => {
+    const log = await watched(async (url) => {
       const before = await counts();
       const answer = await create(CARD, 'no key', url, true);
       expectRefusal(answer, 'temporarily_unavailable');
       expectNoSecret(answer.text);
       expect(await counts()).toEqual(before);
-    });
+    }, seal);
     expect(log).toContain('no key');
     expectNoSecret(log);
   });
 
   test('an error that nobody expected carries nothing of it', async () => {
-    const log = await watched(undefined, async (url) => {
+    const log = await watched(async (url) => {
       const { recipients, idempotency } = service.stores;
       jest.spyOn(recipients, 'insert').mockRejectedValueOnce(new Error('unexpected'));
       expectRefusal(await create(CARD, randomUUID(), url), 'internal_error');

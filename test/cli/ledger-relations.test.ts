@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { eventId } from '../../src/base/ids';
-import { type LedgerSetting, useLedgerSetting } from './ledger-setting';
+import { useFixture } from '../support/fixture';
+import { difference, useLedgerSetting } from './ledger-setting';
 
 const setting = useLedgerSetting();
-let account_id: string;
-let ids: LedgerSetting['ids'];
-let paidOut: LedgerSetting['paidOut'];
-
-beforeAll(async () => {
-  ({ account_id, ids, paidOut } = setting);
-});
+const ids = useFixture(async () => setting.ids);
+const paidOut = useFixture(async () => setting.paidOut);
 
 describe('ledger verify, of what belongs to resources', () => {
   test('tells nothing of what the product wrote, when it reads everything', async () => {
@@ -21,49 +17,31 @@ describe('ledger verify, of what belongs to resources', () => {
     await setting.documents('events').deleteOne({ _id: event });
     await setting.documents('payouts').updateOne({ _id: paidOut.failed }, { $inc: { version: 1 } });
     expect(await setting.differences()).toEqual([
-      {
-        check: 'event_missing',
-        subject: ids.settled,
-        part: 'version 3',
-        expected: event,
-        found: null,
-      },
-      {
-        check: 'event_missing',
-        subject: paidOut.failed,
-        part: 'version 3',
-        expected: eventId('payout', paidOut.failed, 3),
-        found: null,
-      },
+      difference('event_missing', ids.settled, 'version 3', event, null),
+      difference(
+        'event_missing',
+        paidOut.failed,
+        'version 3',
+        eventId('payout', paidOut.failed, 3),
+        null,
+      ),
     ]);
   });
 
   test('tells an event whose resource is gone', async () => {
     const event = { _id: `evt_${randomUUID()}`, type: 'refund.settled', resource_id: 'nothing' };
-    const place = { account_id, livemode: false, position: 'none' };
+    const place = { account_id: setting.account_id, livemode: false, position: 'none' };
     await setting.documents('events').insertOne({ ...event, ...place });
     expect(await setting.differences()).toEqual([]);
     expect(await setting.differences('--full')).toEqual([
-      {
-        check: 'event_without_resource',
-        subject: event._id,
-        part: 'resource_id',
-        expected: 'nothing',
-        found: null,
-      },
+      difference('event_without_resource', event._id, 'resource_id', 'nothing', null),
     ]);
   });
 
   test('tells a state that does not exist', async () => {
     await setting.change('payments', ids.authorized, { status: 'clawed_back' });
     expect(await setting.differences()).toEqual([
-      {
-        check: 'status_unknown',
-        subject: ids.authorized,
-        part: 'status',
-        expected: null,
-        found: 'clawed_back',
-      },
+      difference('status_unknown', ids.authorized, 'status', null, 'clawed_back'),
     ]);
   });
 
@@ -74,21 +52,13 @@ describe('ledger verify, of what belongs to resources', () => {
     const misplaced = found.filter(({ check }) => check === 'refund_misplaced');
     expect(misplaced).toHaveLength(3);
     for (const id of [ids.back, ids.processing]) {
-      expect(misplaced).toContainEqual({
-        check: 'refund_misplaced',
-        subject: id,
-        part: 'livemode',
-        expected: 'true',
-        found: 'false',
-      });
+      expect(misplaced).toContainEqual(
+        difference('refund_misplaced', id, 'livemode', 'true', 'false'),
+      );
     }
-    expect(misplaced).toContainEqual({
-      check: 'refund_misplaced',
-      subject: ids.failed,
-      part: 'payment_id',
-      expected: 'nothing',
-      found: null,
-    });
+    expect(misplaced).toContainEqual(
+      difference('refund_misplaced', ids.failed, 'payment_id', 'nothing', null),
+    );
   });
 
   test('tells a key that is done without its resource, and one that is open beside it', async () => {
@@ -108,20 +78,8 @@ describe('ledger verify, of what belongs to resources', () => {
     expect(found).toHaveLength(2);
     expect(found).toEqual(
       expect.arrayContaining([
-        {
-          check: 'claim_left_open',
-          subject: ids.settled,
-          part: 'createPayment',
-          expected: null,
-          found: 'open',
-        },
-        {
-          check: 'claim_without_resource',
-          subject: 'nothing',
-          part: 'createPayment',
-          expected: 'nothing',
-          found: null,
-        },
+        difference('claim_left_open', ids.settled, 'createPayment', null, 'open'),
+        difference('claim_without_resource', 'nothing', 'createPayment', 'nothing', null),
       ]),
     );
   });
@@ -130,14 +88,10 @@ describe('ledger verify, of what belongs to resources', () => {
     const _id = `funded:${randomUUID()}`;
     await setting.post(_id, 'clearing.sandbox', 'balances.main.available', 5);
     expect(await setting.differences()).toEqual([]);
-    const live = `${account_id}:live:EUR`;
+    const live = `${setting.account_id}:live:EUR`;
     await setting.change('ledger_postings', _id, { book: live });
-    expect(await setting.differences()).toContainEqual({
-      check: 'sandbox_in_live',
-      subject: _id,
-      part: 'clearing.sandbox',
-      expected: null,
-      found: live,
-    });
+    expect(await setting.differences()).toContainEqual(
+      difference('sandbox_in_live', _id, 'clearing.sandbox', null, live),
+    );
   });
 });

@@ -1,46 +1,37 @@
-import { type LedgerSetting, useLedgerSetting } from './ledger-setting';
+import { useFixture } from '../support/fixture';
+import { difference, type LedgerSetting, useLedgerSetting } from './ledger-setting';
 
 const setting = useLedgerSetting();
-let account_id: string;
-let book: string;
-let ids: LedgerSetting['ids'];
-let paidOut: LedgerSetting['paidOut'];
-
-beforeAll(async () => {
-  ({ account_id, book, ids, paidOut } = setting);
-});
+const ids = useFixture(async () => setting.ids);
+const paidOut = useFixture(async () => setting.paidOut);
 
 describe('ledger verify, of payments and refunds', () => {
   test('tells a settled payment without its posting, and a posting of one that is not', async () => {
     await setting.documents('ledger_postings').deleteOne({ _id: `payment_settled:${ids.settled}` });
     await setting.change('payments', ids.authorized, { status: 'settled' });
     await setting.change('payments', ids.refunded, { status: 'failed' });
-    const found = (await setting.differences()).filter(({ subject }) => subject !== book);
-    const misplaced = [ids.back, ids.failed, ids.processing].map((id) => ({
-      check: 'refund_misplaced',
-      subject: id,
-      part: 'status of the payment',
-      expected: 'settled',
-      found: 'failed',
-    }));
+    const found = (await setting.differences()).filter(({ subject }) => subject !== setting.book);
+    const misplaced = [ids.back, ids.failed, ids.processing].map((id) =>
+      difference('refund_misplaced', id, 'status of the payment', 'settled', 'failed'),
+    );
     expect(found).toHaveLength(3 + misplaced.length);
     expect(found).toEqual(
       expect.arrayContaining([
-        {
-          check: 'posting_missing',
-          subject: ids.settled,
-          part: 'payment_settled',
-          found: null,
-          expected: `balances.main.available 99999999999, clearing.bank -99999999999 in ${book}`,
-        },
+        difference(
+          'posting_missing',
+          ids.settled,
+          'payment_settled',
+          `balances.main.available 99999999999, clearing.bank -99999999999 in ${setting.book}`,
+          null,
+        ),
         expect.objectContaining({ check: 'posting_missing', subject: ids.authorized }),
-        {
-          check: 'posting_extra',
-          subject: ids.refunded,
-          part: `payment_settled:${ids.refunded}`,
-          expected: null,
-          found: `balances.main.available 1000, clearing.bank -1000 in ${book}`,
-        },
+        difference(
+          'posting_extra',
+          ids.refunded,
+          `payment_settled:${ids.refunded}`,
+          null,
+          `balances.main.available 1000, clearing.bank -1000 in ${setting.book}`,
+        ),
         ...misplaced,
       ]),
     );
@@ -70,44 +61,41 @@ describe('ledger verify, of payments and refunds', () => {
     await setting.change('refunds', ids.back, { connector: 'other' });
     await setting.change('refunds', ids.failed, { currency: 'USD' });
     const found = await setting.differences();
-    const usd = `${account_id}:sandbox:USD`;
+    const usd = `${setting.account_id}:sandbox:USD`;
     const legs = {
       refund_accepted: 'balances.main.available -200, transit.refunds 200',
       refund_failed: 'balances.main.available 200, transit.refunds -200',
     };
-    const misplaced = (subject: string, part: string, expected: string, was: string) => ({
-      check: 'refund_misplaced',
-      subject,
-      part,
-      expected,
-      found: was,
-    });
+    const misplaced = (subject: string, part: string, expected: string, was: string) =>
+      difference('refund_misplaced', subject, part, expected, was);
     expect(found).toHaveLength(6);
     expect(found).toEqual(
       expect.arrayContaining([
         misplaced(ids.back, 'connector', 'bank', 'other'),
         misplaced(ids.failed, 'currency', 'EUR', 'USD'),
-        {
-          check: 'posting_differs',
-          subject: ids.settled,
-          part: `payment_settled:${ids.settled}`,
-          expected: `balances.main.available 99999999998, clearing.bank -99999999998 in ${book}`,
-          found: `balances.main.available 99999999999, clearing.bank -99999999999 in ${book}`,
-        },
-        {
-          check: 'posting_differs',
-          subject: ids.back,
-          part: `refund_settled:${ids.back}`,
-          expected: `clearing.other 300, transit.refunds -300 in ${book}`,
-          found: `clearing.bank 300, transit.refunds -300 in ${book}`,
-        },
-        ...Object.entries(legs).map(([kind, moved]) => ({
-          check: 'posting_differs',
-          subject: ids.failed,
-          part: `${kind}:${ids.failed}`,
-          expected: `${moved} in ${usd}`,
-          found: `${moved} in ${book}`,
-        })),
+        difference(
+          'posting_differs',
+          ids.settled,
+          `payment_settled:${ids.settled}`,
+          `balances.main.available 99999999998, clearing.bank -99999999998 in ${setting.book}`,
+          `balances.main.available 99999999999, clearing.bank -99999999999 in ${setting.book}`,
+        ),
+        difference(
+          'posting_differs',
+          ids.back,
+          `refund_settled:${ids.back}`,
+          `clearing.other 300, transit.refunds -300 in ${setting.book}`,
+          `clearing.bank 300, transit.refunds -300 in ${setting.book}`,
+        ),
+        ...Object.entries(legs).map(([kind, moved]) =>
+          difference(
+            'posting_differs',
+            ids.failed,
+            `${kind}:${ids.failed}`,
+            `${moved} in ${usd}`,
+            `${moved} in ${setting.book}`,
+          ),
+        ),
       ]),
     );
   });
@@ -130,27 +118,15 @@ describe('ledger verify, of payments and refunds', () => {
     expect(found).toHaveLength(3);
     expect(found).toEqual(
       expect.arrayContaining([
-        {
-          check: 'refunded_differs',
-          subject: ids.refunded,
-          part: 'refunded',
-          expected: 1_000,
-          found: 0,
-        },
-        {
-          check: 'refunded_differs',
-          subject: ids.settled,
-          part: 'refunded',
-          expected: 0,
-          found: 100_000_000_000,
-        },
-        {
-          check: 'refunded_exceeds',
-          subject: ids.settled,
-          part: 'refunded',
-          expected: 'at most 99999999999',
-          found: 100_000_000_000,
-        },
+        difference('refunded_differs', ids.refunded, 'refunded', 1_000, 0),
+        difference('refunded_differs', ids.settled, 'refunded', 0, 100_000_000_000),
+        difference(
+          'refunded_exceeds',
+          ids.settled,
+          'refunded',
+          'at most 99999999999',
+          100_000_000_000,
+        ),
       ]),
     );
   });
@@ -200,13 +176,14 @@ describe('ledger verify, of payouts', () => {
     await setting.change('payouts', paidOut.returned, { amount: 999, fee: 51 });
     const found = await setting.differences();
     expect(found).toHaveLength(5);
-    const differs = (id: string, kind: string, expected: string, was: string) => ({
-      check: 'posting_differs',
-      subject: id,
-      part: `${kind}:${id}`,
-      expected: `${expected} in ${setting.payoutsBook}`,
-      found: `${was} in ${setting.payoutsBook}`,
-    });
+    const differs = (id: string, kind: string, expected: string, was: string) =>
+      difference(
+        'posting_differs',
+        id,
+        `${kind}:${id}`,
+        `${expected} in ${setting.payoutsBook}`,
+        `${was} in ${setting.payoutsBook}`,
+      );
     const reserved = 'balances.ads.available -1050, balances.ads.reserved 1050';
     expect(found).toEqual(
       expect.arrayContaining([

@@ -37,6 +37,17 @@ export const Report = z.strictObject({
   }),
 });
 
+type Shown = z.infer<typeof Shown>;
+
+/** A finding of `ledger verify`. */
+export const difference = (
+  check: keyof typeof CHECKS,
+  subject: string,
+  part: string | null | undefined,
+  expected: Shown | undefined,
+  found: Shown,
+) => ({ check, subject, part, expected, found });
+
 type Stored = { _id: string } & Document;
 const COLLECTIONS = [
   'ledger_postings',

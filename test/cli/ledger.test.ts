@@ -4,15 +4,9 @@ import { type Document, Long, MongoClient } from 'mongodb';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { mongodbUri } from '../support/servers';
 import { openProvisioning } from './cli';
-import { Report, useLedgerSetting } from './ledger-setting';
+import { difference, Report, useLedgerSetting } from './ledger-setting';
 
 const setting = useLedgerSetting();
-let account_id: string;
-let book: string;
-
-beforeAll(async () => {
-  ({ account_id, book } = setting);
-});
 
 describe('ledger verify', () => {
   test('finds nothing where there is nothing', async () => {
@@ -77,65 +71,37 @@ describe('ledger verify', () => {
   });
 
   test('tells a kept balance that its legs do not sum to', async () => {
-    await setting.change('ledger_books', book, {
+    await setting.change('ledger_books', setting.book, {
       'balances.main.available': 5,
       'external.funding': '7',
     });
     expect(await setting.differences()).toEqual([
-      {
-        check: 'balance_differs',
-        subject: book,
-        part: 'balances.main.available',
-        expected: 100_009_999_999,
-        found: 5,
-      },
-      {
-        check: 'balance_differs',
-        subject: book,
-        part: 'external.funding',
-        expected: -11_000_000,
-        found: '7',
-      },
-      expect.objectContaining({ check: 'book_unbalanced', subject: book, expected: 0 }),
+      difference('balance_differs', setting.book, 'balances.main.available', 100_009_999_999, 5),
+      difference('balance_differs', setting.book, 'external.funding', -11_000_000, '7'),
+      expect.objectContaining({ check: 'book_unbalanced', subject: setting.book, expected: 0 }),
     ]);
   });
 
   test('tells a balance without legs, legs without a balance, and a book that is gone', async () => {
-    await setting.change('ledger_books', book, { 'balances.other': { available: 0 } });
+    await setting.change('ledger_books', setting.book, { 'balances.other': { available: 0 } });
     await setting
       .documents('ledger_books')
-      .updateOne({ _id: book }, { $unset: { 'transit.refunds': 1 } });
-    await setting.documents('ledger_books').deleteOne({ _id: `${account_id}:sandbox:USD` });
+      .updateOne({ _id: setting.book }, { $unset: { 'transit.refunds': 1 } });
+    await setting.documents('ledger_books').deleteOne({ _id: `${setting.account_id}:sandbox:USD` });
     const found = await setting.differences();
-    expect(found.filter(({ subject }) => subject === book)).toEqual([
-      {
-        check: 'balance_differs',
-        subject: book,
-        part: 'balances.other.available',
-        expected: null,
-        found: 0,
-      },
-      {
-        check: 'balance_differs',
-        subject: book,
-        part: 'transit.refunds',
-        expected: 700,
-        found: null,
-      },
-      { check: 'book_unbalanced', subject: book, part: null, expected: 0, found: -700 },
+    expect(found.filter(({ subject }) => subject === setting.book)).toEqual([
+      difference('balance_differs', setting.book, 'balances.other.available', null, 0),
+      difference('balance_differs', setting.book, 'transit.refunds', 700, null),
+      difference('book_unbalanced', setting.book, null, 0, -700),
     ]);
     expect(found.filter(({ subject }) => subject.endsWith(':USD'))).toEqual(
-      [
-        ['balances.main.available', 10_000_000],
-        ['balances.marketing.available', 1_000_000],
-        ['external.funding', -11_000_000],
-      ].map(([part, expected]) => ({
-        check: 'balance_differs',
-        subject: `${account_id}:sandbox:USD`,
-        part,
-        expected,
-        found: null,
-      })),
+      Object.entries({
+        'balances.main.available': 10_000_000,
+        'balances.marketing.available': 1_000_000,
+        'external.funding': -11_000_000,
+      }).map(([part, expected]) =>
+        difference('balance_differs', `${setting.account_id}:sandbox:USD`, part, expected, null),
+      ),
     );
   });
 
@@ -147,25 +113,25 @@ describe('ledger verify', () => {
       1_000_001,
     );
     expect(await setting.differences()).toEqual([
-      {
-        check: 'balance_negative',
-        subject: book,
-        part: 'balances.marketing.available',
-        expected: 'at least 0',
-        found: -1,
-      },
+      difference(
+        'balance_negative',
+        setting.book,
+        'balances.marketing.available',
+        'at least 0',
+        -1,
+      ),
     ]);
   });
 
   test('tells a posting whose legs do not sum to 0, and the book it unbalances', async () => {
-    const id = `funded:sandbox_funds:${account_id}:main:EUR`;
+    const id = `funded:sandbox_funds:${setting.account_id}:main:EUR`;
     await setting.change('ledger_postings', id, { 'legs.1.amount': Long.fromNumber(10_000_001) });
     await setting
       .documents('ledger_books')
-      .updateOne({ _id: book }, { $inc: { 'balances.main.available': 1 } });
+      .updateOne({ _id: setting.book }, { $inc: { 'balances.main.available': 1 } });
     expect(await setting.differences()).toEqual([
-      { check: 'posting_unbalanced', subject: id, part: null, expected: 0, found: 1 },
-      { check: 'book_unbalanced', subject: book, part: null, expected: 0, found: 1 },
+      difference('posting_unbalanced', id, null, 0, 1),
+      difference('book_unbalanced', setting.book, null, 0, 1),
     ]);
   });
 
@@ -173,23 +139,19 @@ describe('ledger verify', () => {
     await setting.post('funded:a', 'external.funding', 'balances.main.available', 1);
     await setting.change('ledger_postings', 'funded:a', { resource_id: 'b' });
     await setting.post('gift:c', 'external.funding', 'balances.main.available', 1);
-    await setting.change('ledger_books', `${account_id}:sandbox:GBP`, { account_id: 'acct_other' });
+    await setting.change('ledger_books', `${setting.account_id}:sandbox:GBP`, {
+      account_id: 'acct_other',
+    });
     expect(await setting.differences()).toEqual([
-      {
-        check: 'posting_misnamed',
-        subject: 'funded:a',
-        part: null,
-        expected: 'funded:b',
-        found: 'funded:a',
-      },
-      { check: 'posting_unknown', subject: 'gift:c', part: 'kind', expected: null, found: 'gift' },
-      {
-        check: 'book_misnamed',
-        subject: `${account_id}:sandbox:GBP`,
-        part: null,
-        expected: 'acct_other:sandbox:GBP',
-        found: `${account_id}:sandbox:GBP`,
-      },
+      difference('posting_misnamed', 'funded:a', null, 'funded:b', 'funded:a'),
+      difference('posting_unknown', 'gift:c', 'kind', null, 'gift'),
+      difference(
+        'book_misnamed',
+        `${setting.account_id}:sandbox:GBP`,
+        null,
+        'acct_other:sandbox:GBP',
+        `${setting.account_id}:sandbox:GBP`,
+      ),
     ]);
   });
 
@@ -199,7 +161,7 @@ describe('ledger verify', () => {
       _id: `funded:${n}`,
       kind: 'funded',
       resource_id: `${n}`,
-      book,
+      book: setting.book,
       legs,
     }));
     await setting.documents('ledger_postings').insertMany(faulty);

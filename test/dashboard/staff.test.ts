@@ -1,15 +1,6 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import pino from 'pino';
-import { createApp } from '../../src/api/app';
-import { createCallbackInbox } from '../../src/callbacks/inbox';
-import { createEncrypter } from '../../src/encryption/encrypter';
-import { createConnectors } from '../../src/routing';
-import { createRedeliveries } from '../../src/service/events/redeliveries';
 import { hashKey } from '../../src/store/keys';
-import { createTemporalClient } from '../../src/temporal/client';
 import { fetchPage, openUser, openVisitor, PASSWORD, visitor } from '../support/dashboard';
-import { NO_LIMITS, useService } from '../support/service';
+import { useService } from '../support/service';
 
 const service = useService({ worker: false });
 
@@ -151,29 +142,8 @@ test('the audit log is read by pages, each line once', async () => {
 
 test('passwords, codes, tokens, links and keys reach neither the log nor the audit log', async () => {
   const { account_id, owner } = await shop();
-  const lines: string[] = [];
-  const { stores, mongo, keys, recipientEncrypters, temporal: client, queues, database } = service;
-  const now = () => new Date();
-  const app = createApp({
-    ...{ stores, mongo, keys, recipientEncrypters, now },
-    encrypter: createEncrypter(service.keys.seal),
-    config: { PUBLIC_URL: 'http://localhost', WEBHOOK_ALLOW_PRIVATE: '', ...NO_LIMITS },
-    temporal: createTemporalClient({ client, lifecycleQueue: queues.lifecycle, stores, now }),
-    callbacks: createCallbackInbox({ client, lifecycleQueue: queues.lifecycle, stores, now }),
-    redeliveries: createRedeliveries({
-      temporal: client,
-      webhookQueue: queues.webhooks,
-      stores,
-      now,
-    }),
-    connectors: createConnectors('none'),
-    log: pino({ level: 'trace' }, { write: (line: string) => lines.push(line) }),
-  });
-  const server = createServer(app.callback()).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const url = `http://localhost:${typeof address === 'object' ? address?.port : ''}`;
-  try {
+  let secrets: string[] = [];
+  const logged = await service.withApp({}, async (url) => {
     const form = { email: owner.email, password: PASSWORD };
     const { cookie = '' } = await fetchPage(url, 'POST', '/dashboard/sign-in', { form });
     const browser = visitor(url, cookie);
@@ -186,16 +156,16 @@ test('passwords, codes, tokens, links and keys reach neither the log nor the aud
     const invited = await browser.confirm('/dashboard/live/team/invitations', wish);
     const token = /invitation\/([\w-]{43})/.exec(invited.html)?.[1] ?? '';
     await fetchPage(url, 'GET', `/dashboard/invitation/${token}`);
-    const kept = JSON.stringify(await mongo.db(database).collection('audit_log').find().toArray());
-    expect(kept).toContain('x@example.com');
-    expect(lines.length).toBeGreaterThan(3);
-    for (const secret of [PASSWORD, cookie, browser.csrf, key, token]) {
-      expect(secret).not.toBe('');
-      expect(lines.join()).not.toContain(secret);
-      expect(kept).not.toContain(secret);
-    }
-    expect(await audited(account_id)).toContain('user.signed_in');
-  } finally {
-    server.close();
+    secrets = [PASSWORD, cookie, browser.csrf, key, token];
+  });
+  const stored = JSON.stringify(await service.collection('audit_log').find().toArray());
+  expect(stored).toContain('x@example.com');
+  expect(logged.trim().split('\n').length).toBeGreaterThan(3);
+  expect(secrets).toHaveLength(5);
+  for (const secret of secrets) {
+    expect(secret).not.toBe('');
+    expect(logged).not.toContain(secret);
+    expect(stored).not.toContain(secret);
   }
+  expect(await audited(account_id)).toContain('user.signed_in');
 });

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { Document } from 'mongodb';
+import pino from 'pino';
 import {
   createRecipientDecrypter,
   createReferenceReader,
@@ -83,7 +84,7 @@ interface AccountOptions {
 /** Longer than a test counts commands: under load a document is read once for many requests. */
 const CACHE_MS = 60_000;
 
-export const NO_LIMITS: LimitConfig = {
+const NO_LIMITS: LimitConfig = {
   RATE_LIMIT_PER_SECOND: 5_000,
   ACCOUNT_LIMIT_PER_SECOND: 5_000,
   CREATE_LIMIT_PER_SECOND: 5_000,
@@ -176,7 +177,7 @@ export async function startService(options: ServiceOptions = {}) {
   await once(server, 'listening');
   const url = `http://localhost:${getPort(server.address())}`;
   const { logged } = options;
-  const app = createApp({
+  const deps = {
     ...omitUndefined({ tracing }),
     recipientEncrypters,
     mongo,
@@ -187,7 +188,7 @@ export async function startService(options: ServiceOptions = {}) {
     log: logged === undefined ? log : createLogger(name, 'info', { write: logged }),
     config: {
       PUBLIC_URL: url,
-      WEBHOOK_ALLOW_PRIVATE: 'sandbox',
+      WEBHOOK_ALLOW_PRIVATE: 'sandbox' as const,
       ...NO_LIMITS,
       ...(options.ratePerSecond && { RATE_LIMIT_PER_SECOND: options.ratePerSecond }),
       ...options.limits,
@@ -196,8 +197,8 @@ export async function startService(options: ServiceOptions = {}) {
     callbacks: createCallbackInbox({ client: temporal, lifecycleQueue, stores, now }),
     redeliveries: createRedeliveries({ temporal, webhookQueue: queues.webhooks, stores, now }),
     connectors,
-  });
-  handle = app.callback();
+  };
+  handle = createApp(deps).callback();
   const callable = (
     { account_id, key }: { account_id: string; key: string },
     livemode = false,
@@ -234,6 +235,19 @@ export async function startService(options: ServiceOptions = {}) {
     coins: chainConnector,
     queues,
     startWorkers,
+    /** Serves the API once more with other dependencies; gives all that it logs. */
+    withApp: async (
+      changes: Partial<Parameters<typeof createApp>[0]>,
+      run: (url: string) => Promise<void>,
+    ): Promise<string> => {
+      const lines: string[] = [];
+      const everyLine = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
+      const own = createHttpServer(createApp({ ...deps, log: everyLine, ...changes }).callback());
+      own.listen(0, '127.0.0.1');
+      await once(own, 'listening');
+      await run(`http://localhost:${getPort(own.address())}`).finally(() => closeServer(own, 100));
+      return lines.join('');
+    },
     /** A merchant whom the test knows, with another key. */
     withKey: async (
       { account_id }: { account_id: string },

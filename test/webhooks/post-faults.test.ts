@@ -1,48 +1,44 @@
 import type { Socket } from 'node:net';
 import { LOCALHOST_CERTIFICATE } from './certificate';
-import { post, receivers } from './posting';
-import { receiveHttp, receiveHttps, receiveTcp } from './receiver';
+import { post, useReceivers } from './posting';
+import { receiveHttp } from './receiver';
 
-const started = receivers();
+const receivers = useReceivers();
 
 /** Short deadline for receivers that never end by themselves. */
 const SHORT = { timeoutMs: 300 };
 
 describe('the deadline covers', () => {
   test('a receiver that never answers', async () => {
-    const receiver = await started(receiveHttp(() => undefined));
+    const receiver = await receivers.http(() => undefined);
     await expectTimeout(receiver);
   });
 
   test('headers that drip', async () => {
-    const receiver = await started(
-      receiveTcp((socket) => {
-        socket.write('HTTP/1.1 200 OK\r\n');
-        drip(socket, 'X-Drip: 1\r\n');
-      }),
-    );
+    const receiver = await receivers.tcp((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      drip(socket, 'X-Drip: 1\r\n');
+    });
     await expectTimeout(receiver);
   });
 
   test('a body that drips, though its status was 200', async () => {
-    const receiver = await started(
-      receiveTcp((socket) => {
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n');
-        drip(socket, 'x');
-      }),
-    );
+    const receiver = await receivers.tcp((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n');
+      drip(socket, 'x');
+    });
     await expectTimeout(receiver);
   });
 
   test('interim answers without end', async () => {
-    const receiver = await started(
-      receiveTcp((socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n')),
+    const receiver = await receivers.tcp((socket) =>
+      drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n'),
     );
     await expectTimeout(receiver);
   });
 
   test('a TLS handshake that never ends', async () => {
-    const receiver = await started(receiveTcp(() => undefined));
+    const receiver = await receivers.tcp();
     await expectTimeout({ url: receiver.url.replace('http:', 'https:') });
   });
 
@@ -87,14 +83,12 @@ describe('an error is a value when the receiver', () => {
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n',
     ],
   ])('%s', async (_case, bytes) => {
-    const receiver = await started(
-      receiveTcp((socket) => {
-        socket.once('data', () => {
-          if (bytes === '') socket.resetAndDestroy();
-          else socket.end(bytes);
-        });
-      }),
-    );
+    const receiver = await receivers.tcp((socket) => {
+      socket.once('data', () => {
+        if (bytes === '') socket.resetAndDestroy();
+        else socket.end(bytes);
+      });
+    });
     expect(await post(receiver.url)).toMatchObject({ outcome: 'error', kind: 'reset' });
   });
 
@@ -106,26 +100,26 @@ describe('an error is a value when the receiver', () => {
       'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
     ],
   ])('%s', async (_case, bytes) => {
-    const receiver = await started(receiveTcp((socket) => socket.write(bytes)));
+    const receiver = await receivers.tcp((socket) => socket.write(bytes));
     expect(await post(receiver.url)).toMatchObject({ outcome: 'error', kind: 'protocol' });
   });
 
   test('has a certificate that nobody vouches for', async () => {
     const requests: unknown[] = [];
-    const receiver = await started(receiveHttps((request) => requests.push(request.url)));
+    const receiver = await receivers.https((request) => requests.push(request.url));
     expect(await post(receiver.url)).toMatchObject({ outcome: 'error', kind: 'tls' });
     expect(requests).toEqual([]);
   });
 
   test('has a certificate for another name', async () => {
-    const receiver = await started(receiveHttps((_request, response) => response.end()));
+    const receiver = await receivers.https();
     const url = receiver.url.replace('localhost', 'other.localhost');
     const resolve = async () => ['127.0.0.1'];
     expect(await post(url, { ca: LOCALHOST_CERTIFICATE, resolve })).toMatchObject({ kind: 'tls' });
   });
 
   test('speaks plain HTTP where TLS was called for', async () => {
-    const receiver = await started(receiveHttp((_request, response) => response.end()));
+    const receiver = await receivers.http();
     const url = receiver.url.replace('http:', 'https:');
     expect(await post(url)).toMatchObject({ outcome: 'error', kind: 'tls' });
   });

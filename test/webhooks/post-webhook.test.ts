@@ -2,23 +2,20 @@ import { gzipSync } from 'node:zlib';
 import { createDenyCheck } from '../../src/webhooks/address';
 import { postOutside } from '../../src/webhooks/post';
 import { LOCALHOST_CERTIFICATE } from './certificate';
-import { post, receivers } from './posting';
-import { receiveHttp, receiveHttps } from './receiver';
+import { post, useReceivers } from './posting';
 
-const started = receivers();
+const receivers = useReceivers();
 
 describe('an answer', () => {
   test('carries the bytes, the headers and the path as they were given', async () => {
     const seen: unknown[] = [];
-    const receiver = await started(
-      receiveHttp(async (request, response) => {
-        const chunks: Buffer[] = [];
-        for await (const chunk of request) chunks.push(chunk);
-        const { headers, method, url } = request;
-        seen.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
-        response.writeHead(202).end('thanks');
-      }),
-    );
+    const receiver = await receivers.http(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const { headers, method, url } = request;
+      seen.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
+      response.writeHead(202).end('thanks');
+    });
     expect(await post(receiver.url, { body: '{"name":"Zoë"}' })).toEqual({
       outcome: 'response',
       status: 202,
@@ -43,7 +40,7 @@ describe('an answer', () => {
   });
 
   test('over TLS is taken from a receiver whose certificate is trusted', async () => {
-    const receiver = await started(receiveHttps((_request, response) => response.end('ok')));
+    const receiver = await receivers.https((_request, response) => response.end('ok'));
     const result = await post(receiver.url, { ca: LOCALHOST_CERTIFICATE });
     expect(result).toMatchObject({ outcome: 'response', status: 200, excerpt: 'ok' });
   });
@@ -51,11 +48,9 @@ describe('an answer', () => {
   test.each([301, 302, 307, 308])(
     'of %i is the answer: the redirect is not followed',
     async (status) => {
-      const target = await started(receiveHttp((_request, response) => response.end()));
-      const receiver = await started(
-        receiveHttp((_request, response) =>
-          response.writeHead(status, { Location: target.url }).end(),
-        ),
+      const target = await receivers.http();
+      const receiver = await receivers.http((_request, response) =>
+        response.writeHead(status, { Location: target.url }).end(),
       );
       expect(await post(receiver.url)).toMatchObject({ outcome: 'response', status });
       expect(target.connections()).toBe(0);
@@ -64,15 +59,13 @@ describe('an answer', () => {
 
   test('is read no further than 64 KiB, and kept no further than 1 KiB', async () => {
     let written = 0;
-    const receiver = await started(
-      receiveHttp((_request, response) => {
-        const flood = () => {
-          while (response.writable && response.write('x'.repeat(65_536))) written += 65_536;
-        };
-        response.on('drain', flood).on('error', () => undefined);
-        flood();
-      }),
-    );
+    const receiver = await receivers.http((_request, response) => {
+      const flood = () => {
+        while (response.writable && response.write('x'.repeat(65_536))) written += 65_536;
+      };
+      response.on('drain', flood).on('error', () => undefined);
+      flood();
+    });
     const result = await post(receiver.url);
     expect(result).toMatchObject({ status: 200, excerpt: 'x'.repeat(1_024) });
     // What the sockets' buffers took; an endless answer would have gone far beyond.
@@ -81,10 +74,8 @@ describe('an answer', () => {
 
   test('is never decompressed', async () => {
     const packed = gzipSync('a'.repeat(1_000_000));
-    const receiver = await started(
-      receiveHttp((_request, response) =>
-        response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(packed),
-      ),
+    const receiver = await receivers.http((_request, response) =>
+      response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(packed),
     );
     const result = await post(receiver.url);
     expect(result).toMatchObject({ status: 200 });
@@ -92,15 +83,15 @@ describe('an answer', () => {
   });
 
   test('is cut between characters, never inside one', async () => {
-    const receiver = await started(
-      receiveHttp((_request, response) => response.end(`x${'é'.repeat(1_000)}`)),
+    const receiver = await receivers.http((_request, response) =>
+      response.end(`x${'é'.repeat(1_000)}`),
     );
     expect(await post(receiver.url)).toMatchObject({ excerpt: `x${'é'.repeat(511)}` });
   });
 
   test('tells how long to wait, in seconds', async () => {
-    const receiver = await started(
-      receiveHttp((_request, response) => response.writeHead(503, { 'Retry-After': '120' }).end()),
+    const receiver = await receivers.http((_request, response) =>
+      response.writeHead(503, { 'Retry-After': '120' }).end(),
     );
     expect(await post(receiver.url)).toMatchObject({ status: 503, retryAfterSeconds: 120 });
   });
@@ -110,7 +101,7 @@ describe('nothing is connected to', () => {
   test.each(['127.0.0.1', '0x7f.1', '2130706433', '[::ffff:7f00:1]', '0.0.0.0', '[::]'])(
     'at the literal %s, which no name lookup would catch',
     async (host) => {
-      const receiver = await started(receiveHttp((_request, response) => response.end()));
+      const receiver = await receivers.http();
       const url = `https://${host}:${receiver.port}/`;
       const result = await post(url, { allowPrivate: false });
       expect(result).toMatchObject({ outcome: 'error', kind: 'refused_address' });
@@ -119,7 +110,7 @@ describe('nothing is connected to', () => {
   );
 
   test('when one of several addresses is not public', async () => {
-    const receiver = await started(receiveHttp((_request, response) => response.end()));
+    const receiver = await receivers.http();
     const resolve = async () => ['93.184.216.34', '127.0.0.1'];
     const url = `https://example.com:${receiver.port}/`;
     const result = await post(url, { allowPrivate: false, resolve });
@@ -128,7 +119,7 @@ describe('nothing is connected to', () => {
   });
 
   test('in a network that the operator keeps from webhooks', async () => {
-    const receiver = await started(receiveHttp((_request, response) => response.end()));
+    const receiver = await receivers.http();
     const { url } = receiver;
     const posts = { headers: {}, body: '', timeoutMs: 60_000, allowPrivate: true, url };
     const outside = postOutside(createDenyCheck('127.0.0.0/8,::1'));
@@ -140,7 +131,7 @@ describe('nothing is connected to', () => {
   });
 
   test('on this machine for a live endpoint, though the sandbox may', async () => {
-    const receiver = await started(receiveHttp((_request, response) => response.end()));
+    const receiver = await receivers.http();
     expect(await post(receiver.url, { allowPrivate: false })).toMatchObject({
       kind: 'refused_address',
     });
@@ -149,7 +140,7 @@ describe('nothing is connected to', () => {
   });
 
   test('but the judged address: a name that changes its mind is asked once only', async () => {
-    const receiver = await started(receiveHttp((_request, response) => response.end()));
+    const receiver = await receivers.http();
     // A documentation name resolves nowhere by the system: only the pinned answer can connect.
     const answers = [['127.0.0.1'], ['192.168.0.1'], ['10.0.0.1']];
     let asked = 0;
@@ -162,7 +153,7 @@ describe('nothing is connected to', () => {
   });
 
   test('twice: each attempt makes a connection of its own', async () => {
-    const receiver = await started(receiveHttp((_request, response) => response.end()));
+    const receiver = await receivers.http();
     await post(receiver.url);
     await post(receiver.url);
     expect(receiver.connections()).toBe(2);

@@ -4,8 +4,7 @@ import type { WebhookActivities } from '../../../activities/webhooks/deliver';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { saveHistory } from '../../support/histories';
 import { temporalAddress } from '../../support/servers';
-import { receivers } from '../../webhooks/posting';
-import { receiveHttp } from '../../webhooks/receiver';
+import { useReceivers } from '../../webhooks/posting';
 import {
   activitiesOn,
   type Delivering,
@@ -33,7 +32,7 @@ afterAll(async () => {
 // Each task is counted; a machine that stalls adds one.
 jest.retryTimes(3);
 
-const started = receivers();
+const receivers = useReceivers();
 let queues = 0;
 
 /**
@@ -46,13 +45,11 @@ async function deliverThree(
   wrap: (activities: WebhookActivities) => WebhookActivities = (activities) => activities,
 ) {
   let posts = 0;
-  const receiver = await started(
-    receiveHttp((request, response) => {
-      request.resume();
-      posts += 1;
-      response.writeHead(statuses[posts - 1] ?? 200).end('thanks');
-    }),
-  );
+  const receiver = await receivers.http((request, response) => {
+    request.resume();
+    posts += 1;
+    response.writeHead(statuses[posts - 1] ?? 200).end('thanks');
+  });
   const events = await recordEvents(stores, receiver.url, 3);
   queues += 1;
   const delivering: Delivering = { env, taskQueue: `webhooks-first-${queues}` };

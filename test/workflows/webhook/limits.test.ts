@@ -5,8 +5,7 @@ import { createResolver } from '../../../src/webhooks/names';
 import { postWebhook } from '../../../src/webhooks/post';
 import { temporalAddress } from '../../support/servers';
 import { type NameServer, serveNames } from '../../webhooks/name-server';
-import { receivers } from '../../webhooks/posting';
-import { receiveHttp } from '../../webhooks/receiver';
+import { useReceivers } from '../../webhooks/posting';
 import {
   activitiesOn,
   type Delivering,
@@ -42,20 +41,18 @@ afterAll(async () => {
   await names?.close();
 });
 
-const started = receivers();
+const receivers = useReceivers();
 
 /** A merchant who answers nothing until told to, and then everything. */
 async function hangingMerchant() {
   const held: ServerResponse[] = [];
   let answers = false;
-  const receiver = await started(
-    receiveHttp((request, response) => {
-      request.resume();
-      if (answers) return response.writeHead(200).end();
-      held.push(response);
-      return response;
-    }),
-  );
+  const receiver = await receivers.http((request, response) => {
+    request.resume();
+    if (answers) return response.writeHead(200).end();
+    held.push(response);
+    return response;
+  });
   const recover = () => {
     answers = true;
     for (const response of held.splice(0)) response.writeHead(200).end();
@@ -79,7 +76,7 @@ test('an endpoint that hangs and names that nobody serves hold up no other merch
       });
     },
   });
-  const good = await started(receiveHttp((_request, response) => response.writeHead(204).end()));
+  const good = await receivers.http((_request, response) => response.writeHead(204).end());
   const worker = await workerOn(delivering, activities, SLOTS);
   await worker.runUntil(async () => {
     const stuck = await recordEvents(stores, hanging.url, STUCK);

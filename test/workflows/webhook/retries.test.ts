@@ -2,8 +2,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../../src/domain/webhook/schedule';
 import { temporalAddress } from '../../support/servers';
-import { receivers } from '../../webhooks/posting';
-import { receiveHttp } from '../../webhooks/receiver';
+import { useReceivers } from '../../webhooks/posting';
 import {
   activitiesOn,
   type Delivering,
@@ -34,8 +33,8 @@ afterAll(async () => {
   await stores?.close();
 });
 
-const started = receivers();
-const failing = () => started(receiveHttp((_request, response) => response.writeHead(503).end()));
+const receivers = useReceivers();
+const failing = () => receivers.http((_request, response) => response.writeHead(503).end());
 
 async function withWorker<T>(
   changes: Partial<WebhookActivityDeps>,
