@@ -1,14 +1,12 @@
-import { call, idealPayment } from '../support/http';
+import { type Client, call, idealPayment } from '../support/http';
 import { RAIL_ENTRIES, REFUNDS } from '../support/promises';
-import { openKey, useAccount, useService } from '../support/service';
+import { useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
 const service = useService();
 const shop = useAccount(service);
 
-const get = (path: string, as = shop.key) => call(service.url, 'GET', path, { key: as });
-const create = (body: object, as = shop.key) =>
-  call(service.url, 'POST', '/v1/payments', { key: as, body });
+const create = (body: object, as: Client = shop) => as.post('/v1/payments', body);
 const detailsOf = ({ body }: { body: { error: { details: object[] } } }) => body.error.details;
 
 /** Only what docs/api.md#create-a-payment requires. */
@@ -18,7 +16,7 @@ const bare = (changes: object) => {
 };
 
 test('the catalogue has every method with exactly the fields of docs/api.md#methods', async () => {
-  const { status, body } = await get('/v1/payment-methods');
+  const { status, body } = await shop.get('/v1/payment-methods');
   expect(status).toBe(200);
   expect(Object.keys(body)).toEqual(['object', 'data']);
   expect(body.object).toBe('list');
@@ -55,20 +53,20 @@ test('the catalogue has every method with exactly the fields of docs/api.md#meth
 });
 
 test.each(Object.entries(REFUNDS))('%s refunds: %o', async (method, refunds) => {
-  const { data } = (await get('/v1/payment-methods')).body;
+  const { data } = (await shop.get('/v1/payment-methods')).body;
   const entry = data.find((each: { method: string }) => each.method === method);
   expect(entry.refunds).toEqual(refunds);
 });
 
 test('the catalogue is the same for every account and environment', async () => {
   const few = await service.account({ methods: ['ideal'], livemode: true });
-  const all = await get('/v1/payment-methods');
-  expect((await get('/v1/payment-methods', few.key)).text).toBe(all.text);
+  const all = await shop.get('/v1/payment-methods');
+  expect((await few.get('/v1/payment-methods')).text).toBe(all.text);
 });
 
 test('available methods are those that the account has enabled, with the fields of docs/api.md#methods', async () => {
   const few = await service.account({ methods: ['visa', 'ideal', 'no-such-method'] });
-  const { status, body } = await get('/v1/payment-methods/available', few.key);
+  const { status, body } = await few.get('/v1/payment-methods/available');
   expect(status).toBe(200);
   expect(body).toEqual({
     object: 'list',
@@ -81,23 +79,23 @@ test('available methods are those that the account has enabled, with the fields 
 
 test('enabling and disabling a method takes effect at once', async () => {
   const few = await service.account({ methods: [] });
-  const available = async () => (await get('/v1/payment-methods/available', few.key)).body.data;
+  const available = async () => (await few.get('/v1/payment-methods/available')).body.data;
   expect(await available()).toEqual([]);
-  expect(detailsOf(await create(idealPayment(), few.key))).toEqual([
+  expect(detailsOf(await create(idealPayment(), few))).toEqual([
     { code: 'method_not_enabled', field: 'method', message: expect.stringContaining('iDEAL') },
   ]);
   await service.stores.accounts.enableMethod(few.account_id, 'ideal');
   expect(await available()).toHaveLength(1);
-  expect((await create(idealPayment(), few.key)).status).toBe(201);
+  expect((await create(idealPayment(), few)).status).toBe(201);
   await service.stores.accounts.disableMethod(few.account_id, 'ideal');
   expect(await available()).toEqual([]);
-  expectRefusal(await create(idealPayment(), few.key), 'method_requirements_not_met');
+  expectRefusal(await create(idealPayment(), few), 'method_requirements_not_met');
 });
 
 test('where no connector serves live, nothing is available and nothing can be created', async () => {
   const { account_id } = await service.account();
-  const live = await openKey(service.stores, account_id, true);
-  expect((await get('/v1/payment-methods/available', live)).body).toEqual({
+  const live = await service.withKey({ account_id }, true);
+  expect((await live.get('/v1/payment-methods/available')).body).toEqual({
     object: 'list',
     data: [],
   });
@@ -107,7 +105,7 @@ test('where no connector serves live, nothing is available and nothing can be cr
 });
 
 test('every available method creates a payment with what its entry asks for, and no more', async () => {
-  const { data } = (await get('/v1/payment-methods')).body;
+  const { data } = (await shop.get('/v1/payment-methods')).body;
   for (const { method, currencies, countries, required_fields } of data) {
     const asked = {
       ...(required_fields.includes('country') ? { country: countries[0] } : {}),
@@ -169,8 +167,8 @@ test('a refused request reaches no bank and no workflow', async () => {
 });
 
 describe('the rails', () => {
-  const rails = async (as = shop.key) => {
-    const { status, body } = await get('/v1/payout-methods', as);
+  const rails = async (as: Client = shop) => {
+    const { status, body } = await as.get('/v1/payout-methods');
     expect([status, Object.keys(body), body.object]).toEqual([200, ['object', 'data'], 'list']);
     return body.data;
   };
@@ -180,7 +178,8 @@ describe('the rails', () => {
   });
 
   test('are those that the account has enabled, from the moment it has', async () => {
-    const { account_id, key: own } = await service.account();
+    const own = await service.account();
+    const { account_id } = own;
     const methods = async () => (await rails(own)).map(({ method }: { method: string }) => method);
     await service.stores.accounts.disableRail(account_id, 'sepa_instant');
     await service.stores.accounts.disableRail(account_id, 'card_payout');
@@ -191,7 +190,7 @@ describe('the rails', () => {
 
   test('are none where no connector serves live', async () => {
     const { account_id } = await service.account();
-    expect(await rails(await openKey(service.stores, account_id, true))).toEqual([]);
+    expect(await rails(await service.withKey({ account_id }, true))).toEqual([]);
   });
 });
 
@@ -202,8 +201,8 @@ test('catalogue and rails need a key but no scope, and take no parameters', asyn
     '/v1/payment-methods/available',
     '/v1/payout-methods',
   ]) {
-    expect((await get(path, narrow.key)).status).toBe(200);
+    expect((await narrow.get(path)).status).toBe(200);
     expectRefusal(await call(service.url, 'GET', path), 'api_key_missing');
-    expectRefusal(await get(`${path}?country=NL`), 'invalid_request', ['country']);
+    expectRefusal(await shop.get(`${path}?country=NL`), 'invalid_request', ['country']);
   }
 });

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../src/domain/errors';
-import { type Answer, idealPayment, settledPayment } from '../support/http';
+import { type Answer, idealPayment } from '../support/http';
 import type { Account, Service } from '../support/service';
 import { FUNDS, openShop } from './payout-setting';
 
@@ -74,14 +74,14 @@ export const CREATES: Creating[] = [
     crowd: 20,
     open: async (service) => {
       const account = await service.account();
-      const { id: payment_id } = await settledPayment(service, account.key);
+      const { id: payment_id } = await account.settledPayment();
       const simulate = (id: string, body?: object) =>
         account.post(`/v1/sandbox/refunds/${id}/simulate`, body);
       return {
         ...account,
         body: { payment_id, amount: 100 },
         make: async () => {
-          const { id } = await settledPayment(service, account.key);
+          const { id } = await account.settledPayment();
           return (await account.post('/v1/refunds', { payment_id: id })).body;
         },
         simulate,

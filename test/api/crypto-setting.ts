@@ -19,17 +19,20 @@ export const COIN = { asset: 'ETH', network: 'ethereum' };
 export const IN_ETHER = { amount: 10_000, currency: 'EUR', ...COIN };
 
 /** Every route of crypto, about one payment and one settlement. */
-export function everyRoute(payment: string, settlement: string) {
+export function everyRoute(
+  payment: string,
+  settlement: string,
+): [method: string, path: string, body?: object][] {
   return [
     ['POST', '/v1/crypto/payments', IN_ETHER],
-    ['GET', `/v1/crypto/payments/${payment}`, undefined],
-    ['GET', '/v1/crypto/payments', undefined],
+    ['GET', `/v1/crypto/payments/${payment}`],
+    ['GET', '/v1/crypto/payments'],
     ['POST', '/v1/crypto/settlements', COIN],
-    ['GET', `/v1/crypto/settlements/${settlement}`, undefined],
-    ['GET', '/v1/crypto/settlements', undefined],
+    ['GET', `/v1/crypto/settlements/${settlement}`],
+    ['GET', '/v1/crypto/settlements'],
     ['POST', `/v1/sandbox/crypto/payments/${payment}/simulate`, { event: 'received' }],
     ['POST', `/v1/sandbox/crypto/settlements/${settlement}/simulate`, { event: 'completed' }],
-  ] as const;
+  ];
 }
 
 /** A merchant with crypto, and all that happens to its coins. */

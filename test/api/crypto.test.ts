@@ -8,11 +8,12 @@ import { signPayload } from '../../src/webhooks/signature';
 import { operatorsAudit } from '../support/audit';
 import { saveHistory } from '../support/histories';
 import { useHook } from '../support/hook';
-import { call, eventually } from '../support/http';
+import { type Client, eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
 import { scriptedChain } from '../support/scripted-chain';
-import { openKey, useService } from '../support/service';
+import { useService } from '../support/service';
 import { COIN, ETHER, everyRoute, IN_ETHER, openCryptoShop, useCryptoShop } from './crypto-setting';
+import { expectRefusal } from './refusal';
 
 const chain = scriptedChain();
 const service = useService({ chain });
@@ -21,22 +22,21 @@ const hook = useHook(service);
 
 describe('an account', () => {
   test('without crypto is refused on every route, and enabling opens them', async () => {
-    const { url, stores, account } = service;
-    const { account_id, key } = await account();
-    for (const [method, path, body] of everyRoute(randomUUID(), randomUUID())) {
-      const refused = await call(url, method, path, { key, body });
-      expect([refused.status, refused.body.error.code]).toEqual([403, 'crypto_not_enabled']);
+    const { stores } = service;
+    const { account_id, get, send } = await service.account();
+    for (const route of everyRoute(randomUUID(), randomUUID())) {
+      expectRefusal(await send(...route), 'crypto_not_enabled');
     }
     await stores.accounts.setCrypto(account_id, true);
-    expect((await call(url, 'GET', '/v1/crypto/payments', { key })).status).toBe(200);
+    expect((await get('/v1/crypto/payments')).status).toBe(200);
     await stores.accounts.setCrypto(account_id, false);
-    expect((await call(url, 'GET', '/v1/crypto/payments', { key })).status).toBe(403);
+    expect((await get('/v1/crypto/payments')).status).toBe(403);
   });
 
   test('that loses crypto is refused on every route; what is under way goes on, untold', async () => {
-    const { url, stores } = service;
+    const { stores } = service;
     const off = await openCryptoShop(service);
-    const { account_id, key } = off;
+    const { account_id } = off;
     await off.registerWallet();
     await hook.register(off);
     const { id, redirect_url } = await off.pay();
@@ -46,9 +46,8 @@ describe('an account', () => {
     const { id: settlement } = (await off.post('/v1/crypto/settlements', COIN)).body;
 
     await stores.accounts.setCrypto(account_id, false);
-    for (const [method, path, body] of everyRoute(id, settlement)) {
-      const refused = await call(url, method, path, { key, body });
-      expect([refused.status, refused.body.error.code]).toEqual([403, 'crypto_not_enabled']);
+    for (const route of everyRoute(id, settlement)) {
+      expectRefusal(await off.send(...route), 'crypto_not_enabled');
     }
     expect((await fetch(redirect_url)).status).toBe(200);
     await off.deposit(id, 'tx-off', ETHER);
@@ -70,7 +69,6 @@ describe('an account', () => {
   });
 
   test('sees and moves only its own, in the environment of its key', async () => {
-    const { url, stores } = service;
     const owner = await openCryptoShop(service);
     await owner.registerWallet();
     const { id } = await owner.pay();
@@ -81,18 +79,18 @@ describe('an account', () => {
     const balance = await owner.balance();
     const other = await openCryptoShop(service);
     await other.registerWallet();
-    const live = await openKey(stores, owner.account_id, true);
+    const live = await service.withKey(owner, true);
 
-    const codes = async (key: string) => {
+    const codes = async ({ send }: Client) => {
       const answers: unknown[] = [];
-      for (const [method, path, body] of everyRoute(id, settlement).slice(1)) {
-        const answer = await call(url, method, path, { key, body });
-        answers.push(answer.body.error?.code ?? answer.body.data);
+      for (const route of everyRoute(id, settlement).slice(1)) {
+        const { body } = await send(...route);
+        answers.push(body.error?.code ?? body.data);
       }
       return answers;
     };
     const [noPayment, noSettlement] = ['crypto_payment_not_found', 'crypto_settlement_not_found'];
-    expect(await codes(other.key)).toEqual([
+    expect(await codes(other)).toEqual([
       noPayment,
       [],
       'insufficient_balance',
@@ -117,16 +115,11 @@ describe('an account', () => {
   test('needs the scope, and sees only its own', async () => {
     const { id } = await shop.pay();
     const other = await openCryptoShop(service);
-    const elsewhere = await other.get(`/v1/crypto/payments/${id}`);
-    expect([elsewhere.status, elsewhere.body.error.code]).toEqual([
-      404,
-      'crypto_payment_not_found',
-    ]);
+    expectRefusal(await other.get(`/v1/crypto/payments/${id}`), 'crypto_payment_not_found');
     expect((await other.get('/v1/crypto/payments')).body.data).toEqual([]);
-    const { url, account } = service;
-    const { key } = await account({ scopes: ['crypto:read'] });
-    const refused = await call(url, 'POST', '/v1/crypto/payments', { key, body: IN_ETHER });
-    expect(refused.body.error.code).toBe('api_key_scope_insufficient');
+    const reader = await service.account({ scopes: ['crypto:read'] });
+    const refused = await reader.post('/v1/crypto/payments', IN_ETHER);
+    expectRefusal(refused, 'api_key_scope_insufficient');
   });
 });
 
@@ -167,11 +160,9 @@ describe('a crypto payment', () => {
   });
 
   test('is created once, with address, amount and URI', async () => {
-    const { url } = service;
-    const { key } = shop;
     const idempotencyKey = randomUUID();
     const body = { ...IN_ETHER, reference: 'order-7', metadata: { n: 1 } };
-    const create = () => call(url, 'POST', '/v1/crypto/payments', { key, body, idempotencyKey });
+    const create = () => shop.post('/v1/crypto/payments', body, { idempotencyKey });
     const created = await create();
     const { id, created_at, expires_at, redirect_url } = created.body;
     expect(created.status).toBe(201);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { idealPayment, settledPayment } from '../support/http';
+import { idealPayment } from '../support/http';
 import { useAccount, useService } from '../support/service';
 import { credit, insertRecipient } from './payout-setting';
 import { expectErrorShape } from './refusal';
@@ -122,7 +122,7 @@ test('a payment is created exactly when every field satisfies the rules, and nev
 });
 
 test('a refund is created exactly when every field satisfies the rules, and never a 5xx', async () => {
-  const { id } = await settledPayment(service, merchant.key, { amount: 99_999_999_999 });
+  const { id } = await merchant.settledPayment({ amount: 99_999_999_999 });
   const amount = fc.oneof(
     { weight: 5, arbitrary: judged(fc.integer({ min: 1, max: 500_000_000 }), () => true) },
     judged(

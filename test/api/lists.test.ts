@@ -1,5 +1,5 @@
-import { call } from '../support/http';
-import { openKey, useService } from '../support/service';
+import type { Client } from '../support/http';
+import { useService } from '../support/service';
 import { LISTS, type Likeness, type Listed, makeLikeness, OLD } from './list-setting';
 import { ids, walkPages } from './pages';
 import { expectRefusal } from './refusal';
@@ -17,8 +17,8 @@ describe.each(LISTS)('the list of $name', ({ open, rows, statuses, unknown }) =>
     list = await open(service, like);
   });
 
-  const get = (query: Record<string, string> = {}, key = list.key) =>
-    call(service.url, 'GET', `${list.path}?${new URLSearchParams(query)}`, { key });
+  const get = (query: Record<string, string> = {}, as: Client = list) =>
+    as.get(`${list.path}?${new URLSearchParams(query)}`);
   const count = async (query: Record<string, string>) => (await get(query)).body.data.length;
 
   test('is newest first, each row as a read of it', async () => {
@@ -27,10 +27,7 @@ describe.each(LISTS)('the list of $name', ({ open, rows, statuses, unknown }) =>
     for (const at of times) made.push(...(await list.insert(1, at)));
     const { status, body } = await get();
     expect(status).toBe(200);
-    const { key } = list;
-    const read = await Promise.all(
-      made.reverse().map((id) => call(service.url, 'GET', `${rows}/${id}`, { key })),
-    );
+    const read = await Promise.all(made.reverse().map((id) => list.get(`${rows}/${id}`)));
     expect(body).toEqual({
       object: 'list',
       data: read.map((each) => each.body),
@@ -130,15 +127,14 @@ describe.each(LISTS)('the list of $name', ({ open, rows, statuses, unknown }) =>
     const [own] = await list.insert(1);
     const live = await list.insert(3, OLD, { livemode: true });
     const other = await service.account();
-    const liveKey = await openKey(service.stores, list.account_id, true);
+    const liveKey = await service.withKey(list, true);
     expect(ids((await get()).body.data)).toEqual([own]);
     if (list.path !== rows) {
       // The payment itself is of this account and environment.
-      for (const key of [other.key, liveKey])
-        expectRefusal(await get({}, key), 'payment_not_found');
+      for (const each of [other, liveKey]) expectRefusal(await get({}, each), 'payment_not_found');
       return;
     }
-    expect((await get({}, other.key)).body.data).toEqual([]);
+    expect((await get({}, other)).body.data).toEqual([]);
     const shown = (await get({}, liveKey)).body.data;
     expect(ids(shown).toSorted()).toEqual(live.toSorted());
     // A refund does not say its environment.
@@ -164,8 +160,7 @@ describe.each(LISTS)('the list of $name', ({ open, rows, statuses, unknown }) =>
     ['__proto__=1&constructor=2', ['__proto__', 'constructor']],
     ['limit=0&status=paid&page=2', ['limit', 'status', 'page']],
   ])('refuses ?%s, naming each parameter at fault', async (query, fields) => {
-    const { key, path } = list;
-    const answer = await call(service.url, 'GET', `${path}?${query}`, { key });
+    const answer = await list.get(`${list.path}?${query}`);
     expectRefusal(answer, 'invalid_request', fields);
   });
 

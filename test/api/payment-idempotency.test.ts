@@ -1,19 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
-import { call, idealPayment } from '../support/http';
-import { openKey, useAccount, useService } from '../support/service';
+import { type Client, idealPayment } from '../support/http';
+import { useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
 const service = useService();
 const shop = useAccount(service);
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-const create = (idempotencyKey: string, body: unknown = idealPayment(), as = shop.key) =>
-  call(service.url, 'POST', '/v1/payments', { key: as, body, idempotencyKey });
+const create = (idempotencyKey: string, body: unknown = idealPayment(), as: Client = shop) =>
+  as.post('/v1/payments', body, { idempotencyKey });
 const createRaw = (idempotencyKey: string, raw: string) =>
   shop.postRaw('/v1/payments', raw, { idempotencyKey });
-const paymentsOf = (account: string) =>
-  service.collection('payments').countDocuments({ account_id: account });
 const claims = () => service.collection<IdempotencyRecord>('idempotency');
 
 test('key order, white space and escapes make no other body', async () => {
@@ -39,20 +37,22 @@ test('numbers in metadata that are written in another way are another body', asy
 test('a key belongs to one account and one environment', async () => {
   const other = await service.account();
   const first = await create('shared');
-  const foreign = await create('shared', idealPayment({ amount: 5 }), other.key);
+  const foreign = await create('shared', idealPayment({ amount: 5 }), other);
   expect(foreign.status).toBe(201);
   expect(foreign.body.id).not.toBe(first.body.id);
-  const live = await openKey(service.stores, shop.account_id, true);
+  const live = await service.withKey(shop, true);
   // No live connector: were the key shared, this would be the sandbox payment again.
   expectRefusal(await create('shared', idealPayment(), live), 'method_requirements_not_met');
-  const second = await openKey(service.stores, shop.account_id, false);
+  const second = await service.withKey(shop, false);
   expect((await create('shared', idealPayment(), second)).text).toBe(first.text);
 });
 
 test('fifty calls at once with one key and two bodies make one payment', async () => {
-  const { account_id: busy, key: as } = await service.account();
+  const busy = await service.account();
   const answers = await Promise.all(
-    Array.from({ length: 50 }, (_, i) => create('two', idealPayment({ amount: 1 + (i % 2) }), as)),
+    Array.from({ length: 50 }, (_, i) =>
+      create('two', idealPayment({ amount: 1 + (i % 2) }), busy),
+    ),
   );
   const amounts = new Set(answers.filter(({ status }) => status === 201).map((a) => a.body.amount));
   expect(amounts.size).toBe(1);
@@ -60,7 +60,7 @@ test('fifty calls at once with one key and two bodies make one payment', async (
     expectRefusal(answer, 'idempotency_key_reused');
   }
   expect(answers.filter(({ status }) => status === 201)).toHaveLength(25);
-  expect(await paymentsOf(busy)).toBe(1);
+  expect(await busy.count('payments')).toBe(1);
 });
 
 test('after 24 hours the key is free again, also when the cleaner is late', async () => {

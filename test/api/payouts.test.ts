@@ -1,15 +1,13 @@
 import { RAIL_IDS, type RAILS } from '../../src/domain/payout/rails';
 import type { RecipientFacts } from '../../src/domain/payout/recipient';
-import { call, eventually } from '../support/http';
-import { openKey, useService } from '../support/service';
+import { eventually } from '../support/http';
+import { useService } from '../support/service';
 import { insertRecipient, openShop, RAIL_CURRENCY, useShop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
 const service = useService();
 const shop = useShop(service);
 
-const payoutsOf = (account_id: string) =>
-  service.collection('payouts').countDocuments({ account_id });
 const over = (method: keyof typeof RAILS, changes: object = {}) => ({
   method,
   recipient_id: shop.recipients[method],
@@ -90,9 +88,9 @@ test('a card takes a payout in yen, which have no decimals', async () => {
 describe('what is refused', () => {
   let before: number;
   beforeEach(async () => {
-    before = await payoutsOf(shop.account_id);
+    before = await shop.count('payouts');
   });
-  afterEach(async () => expect(await payoutsOf(shop.account_id)).toBe(before));
+  afterEach(async () => expect(await shop.count('payouts')).toBe(before));
 
   const withFacts = async (rail: keyof typeof RAILS, facts: Partial<RecipientFacts>) =>
     over(rail, { recipient_id: await insertRecipient(service, shop, rail, facts) });
@@ -187,16 +185,15 @@ describe('what is refused', () => {
 });
 
 test('where no connector serves live, no rail is there and nothing can be paid out', async () => {
+  const live = await service.withKey(shop, true);
   const owner = { account_id: shop.account_id, livemode: true };
   const recipient_id = await insertRecipient(service, owner, 'sepa_instant');
-  const key = await openKey(service.stores, shop.account_id, true);
-  const body = shop.ask({ recipient_id });
-  const refused = await call(service.url, 'POST', '/v1/payouts', { key, body });
+  const refused = await live.post('/v1/payouts', shop.ask({ recipient_id }));
   expectRefusal(refused, 'rail_requirements_not_met');
   expect(faultsOf(refused)).toEqual(['method_not_enabled:method']);
   // A balance account of the sandbox is none of live.
   const drawn = shop.ask({ recipient_id, metadata: { balance_account: 'marketing' } });
-  const unfunded = await call(service.url, 'POST', '/v1/payouts', { key, body: drawn });
+  const unfunded = await live.post('/v1/payouts', drawn);
   expectRefusal(unfunded, 'balance_account_not_found');
 });
 

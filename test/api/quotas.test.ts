@@ -1,6 +1,6 @@
 import { makeKey } from '../../src/store/keys';
-import { call } from '../support/http';
-import { openKey, useService } from '../support/service';
+import { type Answer, type Client, createClient } from '../support/http';
+import { useService } from '../support/service';
 import { bankRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 import { inOneWindow } from './window';
@@ -17,10 +17,9 @@ const service = useService({ worker: false, limits: LIMITS });
 
 afterEach(() => jest.restoreAllMocks());
 
-const get = (key: string) => call(service.url, 'GET', '/v1/payment-methods/available', { key });
-const create = (key: string) =>
-  call(service.url, 'POST', '/v1/payout-recipients', { key, body: bankRecipient() });
-const statuses = async (calls: ReturnType<typeof call>[]) => {
+const get = (shop: Client) => shop.get('/v1/payment-methods/available');
+const create = (shop: Client) => shop.post('/v1/payout-recipients', bankRecipient());
+const statuses = async (calls: Promise<Answer>[]) => {
   const counts: Record<number, number> = {};
   for (const { status } of await Promise.all(calls)) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
@@ -30,50 +29,49 @@ const times = <T>(count: number, make: () => T) => Array.from({ length: count },
 test(
   'all keys of an account share its limit; its other environment has one of its own',
   inOneWindow(async () => {
-    const { account_id, key } = await service.account();
-    const second = await openKey(service.stores, account_id, false);
-    expect(await statuses(times(20, () => get(key)))).toEqual({ 200: 20 });
+    const shop = await service.account();
+    const second = await service.withKey(shop, false);
+    expect(await statuses(times(20, () => get(shop)))).toEqual({ 200: 20 });
     expect(await statuses(times(15, () => get(second)))).toEqual({ 200: 10, 429: 5 });
     const refused = await get(second);
     expectRefusal(refused, 'rate_limited');
     expect(refused.body.error.message).toContain('account: at most 3 a second');
     expect(refused.headers.get('RateLimit-Limit')).toBe('30');
     expect(refused.headers.get('RateLimit-Remaining')).toBe('0');
-    const live = await openKey(service.stores, account_id, true);
+    const live = await service.withKey(shop, true);
     expect((await get(live)).status).toBe(200);
     const other = await service.account();
-    expect((await get(other.key)).status).toBe(200);
+    expect((await get(other)).status).toBe(200);
   }),
 );
 
 test(
   'creates have a tighter limit, in sandbox and live apart; reads go on',
   inOneWindow(async () => {
-    const { account_id, key } = await service.account();
-    expect(await statuses(times(12, () => create(key)))).toEqual({ 201: 10, 429: 2 });
-    const refused = await create(key);
+    const shop = await service.account();
+    expect(await statuses(times(12, () => create(shop)))).toEqual({ 201: 10, 429: 2 });
+    const refused = await create(shop);
     expectRefusal(refused, 'rate_limited');
     expect(refused.body.error.message).toContain('created by one account: at most 1 a second');
     expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThanOrEqual(1);
     expect(refused.headers.get('RateLimit-Limit')).toBe('10');
-    const db = service.db;
-    expect(await db.collection('idempotency').countDocuments({ account_id })).toBe(10);
-    expect((await get(key)).status).toBe(200);
-    const live = await openKey(service.stores, account_id, true);
+    expect(await shop.count('idempotency')).toBe(10);
+    expect((await get(shop)).status).toBe(200);
+    const live = await service.withKey(shop, true);
     expect((await create(live)).status).toBe(201);
     const other = await service.account();
-    expect((await create(other.key)).status).toBe(201);
+    expect((await create(other)).status).toBe(201);
   }),
 );
 
 test(
   'a key that lacks the scope is limited like any other, and was not used',
   inOneWindow(async () => {
-    const { account_id, key } = await service.account({ scopes: ['payments:read'] });
-    expect(await statuses(times(25, () => create(key)))).toEqual({ 403: 20, 429: 5 });
-    const able = await openKey(service.stores, account_id, false);
+    const shop = await service.account({ scopes: ['payments:read'] });
+    expect(await statuses(times(25, () => create(shop)))).toEqual({ 403: 20, 429: 5 });
+    const able = await service.withKey(shop, false);
     expect((await create(able)).status).toBe(201);
-    const [first] = await service.stores.keys.forAccount(account_id);
+    const [first] = await service.stores.keys.forAccount(shop.account_id);
     expect(first?.last_used_at).toBeNull();
   }),
 );
@@ -81,9 +79,9 @@ test(
 test('text that has not the shape of a key is refused without a look at the database', async () => {
   const look = jest.spyOn(service.stores.keys, 'byHash');
   for (const text of ['x', 'sk_live_', `sk_test_${'a'.repeat(43)}`, `${makeKey(false)}a`]) {
-    expectRefusal(await get(text), 'api_key_invalid');
+    expectRefusal(await get(createClient(service.url, text)), 'api_key_invalid');
   }
   expect(look).not.toHaveBeenCalled();
-  expectRefusal(await get(makeKey(false)), 'api_key_invalid');
+  expectRefusal(await get(createClient(service.url, makeKey(false))), 'api_key_invalid');
   expect(look).toHaveBeenCalledTimes(1);
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { call } from '../support/http';
-import { openKey, useAccount, useService } from '../support/service';
+import type { Client } from '../support/http';
+import { useAccount, useService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
@@ -8,8 +8,8 @@ const service = useService({ worker: false });
 const shop = useAccount(service);
 
 const PATH = '/v1/payout-recipients';
-const create = (body: object, idempotencyKey: string = randomUUID(), as = shop.key) =>
-  call(service.url, 'POST', PATH, { key: as, body, idempotencyKey });
+const create = (body: object, idempotencyKey: string = randomUUID(), as: Client = shop) =>
+  as.post(PATH, body, { idempotencyKey });
 const count = (name: string) => service.collection(name).countDocuments();
 const TURKISH = 'TR330006100519786457841326';
 const long = (length: number) => 'x'.repeat(length);
@@ -218,11 +218,11 @@ test('twenty calls at once with one key make one recipient and get one answer', 
 
 test('a key belongs to one account and one environment, and so does what it made', async () => {
   const other = await service.account();
-  const live = await openKey(service.stores, shop.account_id, true);
+  const live = await service.withKey(shop, true);
   const made = [
     await create(cardRecipient(), 'shared'),
     await create(cardRecipient(), 'shared', live),
-    await create(cardRecipient(), 'shared', other.key),
+    await create(cardRecipient(), 'shared', other),
   ];
   expect(made.map(({ status }) => status)).toEqual([201, 201, 201]);
   const [sandboxId, liveId, otherId] = made.map(({ body }) => body.id);
@@ -236,21 +236,20 @@ test('a key belongs to one account and one environment, and so does what it made
 
 test('it takes a key with payouts:write', async () => {
   const reader = await service.account({ scopes: ['payouts:read', 'payments:write'] });
-  const refused = await create(cardRecipient(), 'scope', reader.key);
+  const refused = await create(cardRecipient(), 'scope', reader);
   expectRefusal(refused, 'api_key_scope_insufficient');
   const writer = await service.account({ scopes: ['payouts:write'] });
-  expect((await create(cardRecipient(), 'scope', writer.key)).status).toBe(201);
+  expect((await create(cardRecipient(), 'scope', writer)).status).toBe(201);
 });
 
 describe('a recipient that is deleted', () => {
   const PLAIN = { type: 'card', scheme: 'visa', last4: '1111' };
-  const remove = (id: string, as = shop.key) =>
-    call(service.url, 'DELETE', `${PATH}/${id}`, { key: as });
+  const remove = (id: string, as: Client = shop) => as.delete(`${PATH}/${id}`);
   const lines = (account: string) =>
     service.stores.auditLog.list({ account_id: account, livemode: false, limit: 10 });
 
   test('is answered with deleted: true, its details are gone, and a repeat says the same', async () => {
-    const { account_id: own, key: mine } = await service.account();
+    const mine = await service.account();
     const { id, created_at } = (await create(cardRecipient(), 'own', mine)).body;
     const first = await remove(id, mine);
     const shown = { id, object: 'payout_recipient', ...PLAIN, created_at, deleted: true };
@@ -265,7 +264,7 @@ describe('a recipient that is deleted', () => {
     });
     expect((await remove(id, mine)).body).toEqual(shown);
     expect(await service.stores.recipients.get(id)).toEqual(stored);
-    expect(await lines(own)).toMatchObject([
+    expect(await lines(mine.account_id)).toMatchObject([
       {
         act: 'recipient.deleted',
         target: id,
@@ -298,9 +297,9 @@ describe('a recipient that is deleted', () => {
 
   test('belongs to the account and environment of the key, which needs the scope', async () => {
     const { id } = (await create(cardRecipient())).body;
-    const { key: another } = await service.account();
-    const { key: reader } = await service.account({ scopes: ['payouts:read'] });
-    const live = await openKey(service.stores, shop.account_id, true);
+    const another = await service.account();
+    const reader = await service.account({ scopes: ['payouts:read'] });
+    const live = await service.withKey(shop, true);
     expectRefusal(await remove(id, another), 'recipient_not_found');
     expectRefusal(await remove(id, live), 'recipient_not_found');
     expectRefusal(await remove(id, reader), 'api_key_scope_insufficient');

@@ -1,17 +1,14 @@
-import { call, idealPayment, settledPayment } from '../support/http';
+import { type Client, idealPayment } from '../support/http';
 import { REFUNDS } from '../support/promises';
-import { openKey, useAccount, useService } from '../support/service';
+import { useAccount, useService } from '../support/service';
 import { fund } from './fund';
 import { expectRefusal } from './refusal';
 
 const service = useService({ environments: ['sandbox', 'live'] });
 const merchant = useAccount(service);
 
-const get = (path: string, as = merchant.key) => call(service.url, 'GET', path, { key: as });
-const refund = (body: object, as = merchant.key) =>
-  call(service.url, 'POST', '/v1/refunds', { key: as, body });
-const settled = (changes: Record<string, unknown> = {}) =>
-  settledPayment(service, merchant.key, changes);
+const refund = (body: object, as: Client = merchant) => as.post('/v1/refunds', body);
+const settled = (changes: Record<string, unknown> = {}) => merchant.settledPayment(changes);
 /** Amount that the payment's refunds hold of it; minor units. */
 const refundedOf = async (id: string) => (await service.stores.payments.get(id))?.refunded;
 const simulate = (id: string, body: object) =>
@@ -40,8 +37,8 @@ test('a refund is created processing, with exactly the fields of docs/api.md#ref
     settled_at: null,
     created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   });
-  expect((await get(`/v1/refunds/${body.id}`)).body).toEqual(body);
-  expect((await get(`/v1/payments/${payment.id}`)).body).toEqual(payment);
+  expect((await merchant.get(`/v1/refunds/${body.id}`)).body).toEqual(body);
+  expect((await merchant.get(`/v1/payments/${payment.id}`)).body).toEqual(payment);
 });
 
 test.each([
@@ -152,7 +149,7 @@ test('a reason of 500 characters is returned unchanged; one of 501 is refused', 
   for (const reason of ['x'.repeat(500), 'Zoë’s 鞋 <b>"too big"</b>\n👟', '']) {
     const { status, body } = await refund({ payment_id, amount: 1, reason });
     expect([status, body.reason]).toEqual([201, reason]);
-    expect((await get(`/v1/refunds/${body.id}`)).body.reason).toBe(reason);
+    expect((await merchant.get(`/v1/refunds/${body.id}`)).body.reason).toBe(reason);
   }
   for (const reason of ['x'.repeat(501), 'a\0b', 5, [], {}, true]) {
     expectRefusal(await refund({ payment_id, amount: 1, reason }), 'invalid_request', ['reason']);
@@ -232,12 +229,12 @@ test.each([
 
 test('what the balance does not hold is not refunded, and nothing is taken', async () => {
   const shop = await service.account();
-  const { id: payment_id } = await settledPayment(service, shop.key);
+  const { id: payment_id } = await shop.settledPayment();
   await fund(service, shop, -50);
-  expectRefusal(await refund({ payment_id }, shop.key), 'insufficient_balance');
-  expectRefusal(await refund({ payment_id, amount: 1_001 }, shop.key), 'insufficient_balance');
+  expectRefusal(await refund({ payment_id }, shop), 'insufficient_balance');
+  expectRefusal(await refund({ payment_id, amount: 1_001 }, shop), 'insufficient_balance');
   expect([await refundedOf(payment_id), await refundsOf(payment_id)]).toEqual([0, 0]);
-  expect((await refund({ payment_id, amount: 1_000 }, shop.key)).status).toBe(201);
+  expect((await refund({ payment_id, amount: 1_000 }, shop)).status).toBe(201);
 });
 
 test('the id of a refund is none of a payment, nor the other way round', async () => {
@@ -250,18 +247,17 @@ test('the id of a refund is none of a payment, nor the other way round', async (
 
 test('a live payment is refunded from the live balance, by a live key only', async () => {
   const shop = await service.account();
-  const live = await openKey(service.stores, shop.account_id, true);
-  const { id: payment_id } = await settledPayment(service, shop.key);
+  const live = await service.withKey(shop, true);
+  const { id: payment_id } = await shop.settledPayment();
   const payments = service.collection<{ _id: string }>('payments');
   await payments.updateOne({ _id: payment_id }, { $set: { livemode: true } });
-  expectRefusal(await refund({ payment_id }, shop.key), 'payment_not_found');
+  expectRefusal(await refund({ payment_id }, shop), 'payment_not_found');
   expectRefusal(await refund({ payment_id }, live), 'insufficient_balance');
   await fund(service, { ...shop, livemode: true }, 1_050);
   const { status, body } = await refund({ payment_id }, live);
   expect(status).toBe(201);
   expect((await service.stores.refunds.get(body.id))?.livemode).toBe(true);
-  expect((await get('/v1/refunds', shop.key)).body.data).toEqual([]);
+  expect((await shop.get('/v1/refunds')).body.data).toEqual([]);
   const simulate = `/v1/sandbox/refunds/${body.id}/simulate`;
-  const settle = { key: live, body: { event: 'settled' } };
-  expectRefusal(await call(service.url, 'POST', simulate, settle), 'api_key_scope_insufficient');
+  expectRefusal(await live.post(simulate, { event: 'settled' }), 'api_key_scope_insufficient');
 });

@@ -3,8 +3,8 @@ import { makeSigningSecret } from '../../src/service/endpoints';
 import { verifySignature } from '../../src/webhooks/signature';
 import { assertWebhook } from '../support/contract';
 import { useHook } from '../support/hook';
-import { call, eventually } from '../support/http';
-import { openKey, useService } from '../support/service';
+import { eventually } from '../support/http';
+import { useService } from '../support/service';
 import { COIN, IN_ETHER, openCryptoShop, useCryptoShop } from './crypto-setting';
 
 /** Ten seconds at most, and as much again and more where the machine is busy. */
@@ -68,8 +68,7 @@ describe('simulate', () => {
   test('is for sandbox keys, known payments and whole amounts only', async () => {
     const { id } = await shop.pay();
     const path = `/v1/sandbox/crypto/payments/${id}/simulate`;
-    const live = await openKey(service.stores, shop.account_id, true);
-    const refused = await call(service.url, 'POST', path, { key: live, body: { amount: '1' } });
+    const refused = await (await service.withKey(shop, true)).post(path, { amount: '1' });
     expect(refused.body.error.code).toBe('api_key_scope_insufficient');
     const other = await openCryptoShop(service);
     expect((await other.post(path, { amount: '1' })).body.error.code).toBe(

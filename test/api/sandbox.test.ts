@@ -1,4 +1,4 @@
-import { idealPayment, settledPayment } from '../support/http';
+import { idealPayment } from '../support/http';
 import { useService } from '../support/service';
 import { CREATES, type Creator } from './create-setting';
 import { expectRefusal } from './refusal';
@@ -34,7 +34,7 @@ describe.each(CREATES)('about a $resource', ({ resource, path, open }) => {
   test('what nobody has, or another account has, cannot be simulated', async () => {
     const code = `${resource}_not_found` as const;
     const event = { event: 'failed' };
-    const { id: payment_id } = await settledPayment(service, creator.key);
+    const { id: payment_id } = await creator.settledPayment();
     const refund = await creator.post('/v1/refunds', { payment_id });
     for (const other of ['some-id', resource === 'payment' ? refund.body.id : payment_id]) {
       expectRefusal(await creator.simulate(other, event), code);

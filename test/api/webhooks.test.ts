@@ -1,7 +1,7 @@
 import Stripe from 'stripe';
 import { assertWebhook } from '../support/contract';
 import { useHook } from '../support/hook';
-import { eventually, idealPayment, settledPayment } from '../support/http';
+import { eventually, idealPayment } from '../support/http';
 import { useAccount, useService } from '../support/service';
 import { credit, insertRecipient } from './payout-setting';
 
@@ -51,7 +51,7 @@ test('each move reaches the endpoint, signed as the stripe library verifies it',
 
 test('each event is what the OpenAPI document says of its type', async () => {
   const post = async (path: string, body: object) => (await shop.post(path, body)).body;
-  const payment = await settledPayment(service, shop.key);
+  const payment = await shop.settledPayment();
   const refund = await post('/v1/refunds', { payment_id: payment.id });
   await post(`/v1/sandbox/refunds/${refund.id}/simulate`, { event: 'settled' });
   await credit(service, shop, { amount: 10_000 });
@@ -108,7 +108,7 @@ test('an endpoint that answers 500 is told again later; payments do not wait for
 test('an endpoint that wants some events gets these; the others are recorded', async () => {
   const other = await service.account();
   await hook.register(other, ['payment.settled']);
-  const { id } = await settledPayment(service, other.key);
+  const { id } = await other.settledPayment();
   const rows = await eventually('the delivery', async () => {
     const found = await listed(id, other);
     return found.some(({ delivery }) => delivery.status === 'delivered') && found;

@@ -6,7 +6,7 @@ import type { PaymentDocument } from '../../src/store/payments';
 import { ETHER, openCryptoShop } from '../api/crypto-setting';
 import { openShop, type Shop } from '../api/payout-setting';
 import { openUser, PASSWORD } from '../support/dashboard';
-import { call, eventually, idealPayment, settledPayment } from '../support/http';
+import { call, eventually, idealPayment } from '../support/http';
 import { paymentAt } from '../support/list-rows';
 import { scriptedChain } from '../support/scripted-chain';
 import { type Service, startService } from '../support/service';
@@ -89,7 +89,7 @@ test('an endpoint is saved, tested, and its secret shown and rolled', async () =
 
 test('a payment is found by its reference, refunded, and shows what happened', async () => {
   const reference = 'Order 7 <b>';
-  const payment = await settledPayment(service, shop.key, { reference });
+  const payment = await shop.settledPayment({ reference });
   await link('Payments').click();
   await page.getByLabel('Search').fill(reference);
   await page.getByLabel('Status').selectOption('settled');

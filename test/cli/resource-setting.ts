@@ -4,7 +4,7 @@ import { LIFECYCLES } from '../../src/lifecycles';
 import { IN_ETHER } from '../api/crypto-setting';
 import { openShop } from '../api/payout-setting';
 import { useFixture } from '../support/fixture';
-import { call, eventually, settledPayment } from '../support/http';
+import { type Answer, eventually } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { type ServiceOptions, startService } from '../support/service';
 import { CliError, run } from './cli';
@@ -15,7 +15,6 @@ export type ResourceSetting = Awaited<ReturnType<typeof openResourceSetting>>;
 export async function openResourceSetting(options: ServiceOptions = {}) {
   const service = await startService(options);
   const shop = await openShop(service);
-  const { key } = shop;
   const env = {
     DATA_DIR: 'none',
     MONGODB_URI: mongodbUri(),
@@ -23,7 +22,7 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
     TEMPORAL_ADDRESS: options.temporal ?? temporalAddress(),
   };
   const cli = (...args: string[]) => run(env, ...args);
-  const idOf = ({ status, body, text }: Awaited<ReturnType<typeof call>>): string => {
+  const idOf = ({ status, body, text }: Answer): string => {
     if (status !== 201) throw new Error(text);
     return body.id;
   };
@@ -67,7 +66,7 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
         customer: { email: 'ada@example.com', first_name: 'Ada' },
         metadata: { k: 'M0' },
       };
-      const id = idOf(await call(service.url, 'POST', '/v1/payments', { key, body }));
+      const id = idOf(await shop.post('/v1/payments', body));
       await eventually('a payment at the bank', async () => {
         return (await service.stores.payments.get(id))?.status !== 'created';
       });
@@ -75,21 +74,20 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
     },
     /** Refund of a payment that has settled; the bank has not said what became of it. */
     refund: async () => {
-      const { id: payment_id } = await settledPayment(service, key);
+      const { id: payment_id } = await shop.settledPayment();
       const body = { payment_id, amount: 300, reason: 'R0 for Ada' };
-      const id = idOf(await call(service.url, 'POST', '/v1/refunds', { key, body }));
+      const id = idOf(await shop.post('/v1/refunds', body));
       return { id, payment_id };
     },
     /** Makes one of 100 EUR in ether, for an account that has crypto from now on. */
     cryptoPayment: async (more: { idempotencyKey?: string } = {}) => {
       await service.stores.accounts.setCrypto(shop.account_id, true);
-      const asked = { key, body: IN_ETHER, ...more };
-      return idOf(await call(service.url, 'POST', '/v1/crypto/payments', asked));
+      return idOf(await shop.post('/v1/crypto/payments', IN_ETHER, more));
     },
     /** Makes one of units of ether that the balance holds. */
     cryptoSettlement: async (amount: string) => {
       const body = { asset: 'ETH', network: 'ethereum', amount };
-      return idOf(await call(service.url, 'POST', '/v1/crypto/settlements', { key, body }));
+      return idOf(await shop.post('/v1/crypto/settlements', body));
     },
     registerWallet: async (address: string) => {
       const now = new Date().toISOString();
@@ -99,7 +97,7 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
     },
     simulate: (kind: CallbackResource, id: string, body: object) => {
       const path = `${kind.replace('crypto_', 'crypto/')}s/${id}/simulate`;
-      return call(service.url, 'POST', `/v1/sandbox/${path}`, { key, body });
+      return shop.post(`/v1/sandbox/${path}`, body);
     },
     terminate: (kind: CallbackResource, id: string) => handle(kind, id).terminate('in a test'),
     unknownId: () => randomUUID(),

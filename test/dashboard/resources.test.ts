@@ -98,7 +98,7 @@ test('an export holds every row of the list, and no formula', async () => {
 });
 
 test('a payment is refunded once however often its form is sent, and shows it all', async () => {
-  const payment = await settledPayment(service, shop.key);
+  const payment = await shop.settledPayment();
   const path = `/payments/${payment.id}`;
   const before = await page(path);
   expect(before.text).toContain('Payment of €10.50');
@@ -162,7 +162,7 @@ test('the audit log says what came of each refund and cancellation', async () =>
 });
 
 test('the timeline tells of the call, the bank, the moves, the ledger and each attempt', async () => {
-  const payment = await settledPayment(service, shop.key);
+  const payment = await shop.settledPayment();
   const { text } = await page(`/payments/${payment.id}`);
   const expected = [
     'API call created the payment',
@@ -189,7 +189,7 @@ test('a payment that nobody has paid is cancelled by the same door as the API’
   expect((await service.stores.payments.get(payment.id))?.failure?.code).toBe(
     'cancelled_by_merchant',
   );
-  const paid = await settledPayment(service, shop.key);
+  const paid = await shop.settledPayment();
   const late = `/dashboard/sandbox/payments/${paid.id}`;
   await owner.confirm(`${late}/cancel`);
   expect(textOf((await owner.get(late)).html)).toContain('it can no longer be cancelled');
@@ -210,7 +210,7 @@ test('a payout shows its recipient’s last four, and its life', async () => {
 });
 
 test('who only reads has no buttons, and is refused without them', async () => {
-  const payment = await settledPayment(service, shop.key);
+  const payment = await shop.settledPayment();
   const { body: open } = await pay();
   for (const [id, act] of [
     [payment.id, 'refund'],

@@ -48,16 +48,20 @@ export async function call(
   }
 }
 
+export type Client = ReturnType<typeof createClient>;
+
 /** Calls to the API with one key. */
 export function createClient(url: string, key: string) {
   return {
     get: (path: string) => call(url, 'GET', path, { key }),
     post: (path: string, body?: unknown, more: Call = {}) =>
       call(url, 'POST', path, { key, body, ...more }),
+    send: (method: string, path: string, body?: unknown) => call(url, method, path, { key, body }),
     /** Sends a body as it is written. */
     postRaw: (path: string, raw: Call['raw'], more: Call = {}) =>
       call(url, 'POST', path, { key, ...omitUndefined({ raw }), ...more }),
     delete: (path: string) => call(url, 'DELETE', path, { key }),
+    settledPayment: (changes?: Record<string, unknown>) => settledPayment({ url }, key, changes),
   };
 }
 
