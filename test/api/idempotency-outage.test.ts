@@ -1,37 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
-import { call, eventually, idealPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { eventually, idealPayment } from '../support/http';
+import { useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
 /** Longest that a caller waits for a 503: the request limit of 8 s, and time for a busy machine. */
 const ANSWER_MS_MAX = 60_000;
 
-let service: Service;
-let workers: Awaited<ReturnType<Service['startWorkers']>> | undefined;
-let account_id: string;
-let key: string;
+const service = useService({ worker: false });
+const shop = useAccount(service);
 /** The claim of a call that no worker has taken up, as a pattern for others. */
 let open: IdempotencyRecord | null = null;
 
-beforeAll(async () => {
-  service = await startService({ worker: false });
-  ({ account_id, key } = await service.account());
-});
-afterAll(async () => {
-  await workers?.stop();
-  await service?.stop();
-});
-
 const create = (idempotencyKey: string, once = true) =>
-  call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), idempotencyKey, once });
+  shop.post('/v1/payments', idealPayment(), { idempotencyKey, once });
 /** Asks again while a busy machine answers too late. */
 const insist = (idempotencyKey: string) => create(idempotencyKey, false);
-const claims = () =>
-  service.mongo.db(service.database).collection<IdempotencyRecord>('idempotency');
-const claimOf = (idempotencyKey: string) => claims().findOne({ account_id, key: idempotencyKey });
-const payments = () => service.mongo.db(service.database).collection('payments');
+const claims = () => service.collection<IdempotencyRecord>('idempotency');
+const claimOf = (key: string) => claims().findOne({ account_id: shop.account_id, key });
 
 /** Claimed by a call whose process died at once: nothing was started at Temporal. */
 async function leaveClaim(idempotencyKey: string): Promise<string> {
@@ -40,7 +27,7 @@ async function leaveClaim(idempotencyKey: string): Promise<string> {
   const resource_id = randomUUID();
   await service.stores.idempotency.reserveKey(
     {
-      account_id,
+      account_id: shop.account_id,
       livemode,
       operation,
       key: idempotencyKey,
@@ -63,12 +50,11 @@ test('a create whose task went away with its worker is answered, since it is giv
       taskQueue: { name: service.queues.lifecycle },
     }),
   );
-  workers = await service.startWorkers();
+  const workers = await service.startWorkers();
   await asked;
   // A busy machine may have used up the first call's time.
   const { body } = await insist('lost');
   await workers.stop();
-  workers = undefined;
   expect(taken.workflowExecution?.workflowId).toBe(`payment:${body.id}`);
   const { events } = await service.temporal.workflow.getHandle(`payment:${body.id}`).fetchHistory();
   const lost = events?.filter((event) => event.workflowTaskTimedOutEventAttributes) ?? [];
@@ -94,7 +80,10 @@ test('a second caller during the first call waits, then is told it is in progres
   const first = create('crowd');
   await eventually('the claim', () => claimOf('crowd'));
   // As if the first had just come in, however busy the machine is.
-  await claims().updateOne({ account_id, key: 'crowd' }, { $set: { created_at: new Date() } });
+  await claims().updateOne(
+    { account_id: shop.account_id, key: 'crowd' },
+    { $set: { created_at: new Date() } },
+  );
   const begun = performance.now();
   const second = await create('crowd');
   expect(performance.now() - begun).toBeLessThan(ANSWER_MS_MAX);
@@ -113,7 +102,7 @@ test('an open claim is not freed by time, so that nothing is made twice', async 
 
 describe('once a worker is up', () => {
   beforeAll(async () => {
-    workers = await service.startWorkers();
+    await service.startWorkers();
   });
 
   test('the retry with the same key gives the one payment that the first call began', async () => {
@@ -124,7 +113,9 @@ describe('once a worker is up', () => {
     const again = await insist('outage');
     expect(again.text).toBe(retry.text);
     expect(again.headers.get('Idempotent-Replayed')).toBe('true');
-    expect(await payments().countDocuments({ _id: { $eq: retry.body.id } })).toBe(1);
+    expect(
+      await service.collection('payments').countDocuments({ _id: { $eq: retry.body.id } }),
+    ).toBe(1);
   });
 
   test('both callers of one key come to the same payment', async () => {
@@ -148,7 +139,7 @@ describe('once a worker is up', () => {
       method: 'POST',
       path: '/v1/payments',
       headers: {
-        Authorization: `Bearer ${key}`,
+        Authorization: `Bearer ${shop.key}`,
         'Content-Type': 'application/json',
         'Idempotency-Key': 'gone',
       },

@@ -9,8 +9,8 @@ import type { EventDelivery, EventDocument } from '../../src/store/events';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
 import { useFixture } from '../support/fixture';
+import { openInbox } from '../support/hook';
 import { temporalAddress } from '../support/servers';
-import { receiveHttp } from '../webhooks/receiver';
 import { openProvisioning } from './cli';
 import { recordEvents, registerEndpoint } from './event-log';
 
@@ -22,29 +22,16 @@ export async function openDeliverySetting() {
   const service = await openProvisioning();
   const connection = await Connection.connect({ address: temporalAddress() });
   const temporal = new Client({ connection });
-  const bodies: string[] = [];
-  const answer = { status: 200 };
-  const receiver = await receiveHttp((request, response) => {
-    let body = '';
-    request.on('data', (chunk: Buffer) => {
-      body += chunk.toString();
-    });
-    request.on('end', () => {
-      bodies.push(body);
-      response.writeHead(answer.status).end();
-    });
-  });
+  const inbox = await openInbox();
   const { stores } = service;
   const webhookQueue = `webhooks-${randomUUID()}`;
   const handleOf = ({ _id }: EventDocument) => temporal.workflow.getHandle(webhookWorkflowId(_id));
   return {
     service,
     temporal,
-    receiver,
+    inbox,
     /** Bodies that were posted. */
-    bodies,
-    /** Answer of the receiver. */
-    answer,
+    bodies: () => inbox.received.map(({ body }) => body),
     handleOf,
     /** Dependencies on a queue that nobody else works on. */
     deps: {
@@ -57,7 +44,7 @@ export async function openDeliverySetting() {
     /** An event of a new merchant with an endpoint, its delivery standing like this. */
     event: async (standing: Omit<EventDelivery, 'run'>): Promise<EventDocument> => {
       const { account_id } = await service.account();
-      await registerEndpoint(service, account_id, receiver.url);
+      await registerEndpoint(service, account_id, inbox.url);
       const [event] = await recordEvents(service, account_id, ['payment.settled']);
       if (event === undefined) throw new Error('No event was recorded.');
       await stores.events.setDelivery(event._id, standing);
@@ -95,7 +82,7 @@ export async function openDeliverySetting() {
       }
     },
     close: async () => {
-      await receiver.close();
+      await inbox.close();
       await connection.close();
       await service.close();
     },
@@ -105,9 +92,6 @@ export async function openDeliverySetting() {
 /** A receiver and a command line for one file's tests; each begins with a receiver that accepts. */
 export function useDeliverySetting(): DeliverySetting {
   const setting = useFixture(openDeliverySetting, (opened) => opened.close());
-  beforeEach(() => {
-    setting.answer.status = 200;
-    setting.bodies.length = 0;
-  });
+  beforeEach(() => setting.inbox.clear());
   return setting;
 }

@@ -34,7 +34,7 @@ function rowOf(
     event_id: _id,
     run: 0,
     at: created,
-    url: setting.receiver.url,
+    url: setting.inbox.url,
     status_code: attempt.outcome === 'failed' ? 500 : 200,
     error: null,
     duration_ms: 1,
@@ -59,7 +59,7 @@ test('a delivery that Temporal has lost goes on in its run, after the attempts i
     await restartAll();
     expect(await setting.handleOf(event).result()).toEqual({ outcome: 'delivered' });
   });
-  expect(setting.bodies).toEqual([event.body]);
+  expect(setting.bodies()).toEqual([event.body]);
   const rows = await setting.deps.stores.deliveries.forEvent(event._id);
   expect(rows.map(({ run, attempt }) => [run, attempt])).toEqual([
     [0, 4],
@@ -82,7 +82,7 @@ test('one that had made its last attempt is exhausted, without another', async (
     await restartAll();
     expect(await setting.handleOf(event).result()).toEqual({ outcome: 'exhausted' });
   });
-  expect(setting.bodies).toEqual([]);
+  expect(setting.bodies()).toEqual([]);
   expect(await setting.deliveryOf(event)).toMatchObject({ status: 'exhausted', attempts: 12 });
 });
 

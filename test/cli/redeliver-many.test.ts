@@ -16,7 +16,7 @@ const STANDINGS: EventDelivery[] = [
 /** A merchant with an event in each standing, and an exhausted one of another type. */
 async function merchant() {
   const { account_id } = await setting.service.account();
-  await registerEndpoint(setting.service, account_id, setting.receiver.url);
+  await registerEndpoint(setting.service, account_id, setting.inbox.url);
   const types = STANDINGS.map(() => 'payment.settled' as const);
   const events = await recordEvents(setting.service, account_id, [...types, 'payment.failed']);
   for (const [n, { _id }] of events.entries()) {
@@ -97,7 +97,7 @@ test('it goes out at a measured pace, the oldest first, also past a page', async
     for (const event of [exhausted, waiting, failed]) await setting.handleOf(event).result();
   });
   expect(steps).toEqual([1, 2, 3]);
-  expect([...setting.bodies].sort()).toEqual(
+  expect([...setting.bodies()].sort()).toEqual(
     [exhausted, waiting, failed].map((e) => e.body).sort(),
   );
   const nowhere = { ...setting.deps, webhookQueue: 'q'.repeat(5_000) };

@@ -22,7 +22,7 @@ test('a redelivery posts the same bytes again under the next run number, as ofte
     await redeliver();
     await setting.handleOf(event).result();
   });
-  expect(setting.bodies).toEqual([event.body, event.body]);
+  expect(setting.bodies()).toEqual([event.body, event.body]);
   expect(await setting.deliveryOf(event)).toMatchObject({ status: 'delivered', run: 2 });
   const rows = await stores.deliveries.forEvent(event._id);
   expect(rows.map(({ run: number, attempt }) => [number, attempt])).toEqual([
@@ -33,20 +33,20 @@ test('a redelivery posts the same bytes again under the next run number, as ofte
 
 test('one that waits for its next attempt is sent at once, in its place', async () => {
   const event = await exhaustedEvent();
-  setting.answer.status = 500;
+  setting.inbox.answer.status = 500;
   await setting.working(async () => {
     await redeliverEvent(setting.deps, event._id);
     const first = (await setting.handleOf(event).describe()).runId;
     await eventually('the failure', async () => {
       return (await setting.deliveryOf(event))?.attempts === 13;
     });
-    setting.answer.status = 200;
+    setting.inbox.answer.status = 200;
     expect((await redeliverEvent(setting.deps, event._id)).delivery).toMatchObject({ run: 2 });
     expect(await setting.handleOf(event).result()).toEqual({ outcome: 'delivered' });
     const ended = setting.temporal.workflow.getHandle(webhookWorkflowId(event._id), first);
     expect((await ended.describe()).status.name).toBe('TERMINATED');
   });
-  expect(setting.bodies).toEqual([event.body, event.body]);
+  expect(setting.bodies()).toEqual([event.body, event.body]);
   expect(await setting.deliveryOf(event)).toEqual({
     status: 'delivered',
     attempts: 14,
@@ -108,7 +108,7 @@ test('it is refused without an endpoint, also for an event that never had one', 
     code: 'webhook_not_set',
     message: `Nothing to send it to: no sandbox webhook endpoint is registered for ${account_id}.`,
   });
-  await registerEndpoint(setting.service, account_id, setting.receiver.url);
+  await registerEndpoint(setting.service, account_id, setting.inbox.url);
   expect(await setting.service.json('event', 'redeliver', id)).toEqual({
     event_id: id,
     status: 'pending',
@@ -118,7 +118,7 @@ test('it is refused without an endpoint, also for an event that never had one', 
 
 test('it sends an event that its endpoint had not asked for', async () => {
   const { account_id } = await setting.service.account();
-  await registerEndpoint(setting.service, account_id, setting.receiver.url);
+  await registerEndpoint(setting.service, account_id, setting.inbox.url);
   const wanted = ['payment.failed' as const];
   const [event] = await recordEvents(setting.service, account_id, ['payment.settled'], wanted);
   const id = event?._id ?? '';

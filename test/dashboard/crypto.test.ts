@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ETHER, useCryptoShop } from '../api/crypto-setting';
-import { openUser, openVisitor, type Visitor } from '../support/dashboard';
+import { useVisitor } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { scriptedChain } from '../support/scripted-chain';
 import { useService } from '../support/service';
@@ -11,11 +11,8 @@ const OTHER_WALLET = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
 const chain = scriptedChain();
 const service = useService({ chain });
 const shop = useCryptoShop(service);
-let owner: Visitor;
 
-beforeAll(async () => {
-  owner = await openVisitor(service, await openUser(service.stores, shop.account_id));
-});
+const owner = useVisitor(service, shop);
 
 const page = async (path: string) => {
   const { html } = await owner.get(`/dashboard/sandbox${path}`);

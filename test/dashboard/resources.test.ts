@@ -1,19 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { useShop } from '../api/payout-setting';
-import { openUser, openVisitor, type Visitor } from '../support/dashboard';
+import { openUser, openVisitor, useVisitor } from '../support/dashboard';
 import { call, eventually, idealPayment, settledPayment } from '../support/http';
 import { useService } from '../support/service';
 
 const service = useService();
 const shop = useShop(service);
-let owner: Visitor;
-let reader: Visitor;
 
-beforeAll(async () => {
-  const { account_id } = shop;
-  owner = await openVisitor(service, await openUser(service.stores, account_id));
-  reader = await openVisitor(service, await openUser(service.stores, account_id, 'read_only'));
-});
+const owner = useVisitor(service, shop);
+const reader = useVisitor(service, shop, 'read_only');
 
 const page = async (path: string, by = owner) => {
   const seen = await by.get(`/dashboard/sandbox${path}`);

@@ -5,37 +5,19 @@ import { sendTestEvent, type TestEventDeps } from '../../src/service/events/test
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
 import { verifySignature } from '../../src/webhooks/signature';
-import { openProvisioning, type Provisioning } from '../cli/cli';
-import { type Receiver, receiveHttp } from '../webhooks/receiver';
+import { useProvisioning } from '../cli/cli';
+import { gate } from '../support/gate';
+import { useInbox } from '../support/hook';
 
-interface Received {
-  headers: NodeJS.Dict<string | string[]>;
-  body: string;
-}
-
-let service: Provisioning;
-let receiver: Receiver;
+const service = useProvisioning();
+const inbox = useInbox();
 let deps: TestEventDeps;
 let account_id: string;
 let secret: string;
-const received: Received[] = [];
-const answer = { status: 200, hold: Promise.resolve() };
 
 beforeAll(async () => {
-  service = await openProvisioning();
-  receiver = await receiveHttp((request, response) => {
-    let body = '';
-    request.on('data', (chunk: Buffer) => {
-      body += chunk.toString();
-    });
-    request.on('end', async () => {
-      received.push({ headers: request.headers, body });
-      await answer.hold;
-      response.writeHead(answer.status).end('thanks');
-    });
-  });
   account_id = (await service.account()).account_id;
-  const place = [account_id, '--env', 'sandbox', '--url', receiver.url];
+  const place = [account_id, '--env', 'sandbox', '--url', inbox.url];
   secret = Object(await service.json('webhook', 'set', ...place)).signing_secret;
   deps = {
     stores: service.stores,
@@ -47,14 +29,6 @@ beforeAll(async () => {
     now: () => new Date(),
   };
 });
-afterAll(async () => {
-  await receiver?.close();
-  await service?.close();
-});
-beforeEach(() => {
-  received.length = 0;
-  Object.assign(answer, { status: 200, hold: Promise.resolve() });
-});
 
 const send = (type: EventType = 'payment.settled', livemode = false) =>
   sendTestEvent(deps, { account_id, livemode, type, request_id: 'req-1' });
@@ -62,7 +36,7 @@ const send = (type: EventType = 'payment.settled', livemode = false) =>
 test.each(EVENT_TYPES)('a test of %s is signed, says that it is one, and is kept', async (type) => {
   const row = await send(type);
   expect(row).toMatchObject({ outcome: 'delivered', status_code: 200, response_excerpt: 'thanks' });
-  const [{ headers, body } = { headers: {}, body: '' }] = received;
+  const [{ headers, body } = { headers: {}, body: '' }] = inbox.received;
   expect(headers['service-event-type']).toBe(type);
   const header = String(headers['service-signature']);
   expect(verifySignature({ header, body, secret, now: Date.now() / 1_000 })).toBe(true);
@@ -75,7 +49,7 @@ test.each(EVENT_TYPES)('a test of %s is signed, says that it is one, and is kept
 });
 
 test('one that is refused is not tried again, by nobody', async () => {
-  answer.status = 500;
+  inbox.answer.status = 500;
   const { event_id, outcome, status_code } = await send();
   expect({ outcome, status_code }).toEqual({ outcome: 'failed', status_code: 500 });
   const event = await service.stores.events.get(event_id);
@@ -105,15 +79,13 @@ test('a process that dies before the answer leaves the event without an attempt'
 
 test('without an endpoint there is nothing to test, and one test waits for the other', async () => {
   await expect(send('payment.settled', true)).rejects.toMatchObject({ code: 'webhook_not_set' });
-  let go = () => {};
-  answer.hold = new Promise((resolve) => {
-    go = resolve;
-  });
+  const { opened, release } = gate();
+  inbox.answer.hold = opened;
   const patient = { ...deps, limits: createEndpointLimits({ slots: 20 }) };
   const wish = { account_id, livemode: false, type: 'payment.failed', request_id: 'r' } as const;
   const both = [sendTestEvent(patient, wish), sendTestEvent(patient, wish)];
   await Promise.race(both).catch(() => {});
-  go();
+  release();
   expect(await Promise.allSettled(both)).toEqual(
     expect.arrayContaining([
       { status: 'rejected', reason: expect.objectContaining({ code: 'endpoint_busy' }) },

@@ -1,57 +1,13 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { verifySignature } from '../../src/webhooks/signature';
-import { openUser, openVisitor, type Visitor } from '../support/dashboard';
-import { call, eventually, idealPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { openUser, openVisitor, useVisitor } from '../support/dashboard';
+import { useInbox } from '../support/hook';
+import { eventually, idealPayment } from '../support/http';
+import { useAccount, useService } from '../support/service';
 
-interface Received {
-  type: string;
-  header: string;
-  body: string;
-}
-
-let service: Service;
-let receiver: Server;
-let hook: string;
-let key: string;
-let account_id: string;
-let owner: Visitor;
-const received: Received[] = [];
-const answer = { status: 200 };
-
-beforeAll(async () => {
-  service = await startService();
-  receiver = createServer((request, response) => {
-    let body = '';
-    request.on('data', (chunk: Buffer) => {
-      body += chunk.toString();
-    });
-    request.on('end', () => {
-      const { 'service-event-type': type, 'service-signature': header } = request.headers;
-      received.push({ type: String(type), header: String(header), body });
-      response.writeHead(answer.status).end('<b>no</b>');
-    });
-  });
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  hook = `http://localhost:${portOf(receiver.address())}/hook`;
-  ({ account_id, key } = await service.account());
-  owner = await openVisitor(service, await openUser(service.stores, account_id));
-});
-afterAll(async () => {
-  receiver?.close();
-  receiver?.closeAllConnections();
-  await service?.stop();
-});
-beforeEach(() => {
-  received.length = 0;
-  answer.status = 200;
-});
-
-function portOf(address: AddressInfo | string | null): number {
-  if (address === null || typeof address === 'string') throw new Error('Not listening on TCP.');
-  return address.port;
-}
+const service = useService();
+const shop = useAccount(service);
+const owner = useVisitor(service, shop);
+const inbox = useInbox();
 
 const path = (rest: string) => `/dashboard/sandbox/webhooks${rest}`;
 const ALL = ['payment.settled', 'payment.awaiting_customer', 'payment.cancelled'];
@@ -74,18 +30,18 @@ const textOf = (html: string) =>
     .replaceAll(/\s+/g, ' ');
 
 test('an endpoint is saved with its event types, for one environment', async () => {
-  expect((await save(hook)).status).toBe(303);
+  expect((await save(inbox.url)).status).toBe(303);
   const { html } = await owner.get(path(''));
-  expect(html).toContain(`value="${hook}"`);
+  expect(html).toContain(`value="${inbox.url}"`);
   expect(textOf(html)).toContain('The endpoint is saved.');
-  const stored = await service.stores.endpoints.get(account_id, false);
+  const stored = await service.stores.endpoints.get(shop.account_id, false);
   expect(stored?.enabled_events).toEqual([
     'payment.awaiting_customer',
     'payment.settled',
     'payment.cancelled',
   ]);
   const live = await owner.get('/dashboard/live/webhooks');
-  expect(live.html).not.toContain(hook);
+  expect(live.html).not.toContain(inbox.url);
   expect(secretIn(html)).toBe('');
 });
 
@@ -94,13 +50,13 @@ test.each([
   ['"><script>alert(1)</script>', ALL],
   ['https://1.1.1.1/', []],
 ])('%s is refused, and the form keeps what was written', async (url, events) => {
-  const before = await service.stores.endpoints.get(account_id, false);
+  const before = await service.stores.endpoints.get(shop.account_id, false);
   const { status, html } = await save(url, events);
   expect(status).toBe(400);
   const escaped = url.replaceAll('"', '&quot;').replaceAll('<', '&lt;');
   expect(html).toContain(`value="${escaped}"`);
   expect(html).not.toContain('<script>alert');
-  expect(await service.stores.endpoints.get(account_id, false)).toEqual(before);
+  expect(await service.stores.endpoints.get(shop.account_id, false)).toEqual(before);
 });
 
 test('the secret is shown for the password only, and rolled now or later', async () => {
@@ -125,11 +81,12 @@ test('a test event shows the answer that came, and is listed', async () => {
   const secret = secretIn((await owner.confirm(path('/secret'))).html);
   const good = await owner.post(path('/test'), { type: 'payout.returned' });
   expect(textOf(good.html)).toContain('The test was acknowledged');
-  expect(received[0]?.type).toBe('payout.returned');
-  const [{ header, body } = { header: '', body: '' }] = received;
+  const [{ headers, body } = { headers: {}, body: '' }] = inbox.received;
+  expect(headers['service-event-type']).toBe('payout.returned');
+  const header = String(headers['service-signature']);
   expect(verifySignature({ header, body, secret, now: Date.now() / 1_000 })).toBe(true);
   expect(JSON.parse(body).data).toMatchObject({ test: true });
-  answer.status = 503;
+  Object.assign(inbox.answer, { status: 503, text: '<b>no</b>' });
   const bad = await owner.post(path('/test'), { type: 'payment.failed' });
   expect(textOf(bad.html)).toMatch(/was not acknowledged.*HTTP 503/);
   expect(bad.html).toContain('&lt;b>no&lt;/b>');
@@ -143,11 +100,10 @@ test('a test event shows the answer that came, and is listed', async () => {
 });
 
 test('deliveries show request and answer, and are sent again one by one or all that failed', async () => {
-  const create = { key, body: idealPayment() };
-  const { body: payment } = await call(service.url, 'POST', '/v1/payments', create);
+  const { body: payment } = await shop.post('/v1/payments', idealPayment());
   const [event] = await eventually('the delivery', async () => {
     const found = await service.stores.events.list({
-      account_id,
+      account_id: shop.account_id,
       livemode: false,
       resource_id: payment.id,
       statuses: ['delivered'],
@@ -169,19 +125,19 @@ test('deliveries show request and answer, and are sent again one by one or all t
     eventually('its acknowledgement', async () => {
       return (await service.stores.events.get(event?._id ?? ''))?.delivery.status === 'delivered';
     });
-  received.length = 0;
+  inbox.clear();
   expect((await owner.post(`${at}/send-again`)).location).toBe(at);
-  await eventually('the second delivery', async () => received.length > 0);
-  expect(received[0]?.body).toBe(event?.body);
+  await eventually('the second delivery', async () => inbox.received.length > 0);
+  expect(inbox.received[0]?.body).toBe(event?.body);
   await acknowledged();
   await service.stores.events.setDelivery(event?._id ?? '', { status: 'exhausted' });
-  received.length = 0;
+  inbox.clear();
   const counted = await owner.get(path('/send-failed'));
   expect(textOf(counted.html)).toContain('1 event failed.');
-  expect(received).toEqual([]);
+  expect(inbox.received).toEqual([]);
   const from = /name="from"[^>]*value="([^"]+)"/.exec(counted.html)?.[1] ?? '';
   expect((await owner.post(path('/send-failed'), { from })).status).toBe(303);
-  await eventually('all that failed', async () => received.length > 0);
+  await eventually('all that failed', async () => inbox.received.length > 0);
   await acknowledged();
 });
 
@@ -196,15 +152,12 @@ test('without an endpoint nothing is sent, and the page says so', async () => {
 });
 
 test('the overview tells of balances, today, webhooks and what needs attention', async () => {
-  const { account_id, key } = await service.account();
-  const by = await openVisitor(service, await openUser(service.stores, account_id));
+  const shown = await service.account();
+  const by = await openVisitor(service, await openUser(service.stores, shown.account_id));
   const empty = textOf((await by.get('/dashboard/sandbox/overview')).html);
   expect(empty).toContain('No payment has settled in the last thirty days.');
   expect(empty).toContain('No endpoint is registered.');
-  const create = { key, body: idealPayment() };
-  const { body: payment } = await call(service.url, 'POST', '/v1/payments', create);
-  const simulate = `/v1/sandbox/payments/${payment.id}/simulate`;
-  await call(service.url, 'POST', simulate, { key, body: { event: 'settled' } });
+  const payment = await shown.settledPayment();
   const stored = await service.stores.payments.get(payment.id);
   await service.stores.payments.setAttention(payment.id, {
     version: stored?.version ?? 0,

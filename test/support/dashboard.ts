@@ -5,6 +5,7 @@ import { hashPassword } from '../../src/encryption/password';
 import { insertSession } from '../../src/service/team/sessions';
 import type { Stores } from '../../src/store';
 import type { UserDocument } from '../../src/store/users';
+import { useFixture } from './fixture';
 
 export const PASSWORD = 'correct horse battery staple';
 
@@ -93,4 +94,15 @@ export async function openVisitor(
   user: UserDocument,
 ): Promise<Visitor> {
   return visitor(url, await insertSession(stores.sessions, user, 'whole', new Date()));
+}
+
+/** Browser of a signed-in owner of an account, for one file's tests. */
+export function useVisitor(
+  service: { url: string; stores: Pick<Stores, 'sessions' | 'users'> },
+  account: { account_id: string },
+  role?: Role,
+): Visitor {
+  return useFixture(async () =>
+    openVisitor(service, await openUser(service.stores, account.account_id, role)),
+  );
 }

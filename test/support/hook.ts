@@ -17,23 +17,40 @@ interface Delivery {
   body: string;
 }
 
-export type Hook = Awaited<ReturnType<typeof openHook>>;
-
-/** An endpoint that keeps what it is sent, and answers 204 unless a test says otherwise. */
-export async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'>) {
+/** A receiver that keeps what it is sent, and answers as a test says. */
+export async function openInbox() {
   const received: Delivery[] = [];
-  const statuses: number[] = [];
-  const secret = makeSigningSecret();
+  const answer = { status: 200, text: 'thanks', hold: Promise.resolve() };
   const { url, close } = await receiveHttp(async (request, response) => {
     received.push({ headers: request.headers, body: await text(request) });
-    response.writeHead(statuses.shift() ?? 204).end('thanks');
+    await answer.hold;
+    response.writeHead(answer.status).end(answer.text);
   });
+  /** Forgets all; answers 200 from now on. */
+  const clear = () => {
+    received.length = 0;
+    Object.assign(answer, { status: 200, text: 'thanks', hold: Promise.resolve() });
+  };
+  return { url, received, answer, clear, close };
+}
+
+/** A receiver for one file's tests, empty before each. */
+export function useInbox(): Awaited<ReturnType<typeof openInbox>> {
+  const inbox = useFixture(openInbox, ({ close }) => close());
+  beforeEach(() => inbox.clear());
+  return inbox;
+}
+
+export type Hook = Awaited<ReturnType<typeof openHook>>;
+
+/** A receiver that may be the endpoint of merchants. */
+async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'>) {
+  const inbox = await openInbox();
+  const { url, received } = inbox;
+  const secret = makeSigningSecret();
   return {
-    url,
+    ...inbox,
     secret,
-    received,
-    /** The next answers. */
-    statuses,
     /** Deliveries about a resource. */
     about: (id: string) => received.filter(({ body }) => body.includes(id)),
     /** Deliveries without repeats, in the order in which they came. */
@@ -53,7 +70,6 @@ export async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'
       const endpoint = { account_id, livemode: false, url, sealed, enabled_events };
       await stores.endpoints.set({ ...endpoint, now: new Date() });
     },
-    close,
   };
 }
 
@@ -63,9 +79,6 @@ export function useHook(service: Service): Hook {
     () => openHook(service),
     ({ close }) => close(),
   );
-  beforeEach(() => {
-    hook.received.length = 0;
-    hook.statuses.length = 0;
-  });
+  beforeEach(() => hook.clear());
   return hook;
 }

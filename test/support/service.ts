@@ -122,6 +122,7 @@ export async function startService(options: ServiceOptions = {}) {
   const connectors = options.chain
     ? routeCrypto(chainConnector, connector)
     : createConnectors(connector, options.live?.connectors);
+  const allWorkers = new Set<{ stop: () => Promise<void> }>();
   const startWorkers = async (version?: WorkerVersion) => {
     // A version is a process of its own.
     const own = version && (await NativeConnection.connect({ address }));
@@ -141,15 +142,18 @@ export async function startService(options: ServiceOptions = {}) {
       workflowBundles: await workflowBundles(),
     });
     const running = workers.run();
-    return {
+    const started = {
       stop: async () => {
+        if (!allWorkers.delete(started)) return;
         workers.shutdown();
         await running;
         await own?.close();
       },
     };
+    allWorkers.add(started);
+    return started;
   };
-  const workers = options.worker === false ? undefined : await startWorkers();
+  if (options.worker !== false) await startWorkers();
   const chain = options.chain && (await startChain(connection, chainConnector, options.chain));
   const bank = await createSandboxBank({
     mongo,
@@ -234,6 +238,7 @@ export async function startService(options: ServiceOptions = {}) {
     /** Connector of the coins, where there is a chain. */
     coins: chainConnector,
     queues,
+    /** Starts more workers, of a version if need be; `stop` ends them too. */
     startWorkers,
     /** Serves the API once more with other dependencies; gives all that it logs. */
     withApp: async (
@@ -264,7 +269,7 @@ export async function startService(options: ServiceOptions = {}) {
       await closeServer(server, 2_000);
       await bank.stop();
       await chain?.stop();
-      await workers?.stop();
+      await Promise.all([...allWorkers].map((each) => each.stop()));
       await connection.close();
       await temporal.connection.close();
       await db.dropDatabase();
