@@ -1,28 +1,20 @@
-import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
+import { readPayloads } from '../support/histories';
 import { eventually } from '../support/http';
-import { type Service, startService } from '../support/service';
-import { credit, FUNDS, openShop, type Shop } from './payout-setting';
+import { type Service, useService } from '../support/service';
+import { credit, FUNDS, type Shop, useFreshShop, useShop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
-const claimOf = (service: Service, shop: Shop, key: string) =>
-  service.mongo
-    .db(service.database)
-    .collection<IdempotencyRecord>('idempotency')
-    .findOne({ account_id: shop.account_id, operation: 'createPayout', key });
-const payoutsOf = (service: Service, { account_id }: Shop) =>
-  service.mongo.db(service.database).collection('payouts').countDocuments({ account_id });
+const claimOf = ({ collection }: Service, { account_id }: Shop, key: string) =>
+  collection<IdempotencyRecord>('idempotency').findOne({
+    account_id,
+    operation: 'createPayout',
+    key,
+  });
 
 describe('a key', () => {
-  let service: Service;
-  let shop: Shop;
-  beforeAll(async () => {
-    service = await startService();
-  });
-  afterAll(async () => service?.stop());
-  beforeEach(async () => {
-    shop = await openShop(service);
-  });
+  const service = useService();
+  const shop = useFreshShop(service);
 
   test('is not burnt by what only the reservation could refuse', async () => {
     const { balances } = service.stores.ledger;
@@ -36,10 +28,7 @@ describe('a key', () => {
     expectRefusal(await shop.pay(sales, 'raced'), 'insufficient_balance');
     seen.mockRestore();
     expect(service.stores.ledger.balances).toBe(balances);
-    expect([await claimOf(service, shop, 'raced'), await payoutsOf(service, shop)]).toEqual([
-      null,
-      0,
-    ]);
+    expect([await claimOf(service, shop, 'raced'), await shop.count('payouts')]).toEqual([null, 0]);
     const less = await shop.pay({ ...sales, amount: 999 }, 'raced');
     expect([less.status, less.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
     await shop.untilSent({ balance_account: 'sales' });
@@ -50,9 +39,8 @@ describe('a key', () => {
     await service.stores.accounts.setPayoutFee(shop.account_id, 'sepa_instant', 25);
     const words = { reference: 'Ada of Long Lane', metadata: { who: 'Ada of Long Lane' } };
     const { body } = await shop.pay(words);
-    const history = await service.temporal.workflow.getHandle(`payout:${body.id}`).fetchHistory();
-    const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
-    expect(JSON.parse(String(started?.input?.payloads?.[0]?.data))).toEqual({
+    const { input, text } = await readPayloads(service.temporal, `payout:${body.id}`);
+    expect(input).toEqual({
       payout_id: body.id,
       account_id: shop.account_id,
       livemode: false,
@@ -66,23 +54,16 @@ describe('a key', () => {
       caller_waits: true,
       request_id: expect.any(String),
     });
-    const bytes = historyToJSON(history).match(/"data": ?"[^"]+"/g) ?? [];
-    const text = bytes.map((each) => Buffer.from(each.split('"')[3] ?? '', 'base64').toString());
-    expect(text.join()).toContain(shop.recipients.sepa_instant);
+    expect(text).toContain(shop.recipients.sepa_instant);
     for (const personal of ['Long Lane', 'Ada', 'Lovelace', 'DE89370400440532013000']) {
-      expect(text.join()).not.toContain(personal);
+      expect(text).not.toContain(personal);
     }
   });
 });
 
 describe('while nobody works on payouts', () => {
-  let service: Service;
-  let shop: Shop;
-  beforeAll(async () => {
-    service = await startService({ worker: false });
-    shop = await openShop(service);
-  });
-  afterAll(async () => service?.stop());
+  const service = useService({ worker: false });
+  const shop = useShop(service);
 
   test('one is refused for good, no money moves later, and its key makes a new one', async () => {
     const late = await shop.pay({}, 'late', true);
@@ -99,7 +80,7 @@ describe('while nobody works on payouts', () => {
       });
       expect(await claimOf(service, shop, 'late')).toBeNull();
       expect(await shop.balance()).toEqual([FUNDS.main, 0]);
-      expect(await payoutsOf(service, shop)).toBe(0);
+      expect(await shop.count('payouts')).toBe(0);
       const next = await shop.pay({}, 'late');
       expect([next.status, next.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
       expect(next.body.id).not.toBe(first?.resource_id);
@@ -114,7 +95,7 @@ describe('while nobody works on payouts', () => {
   test('a crowd of callers with one key are all told to come back, and then one is made', async () => {
     const crowd = () => Promise.all(Array.from({ length: 3 }, () => shop.pay({}, 'crowd', true)));
     for (const answer of await crowd()) expect([409, 503]).toContain(answer.status);
-    const paid = await payoutsOf(service, shop);
+    const paid = await shop.count('payouts');
     const workers = await service.startWorkers();
     try {
       const made = await eventually('one that is taken', async () => {
@@ -122,7 +103,7 @@ describe('while nobody works on payouts', () => {
         return answers.every(({ status }) => status === 201) && answers;
       });
       expect(new Set(made.map(({ text }) => text)).size).toBe(1);
-      expect(await payoutsOf(service, shop)).toBe(paid + 1);
+      expect(await shop.count('payouts')).toBe(paid + 1);
     } finally {
       await workers.stop();
     }

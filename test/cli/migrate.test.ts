@@ -7,29 +7,25 @@ import { checkTemporal } from '../../src/temporal/attributes';
 import { createTemporalClient } from '../../src/temporal/client';
 import { connectTemporal } from '../../src/temporal/connect';
 import { temporalAddress } from '../support/servers';
-import { CliError, openProvisioning, type Provisioning, run } from './cli';
+import { CliError, run, useProvisioning } from './cli';
 
 const log = createLogger('migrate', 'silent');
 const namespace = `migrate-${randomUUID().slice(0, 8)}`;
 const ATTRIBUTES = Object.keys(SEARCH_ATTRIBUTES).sort();
 const DAY_MS = 86_400_000;
 
-let shop: Provisioning;
+const shop = useProvisioning();
 const temporal = connectTemporal({ address: temporalAddress(), namespace });
 const where = { connection: temporal.connection, namespace };
 
 beforeAll(async () => {
-  shop = await openProvisioning();
   shop.env['TEMPORAL_NAMESPACE'] = namespace;
   await temporal.workflowService.registerNamespace({
     namespace,
     workflowExecutionRetentionPeriod: msToTs(DAY_MS),
   });
 });
-afterAll(async () => {
-  await temporal.connection.close();
-  await shop?.close();
-});
+afterAll(() => temporal.connection.close());
 
 async function refused(env: NodeJS.ProcessEnv, ...args: string[]) {
   const { exit, stderr } = await run(env, '--json', ...args);

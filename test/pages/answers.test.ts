@@ -1,15 +1,11 @@
-import * as http from './http';
 import { startPayServer, usePayServer } from './pay-server';
 
 const server = usePayServer();
 
-const ask = (method: string, path: string, headers?: Record<string, string>) =>
-  http.ask(server.url, method, path, headers);
-
 describe('every page', () => {
   it('carries the headers that keep it from being framed, cached or scripted', async () => {
     const { token } = await server.insert();
-    const { headers } = await ask('GET', `/pay/${token}`);
+    const { headers } = await server.ask('GET', `/pay/${token}`);
     const csp = headers.get('content-security-policy') ?? '';
     expect(csp).toContain("default-src 'none'");
     expect(csp).toContain("script-src 'self';");
@@ -29,7 +25,7 @@ it('lets no address of a merchant or a bank add words to the policy', async () =
     success_url: 'https://shop.example;sandbox/thanks',
     error_url: "https://'unsafe-inline'/",
   });
-  const { status, headers } = await ask('GET', `/pay/${token}`);
+  const { status, headers } = await server.ask('GET', `/pay/${token}`);
   expect(status).toBe(200);
   expect(headers.get('content-security-policy')).toContain(
     "; form-action 'self' https: http:; frame-an",
@@ -54,13 +50,13 @@ describe('the pages under https', () => {
 describe('assets', () => {
   it('are cached for good under their hash and revalidated without it', async () => {
     const { token } = await server.insert();
-    const { text } = await ask('GET', `/pay/${token}`);
+    const { text } = await server.ask('GET', `/pay/${token}`);
     const css = /href="(\/pay\/assets\/pay\.css\?v=[0-9a-f]+)"/.exec(text)?.[1] ?? '';
-    const { status, headers } = await ask('GET', css);
+    const { status, headers } = await server.ask('GET', css);
     expect([status, headers.get('content-type')]).toEqual([200, 'text/css; charset=utf-8']);
     expect(headers.get('cache-control')).toContain('immutable');
     const etag = headers.get('etag') ?? '';
-    const fresh = await ask('GET', '/pay/assets/pay.css', {
+    const fresh = await server.ask('GET', '/pay/assets/pay.css', {
       'if-none-match': etag,
       'cache-control': 'max-age=0',
     });
@@ -72,7 +68,7 @@ it('answers trouble in words, not in JSON', async () => {
   const { token } = await server.insert();
   const byToken = server.payments.byToken;
   server.payments.byToken = () => Promise.reject(new Error('MongoDB is away'));
-  const { status, text, headers } = await ask('GET', `/pay/${token}`).finally(() => {
+  const { status, text, headers } = await server.ask('GET', `/pay/${token}`).finally(() => {
     server.payments.byToken = byToken;
   });
   expect([status, headers.get('retry-after')]).toEqual([503, '5']);

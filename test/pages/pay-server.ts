@@ -12,6 +12,7 @@ import { createPayPages } from '../../src/pages/pay';
 import { createPaymentStore, type PaymentDocument } from '../../src/store/payments';
 import { useFixture } from '../support/fixture';
 import { mongodbUri } from '../support/servers';
+import { type Answer, ask } from './http';
 
 const MERCHANT = 'Tulip & Sons <Flowers>';
 
@@ -29,6 +30,10 @@ export interface PayServer {
   crypto: Map<string, CryptoPagePayment>;
   /** The time that the pages see is this much ahead, in ms. */
   clock: { aheadMs: number };
+  /** A browser's request; `cookie` is what an earlier answer set. */
+  ask: (method: string, path: string, headers?: Record<string, string>) => Promise<Answer>;
+  /** Opens a payment's page; the cookie that binds it to this browser. */
+  open: (token: string) => Promise<{ cookie: string }>;
   stop: () => Promise<void>;
 }
 
@@ -81,6 +86,11 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
     crypto,
     clock,
     set,
+    ask: (method, path, headers) => ask(url, method, path, headers),
+    open: async (token) => {
+      const { cookie } = await ask(url, 'POST', `/pay/${token}`);
+      return { cookie };
+    },
     insert: async (change = {}) => {
       const token = randomBytes(32).toString('base64url');
       const payment = { ...newPayment(hashSecret(token)), ...change };

@@ -1,6 +1,9 @@
+/** Closes what is open, the last opened first. */
+const closings: (() => unknown)[] = [];
+
 /**
- * Opens what a file's tests need before them, and closes it after them. Fixtures open and close in
- * the order in which the file names them.
+ * Opens what a file's tests need before them, and closes it after them: fixtures open in the order
+ * in which the file names them, and close in reverse.
  * @returns what `open` gives; it is read only once the tests run
  */
 export function useFixture<T extends object>(
@@ -9,11 +12,11 @@ export function useFixture<T extends object>(
 ): T {
   const slot: { opened?: T } = {};
   beforeAll(async () => {
-    slot.opened = await open();
+    const opened = await open();
+    slot.opened = opened;
+    closings.push(() => close(opened));
   });
-  afterAll(async () => {
-    if (slot.opened !== undefined) await close(slot.opened);
-  });
+  afterAll(async () => await closings.pop()?.());
   return readThrough(slot);
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { WorkflowHandle } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 
 const ROOT = join(__dirname, '../..');
@@ -15,4 +15,16 @@ export async function saveHistory(handle: WorkflowHandle, name: string): Promise
   // Stack traces name the folder they were made in.
   const history = historyToJSON(await handle.fetchHistory()).replaceAll(`${ROOT}/`, '');
   writeFileSync(file, history, { flag: 'wx' });
+}
+
+/** What Temporal holds of a workflow: its input, and the text of every payload. */
+export async function readPayloads({ workflow }: Client, workflowId: string) {
+  const history = await workflow.getHandle(workflowId).fetchHistory();
+  const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
+  const payloads = historyToJSON(history).match(/"data": ?"[^"]+"/g) ?? [];
+  const texts = payloads.map((each) => Buffer.from(each.split('"')[3] ?? '', 'base64').toString());
+  return {
+    input: JSON.parse(String(started?.input?.payloads?.[0]?.data)),
+    text: texts.join('\n'),
+  };
 }

@@ -153,6 +153,7 @@ export async function startService(options: ServiceOptions = {}) {
     allWorkers.add(started);
     return started;
   };
+  const stopWorkers = () => Promise.all([...allWorkers].map((each) => each.stop()));
   if (options.worker !== false) await startWorkers();
   const chain = options.chain && (await startChain(connection, chainConnector, options.chain));
   const bank = await createSandboxBank({
@@ -238,6 +239,7 @@ export async function startService(options: ServiceOptions = {}) {
     /** Connector of the coins, where there is a chain. */
     coins: chainConnector,
     queues,
+    stopWorkers,
     /** Starts more workers, of a version if need be; `stop` ends them too. */
     startWorkers,
     /** Serves the API once more with other dependencies; gives all that it logs. */
@@ -269,7 +271,7 @@ export async function startService(options: ServiceOptions = {}) {
       await closeServer(server, 2_000);
       await bank.stop();
       await chain?.stop();
-      await Promise.all([...allWorkers].map((each) => each.stop()));
+      await stopWorkers();
       await connection.close();
       await temporal.connection.close();
       await db.dropDatabase();
@@ -280,10 +282,10 @@ export async function startService(options: ServiceOptions = {}) {
   };
 }
 
-/** The product for one file's tests. */
-export function useService(options: ServiceOptions = {}): Service {
+/** The product for one file's tests; a function gives options that other fixtures decide. */
+export function useService(options: ServiceOptions | (() => ServiceOptions) = {}): Service {
   return useFixture(
-    () => startService(options),
+    () => startService(typeof options === 'function' ? options() : options),
     (service) => service.stop(),
   );
 }

@@ -1,47 +1,25 @@
 import { temporal as proto } from '@temporalio/proto';
 import { paymentWorkflowId } from '../../src/domain/payment/payment';
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
-import { createEncrypter } from '../../src/encryption/encrypter';
-import { makeSigningSecret } from '../../src/service/endpoints';
-import { endpointOwner } from '../../src/store/endpoints';
-import { call, eventually, idealPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
-import { type Receiver, receiveHttp } from '../webhooks/receiver';
+import { useHook } from '../support/hook';
+import { eventually, idealPayment } from '../support/http';
+import { useAccount, useService } from '../support/service';
 
 const { VERSIONING_BEHAVIOR_AUTO_UPGRADE, VERSIONING_BEHAVIOR_PINNED } =
   proto.api.enums.v1.VersioningBehavior;
 const PROPAGATION_MS_MAX = 60_000;
 
-let service: Service;
-let receiver: Receiver;
-let account_id: string;
-let key: string;
-const workers: { stop(): Promise<void> }[] = [];
+const service = useService({ worker: false });
+const shop = useAccount(service);
+const hook = useHook(service);
 
-beforeAll(async () => {
-  service = await startService({ worker: false });
-  receiver = await receiveHttp((_request, response) => response.writeHead(500).end());
-  ({ account_id, key } = await service.account());
-  await service.stores.endpoints.set({
-    account_id,
-    livemode: false,
-    url: receiver.url,
-    sealed: await createEncrypter(service.keys.seal).encrypt(
-      makeSigningSecret(),
-      endpointOwner(account_id, false),
-    ),
-    now: new Date(),
-  });
-});
-afterAll(async () => {
-  await Promise.all(workers.map((worker) => worker.stop()));
-  await service?.stop();
-  await receiver?.close();
+beforeAll(() => hook.register(shop));
+beforeEach(() => {
+  hook.answer.status = 500;
 });
 
-async function start(buildId: string): Promise<void> {
-  workers.push(await service.startWorkers({ deploymentName: service.connector, buildId }));
-}
+const start = (buildId: string) =>
+  service.startWorkers({ deploymentName: service.connector, buildId });
 
 /**
  * As `temporal worker deployment set-current-version` does it, once the server has met the worker;
@@ -79,7 +57,7 @@ async function pay(): Promise<string> {
   const paid = await eventually(
     'a payment to be made by the current version',
     async () => {
-      const made = await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment() });
+      const made = await shop.post('/v1/payments', idealPayment());
       return made.body.status === 'awaiting_customer' && made;
     },
     PROPAGATION_MS_MAX,
@@ -89,14 +67,14 @@ async function pay(): Promise<string> {
 
 async function settle(id: string): Promise<void> {
   const path = `/v1/sandbox/payments/${id}/simulate`;
-  await call(service.url, 'POST', path, { key, body: { event: 'settled' } });
+  await shop.post(path, { event: 'settled' });
   // The document is written within the task at whose end the version is.
   await service.temporal.workflow.getHandle(paymentWorkflowId(id)).result();
 }
 
 /** Version of the delivery of a payment's event. */
 async function deliveryOf(resource_id: string, type: string) {
-  const found = { account_id, livemode: false, resource_id, limit: 10 };
+  const found = { account_id: shop.account_id, livemode: false, resource_id, limit: 10 };
   const event = (await service.stores.events.list(found)).find((each) => each.type === type);
   const workflowId = webhookWorkflowId(event?._id ?? '');
   return await eventually(`the delivery of ${type} to begin`, async () => {

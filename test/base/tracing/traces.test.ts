@@ -1,38 +1,21 @@
-import { json } from 'node:stream/consumers';
 import { createLogger } from '../../../src/base/log';
 import { startTracing } from '../../../src/base/tracing/start';
-import type { Tracing } from '../../../src/base/tracing/tracing';
 import { paymentWorkflowId } from '../../../src/domain/payment/payment';
-import { createEncrypter } from '../../../src/encryption/encrypter';
-import { makeSigningSecret } from '../../../src/service/endpoints';
-import { endpointOwner } from '../../../src/store/endpoints';
-import { call, eventually, idealPayment } from '../../support/http';
-import { type Service, startService } from '../../support/service';
-import { type Receiver, receiveHttp } from '../../webhooks/receiver';
+import { useFixture } from '../../support/fixture';
+import { useHook } from '../../support/hook';
+import { eventually, idealPayment } from '../../support/http';
+import { useService } from '../../support/service';
 import { type Span, startCollector, tracedTo } from './collector';
 
-const posts: unknown[] = [];
-let collector: Awaited<ReturnType<typeof startCollector>>;
-let receiver: Receiver;
-let tracing: Tracing;
-let service: Service;
-
-beforeAll(async () => {
-  collector = await startCollector();
-  receiver = await receiveHttp(async (request, response) => {
-    posts.push(await json(request));
-    response.writeHead(204).end();
-  });
-  const started = await startTracing('test', tracedTo(collector), createLogger('test', 'silent'));
+const collector = useFixture(startCollector, ({ close }) => close());
+const tracing = useFixture(async () => {
+  const log = createLogger('test', 'silent');
+  const started = await startTracing('test', tracedTo(collector), log);
   if (started === undefined) throw new Error('Nothing is traced.');
-  tracing = started;
-  service = await startService({ tracing });
+  return started;
 });
-afterAll(async () => {
-  await service?.stop();
-  await receiver?.close();
-  await collector?.close();
-});
+const service = useService(() => ({ tracing }));
+const hook = useHook(service);
 
 /** Names from the request down to a span. */
 function pathTo(span: Span): string[] {
@@ -41,28 +24,20 @@ function pathTo(span: Span): string[] {
 }
 
 test('a payment is one trace from the request to its webhook, which tells nothing personal and leaves no mark in a workflow', async () => {
-  const { account_id, key } = await service.account();
-  await service.stores.endpoints.set({
-    account_id,
-    livemode: false,
-    url: receiver.url,
-    sealed: await createEncrypter(service.keys.seal).encrypt(
-      makeSigningSecret(),
-      endpointOwner(account_id, false),
-    ),
-    now: new Date(),
-  });
+  const shop = await service.account();
+  await hook.register(shop);
   const body = idealPayment({
     customer: { email: 'jan@example.com', first_name: 'Jan', last_name: 'Jansen' },
     metadata: { cart: 'cart-8812' },
   });
-  const made = await call(service.url, 'POST', '/v1/payments', { key, body });
+  const made = await shop.post('/v1/payments', body);
   expect(made.status).toBe(201);
-  await eventually('the webhook', async () => posts.length > 0);
+  await eventually('the webhook', async () => hook.received.length > 0);
+  const { account_id, key } = shop;
   const about = { account_id, livemode: false, resource_id: made.body.id, limit: 1 };
   const [event] = await service.stores.events.list(about);
   await service.temporal.workflow.getHandle(`webhook:${event?._id}`).result();
-  await call(service.url, 'GET', '/v1/nothing-of-the-kind/jan@example.com', { key });
+  await shop.get('/v1/nothing-of-the-kind/jan@example.com');
   const workflow = service.temporal.workflow.getHandle(paymentWorkflowId(made.body.id));
   const { events } = await workflow.fetchHistory();
   const begun = events?.[0]?.workflowExecutionStartedEventAttributes;
@@ -83,6 +58,6 @@ test('a payment is one trace from the request to its webhook, which tells nothin
   );
 
   const told = JSON.stringify(spans);
-  const secrets = ['jan', 'Jansen', 'cart-8812', 'order-1001', 'shop.example', key, receiver.url];
+  const secrets = ['jan', 'Jansen', 'cart-8812', 'order-1001', 'shop.example', key, hook.url];
   for (const secret of secrets) expect(told).not.toContain(secret);
 });

@@ -83,8 +83,11 @@ export async function openRestoreSetting(options: ServiceOptions = {}) {
 }
 
 /** The product and its copies for one file's tests. */
-export function useRestoreSetting(): RestoreSetting {
-  return useFixture(openRestoreSetting, (setting) => setting.close());
+export function useRestoreSetting(options?: () => ServiceOptions): RestoreSetting {
+  return useFixture(
+    () => openRestoreSetting(options?.()),
+    (setting) => setting.close(),
+  );
 }
 
 const byId = (a: { _id: string }, b: { _id: string }) => a._id.localeCompare(b._id);

@@ -1,23 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { isUnresolved } from '../../../src/service/reconcile/rebuild';
+import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
 import { openRestorableTemporal } from './restorable-temporal';
-import { openRestoreSetting, type RestoreSetting } from './setting';
+import { useRestoreSetting } from './setting';
 
 /** Temporal comes back as it was at a backup, while MongoDB and the bank have gone on. */
-let temporal: Awaited<ReturnType<typeof openRestorableTemporal>>;
-let setting: RestoreSetting;
-let workers: Awaited<ReturnType<RestoreSetting['service']['startWorkers']>> | undefined;
-beforeAll(async () => {
-  temporal = await openRestorableTemporal();
-  setting = await openRestoreSetting({ temporal: temporal.address, worker: false });
-  workers = await setting.service.startWorkers();
-});
-afterAll(async () => {
-  await workers?.stop();
-  await setting?.close();
-  await temporal?.close();
-});
+const temporal = useFixture(openRestorableTemporal, ({ close }) => close());
+const setting = useRestoreSetting(() => ({ temporal: temporal.address }));
 
 /** Time for two stops and starts of a server, and of its workers. */
 const RESTARTS_MS = 500_000;
@@ -33,9 +23,9 @@ test(
       await setting.payout(SILENT_BEFORE_SENT, 'submitted'),
       await setting.payout(SILENT),
     ];
-    await workers?.stop();
+    await setting.service.stopWorkers();
     await temporal.backUp();
-    workers = await setting.service.startWorkers();
+    await setting.service.startWorkers();
     await setting.simulate('payout', submitted, { event: 'completed' });
     await setting.simulate('payout', sent, { event: 'completed' });
     const ended = await setting.payout(SILENT);
@@ -51,7 +41,7 @@ test(
     const balance = await shop.balance();
     const recorded = await Promise.all(ids.map(setting.recorded));
 
-    await workers?.stop();
+    await setting.service.stopWorkers();
     await temporal.restore();
     const [left] = await setting.left(1);
     const orphan = { kind: 'orphan', id: running, workflow: 'not found', act: 'restart' };
@@ -73,7 +63,7 @@ test(
     );
     expect(await setting.left(0)).toEqual([]);
 
-    workers = await setting.service.startWorkers();
+    await setting.service.startWorkers();
     await setting.simulate('payout', running, { event: 'completed' });
     // The bank's word reaches those that are behind once more.
     for (const id of [submitted, sent]) {
