@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { PaymentDocument } from '../../src/store/payments';
-import { everythingStored, run } from '../cli/cli';
+import { commandsIn, everythingStored } from '../cli/cli';
 import { useResourceSetting } from '../cli/resource-setting';
 import { ROOT } from '../docs/pages';
-import { eventually } from '../support/http';
+import { useFixture } from '../support/fixture';
 import { type Exchanged, exchange } from './exchange';
 
 const Key = z.strictObject({ key_id: z.string(), secret: z.string() });
@@ -26,31 +26,22 @@ type Key = z.infer<typeof Key>;
 
 const OTHER = 'other-bank';
 const setting = useResourceSetting();
+const commands = useFixture(async () =>
+  commandsIn({
+    ...setting.env,
+    KEYS_FILE: setting.service.keysFile,
+    LIVE_CONNECTORS: `${setting.service.connector}=visa`,
+  }),
+);
 let bank: string;
 let ours: Key;
 let theirs: Key;
 
 beforeAll(async () => {
   bank = setting.service.connector;
-  ours = Key.parse(await cli('connector', 'key', 'create', bank));
-  theirs = Key.parse(await cli('connector', 'key', 'create', OTHER));
+  ours = Key.parse(await commands.json('connector', 'key', 'create', bank));
+  theirs = Key.parse(await commands.json('connector', 'key', 'create', OTHER));
 });
-
-const environment = () => ({
-  ...setting.env,
-  KEYS_FILE: setting.service.keysFile,
-  LIVE_CONNECTORS: `${bank}=visa`,
-});
-
-async function outcome(...args: string[]) {
-  return await run(environment(), ...args, '--json');
-}
-
-async function cli(...args: string[]): Promise<unknown> {
-  const { stdout, stderr } = await outcome(...args);
-  if (stderr !== '') throw new Error(`${args.join(' ')}: ${stderr}`);
-  return JSON.parse(stdout);
-}
 
 /** Output of a script; it runs beside the server that it asks. */
 async function bash(script: string): Promise<string> {
@@ -91,11 +82,6 @@ const answers = async (body: object, how?: Sending) => answerOf(await send(body,
 const told = (status: string) => [202, { status }];
 const rowsOf = (id: string) => setting.service.stores.callbacks.forResource(id);
 
-async function becomes(kind: 'payments' | 'refunds' | 'payouts', id: string, status: string) {
-  const store = setting.service.stores[kind];
-  await eventually(`${kind} ${status}`, async () => (await store.get(id))?.status === status);
-}
-
 test('a payment is paid by signed callbacks, each counted once, and no answer tells more', async () => {
   const id = await setting.payment();
   const authorized = report('payment', id, 'authorized', { bank_reference: 'B-1' });
@@ -103,17 +89,17 @@ test('a payment is paid by signed callbacks, each counted once, and no answer te
   expect([first.status, first.text]).toEqual([202, '{"status":"delivered"}']);
   expect(first.headers.get('request-id')).toMatch(/^[0-9a-f-]{36}$/);
   expect(first.headers.get('ratelimit-limit')).toMatch(/^\d+$/);
-  await becomes('payments', id, 'authorized');
+  await setting.service.becomes('payments', id, { status: 'authorized' });
   expect(await answers(authorized)).toEqual(told('duplicate'));
   expect(await answers(report('payment', id, 'settled'))).toEqual(told('delivered'));
-  await becomes('payments', id, 'settled');
+  await setting.service.becomes('payments', id, { status: 'settled' });
   const rows = await rowsOf(id);
   expect(rows.map(({ name, signed_by }) => [name, signed_by])).toEqual([
     ['authorized', ours.key_id],
     ['settled', ours.key_id],
   ]);
   const { callback_id } = authorized;
-  expect(await cli('callback', 'show', `${bank}:${callback_id}`)).toMatchObject({
+  expect(await commands.json('callback', 'show', `${bank}:${callback_id}`)).toMatchObject({
     signed_by: ours.key_id,
     callback: { callback_id, bank_reference: 'B-1', occurred_at: authorized.occurred_at },
   });
@@ -124,21 +110,19 @@ test('refunds and payouts are reported in the same way', async () => {
   const payout = await setting.payout();
   expect(await answers(report('refund', refund.id, 'settled'))).toEqual(told('delivered'));
   expect(await answers(report('payout', payout, 'completed'))).toEqual(told('delivered'));
-  await becomes('refunds', refund.id, 'settled');
-  await becomes('payouts', payout, 'completed');
+  await setting.service.becomes('refunds', refund.id, { status: 'settled' });
+  await setting.service.becomes('payouts', payout, { status: 'completed' });
   // Its workflow has ended: it is started again.
   const returned = report('payout', payout, 'returned', { code: 'closed', reason: 'Closed.' });
   expect(await answers(returned)).toEqual(told('delivered'));
-  await becomes('payouts', payout, 'returned');
+  await setting.service.becomes('payouts', payout, { status: 'returned' });
 });
 
 test('other money than was asked for is kept, and shown with the resource', async () => {
   const { id } = await setting.refund();
   const settled = report('refund', id, 'settled', { amount: 299, value_date: '2026-03-02' });
   expect(await answers(settled)).toEqual(told('delivered'));
-  await eventually('the mark', async () => {
-    return (await setting.service.stores.refunds.get(id))?.attention === 'amount_differs';
-  });
+  await setting.service.becomes('refunds', id, { attention: 'amount_differs' });
   expect((await setting.cli('refund', 'show', id)).stdout).toContain('amount_differs');
 });
 
@@ -148,7 +132,7 @@ test('ten equal ones at once are one row, one delivery, and one move', async () 
   const all = await Promise.all(Array.from({ length: 10 }, () => answers(settled)));
   expect(all.filter(([status]) => status !== 202)).toEqual([]);
   expect(all.filter((each) => JSON.stringify(each).includes('delivered'))).toHaveLength(1);
-  await becomes('payments', id, 'settled');
+  await setting.service.becomes('payments', id, { status: 'settled' });
   expect(await rowsOf(id)).toHaveLength(1);
   const events = await setting.deps.db.collection('events').find({ resource_id: id }).toArray();
   expect(events.map(({ type }) => type).toSorted()).toEqual([
@@ -166,10 +150,10 @@ test('an unknown resource is parked; once it is there, a repeat delivers', async
   expect(await answers(authorized)).toEqual(told('parked'));
   expect(await answers(authorized)).toEqual(told('parked'));
   const _id = `${bank}:${authorized.callback_id}`;
-  expect(await cli('callback', 'list', '--parked', '--resource-id', id)).toMatchObject({
+  expect(await commands.json('callback', 'list', '--parked', '--resource-id', id)).toMatchObject({
     data: [{ id: _id, parked: 'no such payment at this connector', signed_by: ours.key_id }],
   });
-  expect(await cli('callback', 'deliver', _id)).toEqual({ id: _id, status: 'parked' });
+  expect(await commands.json('callback', 'deliver', _id)).toEqual({ id: _id, status: 'parked' });
   // Any other fact is a conflict, also while it waits.
   const other = [
     { amount: 1_051 },
@@ -188,7 +172,7 @@ test('an unknown resource is parked; once it is there, a repeat delivers', async
   await setting.deps.db.collection<PaymentDocument>('payments').insertOne(copy);
   const sameTime = { ...authorized, occurred_at: '2026-03-01T13:00:00.000+01:00' };
   expect(await answers(sameTime)).toEqual(told('delivered'));
-  await becomes('payments', id, 'authorized');
+  await setting.service.becomes('payments', id, { status: 'authorized' });
   expect(await answers(authorized)).toEqual(told('duplicate'));
   expect(await answers({ ...authorized, code: 'x' })).toEqual([409, 'callback_conflict']);
 });
@@ -208,7 +192,7 @@ test('one that was kept by a process that died before the signal is delivered by
   });
   expect(await answers({ ...authorized, amount: 1 })).toEqual([409, 'callback_conflict']);
   expect(await answers(authorized)).toEqual(told('delivered'));
-  await becomes('payments', resource_id, 'authorized');
+  await setting.service.becomes('payments', resource_id, { status: 'authorized' });
 });
 
 test('a resource of another connector is like an unknown one, in each word of the answer', async () => {
@@ -305,7 +289,7 @@ test('the example of the docs is delivered as it stands there', async () => {
       `${setting.service.url}/connectors/${bank}`,
     );
   expect(await bash(script)).toBe('{"status":"delivered"}');
-  await becomes('payments', id, 'authorized');
+  await setting.service.becomes('payments', id, { status: 'authorized' });
 });
 
 test('other methods and paths are none', async () => {
@@ -317,20 +301,20 @@ test('other methods and paths are none', async () => {
 });
 
 test('several keys count side by side, until each is revoked; no secret is shown or stored', async () => {
-  const next = Key.parse(await cli('connector', 'key', 'create', bank));
+  const next = Key.parse(await commands.json('connector', 'key', 'create', bank));
   expect(next.secret).toMatch(/^cnsec_[\w-]{43}$/);
   const id = randomUUID();
   for (const key of [ours, next]) {
     expect(await answers(report('payout', id, 'sent'), { key })).toEqual(told('parked'));
   }
-  const revoked = await cli('connector', 'key', 'revoke', next.key_id);
+  const revoked = await commands.json('connector', 'key', 'revoke', next.key_id);
   expect(await answers(report('payout', id, 'sent'), { key: next })).toEqual([
     401,
     'signature_invalid',
   ]);
   expect(await answers(report('payout', id, 'sent'))).toEqual(told('parked'));
-  expect(await cli('connector', 'key', 'revoke', next.key_id)).toEqual(revoked);
-  const { data } = Keys.parse(await cli('connector', 'key', 'list', bank));
+  expect(await commands.json('connector', 'key', 'revoke', next.key_id)).toEqual(revoked);
+  const { data } = Keys.parse(await commands.json('connector', 'key', 'list', bank));
   expect(data.map(({ key_id, revoked_at }) => [key_id, revoked_at !== null])).toEqual([
     [ours.key_id, false],
     [next.key_id, true],
@@ -350,15 +334,9 @@ test('several keys count side by side, until each is revoked; no secret is shown
 });
 
 test('what can be no connector, and an unknown key, is refused on the command line', async () => {
-  const refusal = async (...args: string[]) => {
-    const { exit, stderr } = await outcome(...args);
-    return [exit, JSON.parse(stderr).error.code];
-  };
+  const refusal = async (...args: string[]) => (await commands.refusal(...args)).code;
   for (const act of ['create', 'list']) {
-    expect(await refusal('connector', 'key', act, 'no.body')).toEqual([
-      1,
-      'connector_name_invalid',
-    ]);
+    expect(await refusal('connector', 'key', act, 'no.body')).toBe('connector_name_invalid');
   }
-  expect(await refusal('connector', 'key', 'revoke', 'cnkey_1')).toEqual([1, 'key_not_found']);
+  expect(await refusal('connector', 'key', 'revoke', 'cnkey_1')).toBe('key_not_found');
 });

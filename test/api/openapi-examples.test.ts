@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NETWORKS } from '../../src/domain/crypto/assets';
 import { ENDPOINTS } from '../../src/domain/wire';
-import { call, eventually } from '../support/http';
+import { call } from '../support/http';
 import { useService } from '../support/service';
 import { openShop } from './payout-setting';
 
@@ -80,9 +80,7 @@ const make = {
   },
   sent: async () => {
     const id: string = await make.settlement();
-    await eventually('the settlement to be sent', async () => {
-      return (await service.stores.crypto_settlements.get(id))?.status === 'sent';
-    });
+    await service.becomes('crypto_settlements', id, { status: 'sent' });
     return id;
   },
 };

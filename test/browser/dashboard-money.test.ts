@@ -128,9 +128,7 @@ test('a payment that nobody has paid is cancelled once it was asked', async () =
 
 test('payouts, balances, deliveries and the overview tell of what was done', async () => {
   const { body: payout } = await shop.pay();
-  await eventually('its completion', async () => {
-    return (await service.stores.payouts.get(payout.id))?.status === 'completed';
-  });
+  await service.becomes('payouts', payout.id, { status: 'completed' });
   await link('Payouts').click();
   await page.locator(`a[href*="${payout.id}"]`).click();
   await heading('Payout of €10.00').waitFor();

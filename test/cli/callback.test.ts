@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { deliverCallback, type ResourceCallback } from '../../src/callbacks/deliver';
 import type { CallbackDocument, WaitingFilter } from '../../src/store/callbacks';
-import { eventually } from '../support/http';
 import { useResourceSetting } from './resource-setting';
 
 const setting = useResourceSetting();
@@ -69,9 +68,7 @@ test('one that was never signalled is listed, delivered once, and refused from t
     id: kept._id,
     status: 'delivered',
   });
-  await eventually('the completion', async () => {
-    return (await setting.service.stores.payouts.get(id))?.status === 'completed';
-  });
+  await setting.service.becomes('payouts', id, { status: 'completed' });
   expect(await setting.refusal('callback', 'deliver', kept._id)).toEqual({
     code: 'callback_signalled',
     message: `${kept._id} was signalled to its workflow: \`callback show ${kept._id}\` shows when.`,

@@ -48,6 +48,30 @@ export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ou
   return { exit, stdout, stderr };
 }
 
+/** Commands with these settings. */
+export function commandsIn(env: NodeJS.ProcessEnv) {
+  const cli = (...args: string[]) => run(env, ...args);
+  return {
+    env,
+    cli,
+    json: async (...args: string[]): Promise<unknown> => {
+      const { exit, stdout, stderr } = await cli(...args, '--json');
+      if (exit !== 0 || stderr !== '') throw new Error(`${args.join(' ')}: ${stderr}`);
+      return JSON.parse(stdout);
+    },
+    /** The `code` and `message` of a command that is refused, in words and in JSON alike. */
+    refusal: async (...args: string[]) => {
+      const inWords = await cli(...args);
+      const inJson = await cli('--json', ...args);
+      expect([inWords.exit, inJson.exit]).toEqual([1, 1]);
+      expect([inWords.stdout, inJson.stdout]).toEqual(['', '']);
+      const { error } = CliError.parse(JSON.parse(inJson.stderr));
+      expect(inWords.stderr).toContain(error.message);
+      return error;
+    },
+  };
+}
+
 export type Provisioning = Awaited<ReturnType<typeof openProvisioning>>;
 
 /** A command line with a database and a key file of its own. */
@@ -65,40 +89,23 @@ export async function openProvisioning() {
     ...keys,
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
   };
-  const cli = (...args: string[]) => run(env, ...args);
-  const json = async (...args: string[]): Promise<unknown> => {
-    const { exit, stdout, stderr } = await cli(...args, '--json');
-    if (exit !== 0 || stderr !== '') throw new Error(`${args.join(' ')}: ${stderr}`);
-    return JSON.parse(stdout);
-  };
+  const commands = commandsIn(env);
   return {
-    cli,
-    json,
+    ...commands,
     /** As `json`, again when write conflicts lasted too long: such a command has done nothing. */
     jsonAfterConflicts: (...args: string[]): Promise<unknown> =>
       eventually(`${args[0]} ${args[1]}`, async () => {
-        const { exit, stdout, stderr } = await cli(...args, '--json');
+        const { exit, stdout, stderr } = await commands.cli(...args, '--json');
         if (exit === 0) return JSON.parse(stdout);
         expect(CliError.parse(JSON.parse(stderr)).error.code).toBe('busy');
         return undefined;
       }),
-    env,
     folder,
     db,
     mongo,
     stores: createStores(db),
     account: async (label = 'Acme') =>
-      CreatedAccount.parse(await json('account', 'create', '--name', label)),
-    /** The `code` and `message` of a command that is refused, in words and in JSON alike. */
-    refusal: async (...args: string[]) => {
-      const inWords = await cli(...args);
-      const inJson = await cli('--json', ...args);
-      expect([inWords.exit, inJson.exit]).toEqual([1, 1]);
-      expect([inWords.stdout, inJson.stdout]).toEqual(['', '']);
-      const { error } = CliError.parse(JSON.parse(inJson.stderr));
-      expect(inWords.stderr).toContain(error.message);
-      return error;
-    },
+      CreatedAccount.parse(await commands.json('account', 'create', '--name', label)),
     close: async () => {
       await db.dropDatabase();
       await mongo.close();

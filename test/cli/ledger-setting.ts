@@ -16,7 +16,7 @@ import {
   transitionRefund,
 } from '../support/records';
 import { mongodbUri } from '../support/servers';
-import { CliError, CreatedAccount, run } from './cli';
+import { CliError, CreatedAccount, commandsIn } from './cli';
 
 const Shown = z.union([z.number(), z.string(), z.null()]);
 export const Report = z.strictObject({
@@ -71,7 +71,7 @@ export async function openLedgerSetting() {
   const { db, stores, close } = records;
   const database = db.databaseName;
   const env = { DATA_DIR: 'none', MONGODB_URI: mongodbUri(), MONGODB_DB: database };
-  const cli = (...args: string[]) => run(env, ...args);
+  const { cli } = commandsIn(env);
   const made = await cli('account', 'create', '--name', 'Acme', '--json');
   const { account_id } = CreatedAccount.parse(JSON.parse(made.stdout));
   const book = `${account_id}:sandbox:EUR`;

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { findOrphans, type Orphan, restart } from '../../src/service/orphans';
 import { storedPayout } from '../api/payout-setting';
-import { eventually } from '../support/http';
 import { useResourceSetting } from './resource-setting';
 
 const setting = useResourceSetting();
@@ -72,9 +71,7 @@ test('coins are listed, too, and go on where they were', async () => {
   const seen = await setting.simulate('crypto_payment', payment, { amount: '7', confirmations: 1 });
   // Sent, and nothing more is heard of it.
   const settlement = await setting.cryptoSettlement('66643');
-  await eventually('sent', async () => {
-    return (await stores.crypto_settlements.get(settlement))?.status === 'sent';
-  });
+  await setting.service.becomes('crypto_settlements', settlement, { status: 'sent' });
   await setting.terminate('crypto_payment', payment);
   await setting.terminate('crypto_settlement', settlement);
   expect(await setting.json('orphan', 'list')).toEqual({
@@ -90,9 +87,7 @@ test('coins are listed, too, and go on where they were', async () => {
   expect(await setting.json('orphan', 'list')).toEqual(NONE);
   const [{ transaction_id }] = seen.body.deposits;
   await setting.simulate('crypto_payment', payment, { transaction_id });
-  await eventually('the deposit', async () => {
-    return (await stores.crypto_payments.get(payment))?.status === 'underpaid';
-  });
+  await setting.service.becomes('crypto_payments', payment, { status: 'underpaid' });
   await setting.simulate('crypto_payment', payment, { event: 'received' });
   await setting.simulate('crypto_settlement', settlement, { event: 'completed' });
   await setting.handle('crypto_payment', payment).result();
@@ -114,13 +109,9 @@ test('one that is started again goes on where it was', async () => {
   await restart(setting.deps, orphan);
   await restart(setting.deps, orphan); // joins the one that runs
   const { stores } = setting.service;
-  await eventually('the mark', async () => {
-    return (await stores.payouts.get(id))?.attention === 'restarted_in_flight';
-  });
+  await setting.service.becomes('payouts', id, { attention: 'restarted_in_flight' });
   await setting.simulate('payout', id, { event: 'completed' });
-  await eventually('the completion', async () => {
-    return (await stores.payouts.get(id))?.status === 'completed';
-  });
+  await setting.service.becomes('payouts', id, { status: 'completed' });
   expect((await stores.ledger.forResource(id)).map(({ kind }) => kind).sort()).toEqual([
     'payout_captured',
     'payout_reserved',

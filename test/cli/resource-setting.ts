@@ -7,7 +7,7 @@ import { useFixture } from '../support/fixture';
 import { type Answer, eventually } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { type ServiceOptions, startService } from '../support/service';
-import { CliError, run } from './cli';
+import { commandsIn } from './cli';
 
 export type ResourceSetting = Awaited<ReturnType<typeof openResourceSetting>>;
 
@@ -21,7 +21,6 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
     MONGODB_DB: service.database,
     TEMPORAL_ADDRESS: options.temporal ?? temporalAddress(),
   };
-  const cli = (...args: string[]) => run(env, ...args);
   const idOf = ({ status, body, text }: Answer): string => {
     if (status !== 201) throw new Error(text);
     return body.id;
@@ -31,19 +30,8 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
   return {
     service,
     shop,
-    env,
-    cli,
+    ...commandsIn(env),
     handle,
-    json: async (...args: string[]): Promise<unknown> => {
-      const { exit, stdout, stderr } = await cli(...args, '--json');
-      if (exit !== 0 || stderr !== '') throw new Error(`${args.join(' ')}: ${stderr}`);
-      return JSON.parse(stdout);
-    },
-    refusal: async (...args: string[]) => {
-      const { exit, stdout, stderr } = await cli(...args, '--json');
-      expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });
-      return CliError.parse(JSON.parse(stderr)).error;
-    },
     /** Dependencies of acts and restarts, with workers that the command line does not know. */
     deps: {
       stores: service.stores,

@@ -30,9 +30,7 @@ test('payout show has its moves, its postings, what the bank said, and who did w
   const { shop, service } = setting;
   const id = await setting.payout({ metadata: { secret: 'M0' }, reference: 'salary-7' });
   await report(id, `${id}-1`, 'completed');
-  await eventually('the completion', async () => {
-    return (await service.stores.payouts.get(id))?.status === 'completed';
-  });
+  await service.becomes('payouts', id, { status: 'completed' });
   await report(id, `${id}-2`, 'failed');
   await eventually('the reason', async () => {
     const key = `${service.connector}:${id}-2`;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { useShop } from '../api/payout-setting';
 import { openUser, openVisitor, useVisitor } from '../support/dashboard';
-import { call, eventually, idealPayment, settledPayment } from '../support/http';
+import { call, idealPayment, settledPayment } from '../support/http';
 import { useService } from '../support/service';
 
 const service = useService();
@@ -193,9 +193,7 @@ test('a payment that nobody has paid is cancelled by the same door as the API’
 test('a payout shows its recipient’s last four, and its life', async () => {
   const { body: payout } = await shop.pay();
   await shop.simulate(payout.id, { event: 'completed' });
-  await eventually('its completion', async () => {
-    return (await service.stores.payouts.get(payout.id))?.status === 'completed';
-  });
+  await service.becomes('payouts', payout.id, { status: 'completed' });
   const { text } = await page(`/payouts/${payout.id}`);
   for (const words of ['Bank account', '…3000', 'Moved to sent', 'Ledger: payout captured']) {
     expect(text).toContain(words);

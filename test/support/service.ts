@@ -44,7 +44,7 @@ import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
 import { useFixture } from './fixture';
-import { createClient } from './http';
+import { createClient, eventually } from './http';
 import { retryUntilDone } from './insist';
 import { quietTemporal } from './quiet';
 import type { ScriptedChain } from './scripted-chain';
@@ -74,6 +74,9 @@ export interface ServiceOptions {
   /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
   environments?: Env[];
 }
+
+/** Stores of resources. */
+type Kind = 'payments' | 'refunds' | 'payouts' | 'crypto_payments' | 'crypto_settlements';
 
 interface AccountOptions {
   livemode?: boolean;
@@ -240,6 +243,13 @@ export async function startService(options: ServiceOptions = {}) {
     coins: chainConnector,
     queues,
     stopWorkers,
+    /** Waits until a resource is stored with a status, or with an attention reason. */
+    becomes: (kind: Kind, id: string, values: { status?: string; attention?: string }) =>
+      eventually(`${kind} ${JSON.stringify(values)}`, async () => {
+        const stored = await stores[kind].get(id);
+        const wanted = { status: stored?.status, attention: stored?.attention, ...values };
+        return stored?.status === wanted.status && stored?.attention === wanted.attention;
+      }),
     /** Starts more workers, of a version if need be; `stop` ends them too. */
     startWorkers,
     /** Serves the API once more with other dependencies; gives all that it logs. */

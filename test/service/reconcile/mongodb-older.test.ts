@@ -75,9 +75,7 @@ test('a payout that was sent and completed since is paid, debited and told of on
 
   // The one that runs goes on as if nothing had been.
   await setting.simulate('payout', running, { event: 'completed' });
-  await eventually('the completion', async () => {
-    return (await stores.payouts.get(running))?.status === 'completed';
-  });
+  await setting.service.becomes('payouts', running, { status: 'completed' });
 });
 
 test('a workflow that waits to write its move goes on when its document is back', async () => {
@@ -180,9 +178,7 @@ test('coins come back: credited once, and settled once to the wallet of that tim
   const settle = async (event: string) => {
     // Sent, and nothing more is heard of it.
     const id = await setting.cryptoSettlement('66643');
-    await eventually('sent', async () => {
-      return (await stores.crypto_settlements.get(id))?.status === 'sent';
-    });
+    await setting.service.becomes('crypto_settlements', id, { status: 'sent' });
     await setting.simulate('crypto_settlement', id, { event });
     await setting.handle('crypto_settlement', id).result();
     return id;
@@ -228,9 +224,7 @@ test('coins come back: credited once, and settled once to the wallet of that tim
   await setting.look(true);
   expect(await setting.left(0)).toEqual([]);
   await tell(open, { transaction_id });
-  await eventually('the deposit', async () => {
-    return (await stores.crypto_payments.get(open))?.status === 'underpaid';
-  });
+  await setting.service.becomes('crypto_payments', open, { status: 'underpaid' });
   await tell(open, { event: 'received' });
   await setting.handle('crypto_payment', open).result();
   const due = (await stores.crypto_payments.get(open))?.amount_due;
