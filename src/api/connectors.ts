@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { type ConnectorKey, signCallback } from '../callbacks/mac';
+import { signCallback } from '../callbacks/mac';
 import { createSignatureCheck, UnreadableKey } from '../callbacks/verify';
 import { isBalanceAccountName } from '../domain/account/balance-account';
 import { Refusal, unavailable } from '../domain/errors';
@@ -9,12 +9,6 @@ import { validate } from '../domain/wire/validate';
 import { parseBody, readBytes } from './body';
 import { type ApiDeps, getRequestId } from './context';
 import { createFailureLimit, type RateLimits } from './rate-limit';
-
-interface VerifiedCallback {
-  connector: string;
-  key: ConnectorKey;
-  bytes: Buffer;
-}
 
 /**
  * Endpoint for connectors without a Temporal client. The response reveals a resource only to its
@@ -26,7 +20,7 @@ export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimit
   const limitFailures = createFailureLimit('signature');
 
   /** @throws Refusal 401 `signature_invalid`, also for an unknown connector */
-  const verify = async (ctx: Context, connector: string): Promise<VerifiedCallback> => {
+  const verify = async (ctx: Context, connector: string) => {
     const header = ctx.get('Connector-Signature');
     if (header === '' || !isBalanceAccountName(connector)) throw invalidSignature();
     const bytes = await readBytes(ctx);

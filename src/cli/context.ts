@@ -24,11 +24,6 @@ export interface CliIo {
   stderr: (text: string) => void;
 }
 
-interface Output {
-  json: unknown;
-  text: string;
-}
-
 interface TemporalDeps extends TaskQueues {
   temporal: Client;
 }
@@ -47,7 +42,7 @@ export interface CliContext {
   now: () => Date;
   /** Prints progress of a long command; nothing with `--json`. */
   progress: (line: string) => void;
-  print: (output: Output) => void;
+  print: (output: { json: unknown; text: string }) => void;
 }
 
 /** @param openRebuilder functions of the worker, which no module of src imports */

@@ -6,8 +6,12 @@ import { AUDIT_LOG_ROUTE } from './account/audit-log';
 import { GETTING_STARTED_ROUTE } from './account/getting-started';
 import { PROFILE_ROUTES } from './account/profile';
 import { TEAM_ROUTES } from './account/team';
-import { CRYPTO_PAYMENTS, CRYPTO_SETTLEMENTS, CryptoTabs } from './crypto/kinds';
-import { CRYPTO_PAGE_ROUTES } from './crypto/pages';
+import {
+  CRYPTO_PAGE_ROUTES,
+  CRYPTO_PAYMENTS,
+  CRYPTO_SETTLEMENTS,
+  CryptoTabs,
+} from './crypto/pages';
 import { WALLET_ROUTES } from './crypto/wallets';
 import { type Dashboard, HOME_PATH, sessionCookie } from './frame/context';
 import { sendNotice } from './frame/notices';

@@ -4,10 +4,10 @@ import type { RouterContext } from '@koa/router';
 import type { PayPages } from './answers';
 import { addAsset } from './assets';
 import { hashSecret, SECRET } from './browser';
-import { CRYPTO_JS } from './crypto-script';
 import { type CryptoPagePayment, getStage } from './crypto-stage';
-import { CRYPTO_CSS } from './crypto-styles';
 import { cryptoPage } from './crypto-views';
+import { CRYPTO_JS } from './script';
+import { CRYPTO_CSS } from './styles';
 
 /**
  * Serves the page of a crypto payment. It is not bound to a browser, since the wallet may be on

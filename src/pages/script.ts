@@ -38,3 +38,62 @@ export const PAY_JS = `'use strict';
   });
 })();
 `;
+
+/** Script of the crypto page, which works without it. */
+export const CRYPTO_JS = `'use strict';
+(() => {
+  const live = document.querySelector('[data-poll]');
+
+  async function ask() {
+    try {
+      const response = await fetch(live.dataset.poll, { headers: { Accept: 'application/json' } });
+      const json = (response.headers.get('Content-Type') || '').includes('json');
+      if (response.status < 500 && (!response.ok || !json)) return location.reload();
+      if (response.ok && (await response.json()).state !== live.dataset.state) return location.reload();
+    } catch {
+      // The next request covers a moment offline or a restart.
+    }
+    setTimeout(ask, document.hidden ? 5000 : 1000);
+  }
+  if (live) setTimeout(ask, 500);
+
+  const clock = document.querySelector('[data-left]');
+  // The server measures the time, since the payer's clock may be wrong.
+  const end = clock && performance.now() + Number(clock.dataset.left) * 1000;
+  function tick() {
+    const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
+    clock.textContent = Math.floor(left / 60) + ':' + String(left % 60).padStart(2, '0');
+    if (left > 0) setTimeout(tick, 250);
+  }
+  if (clock) tick();
+
+  function select(element) {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+  }
+  async function copy(element) {
+    try {
+      await navigator.clipboard.writeText(element.textContent);
+    } catch {
+      // Pages over plain http have no clipboard API.
+      select(element);
+      document.execCommand('copy');
+    }
+  }
+  for (const button of document.querySelectorAll('[data-copy]')) {
+    const label = button.textContent;
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      await copy(document.getElementById(button.dataset.copy));
+      button.textContent = 'Copied';
+      document.querySelector('[data-said]').textContent = button.dataset.saidThen;
+      setTimeout(() => { button.textContent = label; }, 2000);
+    });
+  }
+  addEventListener('pageshow', (event) => {
+    if (event.persisted) location.reload();
+  });
+})();
+`;

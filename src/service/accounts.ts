@@ -148,10 +148,6 @@ function presentSettings({ crypto, enabled_methods, ...account }: AccountDocumen
   };
 }
 
-type FreezeDeps = Pick<AccountDeps, 'mongo' | 'audit' | 'now'> & {
-  stores: Pick<Stores, 'accounts'>;
-};
-
 /**
  * Freezes an account, which can then only read, or unfreezes it. Payments in progress continue;
  * payouts that the bank has not received do not.
@@ -159,7 +155,12 @@ type FreezeDeps = Pick<AccountDeps, 'mongo' | 'audit' | 'now'> & {
  * @see docs/operators.md#freeze-an-account
  */
 export async function setFrozen(
-  { mongo, stores: { accounts }, audit, now }: FreezeDeps,
+  {
+    mongo,
+    stores: { accounts },
+    audit,
+    now,
+  }: Pick<AccountDeps, 'mongo' | 'audit' | 'now'> & { stores: Pick<Stores, 'accounts'> },
   id: string,
   { freeze, reason, operator }: { freeze: boolean; reason: string; operator?: string | undefined },
 ): Promise<AccountDocument> {

@@ -45,8 +45,6 @@ interface ChainProgress {
   broken?: BrokenLine;
 }
 
-type ExpectedHead = Pick<ChainHead, 'seq' | 'hash'>;
-
 /**
  * Follows each chain of the audit log; lines may be added meanwhile.
  * @param storedHeads ends of an earlier verification: their lines must still be there
@@ -94,7 +92,10 @@ export async function verifyChains(
 function checkLine(
   progress: ChainProgress,
   { hash, ...line }: ChainedLine,
-  expected: readonly (readonly [ExpectedHead | undefined, BrokenLine['fault']])[],
+  expected: readonly (readonly [
+    Pick<ChainHead, 'seq' | 'hash'> | undefined,
+    BrokenLine['fault'],
+  ])[],
 ): void {
   if (progress.broken !== undefined) return;
   const { chain } = progress;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import { Client, Connection } from '@temporalio/client';
 import Koa from 'koa';
-import { mountHealth } from '../../src/api/health';
+import { mountHealth } from '../../src/api/app';
 import { connectMongo } from '../../src/base/mongo';
 import { createStores } from '../../src/store';
 import { createTemporalClient } from '../../src/temporal/client';

@@ -1,13 +1,157 @@
 import { z } from 'zod';
+import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/account/retention';
+import { isCurrency } from '../../domain/currencies';
+import { omitUndefined } from '../../domain/defined';
+import { ServiceError } from '../../domain/errors';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
-import { createAccount, findAccount, listAccounts, setFrozen } from '../../service/accounts';
+import { type PayoutFees, parseFeeName } from '../../domain/payout/fees';
+import { RAIL_IDS } from '../../domain/payout/rails';
+import {
+  type AccountDocument,
+  createAccount,
+  findAccount,
+  listAccounts,
+  setFrozen,
+  updateAccount,
+} from '../../service/accounts';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { AccountId, Email, limit, Operator, Reason } from '../options';
+import { AccountId, Email, limit, Operator, Reason, readBy, wholeNumber } from '../options';
 import { formatTime, printFields, printList } from '../output';
-import { presentAccount, printAccount, update } from './account-settings';
 
-const LIST_MAX = 1_000;
+const METHODS_AND_RAILS = [...PAYMENT_METHOD_IDS, ...RAIL_IDS];
+const Methods = z
+  .array(z.enum(METHODS_AND_RAILS, `Allowed: ${METHODS_AND_RAILS.join(', ')}.`))
+  .optional()
+  .meta({ placeholder: 'method' });
+
+const FEE_FAULT =
+  `It must be RAIL=MINOR, each rail once: one of ${RAIL_IDS.join(', ')}, or one in a currency that ` +
+  'it pays out, as in card_payout:JPY, and an integer from 0 to 99999999999, in minor units, or off.';
+const Fees = z
+  .array(
+    readBy((text) => {
+      const { name: rail, minor } = readPair(text) ?? {};
+      const name = rail === undefined ? undefined : parseFeeName(rail);
+      return name === undefined || minor === undefined ? undefined : { name, fee: minor };
+    }, FEE_FAULT),
+  )
+  .refine(isEachOnce, FEE_FAULT)
+  .optional()
+  .meta({ placeholder: 'rail[:currency]=minor' });
+
+const LIMIT_FAULT =
+  'It must be CURRENCY=MINOR, each currency once, with an integer from 0 to 99999999999 in minor ' +
+  'units, or CURRENCY=off.';
+const Limits = z
+  .array(
+    readBy((text) => {
+      const pair = readPair(text);
+      return pair !== undefined && isCurrency(pair.name) ? pair : undefined;
+    }, LIMIT_FAULT),
+  )
+  .refine(isEachOnce, LIMIT_FAULT)
+  .transform((limits) => Object.fromEntries(limits.map(({ name, minor }) => [name, minor])))
+  .optional()
+  .meta({ placeholder: 'currency=minor' });
+
+/** Reads `NAME=MINOR` or `NAME=off`, which is null. */
+function readPair(text: string): { name: string; minor: number | null } | undefined {
+  const [, name, minor] = /^([^=]+)=(\d{1,11}|off)$/.exec(text) ?? [];
+  if (name === undefined || minor === undefined) return undefined;
+  return { name, minor: minor === 'off' ? null : Number(minor) };
+}
+
+function isEachOnce(pairs: readonly { name: string }[]): boolean {
+  return new Set(pairs.map(({ name }) => name)).size === pairs.length;
+}
+
+const update = defineCommand({
+  name: 'update',
+  description:
+    'switch crypto, payment methods and payout rails on or off; set the fees and limits of payouts',
+  options: z.object({
+    account_id: AccountId,
+    crypto: z
+      .enum(['on', 'off'])
+      .optional()
+      .meta({ description: 'crypto payments', placeholder: 'state' }),
+    enable_method: Methods.describe('enable a method or rail'),
+    disable_method: Methods.describe('disable a method or rail'),
+    payout_fee: Fees.describe('fee of a payout over a rail, or in one of its currencies'),
+    payer_data_months: wholeNumber(1, MONTHS_MAX)
+      .optional()
+      .describe(
+        `how long names and e-mail addresses of payers are stored, 1 to ${MONTHS_MAX} months (usual: ${PAYER_MONTHS})`,
+      )
+      .meta({ placeholder: 'n' }),
+    payout_limit: Limits.describe('most that is paid out in a day'),
+  }),
+  notes: `
+Methods: ${PAYMENT_METHOD_IDS.join(', ')}
+Rails:   ${RAIL_IDS.join(', ')}
+
+The fee of a rail in one currency comes before that of the rail. NAME=off removes a fee or a limit. Fees
+apply to payouts that are created from now on; a limit counts each day (UTC) of each environment.`,
+  example: 'account update acct_… --enable-method visa --payout-fee sepa_instant=50',
+  run: async (context, { account_id, ...change }) => {
+    if (Object.values(change).every((value) => value === undefined)) {
+      throw new ServiceError(
+        'nothing_to_change',
+        'Say what to change: --crypto on|off, --enable-method METHOD, --disable-method METHOD, ' +
+          '--payout-fee RAIL[:CURRENCY]=MINOR, --payout-limit CURRENCY=MINOR or ' +
+          '--payer-data-months N.',
+      );
+    }
+    const { enable_method = [], disable_method = [] } = change;
+    const both = enable_method.find((method) => disable_method.includes(method));
+    if (both !== undefined) {
+      throw new ServiceError('contradiction', `${both} can't be enabled and disabled at once.`);
+    }
+    printAccount(context, await updateAccount(await context.actingDeps(), account_id, change));
+  },
+});
+
+function presentAccount(account: AccountDocument) {
+  const { frozen, payout_limits = {} } = account;
+  const limits = Object.keys(payout_limits).length === 0 ? undefined : payout_limits;
+  return {
+    account_id: account._id,
+    name: account.name,
+    crypto: account.crypto,
+    enabled_methods: PAYMENT_METHOD_IDS.filter((id) => account.enabled_methods.includes(id)),
+    enabled_rails: RAIL_IDS.filter((id) => !account.disabled_rails?.includes(id)),
+    payout_fees: account.payout_fees ?? {},
+    payer_data_months: account.payer_data_months ?? PAYER_MONTHS,
+    ...omitUndefined({ payout_limits: limits, frozen }),
+    dashboard_email: account.dashboard.email,
+    created_at: account.created_at,
+  };
+}
+
+function printAccount(context: CliContext, account: AccountDocument): void {
+  const json = presentAccount(account);
+  const { frozen } = json;
+  printFields(context, { json }, [
+    ['Account', json.account_id],
+    ['Name', json.name],
+    ['Crypto', json.crypto ? 'on' : 'off'],
+    ['Methods', json.enabled_methods.join(', ') || 'none'],
+    ['Rails', json.enabled_rails.join(', ') || 'none'],
+    ['Payout fees', formatPairs(json.payout_fees)],
+    ['Payers stored', `${json.payer_data_months} months`],
+    ['Payout limits', formatPairs(json.payout_limits ?? {})],
+    ['Frozen', frozen && `since ${formatTime(frozen.at)}: ${frozen.reason}`],
+    ['Dashboard login', json.dashboard_email],
+    ['Created', formatTime(json.created_at)],
+  ]);
+}
+
+function formatPairs(pairs: PayoutFees): string {
+  const texts = Object.entries(pairs).map(([name, minor]) => `${name}=${minor}`);
+  return texts.join(', ') || 'none';
+}
+
 const NAME_LENGTH_MAX = 100;
 
 const create = defineCommand({
@@ -44,7 +188,10 @@ const freeze = defineCommand({
   description: 'limit the keys of an account to reads, and hold its payouts that no bank has yet',
   options: z.object({ account_id: AccountId, reason: Reason, operator: Operator.optional() }),
   example: 'account freeze acct_… --reason "Ticket 42: a live key leaked" --operator mia',
-  run: (context, options) => changeFrozen(context, { ...options, freeze: true }),
+  run: async (context, { account_id, ...request }) => {
+    const deps = await context.actingDeps();
+    printAccount(context, await setFrozen(deps, account_id, { ...request, freeze: true }));
+  },
 });
 
 const unfreeze = defineCommand({
@@ -56,15 +203,11 @@ const unfreeze = defineCommand({
     operator: Operator.optional(),
   }),
   example: 'account unfreeze acct_… --reason "Ticket 42: keys changed" --operator mia',
-  run: (context, { reason = '', ...options }) =>
-    changeFrozen(context, { ...options, reason, freeze: false }),
+  run: async (context, { account_id, reason = '', operator }) => {
+    const request = { freeze: false, reason, operator };
+    printAccount(context, await setFrozen(await context.actingDeps(), account_id, request));
+  },
 });
-
-type FreezeRequest = Parameters<typeof setFrozen>[2] & { account_id: string };
-
-async function changeFrozen(context: CliContext, { account_id, ...request }: FreezeRequest) {
-  printAccount(context, await setFrozen(await context.actingDeps(), account_id, request));
-}
 
 const show = defineCommand({
   name: 'show',
@@ -80,7 +223,7 @@ const show = defineCommand({
 const list = defineCommand({
   name: 'list',
   description: 'list the accounts, newest first',
-  options: z.object({ limit: limit(LIST_MAX, 100) }),
+  options: z.object({ limit: limit(1_000, 100) }),
   example: 'account list --limit 1000',
   run: async (context, options) => {
     const { stores } = await context.readDeps();

@@ -22,7 +22,7 @@ import {
 } from '../frame/form';
 import { Note, PageHead, Panel, PostForm, Table, When } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
-import { CryptoTabs } from './kinds';
+import { CryptoTabs } from './pages';
 
 const PATH = '/crypto/wallets';
 const SETTLE_PATH = '/crypto/settle';

@@ -126,13 +126,8 @@ export function Checks({ legend, name, options, checked, hint }: ChecksProps) {
   );
 }
 
-interface FiltersProps {
-  action: string;
-  children: ComponentChildren;
-}
-
 /** Form that filters a list by GET, so that its address can be bookmarked. */
-export function Filters({ action, children }: FiltersProps) {
+export function Filters({ action, children }: { action: string; children: ComponentChildren }) {
   return (
     <form method="get" action={action} class="filters">
       {children}

@@ -7,15 +7,8 @@ const HEIGHT = 160;
 const TOP = 4;
 const GAP = 4;
 
-interface Bar {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
-
 /** Places the bars; a day with any volume has at least two pixels. */
-export function buildBars(days: readonly Day[]): Bar[] {
+export function buildBars(days: readonly Day[]) {
   const maxAmount = Math.max(1, ...days.map(({ amount }) => amount));
   const step = WIDTH / Math.max(1, days.length);
   const plotHeight = HEIGHT - TOP;

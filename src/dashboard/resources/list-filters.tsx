@@ -5,13 +5,11 @@ import { Pager, statusName } from '../frame/parts';
 
 const SEARCH_LENGTH_MAX = 255;
 
-interface Choices {
-  statuses: readonly string[];
-  methods: readonly string[];
-}
-
 /** Parses the query of a list; invalid values are ignored. */
-export function parseListQuery(query: URLSearchParams, { statuses, methods }: Choices): ListQuery {
+export function parseListQuery(
+  query: URLSearchParams,
+  { statuses, methods }: Record<'statuses' | 'methods', readonly string[]>,
+): ListQuery {
   const get = (name: string) => query.get(name)?.trim() ?? '';
   const findAllowed = (allowed: readonly string[], value: string) =>
     allowed.find((one) => one === value);

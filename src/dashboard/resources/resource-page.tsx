@@ -57,12 +57,7 @@ const NAMES: Readonly<Record<TimelineEntryKind, string>> = {
   attempt: 'Webhook',
 };
 
-interface TimelineProps {
-  entries: readonly TimelineEntry[];
-  href: Call['href'];
-}
-
-function Timeline({ entries, href }: TimelineProps) {
+function Timeline({ entries, href }: { entries: TimelineEntry[]; href: Call['href'] }) {
   return (
     <Panel title="Timeline">
       <ol class="timeline">

@@ -21,7 +21,6 @@ import {
   countRemaining,
   createEncrypters,
   findKeyRingName,
-  type KeyCounts,
   type KeyRingName,
   ZERO_COUNTS,
 } from './encrypters';
@@ -37,13 +36,6 @@ export interface ReencryptionResult {
   resealed: number;
   /** Values not encrypted with the current keys: 0 when the rotation is complete. */
   remaining: number;
-}
-
-export interface KeyUsage {
-  current: string;
-  recipients: Record<Env, string>;
-  /** The newest key of each file is last; then follow missing keys that values still need. */
-  keys: ({ kid: string } & KeyCounts)[];
 }
 
 const KEY_RINGS: Record<
@@ -86,7 +78,7 @@ export async function createPairs({
   });
 }
 
-export async function showKeys(deps: KeyDeps): Promise<KeyUsage> {
+export async function showKeys(deps: KeyDeps) {
   const encrypters = createEncrypters(deps);
   const countsByKey = await countByKey(deps.stores, encrypters);
   const ownKids = Object.values(encrypters).flatMap(({ kids }) => kids);

@@ -16,13 +16,6 @@ interface ListDeps extends OrphanDeps {
 
 export type ShownOrphan = ReturnType<typeof presentOrphan>;
 
-interface OrphanWalk {
-  orphans: Orphan[];
-  checked: number;
-  /** Whether it stopped at the limit. */
-  has_more: boolean;
-}
-
 /** Lists orphans, up to a limit. */
 export async function listOrphans(deps: ListDeps, limit: number) {
   const { orphans, ...counts } = await walk(deps, limit);
@@ -61,7 +54,7 @@ async function walk(
   limit: number,
   ids: readonly string[] = [],
   onOrphan?: (orphan: Orphan) => Promise<void>,
-): Promise<OrphanWalk> {
+) {
   const orphans: Orphan[] = [];
   let checked = 0;
   for await (const batch of findOrphans(deps, ids.length === 0 ? undefined : ids)) {

@@ -16,13 +16,6 @@ export interface ReconcileDeps extends OrphanDeps {
   progress: (line: string) => void;
 }
 
-export interface Reconciliation {
-  /** Workflows and documents that were checked. */
-  workflows: number;
-  documents: number;
-  findings: Finding[];
-}
-
 interface Options {
   /** Workflows that ended earlier are not checked. */
   since: Date;
@@ -35,7 +28,7 @@ const CALLBACKS_MAX = 1_000;
  * Compares Temporal and MongoDB in both directions, and with `apply` repairs the differences:
  * documents first, then missing workflows, then deliveries. An interrupted run can be repeated.
  */
-export async function reconcile(deps: ReconcileDeps, options: Options): Promise<Reconciliation> {
+export async function reconcile(deps: ReconcileDeps, options: Options) {
   const { checked: workflows, differences } = await compareAll(deps, options.since);
   const rebuildFindings = await rebuildLost(deps, differences, options.apply);
   const { checked: documents, orphans } = await restartOrphans(deps, differences, options.apply);

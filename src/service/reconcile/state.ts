@@ -101,12 +101,7 @@ export function compare(
   return document.status === workflow.status ? null : 'contradicts';
 }
 
-interface EndedStep {
-  activity: string;
-  result: unknown;
-}
-
-function listEndedSteps({ events }: Pick<History, 'events'>): EndedStep[] {
+function listEndedSteps({ events }: Pick<History, 'events'>) {
   const scheduled = new Map<string, string>();
   return (events ?? []).map((event) => {
     const { activityTaskScheduledEventAttributes: start } = event;

@@ -34,11 +34,6 @@ export interface Difference {
 
 type StateDocument = ResourceState & { account_id: string; livemode: boolean; updated_at: string };
 
-export interface WalkBatch {
-  checked: number;
-  differences: Difference[];
-}
-
 interface Run {
   workflowId: string;
   runId: string;
@@ -53,7 +48,7 @@ const BATCH_SIZE = 20;
  * by kind. The list of workflows lags by seconds, and lacks workflows older than the retention of
  * the namespace.
  */
-export async function* walk(deps: WalkDeps, since: Date): AsyncGenerator<WalkBatch> {
+export async function* walk(deps: WalkDeps, since: Date) {
   for (const kind of KINDS) {
     const resources = [...(await listRuns(deps, kind, since)).values()];
     for (let from = 0; from < resources.length; from += BATCH_SIZE) {

@@ -142,7 +142,14 @@ export async function readPayout(
 }
 
 export async function readTimeline(
-  { stores }: { stores: Pick<ServiceDeps['stores'], TimelineStore> },
+  {
+    stores,
+  }: {
+    stores: Pick<
+      ServiceDeps['stores'],
+      'callbacks' | 'deliveries' | 'events' | 'idempotency' | 'ledger'
+    >;
+  },
   kind: CallbackResource,
   resource: Resource,
 ): Promise<TimelineEntry[]> {
@@ -169,5 +176,3 @@ export async function readTimeline(
     journalEntries,
   });
 }
-
-type TimelineStore = 'callbacks' | 'deliveries' | 'events' | 'idempotency' | 'ledger';

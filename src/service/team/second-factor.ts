@@ -16,13 +16,6 @@ export interface SecondFactorDeps extends TeamDeps {
   encrypter: Encrypter;
 }
 
-export interface Offer {
-  /** Base32, to be typed. */
-  secret: string;
-  /** `otpauth:` address, to be scanned. */
-  uri: string;
-}
-
 /** Creates a secret for a user without a second factor; an earlier offer is replaced. */
 export async function offerSecret(
   { stores, encrypter }: Pick<SecondFactorDeps, 'stores' | 'encrypter'>,
@@ -35,7 +28,7 @@ export async function offerSecret(
 export async function getOffer(
   { stores, encrypter }: Pick<SecondFactorDeps, 'stores' | 'encrypter'>,
   user_id: string,
-): Promise<Offer | null> {
+) {
   const user = await stores.users.get(user_id);
   if (user === null || user.totp_offered === null) return null;
   const secret = await encrypter.decrypt(user.totp_offered, totpOwner(user_id));
