@@ -6,7 +6,7 @@ const BETWEEN = 7;
 /** Files of the others that take about a minute: one that began last would be waited for alone. */
 const LONG = [
   'workflows/shared/long-history',
-  'workflows/refund/bank',
+  'workflows/refund/lifecycle',
   'workflows/webhook/delivery',
   'workflows/payout/mark-failed',
   'api/list-filters',

@@ -4,19 +4,22 @@ import type { UpdateDefinition } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { createLogger } from '../../src/base/log';
-import { connectMongo } from '../../src/base/mongo';
+import { connectMongo, inTransaction } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { AcceptedRequest } from '../../src/domain/creation';
 import type { Env } from '../../src/domain/environment';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment/workflow';
+import type { PayoutInput, PayoutState } from '../../src/domain/payout/workflow';
 import type { RefundInput, RefundState } from '../../src/domain/refund/workflow';
 import { connectorQueue } from '../../src/domain/task-queues';
 import { createEncrypter } from '../../src/encryption/encrypter';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { TASK_MS_MAX } from '../../src/temporal/start';
 import { createWorkers } from '../../worker/create-worker';
 import { messages as paymentMessages } from '../../workflows/payment/messages';
+import { messages as payoutMessages } from '../../workflows/payout/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
 import { operatorsAudit } from './audit';
 import { workflowBundles } from './bundle';
@@ -213,6 +216,55 @@ export async function openRefund(
   const refund = { reason: 'returned goods' };
   await recordKey(setting, 'createRefund', refund_id, input, { refund, routing });
   return await open(setting, 'refund', refund_id, input, refundMessages.open);
+}
+
+/** A payout of 1,000 with a fee of 25. */
+export function payoutInput(connector: string, changes: Partial<PayoutInput> = {}): PayoutInput {
+  const payout_id = randomUUID();
+  return {
+    payout_id,
+    account_id: `acct_${payout_id}`,
+    livemode: false,
+    amount: 1_000,
+    fee: 25,
+    currency: 'EUR',
+    method: 'sepa_instant',
+    recipient_id: randomUUID(),
+    balance_account: 'main',
+    connector,
+    request_id: 'req-3',
+    ...changes,
+  };
+}
+
+/** Credits an account; minor units. */
+export async function fund(
+  { mongo, stores }: WorkflowSetting,
+  { account_id, livemode, currency }: Pick<PayoutInput, 'account_id' | 'livemode' | 'currency'>,
+  amount = 10_000,
+): Promise<void> {
+  const at = new Date().toISOString();
+  const legs = ENTRY_LINES.funded('main', amount);
+  const entry = { kind: 'funded', resource_id: randomUUID(), account_id, livemode } as const;
+  await inTransaction(mongo, (session) =>
+    stores.ledger.post({ ...entry, currency, at, legs }, session),
+  );
+}
+
+/** As the API does it: the claim first, then update-with-start. Fails when it is refused. */
+export async function openPayout(
+  setting: WorkflowSetting,
+  input: PayoutInput,
+  taskQueue?: string,
+): Promise<{ handle: WorkflowHandle; opened: PayoutState }> {
+  await recordPayoutKey(setting, input);
+  return await open(setting, 'payout', input.payout_id, input, payoutMessages.open, taskQueue);
+}
+
+export async function recordPayoutKey(setting: WorkflowSetting, input: PayoutInput): Promise<void> {
+  const { payout_id, request_id, ...routing } = input;
+  const payout = { reference: 'order-7', metadata: '{}' };
+  await recordKey(setting, 'createPayout', payout_id, input, { payout, routing });
 }
 
 /** Claims a key as the API does first: fixes the id and keeps what Temporal must not hold. */

@@ -1,39 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import { createPayoutActivities } from '../../../activities/payouts';
 import { createLogger } from '../../../src/base/log';
+import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
-import { scriptedBank, useWorkflowSetting, withBank } from '../../support/workflow-setting';
 import {
   fund,
-  handleOf,
-  MONEY,
-  moneyOf,
   openPayout,
   payoutInput,
-  postingsOf,
-  refusalOf,
-  storedPayout,
-} from './setting';
+  scriptedBank,
+  withBank,
+} from '../../support/workflow-setting';
+import { MONEY, refusalOf, trackPayout, useLifecycles } from '../lifecycles';
 
 // The deadline is held against the worker's clock, and 5 s are soon over.
-const setting = useWorkflowSetting('real');
+const { setting } = useLifecycles('real');
 
-async function expectNothing(input: ReturnType<typeof payoutInput>): Promise<void> {
-  const { payout_id } = input;
-  expect(await setting.stores.payouts.get(payout_id)).toBeNull();
-  expect(await setting.stores.idempotency.forResource(payout_id)).toBeNull();
-  expect(await postingsOf(setting, payout_id)).toEqual([]);
-  expect(await moneyOf(setting, input)).toEqual(MONEY.untouched);
-}
+type Payout = ReturnType<typeof trackPayout>;
 
-/** A point that is not passed until it is opened. */
-function createGate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
+/** The workflow ends, and leaves no payout, no key and no journal entry. */
+async function expectRefused({ id, handle, entryKinds, money }: Payout): Promise<void> {
+  expect(await handle.result()).toMatchObject({
+    payout_id: id,
+    status: 'refused',
+    code: 'temporarily_unavailable',
   });
-  return { opened, open };
+  expect(await setting.stores.payouts.get(id)).toBeNull();
+  expect(await setting.stores.idempotency.forResource(id)).toBeNull();
+  expect(await entryKinds()).toEqual([]);
+  expect(await money()).toEqual(MONEY.untouched);
 }
 
 describe('a database that is too slow', () => {
@@ -43,25 +38,25 @@ describe('a database that is too slow', () => {
   ])('%s: the API is answered in time, the payout is refused', async (...row) => {
     const [, history, answered_ms, words, isAway] = row;
     const { idempotency } = setting.stores;
-    const gate = createGate();
+    const { opened, release: goOn } = gate();
     const later =
       <Args extends unknown[], T>(act: (...args: Args) => Promise<T>) =>
       (...args: Args): Promise<T> =>
-        gate.opened.then(() => act(...args));
+        opened.then(() => act(...args));
     const slow = { ...idempotency, clearRequest: later(idempotency.clearRequest) };
     const release = isAway ? later(idempotency.release) : idempotency.release;
     const queue = `slow-${randomUUID()}`;
     const stores = { ...setting.stores, idempotency: { ...slow, release } };
     const stopWorkers = await setting.startWorkers(queue, stores);
     const end = async () => {
-      gate.open();
+      goOn();
       await stopWorkers();
     };
     const bank = scriptedBank();
     await withBank(setting, bank, async (connector) => {
       const input = payoutInput(connector);
       await fund(setting, input);
-      const { payout_id } = input;
+      const payout = trackPayout(setting, input);
       const began = Date.now();
       expect(await refusalOf(openPayout(setting, input, queue))).toEqual({
         code: 'temporarily_unavailable',
@@ -71,15 +66,10 @@ describe('a database that is too slow', () => {
       expect(took_ms).toBeGreaterThanOrEqual(answered_ms - 200);
       // A request may take 8 s; the rest is for a busy machine.
       expect(took_ms).toBeLessThan(60_000);
-      gate.open();
-      expect(await handleOf(setting, payout_id).result()).toMatchObject({
-        payout_id,
-        status: 'refused',
-        code: 'temporarily_unavailable',
-      });
-      await expectNothing(input);
+      goOn();
+      await expectRefused(payout);
       expect(bank.told).toEqual([]);
-      await saveHistory(handleOf(setting, payout_id), history);
+      await saveHistory(payout.handle, history);
     }).finally(end);
   });
 });
@@ -92,13 +82,10 @@ async function openLate(
   const input = payoutInput(connector);
   await fund(setting, input);
   const queue = `away-${randomUUID()}`;
+  const payout = trackPayout(setting, input);
   const opening = openPayout(setting, input, queue);
   const refusal = refusalOf(opening);
-  await eventually('the start', () =>
-    handleOf(setting, input.payout_id)
-      .describe()
-      .catch(() => null),
-  );
+  await eventually('the start', () => payout.handle.describe().catch(() => null));
   await setting.env.sleep('6s');
   await meanwhile(input);
   const stopWorkers = await setting.startWorkers(queue);
@@ -106,24 +93,18 @@ async function openLate(
     await refusal;
     await stopWorkers();
   };
-  return { input, opening, refusal, end };
+  return { payout, opening, refusal, end };
 }
 
 test.concurrent('no worker was up in time: refused for good, its key is free, no money moves', async () => {
   const bank = scriptedBank();
   await withBank(setting, bank, async (connector) => {
-    const { input, refusal, end } = await openLate(connector, async () => {});
-    const { payout_id } = input;
+    const { payout, refusal, end } = await openLate(connector, async () => {});
     try {
       expect(await refusal).toMatchObject({ code: 'temporarily_unavailable' });
-      expect(await handleOf(setting, payout_id).result()).toMatchObject({
-        payout_id,
-        status: 'refused',
-        code: 'temporarily_unavailable',
-      });
-      await expectNothing(input);
+      await expectRefused(payout);
       expect(bank.told).toEqual([]);
-      await saveHistory(handleOf(setting, payout_id), 'payout-no-worker-in-time');
+      await saveHistory(payout.handle, 'payout-no-worker-in-time');
     } finally {
       await end();
     }
@@ -141,20 +122,17 @@ test.concurrent('an attempt was accepted in time, though nobody heard of it: the
       webhookQueue: queues.webhooks,
       log: createLogger('test', 'silent'),
     });
-    const { input, opening, end } = await openLate(connector, async (asked) => {
+    const { payout, opening, end } = await openLate(connector, async (asked) => {
       const created_at = new Date().toISOString();
       const accept_by_ms = Date.now() + 60_000;
       await activities.openPayout({ ...asked, created_at, accept_by_ms });
     });
-    const { payout_id } = input;
+    const { id: payout_id, handle, becomes, money } = payout;
     try {
-      const { handle, opened } = await opening;
+      const { opened } = await opening;
       expect(opened).toMatchObject({ payout_id, status: expect.stringMatching(/created|sent/) });
-      await eventually('the payout to be sent', async () => {
-        const { status } = await storedPayout(setting, payout_id);
-        return status === 'sent';
-      });
-      expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
+      await becomes({ status: 'sent' });
+      expect(await money()).toEqual(MONEY.captured);
       expect(bank.told).toEqual([`sendPayout ${payout_id}`]);
       await saveHistory(handle, 'payout-accepted-behind');
     } finally {

@@ -1,33 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import { createPayoutActivities } from '../../../activities/payouts';
+import type { ConnectorActivities } from '../../../connectors/contract/activities';
 import { createInstructionGuard } from '../../../connectors/contract/guard';
 import { createLogger } from '../../../src/base/log';
 import { PAYOUT_FAILURES } from '../../../src/domain/payout/payout';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
-import { scriptedBank, useWorkflowSetting, withBank } from '../../support/workflow-setting';
 import {
-  changing,
   fund,
-  handleOf,
-  lost,
-  MONEY,
-  moneyOf,
   openPayout,
   payoutInput,
-  sent,
-  storedPayout,
-} from './setting';
+  scriptedBank,
+  withBank,
+} from '../../support/workflow-setting';
+import { MONEY, trackPayout, useLifecycles } from '../lifecycles';
 
 // An activity that nobody serves waits in real time.
-const setting = useWorkflowSetting('real');
+const { setting } = useLifecycles('real');
 
 /** Fails a payout in the record alone, as its workflow did before Temporal was restored. */
 async function failInRecord(id: string): Promise<void> {
   const { mongo, stores, env, queues } = setting;
   const deps = { mongo, stores, temporal: env.client, webhookQueue: queues.webhooks };
   const activities = createPayoutActivities({ ...deps, log: createLogger('test', 'silent') });
-  const { account_id, livemode } = await storedPayout(setting, id);
+  const payout = await stores.payouts.get(id);
+  if (payout === null) throw new Error('not stored');
+  const { account_id, livemode } = payout;
   await activities.recordPayoutMove({
     ...{ resource_id: id, account_id, livemode, request_id: 'operator' },
     from: { status: 'created', version: 1 },
@@ -38,17 +36,28 @@ async function failInRecord(id: string): Promise<void> {
   });
 }
 
-test('what was marked failed since is not sent again after a look-up', async () => {
-  const guard = createInstructionGuard(setting.stores);
+/** A connector that sends what its guard lets pass, and the ids of what it sent. */
+function guardedSend() {
+  const findOutdated = createInstructionGuard(setting.stores);
   const paid: string[] = [];
+  const sendPayout: ConnectorActivities['sendPayout'] = async ({ payout_id: id, version }) => {
+    const outdated = await findOutdated({ resource: 'payout', id, version });
+    if (outdated !== undefined) return outdated;
+    paid.push(id);
+    return { outcome: 'sent', bank_reference: `again-${id}` };
+  };
+  return { sendPayout, paid };
+}
+
+test('what was marked failed since is not sent again after a look-up', async () => {
+  const { sendPayout, paid } = guardedSend();
+  let sends = 0;
   const bank = scriptedBank({
-    sendPayout: changing(lost, async (instruction) => {
-      const { payout_id: id, version } = instruction;
-      const outdated = await guard({ resource: 'payout', id, version });
-      if (outdated !== undefined) return outdated;
-      paid.push(id);
-      return await sent(instruction);
-    }),
+    sendPayout: async (instruction) => {
+      sends += 1;
+      if (sends === 1) throw new Error('the connection was lost');
+      return await sendPayout(instruction);
+    },
     lookUpPayout: async ({ payout_id }) => {
       await failInRecord(payout_id);
       return { outcome: 'not_found' };
@@ -58,47 +67,30 @@ test('what was marked failed since is not sent again after a look-up', async () 
     const input = payoutInput(connector);
     await fund(setting, input);
     await openPayout(setting, input);
-    const handle = handleOf(setting, input.payout_id);
+    const { id, handle, money } = trackPayout(setting, input);
     expect(await handle.result()).toMatchObject({ status: 'failed', version: 2 });
-    const { payout_id } = input;
-    const send = `sendPayout ${payout_id}`;
-    expect(bank.told).toEqual([send, `lookUpPayout ${payout_id}`, send]);
+    expect(bank.told).toEqual([`sendPayout ${id}`, `lookUpPayout ${id}`, `sendPayout ${id}`]);
     expect(paid).toEqual([]);
-    expect(await moneyOf(setting, input)).toEqual(MONEY.untouched);
+    expect(await money()).toEqual(MONEY.untouched);
     await saveHistory(handle, 'payout-outdated');
   });
 });
 
 test('an instruction that waits for its connector meets the record there', async () => {
-  const findOutdated = createInstructionGuard(setting.stores);
-  const paid: string[] = [];
-  const bank = scriptedBank({
-    sendPayout: async (instruction) => {
-      const { payout_id, version } = instruction;
-      const outdated = await findOutdated({ resource: 'payout', id: payout_id, version });
-      if (outdated !== undefined) return outdated;
-      paid.push(payout_id);
-      return await sent(instruction);
-    },
-  });
+  const { sendPayout, paid } = guardedSend();
   const away = `away-${randomUUID()}`;
   const input = payoutInput(away);
   await fund(setting, input);
   await openPayout(setting, input);
+  const { id, handle, money } = trackPayout(setting, input);
   await eventually('the instruction to wait', async () => {
-    const { raw } = await handleOf(setting, input.payout_id).describe();
+    const { raw } = await handle.describe();
     return (raw.pendingActivities ?? []).length > 0;
   });
-  await failInRecord(input.payout_id);
-  await withBank(
-    setting,
-    bank,
-    async () => {
-      const handle = handleOf(setting, input.payout_id);
-      expect(await handle.result()).toMatchObject({ status: 'failed', version: 2 });
-    },
-    away,
-  );
+  await failInRecord(id);
+  const bank = scriptedBank({ sendPayout });
+  const end = () => handle.result();
+  expect(await withBank(setting, bank, end, away)).toMatchObject({ status: 'failed', version: 2 });
   expect(paid).toEqual([]);
-  expect(await moneyOf(setting, input)).toEqual(MONEY.untouched);
+  expect(await money()).toEqual(MONEY.untouched);
 });

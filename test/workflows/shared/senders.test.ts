@@ -15,15 +15,13 @@ import {
   paymentInput,
   refundInput,
   scriptedBank,
-  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 import { openBalance, registerWallet, settle, WALLET } from '../crypto/setting';
-import { payingOut } from '../payout/setting';
-import { shows } from '../refund/setting';
+import { shows, useLifecycles } from '../lifecycles';
 
 /** Callbacks on live, where each has to prove who sends it. */
-const setting = useWorkflowSetting('real', ['sandbox', 'live']);
+const { setting, withPayout } = useLifecycles('real', ['sandbox', 'live']);
 
 /** Messages about a resource at its connector, and what becomes of them. */
 function sending(connector: string, resource: CallbackResource, resource_id: string) {
@@ -190,8 +188,7 @@ test('a live refund heeds its connector alone', () =>
   }));
 
 test('a live payout fails for nobody but its connector', () =>
-  payingOut(
-    setting,
+  withPayout(
     scriptedBank(),
     async ({ handle, id, input }) => {
       const key = await setting.connectorKey(input.connector);

@@ -1,0 +1,349 @@
+import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
+import type { Workflow } from '@temporalio/common';
+import type { CallbackName } from '../../src/domain/callback/callback';
+import type { PaymentInput } from '../../src/domain/payment/workflow';
+import type { PayoutInput, PayoutState } from '../../src/domain/payout/workflow';
+import type { RefundInput } from '../../src/domain/refund/workflow';
+import { verifyLedger } from '../../src/ledger-check/verify';
+import type { Documents } from '../../src/lifecycles';
+import { readBalances } from '../support/book';
+import { eventually } from '../support/http';
+import {
+  callback,
+  fund,
+  openPayment,
+  openPayout,
+  openRefund,
+  paymentInput,
+  payoutInput,
+  recordPayoutKey,
+  refundInput,
+  type ScriptedBank,
+  scriptedBank,
+  settledPayment,
+  useWorkflowSetting,
+  type WorkflowSetting,
+  withBank,
+} from '../support/workflow-setting';
+
+/** What an operator says of each act, unless a test says more. */
+export const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
+
+/** The workflows for one file's tests, and stories of one payment, refund or payout each. */
+export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
+  const setting = useWorkflowSetting(...args);
+
+  /** Opens a payment of 1,050 at `bank`, and tells the story with it. */
+  const withPayment = (
+    bank: ScriptedBank,
+    story: (payment: TrackedPayment) => Promise<unknown>,
+    changes: Partial<PaymentInput> = {},
+  ) =>
+    withBank(setting, bank, async (connector) => {
+      const input = paymentInput(connector, changes);
+      const { handle, opened } = await openPayment(setting, input);
+      await story({ ...trackPayment(setting, input, handle), ...bank, opened });
+    });
+
+  /** Settles a payment of 1,050 at `bank`, opens a refund of it, and tells the story with both. */
+  const withRefund = (
+    bank: ScriptedBank,
+    story: (refund: TrackedRefund) => Promise<unknown>,
+    changes: Partial<RefundInput> = {},
+  ) =>
+    withBank(setting, bank, async (connector) => {
+      const payment = await settledPayment(setting, connector);
+      const input = refundInput(payment, changes);
+      const { handle, opened } = await openRefund(setting, input);
+      await story({ ...trackRefund(setting, input.refund_id, payment, handle), ...bank, opened });
+    });
+
+  /** Funds an account, opens a payout of 1,000, and tells the story when the bank has answered. */
+  const withPayout = (
+    bank: ScriptedBank,
+    story: (payout: TrackedPayout & { opened: PayoutState }) => Promise<unknown>,
+    changes: Partial<PayoutInput> = {},
+  ) =>
+    withBank(setting, bank, async (connector) => {
+      const input = payoutInput(connector, changes);
+      await fund(setting, input);
+      const { opened } = await openPayout(setting, input);
+      const payout = { ...trackPayout(setting, input), ...bank };
+      await story({ ...payout, opened: await waitForAnswer(payout, opened) });
+    });
+
+  /** As `withPayout`, while nobody waits for the bank to send it. */
+  const withUnsentPayout = (
+    bank: ScriptedBank,
+    story: (payout: TrackedPayout) => Promise<unknown>,
+    changes: Partial<PayoutInput> = {},
+  ) =>
+    withBank(setting, bank, async (connector) => {
+      const input = payoutInput(connector, changes);
+      await fund(setting, input);
+      await recordPayoutKey(setting, input);
+      await setting.env.client.workflow.start('payout', {
+        workflowId: `payout:${input.payout_id}`,
+        taskQueue: setting.queues.lifecycle,
+        args: [input],
+      });
+      await story({ ...trackPayout(setting, input), ...bank });
+    });
+
+  /** Stories of a resource in a status. */
+  const withStatus = {
+    awaiting_customer: (story: (payment: TrackedPayment) => Promise<unknown>) =>
+      withPayment(scriptedBank(), async (payment) => {
+        await isAt(payment.handle, 'awaiting_customer');
+        await story(payment);
+      }),
+    authorized: (story: (payment: TrackedPayment) => Promise<unknown>) =>
+      withPayment(scriptedBank(), async (payment) => {
+        await payment.signal('authorized');
+        await isAt(payment.handle, 'authorized');
+        await story(payment);
+      }),
+    /** The bank has accepted it. */
+    processing: (story: (refund: TrackedRefund) => Promise<unknown>) =>
+      withRefund(scriptedBank(), async (refund) => {
+        await refund.shows('instruction at the bank: accepted');
+        await story(refund);
+      }),
+    submitted: (story: (payout: TrackedPayout) => Promise<unknown>) =>
+      withUnsentPayout(submittingBank(), async (payout) => {
+        // The details tell of the answer before its transition is written.
+        await isAt(payout.handle, 'submitted');
+        await story(payout);
+      }),
+    sent: (story: (payout: TrackedPayout) => Promise<unknown>) => withPayout(scriptedBank(), story),
+  };
+
+  return { setting, withPayment, withRefund, withPayout, withUnsentPayout, withStatus };
+}
+
+/** A bank that queues each payout. */
+export function submittingBank(): ScriptedBank {
+  const sendPayout = async () => ({ outcome: 'submitted', bank_reference: 'queue-1' }) as const;
+  return scriptedBank({ sendPayout });
+}
+
+/** Waits until the workflow itself says so. */
+async function isAt(handle: WorkflowHandle, status: string): Promise<void> {
+  await eventually(status, async () => {
+    const state = await handle.query<{ status: string }>('state');
+    return state.status === status;
+  });
+}
+
+export type TrackedPayment = ReturnType<typeof trackPayment> &
+  ScriptedBank &
+  Pick<Awaited<ReturnType<typeof openPayment>>, 'opened'>;
+export type TrackedRefund = ReturnType<typeof trackRefund> &
+  ScriptedBank &
+  Pick<Awaited<ReturnType<typeof openRefund>>, 'opened'>;
+export type TrackedPayout = ReturnType<typeof trackPayout> & ScriptedBank;
+
+type Kind = 'payment' | 'refund' | 'payout';
+
+/** What every resource can be asked and told in a test. */
+export type Tracked = ReturnType<typeof track<Kind>> &
+  ScriptedBank & { money: () => Promise<object> };
+
+/** The resource's workflow and record, as a story asks and changes them. */
+function track<K extends Kind>(
+  kind: K,
+  { mongo, stores, env, queues }: WorkflowSetting,
+  id: string,
+  account_id: string,
+  handle: WorkflowHandle,
+  read: (id: string) => Promise<Documents[K] | null>,
+) {
+  const resumed = {
+    workflowId: `${kind}:${id}`,
+    taskQueue: queues.lifecycle,
+    args: [{ [`${kind}_id`]: id, resume: true, request_id: 'late' }],
+  };
+  const stored = async (): Promise<Documents[K]> => {
+    const document = await read(id);
+    if (document === null) throw new Error('not stored');
+    return document;
+  };
+  /** An operator's update, with `ACT` unless the arguments are named. */
+  const act = (update: string, ...args: [] | [unknown]) =>
+    handle.executeUpdate<object, [unknown]>(update, { args: args.length === 0 ? [ACT] : args });
+  /** As `act`, sent with a start: for a resource whose workflow has ended. */
+  const actAfterEnd = async (update: string, args: object = ACT): Promise<unknown> =>
+    await env.client.workflow.executeUpdateWithStart<Workflow, object, object[]>(update, {
+      args: [args],
+      startWorkflowOperation: new WithStartWorkflowOperation(kind, {
+        ...resumed,
+        workflowIdConflictPolicy: 'USE_EXISTING',
+      }),
+    });
+  return {
+    id,
+    account_id,
+    handle,
+    stored,
+    attention: async () => (await stored()).attention,
+    /** Waits until the record says so. */
+    becomes: (change: { status?: string; attention?: string | null }) =>
+      eventually(`${kind} ${JSON.stringify(change)}`, async () => {
+        const document = await stored();
+        const facts = Object.entries(change);
+        return facts.every(([name, value]) => Reflect.get(document, name) === value) && document;
+      }),
+    /** Reports as the bank does, under a new callback id. */
+    signal: (name: CallbackName, facts: object = {}) => handle.signal(name, callback(facts)),
+    /** Reports what ends the workflow. @returns the result of the workflow */
+    endBy: async (name: CallbackName, facts: object = {}): Promise<object> => {
+      await handle.signal(name, callback(facts));
+      return await handle.result();
+    },
+    act,
+    refusal: (update: string, ...args: [] | [unknown]) => refusalOf(act(update, ...args)),
+    /** Reports as the connector's kit does: the workflow is started again when it has ended. */
+    signalAfterEnd: async (name: CallbackName, facts: object = {}): Promise<WorkflowHandle> => {
+      const report = { signal: name, signalArgs: [callback(facts)] };
+      await env.client.workflow.signalWithStart(kind, { ...resumed, ...report });
+      return handle;
+    },
+    actAfterEnd,
+    refusalAfterEnd: (update: string, args?: object) => refusalOf(actAfterEnd(update, args)),
+    /** Starts the workflow again, as `orphan restart` does. */
+    restart: () => env.client.workflow.start(kind, resumed),
+    shows: (words: string) => shows(handle, words),
+    /** Oldest first. */
+    eventTypes: async () => {
+      const about = { account_id, livemode: false, resource_id: id, limit: 50 };
+      return (await stores.events.list(about)).map(({ type }) => type).reverse();
+    },
+    /** Kinds of the journal entries about it, oldest first. */
+    entryKinds: async () => (await stores.ledger.forResource(id)).map(({ kind }) => kind),
+    /** Why callbacks about it were not applied. */
+    unapplied: async () => {
+      const rows = await stores.callbacks.forResource(id);
+      return rows.map(({ name, unapplied }) => `${name}: ${unapplied}`);
+    },
+    /** Differences that `ledger verify` finds about it, or about another subject. */
+    differences: async (subject = id) => {
+      const { differences } = await verifyLedger(mongo, stores.ledger.collections.books.dbName);
+      return differences.filter((difference) => difference.subject.includes(subject));
+    },
+  };
+}
+
+export function trackPayment(
+  setting: WorkflowSetting,
+  input: PaymentInput,
+  handle: WorkflowHandle,
+) {
+  const { stores } = setting;
+  const { payment_id, account_id } = input;
+  return {
+    ...track('payment', setting, payment_id, account_id, handle, stores.payments.get),
+    input,
+    /** The merchant's book with what is pending; minor units. */
+    money: async () => {
+      const entry = await stores.ledger.collections.postings.findOne({
+        book: { $gte: `${account_id}:`, $lt: `${account_id};` },
+        'legs.account': /^clearing/,
+      });
+      const at = await readBalances(stores, entry?.book ?? '');
+      const clearing = entry?.legs.find(({ account }) => account.startsWith('clearing.'));
+      return {
+        available: at('balances.main.available'),
+        clearing: at(clearing?.account ?? ''),
+        suspense: at('suspense.late'),
+        receivable: at('receivable.merchant'),
+      };
+    },
+  };
+}
+
+export function trackRefund(
+  setting: WorkflowSetting,
+  refund_id: string,
+  payment: PaymentInput,
+  handle: WorkflowHandle,
+) {
+  const { stores } = setting;
+  return {
+    ...track('refund', setting, refund_id, payment.account_id, handle, stores.refunds.get),
+    payment,
+    money: () => readRefunded(setting, payment),
+  };
+}
+
+/** Amounts that count as refunded, and that the merchant has; minor units. */
+export async function readRefunded({ stores }: WorkflowSetting, payment: PaymentInput) {
+  const { payment_id, account_id, livemode } = payment;
+  const [balance] = await stores.ledger.balances(account_id, livemode);
+  const stored = await stores.payments.get(payment_id);
+  return { refunded: stored?.refunded, available: balance?.available };
+}
+
+export function trackPayout(setting: WorkflowSetting, input: PayoutInput) {
+  const { stores, env } = setting;
+  const { payout_id, account_id, currency, connector } = input;
+  // This client does not skip time while it waits for a result: with nothing left to wait for, the
+  // time-skipping server would skip ten years, to where runs time out.
+  const { connection, namespace = 'default' } = env;
+  const handle = new Client({ connection, namespace }).workflow.getHandle(`payout:${payout_id}`);
+  return {
+    ...track('payout', setting, payout_id, account_id, handle, stores.payouts.get),
+    input,
+    /** Balances of the account; minor units. */
+    money: async () => {
+      const at = await readBalances(stores, `${account_id}:sandbox:${currency}`);
+      return {
+        available: at('balances.main.available') ?? 0,
+        reserved: at('balances.main.reserved') ?? 0,
+        fees: at('income.fees') ?? 0,
+        atBank: at(`clearing.${connector}`) ?? 0,
+      };
+    },
+  };
+}
+
+/** Books of a payout of 1,000 with its fee of 25 in each of its states. */
+export const MONEY = {
+  untouched: { available: 10_000, reserved: 0, fees: 0, atBank: 0 },
+  reserved: { available: 8_975, reserved: 1_025, fees: 0, atBank: 0 },
+  captured: { available: 8_975, reserved: 0, fees: 25, atBank: 1_000 },
+  returned: { available: 9_975, reserved: 0, fees: 25, atBank: 0 },
+} as const;
+
+/** Longest that the answer of a bank is waited for. */
+const ANSWER_MS_MAX = 20_000;
+
+/** The payout with the bank's answer, where one comes: on a busy machine the API answers before it. */
+async function waitForAnswer(payout: TrackedPayout, opened: PayoutState): Promise<PayoutState> {
+  if (opened.status !== 'created') return opened;
+  const isAnswered = async () => (await payout.stored()).status !== 'created';
+  await eventually('the answer of the bank', isAnswered, ANSWER_MS_MAX).catch(() => undefined);
+  const { status, version } = await payout.stored();
+  return { payout_id: payout.id, status, version };
+}
+
+/** Waits until the Temporal UI's details of the workflow say so. */
+export async function shows(handle: WorkflowHandle, words: string): Promise<string> {
+  return await eventually(`the details to say "${words}"`, async () => {
+    const metadata = await handle.query<{ currentDetails?: string }>(
+      '__temporal_workflow_metadata',
+    );
+    const details = metadata.currentDetails ?? '';
+    return details.includes(words) && details;
+  });
+}
+
+/** Code and message with which an update or an opening was refused; undefined when it was not. */
+export async function refusalOf(sent: Promise<unknown>) {
+  const failure = await sent.then(
+    () => undefined,
+    (error: Error) => error.cause,
+  );
+  return failure instanceof Error && 'type' in failure
+    ? { code: failure.type, message: failure.message }
+    : undefined;
+}

@@ -1,0 +1,138 @@
+import { saveHistory } from '../../support/histories';
+import { scriptedBank } from '../../support/workflow-setting';
+import { MONEY, useLifecycles } from '../lifecycles';
+
+const { setting, withPayout, withStatus } = useLifecycles();
+
+const CAME_BACK = { code: 'AC04', reason: 'Account closed' };
+
+test('straight from sent: the amount is credited, the fee stays', async () => {
+  await withStatus.sent(async ({ id, handle, endBy, stored, eventTypes, money }) => {
+    const state = { payout_id: id, status: 'returned', version: 4 };
+    expect(await endBy('returned', CAME_BACK)).toEqual(state);
+    expect(await stored()).toMatchObject({
+      returned: CAME_BACK,
+      failure: null,
+      completed_at: expect.any(String),
+    });
+    const types = ['payout.submitted', 'payout.sent', 'payout.returned'];
+    expect(await eventTypes()).toEqual(types);
+    expect(await money()).toEqual(MONEY.returned);
+    await saveHistory(handle, 'payout-returned-from-sent');
+  });
+});
+
+test('days after it completed, then a second time: credited once, operators see it', async () => {
+  await withStatus.sent(async (payout) => {
+    const { id, handle, signalAfterEnd, stored, attention, money } = payout;
+    await payout.endBy('completed');
+    await setting.env.sleep('5 days');
+    await signalAfterEnd('returned', CAME_BACK);
+    const state = { payout_id: id, status: 'returned', version: 5 };
+    expect(await handle.result()).toEqual(state);
+    expect(await stored()).toMatchObject({ returned: CAME_BACK, attention: null });
+    expect(await money()).toEqual(MONEY.returned);
+    await saveHistory(handle, 'payout-returned-days-later');
+
+    // The connector repeats it, since it crashed before it knew that the signal had arrived.
+    const [applied] = (await stored()).applied_callbacks?.slice(-1) ?? [];
+    await signalAfterEnd('returned', { ...CAME_BACK, callback_id: applied });
+    expect(await handle.result()).toEqual(state);
+    expect(await attention()).toBeNull();
+
+    await signalAfterEnd('returned', { reason: 'Once more' });
+    expect(await handle.result()).toEqual(state);
+    const second = { returned: CAME_BACK, attention: 'second_return' };
+    expect(await stored()).toMatchObject(second);
+    expect(await payout.unapplied()).toEqual(['returned: the payout has come back already']);
+    const kinds = ['payout_reserved', 'payout_captured', 'payout_returned'];
+    expect(await payout.entryKinds()).toEqual(kinds);
+    expect(await money()).toEqual(MONEY.returned);
+    expect(payout.told).toEqual([`sendPayout ${id}`]);
+    await saveHistory(handle, 'payout-second-return');
+  });
+});
+
+test('without words it gets ours', async () => {
+  await withStatus.sent(async ({ endBy, stored }) => {
+    await endBy('returned');
+    expect((await stored()).returned).toEqual({
+      code: 'returned',
+      reason: 'The receiving bank sent the payout back.',
+    });
+  });
+});
+
+test('on day 59 it counts', async () => {
+  await withStatus.sent(async ({ handle, endBy, signalAfterEnd, stored, money }) => {
+    await endBy('completed');
+    await setting.env.sleep('59 days');
+    await signalAfterEnd('returned');
+    await handle.result();
+    expect(await stored()).toMatchObject({ status: 'returned' });
+    expect(await money()).toEqual(MONEY.returned);
+  });
+});
+
+test('on day 61 it is kept and shown; an operator may still mark it as returned', async () => {
+  await withStatus.sent(async (payout) => {
+    const { id, handle, money } = payout;
+    await payout.endBy('completed');
+    await setting.env.sleep('61 days');
+    await payout.signalAfterEnd('returned', CAME_BACK);
+    expect(await handle.result()).toMatchObject({ status: 'completed', version: 4 });
+    expect(await payout.attention()).toBe('return_too_late');
+    const reason = 'returned: a payout comes back within 60 days';
+    expect(await payout.unapplied()).toEqual([reason]);
+    expect(await money()).toEqual(MONEY.captured);
+
+    const state = { payout_id: id, status: 'returned', version: 5 };
+    expect(await payout.actAfterEnd('mark_returned')).toEqual(state);
+    expect(await handle.result()).toMatchObject({ status: 'returned' });
+    expect(await payout.stored()).toMatchObject({
+      returned: { code: 'returned', reason: 'The bank reported that the payout came back.' },
+      audit: [{ who: 'ada', what: 'mark_returned', before: 'completed', after: 'returned' }],
+    });
+    expect(await money()).toEqual(MONEY.returned);
+    await saveHistory(handle, 'payout-marked-returned-after-end');
+  });
+});
+
+describe('on a rail where nothing comes back', () => {
+  const card = { method: 'card_payout', can_be_returned: false } as const;
+
+  test('a return is kept and shown, nothing moves', async () => {
+    await withPayout(
+      scriptedBank(),
+      async ({ signal, shows, endBy, stored, unapplied, money }) => {
+        await signal('returned', CAME_BACK);
+        await shows('return_not_possible');
+        await endBy('completed');
+        expect(await stored()).toMatchObject({
+          status: 'completed',
+          attention: 'return_not_possible',
+          returned: null,
+        });
+        expect(await unapplied()).toEqual(['returned: nothing comes back on this rail']);
+        expect(await money()).toEqual(MONEY.captured);
+      },
+      card,
+    );
+  });
+
+  test('none can be marked as returned', async () => {
+    await withPayout(
+      scriptedBank(),
+      async ({ handle, act, refusal, refusalAfterEnd }) => {
+        expect(await refusal('mark_returned')).toEqual({
+          code: 'wrong_state',
+          message: 'Nothing comes back on the rail card_payout.',
+        });
+        await act('mark_completed');
+        expect(await handle.result()).toMatchObject({ status: 'completed' });
+        expect(await refusalAfterEnd('mark_returned')).toMatchObject({ code: 'wrong_state' });
+      },
+      card,
+    );
+  });
+});
