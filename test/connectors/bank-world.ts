@@ -68,11 +68,7 @@ export interface BankWorld {
     connector?: string,
   ) => Promise<{ input: PayoutInstruction; id: string }>;
   /** Sets the state that the product's document says from now on. */
-  productSays: (
-    ...about:
-      | ['refund', string, RefundDocument['status']]
-      | ['payout', string, PayoutDocument['status']]
-  ) => Promise<void>;
+  productSays: (resource: 'refund' | 'payout', id: string, status: string) => Promise<void>;
   /** The product has lost the document, as a restored database has. */
   productForgets: (resource: 'refund' | 'payout', id: string) => Promise<void>;
   decide: (url: string, form: Record<string, string>) => Promise<Response>;
