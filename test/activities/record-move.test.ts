@@ -1,46 +1,14 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import type { MongoClient } from 'mongodb';
-import { createPaymentActivities, type PaymentTransition } from '../../activities/payments';
+import type { PaymentTransition } from '../../activities/payments';
 import type { SessionAnswer } from '../../connectors/contract/activities';
-import { createLogger } from '../../src/base/log';
-import { connectMongo } from '../../src/base/mongo';
 import type { PaymentAttention, PaymentStatus } from '../../src/domain/payment/payment';
-import { createStores, ensureIndexes, type Stores } from '../../src/store';
-import { connectTemporal } from '../../src/temporal/connect';
-import { mongodbUri, temporalAddress } from '../support/servers';
+import { useRecords } from '../support/records';
 import { paymentInput } from '../support/workflow-setting';
 
 /**
  * A workflow task that is lost takes the reports of all its writes with it, so each write may be
  * asked for again after later ones were made.
  */
-const database = `test_${randomUUID().slice(0, 8)}`;
-let mongo: MongoClient;
-let stores: Stores;
-let activities: ReturnType<typeof createPaymentActivities>;
-let close: () => Promise<void>;
-
-beforeAll(async () => {
-  mongo = await connectMongo(mongodbUri(), 'record-move');
-  stores = createStores(mongo.db(database));
-  await ensureIndexes(stores);
-  const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
-  const log = createLogger('test', 'silent');
-  activities = createPaymentActivities({
-    mongo,
-    stores,
-    temporal,
-    payTokenKey: randomBytes(32),
-    log,
-    webhookQueue: 'unused',
-  });
-  close = async () => {
-    await mongo.db(database).dropDatabase();
-    await mongo.close();
-    await temporal.connection.close();
-  };
-});
-afterAll(async () => close?.());
+const records = useRecords();
 
 const SESSION = {
   outcome: 'opened',
@@ -57,7 +25,7 @@ async function opened() {
   const stored = { reference: null, customer, metadata: '{}', ...urls };
   const routing = { ...facts, expires_in_seconds };
   const claim = { account_id, livemode, operation: 'createPayment', key: payment_id };
-  await stores.idempotency.reserveKey(
+  await records.stores.idempotency.reserveKey(
     {
       ...claim,
       fingerprint: 'f',
@@ -69,7 +37,7 @@ async function opened() {
   );
   const created_at = new Date().toISOString();
   const open = (session: SessionAnswer | null = SESSION) =>
-    activities.openPayment({
+    records.payments.openPayment({
       ...facts,
       ...{ created_at, expires_at: created_at, session },
       return_url: 'https://pay.example/return',
@@ -87,11 +55,11 @@ async function opened() {
       from: { status, version },
       attention: null,
     };
-    return activities.recordPaymentMove(input);
+    return records.payments.recordPaymentMove(input);
   };
   const types = async () => {
     const filter = { account_id, livemode, resource_id: payment_id, limit: 10 };
-    return (await stores.events.list(filter)).map(({ type }) => type).reverse();
+    return (await records.stores.events.list(filter)).map(({ type }) => type).reverse();
   };
   return { payment_id, open, move, types };
 }
@@ -107,7 +75,10 @@ test('a move that was made is told so again, also under later moves', async () =
   });
   expect(await move('authorized', 3, ['settled'])).toEqual({ status: 'settled', version: 4 });
   expect(await types()).toHaveLength(3);
-  expect(await stores.payments.get(payment_id)).toMatchObject({ status: 'settled', version: 4 });
+  expect(await records.stores.payments.get(payment_id)).toMatchObject({
+    status: 'settled',
+    version: 4,
+  });
 });
 
 test('opening again answers as the first time, whatever has happened since', async () => {
@@ -132,7 +103,7 @@ test('opening again after its claim is gone answers as the payment is now', asyn
   const { open, move, payment_id } = await opened();
   await open();
   await move('awaiting_customer', 2, ['authorized']);
-  const claims = mongo.db(database).collection('idempotency');
+  const claims = records.db.collection('idempotency');
   await claims.deleteOne({ resource_id: payment_id });
   const standing = { status: 'authorized', version: 3, verification: 'checked' };
   expect(await open(null)).toEqual(standing);
@@ -173,9 +144,9 @@ test('a record that is behind is waited for: nothing is moved', async () => {
 });
 
 describe('a mark', () => {
-  const marked = async (id: string) => (await stores.payments.get(id))?.attention;
+  const marked = async (id: string) => (await records.stores.payments.get(id))?.attention;
   const markings = (resource_id: string) => (attention: PaymentAttention, attention_at: number) =>
-    activities.recordPaymentAttention({
+    records.payments.recordPaymentAttention({
       ...{ resource_id, request_id: 'req-1', version: 2, attention, audit: null },
       attention_at,
     });
@@ -189,7 +160,7 @@ describe('a mark', () => {
     await mark('late_money_pending', 10);
     expect(await marked(payment_id)).toBe('late_settlement_reversed');
     expect(
-      await activities.loadPayment({ resource_id: payment_id, request_id: 'req-2' }),
+      await records.payments.loadPayment({ resource_id: payment_id, request_id: 'req-2' }),
     ).toMatchObject({ attention_at: 20 });
   });
 
@@ -198,7 +169,7 @@ describe('a mark', () => {
     await open();
     const mark = markings(payment_id);
     const act = (id: string, version: number) =>
-      activities.recordPaymentAttention({
+      records.payments.recordPaymentAttention({
         ...{
           resource_id: payment_id,
           request_id: 'req-1',
@@ -218,7 +189,7 @@ describe('a mark', () => {
     expect(await act('one', 2)).toBeUndefined();
     const ahead = { status: 'authorized', version: 3, stale: { attention: null } };
     expect(await act('three', 2)).toEqual(ahead);
-    expect((await stores.payments.get(payment_id))?.audit).toHaveLength(1);
+    expect((await records.stores.payments.get(payment_id))?.audit).toHaveLength(1);
   });
 });
 
@@ -229,7 +200,7 @@ test('a move that no table lists is refused where it is written, and moves nothi
     'There is no transition from awaiting_customer to settled.',
   );
   expect(await types()).toEqual(['payment.awaiting_customer']);
-  expect(await stores.payments.get(payment_id)).toMatchObject({ version: 2 });
+  expect(await records.stores.payments.get(payment_id)).toMatchObject({ version: 2 });
 });
 
 test('the same move asked for by many at once is made once', async () => {

@@ -1,27 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import type { MongoClient } from 'mongodb';
-import { connectMongo, inTransaction, isDuplicateKey } from '../../src/base/mongo';
+import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import { createLedgerStore, type LedgerStore } from '../../src/ledger/book';
 import { InsufficientBalance, type NewEntry, operationId } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { useDatabase } from '../support/database';
 import { retryTransient } from '../support/eventually';
-import { mongodbUri } from '../support/servers';
 
 const MOST = 99_999_999_999;
 const WRITTEN_AT = new Date('2026-03-04T05:06:07.089Z');
-const database = `ledger_${randomUUID()}`;
-let mongo: MongoClient;
+const database = useDatabase();
 let ledger: LedgerStore;
 
 beforeAll(async () => {
-  mongo = await connectMongo(mongodbUri(), 'ledger-test');
-  ledger = createLedgerStore(mongo.db(database), () => WRITTEN_AT);
-  await ledger.ensureIndexes();
-  await mongo.db(database).createCollection('witnesses');
-});
-afterAll(async () => {
-  await mongo.db(database).dropDatabase();
-  await mongo.close();
+  ledger = createLedgerStore(database.db, () => WRITTEN_AT);
+  await database.db.createCollection('witnesses');
 });
 
 /** A merchant's book, and what can be done to it. */
@@ -29,7 +21,7 @@ function opened(currency = 'EUR') {
   const account_id = `acct_${randomUUID()}`;
   const of = { account_id, livemode: false, currency, at: '2026-03-01T12:00:00.000Z' };
   const post = (...postings: NewEntry[]) =>
-    inTransaction(mongo, async (session) => {
+    inTransaction(database.mongo, async (session) => {
       for (const posting of postings) await ledger.post(posting, session);
     });
   const funding = (amount: number, balance = 'main', resource_id = `fund_${randomUUID()}`) =>
@@ -45,7 +37,8 @@ function opened(currency = 'EUR') {
   const posted = () => ledger.collections.postings.countDocuments({ book: bookName });
   const bookName = `${account_id}:sandbox:${currency}`;
   const kept = () => ledger.collections.books.findOne({ _id: bookName });
-  const foldAll = () => inTransaction(mongo, (session) => ledger.applyPending(bookName, session));
+  const foldAll = () =>
+    inTransaction(database.mongo, (session) => ledger.applyPending(bookName, session));
   return {
     of,
     post,
@@ -116,8 +109,8 @@ test('too little money aborts the whole transaction and leaves nothing of it', a
   await post(funding(100));
   const before = await kept();
   const _id = randomUUID();
-  const witnesses = mongo.db(database).collection<{ _id: string }>('witnesses');
-  const outcome = inTransaction(mongo, async (session) => {
+  const witnesses = database.db.collection<{ _id: string }>('witnesses');
+  const outcome = inTransaction(database.mongo, async (session) => {
     await witnesses.insertOne({ _id }, { session });
     await ledger.post(refund(60), session);
     await ledger.post(refund(41), session);
@@ -210,7 +203,7 @@ test('a balance read in a transaction is as its postings left it', async () => {
   const { post, funding } = opened();
   await post(funding(10));
   const posting = funding(5);
-  const seen = await inTransaction(mongo, async (session) => {
+  const seen = await inTransaction(database.mongo, async (session) => {
     await ledger.post(posting, session);
     return [
       await ledger.balance(posting, 'main', session),

@@ -1,13 +1,12 @@
-import { randomUUID } from 'node:crypto';
-import { connectMongo } from '../../src/base/mongo';
 import { openSnapshots, readAll } from '../../src/ledger-check/snapshot';
-import { mongodbUri } from '../support/servers';
+import { useDatabase } from '../support/database';
+
+const database = useDatabase({ indexed: false });
 
 test('each snapshot is of its own moment, and all reads in it are of that one', async () => {
-  const mongo = await connectMongo(mongodbUri(), 'snapshot-test');
-  const database = `test_${randomUUID().slice(0, 8)}`;
-  const rows = mongo.db(database).collection('rows');
-  const inSnapshot = openSnapshots(mongo, database);
+  const { mongo, db } = database;
+  const rows = db.collection('rows');
+  const inSnapshot = openSnapshots(mongo, db.databaseName);
   const counts = () =>
     inSnapshot(async (read) => {
       const before = await readAll(read('rows', {}));
@@ -18,6 +17,4 @@ test('each snapshot is of its own moment, and all reads in it are of that one', 
   await rows.insertOne({});
   expect(await counts()).toEqual([1, 1]);
   expect(await counts()).toEqual([2, 2]);
-  await mongo.db(database).dropDatabase();
-  await mongo.close();
 });

@@ -1,27 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import os from 'node:os';
-import { type Db, MongoClient } from 'mongodb';
-import {
-  createDeliveryStore,
-  type DeliveryDocument,
-  type DeliveryStore,
-} from '../../src/store/deliveries';
+import { createDeliveryStore, type DeliveryDocument } from '../../src/store/deliveries';
 import type { EventDelivery } from '../../src/store/events';
-import { mongodbUri } from '../support/servers';
+import { connectMonitored, useDatabase } from '../support/database';
 
-let mongo: MongoClient;
-let db: Db;
-let deliveries: DeliveryStore;
-
-beforeAll(async () => {
-  mongo = new MongoClient(mongodbUri(), { monitorCommands: true, runtimeAdapters: { os } });
-  db = mongo.db(`deliveries_${randomUUID()}`);
-  deliveries = createDeliveryStore(db);
-});
-afterAll(async () => {
-  await db.dropDatabase();
-  await mongo.close();
-});
+const database = useDatabase({ connect: connectMonitored, indexed: false });
+const addAttempt = (attempt: DeliveryDocument) =>
+  createDeliveryStore(database.db).addAttempt(attempt);
+const attemptsOf = (id: string) => createDeliveryStore(database.db).forEvent(id);
 
 const PENDING: EventDelivery = {
   status: 'pending',
@@ -38,12 +23,14 @@ interface Event {
 
 async function event(delivery: Partial<EventDelivery> = {}): Promise<string> {
   const _id = `evt_${randomUUID()}`;
-  await db.collection<Event>('events').insertOne({ _id, delivery: { ...PENDING, ...delivery } });
+  await database.db
+    .collection<Event>('events')
+    .insertOne({ _id, delivery: { ...PENDING, ...delivery } });
   return _id;
 }
 
 const standing = async (_id: string) =>
-  (await db.collection<Event>('events').findOne({ _id }))?.delivery;
+  (await database.db.collection<Event>('events').findOne({ _id }))?.delivery;
 
 function row(event_id: string, changes: Partial<DeliveryDocument> = {}): DeliveryDocument {
   return {
@@ -66,6 +53,7 @@ function row(event_id: string, changes: Partial<DeliveryDocument> = {}): Deliver
 async function commandsOf(work: () => Promise<unknown>): Promise<string[]> {
   const names: string[] = [];
   const note = ({ commandName }: { commandName: string }) => names.push(commandName);
+  const { mongo } = database;
   mongo.on('commandStarted', note);
   await work();
   mongo.off('commandStarted', note);
@@ -74,43 +62,40 @@ async function commandsOf(work: () => Promise<unknown>): Promise<string[]> {
 
 test('an attempt is kept, counted and told in one write, and once', async () => {
   const id = await event();
-  const commands = await commandsOf(() => deliveries.addAttempt(row(id)));
+  const commands = await commandsOf(() => addAttempt(row(id)));
   expect(commands).toEqual(['update']);
-  expect(await deliveries.addAttempt(row(id, { status_code: 503 }))).toBe('known');
-  expect(await deliveries.forEvent(id)).toEqual([row(id)]);
+  expect(await addAttempt(row(id, { status_code: 503 }))).toBe('known');
+  expect(await attemptsOf(id)).toEqual([row(id)]);
   expect(await standing(id)).toEqual({ ...PENDING, attempts: 1, next_attempt_at: NEXT });
 });
 
 test('of twenty at once that keep the same attempt one counts', async () => {
   const id = await event();
-  await Promise.all(Array.from({ length: 20 }, () => deliveries.addAttempt(row(id))));
+  await Promise.all(Array.from({ length: 20 }, () => addAttempt(row(id))));
   expect((await standing(id))?.attempts).toBe(1);
-  expect(await deliveries.forEvent(id)).toHaveLength(1);
+  expect(await attemptsOf(id)).toHaveLength(1);
 });
 
 test('an attempt of an earlier run counts, and changes only what is still pending', async () => {
   const id = await event({ status: 'delivered', next_attempt_at: null, run: 2, attempts: 3 });
-  await deliveries.addAttempt(row(id, { run: 1 }));
+  await addAttempt(row(id, { run: 1 }));
   const ended = { status: 'delivered', attempts: 4, next_attempt_at: null, run: 2 };
   expect(await standing(id)).toEqual(ended);
   const waiting = await event({ run: 2 });
-  await deliveries.addAttempt(
-    row(waiting, { run: 1, outcome: 'delivered', next_attempt_at: null }),
-  );
+  await addAttempt(row(waiting, { run: 1, outcome: 'delivered', next_attempt_at: null }));
   expect(await standing(waiting)).toMatchObject({ status: 'delivered', next_attempt_at: null });
 });
 
 test('no event, nothing kept', async () => {
-  expect(await deliveries.addAttempt(row('evt_none'))).toBe('no_event');
-  expect(await db.collection<Event>('events').findOne({ _id: 'evt_none' })).toBeNull();
+  expect(await addAttempt(row('evt_none'))).toBe('no_event');
+  expect(await database.db.collection<Event>('events').findOne({ _id: 'evt_none' })).toBeNull();
 });
 
 test('an event holds its latest 200 attempts, and counts them all', async () => {
   const id = await event({ run: 16 });
   for (let run = 0; run <= 16; run += 1) {
-    for (let attempt = 1; attempt <= 12; attempt += 1)
-      await deliveries.addAttempt(row(id, { run, attempt }));
+    for (let attempt = 1; attempt <= 12; attempt += 1) await addAttempt(row(id, { run, attempt }));
   }
-  expect((await deliveries.forEvent(id)).at(-1)).toMatchObject({ run: 0, attempt: 5 });
+  expect((await attemptsOf(id)).at(-1)).toMatchObject({ run: 0, attempt: 5 });
   expect((await standing(id))?.attempts).toBe(204);
 });

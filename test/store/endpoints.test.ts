@@ -1,45 +1,31 @@
 import { randomUUID } from 'node:crypto';
-import type { MongoClient } from 'mongodb';
-import { connectMongo } from '../../src/base/mongo';
 import type { EventType } from '../../src/domain/webhook/event';
 import { Encrypted } from '../../src/encryption/encrypter';
-import { createEndpointStore, type EndpointStore, signingSecret } from '../../src/store/endpoints';
-import { mongodbUri } from '../support/servers';
+import { signingSecret } from '../../src/store/endpoints';
+import { useDatabase } from '../support/database';
 
 const HOUR = 3_600_000;
 const T0 = new Date('2026-03-01T12:00:00.000Z');
 const after = (ms: number) => new Date(T0.getTime() + ms);
 const secret = (name: string) => Encrypted.parse(`${name}.a.a.a.a`);
 
-let mongo: MongoClient;
-let endpoints: EndpointStore;
-const database = `endpoints_${randomUUID()}`;
-
-beforeAll(async () => {
-  mongo = await connectMongo(mongodbUri(), 'endpoints-test');
-  endpoints = createEndpointStore(mongo.db(database));
-  await endpoints.ensureIndexes();
-});
-
-afterAll(async () => {
-  await mongo.db(database).dropDatabase();
-  await mongo.close();
-});
+const database = useDatabase();
+const endpoints = () => database.stores.endpoints;
 
 /** An endpoint with its first secret, `first`. */
 async function registered() {
   const of = { account_id: randomUUID(), livemode: false };
-  await endpoints.set({ ...of, url: 'https://example.com/', sealed: secret('first'), now: T0 });
+  await endpoints().set({ ...of, url: 'https://example.com/', sealed: secret('first'), now: T0 });
   return {
     of,
     roll: (name: string, now: Date, afterMs: number) =>
-      endpoints.roll({ ...of, sealed: secret(name), now, afterMs }),
+      endpoints().roll({ ...of, sealed: secret(name), now, afterMs }),
     signsAt: async (now: Date) => {
-      const endpoint = await endpoints.get(of.account_id, of.livemode);
+      const endpoint = await endpoints().get(of.account_id, of.livemode);
       return endpoint === null ? undefined : signingSecret(endpoint, now)?.split('.')[0];
     },
     kept: async () =>
-      (await endpoints.get(of.account_id, of.livemode))?.secrets.map(
+      (await endpoints().get(of.account_id, of.livemode))?.secrets.map(
         ({ sealed }) => sealed.split('.')[0],
       ),
   };
@@ -48,7 +34,7 @@ async function registered() {
 test('setting the URL again keeps the secret', async () => {
   const { of } = await registered();
   const url = 'https://example.com/moved';
-  const moved = await endpoints.set({ ...of, url, sealed: secret('unused'), now: after(5) });
+  const moved = await endpoints().set({ ...of, url, sealed: secret('unused'), now: after(5) });
   expect(moved).toEqual({
     _id: expect.anything(),
     ...of,
@@ -63,7 +49,7 @@ test('the events that an endpoint wants stay when it moves, until others or all 
   const { of } = await registered();
   const set = async (enabled_events?: EventType[] | 'all') => {
     const setting = { ...of, url: 'https://example.com/', sealed: secret('s'), now: T0 };
-    return (await endpoints.set({ ...setting, enabled_events })).enabled_events;
+    return (await endpoints().set({ ...setting, enabled_events })).enabled_events;
   };
   expect(await set()).toBeUndefined();
   expect(await set(['payment.settled', 'payout.sent'])).toEqual(['payment.settled', 'payout.sent']);
@@ -75,9 +61,14 @@ test('the events that an endpoint wants stay when it moves, until others or all 
 test('each environment has its own endpoint and secret', async () => {
   const { of, signsAt } = await registered();
   const live = { account_id: of.account_id, livemode: true };
-  await endpoints.set({ ...live, url: 'https://live.example.com/', sealed: secret('l'), now: T0 });
+  await endpoints().set({
+    ...live,
+    url: 'https://live.example.com/',
+    sealed: secret('l'),
+    now: T0,
+  });
   expect(await signsAt(T0)).toBe('first');
-  expect(await endpoints.get(of.account_id, true)).toMatchObject({
+  expect(await endpoints().get(of.account_id, true)).toMatchObject({
     secrets: [{ sealed: secret('l') }],
   });
 });
@@ -86,7 +77,7 @@ test('many who register at once make one endpoint with one secret', async () => 
   const of = { account_id: randomUUID(), livemode: true };
   const made = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
-      endpoints.set({ ...of, url: 'https://example.com/', sealed: secret(`s${n}`), now: T0 }),
+      endpoints().set({ ...of, url: 'https://example.com/', sealed: secret(`s${n}`), now: T0 }),
     ),
   );
   expect(new Set(made.map(({ secrets }) => JSON.stringify(secrets))).size).toBe(1);
@@ -130,6 +121,6 @@ test('there is nothing to roll where there is no endpoint', async () => {
     now: T0,
     afterMs: 0,
   };
-  expect(await endpoints.roll(roll)).toBeNull();
-  expect(await endpoints.get(roll.account_id, false)).toBeNull();
+  expect(await endpoints().roll(roll)).toBeNull();
+  expect(await endpoints().get(roll.account_id, false)).toBeNull();
 });

@@ -1,25 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Db, MongoClient } from 'mongodb';
-import { connectMongo } from '../../src/base/mongo';
 import { KINDS, LIFECYCLES } from '../../src/lifecycles';
-import { createStores, ensureIndexes, type Stores } from '../../src/store';
-import { mongodbUri } from '../support/servers';
+import { useDatabase } from '../support/database';
 
-const database = `test_${randomUUID().slice(0, 8)}`;
-let mongo: MongoClient;
-let db: Db;
-let stores: Stores;
-
-beforeAll(async () => {
-  mongo = await connectMongo(mongodbUri(), 'in-flight');
-  db = mongo.db(database);
-  stores = createStores(db);
-  await ensureIndexes(stores);
-});
-afterAll(async () => {
-  await mongo?.db(database).dropDatabase();
-  await mongo?.close();
-});
+const database = useDatabase();
 
 const FINAL = {
   payment: 'settled',
@@ -47,6 +30,7 @@ function rows(count: number, statuses: readonly string[]) {
 test.each(KINDS)(
   'the few %ss in flight are paged through by an index of their own',
   async (kind) => {
+    const { db, stores } = database;
     const collection = db.collection<{ _id: string }>(`${kind}s`);
     await collection.insertMany(rows(400, [FINAL[kind]]));
     const under = rows(7, LIFECYCLES[kind].inFlight);

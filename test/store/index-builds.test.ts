@@ -1,29 +1,21 @@
-import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Collection, type Db, MongoClient } from 'mongodb';
+import { type Collection, MongoClient } from 'mongodb';
 import { connectToBuild, makeIndexes } from '../../src/base/mongo-indexes';
+import { useDatabase } from '../support/database';
 import { mongodbUri } from '../support/servers';
 
 const SOCKET_MS = 400;
 const UNIQUE = { key: { token: 1 }, name: 'token', unique: true } as const;
 const PLAIN = { key: { status: 1 }, name: 'status' } as const;
 
-const database = `test_${randomUUID().slice(0, 8)}`;
-let mongo: MongoClient;
-let db: Db;
-
-beforeAll(async () => {
-  mongo = await new MongoClient(mongodbUri(), { runtimeAdapters: { os } }).connect();
-  db = mongo.db(database);
-});
-afterAll(async () => {
-  await mongo?.db(database).dropDatabase();
-  await mongo?.close();
+const database = useDatabase({
+  connect: () => new MongoClient(mongodbUri(), { runtimeAdapters: { os } }).connect(),
+  indexed: false,
 });
 
 async function filled(name: string, count: number): Promise<Collection> {
-  const collection = db.collection(name);
+  const collection = database.db.collection(name);
   const rows = Array.from({ length: count }, (_, n) => {
     const token = `${name}-${n}`;
     return { token, token_hash: token, position: token, status: n % 3 };
@@ -49,7 +41,7 @@ async function uninterrupted(work: (nth: number) => Promise<boolean>): Promise<v
  * tells whether it was held all the time.
  */
 async function held(collection: Collection): Promise<() => Promise<boolean>> {
-  const session = mongo.startSession();
+  const session = database.mongo.startSession();
   session.startTransaction();
   await collection.insertOne({ token: 'held', token_hash: 'held' }, { session });
   return async () => {
@@ -67,7 +59,9 @@ test('a build that outlasts the time-out of sockets is waited for', async () => 
     const collection = await filled(`slow-${nth}`, 10);
     const patient = await connectToBuild(`${mongodbUri()}&socketTimeoutMS=${SOCKET_MS}`);
     const release = await held(collection);
-    const making = makeIndexes(patient.db(database).collection(`slow-${nth}`), [UNIQUE]);
+    const making = makeIndexes(patient.db(database.db.databaseName).collection(`slow-${nth}`), [
+      UNIQUE,
+    ]);
     await sleep(2 * SOCKET_MS);
     const isHeld = await release();
     await making;

@@ -1,28 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { MongoClient } from 'mongodb';
-import { connectMongo } from '../../src/base/mongo';
-import { createStores, ensureIndexes, type Stores } from '../../src/store';
-import { mongodbUri } from '../support/servers';
+import { useDatabase } from '../support/database';
 
-const database = `test_${randomUUID().slice(0, 8)}`;
-let mongo: MongoClient;
-let stores: Stores;
+const database = useDatabase();
 
 beforeAll(async () => {
-  mongo = await connectMongo(mongodbUri(), 'unknown-id');
-  const db = mongo.db(database);
-  stores = createStores(db);
-  await ensureIndexes(stores);
+  const { db } = database;
   const collections = ['payments', 'refunds', 'payouts', 'events', 'accounts', 'bank_callbacks'];
   for (const name of collections) {
     await db.collection<{ _id: string }>(name).insertOne({ _id: 'somebody else’s' });
   }
   const claim = { resource_id: randomUUID(), request: { held: true } };
   await db.collection('idempotency').insertOne(claim);
-});
-afterAll(async () => {
-  await mongo?.db(database).dropDatabase();
-  await mongo?.close();
 });
 
 /** An id that a caller without types left out. */
@@ -31,11 +19,12 @@ const missing: string = JSON.parse('{}').id;
 test.each(['payments', 'refunds', 'payouts', 'events', 'accounts', 'callbacks'] as const)(
   'an id that is missing selects none of the %s',
   async (name) => {
-    expect(await stores[name].get(missing)).toBeNull();
+    expect(await database.stores[name].get(missing)).toBeNull();
   },
 );
 
 test('an id that is missing selects and releases no claim', async () => {
-  expect(await stores.idempotency.forResource(missing)).toBeNull();
-  expect(await stores.idempotency.release(missing)).toMatchObject({ deletedCount: 0 });
+  const { idempotency } = database.stores;
+  expect(await idempotency.forResource(missing)).toBeNull();
+  expect(await idempotency.release(missing)).toMatchObject({ deletedCount: 0 });
 });

@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import os from 'node:os';
-import { type Db, type Document, MongoClient } from 'mongodb';
-import { createStores, ensureIndexes, type Stores } from '../../../src/store';
+import type { Document } from 'mongodb';
+import { connectMonitored, useDatabase } from '../../support/database';
 import { fillLists, LARGE_MERCHANT, timeOf } from '../../support/list-rows';
-import { mongodbUri } from '../../support/servers';
 import { planOf } from './plan';
 import { QUERIES } from './queries';
 
@@ -11,33 +8,18 @@ const TOTAL = 4_000;
 const UNTIL = Date.UTC(2026, 0, 1);
 const PLACE = { n: 2_000, before: timeOf(TOTAL - 400, TOTAL, UNTIL) };
 
-const database = `test_${randomUUID().slice(0, 8)}`;
-let mongo: MongoClient;
-let db: Db;
-let stores: Stores;
+const database = useDatabase({ connect: connectMonitored });
 
 beforeAll(async () => {
-  mongo = await new MongoClient(mongodbUri(), {
-    appName: 'list-plans',
-    monitorCommands: true,
-    runtimeAdapters: { os },
-  }).connect();
-  db = mongo.db(database);
-  stores = createStores(db);
-  await ensureIndexes(stores);
   const { signal } = new AbortController();
-  await fillLists(db, { total: TOTAL, until: UNTIL }, () => {}, signal);
-});
-afterAll(async () => {
-  await mongo?.db(database).dropDatabase();
-  await mongo?.close();
+  await fillLists(database.db, { total: TOTAL, until: UNTIL }, () => {}, signal);
 });
 
 const selections = QUERIES.filter(({ sorts }) => sorts === true);
 const lists = QUERIES.filter(({ sorts }) => sorts !== true);
 
 test.each(lists)('$name: an index gives the rows in order, and no others', async ({ read }) => {
-  const plan = await planOf(mongo, db, () => read(stores, PLACE));
+  const plan = await planOf(database.mongo, database.db, () => read(database.stores, PLACE));
   expect(plan.stages).not.toContain('COLLSCAN');
   expect(plan.stages).not.toContain('SORT');
   expect(plan.indexes).toHaveLength(1);
@@ -51,7 +33,7 @@ const FILTERED = 1;
 const BETWEEN_STATES = 4;
 
 test.each(selections)('$name: an index selects what is sorted', async ({ read }) => {
-  const plan = await planOf(mongo, db, () => read(stores, PLACE));
+  const plan = await planOf(database.mongo, database.db, () => read(database.stores, PLACE));
   expect(plan.stages).not.toContain('COLLSCAN');
   expect(plan.indexes).toHaveLength(1);
   expect(plan.keys_examined).toBeLessThanOrEqual(plan.returned + BETWEEN_STATES);
@@ -60,28 +42,28 @@ test.each(selections)('$name: an index selects what is sorted', async ({ read })
 test.each([
   [
     'the volume of each day',
-    (since: string) => stores.payments.settledByDay(LARGE_MERCHANT, false, since),
+    (since: string) => database.stores.payments.settledByDay(LARGE_MERCHANT, false, since),
     'settled_day',
   ],
   [
     'payments of each state',
-    (since: string) => stores.payments.countByStatus(LARGE_MERCHANT, false, since),
+    (since: string) => database.stores.payments.countByStatus(LARGE_MERCHANT, false, since),
     'status_position',
   ],
   [
     'the number of events',
-    (since: string) => stores.events.countSince(LARGE_MERCHANT, false, since),
+    (since: string) => database.stores.events.countSince(LARGE_MERCHANT, false, since),
     'position',
   ],
 ] as const)('%s is counted from an index alone', async (_name, read, index) => {
-  const plan = await planOf(mongo, db, () => read(PLACE.before));
+  const plan = await planOf(database.mongo, database.db, () => read(PLACE.before));
   expect(plan).toMatchObject({ indexes: [index], documents_examined: 0 });
 });
 
 test('the volume of a day is the sum of what came, by currency', async () => {
   const since = timeOf(TOTAL - 40, TOTAL, UNTIL);
-  const days = await stores.payments.settledByDay(LARGE_MERCHANT, false, since);
-  const found = await db
+  const days = await database.stores.payments.settledByDay(LARGE_MERCHANT, false, since);
+  const found = await database.db
     .collection('payments')
     .find({ account_id: LARGE_MERCHANT, status: 'settled', settled_at: { $gte: since } })
     .toArray();
@@ -95,13 +77,21 @@ test('the volume of a day is the sum of what came, by currency', async () => {
 
 test('a page goes back to the one before it, and its bounds hold', async () => {
   const owner = { account_id: LARGE_MERCHANT, livemode: false };
-  const first = await stores.payments.list({ ...owner, limit: 5 });
-  const second = await stores.payments.list({ ...owner, limit: 5, before: first.at(-1)?.position });
-  const back = await stores.payments.list({ ...owner, limit: 5, after: second[0]?.position });
+  const first = await database.stores.payments.list({ ...owner, limit: 5 });
+  const second = await database.stores.payments.list({
+    ...owner,
+    limit: 5,
+    before: first.at(-1)?.position,
+  });
+  const back = await database.stores.payments.list({
+    ...owner,
+    limit: 5,
+    after: second[0]?.position,
+  });
   expect(back.map(({ _id }) => _id)).toEqual(first.map(({ _id }) => _id));
   const bounds = { since: second.at(-1)?.position, until: first[0]?.position };
-  const between = await stores.payments.list({ ...owner, ...bounds, limit: 100 });
-  const exported = await stores.payments.export({ ...owner, ...bounds }).toArray();
+  const between = await database.stores.payments.list({ ...owner, ...bounds, limit: 100 });
+  const exported = await database.stores.payments.export({ ...owner, ...bounds }).toArray();
   const ids = [...first.slice(1), ...second].map(({ _id }) => _id);
   expect(between.map(({ _id }) => _id)).toEqual(ids);
   expect(exported.map(({ _id }) => _id)).toEqual(ids);
@@ -109,7 +99,9 @@ test('a page goes back to the one before it, and its bounds hold', async () => {
 
 test('a pair of filters that is rare among many of each has an index of its own', async () => {
   const pair = lists.find(({ name }) => name === 'payments by method visa, status authorized');
-  const plan = await planOf(mongo, db, async () => pair?.read(stores, PLACE));
+  const plan = await planOf(database.mongo, database.db, async () =>
+    pair?.read(database.stores, PLACE),
+  );
   expect(plan).toMatchObject({
     indexes: ['method_status_position'],
     stages: ['LIMIT', 'FETCH', 'IXSCAN'],

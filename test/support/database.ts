@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import { MongoClient } from 'mongodb';
+import { connectMongo } from '../../src/base/mongo';
+import { createStores, ensureIndexes } from '../../src/store';
+import { useFixture } from './fixture';
+import { mongodbUri } from './servers';
+
+interface DatabaseOptions {
+  /** By default as the product connects. */
+  connect?: () => Promise<MongoClient>;
+  /** Whether the stores have their indexes. */
+  indexed?: boolean;
+}
+
+/** A database for one file's tests, and the stores in it. */
+export function useDatabase({
+  connect = () => connectMongo(mongodbUri(), 'test'),
+  indexed = true,
+}: DatabaseOptions = {}) {
+  return useFixture(
+    async () => {
+      const mongo = await connect();
+      const db = mongo.db(`test_${randomUUID().slice(0, 8)}`);
+      const stores = createStores(db);
+      if (indexed) await ensureIndexes(stores);
+      return { mongo, db, stores };
+    },
+    async ({ mongo, db }) => {
+      await db.dropDatabase();
+      await mongo.close();
+    },
+  );
+}
+
+/** Connects with the driver's own settings, and with an event for each command. */
+export function connectMonitored(): Promise<MongoClient> {
+  return new MongoClient(mongodbUri(), {
+    monitorCommands: true,
+    runtimeAdapters: { os },
+  }).connect();
+}
