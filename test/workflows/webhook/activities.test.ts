@@ -8,18 +8,14 @@ import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import type { WebhookPost } from '../../../src/webhooks/post';
 import type { PostResult } from '../../../src/webhooks/post-result';
 import { verifySignature } from '../../../src/webhooks/signature';
-import { activitiesOn, inputOf, openStores, recordEvent, SECRET, type Stores } from './setting';
+import { activitiesOn, inputOf, recordEvent, SECRET, useStores } from './setting';
 
 /** Time of the first attempt; MongoDB is real, nothing is posted. */
 const FIRST_AT = Date.parse('2026-03-01T12:00:00.000Z');
 const URL_1 = 'https://one.example.com/hook';
 const URL_2 = 'https://two.example.com/hook';
 
-let stores: Stores;
-beforeAll(async () => {
-  stores = await openStores();
-});
-afterAll(() => stores.close());
+const stores = useStores();
 
 function answer(status: number): PostResult {
   return { outcome: 'response', status, excerpt: '', durationMs: 1 };

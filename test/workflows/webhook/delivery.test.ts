@@ -1,27 +1,30 @@
-import type { Worker } from '@temporalio/worker';
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks/deliver';
 import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook/schedule';
 import { verifySignature } from '../../../src/webhooks/signature';
+import { useFixture } from '../../support/fixture';
 import { saveHistory } from '../../support/histories';
 import { skippingServer } from '../../support/skipping-server';
-import { type Receiver, receiveHttp } from '../../webhooks/receiver';
-import {
-  activitiesOn,
-  type Delivering,
-  openStores,
-  recordEvent,
-  SECRET,
-  type Stores,
-  startDelivery,
-  workerOn,
-} from './setting';
+import { useReceivers } from '../../webhooks/posting';
+import { activitiesOn, recordEvent, SECRET, startDelivery, useStores, workerOn } from './setting';
+
+const stores = useStores();
 
 /** A 24 h schedule in seconds: the server skips the waits, everything else is real. */
-let delivering: Delivering;
-let stores: Stores;
-let worker: Worker;
-let running: Promise<void>;
+const delivering = useFixture(
+  async () => {
+    const server = { env: await skippingServer(), taskQueue: 'webhooks' };
+    const changes = { ...unlessAway(), patienceMs: 0, now: () => nowMs };
+    const worker = await workerOn(server, onServerTime(activitiesOn(stores, changes)));
+    return { ...server, worker, running: worker.run() };
+  },
+  async ({ env, worker, running }) => {
+    worker.shutdown();
+    await running;
+    await env.teardown();
+  },
+);
+
 /** The skipping server's clock, which stands still during an attempt. */
 let nowMs = 0;
 /** By the same clock: until then the database can't be reached. */
@@ -52,25 +55,7 @@ function unlessAway() {
   return { endpoints: { ...endpoints, get, getCached: get } };
 }
 
-beforeAll(async () => {
-  delivering = { env: await skippingServer(), taskQueue: 'webhooks' };
-  stores = await openStores();
-  const changes = { ...unlessAway(), patienceMs: 0, now: () => nowMs };
-  worker = await workerOn(delivering, onServerTime(activitiesOn(stores, changes)));
-  running = worker.run();
-});
-
-afterAll(async () => {
-  worker?.shutdown();
-  await running;
-  await delivering?.env.teardown();
-  await stores?.close();
-});
-
-const receivers: Receiver[] = [];
-afterEach(async () => {
-  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
-});
+const receivers = useReceivers();
 
 interface Received {
   /** The server's clock. */
@@ -82,7 +67,7 @@ interface Received {
 /** A merchant who answers attempt n with the nth status, and then with the last of them. */
 async function merchant(statuses: number[], headers: Record<string, string> = {}) {
   const received: Received[] = [];
-  const receiver = await receiveHttp(async (request, response) => {
+  const receiver = await receivers.http(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const atMs = await delivering.env.currentTimeMs();
@@ -90,7 +75,6 @@ async function merchant(statuses: number[], headers: Record<string, string> = {}
     const status = statuses[received.length - 1] ?? statuses.at(-1) ?? 500;
     response.writeHead(status, headers).end(`answer ${received.length}`);
   });
-  receivers.push(receiver);
   return { url: receiver.url, host: `localhost:${receiver.port}`, received };
 }
 

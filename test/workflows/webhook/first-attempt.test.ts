@@ -1,33 +1,21 @@
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks/deliver';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { saveHistory } from '../../support/histories';
-import { temporalAddress } from '../../support/servers';
 import { useReceivers } from '../../webhooks/posting';
 import {
   activitiesOn,
   type Delivering,
-  openStores,
   recordEvents,
-  type Stores,
   startDelivery,
+  useRealServer,
+  useStores,
   workerOn,
 } from './setting';
 
 /** First attempts that the task which starts a delivery makes, on a real server. */
-let env: TestWorkflowEnvironment;
-let stores: Stores;
-
-beforeAll(async () => {
-  env = await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() });
-  stores = await openStores();
-});
-
-afterAll(async () => {
-  await env?.teardown();
-  await stores?.close();
-});
+const server = useRealServer();
+const stores = useStores();
 
 // Each task is counted; a machine that stalls adds one.
 jest.retryTimes(3);
@@ -52,7 +40,7 @@ async function deliverThree(
   });
   const events = await recordEvents(stores, receiver.url, 3);
   queues += 1;
-  const delivering: Delivering = { env, taskQueue: `webhooks-first-${queues}` };
+  const delivering: Delivering = { env: server.env, taskQueue: `webhooks-first-${queues}` };
   const worker = await workerOn(delivering, wrap(activitiesOn(stores, changes)));
   const handles = await worker.runUntil(async () => {
     const made = [];

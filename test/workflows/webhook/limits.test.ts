@@ -1,19 +1,18 @@
 import type { ServerResponse } from 'node:http';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import { createResolver } from '../../../src/webhooks/names';
 import { postWebhook } from '../../../src/webhooks/post';
-import { temporalAddress } from '../../support/servers';
-import { type NameServer, serveNames } from '../../webhooks/name-server';
+import { useFixture } from '../../support/fixture';
+import { serveNames } from '../../webhooks/name-server';
 import { useReceivers } from '../../webhooks/posting';
 import {
   activitiesOn,
   type Delivering,
-  openStores,
   recordEvent,
   recordEvents,
-  type Stores,
   startDelivery,
+  useRealServer,
+  useStores,
   workerOn,
 } from './setting';
 
@@ -25,21 +24,12 @@ const STUCK = 8;
 /** Longer than the test, whose merchant hangs until it is told to answer. */
 const TIMEOUT_MS = 100_000;
 
-let env: TestWorkflowEnvironment;
-let stores: Stores;
-let names: NameServer;
-
-beforeAll(async () => {
-  env = await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() });
-  stores = await openStores();
-  names = await serveNames((name) => (name.startsWith('slow') ? 'silent' : undefined));
-});
-
-afterAll(async () => {
-  await env?.teardown();
-  await stores?.close();
-  await names?.close();
-});
+const server = useRealServer();
+const stores = useStores();
+const names = useFixture(
+  () => serveNames((name) => (name.startsWith('slow') ? 'silent' : undefined)),
+  ({ close }) => close(),
+);
 
 const receivers = useReceivers();
 
@@ -61,7 +51,7 @@ async function hangingMerchant() {
 }
 
 test('an endpoint that hangs and names that nobody serves hold up no other merchant', async () => {
-  const delivering: Delivering = { env, taskQueue: 'webhooks-limits' };
+  const delivering: Delivering = { env: server.env, taskQueue: 'webhooks-limits' };
   const resolve = createResolver({ servers: [names.address], timeoutMs: 1_000 });
   const hanging = await hangingMerchant();
   const held = { now: 0, most: 0 };

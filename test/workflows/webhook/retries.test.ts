@@ -1,15 +1,13 @@
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../../src/domain/webhook/schedule';
-import { temporalAddress } from '../../support/servers';
 import { useReceivers } from '../../webhooks/posting';
 import {
   activitiesOn,
   type Delivering,
-  openStores,
   recordEvent,
-  type Stores,
   startDelivery,
+  useRealServer,
+  useStores,
   workerOn,
 } from './setting';
 
@@ -20,18 +18,8 @@ const inFiveSeconds: WebhookActivityDeps['nextDelayMs'] = (failed) => {
   return Math.max(1, Math.round(nextAttemptDelayMs({ ...failed, nowMs }) / SCALE));
 };
 
-let env: TestWorkflowEnvironment;
-let stores: Stores;
-
-beforeAll(async () => {
-  env = await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() });
-  stores = await openStores();
-});
-
-afterAll(async () => {
-  await env?.teardown();
-  await stores?.close();
-});
+const server = useRealServer();
+const stores = useStores();
 
 const receivers = useReceivers();
 const failing = () => receivers.http((_request, response) => response.writeHead(503).end());
@@ -40,7 +28,7 @@ async function withWorker<T>(
   changes: Partial<WebhookActivityDeps>,
   work: (delivering: Delivering) => Promise<T>,
 ): Promise<T> {
-  const delivering = { env, taskQueue: `webhooks-${Object.keys(changes).join('')}` };
+  const delivering = { env: server.env, taskQueue: `webhooks-${Object.keys(changes).join('')}` };
   const worker = await workerOn(delivering, activitiesOn(stores, changes));
   return await worker.runUntil(work(delivering));
 }

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { createWebhookActivities } from '../../../activities/webhooks/deliver';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
@@ -13,7 +13,8 @@ import { createEventStore, type EventDocument } from '../../../src/store/events'
 import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../../src/webhooks/post';
 import { webhookDelivery } from '../../../workflows/webhook/delivery';
-import { mongodbUri } from '../../support/servers';
+import { useFixture } from '../../support/fixture';
+import { mongodbUri, temporalAddress } from '../../support/servers';
 
 // Once a test file: failed attempts are what is tested, not news.
 Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
@@ -21,7 +22,7 @@ Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
 export const SECRET = 'whsec_of_the_sandbox_endpoint';
 
 /** MongoDB, stores and sealer of one test file, in a database of its own. */
-export async function openStores() {
+async function openStores() {
   const mongo = await connectMongo(mongodbUri(), 'webhook-test');
   const db = mongo.db(`webhooks_${randomUUID()}`);
   const stores = {
@@ -41,6 +42,20 @@ export async function openStores() {
 }
 
 export type Stores = Awaited<ReturnType<typeof openStores>>;
+
+export function useStores(): Stores {
+  return useFixture(openStores, ({ close }) => close());
+}
+
+/** The real server, in an environment for one file's tests. */
+export function useRealServer(): { env: TestWorkflowEnvironment } {
+  return useFixture(
+    async () => ({
+      env: await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() }),
+    }),
+    ({ env }) => env.teardown(),
+  );
+}
 
 /** An event that was recorded and is to be delivered, for an account that has an endpoint. */
 export async function recordEvent(stores: Stores, url: string | null, livemode = false) {
