@@ -5,7 +5,7 @@ import type { VerificationFault } from '../../src/domain/callback/signature';
 import type { EventType, Subscription } from '../../src/domain/webhook/event';
 import type { DeliveryStarter } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
-import type { ListFilter, ResourceDocument, resourceStore } from '../../src/store/resource';
+import type { ResourceDocument, resourceStore } from '../../src/store/resource';
 import type { TransitionInput, TransitionResult } from './record-inputs';
 
 export interface RecordDeps extends DeliveryStarter {
@@ -38,10 +38,7 @@ export type TransitionAnswer<Document extends ResourceDocument> = TransitionResu
 /** Differences between the records of the resources. */
 export interface RecordTable<Document extends ResourceDocument, Change> {
   resource: CallbackResource;
-  store: Pick<
-    ReturnType<typeof resourceStore<Document, ListFilter>>,
-    'get' | 'update' | 'setAttention'
-  >;
+  store: Pick<ReturnType<typeof resourceStore<Document, never>>, 'get' | 'update' | 'setAttention'>;
   transitions: Record<Document['status'], readonly Document['status'][]>;
   events: Record<Document['status'], EventType | undefined>;
   eventData: (document: Document) => Record<string, string>;

@@ -2,19 +2,10 @@
 export const CACHE_MS = 2_000;
 const DOCUMENTS_MAX = 10_000;
 
-export interface Cache<T> {
-  /** Returns the cached document, or reads it; an absence is never cached. */
-  get: (key: string, read: () => Promise<T | null>) => Promise<T | null>;
-  refresh: (key: string, read: () => Promise<T | null>) => Promise<T | null>;
-}
-
 /** @param maxAgeMs 0 caches nothing */
-export function createCache<T>(
-  maxAgeMs: number,
-  now: () => number = () => performance.now(),
-): Cache<T> {
+export function createCache<T>(maxAgeMs: number, now: () => number = () => performance.now()) {
   const rows = new Map<string, { document: T; readAt: number }>();
-  const refresh: Cache<T>['refresh'] = async (key, read) => {
+  const refresh = async (key: string, read: () => Promise<T | null>): Promise<T | null> => {
     // The document may change while it is read.
     const readAt = now();
     const document = await read();
@@ -26,7 +17,8 @@ export function createCache<T>(
     return document;
   };
   return {
-    get: async (key, read) => {
+    /** Returns the cached document, or reads it; an absence is never cached. */
+    get: async (key: string, read: () => Promise<T | null>): Promise<T | null> => {
       const row = rows.get(key);
       if (row !== undefined && now() - row.readAt < maxAgeMs) return row.document;
       return await refresh(key, read);

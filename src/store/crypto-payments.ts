@@ -6,7 +6,7 @@ import {
   type CryptoPaymentAttention,
   type CryptoPaymentStatus,
 } from '../domain/crypto/payment';
-import { type ListFilter, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
+import { type ResourceDocument, resourceIndexes, resourceStore } from './resource';
 
 /** Crypto payment: the fields of docs/api.md#crypto under their wire names, and ours. */
 export interface CryptoPaymentDocument
@@ -42,16 +42,13 @@ export interface ReportedStatus {
   version: number;
 }
 
-export interface CryptoPaymentFilter extends ListFilter {
-  status?: string | undefined;
-  method?: string | undefined;
-  reference?: string | undefined;
-}
-
 export function createCryptoPaymentStore(db: Db) {
   const rows = db.collection<CryptoPaymentDocument>('crypto_payments');
   return {
-    ...resourceStore<CryptoPaymentDocument, CryptoPaymentFilter>(rows, CRYPTO_PAYMENT_IN_FLIGHT),
+    ...resourceStore<CryptoPaymentDocument, 'status' | 'method' | 'reference'>(
+      rows,
+      CRYPTO_PAYMENT_IN_FLIGHT,
+    ),
     ensureIndexes: indexBuilder(rows, [
       ...resourceIndexes(CRYPTO_PAYMENT_IN_FLIGHT, 'status', 'method', 'reference'),
       { key: { token_hash: 1 }, name: 'token', unique: true },

@@ -5,7 +5,7 @@ import {
   type CryptoSettlementAttention,
   type CryptoSettlementStatus,
 } from '../domain/crypto/settlement';
-import { type ListFilter, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
+import { type ResourceDocument, resourceIndexes, resourceStore } from './resource';
 
 /** Settlement: the fields of docs/api.md#settlements under their wire names, and ours. */
 export interface CryptoSettlementDocument
@@ -22,21 +22,16 @@ export interface CryptoSettlementDocument
   due_at: string;
 }
 
-export interface CryptoSettlementFilter extends ListFilter {
-  status?: string | undefined;
-  method?: string | undefined;
-  transaction_id?: string | undefined;
-}
-
 export function createCryptoSettlementStore(db: Db) {
   const rows = db.collection<CryptoSettlementDocument>('crypto_settlements');
   return {
-    ...resourceStore<CryptoSettlementDocument, CryptoSettlementFilter>(
+    ...resourceStore<CryptoSettlementDocument, 'status' | 'method' | 'transaction_id'>(
       rows,
       CRYPTO_SETTLEMENT_IN_FLIGHT,
     ),
-    ensureIndexes: indexBuilder(rows, [
-      ...resourceIndexes(CRYPTO_SETTLEMENT_IN_FLIGHT, 'status', 'method', 'transaction_id'),
-    ]),
+    ensureIndexes: indexBuilder(
+      rows,
+      resourceIndexes(CRYPTO_SETTLEMENT_IN_FLIGHT, 'status', 'method', 'transaction_id'),
+    ),
   };
 }

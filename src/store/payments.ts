@@ -9,13 +9,7 @@ import {
 } from '../domain/payment/payment';
 import type { AuditEntry } from './attention';
 import { paymentMetrics, SETTLED_DAY } from './payment-metrics';
-import {
-  type ListFilter,
-  OWNER,
-  type ResourceDocument,
-  resourceIndexes,
-  resourceStore,
-} from './resource';
+import { OWNER, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
 
 /** Payment: the fields of docs/api.md#create-a-payment under their wire names, and ours. */
 export interface PaymentDocument extends ResourceDocument<PaymentStatus, PaymentAttention> {
@@ -65,12 +59,6 @@ export interface Chargeback {
   at: string;
 }
 
-export interface PaymentFilter extends ListFilter {
-  status?: string | undefined;
-  method?: string | undefined;
-  reference?: string | undefined;
-}
-
 /** Never more than the amount, nor than what settled. */
 const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
 const REMAINING = { $subtract: [REFUNDABLE, '$refunded'] };
@@ -83,7 +71,10 @@ export function createPaymentStore(db: Db) {
     session: ClientSession,
   ): Promise<boolean> => (await payments.updateOne(filter, update, { session })).matchedCount === 1;
   return {
-    ...resourceStore<PaymentDocument, PaymentFilter>(payments, PAYMENT_IN_FLIGHT),
+    ...resourceStore<PaymentDocument, 'status' | 'method' | 'reference'>(
+      payments,
+      PAYMENT_IN_FLIGHT,
+    ),
     ...paymentMetrics(payments),
     ensureIndexes: async (missing?: MissingIndexes) => {
       await refuseVersion1(payments);

@@ -6,7 +6,7 @@ import {
   type PayoutStatus,
   type Return,
 } from '../domain/payout/payout';
-import { type ListFilter, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
+import { type ResourceDocument, resourceIndexes, resourceStore } from './resource';
 
 /** Payout: the fields of docs/api.md#payouts under their wire names, and ours. */
 export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAttention> {
@@ -29,18 +29,12 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   due_at: string;
 }
 
-export interface PayoutFilter extends ListFilter {
-  status?: string | undefined;
-  method?: string | undefined;
-  reference?: string | undefined;
-}
-
 export type PayoutStore = ReturnType<typeof createPayoutStore>;
 
 export function createPayoutStore(db: Db) {
   const payouts = db.collection<PayoutDocument>('payouts');
   return {
-    ...resourceStore<PayoutDocument, PayoutFilter>(payouts, PAYOUT_IN_FLIGHT),
+    ...resourceStore<PayoutDocument, 'status' | 'method' | 'reference'>(payouts, PAYOUT_IN_FLIGHT),
     lastTo: (recipient_id: string) =>
       payouts.findOne({ recipient_id }, { sort: { created_at: -1 } }),
     hasInFlight: async (recipient_id: string): Promise<boolean> => {

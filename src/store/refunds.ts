@@ -1,13 +1,7 @@
 import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund/refund';
-import {
-  type ListFilter,
-  OWNER,
-  type ResourceDocument,
-  resourceIndexes,
-  resourceStore,
-} from './resource';
+import { OWNER, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
 
 /** Refund: the fields of docs/api.md#refunds under their wire names, and ours. */
 export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAttention> {
@@ -22,19 +16,13 @@ export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAtt
   due_at: string;
 }
 
-export interface RefundFilter extends ListFilter {
-  payment_id?: string | undefined;
-  status?: string | undefined;
-  method?: string | undefined;
-}
-
 /** Index for the verification of the ledger, which reads all owners. */
 export const PAYMENT = { key: { payment_id: 1 }, name: 'payment' } as const;
 
 export function createRefundStore(db: Db) {
   const refunds = db.collection<RefundDocument>('refunds');
   return {
-    ...resourceStore<RefundDocument, RefundFilter>(refunds, REFUND_IN_FLIGHT),
+    ...resourceStore<RefundDocument, 'payment_id' | 'status' | 'method'>(refunds, REFUND_IN_FLIGHT),
     ensureIndexes: indexBuilder(refunds, [
       ...resourceIndexes(REFUND_IN_FLIGHT, 'status', 'method'),
       { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },

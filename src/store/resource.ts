@@ -68,15 +68,14 @@ interface Listable<D> {
   find(filter: object): FindCursor<D>;
 }
 
-export interface AppendedEntries {
-  audit: AuditEntry[];
-  callback_id?: string | undefined;
-}
-
 /** Callbacks per document; a resource has few transitions. */
 const APPLIED_MAX = 50;
+const EXPORT_BATCH = 500;
 
-export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
+/** Filter of a list, with the fields that it may be limited to. */
+type FilterBy<Field extends string> = ListFilter & { [F in Field]?: string | undefined };
+
+export function resourceStore<D extends ResourceDocument, Field extends string>(
   rows: Rows<D>,
   inFlight: readonly D['status'][],
 ) {
@@ -87,9 +86,10 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
     /** Finds what a merchant may see. */
     find: (id: string, account_id: string, livemode: boolean) =>
       rows.findOne({ _id: id, account_id, livemode }),
-    list: (filter: F) => listNewest(rows, filter),
+    list: (filter: FilterBy<Field>) => listNewest(rows, filter),
     /** Reads a whole list, newest first, in batches; the caller closes the cursor. */
-    export: (filter: Omit<F, 'limit'>) => exportNewest(rows, filter),
+    export: (filter: Omit<FilterBy<Field>, 'limit'>) =>
+      rows.find(listQuery(filter)).sort({ position: -1 }).batchSize(EXPORT_BATCH),
     listNeedingAttention: (account_id: string, livemode: boolean, limit: number) =>
       rows
         .find({ account_id, livemode, ...STUCK })
@@ -107,15 +107,13 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
       id: string,
       version: number,
       change: Partial<D>,
-      { audit, callback_id }: AppendedEntries,
+      { audit, callback_id }: { audit: AuditEntry[]; callback_id?: string | undefined },
       session: ClientSession,
     ) => {
-      const applied = callback_id === undefined ? [] : [callback_id];
+      const applied_callbacks = { $each: [callback_id], $slice: -APPLIED_MAX };
       const pushed = {
         ...(audit.length === 0 ? {} : { audit: { $each: audit } }),
-        ...(callback_id === undefined
-          ? {}
-          : { applied_callbacks: { $each: applied, $slice: -APPLIED_MAX } }),
+        ...(callback_id === undefined ? {} : { applied_callbacks }),
       };
       return rows.findOneAndUpdate(
         { _id: id, version },
@@ -152,12 +150,6 @@ export async function listNewest<D>(
     .maxTimeMS(LIST_MS_MAX)
     .toArray();
   return forwards ? page.reverse() : page;
-}
-
-const EXPORT_BATCH = 500;
-
-function exportNewest<D>(rows: Listable<D>, filter: Omit<ListFilter, 'limit'>): FindCursor<D> {
-  return rows.find(listQuery(filter)).sort({ position: -1 }).batchSize(EXPORT_BATCH);
 }
 
 function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, 'limit'>) {
