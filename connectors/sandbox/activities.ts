@@ -10,7 +10,7 @@ import type {
   VoidAnswer,
 } from '../contract/activities';
 import { DECLINED } from './declines';
-import { getBehavior } from './magic-amounts';
+import { getBehavior, MAGIC_AMOUNTS } from './magic-amounts';
 import { lookUpPayout, lookUpRefund, type OutgoingDeps, sendPayout, sendRefund } from './outgoing';
 import { planReversal } from './plan';
 import { bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
@@ -47,7 +47,7 @@ async function openSession(
     const message = 'The sandbox bank takes no live payments.';
     return { outcome: 'declined', code: 'live_not_supported', message };
   }
-  const behavior = getBehavior(amount);
+  const behavior = getBehavior(MAGIC_AMOUNTS, amount);
   const isRefused = behavior === 'declined_at_open';
   const { session, made: isNew } = await sessions.make(payment_id, {
     instruction,

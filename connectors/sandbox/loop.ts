@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../src/base/log';
 
 const POLL_MS = 300;
@@ -10,38 +11,21 @@ export function getBackoffMs(attempts: number): number {
   return Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MS_MAX);
 }
 
-export interface Loop {
-  wake: () => void;
-  stop: () => Promise<void>;
-}
-
-export interface LoopDeps {
+interface LoopDeps {
   /** Does what is due. Returns whether more may be due at once. */
   round: () => Promise<boolean>;
   failureText: string;
   log: Logger;
 }
 
-export function startLoop({ round, failureText, log }: LoopDeps): Loop {
+export function startLoop({ round, failureText, log }: LoopDeps) {
   let isStopped = false;
-  let isWoken = false;
-  let cutPause: () => void = () => undefined;
-  const wake = () => {
-    isWoken = true;
-    cutPause();
-  };
-  const pause = (ms: number) =>
-    new Promise<void>((resolve) => {
-      if (isWoken || isStopped) return resolve();
-      const timer = setTimeout(resolve, ms);
-      cutPause = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  let pause = new AbortController();
+  const wake = () => pause.abort();
   const run = async () => {
     while (!isStopped) {
-      isWoken = false;
+      // New before the round, so that a wake during the round counts.
+      pause = new AbortController();
       let wait = POLL_MS;
       try {
         if (await round()) wait = 0;
@@ -49,7 +33,7 @@ export function startLoop({ round, failureText, log }: LoopDeps): Loop {
         log.error({ err }, failureText);
         wait = TROUBLE_MS;
       }
-      if (wait > 0) await pause(wait);
+      if (wait > 0) await sleep(wait, undefined, { signal: pause.signal }).catch(() => undefined);
     }
   };
   const running = run();

@@ -2,12 +2,16 @@ export type MagicTable<Behavior extends string = string> = Readonly<
   Record<number, { behaviour: Behavior; description: string }>
 >;
 
-export function lookUpBehavior<Behavior extends string, Usual extends string>(
+/** Behavior of the bank or of a payer; `normal` for any other amount. */
+export type BehaviorIn<Table extends MagicTable> =
+  | 'normal'
+  | Table[keyof Table & number]['behaviour'];
+
+export function getBehavior<Behavior extends string>(
   table: MagicTable<Behavior>,
   amount: number,
-  otherwise: Usual,
-): Behavior | Usual {
-  return table[amount]?.behaviour ?? otherwise;
+): Behavior | 'normal' {
+  return table[amount]?.behaviour ?? 'normal';
 }
 
 /**
@@ -108,25 +112,3 @@ export const PAYOUT_MAGIC_AMOUNTS = {
       'The bank reports `completed` twice, `failed`, then `returned` twice: `returned` (on `card_payout`, `completed`), each event once.',
   },
 } as const satisfies MagicTable;
-
-export type Behavior = 'normal' | (typeof MAGIC_AMOUNTS)[keyof typeof MAGIC_AMOUNTS]['behaviour'];
-
-export type RefundBehavior =
-  | 'normal'
-  | (typeof REFUND_MAGIC_AMOUNTS)[keyof typeof REFUND_MAGIC_AMOUNTS]['behaviour'];
-
-export type PayoutBehavior =
-  | 'normal'
-  | (typeof PAYOUT_MAGIC_AMOUNTS)[keyof typeof PAYOUT_MAGIC_AMOUNTS]['behaviour'];
-
-export function getBehavior(amount: number): Behavior {
-  return lookUpBehavior(MAGIC_AMOUNTS, amount, 'normal');
-}
-
-export function getRefundBehavior(amount: number): RefundBehavior {
-  return lookUpBehavior(REFUND_MAGIC_AMOUNTS, amount, 'normal');
-}
-
-export function getPayoutBehavior(amount: number): PayoutBehavior {
-  return lookUpBehavior(PAYOUT_MAGIC_AMOUNTS, amount, 'normal');
-}

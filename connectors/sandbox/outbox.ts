@@ -27,15 +27,12 @@ export interface OutboxRow<R extends BankResource = BankResource> extends Callba
   done_at: Date | null;
 }
 
-/** Rows from before refunds and payouts had callbacks. */
-type EarlierRow = Omit<OutboxRow<'payment'>, keyof CallbackSubject> & { payment_id: string };
-
 const KEEP_S = 30 * 86_400;
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
 export function createOutbox(db: Db, now: () => Date) {
-  const rows: Collection<OutboxRow | EarlierRow> = db.collection('outbox');
+  const rows: Collection<OutboxRow> = db.collection('outbox');
   const later = (ms: number) => new Date(now().getTime() + ms);
   return {
     ensureIndexes: () =>
@@ -69,7 +66,7 @@ export function createOutbox(db: Db, now: () => Date) {
           ),
         ),
       );
-      return results.filter((row) => row !== null).map(readRow);
+      return results.filter((row) => row !== null);
     },
     finish: (_id: string, state: 'sent' | 'parked' | 'dropped') =>
       rows.updateOne({ _id, state: 'pending' }, { $set: { state, done_at: now() } }),
@@ -83,10 +80,6 @@ export function createOutbox(db: Db, now: () => Date) {
         { session },
       ),
   };
-}
-
-function readRow(row: OutboxRow | EarlierRow): OutboxRow {
-  return 'payment_id' in row ? { ...row, resource: 'payment', resource_id: row.payment_id } : row;
 }
 
 function toRows<R extends BankResource>(

@@ -12,7 +12,7 @@ import type {
 import type { InstructionGuard } from '../contract/guard';
 import { RecipientDeleted } from '../contract/recipients';
 import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
-import { getPayoutBehavior, getRefundBehavior } from './magic-amounts';
+import { getBehavior, PAYOUT_MAGIC_AMOUNTS, REFUND_MAGIC_AMOUNTS } from './magic-amounts';
 import type { Outbox } from './outbox';
 import { planPayout, planRefund } from './plan';
 
@@ -54,7 +54,7 @@ export async function sendRefund(
   if (existing !== null) return buildRefundAnswer(existing);
   const outdated = await findOutdated({ resource: 'refund', id: _id, version });
   if (outdated !== undefined) return outdated;
-  const behavior = getRefundBehavior(amount);
+  const behavior = getBehavior(REFUND_MAGIC_AMOUNTS, amount);
   if (behavior === 'instruction_lost') await loseOnce(book, _id, instruction);
   const isRefused = behavior === 'refused';
   const { entry, isNew } = await acceptIntoBook(
@@ -101,7 +101,7 @@ export async function sendPayout(
   if (outdated !== undefined) return outdated;
   const deletion = await checkRecipient(decryptRecipient, _id);
   const statement = await readReference(_id);
-  const behavior = deletion === undefined ? getPayoutBehavior(amount) : 'rejected';
+  const behavior = deletion === undefined ? getBehavior(PAYOUT_MAGIC_AMOUNTS, amount) : 'rejected';
   if (behavior === 'instruction_lost') await loseOnce(book, _id, instruction);
   const sentStatus = behavior === 'stays_submitted' ? 'submitted' : 'sent';
   const isRejected = behavior === 'rejected';

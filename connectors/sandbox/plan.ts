@@ -6,12 +6,11 @@ import type {
 } from '../../src/domain/callback/callback';
 import { DECLINED } from './declines';
 import {
-  type Behavior,
+  type BehaviorIn,
   getBehavior,
-  getPayoutBehavior,
-  getRefundBehavior,
-  type PayoutBehavior,
-  type RefundBehavior,
+  MAGIC_AMOUNTS,
+  PAYOUT_MAGIC_AMOUNTS,
+  REFUND_MAGIC_AMOUNTS,
 } from './magic-amounts';
 
 export interface CallbackByResource {
@@ -49,7 +48,7 @@ const REVOKED = {
 } as const;
 
 /** Callbacks after an approval; null: the usual ones. */
-const APPROVAL_PLANS: Record<Behavior, Payment[] | null> = {
+const APPROVAL_PLANS: Record<BehaviorIn<typeof MAGIC_AMOUNTS>, Payment[] | null> = {
   normal: null,
   slow_session: null,
   declined_at_open: null,
@@ -65,7 +64,8 @@ const APPROVAL_PLANS: Record<Behavior, Payment[] | null> = {
 
 /** Plans the callbacks after the customer's approval. @param amount minor units */
 export function planApproval(amount: number, autoplay: boolean): Payment[] {
-  return APPROVAL_PLANS[getBehavior(amount)] ?? (autoplay ? [AUTHORIZED, SETTLED] : [AUTHORIZED]);
+  const usual = autoplay ? [AUTHORIZED, SETTLED] : [AUTHORIZED];
+  return APPROVAL_PLANS[getBehavior(MAGIC_AMOUNTS, amount)] ?? usual;
 }
 
 export function planDecline(reason: string): Payment[] {
@@ -90,7 +90,7 @@ const NOT_SENT = {
 } as const;
 
 /** Callbacks after an accepted refund; null: the usual one. */
-const REFUND_PLANS: Record<RefundBehavior, Refund[] | null> = {
+const REFUND_PLANS: Record<BehaviorIn<typeof REFUND_MAGIC_AMOUNTS>, Refund[] | null> = {
   normal: null,
   answer_lost: null,
   instruction_lost: null,
@@ -107,7 +107,8 @@ const REFUND_PLANS: Record<RefundBehavior, Refund[] | null> = {
 
 /** Plans the callbacks after an accepted refund. @param amount minor units */
 export function planRefund(amount: number, autoplay: boolean): Refund[] {
-  return REFUND_PLANS[getRefundBehavior(amount)] ?? (autoplay ? [{ ...SETTLED, autoplay }] : []);
+  const usual = autoplay ? [{ ...SETTLED, autoplay }] : [];
+  return REFUND_PLANS[getBehavior(REFUND_MAGIC_AMOUNTS, amount)] ?? usual;
 }
 
 const COMPLETED = { name: 'completed', after_ms, becomes: 'completed' } as const;
@@ -128,7 +129,7 @@ const RETURNED: Payout = {
 };
 
 /** Callbacks after a sent payout; null: the usual one. */
-const PAYOUT_PLANS: Record<PayoutBehavior, Payout[] | null> = {
+const PAYOUT_PLANS: Record<BehaviorIn<typeof PAYOUT_MAGIC_AMOUNTS>, Payout[] | null> = {
   normal: null,
   answer_lost: null,
   instruction_lost: null,
@@ -150,5 +151,6 @@ const PAYOUT_PLANS: Record<PayoutBehavior, Payout[] | null> = {
 
 /** Plans the callbacks after a sent payout. @param amount minor units */
 export function planPayout(amount: number, autoplay: boolean): Payout[] {
-  return PAYOUT_PLANS[getPayoutBehavior(amount)] ?? (autoplay ? [{ ...COMPLETED, autoplay }] : []);
+  const usual = autoplay ? [{ ...COMPLETED, autoplay }] : [];
+  return PAYOUT_PLANS[getBehavior(PAYOUT_MAGIC_AMOUNTS, amount)] ?? usual;
 }

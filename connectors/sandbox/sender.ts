@@ -4,7 +4,7 @@ import { isInFlight, LIFECYCLES } from '../../src/lifecycles';
 import { callbackKey } from '../../src/store/callbacks';
 import type { CallbackReceipt, InboxStores, ResourceCallback } from '../contract/callbacks';
 import type { Book, EntryStatus } from './book';
-import { type Loop, startLoop } from './loop';
+import { startLoop } from './loop';
 import type { Outbox, OutboxRow } from './outbox';
 import type { CallbackByResource } from './plan';
 import type { SessionStore } from './sessions';
@@ -26,7 +26,7 @@ export interface SenderDeps {
  * Sends due callbacks until `stop`. It may be killed at any point: a row stays pending until its
  * callback was received, and a repeat counts once.
  */
-export function startSender(deps: SenderDeps): Loop {
+export function startSender(deps: SenderDeps) {
   return startLoop({
     round: async () => (await sendDue(deps)) === BATCH,
     failureText: 'the outbox could not be read',

@@ -8,9 +8,10 @@ import type {
   RateQuestion,
   ScreeningAnswer,
 } from '../../contract/crypto';
+import { getBehavior } from '../magic-amounts';
 import { deriveAddress } from './addresses';
 import { REQUIRED_CONFIRMATIONS, transactionId } from './blocks';
-import { getPayerBehavior } from './magic-amounts';
+import { CRYPTO_MAGIC_AMOUNTS } from './magic-amounts';
 import { planDeposit, planPayer } from './plan';
 import { buildQuote } from './rates';
 import { lookUpSettlement, type SettlementDeps, sendSettlement } from './settle';
@@ -57,7 +58,7 @@ async function quoteRate(
   if (question.livemode) return LIVE;
   const networkAsset = assetRules(question.asset, question.network);
   if (networkAsset === undefined) return UNKNOWN;
-  if (getPayerBehavior(question.amount) === 'declined') {
+  if (getBehavior(CRYPTO_MAGIC_AMOUNTS, question.amount) === 'declined') {
     const message = 'The sandbox chain has no rate for this amount.';
     return { outcome: 'declined', code: 'no_rate', message };
   }
@@ -98,7 +99,10 @@ async function playPayer(
 ): Promise<void> {
   const requestedAmount = await wallets.getRequestedAmount(resource_id);
   if (requestedAmount === null) return;
-  const deposits = planPayer(getPayerBehavior(requestedAmount), parseUnits(amount_due));
+  const deposits = planPayer(
+    getBehavior(CRYPTO_MAGIC_AMOUNTS, requestedAmount),
+    parseUnits(amount_due),
+  );
   for (const [i, { amount, after_ms, course, listed }] of deposits.entries()) {
     const [seen, ...later] = planDeposit(course, true);
     if (seen === undefined || amount < 1n) continue;

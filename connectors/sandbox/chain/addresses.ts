@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2';
 import { bech32, createBase58check } from '@scure/base';
+import { checksum } from 'ox/Address';
 import type { Network } from '../../../src/domain/crypto/assets';
-import { addChecksum } from '../../../src/encryption/wallet-address';
 
 const TRON = 0x41;
 
@@ -11,7 +11,7 @@ const TRON = 0x41;
  */
 export const deriveAddress: Record<Network, (name: string) => string> = {
   bitcoin: (name) => bech32.encode('tb', [0, ...bech32.toWords(deriveBytes(name))]),
-  ethereum: (name) => addChecksum(Buffer.from(deriveBytes(name)).toString('hex')),
+  ethereum: (name) => checksum(`0x${Buffer.from(deriveBytes(name)).toString('hex')}`),
   tron: (name) => createBase58check(sha256).encode(Uint8Array.of(TRON, ...deriveBytes(name))),
 };
 

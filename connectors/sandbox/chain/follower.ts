@@ -2,7 +2,7 @@ import type { Logger } from '../../../src/base/log';
 import type { CryptoCallback } from '../../../src/domain/crypto/callback';
 import { omitUndefined } from '../../../src/domain/defined';
 import type { CallbackReceipt } from '../../contract/callbacks';
-import { type Loop, startLoop } from '../loop';
+import { startLoop } from '../loop';
 import { blockHash, heightAt } from './blocks';
 import type { Step } from './plan';
 import type { ChainTransaction, Subject, TransactionStore } from './transactions';
@@ -28,7 +28,7 @@ export interface FollowerDeps {
  * Reports what happens on the chain until `stop`. It may be killed at any point: a step stays due
  * until its report was received, and a repeat counts once.
  */
-export function startFollower(deps: FollowerDeps): Loop {
+export function startFollower(deps: FollowerDeps) {
   return startLoop({
     round: async () => {
       const due = await deps.transactions.lease(BATCH);

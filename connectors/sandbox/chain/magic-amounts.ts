@@ -1,4 +1,4 @@
-import { lookUpBehavior, type MagicTable } from '../magic-amounts';
+import type { MagicTable } from '../magic-amounts';
 
 /**
  * Magic amounts of crypto payments, in minor units of any currency: the sandbox's payer acts two
@@ -46,7 +46,7 @@ export const CRYPTO_MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-/** Magic amounts in the smallest unit of any asset. */
+/** Magic amounts of settlements, in the smallest unit of any asset. */
 export const SETTLEMENT_MAGIC_AMOUNTS = {
   66641: {
     behaviour: 'refused',
@@ -74,20 +74,3 @@ export const SETTLEMENT_MAGIC_AMOUNTS = {
     description: 'It waits 3 seconds before it is sent: `pending`, `sent`.',
   },
 } as const satisfies MagicTable;
-
-export type PayerBehavior =
-  | 'manual'
-  | (typeof CRYPTO_MAGIC_AMOUNTS)[keyof typeof CRYPTO_MAGIC_AMOUNTS]['behaviour'];
-
-export type SettlementBehavior =
-  | 'normal'
-  | (typeof SETTLEMENT_MAGIC_AMOUNTS)[keyof typeof SETTLEMENT_MAGIC_AMOUNTS]['behaviour'];
-
-export function getPayerBehavior(amount: number): PayerBehavior {
-  return lookUpBehavior(CRYPTO_MAGIC_AMOUNTS, amount, 'manual');
-}
-
-/** @param amount smallest units */
-export function getSettlementBehavior(amount: string): SettlementBehavior {
-  return lookUpBehavior(SETTLEMENT_MAGIC_AMOUNTS, Number(amount), 'normal');
-}

@@ -1,6 +1,10 @@
 import type { CryptoCallbackName } from '../../../src/domain/callback/callback';
+import type { BehaviorIn } from '../magic-amounts';
 import { BLOCK_MS, REQUIRED_CONFIRMATIONS } from './blocks';
-import type { PayerBehavior, SettlementBehavior } from './magic-amounts';
+import type { CRYPTO_MAGIC_AMOUNTS, SETTLEMENT_MAGIC_AMOUNTS } from './magic-amounts';
+
+type PayerBehavior = BehaviorIn<typeof CRYPTO_MAGIC_AMOUNTS>;
+export type SettlementBehavior = BehaviorIn<typeof SETTLEMENT_MAGIC_AMOUNTS>;
 
 export interface Step {
   name: CryptoCallbackName;
@@ -64,7 +68,7 @@ export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[
   const full = { amount: due, after_ms: PAYS_AFTER_MS, course: 'confirms', listed: false } as const;
   const half = due / 2n;
   const plans: Record<PayerBehavior, PlannedDeposit[]> = {
-    manual: [],
+    normal: [],
     declined: [],
     pays: [full],
     pays_half: [{ ...full, amount: half }],

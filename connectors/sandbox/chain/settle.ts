@@ -7,9 +7,10 @@ import type {
   SettlementInstruction,
   SettlementLookup,
 } from '../../contract/crypto';
+import { getBehavior } from '../magic-amounts';
 import { transactionId } from './blocks';
-import { getSettlementBehavior, type SettlementBehavior } from './magic-amounts';
-import { planSettlement } from './plan';
+import { SETTLEMENT_MAGIC_AMOUNTS } from './magic-amounts';
+import { planSettlement, type SettlementBehavior } from './plan';
 import type { TransactionStore } from './transactions';
 
 interface BookedSettlement {
@@ -76,7 +77,7 @@ export async function sendSettlement(
   if (existing.outcome !== 'not_found') return existing;
   const outdated = await deps.findOutdated(instruction);
   if (outdated !== undefined) return outdated;
-  const behavior = getSettlementBehavior(amount);
+  const behavior = getBehavior(SETTLEMENT_MAGIC_AMOUNTS, Number(amount));
   if (behavior === 'instruction_lost' && (await deps.settlements.lose(instruction))) {
     throw new Error('The instruction got lost in transit to the chain.');
   }

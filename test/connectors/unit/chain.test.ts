@@ -1,11 +1,11 @@
 import { deriveAddress } from '../../../connectors/sandbox/chain/addresses';
 import {
   CRYPTO_MAGIC_AMOUNTS,
-  getPayerBehavior,
-  getSettlementBehavior,
+  SETTLEMENT_MAGIC_AMOUNTS,
 } from '../../../connectors/sandbox/chain/magic-amounts';
 import { planDeposit, planPayer } from '../../../connectors/sandbox/chain/plan';
 import { buildQuote, parseTypedAmount } from '../../../connectors/sandbox/chain/rates';
+import { getBehavior } from '../../../connectors/sandbox/magic-amounts';
 import { NETWORKS } from '../../../src/domain/crypto/assets';
 import { addressFault } from '../../../src/encryption/wallet-address';
 
@@ -80,14 +80,15 @@ describe('plans', () => {
     const split = planPayer('pays_in_two', 10n ** 24n + 1n);
     expect(split.reduce((all, { amount }) => all + amount, 0n)).toBe(10n ** 24n + 1n);
     for (const amount of Object.keys(CRYPTO_MAGIC_AMOUNTS).map(Number)) {
-      const behaviour = getPayerBehavior(amount);
+      const behaviour = getBehavior(CRYPTO_MAGIC_AMOUNTS, amount);
       expect(planPayer(behaviour, 100n).length > 0).toBe(behaviour !== 'declined');
     }
-    expect(planPayer(getPayerBehavior(4_950), 100n)).toEqual([]);
+    expect(planPayer(getBehavior(CRYPTO_MAGIC_AMOUNTS, 4_950), 100n)).toEqual([]);
   });
 
   it('know a magic settlement by its exact amount only', () => {
-    expect(getSettlementBehavior('66641')).toBe('refused');
-    expect(getSettlementBehavior('66641000000000000000000')).toBe('normal');
+    expect(getBehavior(SETTLEMENT_MAGIC_AMOUNTS, 66_641)).toBe('refused');
+    const scaled = Number('66641000000000000000000');
+    expect(getBehavior(SETTLEMENT_MAGIC_AMOUNTS, scaled)).toBe('normal');
   });
 });
