@@ -10,14 +10,8 @@ const OPTIONS = {
   watch: { type: 'boolean', default: false },
 } as const;
 
-export interface LaunchArguments {
-  help: boolean;
-  inspect?: Inspect;
-  watch: boolean;
-}
-
 /** @throws StackFailure naming the argument at fault. */
-export function readArguments(args: readonly string[]): LaunchArguments {
+export function readArguments(args: readonly string[]) {
   const { inspect, ...rest } = parseOptions(args);
   return { ...rest, inspect: inspect === undefined ? undefined : parseInspect(inspect) };
 }

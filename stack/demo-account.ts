@@ -17,11 +17,10 @@ const NewAccount = z.object({
 });
 
 /** Stored part of a new account, so that later starts print the same sample request. */
-const StoredAccount = z.object({
-  account_id: z.string(),
-  sandbox_key: z.string(),
-  /** Absent in the file of an earlier version. */
-  dashboard_email: z.string().optional(),
+const StoredAccount = NewAccount.pick({
+  account_id: true,
+  sandbox_key: true,
+  dashboard_email: true,
 });
 type StoredAccount = z.infer<typeof StoredAccount>;
 
@@ -42,13 +41,11 @@ export async function demoLines(
     const args = ['--enable-source-maps', CLI, 'account', 'create', '--name', 'Demo', '--json'];
     const output = await runCommand(process.execPath, args, { env, timeoutMs: CLI_MS_MAX });
     const account = NewAccount.parse(JSON.parse(output));
-    const { account_id, sandbox_key, dashboard_email } = account;
-    const record: StoredAccount = { account_id, sandbox_key, dashboard_email };
-    replaceFile(path, `${JSON.stringify(record, null, 2)}\n`);
+    replaceFile(path, `${JSON.stringify(StoredAccount.parse(account), null, 2)}\n`);
     return [
       'Demo account, shown this once:',
-      `  account        ${account_id}`,
-      `  sandbox key    ${sandbox_key}`,
+      `  account        ${account.account_id}`,
+      `  sandbox key    ${account.sandbox_key}`,
       `  live key       ${account.live_key}`,
       `  dashboard      ${baseUrl}/dashboard`,
       `    e-mail       ${account.dashboard_email}`,
@@ -64,7 +61,7 @@ export async function demoLines(
   }
 }
 
-function loginLines({ dashboard_email = 'E-MAIL' }: StoredAccount, baseUrl: string): string[] {
+function loginLines({ dashboard_email }: StoredAccount, baseUrl: string): string[] {
   return [
     `Dashboard: ${baseUrl}/dashboard, e-mail ${dashboard_email}. Is the password of the first start lost?`,
     `npm run -s cli -- dashboard reset-password ${dashboard_email}`,

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
 import { describeError, StackFailure } from '../src/base/failure';
 import type { Task } from './terminal';
 
@@ -35,24 +34,13 @@ export async function waitUntilReady(
   }
 }
 
-const Answer = z.record(z.string(), z.unknown());
-
 async function whyNotReady({ name, url }: Probe): Promise<string | undefined> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(CALL_MS_MAX) });
     const text = await response.text();
     if (response.status === 200) return undefined;
-    return `${name} (${response.status} ${describeAnswer(text)})`;
+    return `${name} (${response.status} ${text.slice(0, ANSWER_LENGTH_MAX)})`;
   } catch (error) {
     return `${name} (${describeError(error)})`;
-  }
-}
-
-function describeAnswer(text: string): string {
-  try {
-    const answer = Answer.parse(JSON.parse(text));
-    return JSON.stringify(answer).slice(0, ANSWER_LENGTH_MAX);
-  } catch {
-    return text.slice(0, ANSWER_LENGTH_MAX);
   }
 }

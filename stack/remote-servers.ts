@@ -1,8 +1,8 @@
 import os from 'node:os';
 import { MongoClient } from 'mongodb';
 import { describeError, StackFailure } from '../src/base/failure';
-import { checkMongoTls, checkTemporalTls, PLAIN_TEXT_ALLOWED } from '../src/base/plain-text';
-import { type TemporalAccess, temporalAccess } from '../src/temporal/access';
+import { readServers } from '../src/config';
+import type { TemporalAccess } from '../src/temporal/access';
 import { registerAttributes } from '../src/temporal/attributes';
 import { connectTemporal } from '../src/temporal/connect';
 import { findConnectFault } from '../src/temporal/fault';
@@ -37,20 +37,11 @@ export async function findServers(
  * @throws StackFailure naming the invalid variable, or a server without TLS
  */
 function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
-  const access = readAccess(env);
-  if (env['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED) return access;
-  const mongodb = env['MONGODB_URI'];
-  const temporal = env['TEMPORAL_ADDRESS'] ? checkTemporalTls(access) : undefined;
-  const fault = temporal ?? (mongodb ? checkMongoTls(mongodb) : undefined);
-  if (fault !== undefined) throw new StackFailure(fault);
-  return access;
-}
-
-function readAccess(env: NodeJS.ProcessEnv): TemporalAccess {
+  const { MONGODB_URI = '', ALLOW_CLEAR_TEXT = '' } = env;
   try {
-    return temporalAccess(env);
+    return readServers(env, { MONGODB_URI, ALLOW_CLEAR_TEXT });
   } catch (error) {
-    throw new StackFailure(`The environment is not usable.\n  ${describeError(error)}`);
+    throw new StackFailure(describeError(error));
   }
 }
 

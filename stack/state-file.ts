@@ -20,18 +20,16 @@ export const StackState = z.object({
     namespace: z.string(),
   }),
   mongodb: z.object({ pid, uri: z.string() }),
-  /** Metrics URLs; absent in a file of an earlier version. */
-  metrics: z.object({ api: z.string(), worker: z.string(), sandbox_bank: z.string() }).optional(),
+  /** URLs of the metrics. */
+  metrics: z.object({ api: z.string(), worker: z.string(), sandbox_bank: z.string() }),
   settings: z.object({
     MONGODB_DB: z.string(),
-    /** Absent in a file of an earlier version. */
-    TASK_QUEUE_PREFIX: z.string().default(''),
+    TASK_QUEUE_PREFIX: z.string(),
     KEYS_FILE: z.string(),
     KEYS_DIR: z.string(),
     WEBHOOK_ALLOW_PRIVATE: z.string(),
     PUBLIC_URL: z.string(),
-    /** Absent in a file of an earlier version. */
-    LIVE_CONNECTORS: z.string().default(''),
+    LIVE_CONNECTORS: z.string(),
   }),
 });
 

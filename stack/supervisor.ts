@@ -17,13 +17,6 @@ export interface PartChange<Name extends string = string> {
   retryInMs?: number;
 }
 
-export interface SupervisorOptions {
-  backoffMsMin: number;
-  backoffMsMax: number;
-  /** Uptime in milliseconds after which a part's wait is the shortest again. */
-  steadyMs: number;
-}
-
 export interface Supervisor {
   /**
    * Starts the parts, stage by stage, and restarts each that dies.
@@ -36,7 +29,8 @@ export interface Supervisor {
   hurry(): void;
 }
 
-const DEFAULTS: SupervisorOptions = { backoffMsMin: 200, backoffMsMax: 5_000, steadyMs: 30_000 };
+/** `steadyMs`: uptime after which a part's wait is the shortest again. */
+const DEFAULTS = { backoffMsMin: 200, backoffMsMax: 5_000, steadyMs: 30_000 };
 
 /**
  * Keeps parts running. The stages start one after the other. `onChange` receives every start and
@@ -45,7 +39,7 @@ const DEFAULTS: SupervisorOptions = { backoffMsMin: 200, backoffMsMax: 5_000, st
 export function supervise<Name extends string>(
   stages: readonly (readonly Part<Name>[])[],
   onChange: (change: PartChange<Name>) => void,
-  options: SupervisorOptions = DEFAULTS,
+  options = DEFAULTS,
 ): Supervisor {
   const running = new Map<Part<Name>, Child>();
   const keepTasks = new Map<Part<Name>, Promise<void>>();
