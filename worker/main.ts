@@ -6,7 +6,7 @@ import { isLive } from '../src/base/live';
 import { createLogger, type Logger } from '../src/base/log';
 import { createRegistry, serveMetrics } from '../src/base/metrics-page';
 import { connectMongo, readTransactionLifetime } from '../src/base/mongo';
-import { listenForStop } from '../src/base/process';
+import { exitAfter, listenForStop } from '../src/base/process';
 import { startTracing } from '../src/base/tracing/start';
 import { createRefusalMeter } from '../src/callbacks/metrics';
 import { readConfig } from '../src/config';
@@ -46,11 +46,8 @@ async function warnAboutMissingKeys(
 ): Promise<void> {
   for (const connector of names) {
     if (connector === sandbox || (await connectorKeys.current(connector)).length > 0) continue;
-    const fields = { connector, code: 'connector_without_key' };
-    log.warn(
-      fields,
-      'callbacks of a live connector without a key move nothing: connector key create',
-    );
+    const text = 'callbacks of a live connector without a key move nothing: connector key create';
+    log.warn({ connector, code: 'connector_without_key' }, text);
   }
 }
 
@@ -134,10 +131,4 @@ function beat(stores: Stores, workers: Workers, log: Logger): () => Promise<void
   };
 }
 
-main().then(
-  () => process.exit(0),
-  (error) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

@@ -64,9 +64,7 @@ export interface ReversalInstruction {
   currency: string;
 }
 
-export type ReversalAnswer =
-  | { outcome: 'accepted'; bank_reference: string }
-  | { outcome: 'refused'; code: string; message: string };
+export type ReversalAnswer = RefundAnswer;
 
 export interface RefundInstruction {
   refund_id: string;

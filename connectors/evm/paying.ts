@@ -1,15 +1,15 @@
 import type { MongoClient } from 'mongodb';
-import { type Address, getAddress, isAddress, zeroAddress } from 'viem';
+import { getAddress, isAddress, zeroAddress } from 'viem';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import type { Outdated } from '../contract/activities';
 import type { SettlementAnswer, SettlementInstruction, SettlementLookup } from '../contract/crypto';
-import { type Asset, servedAsset } from './assets';
+import { servedAsset } from './assets';
 import { broadcast } from './broadcasting';
 import { affordableFees, checkFunds, type FundsDeps } from './funds';
 import { assertChain, type Call } from './node';
 import { NodeFailure } from './node-answers';
 import { getTransactionHash, type Refusal, type Settlement } from './settlements';
-import { buildCall, type Fees, sign } from './signing';
+import { buildCall, type Fees, type Payment, sign } from './signing';
 
 export interface PayingDeps extends FundsDeps {
   mongo: MongoClient;
@@ -131,13 +131,6 @@ async function refuse(
   return { outcome: 'refused', ...refusal };
 }
 
-interface Payment {
-  asset: Asset;
-  amount: string;
-  wallet: Address;
-  from: Address;
-}
-
 function buildPayment(
   { assets, account }: PayingDeps,
   { asset, network, amount, wallet_address }: SettlementInstruction,
@@ -159,7 +152,7 @@ async function signAndStore(
 ): Promise<Settlement> {
   const { mongo, account, chainId, nonces, settlements, now } = deps;
   try {
-    const newSettlement = await inTransaction(mongo, async (session) => {
+    return await inTransaction(mongo, async (session) => {
       const nonce = await nonces.take(session);
       // Other transactions may have held the nonces for seconds.
       assertInTime();
@@ -180,7 +173,6 @@ async function signAndStore(
       await settlements.add(settlement, session);
       return settlement;
     });
-    return newSettlement;
   } catch (error) {
     const other = isDuplicateKey(error) ? await settlements.get(payment._id) : null;
     if (other === null) throw error;

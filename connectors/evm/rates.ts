@@ -23,18 +23,16 @@ export interface RateQuery {
   decimals: number;
 }
 
-export interface RateSource {
-  /** Path of a file, or `https://…`. */
-  location: string;
-  ageSecondsMax: number;
-}
-
 /**
  * Quotes amounts by prices from a file or over HTTP.
+ * @param source `location` is a path or `https://…`
  * @returns function that returns undefined for a pair without a price, and throws Error if the
  *   prices are unreachable, malformed or too old
  */
-export function createRates({ location, ageSecondsMax }: RateSource, now: () => Date) {
+export function createRates(
+  { location, ageSecondsMax }: { location: string; ageSecondsMax: number },
+  now: () => Date,
+) {
   return async (query: RateQuery): Promise<{ due: bigint; price: string } | undefined> => {
     const { as_of, rates } = parseRates(await read(location));
     const age = now().getTime() - Date.parse(as_of);

@@ -1,4 +1,4 @@
-import { type Address, encodeFunctionData, erc20Abi, type Hex, keccak256 } from 'viem';
+import { encodeFunctionData, erc20Abi, keccak256 } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import type { Assets } from './assets';
 import type { Call } from './node';
@@ -18,17 +18,15 @@ export interface GasPrice {
 /** Share by which a replacement pays more: an eighth covers the tenth that nodes require. */
 const RAISE = 8n;
 
-type Payment = Pick<Settlement, 'asset' | 'amount' | 'wallet' | 'from'>;
+export type Payment = Pick<Settlement, 'asset' | 'amount' | 'wallet' | 'from'>;
 
 /** Builds the call that pays a settlement. @throws Error for a token whose contract is unknown */
 export function buildCall({ usdc }: Assets, { asset, amount, wallet, from }: Payment): Call {
   if (asset === 'ETH') return { from, to: wallet, value: BigInt(amount), data: '0x' };
   if (usdc === undefined) throw new Error('The contract of USDC is not configured.');
-  return { from, to: usdc, value: 0n, data: encodeTransfer(wallet, BigInt(amount)) };
-}
-
-function encodeTransfer(to: Address, amount: bigint): Hex {
-  return encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, amount] });
+  const args = [wallet, BigInt(amount)] as const;
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args });
+  return { from, to: usdc, value: 0n, data };
 }
 
 /** Maximum base fee of the next block. */
@@ -52,7 +50,7 @@ export function bumpFees(old: Fees, { base, tip }: GasPrice, cap: bigint): Fees 
   return fees.fee_max > cap ? undefined : { ...fees, tip: min(fees.tip, fees.fee_max) };
 }
 
-export interface SignRequest {
+interface SignRequest {
   account: PrivateKeyAccount;
   chainId: number;
   call: Call;
@@ -63,24 +61,15 @@ export interface SignRequest {
 }
 
 /** Signs an EIP-1559 transaction. The same request gives the same bytes. */
-export async function sign({
-  account,
-  chainId,
-  call,
-  nonce,
-  gas,
-  fees,
-  now,
-}: SignRequest): Promise<Attempt> {
+export async function sign(request: SignRequest): Promise<Attempt> {
+  const { account, call, fees, now, ...limits } = request;
   const { to, value, data } = call;
   const bytes = await account.signTransaction({
     type: 'eip1559',
-    chainId,
-    nonce,
+    ...limits,
     to,
     value,
     data,
-    gas,
     maxFeePerGas: fees.fee_max,
     maxPriorityFeePerGas: fees.tip,
   });

@@ -7,9 +7,10 @@ export function describeError(error: unknown): string {
   if (errorCode(error) === 'ENOSPC') return 'the disk is full';
   if (!isObject(error) || !('message' in error)) return String(error);
   // The cause matters: `fetch failed` alone does not help.
-  const cause =
-    'cause' in error && error.cause !== undefined ? `: ${describeError(error.cause)}` : '';
-  return `${error.message}${cause}`;
+  const cause = 'cause' in error && error.cause !== undefined ? describeError(error.cause) : '';
+  return cause === '' || cause === error.message
+    ? `${error.message}`
+    : `${error.message}: ${cause}`;
 }
 
 export function errorCode(error: unknown): string | undefined {

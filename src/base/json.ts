@@ -99,21 +99,16 @@ export interface ParsedJson {
 export function parseJson(text: string, options: ParseJsonOptions = {}): ParsedJson {
   const depthMax = Math.min(options.depthMax ?? JSON_DEPTH_MAX, JSON_DEPTH_MAX);
   // Checked first, because the parsers are recursive and slow.
-  checkShape(text, { depthMax, valuesMax: options.valuesMax ?? Number.POSITIVE_INFINITY });
+  checkShape(text, depthMax, options.valuesMax ?? Number.POSITIVE_INFINITY);
   const root = readStrictly(text);
   return readNode(root, { text, raw: new Set(options.raw), outermost: root });
-}
-
-interface Shape {
-  depthMax: number;
-  valuesMax: number;
 }
 
 const OPENING = new Set(['[', '{']);
 const CLOSING = new Set([']', '}']);
 const BETWEEN = new Set([' ', '\t', '\n', '\r', ':']);
 
-function checkShape(text: string, { depthMax, valuesMax }: Shape): void {
+function checkShape(text: string, depthMax: number, valuesMax: number): void {
   let depth = 0;
   let values = 0;
   // The first value follows the opening bracket, each other value a comma.

@@ -181,7 +181,7 @@ async function signalResource(
   const handle = deps.temporal.workflow.getHandle(workflowId(resource_id));
   const signalRunning = async () => (await orNull(handle.signal(name, payload))) !== null;
 
-  const isKnown = deps.memory?.belongsTo(resource, resource_id, connector) === true;
+  const isKnown = deps.memory?.belongsTo(resource, resource_id, connector);
   if (isKnown && (await signalRunning())) return true;
   const storedResource = await get(deps.stores, resource_id);
   // Its workflow may already run.

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { parseJson } from '../encryption/service-keys';
 import type { ConnectorKey } from './mac';
 
 const KeyFile = z.object({
@@ -14,17 +15,9 @@ const KeyFile = z.object({
  */
 export function readConnectorKey(path: string): ConnectorKey | undefined {
   if (path === '') return undefined;
-  const { data } = KeyFile.safeParse(tryParseJson(readFileSync(path, 'utf8')));
+  const { data } = KeyFile.safeParse(parseJson(readFileSync(path, 'utf8')));
   if (data !== undefined) return data;
   throw new Error(
     `CONNECTOR_KEY_FILE: ${path} holds no key as \`connector key create\` prints it.`,
   );
-}
-
-function tryParseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -6,15 +6,7 @@ import type { SentCallback, SignalledCallback } from '../store/callbacks';
 const FLUSH_DELAY_MS = 250;
 const RESOURCES_MAX = 10_000;
 
-export interface CallbackMemory {
-  /** Whether a resource belongs to this connector; undefined if it is not cached. */
-  belongsTo: (resource: CallbackResource, id: string, connector: string) => boolean | undefined;
-  /** Caches the connector of a resource, which never changes. */
-  rememberConnector: (resource: CallbackResource, id: string, connector: string) => void;
-  recordSignal: (sent: SentCallback, at: string) => void;
-  wasSignalled: (sent: SentCallback) => boolean;
-  close: () => Promise<void>;
-}
+export type CallbackMemory = ReturnType<typeof createCallbackMemory>;
 
 /**
  * Caches owners and signal times in one process, which saves a find and an update for each
@@ -24,7 +16,7 @@ export interface CallbackMemory {
 export function createCallbackMemory(
   callbacks: Pick<Stores['callbacks'], 'markAllSignalled'>,
   log: { warn: (fields: object, message: string) => void },
-): CallbackMemory {
+) {
   const owners = new Map<string, string>();
   const unsavedSignals = new Map<string, SignalledCallback>();
   let flushTimer: NodeJS.Timeout | undefined;
@@ -52,20 +44,20 @@ export function createCallbackMemory(
   };
 
   return {
-    belongsTo: (resource, id, connector) => {
-      const owner = owners.get(buildKey(resource, id));
-      return owner === undefined ? undefined : owner === connector;
-    },
-    rememberConnector: (resource, id, connector) => {
+    /** Whether a cached resource belongs to this connector. */
+    belongsTo: (resource: CallbackResource, id: string, connector: string) =>
+      owners.get(buildKey(resource, id)) === connector,
+    /** Caches the connector of a resource, which never changes. */
+    rememberConnector: (resource: CallbackResource, id: string, connector: string) => {
       const [oldest] = owners.keys();
       if (owners.size >= RESOURCES_MAX && oldest !== undefined) owners.delete(oldest);
       owners.set(buildKey(resource, id), connector);
     },
-    recordSignal: (sent, signalled_at) => {
+    recordSignal: (sent: SentCallback, signalled_at: string) => {
       unsavedSignals.set(sentKey(sent), { ...sent, signalled_at });
       scheduleFlush();
     },
-    wasSignalled: (sent) => unsavedSignals.has(sentKey(sent)),
+    wasSignalled: (sent: SentCallback) => unsavedSignals.has(sentKey(sent)),
     close: async () => {
       clearTimeout(flushTimer);
       await lastFlush;

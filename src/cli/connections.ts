@@ -1,6 +1,7 @@
 import os from 'node:os';
 import type { Client } from '@temporalio/client';
 import { MongoClient, MongoServerError } from 'mongodb';
+import { describeError } from '../base/failure';
 import { connectMongo } from '../base/mongo';
 import { connectToBuild } from '../base/mongo-indexes';
 import { checkMongoTls, checkTemporalTls } from '../base/plain-text';
@@ -11,7 +12,6 @@ import { followPairs } from '../encryption/recipient-keys';
 import { followKeyFile } from '../encryption/service-keys';
 import { connectTemporal } from '../temporal/connect';
 import { findConnectFault } from '../temporal/fault';
-import { describeError } from '../temporal/in-time';
 import { isMissingFile } from './failure';
 import type { Settings } from './settings';
 

@@ -1,11 +1,11 @@
 import { isGrpcServiceError, ServiceError as TemporalError } from '@temporalio/client';
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
+import { describeError } from '../base/failure';
 import { Contention } from '../base/mongo';
 import { ServiceError } from '../domain/errors';
 import { DecryptionError } from '../encryption/encrypter';
 import { RedeliveryStopped } from '../service/events/redeliver';
 import { findConfigFault } from '../temporal/fault';
-import { describeError } from '../temporal/in-time';
 
 const MISMATCH =
   'A stored value, such as a signing secret, can not be decrypted with this KEYS_FILE. ' +

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { describeError } from '../base/failure';
 import { PLAIN_TEXT_ALLOWED } from '../base/plain-text';
 import { ServiceError } from '../domain/errors';
 import { APPROVAL_LIMIT } from '../service/balances/fund';
 import { type TemporalAccess, temporalAccess } from '../temporal/access';
-import { describeError } from '../temporal/in-time';
 import { VARIABLES } from '../variables';
 import { isMissingFile } from './failure';
 

@@ -1,7 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2';
-import { keccak_256 } from '@noble/hashes/sha3';
-import { bytesToHex } from '@noble/hashes/utils';
 import { bech32, bech32m, createBase58check } from '@scure/base';
+import { checksum } from 'ox/Address';
 import { assertNever } from '../domain/assert';
 import type { Network } from '../domain/crypto/assets';
 
@@ -29,22 +28,9 @@ export function addressFault(
   }
 }
 
-/**
- * Adds the checksum of EIP-55: a letter is upper case where the hash has a digit of 8 or more.
- * @param digits 40 hexadecimal digits
- */
-export function addChecksum(digits: string): string {
-  const lowerCase = digits.toLowerCase();
-  const hash = bytesToHex(keccak_256(lowerCase));
-  const characters = [...lowerCase].map((digit, index) =>
-    Number.parseInt(hash.charAt(index), 16) >= 8 ? digit.toUpperCase() : digit,
-  );
-  return `0x${characters.join('')}`;
-}
-
 function ethereumFault(address: string): string | undefined {
   if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return 'It must be 0x and 40 hexadecimal digits.';
-  if (addChecksum(address.slice(2)) === address) return undefined;
+  if (checksum(address) === address) return undefined;
   return 'Its checksum (EIP-55, in capitals and small letters) is missing or wrong.';
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
+import { describeError } from '../base/failure';
 import { inTransaction, isDuplicateKey } from '../base/mongo';
 import { SCOPES } from '../domain/account/api-key';
 import { PAYER_MONTHS } from '../domain/account/retention';
@@ -10,7 +11,6 @@ import { isRailId, type RailId } from '../domain/payout/rails';
 import { hashPassword } from '../encryption/password';
 import type { Stores } from '../store';
 import type { AccountDocument } from '../store/accounts';
-import { describeError } from '../temporal/in-time';
 import { type FundDeps, fundSandbox } from './balances/fund';
 import { createKey, type KeyDeps } from './keys';
 import { type FirstRows, toFirstRows } from './paging';

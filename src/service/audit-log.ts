@@ -1,10 +1,10 @@
+import { describeError } from '../base/failure';
 import { Contention } from '../base/mongo';
 import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
 import { Refusal, ServiceError } from '../domain/errors';
 import { type Audit, auditBy, type Change } from '../store/audit';
 import type { AuditLine, ChainedLine } from '../store/audit-log';
 import type { UserDocument } from '../store/users';
-import { describeError } from '../temporal/in-time';
 import type { Owner, ServiceDeps } from './deps';
 import { type FirstRows, type ListPage, type PageRequest, readPageBy, toFirstRows } from './paging';
 

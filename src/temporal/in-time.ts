@@ -1,4 +1,5 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { describeError } from '../base/failure';
 import { ServiceError } from '../domain/errors';
 import { findConfigFault } from './fault';
 
@@ -25,14 +26,6 @@ export async function withTimeout<T>(
       `Temporal did not do it: ${describeError(error)}`,
     );
   }
-}
-
-export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { message, cause } = error;
-  return cause instanceof Error && cause.message !== message
-    ? `${message}: ${describeError(cause)}`
-    : message;
 }
 
 function isAlreadyStarted(error: unknown): boolean {

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { NativeConnection, Runtime, type RuntimeOptions } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, type RuntimeOptions } from '@temporalio/worker';
 import { request } from 'undici';
 import type { Logger } from '../base/log';
 import type { MetricsSource } from '../base/metrics-page';
+import { omitUndefined } from '../domain/defined';
 import type { TemporalAccess } from './access';
-import { temporalLogger } from './log';
 
 const LOOPBACK = '127.0.0.1';
 const READ_MS_MAX = 2_000;
@@ -47,4 +47,18 @@ async function findFreePort(): Promise<number> {
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw new Error('No port is free.');
   return address.port;
+}
+
+/** Writes Temporal's log lines in our format. */
+function temporalLogger(log: Logger): DefaultLogger {
+  return new DefaultLogger('WARN', ({ level, message, meta }) => {
+    const err = meta?.['error'];
+    const fields = omitUndefined({
+      workflow_id: meta?.['workflowId'],
+      attempt: meta?.['attempt'],
+      err: err instanceof Error ? err : undefined,
+    });
+    if (level === 'ERROR') log.error(fields, message);
+    else log.warn(fields, message);
+  });
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { describeError } from '../../base/failure';
 import { AUDIT_LABELS } from '../../domain/account/audit-log';
 import { formatCount } from '../../domain/counted';
 import { isLive } from '../../domain/environment';
@@ -12,7 +13,6 @@ import {
   verifyChains,
 } from '../../service/audit-chains';
 import { type Actor, listAllAuditLines } from '../../service/audit-log';
-import { describeError } from '../../temporal/in-time';
 import { defineCommand, defineGroup } from '../command';
 import { Env, limit, Time, textOption } from '../options';
 import { formatTime, printList, table } from '../output';

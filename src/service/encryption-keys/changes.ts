@@ -1,12 +1,11 @@
 import { statSync } from 'node:fs';
-import { StackFailure } from '../../base/failure';
+import { describeError, StackFailure } from '../../base/failure';
 import { ENVIRONMENTS } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { POLL_EVERY_MS } from '../../encryption/followed-file';
 import { lockKeyFile } from '../../encryption/key-file';
 import { keyRingPath } from '../../encryption/recipient-keys';
 import type { Audit } from '../../store/audit';
-import { describeError } from '../../temporal/in-time';
 
 /**
  * Longest write: two attempts, each with 2 s for a connection, 2 s to select a server and 5 s for

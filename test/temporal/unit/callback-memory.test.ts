@@ -47,11 +47,11 @@ test('what is left is noted before the process ends', async () => {
 
 test('a resource is known by its kind, and only as its own connector', () => {
   const { memory } = setting();
-  expect(memory.belongsTo('payment', 'x', 'bank')).toBeUndefined();
+  expect(memory.belongsTo('payment', 'x', 'bank')).toBe(false);
   memory.rememberConnector('payment', 'x', 'bank');
   expect(memory.belongsTo('payment', 'x', 'bank')).toBe(true);
   expect(memory.belongsTo('payment', 'x', 'another')).toBe(false);
-  expect(memory.belongsTo('refund', 'x', 'bank')).toBeUndefined();
+  expect(memory.belongsTo('refund', 'x', 'bank')).toBe(false);
 });
 
 test('a callback that comes again under another mac is still to be signalled', async () => {
