@@ -1,46 +1,57 @@
 import type { ErrorCode } from '../../src/domain/errors';
 import { type Answer, idealPayment } from '../support/http';
 import type { Account, Service } from '../support/service';
+import { IN_ETHER, openCryptoShop } from './crypto-setting';
 import { FUNDS, openShop } from './payout-setting';
+import { cardRecipient } from './recipient-bodies';
 
 /** A merchant who creates one kind of resource. */
-export interface Creator extends Account {
+export interface KeyedCreator extends Account {
   /** Body that every rule accepts. */
   body: object;
+  /** Moves the resource on, so that a read of it is another than the first answer. */
+  move?: (id: string) => Promise<unknown>;
+  /** Fails unless the money of one resource was taken. */
+  expectTakenOnce?: () => Promise<void>;
+  /** From now on a new one is refused with `forbidden`. */
+  forbid?: () => Promise<unknown>;
+}
+
+/** A merchant who creates what a bank moves. */
+export interface Creator extends Required<Omit<KeyedCreator, 'expectTakenOnce'>> {
   /** One that is at its bank, made as the body says. */
   make: () => Promise<Answer['body']>;
   /** The bank says something about one. */
   simulate: (id: string, body?: object) => Promise<Answer>;
-  /** Moves the resource on, so that a read of it is another than the first answer. */
-  move: (id: string) => Promise<unknown>;
-  /** Fails unless the money of one resource was taken. */
-  expectTakenOnce: () => Promise<void>;
-  /** From now on a new one is refused with `forbidden`. */
-  forbid: () => Promise<unknown>;
 }
 
-interface Creating {
-  name: 'payments' | 'refunds' | 'payouts';
-  resource: 'payment' | 'refund' | 'payout';
+interface Keyed<C> {
+  name: string;
   path: string;
   operation: string;
+  collection: string;
   /** Calls at once that a test makes with one key. */
   crowd: number;
-  open: (service: Service) => Promise<Creator>;
-  forbidden: ErrorCode;
+  open: (service: Service) => Promise<C>;
+  forbidden?: ErrorCode;
   /** Changes of the body that make it another one. */
   others: [what: string, change: object][];
   /** Changes of the body that are refused before anything is made. */
   refused: [what: string, change: object, code: ErrorCode][];
 }
 
-/** Resources that a POST creates, and so under an Idempotency-Key. */
+interface Creating extends Keyed<KeyedCreator & Creator> {
+  resource: 'payment' | 'refund' | 'payout';
+}
+
+/** Resources that a bank moves. */
 export const CREATES: Creating[] = [
   {
     name: 'payments',
     resource: 'payment',
     path: '/v1/payments',
     operation: 'createPayment',
+    collection: 'payments',
     crowd: 50,
     open: async (service) => {
       const account = await service.account();
@@ -51,7 +62,6 @@ export const CREATES: Creating[] = [
         simulate: (id, body) => account.post(`/v1/sandbox/payments/${id}/simulate`, body),
         forbid: () => service.stores.accounts.disableMethod(account.account_id, 'ideal'),
         move: (id) => account.post(`/v1/payments/${id}/cancel`),
-        expectTakenOnce: async () => undefined,
       };
     },
     forbidden: 'method_requirements_not_met',
@@ -71,6 +81,7 @@ export const CREATES: Creating[] = [
     resource: 'refund',
     path: '/v1/refunds',
     operation: 'createRefund',
+    collection: 'refunds',
     crowd: 20,
     open: async (service) => {
       const account = await service.account();
@@ -110,6 +121,7 @@ export const CREATES: Creating[] = [
     resource: 'payout',
     path: '/v1/payouts',
     operation: 'createPayout',
+    collection: 'payouts',
     crowd: 20,
     open: async (service) => {
       const { ask, paid, simulate, balance, untilSent, ...account } = await openShop(service);
@@ -143,6 +155,45 @@ export const CREATES: Creating[] = [
         { metadata: { balance_account: 'sales' } },
         'balance_account_not_found',
       ],
+    ],
+  },
+];
+
+/** All that a POST creates, and so under an Idempotency-Key. */
+export const KEYED: Keyed<KeyedCreator>[] = [
+  ...CREATES,
+  {
+    name: 'payout recipients',
+    path: '/v1/payout-recipients',
+    operation: 'createRecipient',
+    collection: 'recipients',
+    crowd: 20,
+    open: async (service) => ({ ...(await service.account()), body: cardRecipient() }),
+    others: [
+      ['another number', { card_number: '5555555555554444' }],
+      ['a body that is not valid', { card_number: '4' }],
+    ],
+    refused: [['its body', { card_number: '4111111111111112' }, 'invalid_request']],
+  },
+  {
+    name: 'crypto payments',
+    path: '/v1/crypto/payments',
+    operation: 'createCryptoPayment',
+    collection: 'crypto_payments',
+    crowd: 20,
+    open: async (service) => {
+      const shop = await openCryptoShop(service);
+      const move = (id: string) =>
+        shop.post(`/v1/sandbox/crypto/payments/${id}/simulate`, { event: 'received' });
+      return { ...shop, body: IN_ETHER, move };
+    },
+    others: [
+      ['another amount', { amount: 10_001 }],
+      ['metadata', { metadata: { a: 1 } }],
+    ],
+    refused: [
+      ['its body', { amount: 10.5 }, 'invalid_amount'],
+      ['its asset', { asset: 'DOGE', network: 'dogecoin' }, 'asset_not_supported'],
     ],
   },
 ];

@@ -8,6 +8,7 @@ import { payoutWorkflowId } from '../../src/domain/payout/payout';
 import { refundWorkflowId } from '../../src/domain/refund/refund';
 import { lifecycleLabels } from '../../src/temporal/labels';
 import { useBankWorld } from '../connectors/bank-world';
+import { readPayloads } from '../support/histories';
 
 const world = useBankWorld();
 
@@ -23,11 +24,8 @@ function about(resource_id: string, change: Partial<ResourceCallback> = {}): Res
 
 /** Type and input that the workflow was started with. */
 async function startOf(workflowId: string) {
-  const handle = world.server.temporal.workflow.getHandle(workflowId);
-  const [first] = (await handle.fetchHistory()).events ?? [];
-  const started = first?.workflowExecutionStartedEventAttributes;
-  const input = started?.input?.payloads?.[0]?.data;
-  return { type: started?.workflowType?.name, input: JSON.parse(String(input ?? 'null')) };
+  const { type, input } = await readPayloads(world.server.temporal, workflowId);
+  return { type, input };
 }
 
 describe('a callback about a refund', () => {

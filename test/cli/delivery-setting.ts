@@ -9,6 +9,7 @@ import type { EventDelivery, EventDocument } from '../../src/store/events';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
 import { useFixture } from '../support/fixture';
+import { readPayloads } from '../support/histories';
 import { openInbox } from '../support/hook';
 import { temporalAddress } from '../support/servers';
 import { openProvisioning } from './cli';
@@ -52,11 +53,8 @@ export async function openDeliverySetting() {
     },
     deliveryOf: async ({ _id }: EventDocument) => (await stores.events.get(_id))?.delivery,
     /** Input with which the running delivery was started. */
-    inputOf: async (event: EventDocument) => {
-      const [first] = (await handleOf(event).fetchHistory()).events ?? [];
-      const input = first?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
-      return JSON.parse(String(input ?? 'null'));
-    },
+    inputOf: async ({ _id }: EventDocument) =>
+      (await readPayloads(temporal, webhookWorkflowId(_id))).input,
     /** Runs a worker for deliveries while `work` is done. */
     working: async (work: () => Promise<void>): Promise<void> => {
       const native = await NativeConnection.connect({ address: temporalAddress() });

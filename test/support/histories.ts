@@ -17,13 +17,14 @@ export async function saveHistory(handle: WorkflowHandle, name: string): Promise
   writeFileSync(file, history, { flag: 'wx' });
 }
 
-/** What Temporal holds of a workflow: its input, and the text of every payload. */
+/** What Temporal holds of a workflow: its type, its input, and the text of every payload. */
 export async function readPayloads({ workflow }: Client, workflowId: string) {
   const history = await workflow.getHandle(workflowId).fetchHistory();
   const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
   const payloads = historyToJSON(history).match(/"data": ?"[^"]+"/g) ?? [];
   const texts = payloads.map((each) => Buffer.from(each.split('"')[3] ?? '', 'base64').toString());
   return {
+    type: started?.workflowType?.name,
     input: JSON.parse(String(started?.input?.payloads?.[0]?.data)),
     text: texts.join('\n'),
   };
