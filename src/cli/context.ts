@@ -2,12 +2,8 @@ import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Encrypter } from '../encryption/encrypter';
-import {
-  createOperatorDeps,
-  createReadDeps,
-  type OperatorDeps,
-  type ReadDeps,
-} from '../service/operators/deps';
+import type { WriteDeps } from '../service/deps';
+import { createOperatorDeps, createReadDeps, type ReadDeps } from '../service/operators/deps';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import {
   openEncrypter,
@@ -34,7 +30,7 @@ export interface CliContext {
   longReader: () => Promise<MongoClient>;
   indexBuilder: () => Promise<MongoClient>;
   readDeps: () => Promise<ReadDeps>;
-  actingDeps: () => Promise<OperatorDeps>;
+  actingDeps: () => Promise<WriteDeps>;
   withTemporal: <Deps extends ReadDeps>(deps: Deps) => Promise<Deps & TemporalDeps>;
   temporal: () => Promise<Client>;
   encrypter: () => Encrypter;

@@ -9,26 +9,7 @@ import { type TemporalAccess, temporalAccess } from '../temporal/access';
 import { VARIABLES } from '../variables';
 import { isMissingFile } from './failure';
 
-export interface Settings {
-  mongodb: { uri: string; db: string };
-  temporal: TemporalAccess;
-  taskQueuePrefix: string;
-  keysFile: string | undefined;
-  keysDir: string | undefined;
-  /** Whether sandbox endpoints may be on this machine; live ones never. */
-  allowPrivate: boolean;
-  /** CIDRs separated by commas that webhooks must not reach. */
-  deniedNetworks: string;
-  /** Minor units above which a second operator approves a correction on live. */
-  approvalLimit: number;
-  /** Minor units above which a second operator approves fundings and `mark_settled`. */
-  creditLimit: number;
-  publicUrl: string;
-  allowPlainText: boolean;
-  liveConnectors: string;
-  /** Origin of the addresses, for messages. */
-  source: string;
-}
+export type Settings = ReturnType<typeof readSettings>;
 
 /** Fields read from `DATA_DIR/stack.json`. @see docs/decisions.md#running-and-provisioning */
 const StackFile = z.object({
@@ -76,7 +57,7 @@ const DEFAULT_URL = 'http://localhost:8080';
  * ignored, because its encryption keys would be wrong.
  * @throws ServiceError `no_stack`, `stack_file_invalid` or `setting_invalid`
  */
-export function readSettings(env: NodeJS.ProcessEnv): Settings {
+export function readSettings(env: NodeJS.ProcessEnv) {
   const values: Environment = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   );
@@ -99,13 +80,18 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     taskQueuePrefix: variables.TASK_QUEUE_PREFIX,
     keysFile: variables.KEYS_FILE,
     keysDir: variables.KEYS_DIR,
+    /** Whether sandbox endpoints may be on this machine; live ones never. */
     allowPrivate: variables.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
+    /** CIDRs separated by commas that webhooks must not reach. */
     deniedNetworks: variables.WEBHOOK_DENY_CIDRS,
+    /** Minor units above which a second operator approves a correction on live. */
     approvalLimit: variables.APPROVAL_LIMIT ?? APPROVAL_LIMIT,
+    /** Minor units above which a second operator approves fundings and `mark_settled`. */
     creditLimit: variables.APPROVAL_LIMIT ?? Number.POSITIVE_INFINITY,
     publicUrl: (merged.PUBLIC_URL ?? DEFAULT_URL).replace(/\/+$/, ''),
     allowPlainText: values['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED,
     liveConnectors: variables.LIVE_CONNECTORS,
+    /** Origin of the addresses, for messages. */
     source: values['MONGODB_URI'] === undefined ? path : 'the environment',
   };
 }

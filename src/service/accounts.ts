@@ -11,8 +11,9 @@ import { isRailId, type RailId } from '../domain/payout/rails';
 import { hashPassword } from '../encryption/password';
 import type { Stores } from '../store';
 import type { AccountDocument } from '../store/accounts';
-import { type FundDeps, fundSandbox } from './balances/fund';
-import { createKey, type KeyDeps } from './keys';
+import { fundSandbox } from './balances/fund';
+import type { WriteDeps } from './deps';
+import { createKey } from './keys';
 import { type FirstRows, toFirstRows } from './paging';
 import { buildOwner } from './team/members';
 
@@ -20,34 +21,18 @@ const PASSWORD_BYTES = 16;
 
 export type { AccountDocument } from '../store/accounts';
 
-export interface AccountDeps extends FundDeps, KeyDeps {
-  stores: Pick<Stores, 'accounts' | 'keys' | 'ledger' | 'users'>;
-}
-
 export interface NewAccount {
   name: string;
   /** Login of the dashboard; generated when absent. */
   email?: string | undefined;
 }
 
-/** Keys and password, shown only once: the service stores their hashes. */
-export interface CreatedAccount {
-  account_id: string;
-  sandbox_key: string;
-  live_key: string;
-  dashboard_email: string;
-  dashboard_password: string;
-}
-
 /**
  * Creates a merchant with a key of all scopes in each environment, a dashboard login and test funds
- * in the sandbox. Crypto is off.
+ * in the sandbox. Crypto is off. Keys and password are shown only once: the service stores hashes.
  * @throws ServiceError `email_taken`; `funding_failed`, before any key is created
  */
-export async function createAccount(
-  deps: AccountDeps,
-  { name, email }: NewAccount,
-): Promise<CreatedAccount> {
+export async function createAccount(deps: WriteDeps, { name, email }: NewAccount) {
   const uuid = randomUUID();
   const created_at = deps.now().toISOString();
   const password = randomBytes(PASSWORD_BYTES).toString('hex');
@@ -88,11 +73,7 @@ export interface AccountChange {
 
 /** Applies all of the changes to an account, or none. @throws ServiceError `account_not_found` */
 export async function updateAccount(
-  {
-    mongo,
-    stores,
-    audit,
-  }: Pick<AccountDeps, 'mongo' | 'audit'> & { stores: Pick<Stores, 'accounts'> },
+  { mongo, stores, audit }: WriteDeps,
   id: string,
   change: AccountChange,
 ): Promise<AccountDocument> {
@@ -155,12 +136,7 @@ function presentSettings({ crypto, enabled_methods, ...account }: AccountDocumen
  * @see docs/operators.md#freeze-an-account
  */
 export async function setFrozen(
-  {
-    mongo,
-    stores: { accounts },
-    audit,
-    now,
-  }: Pick<AccountDeps, 'mongo' | 'audit' | 'now'> & { stores: Pick<Stores, 'accounts'> },
+  { mongo, stores: { accounts }, audit, now }: WriteDeps,
   id: string,
   { freeze, reason, operator }: { freeze: boolean; reason: string; operator?: string | undefined },
 ): Promise<AccountDocument> {
@@ -199,7 +175,7 @@ function requireAccount(account: AccountDocument | null, id: string): AccountDoc
 }
 
 async function insertAccount(
-  { mongo, stores, audit }: AccountDeps,
+  { mongo, stores, audit }: WriteDeps,
   account: AccountDocument,
   password_hash: string,
 ): Promise<void> {
@@ -226,7 +202,7 @@ async function insertAccount(
   }
 }
 
-async function giveTestFunds(deps: AccountDeps, id: string): Promise<void> {
+async function giveTestFunds(deps: WriteDeps, id: string): Promise<void> {
   try {
     await fundSandbox(deps, id);
   } catch (error) {

@@ -7,7 +7,7 @@ import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
 import type { CallbackDocument, WaitingFilter } from '../store/callbacks';
 import { withAuditLine } from './audit-log';
-import type { OperatorDeps } from './operators/deps';
+import type { WriteDeps } from './deps';
 import { type FirstRows, toFirstRows } from './paging';
 
 export type { CallbackDocument } from '../store/callbacks';
@@ -53,7 +53,7 @@ export async function redeliverCallback(
  * @throws ServiceError `callback_not_found`, `callback_signalled`, `callback_not_parked`
  */
 export async function dismissCallback(
-  { mongo, stores, audit, now }: OperatorDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   id: string,
   reason: string,
 ): Promise<void> {

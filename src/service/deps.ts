@@ -37,6 +37,9 @@ export interface ActDeps extends ServiceDeps {
   audit: Audit;
 }
 
+/** Dependencies of an act on stored data alone. */
+export type WriteDeps = Pick<ActDeps, 'mongo' | 'stores' | 'audit' | 'now'>;
+
 export interface Owner {
   account_id: string;
   livemode: boolean;

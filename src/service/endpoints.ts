@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ClientSession, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../base/mongo';
 import { omitUndefined } from '../domain/defined';
 import type { EventType } from '../domain/webhook/event';
-import type { Encrypter } from '../encryption/encrypter';
-import type { Stores } from '../store';
-import type { Audit } from '../store/audit';
 import { CACHE_MS } from '../store/cache';
 import {
   type EndpointDocument,
@@ -14,7 +11,7 @@ import {
   endpointOwner,
   signingSecret,
 } from '../store/endpoints';
-import type { Owner } from './deps';
+import type { ActDeps, Owner } from './deps';
 
 const SECRET_BYTES = 32;
 const RACES_MAX = 3;
@@ -24,13 +21,7 @@ const HOUR_MS = 3_600_000;
 export const ROLL_DELAYS_MS = { now: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS } as const;
 export type RollDelay = keyof typeof ROLL_DELAYS_MS;
 
-export interface EndpointDeps {
-  mongo: MongoClient;
-  stores: Pick<Stores, 'endpoints'>;
-  encrypter: Encrypter;
-  audit: Audit;
-  now: () => Date;
-}
+export type EndpointDeps = Omit<ActDeps, 'payers'>;
 
 export interface ShownEndpoint {
   url: string;
@@ -51,18 +42,13 @@ export function makeSigningSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 }
 
-export interface EndpointSummary {
-  url: string;
-  /** All when absent. */
-  enabled_events?: EventType[] | undefined;
-  /** Set during a roll. */
-  next_active_from: string | undefined;
-}
+export type EndpointSummary = NonNullable<Awaited<ReturnType<typeof getEndpoint>>>;
 
+/** Reads the endpoint; it has all events without `enabled_events`, and `next_active_from` in a roll. */
 export async function getEndpoint(
   { stores, now }: Pick<EndpointDeps, 'stores' | 'now'>,
   { account_id, livemode }: Owner,
-): Promise<EndpointSummary | null> {
+) {
   const endpoint = await stores.endpoints.get(account_id, livemode);
   if (endpoint === null) return null;
   const { url, enabled_events, secrets } = endpoint;

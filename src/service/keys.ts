@@ -1,19 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { MongoClient } from 'mongodb';
 import { inTransaction } from '../base/mongo';
 import type { Scope } from '../domain/account/api-key';
 import { omitUndefined } from '../domain/defined';
-import type { Stores } from '../store';
-import type { Audit } from '../store/audit';
 import { hashKey, type KeyDocument, makeKey } from '../store/keys';
-import type { Owner } from './deps';
-
-export interface KeyDeps {
-  mongo: MongoClient;
-  stores: Pick<Stores, 'keys'>;
-  audit: Audit;
-  now: () => Date;
-}
+import type { Owner, WriteDeps } from './deps';
 
 export interface NewKey {
   account_id: string;
@@ -33,7 +23,7 @@ export interface NewKey {
  * @throws MongoServerError duplicate key when the id is already used
  */
 export async function createKey(
-  { mongo, stores, audit, now }: KeyDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   { account_id, livemode, scopes, id = `key_${randomUUID()}`, ...bounds }: NewKey,
 ): Promise<{ key_id: string; key: string }> {
   const key = makeKey(livemode);
@@ -62,7 +52,7 @@ export type ListedKey = Omit<KeyDocument, 'hash'>;
 
 /** Lists keys, newest first; of both environments when `livemode` is undefined. */
 export async function listKeys(
-  { stores }: Pick<KeyDeps, 'stores'>,
+  { stores }: Pick<WriteDeps, 'stores'>,
   { account_id, livemode }: Pick<Owner, 'account_id'> & Partial<Owner>,
 ): Promise<ListedKey[]> {
   const keys = (await stores.keys.forAccount(account_id)).toReversed();
@@ -74,7 +64,7 @@ export async function listKeys(
  * @param owner account and environment that it must belong to, if known
  */
 export async function revokeKey(
-  { mongo, stores, audit, now }: KeyDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   id: string,
   owner: { account_id?: string; livemode?: boolean } = {},
 ): Promise<KeyDocument | null> {

@@ -12,10 +12,7 @@ export interface MigrateDeps {
   progress: (line: string) => void;
 }
 
-export interface Migration {
-  indexes: string[];
-  search_attributes: string[];
-}
+export type Migration = Awaited<ReturnType<typeof migrate>>;
 
 /**
  * Creates the missing indexes and search attributes, and returns their names. It can be interrupted
@@ -23,10 +20,7 @@ export interface Migration {
  * @param dryRun only lists them
  * @throws ServiceError `search_attributes_refused` with the commands that register them
  */
-export async function migrate(
-  { db, temporal, progress }: MigrateDeps,
-  dryRun: boolean,
-): Promise<Migration> {
+export async function migrate({ db, temporal, progress }: MigrateDeps, dryRun: boolean) {
   const stores = createStores(db);
   const { unique, others } = await missingIndexes(stores);
   const indexes = [...unique, ...others];

@@ -2,7 +2,7 @@ import type { PaymentStatus } from '../domain/payment/payment';
 import { KINDS } from '../lifecycles';
 import type { SettledDay } from '../store/payment-metrics';
 import type { Owner, ServiceDeps } from './deps';
-import { type BalanceRow, type Receivable, readBalances } from './read';
+import { readBalances } from './read';
 import { getRows, type Kind } from './resources/read';
 
 const DAY_MS = 86_400_000;
@@ -12,37 +12,14 @@ const NEEDS_ATTENTION_MAX = 5;
 
 type ReadDeps = Pick<ServiceDeps, 'stores'>;
 
-/** Resource that operators look into. */
-interface NeedsAttention {
-  kind: Kind;
-  id: string;
-  attention: string;
-}
-
-/** Webhooks of the last 24 hours. */
-interface WebhookHealth {
-  isRegistered: boolean;
-  events: number;
-  exhausted: number;
-  /** Events that wait for another attempt. */
-  waiting: number;
-}
-
-export interface Overview {
-  balances: readonly BalanceRow[];
-  receivables: readonly Receivable[];
-  settledDays: readonly SettledDay[];
-  today: readonly { status: PaymentStatus; payments: number }[];
-  needsAttention: readonly NeedsAttention[];
-  webhooks: WebhookHealth;
-}
+export type Overview = Awaited<ReturnType<typeof readOverview>>;
 
 /** Reads the numbers of the overview page, all from indexes; days are in UTC. */
 export async function readOverview(
   deps: ReadDeps,
   owner: Owner,
   { now, crypto }: { now: Date; crypto: boolean },
-): Promise<Overview> {
+) {
   const { payments } = deps.stores;
   const { account_id, livemode } = owner;
   const kinds = crypto ? KINDS : KINDS.filter((kind) => !kind.startsWith('crypto_'));
@@ -57,21 +34,19 @@ export async function readOverview(
   return { ...balances, settledDays, today, needsAttention: needsAttention.flat(), webhooks };
 }
 
-async function listNeedingAttention(
-  deps: ReadDeps,
-  kind: Kind,
-  { account_id, livemode }: Owner,
-): Promise<NeedsAttention[]> {
+/** Lists resources that operators look into. */
+async function listNeedingAttention(deps: ReadDeps, kind: Kind, { account_id, livemode }: Owner) {
   const rows = getRows(deps, kind);
   const resources = await rows.listNeedingAttention(account_id, livemode, NEEDS_ATTENTION_MAX);
   return resources.map(({ _id: id, attention }) => ({ kind, id, attention: attention ?? '' }));
 }
 
+/** Counts webhooks of the last 24 hours; `waiting` are events that wait for another attempt. */
 async function readWebhookHealth(
   { stores: { events, endpoints } }: ReadDeps,
   owner: Owner,
   now: Date,
-): Promise<WebhookHealth> {
+) {
   const { account_id, livemode } = owner;
   const since = new Date(now.getTime() - DAY_MS).toISOString();
   const baseFilter = { ...owner, since, until: now.toISOString() };

@@ -15,7 +15,7 @@ import type { Actor } from '../store/audit-log';
 import { buildRecipient, type RecipientDocument, recipientOwner } from '../store/recipients';
 import { refuseFrozen } from './access';
 import { type CreateRequest, createOnce } from './create-once';
-import type { ActDeps, MerchantDeps, Owner } from './deps';
+import type { MerchantDeps, Owner, WriteDeps } from './deps';
 import { presentRecipient } from './present';
 import { findResource } from './read';
 
@@ -65,7 +65,7 @@ export async function deleteRecipient(
  * @see docs/api.md#delete-a-recipient
  */
 export async function eraseRecipient(
-  { mongo, stores, audit, now }: Pick<ActDeps, 'mongo' | 'stores' | 'audit' | 'now'>,
+  { mongo, stores, audit, now }: WriteDeps,
   id: string,
   owner: Partial<Owner> = {},
 ): Promise<RecipientDocument | null> {

@@ -1,22 +1,13 @@
-import type { MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../base/mongo';
 import type { Network } from '../domain/crypto/assets';
 import { ServiceError } from '../domain/errors';
 import { addressFault } from '../encryption/wallet-address';
-import type { Stores } from '../store';
-import type { Audit } from '../store/audit';
 import { addressAt, type WalletDocument } from '../store/wallets';
+import type { WriteDeps } from './deps';
 
 /** A stolen login cannot move money at once. */
 const LIVE_DELAY_MS = 24 * 60 * 60_000;
 const RACES_MAX = 3;
-
-export interface WalletDeps {
-  mongo: MongoClient;
-  stores: Pick<Stores, 'wallets'>;
-  audit: Audit;
-  now: () => Date;
-}
 
 export interface NewWallet {
   account_id: string;
@@ -25,21 +16,11 @@ export interface NewWallet {
   address: string;
 }
 
-export interface ShownWallet {
-  network: string;
-  address: string;
-  /** ISO 8601; before it `previous` is in effect. */
-  counts_from: string;
-  /** Address in effect; null when there is none. */
-  counting: string | null;
-  previous: string | null;
-}
-
 /**
  * Registers the wallet of an account on one network. A repeat changes nothing.
  * @throws ServiceError `address_invalid` when its checksum is wrong
  */
-export async function setWallet(deps: WalletDeps, wallet: NewWallet): Promise<ShownWallet> {
+export async function setWallet(deps: WriteDeps, wallet: NewWallet): Promise<ShownWallet> {
   const fault = addressFault(wallet.network, wallet.address, wallet.livemode);
   if (fault !== undefined) throw new ServiceError('address_invalid', fault);
   const at = deps.now();
@@ -53,7 +34,7 @@ export async function setWallet(deps: WalletDeps, wallet: NewWallet): Promise<Sh
 }
 
 export async function listWallets(
-  { stores, now }: Pick<WalletDeps, 'stores' | 'now'>,
+  { stores, now }: Pick<WriteDeps, 'stores' | 'now'>,
   account_id: string,
   livemode: boolean,
 ): Promise<ShownWallet[]> {
@@ -62,7 +43,7 @@ export async function listWallets(
 }
 
 async function setAudited(
-  { mongo, stores, audit }: WalletDeps,
+  { mongo, stores, audit }: WriteDeps,
   wallet: NewWallet,
   at: Date,
 ): Promise<WalletDocument> {
@@ -80,7 +61,10 @@ async function setAudited(
   });
 }
 
-function presentWallet(wallet: WalletDocument, now: Date): ShownWallet {
+export type ShownWallet = ReturnType<typeof presentWallet>;
+
+/** Before `counts_from`, `previous` is in effect; `counting` is the address in effect, if any. */
+function presentWallet(wallet: WalletDocument, now: Date) {
   const { network, address, counts_from, previous } = wallet;
   const counting = addressAt(wallet, now.toISOString());
   return { network, address, counts_from, counting, previous };

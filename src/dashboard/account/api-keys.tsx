@@ -39,26 +39,24 @@ export const API_KEY_ROUTES: readonly Route[] = [
 
 async function list(call: Call, deps: PageDeps): Promise<Answer> {
   const keys = await listKeys(deps, call.scope);
-  return {
-    page: (
-      <>
-        <PageHead title={TITLE} />
-        <p class="muted">
-          {`Your server sends a key with each request. These are keys of the ${call.viewer.env} ` +
-            'environment; each is shown once, when it is created.'}
-        </p>
-        <Panel>
-          <Table
-            label={TITLE}
-            head={['Key', 'Scopes', 'Created', 'Last used', 'State']}
-            rows={keys.map((key) => toRow(call, key))}
-            none="There are no keys in this environment yet."
-          />
-        </Panel>
-        {call.may('keys.change') && <NewKeyForm call={call} />}
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title={TITLE} />
+      <p class="muted">
+        {`Your server sends a key with each request. These are keys of the ${call.viewer.env} ` +
+          'environment; each is shown once, when it is created.'}
+      </p>
+      <Panel>
+        <Table
+          label={TITLE}
+          head={['Key', 'Scopes', 'Created', 'Last used', 'State']}
+          rows={keys.map((key) => toRow(call, key))}
+          none="There are no keys in this environment yet."
+        />
+      </Panel>
+      {call.may('keys.change') && <NewKeyForm call={call} />}
+    </>
+  );
 }
 
 function toRow(call: Call, key: ListedKey): Row {
@@ -117,20 +115,18 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
     // A form that is sent twice creates one key.
     const id = `key_${formKey}`;
     const { key } = await createKey(deps, { ...call.scope, scopes, id });
-    return {
-      page: (
-        <>
-          <PageHead title="Your new API key" />
-          <Note tone="note">Copy it now: it is not stored, and not shown again.</Note>
-          <Panel>
-            <Copyable label="API key" text={key} />
-            <p>
-              <a href={call.href('/api-keys')}>Back to the API keys</a>
-            </p>
-          </Panel>
-        </>
-      ),
-    };
+    return (
+      <>
+        <PageHead title="Your new API key" />
+        <Note tone="note">Copy it now: it is not stored, and not shown again.</Note>
+        <Panel>
+          <Copyable label="API key" text={key} />
+          <p>
+            <a href={call.href('/api-keys')}>Back to the API keys</a>
+          </p>
+        </Panel>
+      </>
+    );
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
     const text = 'This key was created already, and is shown only once. Revoke it if you lost it.';

@@ -22,29 +22,27 @@ async function list(call: Call, deps: PageDeps): Promise<Answer> {
   const { rows: lines, older, newer } = await listAuditLines(deps, call.scope, query);
   const link = (where: 'before' | 'after', line: string | undefined) =>
     line && call.href(`${PATH}?${new URLSearchParams({ ...(act && { act }), [where]: line })}`);
-  return {
-    page: (
-      <>
-        <PageHead title={TITLE} />
-        <p class="muted">
-          Every change: who made it, and the values before and after it. No line can be changed or
-          removed.
-        </p>
-        <Filters action={call.href(PATH)}>
-          <Select label="Change" name="act" value={act ?? ''} options={OPTIONS} />
-        </Filters>
-        <Panel>
-          <Table
-            label={TITLE}
-            head={['When', 'Who', 'What', 'Before', 'After']}
-            rows={lines.map(toRow)}
-            none="Nothing has changed yet."
-          />
-        </Panel>
-        <Pager newer={link('after', newer)} older={link('before', older)} />
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title={TITLE} />
+      <p class="muted">
+        Every change: who made it, and the values before and after it. No line can be changed or
+        removed.
+      </p>
+      <Filters action={call.href(PATH)}>
+        <Select label="Change" name="act" value={act ?? ''} options={OPTIONS} />
+      </Filters>
+      <Panel>
+        <Table
+          label={TITLE}
+          head={['When', 'Who', 'What', 'Before', 'After']}
+          rows={lines.map(toRow)}
+          none="Nothing has changed yet."
+        />
+      </Panel>
+      <Pager newer={link('after', newer)} older={link('before', older)} />
+    </>
+  );
 }
 
 const OPTIONS: readonly (readonly [string, string])[] = [

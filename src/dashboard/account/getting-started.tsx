@@ -17,27 +17,24 @@ interface Step {
 async function show(call: Call, deps: PageDeps): Promise<Answer> {
   const steps = await listSteps(call, deps);
   const doneCount = steps.filter(({ isDone }) => isDone).length;
-  return {
-    page: (
-      <>
-        <PageHead title={TITLE} />
-        <p class="muted">{`${doneCount} of ${steps.length} steps are done in ${call.viewer.env}.`}</p>
-        <ol class="steps">
-          {steps.map(({ title, isDone, children }) => (
-            <li key={title}>
-              <Panel>
-                <h2>
-                  {title}{' '}
-                  <Badge tone={isDone ? 'good' : 'plain'}>{isDone ? 'Done' : 'To do'}</Badge>
-                </h2>
-                {children}
-              </Panel>
-            </li>
-          ))}
-        </ol>
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title={TITLE} />
+      <p class="muted">{`${doneCount} of ${steps.length} steps are done in ${call.viewer.env}.`}</p>
+      <ol class="steps">
+        {steps.map(({ title, isDone, children }) => (
+          <li key={title}>
+            <Panel>
+              <h2>
+                {title} <Badge tone={isDone ? 'good' : 'plain'}>{isDone ? 'Done' : 'To do'}</Badge>
+              </h2>
+              {children}
+            </Panel>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
 }
 
 async function listSteps(call: Call, deps: PageDeps): Promise<Step[]> {

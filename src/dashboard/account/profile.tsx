@@ -45,47 +45,45 @@ export const PROFILE_ROUTES: readonly Route[] = [
 async function show(call: Call, deps: PageDeps): Promise<Answer> {
   const member = await getMember(deps, call.viewer.user.id);
   if (member === null) return 'not_found';
-  return {
-    page: (
-      <>
-        <PageHead title={TITLE} />
-        <Panel>
-          <Facts
-            rows={[
-              ['E-mail', member.email],
-              ['Role', ROLE_NAMES[member.role]],
-              ['Last signed in', <When key="at" at={member.signed_in_at} />],
-            ]}
+  return (
+    <>
+      <PageHead title={TITLE} />
+      <Panel>
+        <Facts
+          rows={[
+            ['E-mail', member.email],
+            ['Role', ROLE_NAMES[member.role]],
+            ['Last signed in', <When key="at" at={member.signed_in_at} />],
+          ]}
+        />
+      </Panel>
+      <SecondFactorPanel call={call} member={member} />
+      <Panel title="Password">
+        <PostForm
+          call={call}
+          path={`${PATH}/password`}
+          button="Change password"
+          hidden={{ confirmed: 'yes' }}
+        >
+          <PasswordField label="Present password" />
+          <NewPasswordField
+            label="New password"
+            name="new_password"
+            hint=" Your other sessions end."
           />
-        </Panel>
-        <SecondFactorPanel call={call} member={member} />
-        <Panel title="Password">
-          <PostForm
-            call={call}
-            path={`${PATH}/password`}
-            button="Change password"
-            hidden={{ confirmed: 'yes' }}
-          >
-            <PasswordField label="Present password" />
-            <NewPasswordField
-              label="New password"
-              name="new_password"
-              hint=" Your other sessions end."
-            />
-          </PostForm>
-        </Panel>
-        <Panel title="Sessions">
-          <p class="muted">End all of them if you lost a device.</p>
-          <PostForm
-            call={call}
-            path={`${PATH}/sign-out-everywhere`}
-            button="Sign out everywhere"
-            tone="danger"
-          />
-        </Panel>
-      </>
-    ),
-  };
+        </PostForm>
+      </Panel>
+      <Panel title="Sessions">
+        <p class="muted">End all of them if you lost a device.</p>
+        <PostForm
+          call={call}
+          path={`${PATH}/sign-out-everywhere`}
+          button="Sign out everywhere"
+          tone="danger"
+        />
+      </Panel>
+    </>
+  );
 }
 
 async function setPassword(call: Call, deps: PageDeps): Promise<Answer> {

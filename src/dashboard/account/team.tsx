@@ -80,22 +80,20 @@ export const TEAM_ROUTES: readonly Route[] = [
 
 async function list(call: Call, deps: PageDeps): Promise<Answer> {
   const { members, invitations } = await listTeam(deps, call.scope.account_id);
-  return {
-    page: (
-      <>
-        <PageHead title={TITLE} />
-        <Panel title="People">
-          <Table
-            label="People"
-            head={['E-mail', 'Role', 'Second factor', 'Last signed in', 'Act']}
-            rows={members.map((member) => toRow(call, member))}
-            none="There are no members yet."
-          />
-        </Panel>
-        <InvitationsPanel call={call} invitations={invitations} />
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title={TITLE} />
+      <Panel title="People">
+        <Table
+          label="People"
+          head={['E-mail', 'Role', 'Second factor', 'Last signed in', 'Act']}
+          rows={members.map((member) => toRow(call, member))}
+          none="There are no members yet."
+        />
+      </Panel>
+      <InvitationsPanel call={call} invitations={invitations} />
+    </>
+  );
 }
 
 function toRow(call: Call, member: TeamMember): Row {
@@ -217,23 +215,21 @@ async function inviteOne(call: Call, deps: PageDeps): Promise<Answer> {
   const { account_id } = call.scope;
   const invitation = await invite(deps, { account_id, email, role });
   const link = `${deps.publicUrl}/dashboard/invitation/${invitation.token}`;
-  return {
-    page: (
-      <>
-        <PageHead title="The invitation" />
-        <Note tone="note">
-          {`Send this link to ${email} yourself. It is shown this once, and works once.`}
-        </Note>
-        <Panel>
-          <Copyable label="invitation link" text={link} />
-          <p>
-            It expires on <When at={invitation.expires_at.toISOString()} />.{' '}
-            <a href={call.href('/team')}>Back to the team</a>
-          </p>
-        </Panel>
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title="The invitation" />
+      <Note tone="note">
+        {`Send this link to ${email} yourself. It is shown this once, and works once.`}
+      </Note>
+      <Panel>
+        <Copyable label="invitation link" text={link} />
+        <p>
+          It expires on <When at={invitation.expires_at.toISOString()} />.{' '}
+          <a href={call.href('/team')}>Back to the team</a>
+        </p>
+      </Panel>
+    </>
+  );
 }
 
 async function withdraw(call: Call, deps: PageDeps): Promise<Answer> {

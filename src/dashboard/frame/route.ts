@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { ComponentChildren } from 'preact';
+import type { VNode } from 'preact';
 import type { ClientAddress } from '../../base/client-address';
 import type { Act, Role } from '../../domain/account/dashboard-role';
 import type { Audit } from '../../service/audit-log';
@@ -44,7 +44,8 @@ export interface PageDeps extends DashboardDeps {
 }
 
 export type Answer =
-  | { page: ComponentChildren; title?: string; status?: number }
+  | VNode
+  | { page: VNode; title?: string; status?: number }
   | { go: string; flash?: Flash }
   | { download: Readable; filename: string; type: string }
   | 'not_found';

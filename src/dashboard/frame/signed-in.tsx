@@ -130,7 +130,8 @@ async function answer(visit: Visit, result: Answer): Promise<void> {
     return;
   }
   if (session.flash !== null) await setFlash(dashboard, session, null);
-  show(visit, result.page, { title: result.title ?? route.title, status: result.status ?? 200 });
+  const { page, title = route.title, status = 200 } = 'page' in result ? result : { page: result };
+  show(visit, page, { title, status });
 }
 
 function notice(visit: Visit, name: NoticeName): void {

@@ -28,22 +28,20 @@ async function showOverview(call: Call, deps: PageDeps): Promise<Answer> {
   const requestedCurrency = call.query.get('currency');
   const currency = currencies.find((one) => one === requestedCurrency) ?? currencies[0];
   const days = currency === undefined ? [] : buildDays(overview.settledDays, currency, now);
-  return {
-    page: (
-      <>
-        <PageHead title="Overview" />
-        <Attention call={call} overview={overview} />
-        <div class="metrics">
-          <Today overview={overview} days={days} currency={currency} />
-          <Webhooks call={call} overview={overview} />
-        </div>
-        <Panel title="Balances">
-          <BalanceTable balances={overview.balances} />
-        </Panel>
-        <Chart call={call} days={days} currency={currency} currencies={currencies} />
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title="Overview" />
+      <Attention call={call} overview={overview} />
+      <div class="metrics">
+        <Today overview={overview} days={days} currency={currency} />
+        <Webhooks call={call} overview={overview} />
+      </div>
+      <Panel title="Balances">
+        <BalanceTable balances={overview.balances} />
+      </Panel>
+      <Chart call={call} days={days} currency={currency} currencies={currencies} />
+    </>
+  );
 }
 
 function Attention({ call, overview }: { call: Call; overview: Overview }) {
@@ -168,25 +166,23 @@ function Chart({ call, days, currency, currencies }: ChartProps) {
 
 async function showBalances({ scope }: Call, deps: PageDeps): Promise<Answer> {
   const { balances, receivables } = await readBalances(deps, scope);
-  return {
-    page: (
-      <>
-        <PageHead title="Balances" />
-        {receivables.map(({ currency, owed }) => (
-          <Note key={currency} tone="bad">
-            {`You owe ${formatAmount(owed, currency)}: a bank took back more than the balance held.`}
-          </Note>
-        ))}
-        <Panel>
-          <BalanceTable balances={balances} />
-          <p class="muted small">
-            Available money can be refunded and paid out. Reserved money belongs to payouts in
-            progress.
-          </p>
-        </Panel>
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title="Balances" />
+      {receivables.map(({ currency, owed }) => (
+        <Note key={currency} tone="bad">
+          {`You owe ${formatAmount(owed, currency)}: a bank took back more than the balance held.`}
+        </Note>
+      ))}
+      <Panel>
+        <BalanceTable balances={balances} />
+        <p class="muted small">
+          Available money can be refunded and paid out. Reserved money belongs to payouts in
+          progress.
+        </p>
+      </Panel>
+    </>
+  );
 }
 
 function BalanceTable({ balances }: { balances: readonly BalanceRow[] }) {

@@ -30,42 +30,40 @@ async function showList<K extends Kind>(
   const action = call.href(list.path);
   const queryString = toQueryString(listQuery);
   const isFiltered = queryString !== '';
-  return {
-    page: (
-      <>
-        {Tabs && <Tabs call={call} />}
-        <PageHead title={title}>
-          <a class="button plain" href={`${action}.csv${queryString}`} download>
-            Export CSV
-          </a>
-        </PageHead>
-        <Panel>
-          <ListFilters
-            listQuery={listQuery}
-            action={action}
-            hint={list.hint}
-            statuses={list.statuses}
-            choice={{
-              label: list.methodLabel ?? 'Method',
-              values: list.methods.map((one) => [one, methodName(one)]),
-            }}
-          />
-          {isFiltered && <a href={action}>Show all {title.toLowerCase()}</a>}
-          <Table
-            label={title}
-            head={columns.map(([heading]) => heading)}
-            rows={rows.map((row) => ({
-              key: row._id,
-              href: `${action}/${row._id}`,
-              cells: columns.map(([, cell]) => cell(row)),
-            }))}
-            none={isFiltered ? 'Nothing matches.' : `There are no ${title.toLowerCase()} yet.`}
-          />
-          <ListPager listQuery={listQuery} page={neighbors} action={action} />
-        </Panel>
-      </>
-    ),
-  };
+  return (
+    <>
+      {Tabs && <Tabs call={call} />}
+      <PageHead title={title}>
+        <a class="button plain" href={`${action}.csv${queryString}`} download>
+          Export CSV
+        </a>
+      </PageHead>
+      <Panel>
+        <ListFilters
+          listQuery={listQuery}
+          action={action}
+          hint={list.hint}
+          statuses={list.statuses}
+          choice={{
+            label: list.methodLabel ?? 'Method',
+            values: list.methods.map((one) => [one, methodName(one)]),
+          }}
+        />
+        {isFiltered && <a href={action}>Show all {title.toLowerCase()}</a>}
+        <Table
+          label={title}
+          head={columns.map(([heading]) => heading)}
+          rows={rows.map((row) => ({
+            key: row._id,
+            href: `${action}/${row._id}`,
+            cells: columns.map(([, cell]) => cell(row)),
+          }))}
+          none={isFiltered ? 'Nothing matches.' : `There are no ${title.toLowerCase()} yet.`}
+        />
+        <ListPager listQuery={listQuery} page={neighbors} action={action} />
+      </Panel>
+    </>
+  );
 }
 
 /** Exports at once for each account in this process. */

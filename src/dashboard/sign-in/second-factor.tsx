@@ -76,28 +76,26 @@ async function setUp(call: Call, deps: PageDeps): Promise<Answer> {
 async function scan(call: Call, deps: PageDeps): Promise<Answer> {
   const enrollment = await getOffer(deps, call.viewer.user.id);
   if (enrollment === null) return { go: call.href(PROFILE) };
-  return {
-    page: (
-      <>
-        <PageHead title="Set up a second factor" />
-        <Panel>
-          <p>Scan this with your app, or type the secret, and enter the code that it shows.</p>
-          <QrCode text={enrollment.uri} label="To be scanned with your app" />
-          <Copyable label="secret" text={enrollment.secret} />
-          <PostForm call={call} path={`${PATH}/confirm`} button="Switch on">
-            <Field
-              label="Code"
-              name="code"
-              inputmode="numeric"
-              autocomplete="one-time-code"
-              required
-              maxLength={10}
-            />
-          </PostForm>
-        </Panel>
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title="Set up a second factor" />
+      <Panel>
+        <p>Scan this with your app, or type the secret, and enter the code that it shows.</p>
+        <QrCode text={enrollment.uri} label="To be scanned with your app" />
+        <Copyable label="secret" text={enrollment.secret} />
+        <PostForm call={call} path={`${PATH}/confirm`} button="Switch on">
+          <Field
+            label="Code"
+            name="code"
+            inputmode="numeric"
+            autocomplete="one-time-code"
+            required
+            maxLength={10}
+          />
+        </PostForm>
+      </Panel>
+    </>
+  );
 }
 
 async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
@@ -107,23 +105,21 @@ async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
     const text = 'The code is wrong or too old. Look at your app, and try again.';
     return redirect(call, PATH, 'bad', text);
   }
-  return {
-    page: (
-      <>
-        <PageHead title="Your recovery codes" />
-        <Note tone="note">
-          Store these apart from your app: each signs you in once without it. They are shown only
-          once.
-        </Note>
-        <Panel>
-          <pre>{codes.join('\n')}</pre>
-          <p>
-            <a href={call.href(PROFILE)}>I have kept them</a>
-          </p>
-        </Panel>
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title="Your recovery codes" />
+      <Note tone="note">
+        Store these apart from your app: each signs you in once without it. They are shown only
+        once.
+      </Note>
+      <Panel>
+        <pre>{codes.join('\n')}</pre>
+        <p>
+          <a href={call.href(PROFILE)}>I have kept them</a>
+        </p>
+      </Panel>
+    </>
+  );
 }
 
 async function dropFactor(call: Call, deps: PageDeps): Promise<Answer> {

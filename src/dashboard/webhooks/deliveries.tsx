@@ -36,39 +36,37 @@ async function showDeliveries(call: Call, deps: PageDeps): Promise<Answer> {
   const listQuery = parseListQuery(call.query, CHOICES);
   const { rows, ...neighbors } = await listEvents(deps, call.scope, listQuery);
   const action = call.href(PATH);
-  return {
-    page: (
-      <>
-        <PageHead title="Deliveries">
-          {call.may('events.send') && (
-            <a class="button plain" href={call.href('/webhooks/send-failed')}>
-              Send failed again
-            </a>
-          )}
-        </PageHead>
-        <Panel>
-          <ListFilters
-            listQuery={listQuery}
-            action={action}
-            hint="Id of an event or payment"
-            statuses={DELIVERY_STATUSES}
-            choice={{ label: 'Event type', values: EVENT_TYPES.map((one) => [one, one]) }}
-          />
-          <Table
-            label="Deliveries"
-            head={['Event', 'Type', 'Created', 'Delivery', 'Attempts', 'Next attempt', 'Act']}
-            rows={rows.map((event) => ({
-              key: event._id,
-              href: `${action}/${event._id}`,
-              cells: renderCells(call, event),
-            }))}
-            none="Nothing matches."
-          />
-          <ListPager listQuery={listQuery} page={neighbors} action={action} />
-        </Panel>
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title="Deliveries">
+        {call.may('events.send') && (
+          <a class="button plain" href={call.href('/webhooks/send-failed')}>
+            Send failed again
+          </a>
+        )}
+      </PageHead>
+      <Panel>
+        <ListFilters
+          listQuery={listQuery}
+          action={action}
+          hint="Id of an event or payment"
+          statuses={DELIVERY_STATUSES}
+          choice={{ label: 'Event type', values: EVENT_TYPES.map((one) => [one, one]) }}
+        />
+        <Table
+          label="Deliveries"
+          head={['Event', 'Type', 'Created', 'Delivery', 'Attempts', 'Next attempt', 'Act']}
+          rows={rows.map((event) => ({
+            key: event._id,
+            href: `${action}/${event._id}`,
+            cells: renderCells(call, event),
+          }))}
+          none="Nothing matches."
+        />
+        <ListPager listQuery={listQuery} page={neighbors} action={action} />
+      </Panel>
+    </>
+  );
 }
 
 function renderCells(call: Call, event: EventDocument) {

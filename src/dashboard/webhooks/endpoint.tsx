@@ -167,20 +167,16 @@ async function sendTest(call: Call, deps: PageDeps): Promise<Answer> {
   try {
     const row = await sendTestEvent({ ...deps, allowPrivate }, { ...scope, type, request_id });
     const isGood = row.outcome === 'delivered';
-    return {
-      page: (
-        <>
-          <PageHead
-            title={isGood ? 'The test was acknowledged' : 'The test was not acknowledged'}
-          />
-          <Panel title={type}>
-            <AttemptFacts row={row} />
-            <a href={href(`/webhooks/deliveries/${row.event_id}`)}>Show the event</a>
-            <a href={href('/webhooks')}>Back to webhooks</a>
-          </Panel>
-        </>
-      ),
-    };
+    return (
+      <>
+        <PageHead title={isGood ? 'The test was acknowledged' : 'The test was not acknowledged'} />
+        <Panel title={type}>
+          <AttemptFacts row={row} />
+          <a href={href(`/webhooks/deliveries/${row.event_id}`)}>Show the event</a>
+          <a href={href('/webhooks')}>Back to webhooks</a>
+        </Panel>
+      </>
+    );
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return redirect(call, '/webhooks', 'bad', error.message);

@@ -90,53 +90,49 @@ async function showSecret(call: Call, deps: PageDeps): Promise<Answer> {
   const endpoint = await showEndpoint(deps, call.scope);
   if (endpoint === null) return 'not_found';
   const { signing_secret, next_secret, next_active_from } = endpoint;
-  return {
-    page: (
-      <>
-        <PageHead title="Signing secret" />
-        <Panel>
-          <Copyable label="signing secret" text={signing_secret} />
-          {next_secret !== undefined && next_active_from !== undefined && (
-            <>
-              <p>
-                {'From '}
-                <When at={next_active_from} />
-                {' on this one signs:'}
-              </p>
-              <Copyable label="next signing secret" text={next_secret} />
-            </>
-          )}
-          <a href={call.href('/webhooks')}>Back to webhooks</a>
-        </Panel>
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title="Signing secret" />
+      <Panel>
+        <Copyable label="signing secret" text={signing_secret} />
+        {next_secret !== undefined && next_active_from !== undefined && (
+          <>
+            <p>
+              {'From '}
+              <When at={next_active_from} />
+              {' on this one signs:'}
+            </p>
+            <Copyable label="next signing secret" text={next_secret} />
+          </>
+        )}
+        <a href={call.href('/webhooks')}>Back to webhooks</a>
+      </Panel>
+    </>
+  );
 }
 
 async function roll(call: Call, deps: PageDeps): Promise<Answer> {
   const after = parseAfter(call.form);
   const newSecret = await rollSecret(deps, call.scope, ROLL_DELAYS_MS[after]);
   if (newSecret === null) return 'not_found';
-  return {
-    page: (
-      <>
-        <PageHead title="New signing secret" />
-        <Note tone="note">
-          {after === 'now' ? (
-            'It signs from now on: deliveries do not verify until you use it.'
-          ) : (
-            <>
-              {'It signs from '}
-              <When at={newSecret.active_from} />
-              {' on; until then the current one does.'}
-            </>
-          )}
-        </Note>
-        <Panel>
-          <Copyable label="signing secret" text={newSecret.signing_secret} />
-          <a href={call.href('/webhooks')}>Back to webhooks</a>
-        </Panel>
-      </>
-    ),
-  };
+  return (
+    <>
+      <PageHead title="New signing secret" />
+      <Note tone="note">
+        {after === 'now' ? (
+          'It signs from now on: deliveries do not verify until you use it.'
+        ) : (
+          <>
+            {'It signs from '}
+            <When at={newSecret.active_from} />
+            {' on; until then the current one does.'}
+          </>
+        )}
+      </Note>
+      <Panel>
+        <Copyable label="signing secret" text={newSecret.signing_secret} />
+        <a href={call.href('/webhooks')}>Back to webhooks</a>
+      </Panel>
+    </>
+  );
 }

@@ -7,8 +7,8 @@ import { formatMoney } from '../../domain/money';
 import type { BookDocument, EntryDocument } from '../../ledger/documents';
 import { type EntryLine, InsufficientBalance, type NewEntry } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
-import type { Audit } from '../../store/audit';
-import { assertApproved, type FundDeps, type PostedBalance, postOnce } from './fund';
+import type { WriteDeps } from '../deps';
+import { assertApproved, type PostedBalance, postOnce } from './fund';
 
 export interface Correction {
   operator: string;
@@ -29,8 +29,7 @@ export interface Adjustment {
   against: 'adjustments' | 'receivable';
 }
 
-export interface AdjustDeps extends FundDeps {
-  audit: Audit;
+export interface AdjustDeps extends WriteDeps {
   /** Minor units above which a second operator approves on live. */
   approvalLimit: number;
 }
@@ -98,7 +97,7 @@ function pickOperators({ operator, approved_by }: Correction) {
   return { operator, approved_by };
 }
 
-function buildEntryDetails({ now }: FundDeps, { operator, reason, approved_by }: Correction) {
+function buildEntryDetails({ now }: WriteDeps, { operator, reason, approved_by }: Correction) {
   const approval = approved_by === undefined ? {} : { approved_by };
   return { at: now().toISOString(), note: { operator, reason, ...approval } };
 }
@@ -123,7 +122,7 @@ function findCredit(lines: readonly EntryLine[]): {
 
 /** @throws ServiceError `nothing_owed` when the merchant owes less */
 async function assertOwed(
-  { stores }: FundDeps,
+  { stores }: WriteDeps,
   { account_id, livemode, currency }: Pick<BookDocument, 'account_id' | 'livemode' | 'currency'>,
   id: string,
   amount: number,
@@ -140,7 +139,7 @@ async function assertOwed(
   );
 }
 
-async function explainShortage({ stores }: FundDeps, entry: NewEntry): Promise<ServiceError> {
+async function explainShortage({ stores }: WriteDeps, entry: NewEntry): Promise<ServiceError> {
   const { account_id, livemode, currency } = entry;
   const { balance_account, amount } = findCredit(entry.legs);
   const debit = { balance_account, currency, amount: -amount };

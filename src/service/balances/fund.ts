@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientSession, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { parseBookCurrency } from '../../domain/crypto/assets';
@@ -9,18 +9,14 @@ import type { BalanceRow } from '../../ledger/book';
 import type { EntryDocument } from '../../ledger/documents';
 import { bookId, type NewEntry, operationId } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
-import type { Stores } from '../../store';
-import type { Audit, Change } from '../../store/audit';
+import type { Change } from '../../store/audit';
+import type { WriteDeps } from '../deps';
 
 /** Minor units. @see docs/decisions.md#sandbox */
 const SANDBOX_FUNDS = {
   currencies: ['EUR', 'GBP', 'USD'],
   balances: { [MAIN_BALANCE]: 10_000_000, marketing: 1_000_000 },
 } as const;
-
-export interface FundDeps extends PostDeps {
-  now: () => Date;
-}
 
 export interface Funding {
   account_id: string;
@@ -50,7 +46,7 @@ export interface FundingOptions {
  * @throws ServiceError `approval_required`; `operation_id_used` when another funding has this id
  */
 export async function fundBalance(
-  deps: FundDeps & { audit: Audit; creditLimit?: number },
+  deps: WriteDeps & { creditLimit?: number },
   funding: Funding,
   { id = `fund_${randomUUID()}`, note = {} }: FundingOptions = {},
 ): Promise<PostedBalance> {
@@ -74,7 +70,10 @@ function buildNote({ operator, reason, approved_by }: NonNullable<FundingOptions
  * Posts the test funds of a new account once: their ids derive from the account.
  * @throws MongoServerError duplicate key when they are already posted
  */
-export async function fundSandbox(deps: FundDeps, account_id: string): Promise<void> {
+export async function fundSandbox(
+  deps: Omit<WriteDeps, 'audit'>,
+  account_id: string,
+): Promise<void> {
   // This may be the first write of the installation: nothing else creates the collections.
   await deps.stores.ledger.ensureIndexes();
   const at = deps.now();
@@ -105,11 +104,6 @@ function buildEntry(funding: Funding, resource_id: string, at: Date): NewEntry {
   };
 }
 
-export interface PostDeps {
-  mongo: MongoClient;
-  stores: Pick<Stores, 'ledger'>;
-}
-
 export type PostedBalance = BalanceRow & { operation_id: string };
 
 /**
@@ -118,7 +112,7 @@ export type PostedBalance = BalanceRow & { operation_id: string };
  * @throws ServiceError `operation_id_used` when another entry has this id; InsufficientBalance
  */
 export async function postOnce(
-  { mongo, stores: { ledger }, audit }: PostDeps & { audit: Audit },
+  { mongo, stores: { ledger }, audit }: WriteDeps,
   entry: NewEntry,
   change: Pick<Change, 'act' | 'after'>,
   balance_account: string,

@@ -39,26 +39,18 @@ export function findKeyRingName(kid: string): KeyRingName {
 const NO_KEY = '?';
 
 /** Numbers of records that one key has encrypted. */
-export interface KeyCounts {
-  recipients: number;
-  endpoints: number;
-  /** Recipients that are accepted but not yet stored. */
-  claims: number;
-  /** Users with a second factor. */
-  users: number;
-  connector_keys: number;
-  /** Data keys of payers, one for each account and environment. */
-  payer_keys: number;
-}
-
-export const ZERO_COUNTS: KeyCounts = {
+export const ZERO_COUNTS = {
   recipients: 0,
   endpoints: 0,
+  /** Recipients that are accepted but not yet stored. */
   claims: 0,
+  /** Users with a second factor. */
   users: 0,
   connector_keys: 0,
+  /** Data keys of payers, one for each account and environment. */
   payer_keys: 0,
 };
+export type KeyCounts = typeof ZERO_COUNTS;
 
 /**
  * Counts idempotency records first: one that becomes a recipient meanwhile is then counted as a

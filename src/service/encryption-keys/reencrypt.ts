@@ -25,9 +25,12 @@ export async function reencryptAll(deps: ReencryptDeps): Promise<number> {
   const reencrypt = createReencrypt(deps);
   let total = 0;
   for (let pass = 1; pass <= PASSES_MAX; pass += 1) {
-    await writePendingRecipients(deps);
-    const count =
-      (await reencryptRecipients(deps, reencrypt)) + (await reencryptValues(deps, reencrypt));
+    let count = 0;
+    for (const environment of ENVIRONMENTS) await writePendingRecipients(deps, environment);
+    for (const environment of ENVIRONMENTS) {
+      count += await reencryptRecipients(deps, reencrypt, environment);
+    }
+    count += await reencryptValues(deps, reencrypt);
     if (count === 0) break;
     total += count;
   }
@@ -59,11 +62,7 @@ async function reencryptValues(
  * Writes accepted recipients that were never stored. To re-encrypt their idempotency records is not
  * enough: a retry may have read a record earlier, and write the old text.
  */
-async function writePendingRecipients(deps: ReencryptDeps): Promise<void> {
-  for (const environment of ENVIRONMENTS) await writePendingInEnvironment(deps, environment);
-}
-
-async function writePendingInEnvironment(
+async function writePendingRecipients(
   { stores: { recipients, idempotency }, encrypters, now, progress }: ReencryptDeps,
   environment: Env,
 ): Promise<void> {
@@ -83,15 +82,7 @@ async function writePendingInEnvironment(
   }
 }
 
-async function reencryptRecipients(deps: ReencryptDeps, reencrypt: Reencrypt): Promise<number> {
-  let count = 0;
-  for (const environment of ENVIRONMENTS) {
-    count += await reencryptInEnvironment(deps, reencrypt, environment);
-  }
-  return count;
-}
-
-async function reencryptInEnvironment(
+async function reencryptRecipients(
   { stores: { recipients }, encrypters, progress }: ReencryptDeps,
   reencrypt: Reencrypt,
   environment: Env,

@@ -2,18 +2,16 @@ import { hostname, userInfo } from 'node:os';
 import type { MongoClient } from 'mongodb';
 import { createStores } from '../../store';
 import { auditBy } from '../../store/audit';
-import type { ActDeps, ServiceDeps } from '../deps';
+import type { ServiceDeps, WriteDeps } from '../deps';
 
 export type ReadDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
-
-export type OperatorDeps = ReadDeps & Pick<ActDeps, 'audit'>;
 
 export function createReadDeps(mongo: MongoClient, db: string): ReadDeps {
   return { mongo, stores: createStores(mongo.db(db)), now: () => new Date() };
 }
 
 /** Binds the audit log to the system user, and creates the indexes that acts need. */
-export async function createOperatorDeps(deps: ReadDeps): Promise<OperatorDeps> {
+export async function createOperatorDeps(deps: ReadDeps): Promise<WriteDeps> {
   // Before the first start of the service, these collections do not exist.
   const { auditLog, keys, connectorKeys, invitations } = deps.stores;
   const stores = [auditLog, keys, connectorKeys, invitations];

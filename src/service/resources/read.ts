@@ -1,8 +1,6 @@
 import type { CallbackResource } from '../../domain/callback/callback';
-import type { Customer } from '../../domain/creation';
 import type { Documents, Resource } from '../../lifecycles';
 import type { CallbackDocument } from '../../store/callbacks';
-import type { RecipientDocument } from '../../store/recipients';
 import type { ListFilter } from '../../store/resource';
 import type { Owner, ServiceDeps } from '../deps';
 import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '../paging';
@@ -105,16 +103,13 @@ export async function readResource<K extends Kind>(
   return resource && { resource, timeline: await readTimeline(deps, kind, resource) };
 }
 
-export interface ReadPayment extends ReadResource<Documents['payment']> {
-  customer: Customer;
-  refunds: Documents['refund'][];
-}
+export type ReadPayment = NonNullable<Awaited<ReturnType<typeof readPayment>>>;
 
 export async function readPayment(
   deps: Pick<ServiceDeps, 'stores' | 'payers'>,
   owner: Owner,
   id: string,
-): Promise<ReadPayment | null> {
+) {
   const payment = await readResource(deps, 'payment', owner, id);
   if (payment === null) return null;
   const [customer, refunds] = await Promise.all([
@@ -124,15 +119,9 @@ export async function readPayment(
   return { ...payment, customer, refunds };
 }
 
-export interface ReadPayout extends ReadResource<Documents['payout']> {
-  recipient: RecipientDocument | null;
-}
+export type ReadPayout = NonNullable<Awaited<ReturnType<typeof readPayout>>>;
 
-export async function readPayout(
-  deps: ReadDeps,
-  owner: Owner,
-  id: string,
-): Promise<ReadPayout | null> {
+export async function readPayout(deps: ReadDeps, owner: Owner, id: string) {
   const payout = await readResource(deps, 'payout', owner, id);
   if (payout === null) return null;
   const { recipient_id } = payout.resource;

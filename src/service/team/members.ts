@@ -1,23 +1,14 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import type { Role } from '../../domain/account/dashboard-role';
-import type { Stores } from '../../store';
 import type { AccountDocument } from '../../store/accounts';
-import { type Audit, auditBy } from '../../store/audit';
+import { auditBy } from '../../store/audit';
 import type { InvitationDocument } from '../../store/invitations';
 import type { UserDocument } from '../../store/users';
-import type { ServiceDeps } from '../deps';
+import type { ServiceDeps, WriteDeps } from '../deps';
 
 /** @see docs/dashboard.md#invitations */
 const INVITATION_MS = 3 * 86_400_000;
-
-export interface TeamDeps {
-  mongo: MongoClient;
-  stores: Pick<Stores, 'users' | 'invitations' | 'sessions' | 'auditLog'>;
-  audit: Audit;
-  now: () => Date;
-}
 
 /** Hashes a secret link or cookie for storage. */
 export function hashToken(token: string): string {
@@ -33,16 +24,6 @@ export function buildOwner(
     password_hash,
     created_at,
   );
-}
-
-export interface TeamMember {
-  id: string;
-  email: string;
-  role: Role;
-  has_second_factor: boolean;
-  recovery_codes: number;
-  created_at: string;
-  signed_in_at: string | null;
 }
 
 export type Invitation = Pick<InvitationDocument, 'email' | 'role' | 'expires_at'>;
@@ -69,7 +50,9 @@ export async function getMember(
   return user && presentMember(user);
 }
 
-function presentMember(user: UserDocument): TeamMember {
+export type TeamMember = ReturnType<typeof presentMember>;
+
+function presentMember(user: UserDocument) {
   const { _id: id, email, role, totp, recovery_hashes, created_at, signed_in_at } = user;
   const recovery_codes = recovery_hashes.length;
   const facts = { id, email, role, created_at, signed_in_at };
@@ -109,7 +92,7 @@ function buildUser(
  * @returns token of the link, which is not stored and not shown again
  */
 export async function invite(
-  { mongo, stores, audit, now }: TeamDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   { account_id, email, role }: { account_id: string; email: string; role: Role },
 ): Promise<{ token: string; expires_at: Date }> {
   const token = randomBytes(32).toString('base64url');
@@ -131,7 +114,7 @@ export async function invite(
 }
 
 export async function withdrawInvitation(
-  { mongo, stores, audit }: TeamDeps,
+  { mongo, stores, audit }: WriteDeps,
   account_id: string,
   email: string,
 ): Promise<void> {
@@ -149,7 +132,7 @@ export async function withdrawInvitation(
  *   login of this address
  */
 export async function acceptInvitation(
-  { mongo, stores, now }: Omit<TeamDeps, 'audit'>,
+  { mongo, stores, now }: Omit<WriteDeps, 'audit'>,
   token: string,
   password_hash: string,
 ): Promise<UserDocument | 'email_taken' | null> {
@@ -179,7 +162,7 @@ export type TeamChange = 'done' | 'not_found' | 'last_owner';
  * @param role null to remove the user
  */
 export async function changeMember(
-  { mongo, stores, audit, now }: TeamDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   { id, account_id }: { id: string; account_id: string },
   role: Role | null,
 ): Promise<TeamChange> {

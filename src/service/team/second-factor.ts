@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { inTransaction } from '../../base/mongo';
-import type { Encrypter } from '../../encryption/encrypter';
 import { totpOwner, type UserDocument } from '../../store/users';
-import type { TeamDeps } from './members';
+import type { ActDeps } from '../deps';
 
 const STEP_S = 30;
 const ISSUER = 'Payments dashboard';
@@ -12,9 +11,7 @@ const RECOVERY_CODES = 10;
 /** 80 random bits each, so a fast hash protects them. */
 const RECOVERY_BYTES = 10;
 
-export interface SecondFactorDeps extends TeamDeps {
-  encrypter: Encrypter;
-}
+type SecondFactorDeps = Omit<ActDeps, 'payers'>;
 
 /** Creates a secret for a user without a second factor; an earlier offer is replaced. */
 export async function offerSecret(

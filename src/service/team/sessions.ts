@@ -6,8 +6,8 @@ import type { AccountDocument } from '../../store/accounts';
 import type { Flash, SessionDocument, SessionStore } from '../../store/sessions';
 import type { UserDocument } from '../../store/users';
 import { auditAsUser } from '../audit-log';
-import type { ServiceDeps } from '../deps';
-import { hashToken, type TeamDeps } from './members';
+import type { ServiceDeps, WriteDeps } from '../deps';
+import { hashToken } from './members';
 
 export type { Flash } from '../../store/sessions';
 export type { UserDocument } from '../../store/users';
@@ -131,7 +131,7 @@ type UserRef = Pick<UserDocument, '_id' | 'account_id'>;
 
 /** Sets a new password and ends the other sessions of the user. */
 export async function changePassword(
-  { mongo, stores, audit }: TeamDeps,
+  { mongo, stores, audit }: WriteDeps,
   { _id, account_id }: UserRef,
   { password_hash, keep }: { password_hash: string; keep: string },
 ): Promise<void> {
@@ -144,7 +144,7 @@ export async function changePassword(
 }
 
 export async function signOutEverywhere(
-  { mongo, stores, audit }: TeamDeps,
+  { mongo, stores, audit }: WriteDeps,
   { _id, account_id }: UserRef,
 ): Promise<void> {
   await inTransaction(mongo, async (session) => {
@@ -159,7 +159,7 @@ export async function signOutEverywhere(
  * @returns the new password, shown only once; null when there is no such user
  */
 export async function resetPassword(
-  { mongo, stores, audit }: TeamDeps,
+  { mongo, stores, audit }: WriteDeps,
   email: string,
   { dropSecondFactor }: { dropSecondFactor: boolean },
 ): Promise<string | null> {
