@@ -52,7 +52,7 @@ export async function launch(request: Launch): Promise<void> {
   const logCheck = setInterval(() => boundLogs(config), LOG_CHECK_MS);
   try {
     writeState(config.dataDir, state);
-    await untilReady(supervisor, watch, config, progress, signal);
+    await untilReady(supervisor, watch.hopeless, config, progress, signal);
     if (inspect !== undefined) {
       progress.line(`A debugger can attach to ${inspect.part}: ${LOOPBACK}:${inspect.port}`);
     }
@@ -67,18 +67,12 @@ export async function launch(request: Launch): Promise<void> {
   }
 }
 
-interface Watch {
-  onChange(change: PartChange<PartName>): void;
-  hopeless: Promise<never>;
-  markReady(): void;
-}
-
 function watchParts(
   config: StackConfig,
   state: StackState,
   progress: Progress,
   signal: AbortSignal,
-): Watch {
+) {
   const deaths = new Map<PartName, number>();
   let isReady = false;
   let giveUp: (failure: StackFailure) => void = () => {};
@@ -91,7 +85,7 @@ function watchParts(
     markReady: () => {
       isReady = true;
     },
-    onChange({ part, pid, what, reason, retryInMs }) {
+    onChange: ({ part, pid, what, reason, retryInMs }: PartChange<PartName>): void => {
       state[part].pid = pid;
       try {
         writeState(config.dataDir, state);
@@ -116,7 +110,7 @@ function watchParts(
 
 async function untilReady(
   supervisor: Supervisor,
-  watch: Watch,
+  hopeless: Promise<never>,
   config: StackConfig,
   progress: Progress,
   signal: AbortSignal,
@@ -131,7 +125,7 @@ async function untilReady(
     const waitAbort = new AbortController();
     const either = AbortSignal.any([signal, waitAbort.signal]);
     try {
-      await Promise.race([waitUntilReady(probes, READY_MS_MAX, task, either), watch.hopeless]);
+      await Promise.race([waitUntilReady(probes, READY_MS_MAX, task, either), hopeless]);
     } finally {
       waitAbort.abort();
     }

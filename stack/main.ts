@@ -29,7 +29,7 @@ async function main(args: readonly string[]): Promise<number> {
   const unlock = lockDataDir(dataDir);
   const stop = new AbortController();
   let supervisor: Supervisor | undefined;
-  const requests = onStopRequest((count, why) => {
+  const stopListening = onStopRequest((count, why) => {
     if (count === 1) progress.line(`${why}: stopping everything`);
     stop.abort();
     if (count > 1) supervisor?.hurry();
@@ -59,7 +59,7 @@ async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (!stop.signal.aborted) throw error;
   } finally {
-    requests.dispose();
+    stopListening();
     removeState(dataDir);
     unlock();
   }

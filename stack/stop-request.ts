@@ -9,10 +9,9 @@ const NPM_SCRIPTS: ReadonlySet<string> = new Set(['start', 'dev']);
 /**
  * Calls `onRequest` for each Ctrl-C and SIGTERM, with their number so far, and when the npm that
  * started this process ends, since npm's shell does not pass signals on.
+ * @returns a function that stops listening
  */
-export function onStopRequest(onRequest: (count: number, why: string) => void): {
-  dispose(): void;
-} {
+export function onStopRequest(onRequest: (count: number, why: string) => void): () => void {
   let count = 0;
   let last = Number.NEGATIVE_INFINITY;
   const request = (why: string): void => {
@@ -36,10 +35,8 @@ export function onStopRequest(onRequest: (count: number, why: string) => void): 
   }, PARENT_POLL_MS);
   if (!NPM_SCRIPTS.has(process.env['npm_lifecycle_event'] ?? '')) clearInterval(watch);
 
-  return {
-    dispose() {
-      clearInterval(watch);
-      for (const unlisten of listeners) unlisten();
-    },
+  return () => {
+    clearInterval(watch);
+    for (const unlisten of listeners) unlisten();
   };
 }

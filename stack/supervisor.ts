@@ -17,17 +17,7 @@ export interface PartChange<Name extends string = string> {
   retryInMs?: number;
 }
 
-export interface Supervisor {
-  /**
-   * Starts the parts, stage by stage, and restarts each that dies.
-   * @throws the error of a part's first start, after ending those that had come up
-   */
-  start(): Promise<void>;
-  /** Restarts a part; one that is down starts at once. */
-  restart(name: string): Promise<void>;
-  stop(): Promise<void>;
-  hurry(): void;
-}
+export type Supervisor = ReturnType<typeof supervise>;
 
 /** `steadyMs`: uptime after which a part's wait is the shortest again. */
 const DEFAULTS = { backoffMsMin: 200, backoffMsMax: 5_000, steadyMs: 30_000 };
@@ -40,7 +30,7 @@ export function supervise<Name extends string>(
   stages: readonly (readonly Part<Name>[])[],
   onChange: (change: PartChange<Name>) => void,
   options = DEFAULTS,
-): Supervisor {
+) {
   const running = new Map<Part<Name>, Child>();
   const keepTasks = new Map<Part<Name>, Promise<void>>();
   const stopping = new AbortController();
@@ -117,7 +107,11 @@ export function supervise<Name extends string>(
   };
 
   return {
-    async start() {
+    /**
+     * Starts the parts, stage by stage, and restarts each that dies.
+     * @throws the error of a part's first start, after ending those that had come up
+     */
+    start: async (): Promise<void> => {
       try {
         for (const stage of stages) {
           if (stopping.signal.aborted) return;
@@ -128,7 +122,8 @@ export function supervise<Name extends string>(
         throw error;
       }
     },
-    async restart(name) {
+    /** Restarts a part; one that is down starts at once. */
+    restart: async (name: string): Promise<void> => {
       for (const part of stages.flat().filter((each) => each.name === name)) {
         const child = running.get(part);
         if (child !== undefined) restarting.add(part);
@@ -137,7 +132,7 @@ export function supervise<Name extends string>(
       }
     },
     stop,
-    hurry() {
+    hurry: (): void => {
       for (const child of running.values()) child.kill();
     },
   };

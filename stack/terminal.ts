@@ -43,11 +43,6 @@ export function showProgress(screen: Screen = process.stdout, now = Date.now): P
     screen.write(text.slice(0, (screen.columns ?? 80) - 1));
     isDrawn = true;
   };
-  const stopTimerWhenIdle = (): void => {
-    if (active.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-  };
 
   return {
     line(text) {
@@ -63,7 +58,10 @@ export function showProgress(screen: Screen = process.stdout, now = Date.now): P
       } finally {
         active.delete(line);
         clear();
-        stopTimerWhenIdle();
+        if (active.size === 0) {
+          clearInterval(timer);
+          timer = undefined;
+        }
       }
     },
   };

@@ -7,11 +7,6 @@ import { NodeFailure } from './node-answers';
 import type { Outgoing } from './settlements';
 import type { Movement } from './traces';
 
-export interface BlockFacts {
-  deposits: BlockDeposit[];
-  outgoing: Outgoing[];
-}
-
 export interface ReaderDeps {
   node: EvmNode;
   addresses: Pick<Addresses, 'among'>;
@@ -29,7 +24,7 @@ interface Transfer {
 }
 
 /** @throws NodeFailure if the node does not know the whole block yet */
-export async function readFacts(deps: ReaderDeps, block: Block): Promise<BlockFacts> {
+export async function readFacts(deps: ReaderDeps, block: Block) {
   const { node, traces, assets } = deps;
   const ether = traces ? await node.movements(block) : getPlainMovements(block);
   const tokens = assets.usdc === undefined ? [] : await node.transfers(assets.usdc, block.hash);

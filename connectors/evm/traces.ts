@@ -52,10 +52,7 @@ export function readMovements(raw: unknown, blockHash: Hash): Movement[] {
     .filter((movement) => movement !== undefined);
 }
 
-interface TracePosition {
-  transactionHash?: string | null | undefined;
-  traceAddress: number[];
-}
+type TracePosition = Pick<z.infer<typeof Trace>, 'transactionHash' | 'traceAddress'>;
 
 function toPath({ transactionHash, traceAddress }: TracePosition): string {
   return [transactionHash, ...traceAddress].join('/');

@@ -56,13 +56,7 @@ export interface SandboxBankDeps {
 
 type BankActivities = ConnectorActivities & CryptoConnectorActivities;
 
-export interface SandboxBank {
-  url: string;
-  activities: BankActivities;
-  /** Resolves when the worker has ended; rejects when it broke. */
-  finished: Promise<void>;
-  stop: () => Promise<void>;
-}
+export type SandboxBank = Awaited<ReturnType<typeof createSandboxBank>>;
 
 const SLOW_SESSION_MS = 8_000;
 const SHUTDOWN_GRACE = '10s';
@@ -70,7 +64,8 @@ const PAGES_GRACE_MS = 2_000;
 /** Time for a delivery: shorter than a row's lease and than the client's own retries. */
 const DELIVERY_MS = 4_000;
 
-export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxBank> {
+/** @returns `finished` resolves when the worker has ended, and rejects when it broke */
+export async function createSandboxBank(deps: SandboxBankDeps) {
   const { now, log, stores, connector = SANDBOX_CONNECTOR } = deps;
   const db = deps.mongo.db(deps.database);
   const books = {
@@ -108,7 +103,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
       onOwnPayment: (payment_id) => memory.rememberConnector('payment', payment_id, connector),
       findOutdated: createInstructionGuard(stores),
     });
-    const activities = { ...bankActivities, ...chain.activitiesAt(baseUrl) };
+    const activities: BankActivities = { ...bankActivities, ...chain.activitiesAt(baseUrl) };
     const worker = await createWorker(deps, activities);
     const finished = worker.run();
     const end = async () => {

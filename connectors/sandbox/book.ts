@@ -49,18 +49,9 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
     get: (_id: string) => entries.findOne({ _id }),
     /** Records that an instruction got lost; true for the first one of this id only. */
     lose: async (_id: string, instruction: BookEntry['instruction']): Promise<boolean> => {
-      const entry = {
-        instruction,
-        status: 'lost',
-        refusal: null,
-        statement: null,
-        ...stamp(_id),
-      } as const;
-      const { upsertedCount } = await entries.updateOne(
-        { _id },
-        { $setOnInsert: entry },
-        { upsert: true },
-      );
+      const lostEntry = { instruction, status: 'lost', refusal: null, statement: null } as const;
+      const update = { $setOnInsert: { ...lostEntry, ...stamp(_id) } };
+      const { upsertedCount } = await entries.updateOne({ _id }, update, { upsert: true });
       return upsertedCount === 1;
     },
     /** @throws a duplicate key error if an instruction of this id has arrived before */

@@ -4,10 +4,6 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 
 export type MetricsSource = () => Promise<string>;
 
-interface MetricsPage {
-  close(): Promise<void>;
-}
-
 /** Gauges of Node that have names of counters; other gauges report the same values. */
 const MISNAMED = ['handles', 'requests', 'resources'];
 
@@ -29,7 +25,7 @@ export async function serveMetrics(
   registry: Registry,
   sources: readonly MetricsSource[] = [],
   isReady?: () => boolean,
-): Promise<MetricsPage> {
+): Promise<{ close(): Promise<void> }> {
   if (METRICS_PORT === undefined) return { close: async () => {} };
   const text = async () =>
     (await Promise.all([registry.metrics(), ...sources.map((source) => source())])).join('\n');

@@ -12,14 +12,9 @@ export interface AuditEntry {
   approved_by?: string;
 }
 
-export interface AttentionAct {
-  id: string;
-  who: string;
-  what: string;
-  why: string;
+type AttentionAct = Pick<AuditEntry, 'id' | 'who' | 'what' | 'why' | 'approved_by'> & {
   at: string;
-  approved_by?: string;
-}
+};
 
 export interface AttentionUpdate<Attention extends string = string> {
   version: number;

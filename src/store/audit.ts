@@ -14,13 +14,6 @@ export interface Change {
   after?: AuditFacts | null;
 }
 
-/** Identity of a change that may be written again, but only once in the log. */
-interface ChangeIdentity {
-  id: string;
-  /** ISO 8601, ms. */
-  at: string;
-}
-
 /**
  * Adds a line to the audit log, in the session of the change so that both are written or none.
  * Outside MongoDB, an act on money is logged with its outcome, and any other before it.
@@ -39,12 +32,13 @@ export function auditBy(
   };
 }
 
-/** Adds a line unless an earlier attempt has added it. */
+/** Adds a line unless an earlier attempt has added it. @param once identity of the change */
 export async function auditOnce(
   { auditLog }: { auditLog: Pick<AuditLogStore, 'add' | 'has'> },
-  { change, actor, once: { id, at } }: { change: Change; actor: Actor; once: ChangeIdentity },
+  { change, actor, once }: { change: Change; actor: Actor; once: { id: string; at: string } },
   session: ClientSession,
 ): Promise<void> {
+  const { id, at } = once;
   const _id = `${at}_${createHash('sha256').update(id).digest('hex').slice(0, 16)}`;
   if (await auditLog.has(_id, session)) return;
   await auditLog.add(buildLine(change, actor, { _id, at }), session);
