@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Collection, Db } from 'mongodb';
 import type {
   PayoutInstruction,
   RefundInstruction,
@@ -13,19 +12,12 @@ import type { BankResource } from '../../src/domain/callback/callback';
 import { paymentWorkflowId } from '../../src/domain/payment/payment';
 import { payoutWorkflowId } from '../../src/domain/payout/payout';
 import { refundWorkflowId } from '../../src/domain/refund/refund';
-import type { CallbackDocument } from '../../src/store/callbacks';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
 import { useFixture } from '../support/fixture';
 import { mongodbUri } from '../support/servers';
-import {
-  type BankServer,
-  instruction,
-  payoutInstruction,
-  refundInstruction,
-  startBankServer,
-} from './bank-server';
+import { instruction, payoutInstruction, refundInstruction, startBankServer } from './bank-server';
 
 const ROUTED = { connector: 'sandbox', account_id: 'acct_of_the_test' } as const;
 
@@ -45,50 +37,10 @@ const WORKFLOW_IDS = {
 type Planted = Pick<OutboxRow, 'resource' | 'resource_id' | 'name' | 'becomes'> &
   Partial<OutboxRow>;
 
-export interface BankWorld {
-  server: BankServer;
-  /** The bank's own database. */
-  own: Db;
-  outbox: Collection<OutboxRow>;
-  /** The bank's own books. */
-  refunds: Collection<BookEntry>;
-  payouts: Collection<BookEntry>;
-  /** Opens a session for a payment that the product knows. */
-  openFor: (
-    change?: Partial<SessionInstruction>,
-  ) => Promise<{ input: SessionInstruction; id: string; url: string }>;
-  /** A refund that the product knows; nobody has instructed the bank yet. */
-  knowRefund: (
-    change?: Partial<RefundInstruction>,
-    connector?: string,
-  ) => Promise<{ input: RefundInstruction; id: string }>;
-  /** A payout that the product knows; nobody has instructed the bank yet. */
-  knowPayout: (
-    change?: Partial<PayoutInstruction>,
-    connector?: string,
-  ) => Promise<{ input: PayoutInstruction; id: string }>;
-  /** Sets the state that the product's document says from now on. */
-  productSays: (resource: 'refund' | 'payout', id: string, status: string) => Promise<void>;
-  /** The product has lost the document, as a restored database has. */
-  productForgets: (resource: 'refund' | 'payout', id: string) => Promise<void>;
-  decide: (url: string, form: Record<string, string>) => Promise<Response>;
-  approve: (url: string) => Promise<Response>;
-  rows: (resourceId: string) => Promise<OutboxRow[]>;
-  /** A row of the outbox, due now. */
-  plant: (row: Planted) => Promise<void>;
-  /** The resource's first row, once it is done with. */
-  doneRow: (resourceId: string) => Promise<OutboxRow | undefined>;
-  /** Waits until all of the resource's rows were sent; answers the signals. */
-  told: (resourceId: string, resource: BankResource) => Promise<string[]>;
-  sessionOf: (paymentId: string) => Promise<BankSession | null>;
-  callbacks: (resourceId: string) => Promise<CallbackDocument[]>;
-  /** Names of the signals that the workflow received, in order. */
-  signals: (resourceId: string, resource?: BankResource) => Promise<string[]>;
-  end: () => Promise<void>;
-}
+export type BankWorld = Awaited<ReturnType<typeof startBankWorld>>;
 
 /** A sandbox bank, and what a test looks at around it. */
-export async function startBankWorld(): Promise<BankWorld> {
+export async function startBankWorld() {
   const database = `test_bank_${randomBytes(6).toString('hex')}`;
   const mongo = await connectMongo(mongodbUri(), 'test-bank');
   const product = mongo.db(database);
@@ -98,6 +50,7 @@ export async function startBankWorld(): Promise<BankWorld> {
 
   const rows = (resource_id: string) =>
     outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray();
+  /** Names of the signals that the workflow received, in order. */
   const signals = async (id: string, resource: BankResource = 'payment') => {
     const handle = server.temporal.workflow.getHandle(WORKFLOW_IDS[resource](id));
     const history = await handle.fetchHistory().catch(() => undefined);
@@ -114,11 +67,14 @@ export async function startBankWorld(): Promise<BankWorld> {
     });
   return {
     server,
+    /** The bank's own database. */
     own,
     outbox,
+    /** The bank's own books. */
     refunds: own.collection<BookEntry>('refunds'),
     payouts: own.collection<BookEntry>('payouts'),
-    openFor: async (change = {}) => {
+    /** Opens a session for a payment that the product knows. */
+    openFor: async (change: Partial<SessionInstruction> = {}) => {
       const input = instruction(change);
       const { payment_id: _id, amount, currency, method, livemode } = input;
       const money = { amount, currency, method, livemode };
@@ -128,7 +84,11 @@ export async function startBankWorld(): Promise<BankWorld> {
       if (answer.outcome !== 'opened') throw new Error(answer.message);
       return { input, id: input.payment_id, url: answer.session_url };
     },
-    knowRefund: async (change = {}, connector = ROUTED.connector) => {
+    /** A refund that the product knows; nobody has instructed the bank yet. */
+    knowRefund: async (
+      change: Partial<RefundInstruction> = {},
+      connector: string = ROUTED.connector,
+    ) => {
       const input = refundInstruction(change);
       const { refund_id: _id, amount, currency, method, livemode } = input;
       const routed = { amount, currency, method, livemode, ...ROUTED, connector };
@@ -136,7 +96,11 @@ export async function startBankWorld(): Promise<BankWorld> {
       await product.collection<KnownRefund>('refunds').insertOne(known);
       return { input, id: _id };
     },
-    knowPayout: async (change = {}, connector = ROUTED.connector) => {
+    /** A payout that the product knows; nobody has instructed the bank yet. */
+    knowPayout: async (
+      change: Partial<PayoutInstruction> = {},
+      connector: string = ROUTED.connector,
+    ) => {
       const input = payoutInstruction(change);
       const { payout_id: _id, amount, currency, method, livemode } = input;
       const routed = { amount, currency, method, livemode, ...ROUTED, connector };
@@ -144,17 +108,24 @@ export async function startBankWorld(): Promise<BankWorld> {
       await product.collection<KnownPayout>('payouts').insertOne(known);
       return { input, id: _id };
     },
-    productSays: async (resource, _id, status) => {
+    /** Sets the state that the product's document says from now on. */
+    productSays: async (
+      resource: 'refund' | 'payout',
+      _id: string,
+      status: string,
+    ): Promise<void> => {
       const known = product.collection<{ _id: string }>(`${resource}s`);
       await known.updateOne({ _id }, { $set: { status } });
     },
-    productForgets: async (resource, _id) => {
+    /** The product has lost the document, as a restored database has. */
+    productForgets: async (resource: 'refund' | 'payout', _id: string): Promise<void> => {
       await product.collection<{ _id: string }>(`${resource}s`).deleteOne({ _id });
     },
     decide,
-    approve: (url) => decide(url, { decision: 'approve' }),
+    approve: (url: string) => decide(url, { decision: 'approve' }),
     rows,
-    plant: async (row) => {
+    /** A row of the outbox, due now. */
+    plant: async (row: Planted): Promise<void> => {
       const callback_id = `cb_${randomUUID()}`;
       await outbox.insertOne({
         _id: callback_id,
@@ -167,22 +138,24 @@ export async function startBankWorld(): Promise<BankWorld> {
         ...row,
       });
     },
-    doneRow: async (id) => {
+    /** The resource's first row, once it is done with. */
+    doneRow: async (id: string): Promise<OutboxRow | undefined> => {
       const [first] = await until(
         () => rows(id),
         ([row]) => row?.done_at != null,
       );
       return first;
     },
-    told: async (id, resource) => {
+    /** Waits until all of the resource's rows were sent; answers the signals. */
+    told: async (id: string, resource: BankResource) => {
       await until(
         () => rows(id),
         (all) => all.length > 0 && all.every(({ state }) => state === 'sent'),
       );
       return await signals(id, resource);
     },
-    sessionOf: (_id) => own.collection<BankSession>('sessions').findOne({ _id }),
-    callbacks: (id) => server.inbox.stores.callbacks.forResource(id),
+    sessionOf: (_id: string) => own.collection<BankSession>('sessions').findOne({ _id }),
+    callbacks: (id: string) => server.inbox.stores.callbacks.forResource(id),
     signals,
     end: async () => {
       await server.stop();
