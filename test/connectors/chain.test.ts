@@ -1,5 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import type { MongoClient } from 'mongodb';
+import { randomUUID } from 'node:crypto';
 import type {
   CryptoConnectorActivities,
   SettlementInstruction,
@@ -8,13 +7,11 @@ import { type Chain, createChainStores, startChain } from '../../connectors/sand
 import type { ChainReport } from '../../connectors/sandbox/chain/follower';
 import type { ChainTransaction } from '../../connectors/sandbox/chain/transactions';
 import { createLogger } from '../../src/base/log';
-import { connectMongo } from '../../src/base/mongo';
 import { paymentUri } from '../../src/domain/crypto/assets';
-import { mongodbUri } from '../support/servers';
+import { useDatabase } from '../support/database';
 import { until } from './bank-world';
 
-const database = `test_chain_${randomBytes(6).toString('hex')}`;
-let mongo: MongoClient;
+const database = useDatabase({ indexed: false });
 let chain: Chain;
 let activities: CryptoConnectorActivities;
 /** Callbacks that the product has heard, each callback id once. */
@@ -28,10 +25,10 @@ let isCurrent: boolean;
 
 const open = async (autoplay = true) => {
   const now = () => new Date(Date.now() + aheadMs);
-  const stores = createChainStores(mongo.db(database), now);
+  const stores = createChainStores(database.db, now);
   await stores.ensureIndexes();
   chain = startChain({
-    mongo,
+    mongo: database.mongo,
     stores,
     connector: 'sandbox',
     autoplay,
@@ -53,13 +50,6 @@ const open = async (autoplay = true) => {
   activities = chain.activitiesAt('http://localhost:9');
 };
 
-beforeAll(async () => {
-  mongo = await connectMongo(mongodbUri(), 'test-chain');
-});
-afterAll(async () => {
-  await mongo.db(database).dropDatabase();
-  await mongo.close();
-});
 beforeEach(async () => {
   [heard, deliveries, lostAnswers, aheadMs] = [new Map(), 0, 0, 0];
   [isAwaited, isCurrent] = [true, true];
@@ -96,7 +86,7 @@ const summary = (id: string) =>
 
 /** Lets time pass until the chain has no more to tell. */
 async function play() {
-  const due = mongo.db(database).collection<ChainTransaction>('chain_transactions');
+  const due = database.db.collection<ChainTransaction>('chain_transactions');
   await until(
     async () => {
       aheadMs += 500;
@@ -120,7 +110,7 @@ function settlement(change: Partial<SettlementInstruction> = {}): SettlementInst
 }
 
 const moved = (resource_id: string) =>
-  mongo.db(database).collection('chain_transactions').countDocuments({ resource_id });
+  database.db.collection('chain_transactions').countDocuments({ resource_id });
 
 describe('a payment', () => {
   it('has an address of its own, the same at each repeat, that a wallet can pay', async () => {
