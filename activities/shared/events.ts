@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { eventId } from '../../src/base/ids';
 import type { CallbackResource } from '../../src/domain/callback/callback';
-import { buildPosition } from '../../src/domain/cursor';
+import { buildPosition, TIES } from '../../src/domain/cursor';
 import {
   type EventType,
   firstDeliveryStatus,
@@ -23,8 +23,6 @@ export interface EventSource {
   /** In order; `version` is the resource's after the transition. */
   transitions: readonly { type: EventType; version: number }[];
 }
-
-const TIES = 1_000_000;
 
 /** Builds a random list position within one millisecond. */
 export function positionAt(at: string, offset: number, base: number): string {

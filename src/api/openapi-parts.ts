@@ -38,6 +38,7 @@ const TAGS = [
   ['Payments', 'Take money from customers.', /^\/v1\/payments/],
   ['Refunds', 'Send it back to them.', /^\/v1\/refunds/],
   ['Payouts', 'Pay recipients out of a balance.', /^\/v1\/payout/],
+  ['Balances', 'What you have, and every change of it.', /^\/v1\/balance/],
   ['Catalogue', 'Payment methods and their rules.', /^\/v1\/payment-methods/],
   ['Crypto', 'Crypto payments, where they are enabled.', /^\/v1\/crypto/],
   ['Sandbox', 'Let the sandbox bank and chain act.', /^\/v1\/sandbox/],
@@ -66,6 +67,10 @@ const PARAMETERS: Readonly<Record<string, Words>> = {
   status: { description: 'Only those in this state.' },
   method: { description: 'Only those by this method.' },
   reference: { description: 'Only those with exactly this reference.', example: 'order-1001' },
+  balance_account: { description: 'Only those of this balance account.', example: 'main' },
+  currency: { description: 'Only those in this currency.', example: 'EUR' },
+  asset: { description: 'Only those in this asset.' },
+  type: { description: 'Only those of this type.' },
   created_before: {
     description: 'Only those made before this time. The last `next_cursor` goes on from there.',
     example: '2026-03-01T12:34:56.789Z',

@@ -1,5 +1,6 @@
 import { availableEntry, catalogEntry, PAYMENT_METHOD_IDS } from '../domain/payment/catalog';
 import { railEntry } from '../domain/payout/rails';
+import * as balances from '../domain/wire/balances';
 import * as catalogue from '../domain/wire/catalogue';
 import * as crypto from '../domain/wire/crypto';
 import * as payments from '../domain/wire/payments';
@@ -7,6 +8,8 @@ import * as payouts from '../domain/wire/payouts';
 import * as recipients from '../domain/wire/recipients';
 import * as refunds from '../domain/wire/refunds';
 import * as sandbox from '../domain/wire/sandbox';
+import { listBalanceTransactions } from '../service/balances/list';
+import { presentBalances, presentBalanceTransaction } from '../service/balances/present';
 import {
   createCryptoPayment,
   createCryptoSettlement,
@@ -33,6 +36,7 @@ import {
   presentRecipient,
   presentRefund,
 } from '../service/present';
+import { readBalances } from '../service/read';
 import { createRecipient, deleteRecipient } from '../service/recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from '../service/refunds';
 import {
@@ -50,6 +54,7 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
   mountPayments(mount, deps);
   mountRefunds(mount, deps);
   mountPayouts(mount, deps);
+  mountBalances(mount, deps);
   mountCatalog(mount, deps);
   mountCrypto(mount, deps);
   mountSandbox(mount, deps);
@@ -101,6 +106,16 @@ function mountPayouts(mount: Mount, deps: ApiDeps): void {
     object: 'list',
     data: (await getPayoutSettings(deps, key)).rails.map(railEntry),
   }));
+}
+
+/** @see docs/api.md#balances */
+function mountBalances(mount: Mount, deps: ApiDeps): void {
+  mount.endpoint(balances.listBalances, async ({ key }) =>
+    presentBalances(await readBalances(deps, key)),
+  );
+  mount.endpoint(balances.listBalanceTransactions, async ({ key, query }) =>
+    presentPage(await listBalanceTransactions(deps, key, query), presentBalanceTransaction),
+  );
 }
 
 /** @see docs/api.md#methods */

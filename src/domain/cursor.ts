@@ -1,5 +1,7 @@
 const MINUTE_MS = 60_000;
-const TIE_MAX = 999_999;
+/** Tie-breaks of positions within one millisecond. */
+export const TIES = 1_000_000;
+const TIE_MAX = TIES - 1;
 
 const DATE = /(\d{4})-(\d{2})-(\d{2})/.source;
 const TIME = /(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?/.source;

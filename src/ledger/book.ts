@@ -1,7 +1,10 @@
+import { randomInt } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
 import { inSnapshot } from '../base/mongo';
 import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import { TIES } from '../domain/cursor';
 import { omitUndefined } from '../domain/defined';
+import { buildBalanceChange } from './balance-changes';
 import type { BookDocument, EntryDocument } from './documents';
 import {
   bookId,
@@ -40,6 +43,12 @@ export type LedgerStore = ReturnType<typeof createLedgerStore>;
 export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const entries: Collection<EntryDocument> = db.collection<EntryDocument>('ledger_postings');
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
+  // Counted from a random start: rows of one process keep their order, and those of two differ.
+  let tie = randomInt(TIES);
+  const getNextTie = () => {
+    tie = (tie + 1) % TIES;
+    return tie;
+  };
 
   /** Adds lines to the stored balances; false when a balance would pass 0. */
   const incrementBalances = async (
@@ -101,10 +110,11 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
      * Posts an entry; a pending one changes no balance yet. Call it early in a transaction, since a
      * write conflict on the book then costs little.
      * @throws InsufficientBalance: let the transaction abort
-     * @throws MongoServerError duplicate key when it was posted already
+     * @throws MongoServerError duplicate key: of `_id_` when it was posted already, of `position`
+     *   when another process chose the same list position, and a retry chooses another
      */
     post: async (entry: NewEntry, session: ClientSession): Promise<void> => {
-      await entries.insertOne(buildDocument(entry, now()), { session });
+      await entries.insertOne(buildDocument(entry, now(), getNextTie()), { session });
       if (!isPending(entry)) await applyLines(bookId(entry), entry.legs, session);
     },
     applyPending: (book: string, session: ClientSession) =>
@@ -161,7 +171,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
 }
 
 /** Builds the stored form. @throws RangeError when the lines do not sum to zero */
-function buildDocument(entry: NewEntry, writtenAt: Date): EntryDocument {
+function buildDocument(entry: NewEntry, writtenAt: Date, tie: number): EntryDocument {
   const { legs, kind, resource_id, step, currency, at, value_date, note } = entry;
   assertBalanced(legs);
   const open = isPending(entry) ? (true as const) : undefined;
@@ -171,6 +181,7 @@ function buildDocument(entry: NewEntry, writtenAt: Date): EntryDocument {
     ...{ kind, resource_id, at, legs: toStoredLines(legs, currency) },
     ...omitUndefined({ step, value_date, note, open }),
     written_at: writtenAt.toISOString(),
+    ...buildBalanceChange(entry, writtenAt, tie),
   };
 }
 

@@ -1,8 +1,9 @@
+import type { BalanceTransactionType } from '../domain/account/balance-transaction';
 import type { EntryKind, EntryNote } from './entries';
 import type { StoredInteger } from './integers';
 
 /** Journal entry, which never changes but for `open`. Its lines sum to zero. */
-export interface EntryDocument {
+export interface EntryDocument extends Partial<BalanceChange> {
   _id: string;
   book: string;
   kind: EntryKind;
@@ -18,6 +19,20 @@ export interface EntryDocument {
   note?: EntryNote;
   /** Present until it is applied. @see docs/ledger.md#pending-entries */
   open?: true;
+}
+
+/** Fields by which a merchant lists an entry that changes what a balance has available. */
+export interface BalanceChange {
+  account_id: string;
+  livemode: boolean;
+  /** ISO 4217, or the book of an asset. */
+  currency: string;
+  balance_account: string;
+  type: BalanceTransactionType;
+  /** Position in the list, of the time of the write. @see src/domain/cursor.ts */
+  position: string;
+  /** Part of the change that is a fee; absent without one. */
+  fee?: number | bigint | StoredInteger;
 }
 
 /** Balances of one account, environment and currency, by the paths of the entry lines. */

@@ -57,6 +57,8 @@ export interface NewEntry {
   /** Day on which the bank books it, where it says so: `YYYY-MM-DD`. */
   value_date?: string | undefined;
   legs: readonly EntryLine[];
+  /** Part of what leaves an available balance that is a fee. */
+  fee?: number | bigint | undefined;
   note?: EntryNote | undefined;
 }
 

@@ -95,7 +95,7 @@ interface PayoutTransition extends BookingTime {
 export function buildReservation(payout: PayoutFacts): NewEntry {
   const { balance_account, amount, fee, created_at } = payout;
   const lines = ENTRY_LINES.payout_reserved(balance_account, amount, fee);
-  return buildEntry('payout_reserved', payout, lines, { at: created_at });
+  return { ...buildEntry('payout_reserved', payout, lines, { at: created_at }), fee };
 }
 
 /** @param payout after the transition */
@@ -150,5 +150,8 @@ export function buildSettlementEntry(
     kind === 'crypto_settlement_captured'
       ? ENTRY_LINES[kind](settlement.connector, draw)
       : ENTRY_LINES[kind](draw);
-  return buildEntry(kind, settlement, lines, { at });
+  const entry = buildEntry(kind, settlement, lines, { at });
+  return kind === 'crypto_settlement_reserved'
+    ? { ...entry, fee: parseUnits(settlement.fee) }
+    : entry;
 }

@@ -3,6 +3,7 @@ import { MissingIndexes } from '../base/mongo-indexes';
 import { createLedgerStore } from '../ledger/book';
 import { createAccountStore } from './accounts';
 import { createAuditLogStore } from './audit-log';
+import { createBalanceTransactionStore } from './balance-transactions';
 import { createCallbackStore } from './callbacks';
 import { createConnectorKeyStore } from './connector-keys';
 import { createCryptoPaymentStore } from './crypto-payments';
@@ -34,6 +35,7 @@ export function createStores(db: Db, cacheMs = 0) {
   return {
     accounts: createAccountStore(db, cacheMs),
     auditLog: createAuditLogStore(db),
+    balanceTransactions: createBalanceTransactionStore(db),
     callbacks: createCallbackStore(db),
     connectorKeys: createConnectorKeyStore(db),
     crypto_payments: createCryptoPaymentStore(db),

@@ -85,6 +85,8 @@ test('a posting moves every balance that it names, and is kept as it was', async
     at,
     written_at: WRITTEN_AT.toISOString(),
     legs,
+    ...{ account_id, livemode: false, currency: 'EUR', balance_account: 'main', type: 'funding' },
+    position: expect.stringMatching(/^2026-03-04T05:06:07\.089\d{6}Z$/),
   });
   expect(await ledger.forResource(resource_id)).toHaveLength(1);
 });

@@ -8,6 +8,7 @@ export const SCOPES = [
   'payouts:write',
   'crypto:read',
   'crypto:write',
+  'balances:read',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -1,3 +1,4 @@
+import { listBalances, listBalanceTransactions } from './balances';
 import { listAvailablePaymentMethods, listPaymentMethods } from './catalogue';
 import * as crypto from './crypto';
 import type { Endpoint } from './endpoint';
@@ -23,6 +24,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   getPayout,
   listPayouts,
   listPayoutMethods,
+  listBalances,
+  listBalanceTransactions,
   listPaymentMethods,
   listAvailablePaymentMethods,
   crypto.createCryptoPayment,

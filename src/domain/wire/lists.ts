@@ -33,6 +33,9 @@ const CreatedBefore = z
   .pipe(z.string().meta({ format: 'date-time' }))
   .optional();
 
+/** Parameters of every list. */
+export const PAGE_FIELDS = { limit: Limit, created_before: CreatedBefore };
+
 export function buildListQuery<const Statuses extends readonly string[]>(statuses: Statuses) {
   return z.strictObject({
     limit: Limit,
@@ -57,9 +60,13 @@ export function buildListSchema<T extends z.ZodType>(item: T, id: string) {
   return z.object({ object: z.literal('list'), data: z.array(item) }).meta({ id });
 }
 
-type ListEndpoint = Omit<Endpoint, 'method' | 'description' | 'success'> & { page: z.ZodType };
+type ListEndpoint = Omit<Endpoint, 'method' | 'description' | 'success'> & {
+  page: z.ZodType;
+  example?: Endpoint['success']['example'];
+};
 
-export function listEndpoint<const E extends ListEndpoint>({ page, ...definition }: E) {
-  const success = { status: 200, description: 'A page.', schema: page } as const;
+export function listEndpoint<const E extends ListEndpoint>({ page, example, ...definition }: E) {
+  const sample = example === undefined ? {} : { example };
+  const success = { status: 200, description: 'A page.', schema: page, ...sample } as const;
   return { ...definition, method: 'get', description: BY_PAGES, success } as const;
 }

@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { buildPosition } from '../../domain/cursor';
+import { buildPosition, TIES } from '../../domain/cursor';
 import { ServiceError } from '../../domain/errors';
 import { buildTestData, type EventType } from '../../domain/webhook/event';
 import type { Encrypter } from '../../encryption/encrypter';
@@ -12,8 +12,6 @@ import { postEvent, toRow } from '../../webhooks/attempt';
 import type { EndpointLimits } from '../../webhooks/endpoint-limits';
 import type { PostWebhook } from '../../webhooks/post';
 import type { PostResult } from '../../webhooks/post-result';
-
-const TIES = 1_000_000;
 
 export interface TestEventDeps {
   stores: Pick<Stores, 'endpoints' | 'events' | 'deliveries'>;

@@ -73,7 +73,7 @@ export async function openRestoreSetting(options: ServiceOptions = {}) {
         // The time of the insert is not what happened.
         postings: (await stores.ledger.forResource(id))
           .toSorted(byId)
-          .map(({ written_at, ...posting }) => posting),
+          .map(({ written_at, position, ...posting }) => posting),
         events: events
           .map(({ _id, type, created, body }) => ({ _id, type, created, body }))
           .toSorted(byId),

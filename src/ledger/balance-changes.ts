@@ -1,0 +1,81 @@
+import type { BalanceTransactionType } from '../domain/account/balance-transaction';
+import { buildPosition } from '../domain/cursor';
+import { KINDS } from '../domain/resources';
+import type { BalanceChange, EntryDocument } from './documents';
+import type { EntryKind, NewEntry } from './entries';
+import { toBigInt, toStoredInteger } from './integers';
+
+/** An entry without a line on an available balance has no row, whatever its kind. */
+const TYPES = {
+  funded: 'funding',
+  adjusted: 'adjustment',
+  reversed: 'adjustment',
+  payment_settled: 'payment',
+  payment_late_received: 'payment',
+  payment_late_reversed: 'payment',
+  payment_clawed_back: 'chargeback',
+  refund_accepted: 'refund',
+  /** Credits what the bank did not send. */
+  refund_settled: 'refund_failure',
+  refund_failed: 'refund_failure',
+  payout_reserved: 'payout',
+  payout_captured: 'payout',
+  payout_released: 'payout_failure',
+  payout_reversed: 'payout_failure',
+  payout_returned: 'payout_return',
+  crypto_payment_credited: 'crypto_payment',
+  crypto_payment_returned: 'crypto_payment',
+  crypto_settlement_reserved: 'crypto_settlement',
+  crypto_settlement_captured: 'crypto_settlement',
+  crypto_settlement_released: 'crypto_settlement_failure',
+} as const satisfies Record<EntryKind, BalanceTransactionType>;
+
+/**
+ * Builds the fields by which merchants list an entry; undefined when it changes nothing available.
+ * @param tie tie-break of its list position
+ */
+export function buildBalanceChange(
+  entry: NewEntry,
+  writtenAt: Date,
+  tie: number,
+): BalanceChange | undefined {
+  const line = findAvailableLine(entry.legs);
+  if (line === undefined) return undefined;
+  const { account_id, livemode, currency, kind, fee = 0 } = entry;
+  const isChargebackReversal = kind === 'reversed' && findSource(entry).object === 'payment';
+  return {
+    ...{ account_id, livemode, currency, balance_account: line.balance_account },
+    type: isChargebackReversal ? 'chargeback_reversal' : TYPES[kind],
+    position: buildPosition(writtenAt.getTime(), tie),
+    ...(BigInt(fee) === 0n ? {} : { fee: toStoredInteger(fee, currency) }),
+  };
+}
+
+/** Reads what an entry changes: the amount without the fee, the fee, and the change itself. */
+export function readChange({ legs, fee }: Pick<EntryDocument & BalanceChange, 'legs' | 'fee'>) {
+  const net = toBigInt(findAvailableLine(legs)?.amount) ?? 0n;
+  const exactFee = toBigInt(fee) ?? 0n;
+  return { amount: net + exactFee, fee: exactFee, net };
+}
+
+/** Finds what an entry is about: a resource, or an operator's act; for a reversal, what it reverses. */
+export function findSource({ kind, resource_id: id }: { kind: string; resource_id: string }): {
+  object: string;
+  id: string;
+} {
+  if (kind === 'reversed') {
+    const end = id.indexOf(':');
+    return findSource({ kind: id.slice(0, end), resource_id: id.slice(end + 1) });
+  }
+  if (kind === 'funded') return { object: 'funding', id };
+  const resource = KINDS.find((name) => kind.startsWith(`${name}_`));
+  return { object: resource ?? 'adjustment', id };
+}
+
+function findAvailableLine(lines: readonly { account: string; amount: unknown }[]) {
+  for (const { account, amount } of lines) {
+    const balance_account = /^balances\.([^.]+)\.available$/.exec(account)?.[1];
+    if (balance_account !== undefined) return { balance_account, amount };
+  }
+  return undefined;
+}

@@ -1,0 +1,54 @@
+import { deriveUuid } from '../../base/ids';
+import { NumberLiteral } from '../../base/json';
+import { MAIN_BALANCE } from '../../domain/account/balance-account';
+import { parseBookCurrency } from '../../domain/crypto/assets';
+import { findSource, readChange } from '../../ledger/balance-changes';
+import type { BalanceRow, Receivable } from '../../ledger/book';
+import type { BalanceTransactionDocument } from '../../store/balance-transactions';
+
+/** Presents balances with the fields of docs/api.md#balances, those of assets last. */
+export function presentBalances({
+  balances,
+  receivables,
+}: {
+  balances: readonly BalanceRow[];
+  receivables: readonly Receivable[];
+}) {
+  const isAsset = ({ currency }: BalanceRow) => parseBookCurrency(currency) !== undefined;
+  const rows = [...balances.filter((row) => !isAsset(row)), ...balances.filter(isAsset)];
+  const data = rows.map(({ balance_account, currency, available, reserved }) => {
+    const debt = receivables.find((row) => row.currency === currency)?.owed ?? 0;
+    // A merchant owes for chargebacks, which are debited from `main`.
+    const owed = balance_account === MAIN_BALANCE ? debt : 0;
+    return {
+      object: 'balance',
+      balance_account,
+      ...presentMoney(currency, { available, reserved, pending: 0, owed }),
+    };
+  });
+  return { object: 'list', data };
+}
+
+/** Presents exactly the fields of docs/api.md#balances, in their order. */
+export function presentBalanceTransaction(row: BalanceTransactionDocument) {
+  const { _id, type, balance_account, currency, written_at } = row;
+  return {
+    id: `txn_${deriveUuid(_id)}`,
+    object: 'balance_transaction',
+    type,
+    balance_account,
+    ...presentMoney(currency, readChange(row)),
+    available_on: written_at,
+    source: findSource(row),
+    created_at: written_at,
+  };
+}
+
+/** Presents amounts exactly: integers of a currency, texts of an asset. */
+function presentMoney(currency: string, amounts: Record<string, number | bigint>) {
+  const pair = parseBookCurrency(currency);
+  const texts = Object.entries(amounts).map(([name, amount]) => [name, String(amount)] as const);
+  if (pair !== undefined) return { ...pair, ...Object.fromEntries(texts) };
+  const numbers = texts.map(([name, text]) => [name, new NumberLiteral(text)] as const);
+  return { currency, ...Object.fromEntries(numbers) };
+}

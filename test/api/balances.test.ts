@@ -1,0 +1,356 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { inTransaction } from '../../src/base/mongo';
+import { SCOPES } from '../../src/domain/account/api-key';
+import { createLedgerStore } from '../../src/ledger/book';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { adjustBalance, reverseOperation } from '../../src/service/balances/adjust';
+import { actOn } from '../../src/service/operators/act';
+import { operatorsAudit } from '../support/audit';
+import { call, eventually, settledPayment } from '../support/http';
+import { openKey, useService } from '../support/service';
+import { fund } from './fund';
+import { walkPages } from './pages';
+import { openShop, type Shop } from './payout-setting';
+import { expectRefusal } from './refusal';
+
+const service = useService();
+const FEE = 25;
+const ETHER = { asset: 'ETH', network: 'ethereum' };
+const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
+
+const get = (key: string, path: string) => call(service.url, 'GET', path, { key });
+const list = (key: string, query: Record<string, string> = {}) =>
+  get(key, `/v1/balance_transactions?${new URLSearchParams(query)}`);
+const balances = async (key: string) => (await get(key, '/v1/balances')).body;
+
+const Row = z.looseObject({
+  id: z.string(),
+  type: z.string(),
+  balance_account: z.string(),
+  currency: z.string().optional(),
+  asset: z.string().optional(),
+  amount: z.coerce.bigint(),
+  fee: z.coerce.bigint(),
+  net: z.coerce.bigint(),
+  source: z.strictObject({ object: z.string(), id: z.string() }),
+});
+type Row = z.infer<typeof Row>;
+
+/** Reads every row of a merchant, newest first. */
+async function readAll(key: string): Promise<Row[]> {
+  const rows: Row[] = [];
+  await walkPages(
+    async (query) => {
+      const page = await list(key, query);
+      rows.push(...z.array(Row).parse(page.body.data));
+      return page;
+    },
+    { limit: '7' },
+  );
+  return rows;
+}
+
+/** Expects the rows of each balance to sum up to what it has available, and returns the rows. */
+async function expectSums(key: string): Promise<Row[]> {
+  const rows = await readAll(key);
+  const sums = new Map<string, bigint>();
+  for (const { balance_account, currency, asset, amount, fee, net } of rows) {
+    expect([net, fee >= 0n]).toEqual([amount - fee, true]);
+    const name = `${balance_account} ${currency ?? asset}`;
+    sums.set(name, (sums.get(name) ?? 0n) + net);
+  }
+  const Balance = z.looseObject({
+    balance_account: z.string(),
+    currency: z.string().optional(),
+    asset: z.string().optional(),
+    available: z.coerce.bigint(),
+  });
+  const { data } = await balances(key);
+  const stored = z
+    .array(Balance)
+    .parse(data)
+    .map((row) => [`${row.balance_account} ${row.currency ?? row.asset}`, row.available] as const);
+  expect(new Map(stored)).toEqual(sums);
+  return rows;
+}
+
+const openFeeShop = async (): Promise<Shop> => {
+  const shop = await openShop(service);
+  await service.stores.accounts.setPayoutFee(shop.account_id, 'sepa_instant', FEE);
+  return shop;
+};
+
+const simulate = (key: string, path: string, event: string) =>
+  call(service.url, 'POST', `/v1/sandbox/${path}/simulate`, { key, body: { event } });
+
+async function refund(key: string, payment_id: string, amount: number, event: string) {
+  const body = { payment_id, amount };
+  const created = await call(service.url, 'POST', '/v1/refunds', { key, body });
+  await simulate(key, `refunds/${created.body.id}`, event);
+  return created.body.id;
+}
+
+const operators = () => {
+  const { mongo, stores } = service;
+  const now = () => new Date();
+  return { mongo, stores, now, audit: operatorsAudit(stores), approvalLimit: 100_000 };
+};
+const CORRECTION = { operator: 'mia', reason: 'Ticket 42' };
+
+async function chargeBack(key: string, payment_id: string) {
+  await simulate(key, `payments/${payment_id}`, 'clawed_back');
+  const { stores, temporal, queues } = service;
+  const deps = { stores, temporal, lifecycleQueue: queues.lifecycle };
+  await actOn(deps, 'payment', payment_id, { what: 'claw_back', ...CORRECTION });
+}
+
+/** Changes of one source: type, amount and fee, oldest first. */
+function changesOf(rows: readonly Row[], id: string) {
+  return rows
+    .filter(({ source }) => source.id === id)
+    .map(({ type, amount, fee, source }) => [type, Number(amount), Number(fee), source.object])
+    .reverse();
+}
+
+test('each change of what is available has a row, and the rows sum up to the balance', async () => {
+  const shop = await openFeeShop();
+  const { key, account_id } = shop;
+  const { id: payment } = await settledPayment(service, key);
+  const settled = await refund(key, payment, 100, 'settled');
+  const failed = await refund(key, payment, 200, 'failed');
+  const { id: completed } = (await shop.paid()).body;
+  await shop.simulate(completed, { event: 'completed' });
+  const { id: unsent } = (await shop.paid({ amount: 66_621 }, 'failed')).body;
+  const { id: refused } = (await shop.paid({ metadata: { balance_account: 'marketing' } })).body;
+  await shop.simulate(refused, { event: 'failed' });
+  const { id: returned } = (await shop.paid({ amount: 3_000 })).body;
+  await shop.simulate(returned, { event: 'returned' });
+  const { id: disputed } = await settledPayment(service, key, { amount: 4_000 });
+  await chargeBack(key, disputed);
+  const owner = { account_id, livemode: false, balance_account: 'main', currency: 'EUR' };
+  const adjustment = { ...owner, amount: -700, against: 'adjustments' } as const;
+  await adjustBalance(operators(), adjustment, CORRECTION, 'adjust_a');
+  const rows = await expectSums(key);
+
+  expect(changesOf(rows, payment)).toEqual([['payment', 1_050, 0, 'payment']]);
+  expect(changesOf(rows, settled)).toEqual([['refund', -100, 0, 'refund']]);
+  expect(changesOf(rows, failed)).toEqual([
+    ['refund', -200, 0, 'refund'],
+    ['refund_failure', 200, 0, 'refund'],
+  ]);
+  expect(changesOf(rows, completed)).toEqual([['payout', -1_000, FEE, 'payout']]);
+  expect(changesOf(rows, unsent)).toEqual([
+    ['payout', -66_621, FEE, 'payout'],
+    ['payout_failure', 66_621 + FEE, 0, 'payout'],
+  ]);
+  expect(changesOf(rows, refused)).toEqual([
+    ['payout', -1_000, FEE, 'payout'],
+    ['payout_failure', 1_000 + FEE, 0, 'payout'],
+  ]);
+  expect(changesOf(rows, returned)).toEqual([
+    ['payout', -3_000, FEE, 'payout'],
+    ['payout_return', 3_000, 0, 'payout'],
+  ]);
+  expect(changesOf(rows, disputed)).toEqual([
+    ['payment', 4_000, 0, 'payment'],
+    ['chargeback', -4_000, 0, 'payment'],
+  ]);
+  expect(changesOf(rows, 'adjust_a')).toEqual([['adjustment', -700, 0, 'adjustment']]);
+
+  await reverseOperation(operators(), `payment_clawed_back:${disputed}`, CORRECTION);
+  await reverseOperation(operators(), 'adjusted:adjust_a', CORRECTION);
+  const after = await expectSums(key);
+  expect(changesOf(after, disputed).at(-1)).toEqual(['chargeback_reversal', 4_000, 0, 'payment']);
+  expect(changesOf(after, 'adjust_a').at(-1)).toEqual(['adjustment', 700, 0, 'adjustment']);
+  expect(after.filter(({ type }) => type === 'funding')).toHaveLength(6);
+  expect(new Set(after.map(({ id }) => id)).size).toBe(after.length);
+});
+
+test('assets have their own balances, in texts', async () => {
+  const { account_id, key } = await service.account();
+  const { stores } = service;
+  await stores.accounts.setCrypto(account_id, true);
+  const now = new Date().toISOString();
+  const wallet = { account_id, livemode: false, network: 'ethereum', address: WALLET } as const;
+  await stores.wallets.set(wallet, { now, counts_from: now });
+  const post = (path: string, body: object) => call(service.url, 'POST', path, { key, body });
+  const body = { amount: 10_000, currency: 'EUR', ...ETHER };
+  const { id: payment, amount_due } = (await post('/v1/crypto/payments', body)).body;
+  await simulate(key, `crypto/payments/${payment}`, 'received');
+  const settle = async (amount: string, event: 'completed' | 'failed') => {
+    const { id } = (await post('/v1/crypto/settlements', { ...ETHER, amount })).body;
+    const path = `/v1/crypto/settlements/${id}`;
+    const read = async () => (await get(key, path)).body.status;
+    await eventually('a settlement that is sent', async () => (await read()) === 'sent');
+    await simulate(key, `crypto/settlements/${id}`, event);
+    return id;
+  };
+  const completed = await settle('1000', 'completed');
+  const failed = await settle('2000', 'failed');
+  const rows = await expectSums(key);
+  expect(changesOf(rows, payment)).toEqual([
+    ['crypto_payment', Number(amount_due), 0, 'crypto_payment'],
+  ]);
+  expect(changesOf(rows, completed)).toEqual([
+    ['crypto_settlement', -1_000, 0, 'crypto_settlement'],
+  ]);
+  expect(changesOf(rows, failed)).toEqual([
+    ['crypto_settlement', -2_000, 0, 'crypto_settlement'],
+    ['crypto_settlement_failure', 2_000, 0, 'crypto_settlement'],
+  ]);
+  const available = String(BigInt(amount_due) - 1_000n);
+  expect(await balances(key)).toEqual({
+    object: 'list',
+    data: [
+      {
+        object: 'balance',
+        balance_account: 'main',
+        ...ETHER,
+        ...{ available, reserved: '0', pending: '0', owed: '0' },
+      },
+    ],
+  });
+  const { data } = (await list(key, { asset: 'ETH', type: 'crypto_payment' })).body;
+  expect(data).toEqual([
+    {
+      id: expect.stringMatching(/^txn_[0-9a-f-]{36}$/),
+      object: 'balance_transaction',
+      type: 'crypto_payment',
+      balance_account: 'main',
+      ...ETHER,
+      ...{ amount: amount_due, fee: '0', net: amount_due },
+      available_on: data[0].created_at,
+      source: { object: 'crypto_payment', id: payment },
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
+    },
+  ]);
+  expect((await list(key, { asset: 'BTC' })).body.data).toEqual([]);
+  expect((await list(key, { asset: 'ETH', currency: 'EUR' })).body.data).toEqual([]);
+});
+
+test('what a merchant owes after a chargeback is in the balance, without a row', async () => {
+  const { account_id, key } = await service.account();
+  const { id } = await settledPayment(service, key);
+  const spent = { account_id, livemode: false, balance_account: 'main', currency: 'EUR' };
+  const adjustment = { ...spent, amount: -1_000, against: 'adjustments' } as const;
+  await adjustBalance(operators(), adjustment, CORRECTION);
+  await chargeBack(key, id);
+  const rows = await expectSums(key);
+  expect(changesOf(rows, id).at(-1)).toEqual(['chargeback', -50, 0, 'payment']);
+  const balance = { object: 'balance', balance_account: 'main', currency: 'EUR' };
+  expect((await balances(key)).data).toEqual([
+    { ...balance, available: 0, reserved: 0, pending: 0, owed: 1_000 },
+  ]);
+});
+
+test('a balance shows what a payout reserves', async () => {
+  const shop = await openFeeShop();
+  await shop.pay({ amount: 66_624 });
+  const { data } = await balances(shop.key);
+  expect(data.map((row: Record<string, unknown>) => Object.values(row))).toEqual([
+    ['balance', 'main', 'EUR', 1_000_000 - 66_624 - FEE, 66_624 + FEE, 0, 0],
+    ['balance', 'main', 'GBP', 1_000_000, 0, 0, 0],
+    ['balance', 'main', 'JPY', 1_000_000, 0, 0, 0],
+    ['balance', 'marketing', 'EUR', 50_000, 0, 0, 0],
+    ['balance', 'marketing', 'GBP', 50_000, 0, 0, 0],
+    ['balance', 'marketing', 'JPY', 50_000, 0, 0, 0],
+  ]);
+});
+
+test('the list of balance transactions filters, also page by page', async () => {
+  const shop = await openShop(service);
+  await settledPayment(service, shop.key);
+  const summary = async (query: Record<string, string>) =>
+    (await list(shop.key, query)).body.data.map((row: Row) => [
+      row.type,
+      row.balance_account,
+      row.currency,
+    ]);
+  expect(await summary({ balance_account: 'marketing', currency: 'GBP' })).toEqual([
+    ['funding', 'marketing', 'GBP'],
+  ]);
+  expect(await summary({ type: 'payment' })).toEqual([['payment', 'main', 'EUR']]);
+  expect(await summary({ currency: 'EUR' })).toEqual([
+    ['payment', 'main', 'EUR'],
+    ['funding', 'marketing', 'EUR'],
+    ['funding', 'main', 'EUR'],
+  ]);
+  expect(await summary({ currency: 'USD' })).toEqual([]);
+  expect(await summary({ type: 'refund', balance_account: 'main' })).toEqual([]);
+  const pages = await walkPages((query) => list(shop.key, query), { type: 'funding', limit: '4' });
+  expect(pages.map((page) => page.length)).toEqual([4, 2]);
+});
+
+test('hundreds of rows of one millisecond come once each, newest first', async () => {
+  const { account_id, key } = await service.account();
+  const written = new Date('2026-01-02T03:04:05.678Z');
+  const { mongo, database } = service;
+  const ledger = createLedgerStore(mongo.db(database), () => written);
+  const about = { kind: 'funded', account_id, livemode: false, currency: 'EUR' } as const;
+  const at = written.toISOString();
+  await inTransaction(mongo, async (session) => {
+    for (let amount = 1; amount <= 150; amount += 1) {
+      const legs = ENTRY_LINES.funded('main', amount);
+      await ledger.post({ ...about, at, resource_id: randomUUID(), legs }, session);
+    }
+  });
+  const pages = await walkPages((query) => list(key, query), { limit: '37' });
+  expect(pages.map((page) => page.length)).toEqual([37, 37, 37, 37, 2]);
+  expect(new Set(pages.flat()).size).toBe(150);
+  expect((await list(key, { created_before: at })).body.data).toEqual([]);
+  expect((await list(key, { limit: '1' })).body.data[0]).toMatchObject({ created_at: at });
+});
+
+test("never another account's or environment's balances", async () => {
+  const { account_id, key } = await service.account();
+  const other = await service.account();
+  const live = await openKey(service.stores, account_id, true);
+  await fund(service, { account_id }, 100);
+  await fund(service, { account_id, livemode: true }, 200);
+  const amounts = async (of: string) =>
+    (await list(of)).body.data.map(({ amount }: { amount: number }) => amount);
+  const available = async (of: string) =>
+    (await balances(of)).data.map((row: { available: number }) => row.available);
+  for (const [of, expected] of [
+    [key, [100]],
+    [live, [200]],
+    [other.key, []],
+  ] as const) {
+    expect([await amounts(of), await available(of)]).toEqual([expected, expected]);
+  }
+  expectRefusal(await list(other.key, { balance_account: 'marketing' }), 'invalid_request', [
+    'balance_account',
+  ]);
+});
+
+test.each([
+  ['type=paid', ['type']],
+  ['currency=XXZ', ['currency']],
+  ['currency=eur', ['currency']],
+  ['asset=DOGE', ['asset']],
+  ['balance_account=', ['balance_account']],
+  ['balance_account=a.b', ['balance_account']],
+  ['balance_account=none', ['balance_account']],
+  ['limit=0', ['limit']],
+  ['network=ethereum&status=settled', ['network', 'status']],
+])('refuses ?%s', async (query, fields) => {
+  const { key } = await service.account();
+  const answer = await get(key, `/v1/balance_transactions?${query}`);
+  expectRefusal(answer, 'invalid_request', fields);
+});
+
+test('refuses a false cursor, and any parameter of the balances', async () => {
+  const { key } = await service.account();
+  const answer = await list(key, { created_before: 'yesterday' });
+  expectRefusal(answer, 'invalid_cursor', ['created_before']);
+  expectRefusal(await get(key, '/v1/balances?limit=1'), 'invalid_request', ['limit']);
+});
+
+test.each(['/v1/balances', '/v1/balance_transactions'])('%s needs its scope', async (path) => {
+  const scopes = SCOPES.filter((scope) => scope !== 'balances:read');
+  const without = await service.account({ scopes });
+  expectRefusal(await get(without.key, path), 'api_key_scope_insufficient');
+  const only = await service.account({ scopes: ['balances:read'] });
+  expect((await get(only.key, path)).body).toMatchObject({ object: 'list', data: [] });
+});
