@@ -5,7 +5,7 @@ import { describeError } from '../base/failure';
 import { PLAIN_TEXT_ALLOWED } from '../base/plain-text';
 import { ServiceError } from '../domain/errors';
 import { APPROVAL_LIMIT } from '../service/balances/fund';
-import { type TemporalAccess, temporalAccess } from '../temporal/access';
+import { temporalAccess } from '../temporal/access';
 import { VARIABLES } from '../variables';
 import { isMissingFile } from './failure';
 
@@ -131,10 +131,7 @@ function isSameDatabase(values: Environment, stack: z.infer<typeof StackFile>): 
 }
 
 /** Reads the Temporal access; the server of a local stack has neither TLS nor an API key. */
-function readTemporal(
-  values: Environment,
-  stack: z.infer<typeof StackFile>['temporal'],
-): TemporalAccess {
+function readTemporal(values: Environment, stack: z.infer<typeof StackFile>['temporal']) {
   const isLocal = values['TEMPORAL_ADDRESS'] === undefined && typeof stack?.ui_url === 'string';
   const { TEMPORAL_NAMESPACE } = values;
   try {

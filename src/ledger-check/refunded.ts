@@ -14,18 +14,12 @@ type Payment = Pick<
 const COUNTED = ['processing', 'settled'] satisfies RefundStatus[];
 const PAYMENT = ['account_id', 'livemode', 'currency', 'connector', 'status', 'amount', 'refunded'];
 
-export async function comparePayments(
-  read: Read,
-  rows: readonly ResourceRow[],
-): Promise<Difference[]> {
+export async function comparePayments(read: Read, rows: readonly ResourceRow[]) {
   const ids = rows.filter(({ refunded = 0 }) => refunded !== 0).map(({ _id }) => _id);
   return await compareRefunded(read, ids, await readPayments(read, ids));
 }
 
-export async function compareRefunds(
-  read: Read,
-  rows: readonly ResourceRow[],
-): Promise<Difference[]> {
+export async function compareRefunds(read: Read, rows: readonly ResourceRow[]) {
   const ids = [...new Set(rows.flatMap(({ payment_id }) => payment_id ?? []))];
   const payments = await readPayments(read, ids);
   return [
@@ -43,10 +37,7 @@ async function readPayments(read: Read, ids: readonly string[]): Promise<Map<str
   return payments;
 }
 
-function compareWithPayment(
-  { _id, payment_id, ...refund }: ResourceRow,
-  payment?: Payment,
-): Difference[] {
+function compareWithPayment({ _id, payment_id, ...refund }: ResourceRow, payment?: Payment) {
   if (payment === undefined) {
     return [difference('refund_misplaced', _id, 'payment_id', payment_id, null)];
   }

@@ -74,10 +74,7 @@ function parseKind(type: string): string {
 }
 
 /** Compares idempotency keys, and in a full run events, with their resources. */
-export async function* compareRelated(
-  inSnapshot: InSnapshot,
-  isFull: boolean,
-): AsyncGenerator<Difference[]> {
+export async function* compareRelated(inSnapshot: InSnapshot, isFull: boolean) {
   yield* comparePages(inSnapshot, RECORDS);
   if (!isFull) return;
   yield* comparePages(inSnapshot, EVENTS);

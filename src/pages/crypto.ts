@@ -43,10 +43,7 @@ export function addCryptoRoutes(router: Router, pages: PayPages): void {
   });
 }
 
-async function findPayment(
-  { params }: RouterContext,
-  { cryptoPayments }: PayPages,
-): Promise<CryptoPagePayment | null> {
+async function findPayment({ params }: RouterContext, { cryptoPayments }: PayPages) {
   const { token = '' } = params;
   return SECRET.test(token) ? await cryptoPayments.byToken(hashSecret(token)) : null;
 }

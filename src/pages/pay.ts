@@ -65,12 +65,7 @@ type AnswerPayment = (
  * Finds the payment that this browser may use; else answers with the reason. `opens` binds the page
  * to this browser first; of concurrent browsers, one wins.
  */
-async function admit(
-  ctx: Context,
-  pages: PayPages,
-  token: string,
-  opens: boolean,
-): Promise<PaymentDocument | null> {
+async function admit(ctx: Context, pages: PayPages, token: string, opens: boolean) {
   const payment = SECRET.test(token) ? await pages.payments.byToken(hashSecret(token)) : null;
   if (payment === null) {
     pages.notice(ctx, 'unknown');
@@ -95,12 +90,7 @@ async function admit(
   return null;
 }
 
-async function refuse(
-  ctx: Context,
-  pages: PayPages,
-  payment: PaymentDocument,
-  access: PageAccess,
-): Promise<void> {
+async function refuse(ctx: Context, pages: PayPages, payment: PaymentDocument, access: PageAccess) {
   if (access === 'outcome') {
     return await pages.show(ctx, payment, (props) => outcomePage(props, onwardUrl(payment)));
   }
@@ -150,10 +140,7 @@ function addReturnRoutes(router: Router, pages: PayPages): void {
   });
 }
 
-async function findOwnPayment(
-  ctx: RouterContext,
-  { payments, browser }: PayPages,
-): Promise<PaymentDocument | null> {
+async function findOwnPayment(ctx: RouterContext, { payments, browser }: PayPages) {
   const { payment_id: id = '' } = ctx.params;
   const hash = browser.hash(ctx);
   if (hash === null || !UUID.test(id)) return null;

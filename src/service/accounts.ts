@@ -14,7 +14,7 @@ import type { AccountDocument } from '../store/accounts';
 import { fundSandbox } from './balances/fund';
 import type { WriteDeps } from './deps';
 import { createKey } from './keys';
-import { type FirstRows, toFirstRows } from './paging';
+import { toFirstRows } from './paging';
 import { buildOwner } from './team/members';
 
 const PASSWORD_BYTES = 16;
@@ -153,18 +153,12 @@ export async function setFrozen(
   });
 }
 
-export async function listAccounts(
-  { accounts }: Pick<Stores, 'accounts'>,
-  limit: number,
-): Promise<FirstRows<AccountDocument>> {
+export async function listAccounts({ accounts }: Pick<Stores, 'accounts'>, limit: number) {
   return toFirstRows(await accounts.list(limit + 1), limit);
 }
 
 /** @throws ServiceError `account_not_found` */
-export async function findAccount(
-  { accounts }: Pick<Stores, 'accounts'>,
-  id: string,
-): Promise<AccountDocument> {
+export async function findAccount({ accounts }: Pick<Stores, 'accounts'>, id: string) {
   return requireAccount(await accounts.get(id), id);
 }
 

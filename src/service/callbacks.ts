@@ -34,10 +34,7 @@ export async function listWaitingCallbacks(
  * @throws ServiceError `callback_not_found`, `callback_signalled`, `callback_unreadable`,
  *   `temporal_unavailable`
  */
-export async function redeliverCallback(
-  deps: CallbackActDeps,
-  id: string,
-): Promise<'delivered' | 'parked'> {
+export async function redeliverCallback(deps: CallbackActDeps, id: string) {
   const callback = await findCallback(deps.stores, id);
   if (callback.signalled_at !== null) throw createSignalledError(id);
   const change = {
@@ -83,10 +80,7 @@ async function describeCallback(
   return { account_id, livemode, target, after: { resource, resource_id, name } };
 }
 
-async function deliver(
-  { temporal, ...deps }: CallbackActDeps,
-  callback: CallbackDocument,
-): Promise<'delivered' | 'parked'> {
+async function deliver({ temporal, ...deps }: CallbackActDeps, callback: CallbackDocument) {
   try {
     const deadline = Date.now() + CALL_TIMEOUT_MS;
     const receipt = await temporal.withDeadline(deadline, () =>
@@ -104,10 +98,7 @@ async function deliver(
 }
 
 /** @throws ServiceError `callback_not_found` */
-export async function findCallback(
-  { callbacks }: Pick<Stores, 'callbacks'>,
-  id: string,
-): Promise<CallbackDocument> {
+export async function findCallback({ callbacks }: Pick<Stores, 'callbacks'>, id: string) {
   const callback = await callbacks.get(id);
   if (callback !== null) return callback;
   throw new ServiceError('callback_not_found', `There is no callback ${id}.`);

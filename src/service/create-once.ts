@@ -158,11 +158,7 @@ function toInProgressError(error: unknown): unknown {
 }
 
 /** Decrypts a stored response; undefined when its key was removed. */
-async function decryptAnswer(
-  encrypter: Encrypter,
-  id: string,
-  body: string,
-): Promise<string | undefined> {
+async function decryptAnswer(encrypter: Encrypter, id: string, body: string) {
   const parsed = Encrypted.safeParse(body);
   if (!parsed.success) return body;
   try {

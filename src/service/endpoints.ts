@@ -137,11 +137,7 @@ async function waitForCaches(): Promise<void> {
   await wait(CACHE_MS);
 }
 
-async function presentEndpoint(
-  deps: EndpointDeps,
-  owner: Owner,
-  endpoint: EndpointDocument,
-): Promise<ShownEndpoint> {
+async function presentEndpoint(deps: EndpointDeps, owner: Owner, endpoint: EndpointDocument) {
   const { url, enabled_events } = endpoint;
   return omitUndefined({
     url,
@@ -162,10 +158,7 @@ async function decryptCurrent(
 }
 
 /** When two calls register the endpoint at once, the second finds the first's secret. */
-async function setWithRetry(
-  deps: EndpointDeps,
-  setting: EndpointSetting,
-): Promise<EndpointDocument> {
+async function setWithRetry(deps: EndpointDeps, setting: EndpointSetting) {
   for (let race = 1; ; race += 1) {
     try {
       return await inTransaction(deps.mongo, (session) => setAudited(deps, setting, session));

@@ -42,11 +42,7 @@ export async function listWallets(
   return wallets.map((wallet) => presentWallet(wallet, now()));
 }
 
-async function setAudited(
-  { mongo, stores, audit }: WriteDeps,
-  wallet: NewWallet,
-  at: Date,
-): Promise<WalletDocument> {
+async function setAudited({ mongo, stores, audit }: WriteDeps, wallet: NewWallet, at: Date) {
   const { account_id, livemode, network, address } = wallet;
   const counts_from = new Date(at.getTime() + (livemode ? LIVE_DELAY_MS : 0)).toISOString();
   return await inTransaction(mongo, async (session) => {

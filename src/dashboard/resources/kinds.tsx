@@ -34,10 +34,7 @@ export function csvStream<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn
   return Readable.from(chunks(rows, columns), { objectMode: false });
 }
 
-async function* chunks<D>(
-  rows: AsyncIterable<D>,
-  columns: readonly CsvColumn<D>[],
-): AsyncGenerator<string> {
+async function* chunks<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn<D>[]) {
   let text = line(columns.map(([heading]) => heading));
   for await (const row of rows) {
     text += line(columns.map(([, value]) => value(row)));

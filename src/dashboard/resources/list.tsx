@@ -70,11 +70,7 @@ async function showList<K extends Kind>(
 const EXPORTS_MAX = 4;
 const runningExports = createExports(EXPORTS_MAX);
 
-async function exportList<K extends Kind>(
-  list: ResourceList<K>,
-  call: Call,
-  deps: PageDeps,
-): Promise<Answer> {
+async function exportList<K extends Kind>(list: ResourceList<K>, call: Call, deps: PageDeps) {
   const { query, scope, viewer, now } = call;
   const listQuery = parseListQuery(query, list);
   const download = runningExports.begin(scope.account_id, () =>

@@ -161,10 +161,7 @@ async function acceptCode(ctx: RouterContext, dashboard: Dashboard): Promise<voi
   if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
 }
 
-async function loadMfaSession(
-  ctx: RouterContext,
-  dashboard: Dashboard,
-): Promise<{ secret: string; user: UserDocument } | null> {
+async function loadMfaSession(ctx: RouterContext, dashboard: Dashboard) {
   const secret = dashboard.cookie.read(ctx);
   const visit = secret === null ? null : await readSession(dashboard, secret);
   if (secret === null || visit?.session.stage !== 'password') return null;

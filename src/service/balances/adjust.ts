@@ -64,11 +64,7 @@ const REVERSIBLE: readonly string[] = ['funded', 'adjusted', 'payment_clawed_bac
  * @throws ServiceError `operation_not_found`, `not_reversible`, `approval_required`,
  *   `insufficient_balance`
  */
-export async function reverseOperation(
-  deps: AdjustDeps,
-  id: string,
-  correction: Correction,
-): Promise<PostedBalance & { amount: number | bigint }> {
+export async function reverseOperation(deps: AdjustDeps, id: string, correction: Correction) {
   const { ledger } = deps.stores;
   const original = await ledger.findEntry(id);
   const book = original === null ? null : await ledger.book(original.book);

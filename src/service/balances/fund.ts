@@ -70,10 +70,7 @@ function buildNote({ operator, reason, approved_by }: NonNullable<FundingOptions
  * Posts the test funds of a new account once: their ids derive from the account.
  * @throws MongoServerError duplicate key when they are already posted
  */
-export async function fundSandbox(
-  deps: Omit<WriteDeps, 'audit'>,
-  account_id: string,
-): Promise<void> {
+export async function fundSandbox(deps: Omit<WriteDeps, 'audit'>, account_id: string) {
   // This may be the first write of the installation: nothing else creates the collections.
   await deps.stores.ledger.ensureIndexes();
   const at = deps.now();

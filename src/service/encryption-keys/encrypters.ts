@@ -56,10 +56,7 @@ export type KeyCounts = typeof ZERO_COUNTS;
  * Counts idempotency records first: one that becomes a recipient meanwhile is then counted as a
  * recipient.
  */
-export async function countByKey(
-  stores: EncryptedStores,
-  { seal }: Encrypters,
-): Promise<Map<string, KeyCounts>> {
+export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) {
   const countsByKey = new Map<string, KeyCounts>();
   const add = (kid: string, count: keyof KeyCounts, n: number) => {
     const counts = countsByKey.get(kid) ?? ZERO_COUNTS;

@@ -98,11 +98,7 @@ export async function showKeys(deps: KeyDeps) {
  * @param force start even if an earlier rotation is unfinished
  * @throws ServiceError `rotation_unfinished`, `keys_file_busy`, `keys_file_not_written`
  */
-export async function rotateKeys(
-  deps: KeyDeps,
-  force: boolean,
-  name: KeyRingName = 'seal',
-): Promise<ReencryptionResult> {
+export async function rotateKeys(deps: KeyDeps, force: boolean, name: KeyRingName = 'seal') {
   return await withKeyFileLock(deps, async () => {
     const encrypters = createEncrypters(deps);
     const remaining = countRemaining(await countByKey(deps.stores, encrypters), encrypters);

@@ -25,10 +25,7 @@ const NOT_SENT = new Set<DeliveryStatus>(['no_endpoint', 'not_subscribed']);
  * Starts the delivery of each event that has an endpoint. Safe to repeat: the event fixes the id of
  * the workflow.
  */
-export async function startDeliveries(
-  starter: DeliveryStarter,
-  events: readonly EventDocument[],
-): Promise<void> {
+export async function startDeliveries(starter: DeliveryStarter, events: readonly EventDocument[]) {
   const due = events.filter(({ delivery }) => !NOT_SENT.has(delivery.status));
   const firstStartPolicy = { workflowIdReusePolicy: 'REJECT_DUPLICATE' } as const;
   await Promise.all(
@@ -53,10 +50,7 @@ export async function replaceDelivery(
 }
 
 /** Restarts a lost delivery after its last attempt. */
-export async function resumeDelivery(
-  starter: DeliveryStarter,
-  event: EventDocument,
-): Promise<void> {
+export async function resumeDelivery(starter: DeliveryStarter, event: EventDocument) {
   const input = { run: event.delivery.run, resume: true } as const;
   const restartPolicy = { workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
   await ignoreAlreadyStarted(start(starter, event, input, restartPolicy));

@@ -1,8 +1,7 @@
 import { DELIVERY_STATUSES, EVENT_TYPES } from '../../domain/webhook/event';
-import type { DeliveryDocument } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
-import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '../paging';
+import { type ListQuery, readPage, singleRow, toBounds } from '../paging';
 import { listPage, type Page, type PageQuery } from '../read';
 import { findEvent } from './redeliver';
 
@@ -12,11 +11,7 @@ export type { EventDocument } from '../../store/events';
 type ReadDeps = Pick<ServiceDeps, 'stores'>;
 
 /** Reads a page of events; a search is the id of an event or of its resource. */
-export async function listEvents(
-  { stores }: ReadDeps,
-  owner: Owner,
-  query: ListQuery,
-): Promise<ListPage<EventDocument>> {
+export async function listEvents({ stores }: ReadDeps, owner: Owner, query: ListQuery) {
   const { search, status, method } = query;
   if (search.startsWith('evt_')) return singleRow(await findOwnEvent({ stores }, owner, search));
   const filter = {
@@ -39,20 +34,13 @@ export function listEventsBefore(
 }
 
 /** Reads an event with its attempts, the oldest first. @throws ServiceError `event_not_found` */
-export async function readEventHistory(
-  { stores }: ReadDeps,
-  id: string,
-): Promise<{ event: EventDocument; attempts: DeliveryDocument[] }> {
+export async function readEventHistory({ stores }: ReadDeps, id: string) {
   const event = await findEvent(stores, id);
   return { event, attempts: (await stores.deliveries.forEvent(id)).reverse() };
 }
 
 /** Reads an event with its latest attempts, newest first. */
-export async function readEvent(
-  { stores }: ReadDeps,
-  owner: Owner,
-  id: string,
-): Promise<{ event: EventDocument; attempts: DeliveryDocument[] } | null> {
+export async function readEvent({ stores }: ReadDeps, owner: Owner, id: string) {
   const event = await findOwnEvent({ stores }, owner, id);
   return event && { event, attempts: await stores.deliveries.forEvent(id) };
 }

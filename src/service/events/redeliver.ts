@@ -74,10 +74,7 @@ export async function requireEndpoint(
 }
 
 /** @throws ServiceError `event_not_found` */
-export async function findEvent(
-  { events }: Pick<Stores, 'events'>,
-  id: string,
-): Promise<EventDocument> {
+export async function findEvent({ events }: Pick<Stores, 'events'>, id: string) {
   const event = await events.get(id);
   if (event !== null) return event;
   throw new ServiceError('event_not_found', `There is no event ${id}.`);
@@ -148,12 +145,7 @@ export async function redeliverAll(
   }
 }
 
-async function sendOne(
-  deps: RedeliverDeps,
-  id: string,
-  position: string,
-  total: SendTotals,
-): Promise<void> {
+async function sendOne(deps: RedeliverDeps, id: string, position: string, total: SendTotals) {
   try {
     await redeliverEvent(deps, id);
     total.sent += 1;

@@ -31,11 +31,7 @@ const RARE = ['settled_amount', 'returned_amount', 'disputed_at'] satisfies (
 )[];
 
 /** @throws ServiceError `payment_not_found`, `refund_not_found`, … */
-export async function findResource(
-  stores: ResourceStores,
-  kind: CallbackResource,
-  id: string,
-): Promise<Resource> {
+export async function findResource(stores: ResourceStores, kind: CallbackResource, id: string) {
   const resource = await LIFECYCLES[kind].get(stores, id);
   if (resource !== null) return resource;
   throw new ServiceError(`${kind}_not_found`, `There is no ${kind} ${id}.`);

@@ -41,9 +41,7 @@ const LocalStep = z.looseObject({ activity_type: z.string() });
  * Reads the state from the histories of a resource's runs, oldest first; null when none of them
  * opened it.
  */
-export function readResourceState(
-  histories: readonly Pick<History, 'events'>[],
-): ResourceState | null {
+export function readResourceState(histories: readonly Pick<History, 'events'>[]) {
   let state: Pick<ResourceState, 'status' | 'version'> | null = null;
   const bookings = new Set<Booking>();
   for (const { activity, result } of histories.flatMap(listEndedSteps)) {

@@ -86,11 +86,7 @@ async function listRuns(
  * Finds the difference of one resource; null when both agree. The document is read last, so while
  * the service runs it can only have a later version; such a resource is compared a second time.
  */
-async function findDifference(
-  deps: WalkDeps,
-  resource: CallbackResource,
-  runs: readonly Run[],
-): Promise<Difference | null> {
+async function findDifference(deps: WalkDeps, resource: CallbackResource, runs: readonly Run[]) {
   const first = await compareOne(deps, resource, runs);
   return first?.kind === 'ahead' ? await compareOne(deps, resource, runs) : first;
 }
@@ -140,10 +136,7 @@ function listBookings(document: Resource): Booking[] {
 }
 
 /** Returns the earliest time from which the namespace still stores closed workflows. */
-export async function getRetentionStart(
-  { workflowService, options }: Client,
-  now: Date,
-): Promise<Date> {
+export async function getRetentionStart({ workflowService, options }: Client, now: Date) {
   const { namespace } = options;
   const { config } = await workflowService.describeNamespace({ namespace });
   const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);

@@ -31,10 +31,7 @@ export type Invitation = Pick<InvitationDocument, 'email' | 'role' | 'expires_at
 type TeamReadDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 
 /** Lists the members, oldest first, and the pending invitations. */
-export async function listTeam(
-  { stores, now }: TeamReadDeps,
-  account_id: string,
-): Promise<{ members: TeamMember[]; invitations: Invitation[] }> {
+export async function listTeam({ stores, now }: TeamReadDeps, account_id: string) {
   const [users, invitations] = await Promise.all([
     stores.users.forAccount(account_id),
     stores.invitations.forAccount(account_id, now()),
@@ -42,10 +39,7 @@ export async function listTeam(
   return { members: users.map(presentMember), invitations };
 }
 
-export async function getMember(
-  { stores }: Pick<TeamReadDeps, 'stores'>,
-  id: string,
-): Promise<TeamMember | null> {
+export async function getMember({ stores }: Pick<TeamReadDeps, 'stores'>, id: string) {
   const user = await stores.users.get(id);
   return user && presentMember(user);
 }
@@ -60,10 +54,7 @@ function presentMember(user: UserDocument) {
 }
 
 /** Finds an invitation by its link; null when it has expired. */
-export async function findInvitation(
-  { stores, now }: TeamReadDeps,
-  token: string,
-): Promise<{ email: string; merchant: string | undefined } | null> {
+export async function findInvitation({ stores, now }: TeamReadDeps, token: string) {
   const invitation = await stores.invitations.find(hashToken(token), now());
   if (invitation === null) return null;
   const account = await stores.accounts.get(invitation.account_id);

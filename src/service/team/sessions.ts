@@ -30,10 +30,7 @@ export interface Visit {
 }
 
 /** Reads the session of a cookie and renews its idle limit. */
-export async function readSession(
-  { stores, now }: SessionDeps,
-  secret: string,
-): Promise<Visit | null> {
+export async function readSession({ stores, now }: SessionDeps, secret: string) {
   const session = await stores.sessions.find(hashToken(secret), now());
   if (session === null) return null;
   const [user, account] = await Promise.all([
@@ -72,10 +69,7 @@ export async function startSession(
   });
 }
 
-export async function endSession(
-  { stores }: Pick<SessionDeps, 'stores'>,
-  secret: string,
-): Promise<void> {
+export async function endSession({ stores }: Pick<SessionDeps, 'stores'>, secret: string) {
   await stores.sessions.end(hashToken(secret));
 }
 

@@ -39,11 +39,7 @@ export async function checkLogin(
   });
 }
 
-export async function checkCode(
-  deps: ServiceDeps,
-  user: UserDocument,
-  code: string,
-): Promise<CheckResult> {
+export async function checkCode(deps: ServiceDeps, user: UserDocument, code: string) {
   return await check(deps.stores.throttles, { code: user._id }, deps.now(), async () => {
     const audit = auditAsUser(deps, user);
     return (await verifySecondFactor({ ...deps, audit }, user, code)) ? user : null;
