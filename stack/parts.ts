@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { KeyPaths } from '../src/encryption/ensure-keys';
-import { startChild } from './child-process';
+import { type Child, startChild } from './child-process';
 import type { StackConfig } from './config';
 import type { MongoUser } from './mongo-login';
 import { mongoUri, prepareMongo, startMongo } from './mongo-server';
@@ -59,8 +59,11 @@ export function stackParts(
     return preparation;
   };
   const node = (name: NodePartName): StackPart => {
-    const part = nodePart(name, config, childEnv, inspect);
-    return { name, start: async (signal) => prepare().then(() => part.start(signal)) };
+    const start = async () => {
+      await prepare();
+      return await startNode(name, config, childEnv, inspect);
+    };
+    return { name, start };
   };
   return [serverParts(config, executables), [node('worker'), node('sandbox_bank')], [node('api')]];
 }
@@ -92,12 +95,12 @@ function serverParts(config: StackConfig, { mongod, temporal }: Executables): St
   return parts;
 }
 
-function nodePart(
+function startNode(
   name: NodePartName,
   config: StackConfig,
   childEnv: NodeJS.ProcessEnv,
   inspect?: Inspect,
-): StackPart {
+): Promise<Child> {
   const { script, graceMs } = NODE_PARTS[name];
   const isInspected = inspect?.part === name;
   const debug = isInspected ? [`--inspect=${LOOPBACK}:${inspect.port}`] : [];
@@ -108,20 +111,16 @@ function nodePart(
     METRICS_PORT: String(config.metricsPorts[name]),
   };
   const env = isInspected ? { ...own, TEMPORAL_DEBUG: 'true' } : own;
-  return {
+  return startChild({
     name,
-    start: () =>
-      startChild({
-        name,
-        command: process.execPath,
-        args: ['--enable-source-maps', ...debug, join(DIST, script)],
-        env,
-        logFile: logFile(config, name),
-        // Its closing ends them, so that no child outlives a killed launcher.
-        ipc: true,
-        graceMs,
-      }),
-  };
+    command: process.execPath,
+    args: ['--enable-source-maps', ...debug, join(DIST, script)],
+    env,
+    logFile: logFile(config, name),
+    // Its closing ends them, so that no child outlives a killed launcher.
+    ipc: true,
+    graceMs,
+  });
 }
 
 function mongoAddress(

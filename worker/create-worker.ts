@@ -123,22 +123,15 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
   };
 }
 
-function deliveryActivities({
-  stores,
-  keys,
-  allowPrivateWebhooks,
-  log,
-  tracing,
-  post = postWebhook,
-}: WorkerDeps) {
+function deliveryActivities({ stores, keys, log, tracing, ...deps }: WorkerDeps) {
   return createWebhookActivities({
     events: stores.events,
     deliveries: stores.deliveries,
     endpoints: stores.endpoints,
     limits: createEndpointLimits({ slots: DELIVERY_SLOTS, promptSlots: DELIVERY_TASK_SLOTS / 2 }),
     encrypter: createEncrypter(keys.seal),
-    allowPrivate: allowPrivateWebhooks,
-    post: tracePost(tracing, post),
+    allowPrivate: deps.allowPrivateWebhooks,
+    post: tracePost(tracing, deps.post ?? postWebhook),
     now: Date.now,
     random: Math.random,
     log,

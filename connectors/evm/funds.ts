@@ -18,10 +18,7 @@ export interface FundsDeps {
 const GAS_HEADROOM = 100_000n;
 
 /** @throws Error while gas costs too much */
-export async function affordableFees({
-  node,
-  feeCap,
-}: Pick<FundsDeps, 'node' | 'feeCap'>): Promise<Fees> {
+export async function affordableFees({ node, feeCap }: FundsDeps): Promise<Fees> {
   const fees = firstFees(await node.fees(), feeCap);
   if (fees === undefined) throw new Error('Gas is dearer than this connector may pay.');
   return fees;

@@ -5,13 +5,8 @@ import { isLoopback } from './networks';
 export const PLAIN_TEXT_ALLOWED = 'yes';
 
 /** Explains why this connection to Temporal is not allowed; undefined if it is. */
-export function checkTemporalTls({
-  address,
-  tls,
-}: {
-  address: string;
-  tls?: unknown;
-}): string | undefined {
+export function checkTemporalTls(access: { address: string; tls?: unknown }): string | undefined {
+  const { address, tls } = access;
   const host = getHost(address);
   if (isLocalHost(host) || (tls !== undefined && tls !== null && tls !== false)) return undefined;
   return `The connection to Temporal at ${host} would be without TLS: set TEMPORAL_TLS=true, ${OR_ALLOW}`;

@@ -21,15 +21,10 @@ const SECRET_BYTES = 32;
  * @see docs/connectors.md#callbacks-over-http
  */
 export async function createConnectorKey(
-  {
-    mongo,
-    stores,
-    audit,
-    now,
-    encrypter,
-  }: ConnectorKeyDeps & { encrypter: Pick<Encrypter, 'encrypt'> },
+  deps: ConnectorKeyDeps & { encrypter: Pick<Encrypter, 'encrypt'> },
   connector: string,
 ): Promise<{ key_id: string; secret: string }> {
+  const { mongo, stores, audit, now, encrypter } = deps;
   const _id = `cnkey_${randomUUID()}`;
   const secret = `cnsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
   const ciphertext = await encrypter.encrypt(secret, connectorKeyOwner(_id));
@@ -53,14 +48,11 @@ export async function revokeConnectorKey(
     if (before === null) return null;
     if (before.revoked_at !== null) return { ...before, revoked_at: before.revoked_at };
     const { connector } = before;
-    await audit(
-      {
-        ...buildChange('connector_key.revoked', before),
-        before: { connector, revoked_at: null },
-        after: { connector, revoked_at: at },
-      },
-      session,
-    );
+    const states = {
+      before: { connector, revoked_at: null },
+      after: { connector, revoked_at: at },
+    };
+    await audit({ ...buildChange('connector_key.revoked', before), ...states }, session);
     return { ...before, revoked_at: at };
   });
 }

@@ -1,5 +1,5 @@
 import { randomBytes, type webcrypto } from 'node:crypto';
-import { DecryptionError, decryptJwe, type Encrypted, encryptJwe } from './encrypter';
+import { DecryptionError } from './encrypter';
 
 const KEY_BYTES = 32;
 
@@ -16,22 +16,4 @@ export async function importDataKey(text: string): Promise<DataKey> {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== KEY_BYTES) throw new DecryptionError();
   return await crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt']);
-}
-
-/** Encrypts for `owner`: the value cannot be decrypted in another record. */
-export async function encryptWithDataKey(
-  key: DataKey,
-  plainText: string,
-  owner: string,
-): Promise<Encrypted> {
-  return await encryptJwe(plainText, key, { alg: 'dir', sub: owner });
-}
-
-/** @throws DecryptionError for another owner, another key, a changed or foreign text */
-export async function decryptWithDataKey(
-  key: DataKey,
-  ciphertext: string,
-  owner: string,
-): Promise<string> {
-  return await decryptJwe(ciphertext, key, { alg: 'dir', sub: owner });
 }

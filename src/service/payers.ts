@@ -2,14 +2,14 @@ import { z } from 'zod';
 import type { Logger } from '../base/log';
 import type { Customer, EncryptedCustomer } from '../domain/creation';
 import { toEnv } from '../domain/environment';
+import { type DataKey, importDataKey, newDataKey } from '../encryption/data-key';
 import {
-  type DataKey,
-  decryptWithDataKey,
-  encryptWithDataKey,
-  importDataKey,
-  newDataKey,
-} from '../encryption/data-key';
-import { DecryptionError, type Encrypted, type Encrypter } from '../encryption/encrypter';
+  DecryptionError,
+  decryptJwe,
+  type Encrypted,
+  type Encrypter,
+  encryptJwe,
+} from '../encryption/encrypter';
 import { type AccountStore, payerKeyOwner } from '../store/accounts';
 import type { KeyOwner } from '../store/keys';
 
@@ -58,11 +58,10 @@ export function createPayers(deps: PayerDeps) {
       const { reference, ...names } = customer;
       if (Object.values(names).every((name) => name === null)) return noPayer(reference);
       const key = await decryptDataKey(await getDataKey(deps, owner), owner);
-      const ciphertext = await encryptWithDataKey(
-        key,
-        JSON.stringify(names),
-        getPayerOwner(payment_id),
-      );
+      const ciphertext = await encryptJwe(JSON.stringify(names), key, {
+        alg: 'dir',
+        sub: getPayerOwner(payment_id),
+      });
       return { reference, sealed: ciphertext };
     },
     /** Returns nulls when the payer is absent or redacted, or when no key decrypts it. */
@@ -79,7 +78,7 @@ export function createPayers(deps: PayerDeps) {
       try {
         const key = await decryptDataKey(await getDataKey(deps, owner), owner);
         const names = Names.parse(
-          JSON.parse(await decryptWithDataKey(key, sealed, getPayerOwner(_id))),
+          JSON.parse(await decryptJwe(sealed, key, { alg: 'dir', sub: getPayerOwner(_id) })),
         );
         return { ...names, reference };
       } catch (err) {

@@ -48,6 +48,12 @@ export function createAccountStore(db: Db, cacheMs = 0) {
   const accounts = db.collection<AccountDocument>('accounts');
   const change = (id: string, update: UpdateFilter<AccountDocument>, session?: ClientSession) =>
     accounts.findOneAndUpdate({ _id: id }, update, { returnDocument: 'after', session });
+  const setOrRemove = (id: string, field: string, value: number | null, session?: ClientSession) =>
+    change(
+      id,
+      value === null ? { $unset: { [field]: '' } } : { $set: { [field]: value } },
+      session,
+    );
   return {
     ensureIndexes: indexBuilder(accounts, [
       { key: { 'dashboard.email': 1 }, name: 'dashboard_email', unique: true },
@@ -96,13 +102,7 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       change(id, { $addToSet: { disabled_rails: rail } }, session),
     /** @param limit minor units; null removes it */
     setPayoutLimit: (id: string, currency: string, limit: number | null, session?: ClientSession) =>
-      change(
-        id,
-        limit === null
-          ? { $unset: { [`payout_limits.${currency}`]: '' } }
-          : { $set: { [`payout_limits.${currency}`]: limit } },
-        session,
-      ),
+      setOrRemove(id, `payout_limits.${currency}`, limit, session),
     freeze: (id: string, frozen: { at: string; reason: string }, session: ClientSession) =>
       accounts.updateOne(
         { _id: id, frozen: { $exists: false } },
@@ -117,12 +117,6 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       ),
     /** @param fee minor units; null removes it, and so does 0 for a whole rail */
     setPayoutFee: (id: string, name: FeeName, fee: number | null, session?: ClientSession) =>
-      change(
-        id,
-        fee === null || (fee === 0 && isRailId(name))
-          ? { $unset: { [`payout_fees.${name}`]: '' } }
-          : { $set: { [`payout_fees.${name}`]: fee } },
-        session,
-      ),
+      setOrRemove(id, `payout_fees.${name}`, fee === 0 && isRailId(name) ? null : fee, session),
   };
 }

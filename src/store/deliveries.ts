@@ -39,10 +39,8 @@ export function createDeliveryStore(db: Db) {
   };
   return {
     /** Stores an attempt once, counts it and sets the state of the delivery, in one write. */
-    addAttempt: async ({
-      event_id,
-      ...attempt
-    }: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> => {
+    addAttempt: async (row: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> => {
+      const { event_id, ...attempt } = row;
       const { run, outcome, next_attempt_at } = attempt;
       const status: DeliveryStatus = outcome === 'delivered' ? 'delivered' : 'pending';
       // After a redelivery, the late report of an earlier run changes only the count.

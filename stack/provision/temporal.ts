@@ -13,10 +13,43 @@ const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
 /** Minimum minor version of the server: from it on, update-with-start is on by default. */
 const SERVER_MINOR_MIN = 28;
 
+const officialRoute: Route = {
+  name: `the official download of Temporal CLI ${VERSION}`,
+  folder: `temporal-cli-${VERSION}-${PLATFORM}`,
+  executable: 'temporal',
+  megabytes: 600,
+  async fetch(folder, task, { signal }) {
+    await fetchArchive(TEMPORAL_ARCHIVES, folder, task, signal);
+    await runCommand(join(folder, 'temporal'), ['--version'], { timeoutMs: 10_000, signal });
+  },
+};
+
+const goRoute: Route = {
+  name: `Temporal CLI ${VERSION} built with Go`,
+  folder: `temporal-${VERSION}-${PLATFORM}`,
+  executable: 'temporal',
+  megabytes: 4_000,
+  async fetch(folder, task, { env, signal }) {
+    const go = needTool('go');
+    const options = {
+      cwd: folder,
+      signal,
+      timeoutMs: 15 * 60_000,
+      // The developer's own GOFLAGS (such as -mod=vendor) and workspace must not affect this
+      // build.
+      env: { ...env, ...GO_CHECKED, GOBIN: folder, GOFLAGS: '-modcacherw', GOWORK: 'off' },
+    };
+    task.say('building with Go, about 3 minutes');
+    await checkModuleSum(go, options);
+    const module = `${GO_MODULE}/cmd/temporal@v${VERSION}`;
+    await runCommand(go, ['install', '-ldflags', '-s -w', module], options);
+  },
+};
+
 export const temporalCli: Server = {
   name: 'Temporal',
   installed: temporalOnPath,
-  routes: [officialRoute(), goRoute()],
+  routes: [officialRoute, goRoute],
   help: [
     'set TEMPORAL_ADDRESS to a Temporal server that runs already (host:port)',
     `install the Temporal CLI ${VERSION} so that \`temporal\` is on PATH (docs.temporal.io/cli)`,
@@ -38,43 +71,6 @@ export function isUsableTemporal(output: string): boolean {
   if (cli === null || server === null) return false;
   const isCliUsable = cli[1] === '1' || cli[2] === '-DEV';
   return isCliUsable && server[1] === '1' && Number(server[2]) >= SERVER_MINOR_MIN;
-}
-
-function officialRoute(): Route {
-  return {
-    name: `the official download of Temporal CLI ${VERSION}`,
-    folder: `temporal-cli-${VERSION}-${PLATFORM}`,
-    executable: 'temporal',
-    megabytes: 600,
-    async fetch(folder, task, { signal }) {
-      await fetchArchive(TEMPORAL_ARCHIVES, folder, task, signal);
-      await runCommand(join(folder, 'temporal'), ['--version'], { timeoutMs: 10_000, signal });
-    },
-  };
-}
-
-function goRoute(): Route {
-  return {
-    name: `Temporal CLI ${VERSION} built with Go`,
-    folder: `temporal-${VERSION}-${PLATFORM}`,
-    executable: 'temporal',
-    megabytes: 4_000,
-    async fetch(folder, task, { env, signal }) {
-      const go = needTool('go');
-      const options = {
-        cwd: folder,
-        signal,
-        timeoutMs: 15 * 60_000,
-        // The developer's own GOFLAGS (such as -mod=vendor) and workspace must not affect this
-        // build.
-        env: { ...env, ...GO_CHECKED, GOBIN: folder, GOFLAGS: '-modcacherw', GOWORK: 'off' },
-      };
-      task.say('building with Go, about 3 minutes');
-      await checkModuleSum(go, options);
-      const module = `${GO_MODULE}/cmd/temporal@v${VERSION}`;
-      await runCommand(go, ['install', '-ldflags', '-s -w', module], options);
-    },
-  };
 }
 
 /** The checksum database checks every module, whatever the developer's environment says. */
