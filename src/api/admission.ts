@@ -2,16 +2,8 @@ import type { Context } from 'koa';
 import { createNetworkMatcher } from '../base/networks';
 import type { Scope } from '../domain/account/api-key';
 import { Refusal } from '../domain/errors';
-import { type ApiKey, findValidKey } from '../service/access';
+import type { ApiKey } from '../service/access';
 import { type ApiDeps, getAddress, getRequestId } from './context';
-
-/**
- * @throws Refusal 401 `api_key_missing`, `api_key_invalid`, `api_key_revoked`, `api_key_expired`
- * @see docs/api.md#base-url-environments-keys
- */
-export async function authenticate(deps: ApiDeps, ctx: Context): Promise<ApiKey> {
-  return await findValidKey(deps, readBearer(ctx));
-}
 
 /** @throws Refusal 403 `api_key_address_refused` when the key does not allow the caller's network */
 export function checkAddress(ctx: Context, { allowed_cidrs }: ApiKey): void {
@@ -34,7 +26,8 @@ export function checkScope(
   throw new Refusal(code, `This API key lacks the scope ${scope}.`);
 }
 
-function readBearer(ctx: Context): string {
+/** @throws Refusal 401 `api_key_missing`, `api_key_invalid` @see docs/api.md#base-url-environments-keys */
+export function readBearer(ctx: Context): string {
   const header = ctx.get('Authorization');
   if (header === '') {
     const message = 'Send your API key as Authorization: Bearer <API_KEY>.';

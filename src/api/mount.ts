@@ -6,9 +6,15 @@ import { stringifyJson } from '../base/json-write';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { validate } from '../domain/wire/validate';
-import { type ApiKey, assertCryptoEnabled, assertNotFrozen, recordKeyUse } from '../service/access';
+import {
+  type ApiKey,
+  assertCryptoEnabled,
+  assertNotFrozen,
+  findValidKey,
+  recordKeyUse,
+} from '../service/access';
 import type { CreateAnswer, CreateRequest } from '../service/create-once';
-import { authenticate, checkAddress, checkScope, readIdempotencyKey } from './admission';
+import { checkAddress, checkScope, readBearer, readIdempotencyKey } from './admission';
 import { readBody } from './body';
 import { type ApiDeps, getRequestId } from './context';
 import { createFailureLimit, createShedding, type RateLimits } from './rate-limit';
@@ -32,7 +38,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   /** Requests without the scope count towards the limit too. */
   const admit = async (ctx: Context, endpoint: Endpoint): Promise<ApiKey> => {
     const { method, scope, creates, crypto } = endpoint;
-    const key = await limitFailures(ctx, () => authenticate(deps, ctx));
+    const key = await limitFailures(ctx, () => findValidKey(deps, readBearer(ctx)));
     ctx.state['key'] = key;
     await limits.request(ctx, key);
     checkAddress(ctx, key);

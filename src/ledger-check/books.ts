@@ -85,7 +85,7 @@ async function readPending(read: Read, book: string): Promise<Sums> {
  * Reads all checkpointed entries again, and compares each checkpoint with them. The returned tally
  * counts the entries that exist now.
  */
-export async function reread(check: BookCheck, book: string) {
+async function reread(check: BookCheck, book: string) {
   let last: CheckpointDocument | null = null;
   let drift = { total: 0, sums: new Map<string, bigint>() };
   let mayCheckpoint = true;

@@ -49,7 +49,7 @@ async function nextPage(
  * @param comparedSince `compareResources` compares resources that changed since; all others are
  *   compared here
  */
-export async function compareOwners(
+async function compareOwners(
   read: Read,
   entries: readonly EntryRow[],
   comparedSince: string,

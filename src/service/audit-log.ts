@@ -6,7 +6,14 @@ import { type Audit, auditBy, type Change } from '../store/audit';
 import type { AuditLine, ChainedLine } from '../store/audit-log';
 import type { UserDocument } from '../store/users';
 import type { Owner, ServiceDeps } from './deps';
-import { type FirstRows, type ListPage, type PageRequest, readPageBy, toFirstRows } from './paging';
+import {
+  type FirstRows,
+  type ListPage,
+  type ListQuery,
+  type PageRequest,
+  readPageBy,
+  toFirstRows,
+} from './paging';
 
 export type { Audit } from '../store/audit';
 export type { Actor, AuditLine } from '../store/audit-log';
@@ -18,20 +25,13 @@ export function auditAsUser(
   return auditBy(deps, { door: 'dashboard', user_id, email });
 }
 
-interface AuditLogQuery {
-  act: AuditedAct | undefined;
-  /** At most one of the two is set. */
-  before: string | undefined;
-  after: string | undefined;
-}
-
 const PAGE_LINES = 50;
 
 /** Reads a page, newest first, with the cursors of the adjacent pages. */
 export async function listAuditLines(
   { stores }: Pick<ServiceDeps, 'stores'>,
   owner: Owner,
-  query: AuditLogQuery,
+  query: Pick<ListQuery, 'before' | 'after'> & { act: AuditedAct | undefined },
 ): Promise<ListPage<AuditLine>> {
   const list = async (page: PageRequest) => {
     const lines = await stores.auditLog.list({ ...owner, act: query.act, ...page });

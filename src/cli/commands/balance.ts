@@ -46,7 +46,7 @@ const AdjustOptions = z.object({
   approved_by: ApprovedBy,
 });
 
-export const adjust = defineCommand({
+const adjust = defineCommand({
   name: 'adjust',
   description: 'correct a balance, and show it after that',
   options: AdjustOptions,
@@ -92,7 +92,7 @@ function readMoney({
   return { currency: bookCurrency(rules), amount: parseInput(SignedUnits, amount) };
 }
 
-export const reverse = defineCommand({
+const reverse = defineCommand({
   name: 'reverse',
   description:
     'undo a funding, an adjustment or a chargeback once, and show the balance after that',
@@ -116,7 +116,7 @@ async function createAdjustDeps(context: CliContext) {
 }
 
 /** Presents a balance; an asset counts in its smallest unit, as a text. */
-export function presentBalance<Row extends BalanceRow>(row: Row) {
+function presentBalance<Row extends BalanceRow>(row: Row) {
   const { currency, available, reserved, ...rest } = row;
   const asset = parseBookCurrency(currency);
   if (asset !== undefined) {
@@ -125,7 +125,7 @@ export function presentBalance<Row extends BalanceRow>(row: Row) {
   return { ...row, available: amountInJson(available), reserved: amountInJson(reserved) };
 }
 
-export function printBalanceChange(
+function printBalanceChange(
   context: CliContext,
   row: BalanceRow & { operation_id: string },
   [label, amount]: [string, number | bigint],

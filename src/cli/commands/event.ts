@@ -35,7 +35,7 @@ const Options = z.object({
 });
 type Selection = Omit<z.infer<typeof Options>, 'event_id'>;
 
-export const redeliver = defineCommand({
+const redeliver = defineCommand({
   name: 'redeliver',
   description: 'send an event again, or many',
   options: Options,

@@ -101,7 +101,7 @@ function showSignIn(ctx: RouterContext, dashboard: Dashboard, fields: SignInFiel
   sendCard(ctx, dashboard, { title: 'Sign in', status, fault, children });
 }
 
-export function getNextPath(fields: URLSearchParams): string | undefined {
+function getNextPath(fields: URLSearchParams): string | undefined {
   const next = fields.get('next') ?? '';
   return NEXT.test(next) ? next : undefined;
 }

@@ -61,7 +61,7 @@ async function startReservedRun(deps: RedeliverDeps, reservedEvent: EventDocumen
 }
 
 /** @throws ServiceError `webhook_not_set` */
-export async function requireEndpoint(
+async function requireEndpoint(
   { endpoints }: Pick<Stores, 'endpoints'>,
   { account_id, livemode }: { account_id: string; livemode: boolean },
 ): Promise<void> {
