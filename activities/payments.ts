@@ -74,6 +74,7 @@ function recordTable(stores: Stores): RecordTable<PaymentDocument, PaymentChange
     eventData,
     buildChange,
     posted: ['settled'],
+    isInSuspense: ({ late }) => late?.reversed_at === null,
     post: async (payment, transition, session) => {
       if (!transition.to.includes('settled')) return;
       const entry = buildPaymentEntry(

@@ -54,6 +54,8 @@ export interface RecordTable<Document extends ResourceDocument, Change> {
     transition: Transition<Document, Change>,
     session: ClientSession,
   ) => Promise<void>;
+  /** Whether money of it is in suspense, so that its attention reason can't be acknowledged. */
+  isInSuspense?: (document: Document) => boolean;
   /** Whether a transition notifies the merchant; by default it does. */
   shouldReport?: (transition: Transition<Document, Change>) => boolean;
   /** Book of its money; by default that of its currency. */

@@ -25,6 +25,7 @@ interface LoadedState<Document extends ResourceDocument> {
   /** `callback_id`s that were applied. */
   applied: string[];
   attention_at?: number;
+  acknowledged?: NonNullable<Document['attention']>[];
   verification: VerificationMode;
 }
 
@@ -59,11 +60,14 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
         throw ApplicationFailure.nonRetryable(`No such ${table.resource}.`, code);
       }
       await startPendingDeliveries(deps, document);
-      const { status, version, attention, attention_at, livemode } = document;
+      const { status, version, attention, attention_at, acknowledged, livemode } = document;
       return {
         ...buildSnapshot(document, request_id),
         ...{ status, version, attention, applied: document.applied_callbacks ?? [] },
         ...(attention_at === undefined ? {} : { attention_at }),
+        ...(acknowledged === undefined
+          ? {}
+          : { acknowledged: acknowledged.map(({ reason }) => reason) }),
         verification: getVerificationMode(livemode),
       };
     },
@@ -72,11 +76,12 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
 
 /**
  * @returns undefined when the act is stored; else the stored state
+ * @throws ApplicationFailure not retryable, `money_in_suspense`
  * @throws Error when the database is behind
  */
 async function recordAct<Document extends ResourceDocument, Change>(
   { mongo, stores }: RecordDeps,
-  { resource, store }: RecordTable<Document, Change>,
+  { resource, store, isInSuspense }: RecordTable<Document, Change>,
   resource_id: string,
   update: Omit<AttentionUpdate, 'audit'>,
   act: DatedAct,
@@ -84,6 +89,10 @@ async function recordAct<Document extends ResourceDocument, Change>(
   const { id, at } = act;
   const document = await store.get(resource_id);
   if (document !== null) {
+    if (act.what === 'acknowledge' && isInSuspense?.(document)) {
+      const message = 'Its money is in suspense: acknowledge it once the money has left.';
+      throw ApplicationFailure.nonRetryable(message, 'money_in_suspense');
+    }
     const { account_id, livemode } = document;
     const before = document.attention ?? 'no attention';
     const actChange = { act, id, at, before, after: update.attention ?? 'no attention' };

@@ -53,8 +53,10 @@ export function table(heading: readonly string[], rows: readonly string[][], non
 interface List<Row, Shown> {
   rows: readonly Row[];
   has_more?: boolean;
-  /** Place at which `--before` continues the list. */
+  /** Place at which the list continues. */
   next_cursor?: string | null;
+  /** Option that takes the place. */
+  cursorOption?: '--before' | '--after';
   /** Row as `--json` prints it. */
   present: (row: Row) => Shown;
   columns: readonly string[];
@@ -65,11 +67,19 @@ interface List<Row, Shown> {
 
 export function printList<Row, Shown>(
   { print }: Pick<CliContext, 'print'>,
-  { rows, present, columns: heading, cells, none, ...page }: List<Row, Shown>,
+  {
+    rows,
+    present,
+    columns: heading,
+    cells,
+    none,
+    cursorOption = '--before',
+    ...page
+  }: List<Row, Shown>,
 ): void {
   const data = rows.map(present);
   const cellRows = rows.map((row) => cells(present(row), row));
-  const cursor = page.next_cursor ? `: --before ${page.next_cursor}` : '.';
+  const cursor = page.next_cursor ? `: ${cursorOption} ${page.next_cursor}` : '.';
   const more = page.has_more ? `\n\nThere are more${cursor}` : '';
   print({ json: { data, ...page }, text: table(heading, cellRows, none) + more });
 }

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import { type CliCommand, PROGRAM } from './command';
 import { accountCommands } from './commands/account';
+import { attentionCommands } from './commands/attention';
 import { auditCommands } from './commands/audit';
 import { balanceCommands } from './commands/balance';
 import { callbackCommands } from './commands/callback';
@@ -50,6 +51,7 @@ const COMMANDS: readonly CliCommand[] = [
   ledgerCommands,
   walletCommands,
   ...resourceCommands,
+  attentionCommands,
   migrateCommand,
   rolesCommand,
   recipientCommands,

@@ -54,6 +54,8 @@ export interface ActPayload extends OperatorAct {
   hours?: number;
   /** Minor units that actually moved; absent if they equal the requested amount. */
   amount?: number;
+  /** Attention reason that the operator saw, of `acknowledge`: another one is not acknowledged. */
+  attention?: string;
 }
 
 const SENDER = { system_user: text({ min: 1, max: 256 }), host: text({ min: 1, max: 256 }) };
@@ -85,6 +87,7 @@ export function readAct(name: string, raw: unknown): ActPayload | Faults {
   return object<ActPayload>(raw, {
     ...ACT,
     hours: name === 'snooze' ? positive(SNOOZE_HOURS_MAX) : ignored,
+    attention: name === 'acknowledge' ? text({ min: 1, max: 100, optional: true }) : ignored,
     amount: WITH_AMOUNT.includes(name) ? amount : absent,
   });
 }

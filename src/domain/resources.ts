@@ -30,7 +30,7 @@ interface KindRules {
   workflowId: (id: string) => string;
   /** Updates of the workflow: what an operator can do. */
   acts: readonly string[];
-  /** Acts that the workflow takes once it has ended; for any other a final state is never left. */
+  /** Acts that the workflow takes once it has ended, besides `acknowledge`. */
   actsWhenEnded: readonly string[];
   /** State that lists show from the start: nearly all are first written in it. */
   opening: string;
@@ -101,6 +101,8 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
 function addNames(kind: CallbackResource, rules: KindRules): ResourceKind {
   return {
     ...rules,
+    // An attention reason may come after the end, or stay.
+    actsWhenEnded: [...rules.actsWhenEnded, 'acknowledge'],
     callbacks: CALLBACKS[kind],
     operation: `create${capitalize(rules.workflowType)}`,
     collection: `${kind}s`,

@@ -65,7 +65,7 @@ const GAUGES: readonly StoreGauge[] = [
   },
   {
     name: 'payments_stuck',
-    help: 'Payments, refunds and payouts that wait for an operator, by reason.',
+    help: 'Payments, refunds and payouts with an attention reason that is not acknowledged.',
     labels: ['resource', 'livemode', 'reason'],
     values: ({ stuck }) => stuck.map(({ count, ...labels }) => ({ ...labels, value: count })),
   },

@@ -24,6 +24,16 @@ export interface AttentionUpdate<Attention extends string = string> {
   attention_at: number;
 }
 
+/** Attention reason that an operator acknowledged; the audit trail says who and why. */
+export interface AcknowledgedReason<Attention extends string = string> {
+  reason: Attention;
+  /** When it came, in ms since the epoch. */
+  since: number;
+}
+
+/** Stored for each resource; the audit trail has all. */
+const ACKNOWLEDGED_MAX = 20;
+
 /**
  * Builds the write of an attention reason, with the audit entry of an act. A late write of an
  * abandoned attempt must not replace a later reason; an act is recognised by its id.
@@ -34,9 +44,38 @@ export function buildAttentionUpdate({ attention, audit: act, attention_at }: At
   const unlessLater = { attention_at: { $not: { $gte: attention_at } } };
   return {
     unlessDone: act ? { 'audit.id': { $ne: act.id } } : unlessLater,
-    change: [{ $set: omitUndefined({ attention, audit, attention_at: latest }) }],
+    change: [
+      {
+        $set: omitUndefined({
+          attention,
+          audit,
+          attention_at: latest,
+          attention_since: attention === null ? undefined : buildSince(attention, attention_at),
+          acknowledged: act?.what === 'acknowledge' ? ACKNOWLEDGED : undefined,
+        }),
+      },
+    ],
   };
 }
+
+const STORED_SINCE = { $ifNull: ['$attention_since', '$attention_at'] };
+
+/** An act that keeps the reason keeps its time. */
+function buildSince(attention: string, attention_at: number) {
+  return { $cond: [{ $eq: ['$attention', attention] }, STORED_SINCE, attention_at] };
+}
+
+const ACKNOWLEDGED = {
+  $slice: [
+    {
+      $concatArrays: [
+        { $ifNull: ['$acknowledged', []] },
+        [{ reason: '$attention', since: STORED_SINCE }],
+      ],
+    },
+    -ACKNOWLEDGED_MAX,
+  ],
+};
 
 function buildAuditEntry({ at, ...act }: AttentionAct, attention: string | null) {
   const literal = Object.fromEntries(

@@ -1,8 +1,13 @@
-import type { ClientSession, FindCursor, UpdateResult } from 'mongodb';
+import type { AggregationCursor, ClientSession, FindCursor, UpdateResult } from 'mongodb';
 import type { NamedIndex } from '../base/mongo-indexes';
 import { omitUndefined } from '../domain/defined';
 import type { Failure } from '../domain/lifecycle';
-import { type AttentionUpdate, type AuditEntry, buildAttentionUpdate } from './attention';
+import {
+  type AcknowledgedReason,
+  type AttentionUpdate,
+  type AuditEntry,
+  buildAttentionUpdate,
+} from './attention';
 
 export interface ResourceDocument<
   Status extends string = string,
@@ -30,6 +35,10 @@ export interface ResourceDocument<
   attention: Attention | null;
   /** Time of the latest reason, in ms since the epoch; absent before the first. */
   attention_at?: number;
+  /** When the present reason came, in ms since the epoch. */
+  attention_since?: number;
+  /** Newest last. */
+  acknowledged?: AcknowledgedReason<Attention>[];
   request_id: string;
   audit: AuditEntry[];
   applied_callbacks?: string[];
@@ -50,6 +59,10 @@ export interface ListFilter {
 }
 
 interface Rows<D> extends Listable<D> {
+  aggregate<Row extends object>(
+    pipeline: object[],
+    options: { maxTimeMS: number },
+  ): AggregationCursor<Row>;
   insertOne(document: D, options: { session: ClientSession }): Promise<unknown>;
   findOne(filter: object, options?: { session: ClientSession | undefined }): Promise<D | null>;
   findOneAndUpdate(
@@ -67,6 +80,19 @@ interface Rows<D> extends Listable<D> {
 interface Listable<D> {
   find(filter: object): FindCursor<D>;
 }
+
+/** Attention reason of a resource, as operators list them. */
+export interface AttentionRow {
+  resource_id: string;
+  reason: string;
+  /** In ms since the epoch. */
+  since: number;
+  amount: number | string;
+  currency: string;
+  acknowledged: boolean;
+}
+
+type AttentionPlace = Pick<AttentionRow, 'since' | 'resource_id'>;
 
 /** Callbacks per document; a resource has few transitions. */
 const APPLIED_MAX = 50;
@@ -96,6 +122,49 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
         .sort({ position: -1 })
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
+        .toArray(),
+    /** Lists the attention reasons after a place, the oldest first. */
+    listAttention: async (
+      after: AttentionPlace | undefined,
+      limit: number,
+    ): Promise<AttentionRow[]> => {
+      const rest = buildPlaceFilter('attention_since', after);
+      const documents = await rows
+        .find({ ...STUCK, ...rest })
+        .sort({ attention_since: 1, _id: 1 })
+        .limit(limit)
+        .maxTimeMS(LIST_MS_MAX)
+        .toArray();
+      return documents.map(
+        ({ _id: resource_id, attention, attention_since: since = 0, ...row }) => ({
+          resource_id,
+          reason: attention ?? '',
+          ...{ since, amount: row.amount, currency: row.currency, acknowledged: false },
+        }),
+      );
+    },
+    /** Lists the acknowledged reasons after a place, the oldest first. */
+    listAcknowledged: (after: AttentionPlace | undefined, limit: number): Promise<AttentionRow[]> =>
+      rows
+        .aggregate<AttentionRow>(
+          [
+            { $match: { 'acknowledged.since': { $gte: after?.since ?? 0 } } },
+            { $unwind: '$acknowledged' },
+            { $match: buildPlaceFilter('acknowledged.since', after) },
+            { $sort: { 'acknowledged.since': 1, _id: 1 } },
+            { $limit: limit },
+            {
+              $project: {
+                _id: 0,
+                resource_id: '$_id',
+                reason: '$acknowledged.reason',
+                since: '$acknowledged.since',
+                ...{ amount: 1, currency: 1, acknowledged: { $literal: true } },
+              },
+            },
+          ],
+          { maxTimeMS: LIST_MS_MAX },
+        )
         .toArray(),
     inFlight: (after: string, limit: number) =>
       rows
@@ -152,6 +221,12 @@ export async function listNewest<D>(
   return forwards ? page.reverse() : page;
 }
 
+function buildPlaceFilter(field: string, after: AttentionPlace | undefined): object {
+  if (after === undefined) return {};
+  const { since, resource_id } = after;
+  return { $or: [{ [field]: { $gt: since } }, { [field]: since, _id: { $gt: resource_id } }] };
+}
+
 function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, 'limit'>) {
   const ends = [before, until].filter((end) => end !== undefined);
   const $lt = ends.length === 0 ? undefined : ends.reduce((a, b) => (a < b ? a : b));
@@ -200,5 +275,15 @@ export function resourceIndexes(inFlight: readonly string[], ...fields: string[]
     },
     UPDATED,
     { key: { attention: 1, livemode: 1 }, name: 'attention', partialFilterExpression: STUCK },
+    {
+      key: { attention_since: 1, _id: 1 },
+      name: 'attention_since',
+      partialFilterExpression: STUCK,
+    },
+    {
+      key: { 'acknowledged.since': 1 },
+      name: 'acknowledged',
+      partialFilterExpression: { 'acknowledged.since': { $exists: true } },
+    },
   ];
 }

@@ -72,7 +72,8 @@ async function openMoney(account_id: string) {
   const at = new Date().toISOString();
   const payment = { ...paymentAt(randomInt(900_000), at), ...owner, _id: randomUUID() };
   const payout = storedPayout(owner, { livemode: true });
-  const { fee, recipient_id, balance_account, returned, sent_at, completed_at, ...shared } = payout;
+  const { fee, recipient_id, balance_account, returned, sent_at, completed_at, ...rest } = payout;
+  const { acknowledged, ...shared } = rest;
   await db
     .collection<PaymentDocument>('payments')
     .insertOne({ ...payment, token_hash: randomUUID() });

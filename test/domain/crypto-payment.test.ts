@@ -237,7 +237,8 @@ function changeBy(
     case 'act': {
       const { act } = step;
       const nothing = { kind: 'unapplied', reason: 'not possible' } as const;
-      if (act === 'snooze' || depositActFault(book, act, isOpen) !== undefined) return nothing;
+      if (act === 'snooze' || act === 'acknowledge') return nothing;
+      if (depositActFault(book, act, isOpen) !== undefined) return nothing;
       if (['accept', 'return'].includes(act) && book.status !== 'underpaid') return nothing;
       return actOnDeposits(book, act);
     }

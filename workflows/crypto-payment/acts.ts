@@ -1,4 +1,3 @@
-import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
 import { actOnDeposits, depositActFault } from '../../src/domain/crypto/deposit-book';
 import {
   CRYPTO_PAYMENT_IN_FLIGHT,
@@ -7,16 +6,16 @@ import {
   type CryptoPaymentStatus,
 } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentState } from '../../src/domain/crypto/workflow';
-import { type ActRule, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
-import { rejectUpdate } from '../shared/refusal';
-import { applyChange, getDepositBook, isOpen, orReload } from './deposits';
+import { type ActRules, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
+import { findRefusal, rejectUpdate } from '../shared/refusal';
+import { applyChange, getDepositBook, isOpen, orReload, updateAttention } from './deposits';
 import { type CryptoPayment, getState, record } from './state';
 
 const neverLeft = (status: CryptoPaymentStatus) =>
   `The payment is ${status}; nothing is awaited any more.`;
 
 /** States in which each act is possible; the deposits decide, too. */
-export const ACTS: Record<CryptoPaymentAct, ActRule<CryptoPaymentStatus>> = {
+export const ACTS: ActRules<CryptoPaymentAct, CryptoPaymentStatus> = {
   release: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
   reject: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
   accept: {
@@ -34,7 +33,7 @@ export const ACTS: Record<CryptoPaymentAct, ActRule<CryptoPaymentStatus>> = {
 
 export function actFault(payment: CryptoPayment, what: CryptoPaymentAct): string | undefined {
   return (
-    stateFault(ACTS[what], payment.status) ??
+    stateFault(ACTS, payment.status, what) ??
     depositActFault(getDepositBook(payment), what, isOpen(payment))
   );
 }
@@ -50,19 +49,18 @@ export async function applyAct(
   record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = buildAudit(item);
   if (what === 'snooze') await orReload(payment, record.snooze(payment, audit, hours));
-  else {
+  else if (what === 'acknowledge') {
+    const refused = await orReload(payment, record.acknowledge(payment, audit, item.attention));
+    if (refused) return rejectUpdate(answer, refused.code, refused.message);
+    await updateAttention(payment);
+  } else {
     try {
       await applyChange(payment, actOnDeposits(getDepositBook(payment), what), { audit });
     } catch (error) {
-      if (!isInsufficientBalance(error)) throw error;
+      if (findRefusal(error, 'insufficient_balance') === undefined) throw error;
       const message = 'The merchant’s balance does not hold it any more; nothing was booked.';
       return rejectUpdate(answer, 'insufficient_balance', message);
     }
   }
   answer.resolve(getState(payment));
-}
-
-function isInsufficientBalance(error: unknown): boolean {
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  return cause instanceof ApplicationFailure && cause.type === 'insufficient_balance';
 }

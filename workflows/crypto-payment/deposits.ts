@@ -4,6 +4,7 @@ import {
   computeStatus,
   type DepositChange,
   type DepositSet,
+  findNewReasons,
   getDepositAttention,
 } from '../../src/domain/crypto/deposit-book';
 import {
@@ -79,6 +80,9 @@ export async function applyChange(
     scheduled: true,
   });
   await orReload(payment, write);
+  for (const reason of findNewReasons(payment.deposits, deposits)) {
+    payment.acknowledged.delete(reason);
+  }
   payment.deposits = deposits;
   payment.accepted = accepted;
   payment.reported = reportedStates;
@@ -94,7 +98,11 @@ const NON_DEPOSIT_REASONS: readonly CryptoPaymentAttention[] = [
 ];
 
 export async function updateAttention(payment: CryptoPayment): Promise<void> {
-  const attention = getDepositAttention(getDepositBook(payment), isOpen(payment));
+  const attention = getDepositAttention(
+    getDepositBook(payment),
+    isOpen(payment),
+    payment.acknowledged,
+  );
   const current = payment.attention;
   const isOtherReason = current !== null && NON_DEPOSIT_REASONS.includes(current);
   if (attention === null && isOtherReason) return record.show(payment);
@@ -102,9 +110,9 @@ export async function updateAttention(payment: CryptoPayment): Promise<void> {
 }
 
 /** @throws StaleState after a sync of state and deposits from the database */
-export async function orReload(payment: CryptoPayment, write: Promise<void>): Promise<void> {
+export async function orReload<T>(payment: CryptoPayment, write: Promise<T>): Promise<T> {
   try {
-    await write;
+    return await write;
   } catch (error) {
     if (error instanceof StaleState) await reload(payment);
     throw error;

@@ -3,7 +3,7 @@ import { CRYPTO_PAYMENT_CALLBACKS, readCryptoCallback } from '../../src/domain/c
 import { CRYPTO_PAYMENT_ACTS } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/crypto/workflow';
 import type { ActPayload } from '../../src/domain/lifecycle';
-import { OPERATOR } from '../shared/operator-acts';
+import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
 
 /** Contract, changed only by addition. */
 export const messages = {
@@ -29,6 +29,7 @@ export const messages = {
       'expired; the asset is sent back elsewhere.',
     credit_late: `Credits the deposits that came late, for good: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
+    acknowledge: ACKNOWLEDGE,
     state: 'The state of the crypto payment.',
     deposit: 'From the chain: a deposit was seen, or has more confirmations.',
     deposit_undone: 'From the chain: a deposit is in no block any more.',

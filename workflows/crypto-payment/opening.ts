@@ -4,6 +4,7 @@ import type { CryptoPaymentInput, CryptoPaymentResume } from '../../src/domain/c
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import type { Opening } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
+import { isReported } from '../shared/state';
 import { showRefusal, upsertLabels } from '../shared/view';
 import { requestTerms, screenDeposits, type Terms } from './bank';
 import {
@@ -49,7 +50,7 @@ export async function load(
     activities.loadCryptoPayment({ resource_id, request_id }),
   );
   const payment = newCryptoPayment(mail, resource_id, snapshot, true);
-  payment.isOverdueReported = payment.attention === 'deposit_unconfirmed';
+  payment.isOverdueReported = isReported(payment, 'deposit_unconfirmed');
   const ended = !isWaiting(payment);
   record.logActivity(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
   screenDeposits(payment);

@@ -2,7 +2,7 @@ import type {
   CryptoSettlementAct,
   CryptoSettlementStatus,
 } from '../../src/domain/crypto/settlement';
-import { type ActRule, stateFault } from '../shared/operator-acts';
+import { type ActRules, stateFault } from '../shared/operator-acts';
 import type { Settlement } from './state';
 
 const IN_FLIGHT = ['pending', 'sent'] as const;
@@ -11,7 +11,7 @@ const neverLeft = (status: CryptoSettlementStatus) =>
   `The settlement is ${status}; a final state is never left.`;
 
 /** States in which each act is possible, for the validators and the loop. */
-export const ACTS: Record<CryptoSettlementAct, ActRule<CryptoSettlementStatus>> = {
+export const ACTS: ActRules<CryptoSettlementAct, CryptoSettlementStatus> = {
   resubmit: {
     from: ['pending'],
     refusal: (status) =>
@@ -23,5 +23,5 @@ export const ACTS: Record<CryptoSettlementAct, ActRule<CryptoSettlementStatus>> 
 };
 
 export function actFault(settlement: Settlement, what: CryptoSettlementAct): string | undefined {
-  return stateFault(ACTS[what], settlement.status);
+  return stateFault(ACTS, settlement.status, what);
 }

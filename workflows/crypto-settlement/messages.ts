@@ -6,7 +6,7 @@ import type {
   CryptoSettlementState,
 } from '../../src/domain/crypto/workflow';
 import type { ActPayload } from '../../src/domain/lifecycle';
-import { OPERATOR } from '../shared/operator-acts';
+import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
 import type { SettlementActResult } from './state';
 
 /** Contract, changed only by addition. */
@@ -31,6 +31,7 @@ export const messages = {
     mark_failed: `The chain shows that nothing left or will leave: ${OPERATOR}}. The merchant gets it back.`,
     mark_completed: `The chain shows that the wallet has it: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
+    acknowledge: ACKNOWLEDGE,
     state: 'The state of the settlement.',
     sent: 'From the connector: the transaction is broadcast.',
     completed: 'From the chain: the transaction is confirmed.',

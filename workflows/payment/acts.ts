@@ -6,7 +6,7 @@ import {
   pathTo,
 } from '../../src/domain/payment/payment';
 import type { PaymentState } from '../../src/domain/payment/workflow';
-import { type ActRule, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
+import { type ActRules, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
 import { bookChargeback, bookReversal } from './money';
 import { getState, type Payment, record } from './state';
@@ -17,7 +17,7 @@ const neverLeft = (status: PaymentStatus) =>
   `The payment is ${status}; a final state is never left.`;
 
 /** States in which each act is possible, for the validators and the loop. */
-export const ACTS: Record<PaymentAct, ActRule<PaymentStatus>> = {
+export const ACTS: ActRules<PaymentAct, PaymentStatus> = {
   mark_settled: { from: IN_FLIGHT, refusal: neverLeft },
   mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
   claw_back: {
@@ -35,7 +35,7 @@ export const ACTS: Record<PaymentAct, ActRule<PaymentStatus>> = {
 };
 
 export function actFault(payment: Payment, what: PaymentAct): string | undefined {
-  return stateFault(ACTS[what], payment.status);
+  return stateFault(ACTS, payment.status, what);
 }
 
 /** Decides an act again: the state may have changed since its update was accepted. */
@@ -73,6 +73,11 @@ export async function applyAct(
     case 'snooze':
       await record.snooze(payment, audit, hours);
       break;
+    case 'acknowledge': {
+      const refused = await record.acknowledge(payment, audit, item.attention);
+      if (refused) return rejectUpdate(answer, refused.code, refused.message);
+      break;
+    }
     default:
       assertNever(what);
   }

@@ -3,7 +3,7 @@ import { PAYMENT_CALLBACKS, readCallback } from '../../src/domain/callback/callb
 import type { ActPayload } from '../../src/domain/lifecycle';
 import { PAYMENT_ACTS } from '../../src/domain/payment/payment';
 import type { CancelInput, PaymentOpened, PaymentState } from '../../src/domain/payment/workflow';
-import { OPERATOR } from '../shared/operator-acts';
+import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
 
 /** Contract, changed only by addition. */
 export const messages = {
@@ -29,6 +29,7 @@ export const messages = {
       'does not have. An "amount" in minor units posts a part.',
     mark_reversed: `The late funds were sent back to the customer: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
+    acknowledge: ACKNOWLEDGE,
     state: 'The state of the payment.',
     authorized: 'From the bank: the customer paid, the money has not moved yet.',
     settled: 'From the bank: the money moved.',

@@ -2,7 +2,7 @@ import { ActivityFailure } from '@temporalio/workflow';
 import { isFinal } from '../../src/domain/payment/payment';
 import type { PaymentInput, PaymentResume } from '../../src/domain/payment/workflow';
 import { writeLocally, writeScheduled } from '../shared/persist';
-import { note } from '../shared/state';
+import { isReported, note } from '../shared/state';
 import * as bank from './bank';
 import { newPayment, type Payment, type PaymentItem, type PaymentMailbox, record } from './state';
 
@@ -34,7 +34,7 @@ export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<
     activities.loadPayment({ resource_id, request_id }),
   );
   const payment = newPayment(mail, resource_id, snapshot, true);
-  payment.isOverdueReported = payment.attention === 'settlement_overdue';
+  payment.isOverdueReported = isReported(payment, 'settlement_overdue');
   payment.late = snapshot.late;
   const { return_url, expires_at, authorized_at } = snapshot;
   if (payment.status === 'authorized' && authorized_at !== null) {

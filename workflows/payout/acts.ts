@@ -1,5 +1,6 @@
 import type { PayoutAct, PayoutStatus } from '../../src/domain/payout/payout';
-import { type ActRule, stateFault } from '../shared/operator-acts';
+import { type ActRules, stateFault } from '../shared/operator-acts';
+import { isReported } from '../shared/state';
 import type { Payout } from './state';
 
 const IN_FLIGHT = ['created', 'submitted', 'sent'] as const;
@@ -7,7 +8,7 @@ const IN_FLIGHT = ['created', 'submitted', 'sent'] as const;
 const only = (rest: string) => (status: PayoutStatus) => `The payout is ${status}; only ${rest}.`;
 
 /** States in which each act is possible, for the validators and the loop. */
-export const ACTS: Record<PayoutAct, ActRule<PayoutStatus>> = {
+export const ACTS: ActRules<PayoutAct, PayoutStatus> = {
   resubmit: {
     from: ['created', 'submitted'],
     refusal: only('one that the bank has not sent can be given to it again'),
@@ -28,12 +29,12 @@ export const ACTS: Record<PayoutAct, ActRule<PayoutStatus>> = {
 };
 
 export function actFault(payout: Payout, what: PayoutAct): string | undefined {
-  const fault = stateFault(ACTS[what], payout.status);
+  const fault = stateFault(ACTS, payout.status, what);
   if (fault !== undefined || what !== 'mark_returned') return fault;
-  const { attention, facts } = payout;
+  const { facts } = payout;
   // A bank's report against the rail's rules may be true: an operator decides.
   const isContradicted =
-    attention === 'return_not_possible' || attention === 'failed_after_completed';
+    isReported(payout, 'return_not_possible') || isReported(payout, 'failed_after_completed');
   return facts.can_be_returned || isContradicted
     ? undefined
     : `Nothing comes back on the rail ${facts.method}.`;

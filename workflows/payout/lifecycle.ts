@@ -40,7 +40,7 @@ import type { InstructedRules } from '../shared/instructed-rules';
 import type { Opening } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { note } from '../shared/state';
+import { isReported, note } from '../shared/state';
 import { showRefusal } from '../shared/view';
 import { actFault } from './acts';
 import { messages } from './messages';
@@ -132,6 +132,10 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
 /** Reports to operators that a workflow was ended from outside. */
 async function resumeInFlight(payout: Payout): Promise<void> {
   if (workflowInfo().continuedFromExecutionRunId !== undefined) {
+    const { status } = payout;
+    if (status === 'created' || status === 'submitted' || status === 'sent') {
+      payout.isOverdueReported = isReported(payout, OVERDUE_ATTENTION[status]);
+    }
     record.logActivity(payout, 'Goes on in a new run, since the history was long.');
   } else {
     note(payout, 'Started again in flight: its workflow was ended from outside.');

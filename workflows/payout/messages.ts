@@ -3,7 +3,7 @@ import { PAYOUT_CALLBACKS, readCallback } from '../../src/domain/callback/callba
 import type { ActPayload } from '../../src/domain/lifecycle';
 import { PAYOUT_ACTS } from '../../src/domain/payout/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
-import { OPERATOR } from '../shared/operator-acts';
+import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
 import type { PayoutActResult } from './state';
 
 /** Contract, changed only by addition. */
@@ -28,6 +28,7 @@ export const messages = {
       'An "amount" in minor units credits what really came.',
     mark_completed: `The bank confirmed that the recipient has the money: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
+    acknowledge: ACKNOWLEDGE,
     state: 'The state of the payout.',
     submitted: 'From the bank: taken, and queued there.',
     sent: 'From the bank: handed to the scheme.',

@@ -1,5 +1,5 @@
 import type { RefundAct, RefundStatus } from '../../src/domain/refund/refund';
-import { type ActRule, stateFault } from '../shared/operator-acts';
+import { type ActRule, type ActRules, stateFault } from '../shared/operator-acts';
 import type { Refund } from './state';
 
 const IN_FLIGHT: ActRule<RefundStatus> = {
@@ -8,12 +8,12 @@ const IN_FLIGHT: ActRule<RefundStatus> = {
 };
 
 /** States in which each act is possible, for the validators and the loop. */
-export const ACTS: Record<RefundAct, ActRule<RefundStatus>> = {
+export const ACTS: ActRules<RefundAct, RefundStatus> = {
   mark_settled: IN_FLIGHT,
   mark_failed: IN_FLIGHT,
   snooze: IN_FLIGHT,
 };
 
 export function actFault(refund: Refund, what: RefundAct): string | undefined {
-  return stateFault(ACTS[what], refund.status);
+  return stateFault(ACTS, refund.status, what);
 }

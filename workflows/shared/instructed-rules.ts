@@ -48,7 +48,7 @@ type Decision<Status extends string, Attention extends string> =
   | { kind: 'move'; to: readonly Status[] }
   | { kind: 'unapplied'; reason: string; attention?: Attention };
 
-type CommonAct = 'resubmit' | 'mark_failed' | 'snooze';
+type CommonAct = 'resubmit' | 'mark_failed' | 'snooze' | 'acknowledge';
 
 /** @param amount minor units, where the operator names them */
 export type ActTransition<K extends Kind, R extends Instructed<K>> = (

@@ -21,7 +21,7 @@ import { amountFault, buildAudit, type OperatorItem } from './operator-acts';
 import { writeScheduled } from './persist';
 import { rejectUpdate } from './refusal';
 import { runUntilFinal } from './run-loop';
-import { note } from './state';
+import { isReported, note } from './state';
 
 export async function runInstructed<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
@@ -71,7 +71,7 @@ export async function resumeInstructed<K extends Kind>(
   const { record, isEnded, isUnsent, readSnapshot } = rules;
   const snapshot = await writeScheduled(readSnapshot(ids));
   const resource = newInstructed<K>(mail, ids.resource_id, snapshot, true);
-  resource.isOverdueReported = resource.attention === overdueReason;
+  resource.isOverdueReported = isReported(resource, overdueReason);
   const ended = isEnded(resource.status);
   record.logActivity(resource, ended ? 'Started again after the end.' : 'Started again in flight.');
   if (isUnsent(resource.status)) void instruct(rules, resource, getEarlierInstruction());
@@ -186,6 +186,11 @@ async function applyAct<K extends Kind, R extends Instructed<K>>(
     case 'snooze':
       await record.snooze(resource, audit, hours);
       break;
+    case 'acknowledge': {
+      const refused = await record.acknowledge(resource, audit, item.attention);
+      if (refused) return rejectUpdate(answer, refused.code, refused.message);
+      break;
+    }
     default: {
       const acts: Partial<Record<string, ActTransition<K, R>>> = rules.acts;
       const { to = [], change = {} } = acts[what]?.(resource, amount) ?? {};

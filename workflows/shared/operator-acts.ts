@@ -9,12 +9,25 @@ export interface ActRule<Status extends string> {
   refusal: (status: Status) => string;
 }
 
-/** @returns why an act is not possible in this state, in words */
-export function stateFault<Status extends string>(
-  { from, refusal }: ActRule<Status>,
+/** States in which each act is possible. An attention reason is acknowledged in every state. */
+export type ActRules<Act extends string, Status extends string> = Record<
+  Exclude<Act, 'acknowledge'>,
+  ActRule<Status>
+>;
+
+export const ACKNOWLEDGE =
+  'Takes the attention reason off the lists and the metrics until it comes again: ' +
+  `${OPERATOR}}.`;
+
+/** @returns why an act is not possible now, in words */
+export function stateFault<Act extends string, Status extends string>(
+  rules: ActRules<Act, Status>,
   status: Status,
+  act: Act,
 ): string | undefined {
-  return from.includes(status) ? undefined : refusal(status);
+  const states: Partial<Record<string, ActRule<Status>>> = rules;
+  const rule = states[act];
+  return rule === undefined || rule.from.includes(status) ? undefined : rule.refusal(status);
 }
 
 export interface OperatorItem<What extends string, State> {
@@ -25,16 +38,18 @@ export interface OperatorItem<What extends string, State> {
   hours: number;
   /** Minor units that really moved; undefined: the requested amount. */
   amount: number | undefined;
+  /** Attention reason to acknowledge; undefined: the present one. */
+  attention: string | undefined;
   answer: Trigger<State>;
 }
 
 export async function enqueueAct<What extends string, State>(
   inbox: { push(item: OperatorItem<What, State>): unknown },
   what: What,
-  { hours = 0, amount, ...act }: ActPayload,
+  { hours = 0, amount, attention, ...act }: ActPayload,
 ): Promise<State> {
   const answer = new Trigger<State>();
-  inbox.push({ kind: 'operator', what, act, hours, amount, answer });
+  inbox.push({ kind: 'operator', what, act, hours, amount, attention, answer });
   return await answer;
 }
 

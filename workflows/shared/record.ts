@@ -12,6 +12,7 @@ import type {
 import { omitUndefined } from '../../src/domain/defined';
 import { type AuditedAct, datedAudit } from './operator-acts';
 import { type Write, writeLocally, writeScheduled } from './persist';
+import { findRefusal } from './refusal';
 import { type CommonFacts, note, type WorkflowState } from './state';
 import { createApplyVerified } from './verification';
 import { updateDetails, type View } from './view';
@@ -107,6 +108,7 @@ export function createRecord<
     if (resource.attention !== attention) {
       await writeLocally(table.writeAttention(buildAttention(resource, attention, null)));
       resource.attention = attention;
+      if (attention !== null) resource.acknowledged.delete(attention);
     }
     show(resource);
   };
@@ -204,6 +206,36 @@ export function createRecord<
 
     /** @throws StaleState after a sync from the database */
     recordAct,
+
+    /**
+     * Clears the attention reason until it comes again.
+     * @param expected reason that the operator saw
+     * @returns why it can't be acknowledged
+     * @throws StaleState after a sync from the database
+     */
+    acknowledge: async (
+      resource: Resource,
+      act: AuditedAct,
+      expected: string | undefined,
+    ): Promise<{ code: string; message: string } | undefined> => {
+      const reason = resource.attention;
+      if (reason === null || (expected ?? reason) !== reason) {
+        const message = `The attention reason is ${reason ?? 'none'}.`;
+        return { code: 'wrong_state', message };
+      }
+      try {
+        await recordAct(resource, act, null);
+      } catch (error) {
+        const message = findRefusal(error, 'money_in_suspense');
+        if (message === undefined) throw error;
+        return { code: 'money_in_suspense', message };
+      }
+      resource.acknowledged.add(reason);
+      // A reason that said more may have hidden that it is overdue.
+      resource.isOverdueReported = overdueReasons.includes(reason);
+      show(resource);
+      return undefined;
+    },
 
     /** Clears the attention reason for some hours. */
     snooze: async (resource: Resource, act: AuditedAct, hours: number): Promise<void> => {

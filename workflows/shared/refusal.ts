@@ -1,4 +1,9 @@
-import { ApplicationFailure, type Trigger, workflowInfo } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  type Trigger,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { Faults, uuid } from '../../src/domain/shape';
 
 /** @throws ApplicationFailure with the code as its type */
@@ -9,6 +14,12 @@ export function refuse(code: string, message: string): never {
 /** Fails the waiting update, not the workflow. */
 export function rejectUpdate<State>(answer: Trigger<State>, code: string, message: string): void {
   answer.reject(ApplicationFailure.nonRetryable(message, code));
+}
+
+/** @returns the message of an activity's failure with this code; undefined for any other error */
+export function findRefusal(error: unknown, code: string): string | undefined {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  return cause instanceof ApplicationFailure && cause.type === code ? cause.message : undefined;
 }
 
 /** @throws ApplicationFailure `invalid_request` that names the faulty fields */

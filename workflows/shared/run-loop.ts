@@ -1,6 +1,7 @@
-import { allHandlersFinished, condition, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, condition, log, Trigger, workflowInfo } from '@temporalio/workflow';
 import { createAlarm, type Due } from './alarm';
 import { StaleState } from './record';
+import { rejectUpdate } from './refusal';
 
 interface Lifecycle<Item> {
   inbox: Item[];
@@ -24,7 +25,7 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
   while (true) {
     for (let item = inbox.shift(); item !== undefined; item = inbox.shift()) {
       const current = item;
-      await retryWhenStale(() => handle(current));
+      if (!(await retryWhenStale(() => handle(current)))) giveUp(current);
     }
     if (ended()) return;
     const isLong = workflowInfo().continueAsNewSuggested;
@@ -40,15 +41,27 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
 /** Limit of concurrent transitions while one item is handled. */
 const STALE_RETRIES_MAX = 10;
 
+/** @returns whether it succeeded within its attempts */
 async function retryWhenStale(
   act: () => Promise<void>,
   attempts = STALE_RETRIES_MAX,
-): Promise<void> {
+): Promise<boolean> {
   for (let left = attempts; left > 0; left -= 1) {
     try {
-      return await act();
+      await act();
+      return true;
     } catch (error) {
       if (!(error instanceof StaleState)) throw error;
     }
   }
+  return false;
+}
+
+/** Fails the update that waits for it, so that the run can end. */
+function giveUp(item: unknown): void {
+  log.warn('A message was given up: the state in the database kept changing.');
+  const { answer } = Object(item);
+  if (!(answer instanceof Trigger)) return;
+  const message = 'The state kept changing in the database; nothing was done. Try again.';
+  rejectUpdate(answer, 'temporarily_unavailable', message);
 }

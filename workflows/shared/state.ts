@@ -24,6 +24,8 @@ export interface WorkflowState<
   attention: Attention | null;
   /** Time of its latest attention reason, in ms since the epoch. */
   attentionAt: number;
+  /** Reasons that an operator acknowledged, and that have not come again. */
+  readonly acknowledged: Set<Attention>;
   /** When the state was reached, in ms since the epoch. */
   enteredAt: number;
   /** Whether operators were notified that it is overdue. */
@@ -60,6 +62,8 @@ export interface ResourceSnapshot<Status extends string, Attention extends strin
   verification: VerificationMode;
   /** Time of its latest attention reason, in ms since the epoch. */
   attention_at?: number;
+  /** Reasons that an operator acknowledged. */
+  acknowledged?: Attention[];
 }
 
 /** @param resumed the search attributes may have any value */
@@ -82,6 +86,7 @@ export function initialState<
     applied = [],
     verification,
     attention_at = 0,
+    acknowledged = [],
   }: ResourceSnapshot<Status, Attention, Facts>,
   labels: UpsertedLabels,
 ): WorkflowState<Status, Attention, Facts> {
@@ -92,6 +97,7 @@ export function initialState<
     version,
     attention,
     attentionAt: attention_at,
+    acknowledged: new Set(acknowledged.filter((reason) => reason !== attention)),
     enteredAt: Date.now(),
     isOverdueReported: false,
     snoozedUntil: undefined,
@@ -101,6 +107,17 @@ export function initialState<
     activityLog: [],
     labels,
   };
+}
+
+/** Whether an operator was notified of this reason and nothing has cleared it since. */
+export function isReported<Attention extends string>(
+  {
+    attention,
+    acknowledged,
+  }: Pick<WorkflowState<string, Attention, CommonFacts>, 'attention' | 'acknowledged'>,
+  reason: Attention,
+): boolean {
+  return attention === reason || acknowledged.has(reason);
 }
 
 const ACTIVITY_LOG_LINES_MAX = 20;

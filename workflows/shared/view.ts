@@ -44,7 +44,10 @@ export function updateDetails<
     '',
     `Waiting for: ${what}${until}. Updates: ${updates}.`,
   ];
-  if (attention !== null) lines.push('', `⚠ **${attention}**: ${remedies[attention]}`);
+  if (attention !== null) {
+    const remedy = `${remedies[attention]} Then send \`acknowledge\`, unless it clears.`;
+    lines.push('', `⚠ **${attention}**: ${remedy}`);
+  }
   // Newest first: the UI's frame cuts off the end.
   const activityLog = [...state.activityLog].reverse();
   if (activityLog.length > 0) lines.push('', ...activityLog.map((line) => `- ${line}`));

@@ -106,7 +106,10 @@ interface DepositAct {
 }
 
 const reject = (deposit: Deposit): Deposit => ({ ...deposit, status: 'rejected' });
-const DEPOSIT_ACTS: Record<Exclude<CryptoPaymentAct, 'accept' | 'snooze'>, DepositAct> = {
+/** Acts that change deposits. */
+type DepositActName = Exclude<CryptoPaymentAct, 'snooze' | 'acknowledge'>;
+
+const DEPOSIT_ACTS: Record<Exclude<DepositActName, 'accept'>, DepositAct> = {
   release: {
     applies: isHeldByScreening,
     change: (deposit) => classify({ ...deposit, screening: 'passed' }),
@@ -121,10 +124,7 @@ const DEPOSIT_ACTS: Record<Exclude<CryptoPaymentAct, 'accept' | 'snooze'>, Depos
   return: { applies: isCounted, change: (deposit) => ({ ...reject(deposit), returned: true }) },
 };
 
-export function actOnDeposits(
-  { deposits }: DepositSet,
-  act: Exclude<CryptoPaymentAct, 'snooze'>,
-): DepositChange {
+export function actOnDeposits({ deposits }: DepositSet, act: DepositActName): DepositChange {
   if (act === 'accept') return { kind: 'changed', deposits: [...deposits], accepted: true };
   const { applies, change } = DEPOSIT_ACTS[act];
   const changed = deposits.map((deposit) => (applies(deposit) ? change(deposit) : deposit));
@@ -140,7 +140,7 @@ export function depositActFault(
   act: CryptoPaymentAct,
   isOpen: boolean,
 ): string | undefined {
-  if (act === 'accept' || act === 'snooze') return undefined;
+  if (act === 'accept' || act === 'snooze' || act === 'acknowledge') return undefined;
   if (act === 'return' && isOpen) {
     return 'The payer may still send the rest: wait until the window closes.';
   }
@@ -166,14 +166,35 @@ export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPa
   return isOpen || hasPendingInTime ? 'awaiting_deposit' : 'expired';
 }
 
+/** Attention reasons of deposits; the first that applies is shown. */
+const DEPOSIT_REASONS = [
+  { reason: 'deposit_undone', applies: ({ undone }) => undone },
+  { reason: 'deposit_held', applies: isHeldByScreening },
+  { reason: 'late_deposit', applies: isHeldLate },
+] as const satisfies { reason: CryptoPaymentAttention; applies: (deposit: Deposit) => boolean }[];
+
+/** @param acknowledged reasons that an operator has acknowledged: the next one is shown */
 export function getDepositAttention(
   { status, deposits }: Pick<DepositSet, 'status' | 'deposits'>,
   isOpen: boolean,
+  acknowledged: ReadonlySet<CryptoPaymentAttention> = new Set(),
 ): CryptoPaymentAttention | null {
-  if (deposits.some(({ undone }) => undone)) return 'deposit_undone';
-  if (deposits.some(isHeldByScreening)) return 'deposit_held';
-  if (deposits.some(isHeldLate)) return 'late_deposit';
-  return status === 'underpaid' && !isOpen ? 'underpaid' : null;
+  const isUnderpaid = status === 'underpaid' && !isOpen;
+  const reasons: readonly CryptoPaymentAttention[] = [
+    ...DEPOSIT_REASONS.filter(({ applies }) => deposits.some(applies)).map(({ reason }) => reason),
+    ...(isUnderpaid ? (['underpaid'] as const) : []),
+  ];
+  return reasons.find((reason) => !acknowledged.has(reason)) ?? null;
+}
+
+/** Finds the reasons that apply to more deposits than before. */
+export function findNewReasons(
+  before: readonly Deposit[],
+  after: readonly Deposit[],
+): CryptoPaymentAttention[] {
+  return DEPOSIT_REASONS.filter(
+    ({ applies }) => after.filter(applies).length > before.filter(applies).length,
+  ).map(({ reason }) => reason);
 }
 
 function findDeposit({ deposits }: DepositSet, transaction_id: string): Deposit | undefined {

@@ -47,6 +47,7 @@ export const CRYPTO_PAYMENT_ACTS = [
   'return',
   'credit_late',
   'snooze',
+  'acknowledge',
 ] as const;
 export type CryptoPaymentAct = (typeof CRYPTO_PAYMENT_ACTS)[number];
 

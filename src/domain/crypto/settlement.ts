@@ -44,6 +44,7 @@ export const CRYPTO_SETTLEMENT_ACTS = [
   'mark_failed',
   'mark_completed',
   'snooze',
+  'acknowledge',
 ] as const;
 export type CryptoSettlementAct = (typeof CRYPTO_SETTLEMENT_ACTS)[number];
 

@@ -58,6 +58,7 @@ export const PAYMENT_ACTS = [
   'mark_settled',
   'mark_failed',
   'snooze',
+  'acknowledge',
   'claw_back',
   'mark_reversed',
 ] as const;

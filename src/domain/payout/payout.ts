@@ -55,6 +55,7 @@ export const PAYOUT_ACTS = [
   'mark_completed',
   'mark_returned',
   'snooze',
+  'acknowledge',
 ] as const;
 export type PayoutAct = (typeof PAYOUT_ACTS)[number];
 

@@ -38,6 +38,8 @@ export interface Act {
   hours?: number | undefined;
   /** Minor units that the bank really transferred. */
   amount?: number | undefined;
+  /** Reason to acknowledge, where the operator saw one. */
+  attention?: string | undefined;
   /** Second operator. */
   approved_by?: string | undefined;
   /** System user who runs the command. */

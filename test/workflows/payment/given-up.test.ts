@@ -1,0 +1,48 @@
+import type { Stores } from '../../../src/store';
+import { messages } from '../../../workflows/payment/messages';
+import {
+  open,
+  paymentInput,
+  recordPaymentKey,
+  scriptedBank,
+  useWorkflowSetting,
+  withBank,
+} from '../../support/workflow-setting';
+import { refusalOf } from '../refund/setting';
+import { ACT, storedPayment } from './setting';
+
+const setting = useWorkflowSetting();
+
+/** Stores in which another write always comes before that of an attention reason. */
+function overtaken(): Stores {
+  const { payments } = setting.stores;
+  const setAttention: Stores['payments']['setAttention'] = async (id, update, session) => {
+    if (update.audit === null) return await payments.setAttention(id, update, session);
+    const { dbName } = setting.stores.ledger.collections.books;
+    const rows = setting.mongo.db(dbName).collection<{ _id: string }>('payments');
+    await rows.updateOne({ _id: id }, { $inc: { version: 1 } });
+    return await payments.setAttention(id, update, session);
+  };
+  return { ...setting.stores, payments: { ...payments, setAttention } };
+}
+
+test('an update whose state never stands still is refused, and the payment goes on', async () => {
+  const queue = `${setting.queues.lifecycle}-overtaken`;
+  const stop = await setting.startWorkers(queue, overtaken());
+  await withBank(setting, scriptedBank(), async (connector) => {
+    const input = paymentInput(connector);
+    const { payment_id: id } = input;
+    await recordPaymentKey(setting, input);
+    const { handle } = await open(setting, 'payment', id, input, messages.open, queue);
+    await handle.signal('settled', { unreadable: true });
+    const acknowledged = handle.executeUpdate('acknowledge', { args: [ACT] });
+    expect(await refusalOf(acknowledged)).toMatchObject({ code: 'temporarily_unavailable' });
+    expect(await storedPayment(setting, id)).toMatchObject({
+      attention: 'malformed_callback',
+      audit: [],
+    });
+    await handle.executeUpdate('mark_failed', { args: [ACT] });
+    expect(await handle.result()).toMatchObject({ status: 'failed' });
+  });
+  await stop();
+});
