@@ -49,7 +49,9 @@ export async function launch(request: Launch): Promise<void> {
   const parts = stackParts(config, executables, env, { inspect, progress });
   const supervisor = supervise(parts, watch.onChange);
   request.onSupervisor(supervisor);
-  const logCheck = setInterval(() => boundLogs(config), LOG_CHECK_MS);
+  const logCheck = setInterval(() => {
+    for (const part of PART_NAMES) boundLog(logFile(config, part));
+  }, LOG_CHECK_MS);
   try {
     writeState(config.dataDir, state);
     await untilReady(supervisor, watch.hopeless, config, progress, signal);
@@ -156,8 +158,4 @@ async function summary(
 async function untilAborted(signal: AbortSignal): Promise<void> {
   // The timer keeps the process alive if every server is external.
   while (!signal.aborted) await sleep(60_000, undefined, { signal }).catch(() => {});
-}
-
-function boundLogs(config: StackConfig): void {
-  for (const part of PART_NAMES) boundLog(logFile(config, part));
 }

@@ -1,7 +1,7 @@
 import os from 'node:os';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { z } from 'zod';
-import { connectorRole, type MongoRole, serviceRoles } from '../src/service/mongo-roles';
+import { connectorRole, serviceRoles } from '../src/service/mongo-roles';
 import type { MongoLogin, MongoUser } from './mongo-login';
 import { LOOPBACK } from './ports';
 
@@ -27,7 +27,6 @@ const Roles = z.object({ roles: z.array(z.object({ role: z.string() })) });
 /**
  * Creates missing users, and gives each process the role that this version needs. It may be
  * interrupted and run again.
- *
  */
 export async function makeUsers(access: Access): Promise<void> {
   const { login, database = DATABASE } = access;
@@ -54,7 +53,8 @@ async function allowProcesses(
 ): Promise<void> {
   const { users } = Users.parse(await admin.command({ usersInfo: 1 }));
   const { roles } = Roles.parse(await admin.command({ rolesInfo: 1 }));
-  const processRoles = buildRoles(database);
+  const bankRole = connectorRole(database, 'sandbox_bank');
+  const processRoles = { ...serviceRoles(database), sandbox_bank: bankRole };
   for (const name of PROCESSES) {
     const { role, privileges } = processRoles[name];
     const isMade = roles.some((existing) => existing.role === role);
@@ -68,10 +68,6 @@ async function allowProcesses(
         : { createUser: name, pwd: passwords[name], ...access },
     );
   }
-}
-
-function buildRoles(database: string): Record<(typeof PROCESSES)[number], MongoRole> {
-  return { ...serviceRoles(database), sandbox_bank: connectorRole(database, 'sandbox_bank') };
 }
 
 /**

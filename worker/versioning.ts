@@ -7,16 +7,12 @@ export interface WorkerVersion {
 }
 
 /** @returns undefined without versioning @throws Error when only one of the two variables is set */
-export function readVersion({
-  TEMPORAL_DEPLOYMENT_NAME,
-  TEMPORAL_WORKER_BUILD_ID,
-}: Pick<Config, 'TEMPORAL_DEPLOYMENT_NAME' | 'TEMPORAL_WORKER_BUILD_ID'>):
-  | WorkerVersion
-  | undefined {
-  if (TEMPORAL_DEPLOYMENT_NAME === '' && TEMPORAL_WORKER_BUILD_ID === '') return undefined;
-  if (TEMPORAL_DEPLOYMENT_NAME !== '' && TEMPORAL_WORKER_BUILD_ID !== '') {
-    return { deploymentName: TEMPORAL_DEPLOYMENT_NAME, buildId: TEMPORAL_WORKER_BUILD_ID };
-  }
+export function readVersion(
+  config: Pick<Config, 'TEMPORAL_DEPLOYMENT_NAME' | 'TEMPORAL_WORKER_BUILD_ID'>,
+): WorkerVersion | undefined {
+  const { TEMPORAL_DEPLOYMENT_NAME: deploymentName, TEMPORAL_WORKER_BUILD_ID: buildId } = config;
+  if (deploymentName === '' && buildId === '') return undefined;
+  if (deploymentName !== '' && buildId !== '') return { deploymentName, buildId };
   throw new Error(
     'The environment is not usable.\n' +
       '  TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID belong together.',

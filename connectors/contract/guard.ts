@@ -26,14 +26,11 @@ export function createInstructionGuard(stores: ResourceStores & Pick<Stores, 'ac
     if (document.version > version || !isInFlight(resource, document.status)) {
       return { outcome: 'outdated' };
     }
-    if (LIFECYCLES[resource].isOutgoing) await refuseFrozen(stores, document.account_id);
+    if (!LIFECYCLES[resource].isOutgoing) return undefined;
+    const account = await stores.accounts.get(document.account_id);
+    if (account?.frozen) throw new Error('The account is frozen: not instructed.');
     return undefined;
   };
-}
-
-async function refuseFrozen({ accounts }: Pick<Stores, 'accounts'>, id: string): Promise<void> {
-  const account = await accounts.get(id);
-  if (account?.frozen) throw new Error('The account is frozen: not instructed.');
 }
 
 export type InstructionGuard = ReturnType<typeof createInstructionGuard>;

@@ -34,7 +34,9 @@ export async function readFacts(deps: ReaderDeps, block: Block) {
   const deposits = new Map<string, BlockDeposit>();
   for (const transfer of transfers) {
     const row = byAddress.get(transfer.to);
-    if (row === undefined || !(await hasMoved(node, transfer))) continue;
+    if (row === undefined) continue;
+    // A log proves that money moved; a transaction needs its receipt.
+    if (transfer.asset === 'ETH' && !(await hasSucceeded(node, transfer.hash))) continue;
     const key = `${row._id}:${transfer.asset}:${transfer.hash}`;
     deposits.set(key, addTransfer(deposits.get(key), row, transfer));
   }
@@ -61,11 +63,6 @@ function toTransfers(
     const sources = [...new Set([getAddress(from), sender])];
     return [{ asset, hash, to: getAddress(to), value, sources }];
   });
-}
-
-/** Whether money moved: a log proves it, a transaction needs its receipt. */
-async function hasMoved(node: EvmNode, { asset, hash }: Transfer): Promise<boolean> {
-  return asset === 'USDC' || (await hasSucceeded(node, hash));
 }
 
 async function hasSucceeded(node: EvmNode, hash: Hash): Promise<boolean> {
