@@ -1,3 +1,4 @@
+import { describeError } from '../base/failure';
 import { isBalanceAccountName } from '../domain/account/balance-account';
 import { ServiceError } from '../domain/errors';
 import { createConnectors, SANDBOX_CONNECTOR } from '../routing';
@@ -16,9 +17,6 @@ export function isRouted(liveConnectors: string, name: string): boolean {
   try {
     return createConnectors(SANDBOX_CONNECTOR, liveConnectors).names.includes(name);
   } catch (error) {
-    throw new ServiceError(
-      'setting_invalid',
-      error instanceof Error ? error.message : String(error),
-    );
+    throw new ServiceError('setting_invalid', describeError(error));
   }
 }

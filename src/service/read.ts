@@ -2,6 +2,7 @@ import { buildRefusal, notFound, type ResourceNoun, unavailable } from '../domai
 import type { BalanceRow, Receivable } from '../ledger/book';
 import type { ListFilter } from '../store/resource';
 import type { MerchantDeps, Owner, ServiceDeps } from './deps';
+import { toFirstRows } from './paging';
 
 interface Findable<D> {
   find(id: string, account_id: string, livemode: boolean): Promise<D | null>;
@@ -80,9 +81,7 @@ export async function listPage<D extends { position: string }>(
 ): Promise<Page<D>> {
   const filter = { account_id, livemode, ...only, ...narrowing, before };
   // An extra row shows whether there is a next page.
-  const matches = await store.list({ ...filter, limit: limit + 1 });
-  const rows = matches.slice(0, limit);
-  const has_more = matches.length > limit;
+  const { rows, has_more } = toFirstRows(await store.list({ ...filter, limit: limit + 1 }), limit);
   return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?.position ?? null) : null };
 }
 

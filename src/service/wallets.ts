@@ -59,7 +59,7 @@ async function setAudited({ mongo, stores, audit }: WriteDeps, wallet: NewWallet
 
 export type ShownWallet = ReturnType<typeof presentWallet>;
 
-/** Before `counts_from`, `previous` is in effect; `counting` is the address in effect, if any. */
+/** Presents a wallet. `counting` is the address in effect: until `counts_from`, `previous`. */
 function presentWallet(wallet: WalletDocument, now: Date) {
   const { network, address, counts_from, previous } = wallet;
   const counting = addressAt(wallet, now.toISOString());
