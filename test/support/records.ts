@@ -4,8 +4,9 @@ import { createPayoutActivities, type PayoutTransition } from '../../activities/
 import { createRefundActivities } from '../../activities/refunds';
 import { createLogger } from '../../src/base/log';
 import { connectMongo, inTransaction } from '../../src/base/mongo';
+import type { AcceptedRequest } from '../../src/domain/creation';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
-import { createStores, ensureIndexes } from '../../src/store';
+import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
 import { useFixture } from './fixture';
 import { retryUntilDone } from './insist';
@@ -107,28 +108,24 @@ async function paymentAt(
     payments.openPayment({ ...opening, return_url, created_at: at, expires_at: at, session }),
   );
   const from = { status: 'awaiting_customer', version: 2 } as const;
-  const { account_id, livemode, request_id } = facts;
-  const transition = {
-    resource_id: payment_id,
-    account_id,
-    livemode,
-    request_id,
-    at,
-    attention: null,
-  };
-  await retryUntilDone(() =>
-    payments.recordPaymentMove({ ...transition, from, to: [status], change: {} }),
-  );
+  const transition = { ...moved(payment_id, facts), from, to: [status], change: {} };
+  await retryUntilDone(() => payments.recordPaymentMove(transition));
   return facts;
 }
 
 /** Settles what `authorizedPayment` made. */
 export async function settle({ payments }: Records, facts: PaymentFacts): Promise<void> {
   const from = { status: 'authorized', version: 3 } as const;
-  const at = new Date().toISOString();
-  const { payment_id: resource_id, account_id, livemode, request_id } = facts;
-  const transition = { resource_id, account_id, livemode, request_id, at, attention: null };
+  const transition = moved(facts.payment_id, facts);
   await payments.recordPaymentMove({ ...transition, from, to: ['settled'], change: {} });
+}
+
+type Owner = Pick<PaymentFacts, 'account_id' | 'livemode' | 'request_id'>;
+
+/** What each transition of a resource has. */
+function moved(resource_id: string, { account_id, livemode, request_id }: Owner) {
+  const at = new Date().toISOString();
+  return { resource_id, account_id, livemode, request_id, at, attention: null };
 }
 
 /** Asks for a refund as its workflow does; a repeat with the same id, or under the same key, joins it. */
@@ -163,19 +160,14 @@ export async function openRefund(
 /** Moves a refund that is processing, as its workflow does. */
 export async function transitionRefund(
   { refunds }: Records,
-  { account_id, livemode, request_id }: PaymentFacts,
+  facts: PaymentFacts,
   refund_id: string,
   to: 'settled' | 'failed',
 ) {
   return await refunds.recordRefundMove({
-    resource_id: refund_id,
-    account_id,
-    livemode,
-    request_id,
+    ...moved(refund_id, facts),
     from: { status: 'processing', version: 1 },
     to: [to],
-    at: new Date().toISOString(),
-    attention: null,
     change: to === 'failed' ? { failure: { code: 'refund_refused', message: 'No.' } } : {},
   });
 }
@@ -244,19 +236,14 @@ export async function recordPayoutKey(
 /** Moves a payout on, as its workflow does. */
 export async function transitionPayout(
   { payouts }: Records,
-  { payout_id, account_id, livemode, request_id }: PayoutFacts,
+  facts: PayoutFacts,
   from: PayoutTransition['from'],
   to: PayoutTransition['to'],
 ) {
   return await payouts.recordPayoutMove({
-    resource_id: payout_id,
-    account_id,
-    livemode,
-    request_id,
+    ...moved(facts.payout_id, facts),
     from,
     to,
-    at: new Date().toISOString(),
-    attention: null,
     change: {
       ...(to.includes('failed') ? { failure: { code: 'payout_rejected', message: 'No.' } } : {}),
       ...(to.includes('returned') ? { returned: { code: 'AC04', reason: 'Account closed' } } : {}),
@@ -279,31 +266,19 @@ export async function fund(
   );
 }
 
-/** @returns id of the resource that the key stands for: it may have been claimed before */
-async function recordKey(
-  { idempotency }: Records['stores'],
+/**
+ * Reserves a key as the API does first: fixes the id and keeps what Temporal must not hold.
+ * @returns id of the resource that the key stands for: it may have been reserved before
+ */
+export async function recordKey(
+  { idempotency }: Pick<Stores, 'idempotency'>,
   operation: string,
   resource_id: string,
-  {
-    account_id,
-    livemode,
-    request_id,
-  }: Pick<PaymentFacts, 'account_id' | 'livemode' | 'request_id'>,
-  request: Parameters<Records['stores']['idempotency']['reserveKey']>[0]['request'],
+  { account_id, livemode, request_id }: Owner,
+  request: AcceptedRequest,
   key: string = resource_id,
 ): Promise<string> {
-  const first = await idempotency.reserveKey(
-    {
-      account_id,
-      livemode,
-      operation,
-      key,
-      fingerprint: 'f',
-      resource_id,
-      request,
-      request_id,
-    },
-    new Date(),
-  );
-  return first.resource_id;
+  const owner = { account_id, livemode, operation, key };
+  const made = { fingerprint: 'f', resource_id, request, request_id };
+  return (await idempotency.reserveKey({ ...owner, ...made }, new Date())).resource_id;
 }

@@ -7,7 +7,6 @@ import { createLogger } from '../../src/base/log';
 import { connectMongo, inTransaction } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import type { CallbackResource } from '../../src/domain/callback/callback';
-import type { AcceptedRequest } from '../../src/domain/creation';
 import type { Env } from '../../src/domain/environment';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment/workflow';
 import type { PayoutInput, PayoutState } from '../../src/domain/payout/workflow';
@@ -27,6 +26,7 @@ import { useFixture } from './fixture';
 import { retryUntilDone } from './insist';
 import { newServiceKeys } from './key-rings';
 import { quietTemporal } from './quiet';
+import { recordKey } from './records';
 import { mongodbUri, temporalAddress } from './servers';
 import { askTwice, skippingServer } from './skipping-server';
 
@@ -170,7 +170,7 @@ export async function recordPaymentKey(
     success_url: 'https://shop.example/thanks',
     error_url: 'https://shop.example/sorry',
   };
-  await recordKey(setting, 'createPayment', payment_id, input, { stored, routing });
+  await recordKey(setting.stores, 'createPayment', payment_id, input, { stored, routing });
 }
 
 /** A payment that can be refunded. */
@@ -214,7 +214,7 @@ export async function openRefund(
 ): Promise<{ handle: WorkflowHandle; opened: RefundState }> {
   const { refund_id, request_id, ...routing } = input;
   const refund = { reason: 'returned goods' };
-  await recordKey(setting, 'createRefund', refund_id, input, { refund, routing });
+  await recordKey(setting.stores, 'createRefund', refund_id, input, { refund, routing });
   return await open(setting, 'refund', refund_id, input, refundMessages.open);
 }
 
@@ -264,34 +264,7 @@ export async function openPayout(
 export async function recordPayoutKey(setting: WorkflowSetting, input: PayoutInput): Promise<void> {
   const { payout_id, request_id, ...routing } = input;
   const payout = { reference: 'order-7', metadata: '{}' };
-  await recordKey(setting, 'createPayout', payout_id, input, { payout, routing });
-}
-
-/** Claims a key as the API does first: fixes the id and keeps what Temporal must not hold. */
-export async function recordKey(
-  { stores }: WorkflowSetting,
-  operation: string,
-  resource_id: string,
-  {
-    account_id,
-    livemode,
-    request_id,
-  }: Pick<PaymentInput, 'account_id' | 'livemode' | 'request_id'>,
-  request: AcceptedRequest,
-): Promise<void> {
-  await stores.idempotency.reserveKey(
-    {
-      account_id,
-      livemode,
-      operation,
-      key: resource_id,
-      fingerprint: 'f',
-      resource_id,
-      request,
-      request_id,
-    },
-    new Date(),
-  );
+  await recordKey(setting.stores, 'createPayout', payout_id, input, { payout, routing });
 }
 
 /** Update-with-start. Fails when it is refused. */

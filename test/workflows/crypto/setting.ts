@@ -19,8 +19,9 @@ import type { Stores } from '../../../src/store';
 import { firstRun } from '../../../src/temporal/start';
 import { operatorsAudit } from '../../support/audit';
 import { eventually } from '../../support/http';
+import { recordKey } from '../../support/records';
 import { askTwice } from '../../support/skipping-server';
-import { callback, recordKey, type WorkflowSetting } from '../../support/workflow-setting';
+import { callback, type WorkflowSetting } from '../../support/workflow-setting';
 
 export const ETHER = 10n ** 18n;
 export const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
@@ -39,7 +40,7 @@ export async function openPayment(
   };
   const input: CryptoPaymentInput = { ...routing, crypto_payment_id: id, request_id: 'req-1' };
   const crypto_payment = { reference: null, metadata: '{}' };
-  await recordKey(setting, 'createCryptoPayment', id, input, { crypto_payment, routing });
+  await recordKey(setting.stores, 'createCryptoPayment', id, input, { crypto_payment, routing });
   return { id, account_id, ...(await open(setting, 'crypto_payment', id, input)) };
 }
 
@@ -64,7 +65,7 @@ export async function settle(
   const currency = bookCurrency(COIN);
   const settlement = { amount: null, currency, ...COIN, connector, ...asked };
   const input = { ...settlement, crypto_settlement_id: id, request_id: 'req-2' };
-  await recordKey(setting, 'createCryptoSettlement', id, input, { settlement });
+  await recordKey(setting.stores, 'createCryptoSettlement', id, input, { settlement });
   const { account_id } = changes;
   return { id, account_id, ...(await open(setting, 'crypto_settlement', id, input)) };
 }

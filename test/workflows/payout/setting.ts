@@ -8,10 +8,10 @@ import { ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import { messages } from '../../../workflows/payout/messages';
 import { readBalances } from '../../support/book';
 import { eventually } from '../../support/http';
+import { recordKey } from '../../support/records';
 import {
   callback,
   open,
-  recordKey,
   type ScriptedBank,
   type WorkflowSetting,
   withBank,
@@ -69,7 +69,7 @@ export async function fund(
 async function claimPayout(setting: WorkflowSetting, input: PayoutInput): Promise<void> {
   const { payout_id, request_id, ...routing } = input;
   const payout = { reference: 'order-7', metadata: '{}' };
-  await recordKey(setting, 'createPayout', payout_id, input, { payout, routing });
+  await recordKey(setting.stores, 'createPayout', payout_id, input, { payout, routing });
 }
 
 /** As the API does it: the claim first, then update-with-start. Fails when it is refused. */
