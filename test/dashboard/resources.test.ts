@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { useShop } from '../api/payout-setting';
 import { openUser, openVisitor, useVisitor } from '../support/dashboard';
-import { call, idealPayment, settledPayment } from '../support/http';
+import { idealPayment } from '../support/http';
 import { useService } from '../support/service';
 
 const service = useService();
@@ -37,13 +37,13 @@ const idsIn = (html: string, path: string) =>
 const pay = (changes: object = {}) => shop.post('/v1/payments', idealPayment({ ...changes }));
 
 test('a list is searched by id and reference, narrowed, and paged both ways', async () => {
-  const { account_id, key } = await service.account();
-  const by = await openVisitor(service, await openUser(service.stores, account_id));
+  const merchant = await service.account();
+  const by = await openVisitor(service, await openUser(service.stores, merchant.account_id));
   const made: string[] = [];
   for (let n = 0; n < 30; n += 1) {
     const reference = n === 3 ? 'order <3>' : `order-${n}`;
     const body = idealPayment({ reference, ...(n === 4 ? { method: 'visa' } : {}) });
-    made.unshift((await call(service.url, 'POST', '/v1/payments', { key, body })).body.id);
+    made.unshift((await merchant.post('/v1/payments', body)).body.id);
   }
   const first = await page('/payments', by);
   expect(idsIn(first.html, '/payments')).toEqual(made.slice(0, 25));
@@ -69,11 +69,10 @@ test('a list is searched by id and reference, narrowed, and paged both ways', as
 });
 
 test('an export holds every row of the list, and no formula', async () => {
-  const { account_id, key } = await service.account();
-  const by = await openVisitor(service, await openUser(service.stores, account_id));
+  const merchant = await service.account();
+  const by = await openVisitor(service, await openUser(service.stores, merchant.account_id));
   const reference = '=HYPERLINK("https://evil.example","x")';
-  const body = idealPayment({ reference });
-  const { body: payment } = await call(service.url, 'POST', '/v1/payments', { key, body });
+  const { body: payment } = await merchant.post('/v1/payments', idealPayment({ reference }));
   const { html, headers } = await by.get('/dashboard/sandbox/payments.csv');
   expect(headers.get('content-type')).toContain('text/csv');
   expect(headers.get('content-disposition')).toMatch(/attachment; filename="payments-sandbox-/);
@@ -125,9 +124,9 @@ test('a payment is refunded once however often its form is sent, and shows it al
 });
 
 test('the audit log says what came of each refund and cancellation', async () => {
-  const { account_id, key } = await service.account();
-  const by = await openVisitor(service, await openUser(service.stores, account_id));
-  const payment = await settledPayment(service, key);
+  const merchant = await service.account();
+  const by = await openVisitor(service, await openUser(service.stores, merchant.account_id));
+  const payment = await merchant.settledPayment();
   const path = `/dashboard/sandbox/payments/${payment.id}`;
   const form = { key: `dashboard-${randomUUID()}`, amount: '4.20' };
   const refunded = await by.confirm(`${path}/refund`, form);
@@ -135,9 +134,13 @@ test('the audit log says what came of each refund and cancellation', async () =>
   await by.confirm(`${path}/refund`, { key: `dashboard-${randomUUID()}`, amount: '6.31' });
   await by.confirm(`${path}/refund`, { ...form, amount: 'all' });
   await by.confirm(`${path}/cancel`);
-  const open = await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment() });
+  const open = await merchant.post('/v1/payments', idealPayment());
   await by.confirm(`/dashboard/sandbox/payments/${open.body.id}/cancel`);
-  const lines = await service.stores.auditLog.list({ account_id, livemode: false, limit: 100 });
+  const lines = await service.stores.auditLog.list({
+    account_id: merchant.account_id,
+    livemode: false,
+    limit: 100,
+  });
   const id = refunded.location?.split('/').at(-1);
   const refund = { amount: 420, currency: 'EUR', idempotency_key: form.key };
   expect(lines.toReversed().map(({ act, target, after }) => [act, target, after])).toEqual([

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { deliverCallback } from '../../../src/callbacks/deliver';
 import { actOn } from '../../../src/service/operators/act';
 import { expectRefusal } from '../../api/refusal';
-import { call, eventually, settledPayment } from '../../support/http';
+import { eventually } from '../../support/http';
 import { SILENT, sameBut, useRestoreSetting } from './setting';
 
 /** MongoDB comes back as it was at a backup, while Temporal has gone on. */
@@ -96,17 +96,14 @@ test('a workflow that waits to write its move goes on when its document is back'
 
 test('payments and refunds come back before what they paid for', async () => {
   const { stores, shop, service } = setting;
-  const { key } = shop;
-  const early = await settledPayment(service, key);
+  const early = await shop.settledPayment();
   const backup = await setting.backUp();
-  const payment = await settledPayment(service, key);
-  const refund = { key, body: { payment_id: payment.id, reason: 'R1' }, idempotencyKey: 'all' };
-  const refunded = await call(service.url, 'POST', '/v1/refunds', refund);
+  const payment = await shop.settledPayment();
+  const refund = () =>
+    shop.post('/v1/refunds', { payment_id: payment.id, reason: 'R1' }, { idempotencyKey: 'all' });
+  const refunded = await refund();
   await setting.simulate('refund', refunded.body.id, { event: 'settled' });
-  const back = await call(service.url, 'POST', '/v1/refunds', {
-    key,
-    body: { payment_id: early.id, amount: 300 },
-  });
+  const back = await shop.post('/v1/refunds', { payment_id: early.id, amount: 300 });
   await setting.simulate('refund', back.body.id, { event: 'failed' });
   const waiting = await setting.payment();
   const payments = [early.id, payment.id, waiting];
@@ -141,7 +138,7 @@ test('payments and refunds come back before what they paid for', async () => {
     sameBut(documents[4], { reason: null }),
   ]);
   expect(await Promise.all([...payments, ...refunds].map(setting.recorded))).toEqual(recorded);
-  const repeated = await call(service.url, 'POST', '/v1/refunds', refund);
+  const repeated = await refund();
   expect([repeated.status, repeated.body.id]).toEqual([201, refunded.body.id]);
   expect(await shop.balance()).toEqual(balance);
   expect(await setting.verified()).toEqual([]);
@@ -234,11 +231,9 @@ test('coins come back: credited once, and settled once to the wallet of that tim
 
 test('what a bank took back is booked again, after the refunds from before', async () => {
   const { stores, shop, service, deps } = setting;
-  const { key } = shop;
-  const { id } = await settledPayment(service, key);
+  const { id } = await shop.settledPayment();
   const backup = await setting.backUp();
-  const body = { payment_id: id, amount: 300 };
-  const refund = await call(service.url, 'POST', '/v1/refunds', { key, body });
+  const refund = await shop.post('/v1/refunds', { payment_id: id, amount: 300 });
   await setting.simulate('refund', refund.body.id, { event: 'settled' });
   await deliverCallback(
     { ...deps, lifecycleQueue: service.queues.lifecycle },
