@@ -66,7 +66,8 @@ export function commandsIn(env: NodeJS.ProcessEnv) {
       expect([inWords.exit, inJson.exit]).toEqual([1, 1]);
       expect([inWords.stdout, inJson.stdout]).toEqual(['', '']);
       const { error } = CliError.parse(JSON.parse(inJson.stderr));
-      expect(inWords.stderr).toContain(error.message);
+      // In words a message is one line.
+      expect(inWords.stderr).toContain(error.message.replaceAll('\n', ' '));
       return error;
     },
   };
