@@ -44,7 +44,7 @@ export function makeSigningSecret(): string {
 
 export type EndpointSummary = NonNullable<Awaited<ReturnType<typeof getEndpoint>>>;
 
-/** Reads the endpoint; it has all events without `enabled_events`, and `next_active_from` in a roll. */
+/** Reads the endpoint. All events are sent without `enabled_events`; `next_active_from`: a roll. */
 export async function getEndpoint(
   { stores, now }: Pick<EndpointDeps, 'stores' | 'now'>,
   { account_id, livemode }: Owner,
