@@ -40,7 +40,7 @@ type Planted = Pick<OutboxRow, 'resource' | 'resource_id' | 'name' | 'becomes'> 
 export type BankWorld = Awaited<ReturnType<typeof startBankWorld>>;
 
 /** A sandbox bank, and what a test looks at around it. */
-export async function startBankWorld() {
+async function startBankWorld() {
   const database = `test_bank_${randomBytes(6).toString('hex')}`;
   const mongo = await connectMongo(mongodbUri(), 'test-bank');
   const product = mongo.db(database);
