@@ -1,45 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import os from 'node:os';
-import { type Db, MongoClient } from 'mongodb';
 import { inTransaction } from '../../../src/base/mongo';
 import { bookCurrency } from '../../../src/domain/crypto/assets';
 import { findSource, readChange } from '../../../src/ledger/balance-changes';
 import { createLedgerStore } from '../../../src/ledger/book';
 import type { EntryKind, NewEntry } from '../../../src/ledger/entries';
 import { ENTRY_LINES } from '../../../src/ledger/entry-lines';
-import { createStores, ensureIndexes, type Stores } from '../../../src/store';
-import { mongodbUri } from '../../support/servers';
+import { connectMonitored, useDatabase } from '../../support/database';
 import { planOf } from './plan';
 
 const OWNER = { account_id: `acct_${randomUUID()}`, livemode: false };
 const START = Date.UTC(2026, 0, 1);
-const database = `test_${randomUUID().slice(0, 8)}`;
-let mongo: MongoClient;
-let db: Db;
-let stores: Stores;
+const database = useDatabase({ connect: connectMonitored });
 
-beforeAll(async () => {
-  mongo = await new MongoClient(mongodbUri(), {
-    appName: 'balance-transactions',
-    monitorCommands: true,
-    runtimeAdapters: { os },
-  }).connect();
-  db = mongo.db(database);
-  stores = createStores(db);
-  await ensureIndexes(stores);
-  await fill(1_000);
-});
-afterAll(async () => {
-  await mongo?.db(database).dropDatabase();
-  await mongo?.close();
-});
+beforeAll(() => fill(1_000));
 
 /** Posts entries a second apart: three of four to `main`, nine of ten in euros, mostly payments. */
 async function fill(count: number): Promise<void> {
   let second = 0;
-  const ledger = createLedgerStore(db, () => new Date(START + 1_000 * second));
+  const ledger = createLedgerStore(database.db, () => new Date(START + 1_000 * second));
   for (let from = 0; from < count; from += 100) {
-    await inTransaction(mongo, async (session) => {
+    await inTransaction(database.mongo, async (session) => {
       for (second = from; second < from + 100; second += 1) {
         const balance = second % 4 === 0 ? 'marketing' : 'main';
         const isPayment = balance === 'main' && second % 7 !== 0;
@@ -75,7 +55,9 @@ test.each([
     { ...page(900), ...by },
     { ...OWNER, ...by, limit: 26 },
   ]) {
-    const plan = await planOf(mongo, db, () => stores.balanceTransactions.list(filter));
+    const plan = await planOf(database.mongo, database.db, () =>
+      database.stores.balanceTransactions.list(filter),
+    );
     expect(plan).toMatchObject({ indexes: [index], returned: 26, documents_examined: 26 });
     expect(plan.stages).not.toContain('SORT');
   }
@@ -83,17 +65,21 @@ test.each([
 
 test('an unknown balance account is found to be unknown without reading rows', async () => {
   const { account_id, livemode } = OWNER;
-  const { hasBalanceAccount } = stores.balanceTransactions;
-  const plan = await planOf(mongo, db, () => hasBalanceAccount(account_id, livemode, 'none'));
+  const { hasBalanceAccount } = database.stores.balanceTransactions;
+  const plan = await planOf(database.mongo, database.db, () =>
+    hasBalanceAccount(account_id, livemode, 'none'),
+  );
   expect(plan).toMatchObject({ indexes: ['balance_account_position'], documents_examined: 0 });
   expect(await hasBalanceAccount(account_id, livemode, 'marketing')).toBe(true);
   expect(await hasBalanceAccount(account_id, true, 'marketing')).toBe(false);
 });
 
 test('no two entries of a merchant have one position', async () => {
-  const row = await db.collection('ledger_postings').findOne({ ...OWNER });
+  const row = await database.db.collection('ledger_postings').findOne({ ...OWNER });
   const copy = { ...row, _id: randomUUID() as never };
-  await expect(db.collection('ledger_postings').insertOne(copy)).rejects.toThrow(/index: position/);
+  await expect(database.db.collection('ledger_postings').insertOne(copy)).rejects.toThrow(
+    /index: position/,
+  );
 });
 
 test.each<[EntryKind, string, object]>([
@@ -129,10 +115,10 @@ test('a refund that the bank sent in part gives the rest back, and amounts of as
       legs: ENTRY_LINES.crypto_settlement_reserved(units),
     },
   ];
-  await inTransaction(mongo, async (session) => {
-    for (const entry of entries) await stores.ledger.post(entry, session);
+  await inTransaction(database.mongo, async (session) => {
+    for (const entry of entries) await database.stores.ledger.post(entry, session);
   });
-  const rows = await stores.balanceTransactions.list({ ...owner, limit: 10 });
+  const rows = await database.stores.balanceTransactions.list({ ...owner, limit: 10 });
   expect(rows.map((row) => [row.type, readChange(row)]).reverse()).toEqual([
     ['funding', { amount: 100n, fee: 0n, net: 100n }],
     ['refund', { amount: -100n, fee: 0n, net: -100n }],
