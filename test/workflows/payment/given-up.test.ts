@@ -5,13 +5,11 @@ import {
   paymentInput,
   recordPaymentKey,
   scriptedBank,
-  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
-import { refusalOf } from '../refund/setting';
-import { ACT, storedPayment } from './setting';
+import { trackPayment, useLifecycles } from '../lifecycles';
 
-const setting = useWorkflowSetting();
+const { setting } = useLifecycles();
 
 /** Stores in which another write always comes before that of an attention reason. */
 function overtaken(): Stores {
@@ -34,14 +32,11 @@ test('an update whose state never stands still is refused, and the payment goes 
     const { payment_id: id } = input;
     await recordPaymentKey(setting, input);
     const { handle } = await open(setting, 'payment', id, input, messages.open, queue);
+    const { refusal, stored, act } = trackPayment(setting, input, handle);
     await handle.signal('settled', { unreadable: true });
-    const acknowledged = handle.executeUpdate('acknowledge', { args: [ACT] });
-    expect(await refusalOf(acknowledged)).toMatchObject({ code: 'temporarily_unavailable' });
-    expect(await storedPayment(setting, id)).toMatchObject({
-      attention: 'malformed_callback',
-      audit: [],
-    });
-    await handle.executeUpdate('mark_failed', { args: [ACT] });
+    expect(await refusal('acknowledge')).toMatchObject({ code: 'temporarily_unavailable' });
+    expect(await stored()).toMatchObject({ attention: 'malformed_callback', audit: [] });
+    await act('mark_failed');
     expect(await handle.result()).toMatchObject({ status: 'failed' });
   });
   await stop();

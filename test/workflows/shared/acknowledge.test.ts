@@ -1,48 +1,32 @@
 import { saveHistory } from '../../support/histories';
-import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
-import {
-  callback,
-  scriptedBank,
-  useWorkflowSetting,
-  withBank,
-} from '../../support/workflow-setting';
+import { withBank } from '../../support/workflow-setting';
 import { ETHER, marked, openPayment } from '../crypto/setting';
-import { accepted, refunding, refusalOf, shows, storedRefund } from '../refund/setting';
+import { ACT, shows, useLifecycles } from '../lifecycles';
 
-const setting = useWorkflowSetting();
-
-const ACT = { operator: 'mia', reason: 'Ticket 42' };
-
-const refundWith = (id: string, attention: string) =>
-  eventually(attention, async () => {
-    const refund = await storedRefund(setting, id);
-    return refund.attention === attention && refund;
-  });
+const { setting, withStatus } = useLifecycles();
 
 test('an acknowledged reason no longer hides that a refund is overdue', async () => {
-  await refunding(setting, scriptedBank(), async ({ handle, id }) => {
-    await accepted(handle);
-    await handle.signal('settled', callback({ amount: 1 }));
-    await refundWith(id, 'amount_differs');
+  await withStatus.processing(async ({ handle, signal, becomes, act, refusal, stored }) => {
+    await signal('settled', { amount: 1 });
+    await becomes({ attention: 'amount_differs' });
     await setting.env.sleep('73h');
-    const acknowledge = () => handle.executeUpdate('acknowledge', { args: [ACT] });
-    await acknowledge();
-    const overdue = await refundWith(id, 'refund_overdue');
+    await act('acknowledge');
+    const overdue = await becomes({ attention: 'refund_overdue' });
     expect(overdue.acknowledged).toEqual([{ reason: 'amount_differs', since: expect.any(Number) }]);
-    await acknowledge();
+    await act('acknowledge');
     await setting.env.sleep('73h');
-    const refund = await storedRefund(setting, id);
+    const refund = await stored();
     expect(refund.attention).toBeNull();
     expect(refund.acknowledged).toMatchObject([
       { reason: 'amount_differs' },
       { reason: 'refund_overdue', since: overdue.attention_since },
     ]);
-    expect(await refusalOf(acknowledge())).toEqual({
+    expect(await refusal('acknowledge')).toEqual({
       code: 'wrong_state',
       message: 'The attention reason is none.',
     });
-    await handle.executeUpdate('mark_settled', { args: [ACT] });
+    await act('mark_settled');
     await handle.result();
     await saveHistory(handle, 'refund-acknowledged');
   });
