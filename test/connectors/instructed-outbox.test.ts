@@ -201,32 +201,3 @@ describe('after a simulation, what comes by itself', () => {
     },
   );
 });
-
-describe('a row from before there were refunds and payouts', () => {
-  it('is about a payment', async () => {
-    const { id, url } = await world.openFor({ amount: 66_603 });
-    await world.approve(url);
-    expect(await world.told(id, 'payment')).toEqual(['authorized']);
-    const at = new Date();
-    const settled = { name: 'settled', becomes: 'settled', body: bodyAt(at) };
-    const _id = settled.body.callback_id;
-    const earlier = {
-      _id,
-      ...settled,
-      payment_id: id,
-      state: 'pending',
-      due_at: at,
-      attempts: 0,
-      last_error: null,
-      done_at: null,
-    };
-    await world.own.collection<{ _id: string }>('outbox').insertOne(earlier);
-    const row = await until(
-      () => world.outbox.findOne({ _id }),
-      (found) => found?.done_at != null,
-    );
-    expect(row?.state).toBe('sent');
-    expect((await world.sessionOf(id))?.status).toBe('settled');
-    expect(await world.signals(id)).toEqual(['authorized', 'settled']);
-  });
-});
