@@ -19,7 +19,7 @@ export interface KeyedCreator extends Account {
 
 /** A merchant who creates what a bank moves. */
 export interface Creator extends Required<Omit<KeyedCreator, 'expectTakenOnce'>> {
-  /** One that is at its bank, made as the body says. */
+  /** Creates a resource from the body, up to its bank. */
   make: () => Promise<Answer['body']>;
   /** The bank says something about one. */
   simulate: (id: string, body?: object) => Promise<Answer>;

@@ -10,7 +10,7 @@ const SENT = ['payout.submitted', 'payout.sent'];
 const OPENED = ['payment.awaiting_customer'];
 const creating = (resource: string) => CREATES.find((each) => each.resource === resource);
 
-/** What a bank says of a resource, the events until then, and what changes nothing any more. */
+/** Callbacks of a bank, the events until then, and callbacks that change nothing any more. */
 const MOVES: [resource: string, event: string, events: string[], later: string[]][] = [
   ['payment', 'authorized', [...OPENED, 'payment.authorized'], []],
   [

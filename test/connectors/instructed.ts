@@ -81,7 +81,7 @@ function readBook(world: BankWorld, { resource, taken, done, silent, know }: Ins
     statusOf: async (id: string) => (await entry(id))?.status,
     setStatus: (_id: string, status: EntryStatus) =>
       book().updateOne({ _id }, { $set: { status } }),
-    /** One that the bank has taken, and of which it says nothing by itself. */
+    /** Resource that the bank has accepted, and about which it reports nothing by itself. */
     takeSilent: async () => {
       const { id, send } = await know(silent);
       await send();

@@ -17,7 +17,7 @@ export async function saveHistory(handle: WorkflowHandle, name: string): Promise
   writeFileSync(file, history, { flag: 'wx' });
 }
 
-/** What Temporal holds of a workflow: its type, its input, and the text of every payload. */
+/** Workflow as Temporal stores it: its type, its input, and the text of every payload. */
 export async function readPayloads({ workflow }: Client, workflowId: string) {
   const history = await workflow.getHandle(workflowId).fetchHistory();
   const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;

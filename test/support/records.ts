@@ -122,7 +122,7 @@ export async function settle({ payments }: Records, facts: PaymentFacts): Promis
 
 type Owner = Pick<PaymentFacts, 'account_id' | 'livemode' | 'request_id'>;
 
-/** What each transition of a resource has. */
+/** Fields of each transition of a resource. */
 function moved(resource_id: string, { account_id, livemode, request_id }: Owner) {
   const at = new Date().toISOString();
   return { resource_id, account_id, livemode, request_id, at, attention: null };

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { scriptedBank } from '../support/workflow-setting';
 import { MONEY, type Tracked, type useLifecycles } from './lifecycles';
 
-/** What a connector does when it is instructed, or asked what became of an instruction. */
+/** Answers of a connector to an instruction, and to a look-up of one. */
 type Step =
   | 'loses the connection'
   | 'gives up'
@@ -37,7 +37,7 @@ interface Instructed {
   isTaken: (subject: Started) => Promise<unknown>;
   /** Status when the bank has taken the instruction. */
   taken: { status: string; version: number };
-  /** What the API is answered when the bank has refused the instruction. */
+  /** Answer to the API when the bank has refused the instruction. */
   openedRefused: { status: string; version: number };
   /** The callback that ends it well, and its status then. */
   done: 'settled' | 'completed';
@@ -81,7 +81,7 @@ export const PAYOUTS: Instructed = {
 
 export const INSTRUCTED = [REFUNDS, PAYOUTS];
 
-/** What a bank has been instructed and asked, and under which ids. */
+/** Instructions and look-ups that a bank got, with their ids. */
 export function instructions({ told }: Bank): string[] {
   return told
     .filter((line) => line !== 'openSession')

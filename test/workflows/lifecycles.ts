@@ -26,7 +26,7 @@ import {
   withBank,
 } from '../support/workflow-setting';
 
-/** What an operator says of each act, unless a test says more. */
+/** Operator's input of each act, unless a test gives more. */
 export const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
 
 /** The workflows for one file's tests, and stories of one payment, refund or payout each. */
@@ -145,7 +145,7 @@ export type TrackedPayout = ReturnType<typeof trackPayout> & ScriptedBank;
 
 type Kind = 'payment' | 'refund' | 'payout';
 
-/** What every resource can be asked and told in a test. */
+/** Queries, signals and updates of every resource in a test. */
 export type Tracked = ReturnType<typeof track<Kind>> &
   ScriptedBank & { money: () => Promise<object> };
 
