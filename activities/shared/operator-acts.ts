@@ -24,8 +24,9 @@ interface ActChange {
   after: string;
 }
 
-export function toStoredAct({ who, what, why, approved_by }: Act) {
-  return omitUndefined({ who, what, why, approved_by });
+export function toStoredAct({ who, what, why, approved_by, ...act }: Act) {
+  const bank_confirmed_not_executed = act.bank_confirmed_not_executed || undefined;
+  return omitUndefined({ who, what, why, approved_by, bank_confirmed_not_executed });
 }
 
 export function buildAuditEntry({ act, id, at, before, after }: ActChange): AuditEntry {
@@ -40,6 +41,7 @@ export async function auditAct(
   session: ClientSession,
 ): Promise<void> {
   const { who: operator, what, by } = act;
+  const { bank_confirmed_not_executed } = toStoredAct(act);
   const [why, approved_by] = [act.why, act.approved_by].map(leaveOutSecret);
   const actor: Actor =
     by === undefined ? { door: 'workflow', operator } : { door: 'command_line', ...by, operator };
@@ -47,7 +49,7 @@ export async function auditAct(
     act: `${resource}.act`,
     ...{ account_id, livemode, target },
     before: { state: before },
-    after: { what, state: after, why, approved_by },
+    after: { what, state: after, why, approved_by, bank_confirmed_not_executed },
   } as const;
   await auditOnce(stores, { change, actor, once: { id, at } }, session);
 }

@@ -36,6 +36,7 @@ export interface Act {
   approved_by?: string;
   /** Present where it came by the command line. */
   by?: ActSender;
+  bank_confirmed_not_executed?: boolean;
 }
 
 export interface DatedAct extends Act {

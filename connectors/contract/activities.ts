@@ -26,6 +26,8 @@ export interface ConnectorActivities {
    */
   sendPayout(input: PayoutInstruction): Promise<PayoutAnswer | Outdated>;
   lookUpPayout(input: { payout_id: string }): Promise<PayoutLookup>;
+  /** Cancels a payout before an operator marks it as failed. Optional: register it if supported. */
+  cancelPayout?(input: { payout_id: string }): Promise<CancelAnswer>;
 }
 
 /** Answer if the document is final or newer. @see connectors/contract/guard.ts */
@@ -101,5 +103,13 @@ export interface PayoutInstruction {
 export type PayoutAnswer =
   | { outcome: 'submitted' | 'sent'; bank_reference: string }
   | { outcome: 'refused'; code: string; message: string };
+
+/**
+ * `cancelled`: nothing was sent and nothing will be, also if the instruction arrives later;
+ * `too_late`: the bank holds or has executed it; `unknown`: the look-up decides.
+ */
+export interface CancelAnswer {
+  outcome: 'cancelled' | 'too_late' | 'unknown';
+}
 
 export type PayoutLookup = PayoutAnswer | { outcome: 'not_found' };

@@ -1,4 +1,4 @@
-import type { Outdated } from './activities';
+import type { CancelAnswer, Outdated } from './activities';
 
 /**
  * Activities of a crypto connector on its task queue `connector-{name}`.
@@ -15,6 +15,8 @@ export interface CryptoConnectorActivities {
   sendSettlement(input: SettlementInstruction): Promise<SettlementAnswer | Outdated>;
   /** Looks up a settlement whose instruction had no answer, as `lookUpRefund` does. */
   lookUpSettlement(input: { crypto_settlement_id: string }): Promise<SettlementLookup>;
+  /** Cancels a settlement, as `cancelPayout` does. Optional. */
+  cancelSettlement?(input: { crypto_settlement_id: string }): Promise<CancelAnswer>;
 }
 
 export interface RateQuestion {

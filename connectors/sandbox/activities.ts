@@ -11,7 +11,14 @@ import type {
 } from '../contract/activities';
 import { DECLINED } from './declines';
 import { getBehavior, MAGIC_AMOUNTS } from './magic-amounts';
-import { lookUpPayout, lookUpRefund, type OutgoingDeps, sendPayout, sendRefund } from './outgoing';
+import {
+  cancelPayout,
+  lookUpPayout,
+  lookUpRefund,
+  type OutgoingDeps,
+  sendPayout,
+  sendRefund,
+} from './outgoing';
 import { planReversal } from './plan';
 import { bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
 
@@ -34,6 +41,7 @@ export function createBankActivities(deps: BankActivityDeps): ConnectorActivitie
     lookUpRefund: ({ refund_id }) => lookUpRefund(deps.refunds, refund_id),
     sendPayout: (input) => sendPayout(deps, input),
     lookUpPayout: ({ payout_id }) => lookUpPayout(deps.payouts, payout_id),
+    cancelPayout: ({ payout_id }) => cancelPayout(deps, payout_id),
   };
 }
 

@@ -30,7 +30,8 @@ export interface BankRefusal {
 
 export interface BookEntry {
   _id: string;
-  instruction: RefundInstruction | PayoutInstruction;
+  /** Null if it was cancelled before it arrived. */
+  instruction: RefundInstruction | PayoutInstruction | null;
   status: EntryStatus;
   bank_reference: string;
   created_at: Date;

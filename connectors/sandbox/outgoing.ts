@@ -1,6 +1,7 @@
 import type { MongoClient } from 'mongodb';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import type {
+  CancelAnswer,
   Outdated,
   PayoutAnswer,
   PayoutInstruction,
@@ -124,6 +125,31 @@ export async function sendPayout(
 export async function lookUpPayout(book: Book, payoutId: string): Promise<PayoutLookup> {
   const entry = await getArrivedEntry(book, payoutId);
   return entry === null ? { outcome: 'not_found' } : buildPayoutAnswer(entry);
+}
+
+const CANCELLED: BankRefusal = {
+  code: 'cancelled',
+  message: 'The payout was cancelled before it reached the bank.',
+};
+
+/** Refuses a payout that has not arrived, also when it arrives later; one that has is too late. */
+export async function cancelPayout(
+  { mongo, outbox, payouts: book }: Pick<OutgoingDeps, 'mongo' | 'outbox' | 'payouts'>,
+  _id: string,
+): Promise<CancelAnswer> {
+  const { entry } = await acceptIntoBook(
+    { mongo, outbox, book },
+    {
+      resource: 'payout',
+      _id,
+      instruction: null,
+      status: 'refused',
+      refusal: CANCELLED,
+      statement: null,
+      planned: [],
+    },
+  );
+  return { outcome: entry.status === 'refused' ? 'cancelled' : 'too_late' };
 }
 
 function buildPayoutAnswer({ bank_reference, refusal, status }: BookEntry): PayoutAnswer {

@@ -1,6 +1,6 @@
 import { AMOUNT_MAX } from './callback/callback';
 import type { RuleViolation } from './errors';
-import { absent, Faults, integer, object, positive, text } from './shape';
+import { absent, Faults, flag, integer, object, positive, text } from './shape';
 
 export type { RuleViolation };
 
@@ -43,6 +43,8 @@ export interface OperatorAct {
   reason: string;
   approved_by?: string;
   by?: ActSender;
+  /** Whether the operator of `mark_failed` knows it from the bank, which is not asked. */
+  bank_confirmed_not_executed?: boolean;
 }
 
 export interface ActSender {
@@ -81,13 +83,17 @@ const WITH_AMOUNT: readonly string[] = ['mark_settled', 'mark_returned', 'claw_b
 
 const ignored = () => undefined;
 
-/** Parses the payload of an update; refuses an amount if the act posts none. */
-export function readAct(name: string, raw: unknown): ActPayload | Faults {
+/**
+ * Parses the payload of an update; refuses an amount if the act posts none.
+ * @param asksBank whether `mark_failed` asks the bank first
+ */
+export function readAct(name: string, raw: unknown, asksBank = false): ActPayload | Faults {
   const amount = integer({ min: 1, max: AMOUNT_MAX, optional: true });
   return object<ActPayload>(raw, {
     ...ACT,
     hours: name === 'snooze' ? positive(SNOOZE_HOURS_MAX) : ignored,
     attention: name === 'acknowledge' ? text({ min: 1, max: 100, optional: true }) : ignored,
     amount: WITH_AMOUNT.includes(name) ? amount : absent,
+    bank_confirmed_not_executed: asksBank && name === 'mark_failed' ? flag : absent,
   });
 }

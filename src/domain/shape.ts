@@ -58,6 +58,9 @@ export function integer({ min, max, optional = false }: Range): Rule {
   };
 }
 
+export const flag: Rule = (value) =>
+  value === undefined || typeof value === 'boolean' ? undefined : 'must be true or false';
+
 export function wholeNumber(max: number): Rule {
   return integer({ min: 0, max, optional: true });
 }

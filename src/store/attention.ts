@@ -10,6 +10,8 @@ export interface AuditEntry {
   before: string;
   after: string;
   approved_by?: string;
+  /** Whether the operator of `mark_failed` knew it from the bank, which was not asked. */
+  bank_confirmed_not_executed?: true;
 }
 
 type AttentionAct = Pick<AuditEntry, 'id' | 'who' | 'what' | 'why' | 'approved_by'> & {

@@ -107,9 +107,13 @@ describe('payout act', () => {
     });
     const terminated = queuedPayout();
     await setting.terminate('payout', terminated);
-    expect(await actAgain('payout', terminated, 'mark_failed')).toMatchObject({
-      status: 'failed',
+    const failed = await actOn(setting.deps, 'payout', terminated, {
+      what: 'mark_failed',
+      operator: 'mia',
+      reason: 'The bank said so',
+      bank_confirmed_not_executed: true,
     });
+    expect(failed).toMatchObject({ status: 'failed' });
     expect((await payout(terminated))?.audit).toMatchObject([
       { who: 'mia', what: 'mark_failed', before: 'submitted', after: 'failed' },
     ]);

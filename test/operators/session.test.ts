@@ -115,7 +115,13 @@ test('each is mended by its update, and the query finds nothing any more', async
 
   const ask = { operator: 'ada', reason: 'overdue: where does it stand?' };
   expect(await updated(b, 'resubmit', ask)).toEqual({ status: 'submitted', bank: 'submitted' });
-  const rejected = { operator: 'ada', reason: 'the bank will not send it, call 4711' };
+  const guess = { operator: 'ada', reason: 'it takes too long' };
+  await refused(b, 'mark_failed', guess, 'The bank holds the payout');
+  const rejected = {
+    operator: 'ada',
+    reason: 'the bank will not send it, call 4711',
+    bank_confirmed_not_executed: true,
+  };
   expect(await updated(b, 'mark_failed', rejected)).toEqual({ status: 'failed' });
 
   expect(await updated(c, 'resubmit', ask)).toEqual({ status: 'submitted', bank: 'submitted' });

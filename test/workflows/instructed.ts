@@ -42,6 +42,12 @@ interface Instructed {
   /** The callback that ends it well, and its status then. */
   done: 'settled' | 'completed';
   money: { untouched: object; taken: object };
+  /** Code of `mark_failed` once the bank has it. */
+  held: 'wrong_state' | 'held_by_bank';
+  /** Question of `mark_failed` to the bank. */
+  question: string[];
+  /** Makes `mark_failed` ask nothing. */
+  confirmation: object;
 }
 
 export const REFUNDS: Instructed = {
@@ -61,6 +67,9 @@ export const REFUNDS: Instructed = {
     untouched: { refunded: 0, available: 1_050 },
     taken: { refunded: 1_050, available: 0 },
   },
+  held: 'wrong_state',
+  question: [],
+  confirmation: {},
 };
 
 export const PAYOUTS: Instructed = {
@@ -77,6 +86,9 @@ export const PAYOUTS: Instructed = {
   openedRefused: { status: 'failed', version: 2 },
   done: 'completed',
   money: { untouched: MONEY.untouched, taken: MONEY.captured },
+  held: 'held_by_bank',
+  question: ['lookUp'],
+  confirmation: { bank_confirmed_not_executed: true },
 };
 
 export const INSTRUCTED = [REFUNDS, PAYOUTS];

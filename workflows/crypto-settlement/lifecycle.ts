@@ -21,7 +21,7 @@ import type {
   CryptoSettlementStart,
 } from '../../src/domain/crypto/workflow';
 import type { Due } from '../shared/alarm';
-import { moneyActivities } from '../shared/bank-activities';
+import { moneyActivities, questionActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends } from '../shared/bank-instruction';
 import { listen, untilOpened } from '../shared/handlers';
 import {
@@ -31,7 +31,7 @@ import {
   resumeInstructed,
   runInstructed,
 } from '../shared/instructed';
-import type { InstructedRules } from '../shared/instructed-rules';
+import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
 import { type Opening, openMailbox } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
@@ -65,6 +65,7 @@ export async function cryptoSettlement(
     resumed: 'resume' in start,
     state: () => getResult(mail, start.crypto_settlement_id),
     opened: async () => getState(await untilOpened(mail)),
+    asksBank: true,
     actFault,
   });
   await runInstructed(rules, mail, () => {
@@ -81,6 +82,7 @@ const rules: InstructedRules<SettlementKind, Settlement> = {
   isEnded: isSettlementEnded,
   isUnsent: (status) => status === 'pending',
   buildInstruction,
+  buildQuestion,
   readSnapshot: (input) => (activities) => activities.loadCryptoSettlement(input),
   decide,
   buildChange,
@@ -171,5 +173,17 @@ function buildInstruction(settlement: Settlement) {
     send: () =>
       bank.once.sendSettlement({ crypto_settlement_id, version: settlement.version, ...money }),
     lookUp: () => bank.patient.lookUpSettlement({ crypto_settlement_id }),
+  };
+}
+
+function buildQuestion({ facts }: Settlement): BankQuestion<SettlementAnswer> {
+  const { connector, crypto_settlement_id } = facts;
+  const { canceller, asker } = questionActivities<CryptoConnectorActivities>(
+    connector,
+    'settlement',
+  );
+  return {
+    cancel: () => canceller.cancelSettlement({ crypto_settlement_id }),
+    lookUp: () => asker.lookUpSettlement({ crypto_settlement_id }),
   };
 }

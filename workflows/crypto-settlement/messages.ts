@@ -28,7 +28,9 @@ export const messages = {
     resubmit:
       `Asks the connector, and sends it again only if the connector does not know it: ${OPERATOR}}. ` +
       'Answers with what the connector said.',
-    mark_failed: `The chain shows that nothing left or will leave: ${OPERATOR}}. The merchant gets it back.`,
+    mark_failed:
+      `Nothing left or will leave: ${OPERATOR}}. The merchant gets it back. Asks the connector ` +
+      'first, and is refused if the connector holds it, unless "bank_confirmed_not_executed" is true.',
     mark_completed: `The chain shows that the wallet has it: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     acknowledge: ACKNOWLEDGE,

@@ -26,7 +26,7 @@ import type {
   PayoutStart,
 } from '../../src/domain/payout/workflow';
 import type { Due } from '../shared/alarm';
-import { moneyActivities } from '../shared/bank-activities';
+import { moneyActivities, questionActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends, getEarlierInstruction } from '../shared/bank-instruction';
 import { listen } from '../shared/handlers';
 import {
@@ -36,7 +36,7 @@ import {
   instruct,
   runInstructed,
 } from '../shared/instructed';
-import type { InstructedRules } from '../shared/instructed-rules';
+import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
 import type { Opening } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
@@ -71,6 +71,7 @@ export async function payout(start: PayoutStart): Promise<PayoutResult> {
     resumed: 'resume' in start,
     state: () => getResult(mail, start.payout_id),
     opened: async () => getState(await untilSent(mail, callerWaits)),
+    asksBank: true,
     actFault,
   });
   await runInstructed(rules, mail, () =>
@@ -85,6 +86,7 @@ const rules: InstructedRules<PayoutKind, Payout> = {
   isEnded,
   isUnsent,
   buildInstruction,
+  buildQuestion,
   readSnapshot: (input) => (activities) => activities.loadPayout(input),
   decide,
   buildChange,
@@ -197,5 +199,13 @@ function buildInstruction(payout: Payout) {
   return {
     send: () => once.sendPayout({ payout_id, version: payout.version, ...money }),
     lookUp: () => patient.lookUpPayout({ payout_id }),
+  };
+}
+
+function buildQuestion({ facts: { connector, payout_id } }: Payout): BankQuestion<PayoutAnswer> {
+  const { canceller, asker } = questionActivities(connector, 'payout');
+  return {
+    cancel: () => canceller.cancelPayout({ payout_id }),
+    lookUp: () => asker.lookUpPayout({ payout_id }),
   };
 }

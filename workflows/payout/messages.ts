@@ -22,7 +22,9 @@ export const messages = {
     resubmit:
       `Asks the bank, and sends the payout again only if the bank does not know it: ${OPERATOR}}. ` +
       'Answers with what the bank said.',
-    mark_failed: `The bank confirmed that no money left: ${OPERATOR}}. The merchant gets it back.`,
+    mark_failed:
+      `No money left or will leave: ${OPERATOR}}. The merchant gets it back. Asks the bank first, ` +
+      'and is refused if the bank holds it, unless "bank_confirmed_not_executed" is true.',
     mark_returned:
       `The bank confirmed that the money came back: ${OPERATOR}}. ` +
       'An "amount" in minor units credits what really came.',

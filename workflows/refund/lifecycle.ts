@@ -126,6 +126,9 @@ function buildChange(to: readonly RefundStatus[], callback: BankCallback): Parti
 
 async function applyAnswer(refund: Refund, answer: RefundAnswer): Promise<void> {
   record.logActivity(refund, `instruction at the bank: ${answer.outcome}`);
+  if (refund.isMarkedFailed && answer.outcome === 'accepted') {
+    return await record.setAttention(refund, 'moved_after_failed');
+  }
   if (isFinalRefund(refund.status) || answer.outcome !== 'refused') return;
   const failure = { code: answer.code, message: answer.message };
   await record.transition(refund, ['failed'], { change: { failure }, scheduled: true });

@@ -56,6 +56,10 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
       'The bank settled a failed refund, whose amount the merchant has back. Ask the bank. If the ' +
       'customer has the money, agree with the merchant, who may have refunded again, and debit the ' +
       'balance with `balance adjust`.',
+    moved_after_failed:
+      'The bank accepted a refund that an operator had marked as failed, and whose amount the ' +
+      'merchant has back. Ask the bank to cancel it. If the customer gets the money, agree with the ' +
+      'merchant, and debit the balance with `balance adjust`.',
     amount_differs:
       'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
       '`mark_settled` with the amount that was sent, or `mark_failed`.',

@@ -31,6 +31,33 @@ export function moneyActivities<Activities extends object = ConnectorActivities>
   };
 }
 
+/** Limits of a question in ms, since an operator waits for it. @see askBank */
+const CANCEL_MS_MAX = 4_000;
+const QUESTION_MS_MAX = 8_000;
+
+/** Creates the activities by which `mark_failed` asks the bank. */
+export function questionActivities<Activities extends object = ConnectorActivities>(
+  connector: string,
+  name: string,
+) {
+  const taskQueue = bankQueue(connector);
+  return {
+    // A single attempt: a connector that cannot cancel has not registered it.
+    canceller: proxyActivities<Required<Activities>>({
+      taskQueue,
+      scheduleToCloseTimeout: CANCEL_MS_MAX,
+      retry: { maximumAttempts: 1 },
+      summary: `Cancel the ${name} at the bank`,
+    }),
+    asker: proxyActivities<Required<Activities>>({
+      taskQueue,
+      scheduleToCloseTimeout: QUESTION_MS_MAX,
+      retry: { initialInterval: '500ms', backoffCoefficient: 2 },
+      summary: `Ask the bank whether it holds the ${name}`,
+    }),
+  };
+}
+
 export function bankQueue(connector: string): string {
   return connectorQueue(connector, readPrefix(workflowInfo().taskQueue));
 }

@@ -1,4 +1,4 @@
-import { ActivityFailure, sleep } from '@temporalio/workflow';
+import { ActivityFailure, isCancellation, sleep } from '@temporalio/workflow';
 
 export interface BankAnswer {
   outcome: string;
@@ -7,7 +7,7 @@ export interface BankAnswer {
   transaction_id?: string;
 }
 
-type NotFound = { outcome: 'not_found' };
+export type NotFound = { outcome: 'not_found' };
 
 /** Instruction to a bank that moves money, under one id. */
 export interface Instruction<Answer extends BankAnswer> {
@@ -35,6 +35,7 @@ const WAIT_MS_MAX = 3_600_000;
  * Instructs until the bank has answered. An attempt without an answer may have arrived: it is sent
  * again only when the bank does not know it.
  * @returns undefined when no answer is needed
+ * @throws CancelledFailure or ActivityFailure when its scope is cancelled
  */
 export async function instruct<Answer extends BankAnswer>(
   instruction: Instruction<Answer>,
@@ -96,7 +97,7 @@ async function lookUp<Answer extends BankAnswer>(
     try {
       return await instruction.lookUp();
     } catch (error) {
-      if (!(error instanceof ActivityFailure)) throw error;
+      if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
       log(`The connector refused to look the ${name} up; it is looked up again later.`);
     }
     await sleep(wait, { summary: `Look the ${name} up again` });

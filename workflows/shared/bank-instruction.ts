@@ -1,4 +1,4 @@
-import { CancellationScope } from '@temporalio/workflow';
+import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { Due } from './alarm';
 import { SEND_MS_MAX } from './bank-activities';
 import { type BankAnswer, type Earlier, type Instruction, instruct } from './bank-attempts';
@@ -8,6 +8,10 @@ const CANCEL_GRACE_MS = 5_000;
 export interface InstructionState {
   /** Number of the newest instruction: only this one continues. */
   instruction: number;
+  /** Number and scope of the instruction that has no answer yet. */
+  unanswered: { number: number; scope: CancellationScope } | undefined;
+  /** Time in ms since the epoch until which an earlier run's instruction may arrive. */
+  arrivesBy: number;
   /** Attempts without an answer; no run ends before them. */
   readonly pendingSends: Set<PendingSend>;
   /** The bank's name for it, from its answer. */
@@ -18,8 +22,8 @@ interface PendingSend {
   /** Cancels it if no connector has started it. */
   cancel: () => void;
   cancelled: boolean;
-  /** Resolves when its instruction is over. */
-  over: () => Promise<void>;
+  /** Resolves with the answer, if any, when its instruction is over. */
+  over: () => Promise<BankAnswer | undefined>;
 }
 
 export function getEarlierInstruction(): Earlier {
@@ -28,8 +32,9 @@ export function getEarlierInstruction(): Earlier {
 
 /**
  * Instructs the bank and adds its answer to the inbox. An earlier instruction of this run ends
- * first, so that an operator does not wait for its next attempt. The `cancellationType` of `send`
- * must be WAIT_CANCELLATION_COMPLETED: only its end says whether the bank has the instruction.
+ * first, so that an operator does not wait for its next attempt: its look-up is cancelled. The
+ * `cancellationType` of `send` must be WAIT_CANCELLATION_COMPLETED: only its end says whether the
+ * bank has the instruction.
  * @param earlier is looked up before anything is sent
  */
 export async function giveInstruction<Answer extends BankAnswer>(
@@ -41,18 +46,24 @@ export async function giveInstruction<Answer extends BankAnswer>(
 ): Promise<void> {
   resource.instruction += 1;
   const number = resource.instruction;
-  if (resource.pendingSends.size > 0) await finishSends(resource);
+  const scope = new CancellationScope();
+  const earlierScope = resource.unanswered?.scope;
+  resource.unanswered = { number, scope };
+  resource.arrivesBy = Math.max(resource.arrivesBy, earlier?.arrivesBy ?? 0);
+  const pendingEnds = resource.pendingSends.size > 0 ? finishSends(resource) : undefined;
+  earlierScope?.cancel();
+  if (pendingEnds !== undefined) await pendingEnds;
   let pendingSend: PendingSend | undefined;
-  let over = Promise.resolve();
+  let over: PendingSend['over'] = async () => undefined;
   const removeSend = () => {
     if (pendingSend !== undefined) resource.pendingSends.delete(pendingSend);
   };
   const send = async () => {
-    const scope = new CancellationScope();
-    pendingSend = { cancel: () => scope.cancel(), cancelled: false, over: () => over };
+    const sendScope = new CancellationScope();
+    pendingSend = { cancel: () => sendScope.cancel(), cancelled: false, over: () => over() };
     resource.pendingSends.add(pendingSend);
     try {
-      return await scope.run(instruction.send);
+      return await sendScope.run(instruction.send);
     } catch (error) {
       removeSend();
       throw error;
@@ -66,10 +77,19 @@ export async function giveInstruction<Answer extends BankAnswer>(
       resource.inbox.push({ kind: 'answer', answer });
     }
     removeSend();
+    if (resource.unanswered?.number === number) resource.unanswered = undefined;
+    return answer;
   };
   const isOver = () => number !== resource.instruction || instruction.isOver();
-  over = instruct<Answer>({ ...instruction, send, isOver }, earlier).then(addAnswer);
-  await over;
+  const answer = scope
+    .run(() => instruct<Answer>({ ...instruction, send, isOver }, earlier))
+    .catch((error: unknown) => {
+      if (isCancellation(error)) return undefined;
+      throw error;
+    });
+  const end = answer.then(addAnswer);
+  over = () => end;
+  await end;
 }
 
 /** Cancels the attempts that no connector has started, when any started one has ended. */
@@ -90,23 +110,28 @@ function cancelSend(pendingSend: PendingSend): void {
   pendingSend.cancel();
 }
 
-/** Cancels the attempts that no connector has started, and waits 30 seconds at most. */
-async function finishSends(resource: InstructionState): Promise<void> {
+/**
+ * Cancels the attempts that no connector has started, and waits 30 seconds at most.
+ * @returns the bank's answers, which are in the inbox
+ */
+async function finishSends(resource: InstructionState): Promise<unknown[]> {
   const earlier = [...resource.pendingSends];
   for (const pendingSend of earlier) cancelSend(pendingSend);
-  await Promise.all(earlier.map(({ over }) => over()));
+  const answers = await Promise.all(earlier.map(({ over }) => over()));
+  return answers.filter((answer) => answer !== undefined);
 }
 
 /** Answers after which the bank moves no money. */
 const NOT_TAKEN = ['refused', 'outdated'];
 
-/** @returns whether the bank has accepted an attempt: its answer is in the inbox */
+/** @returns whether the bank has accepted an attempt: its answer is in the inbox, or applied */
 export async function stopInstructing(
   resource: InstructionState & { inbox: readonly { kind: string; answer?: unknown }[] },
 ): Promise<boolean> {
   resource.instruction += 1;
-  await finishSends(resource);
-  return resource.inbox.some(
-    ({ kind, answer }) => kind === 'answer' && !NOT_TAKEN.includes(Object(answer).outcome),
+  const answers = await finishSends(resource);
+  const inbox = resource.inbox.filter(({ kind }) => kind === 'answer');
+  return [...answers, ...inbox.map(({ answer }) => answer)].some(
+    (answer) => !NOT_TAKEN.includes(Object(answer).outcome),
   );
 }

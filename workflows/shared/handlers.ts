@@ -36,6 +36,8 @@ interface Contract<
 /** Differences between the lifecycles. */
 interface Answers<Resource, Act extends string, Result, OpenResult> {
   noun: string;
+  /** Whether `mark_failed` asks the bank first. */
+  asksBank?: boolean;
   /** Whether it is started again: until it is loaded, its state is not known. */
   resumed: boolean;
   state: () => Result;
@@ -81,7 +83,7 @@ export function listen<
       {
         description: descriptions[name],
         validator: (act) => {
-          assertWellFormed(readAct(name, act));
+          assertWellFormed(readAct(name, act, answers.asksBank));
           const fault = actFaultIn(mail, name, answers);
           if (fault !== undefined) refuse('wrong_state', fault);
         },

@@ -1,8 +1,8 @@
 import type { Trigger } from '@temporalio/workflow';
-import type { Outdated } from '../../connectors/contract/activities';
+import type { CancelAnswer, Outdated } from '../../connectors/contract/activities';
 import type { AnyCallback, CallbackName } from '../../src/domain/callback/callback';
 import type { Due } from './alarm';
-import type { BankAnswer, Instruction } from './bank-attempts';
+import type { BankAnswer, Instruction, NotFound } from './bank-attempts';
 import type { InstructionState } from './bank-instruction';
 import type { CallbackItem } from './mailbox';
 import type { OperatorItem } from './operator-acts';
@@ -33,7 +33,30 @@ export interface Kind {
 export type InstructedItem<K extends Kind> =
   | CallbackItem<K['callbackName'], K['callback']>
   | { kind: 'answer'; answer: K['answer'] | Outdated }
-  | OperatorItem<K['act'], K['actResult']>;
+  | ActItem<K>;
+
+export interface ActItem<K extends Kind> extends OperatorItem<K['act'], K['actResult']> {
+  /** Present once the bank was asked. */
+  finding?: Finding<K['answer']>;
+}
+
+export interface BankQuestion<Answer extends BankAnswer> {
+  /** Fails where the connector does not implement it. */
+  cancel: () => Promise<CancelAnswer>;
+  lookUp: () => Promise<Answer | NotFound>;
+}
+
+/** Answer of the bank before an operator marks an instruction as failed. */
+export interface Finding<Answer> {
+  outcome: 'not_executed' | 'held' | 'may_arrive' | 'unreachable';
+  /** Answer of a bank that holds it. */
+  answer?: Answer;
+  /** State that it holds for. */
+  status: string;
+  instruction: number;
+  /** Whether the question interrupted an instruction that has no answer. */
+  isInterrupted: boolean;
+}
 
 /** Resource that a bank is instructed to move, within one run. */
 export interface Instructed<K extends Kind>
@@ -42,6 +65,10 @@ export interface Instructed<K extends Kind>
   readonly inbox: InstructedItem<K>[];
   /** Operators who wait for the bank's answer. */
   resubmits: Trigger<K['actResult']>[];
+  /** Acts `mark_failed` that wait for the bank. */
+  failures: ActItem<K>[];
+  /** Whether an operator has marked it as failed in this run. */
+  isMarkedFailed: boolean;
 }
 
 type Decision<Status extends string, Attention extends string> =
@@ -65,6 +92,8 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   isUnsent: (status: K['status']) => boolean;
   /** `send` reads the version for each attempt. */
   buildInstruction: (resource: R) => Pick<Instruction<K['answer'] | Outdated>, 'send' | 'lookUp'>;
+  /** Absent where `mark_failed` does not ask the bank. */
+  buildQuestion?: (resource: R) => BankQuestion<K['answer']>;
   readSnapshot: (input: {
     resource_id: string;
     request_id: string;
@@ -103,6 +132,16 @@ export function newInstructed<K extends Kind>(
     snapshot,
     startLabels(resumed),
   );
-  const instructionState = { instruction: 0, pendingSends: new Set<never>() };
-  return { ...state, ...instructionState, inbox, bankReference: undefined, resubmits: [] };
+  return {
+    ...state,
+    inbox,
+    instruction: 0,
+    unanswered: undefined,
+    arrivesBy: 0,
+    pendingSends: new Set(),
+    bankReference: undefined,
+    resubmits: [],
+    failures: [],
+    isMarkedFailed: false,
+  };
 }

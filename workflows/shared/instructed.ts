@@ -9,7 +9,9 @@ import { assertNever } from '../../src/domain/assert';
 import type { BankAnswer, Earlier } from './bank-attempts';
 import { getEarlierInstruction, giveInstruction, stopInstructing } from './bank-instruction';
 import {
+  type ActItem,
   type ActTransition,
+  type Finding,
   type Instructed,
   type InstructedItem,
   type InstructedRules,
@@ -17,7 +19,8 @@ import {
   newInstructed,
 } from './instructed-rules';
 import type { Mailbox, Opening } from './mailbox';
-import { amountFault, buildAudit, type OperatorItem } from './operator-acts';
+import { askBank, findFailureFault } from './mark-failed';
+import { amountFault, buildAudit } from './operator-acts';
 import { writeScheduled } from './persist';
 import { rejectUpdate } from './refusal';
 import { runUntilFinal } from './run-loop';
@@ -157,15 +160,17 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
 async function applyAct<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,
-  item: OperatorItem<K['act'], K['actResult']>,
+  item: ActItem<K>,
 ): Promise<void> {
-  const { record, isUnsent } = rules;
+  const { record } = rules;
   const { what, act, hours, amount, answer } = item;
   const fault = rules.actFault(resource, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
   const tooMuch = amountFault(amount, rules.getAmount?.(resource));
   if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
-  record.logActivity(resource, `operator ${act.operator}: ${what} (${act.reason})`);
+  if (item.finding === undefined) {
+    record.logActivity(resource, `operator ${act.operator}: ${what} (${act.reason})`);
+  }
   const audit = buildAudit(item);
   switch (what) {
     case 'resubmit':
@@ -174,15 +179,8 @@ async function applyAct<K extends Kind, R extends Instructed<K>>(
       resource.resubmits.push(answer);
       void instruct(rules, resource, { arrivesBy: 0 });
       return record.show(resource);
-    case 'mark_failed': {
-      if (isUnsent(resource.status) && (await stopInstructing(resource))) {
-        const message = `The bank has just taken the ${rules.noun}; look again.`;
-        return rejectUpdate(answer, 'wrong_state', message);
-      }
-      const change = rules.operatorFailure;
-      await record.transition(resource, ['failed'], { change, audit, scheduled: true });
-      break;
-    }
+    case 'mark_failed':
+      return await markFailed(rules, resource, item);
     case 'snooze':
       await record.snooze(resource, audit, hours);
       break;
@@ -198,6 +196,61 @@ async function applyAct<K extends Kind, R extends Instructed<K>>(
     }
   }
   answer.resolve(rules.getState(resource));
+}
+
+async function markFailed<K extends Kind, R extends Instructed<K>>(
+  rules: InstructedRules<K, R>,
+  resource: R,
+  item: ActItem<K>,
+): Promise<void> {
+  const { record, isUnsent, buildQuestion } = rules;
+  if (buildQuestion !== undefined && item.act.bank_confirmed_not_executed !== true) {
+    if (item.finding === undefined) return askInBackground(rules, resource, item);
+    if (await refuseFailure(rules, resource, item, item.finding)) return;
+  } else if (isUnsent(resource.status) && (await stopInstructing(resource))) {
+    const message = `The bank has just taken the ${rules.noun}; look again.`;
+    return rejectUpdate(item.answer, 'wrong_state', message);
+  }
+  const change = rules.operatorFailure;
+  const audit = buildAudit(item);
+  await record.transition(resource, ['failed'], { change, audit, scheduled: true });
+  resource.isMarkedFailed = true;
+  item.answer.resolve(rules.getState(resource));
+}
+
+/** Lets the loop go on meanwhile, and adds each act to the inbox again with what the bank said. */
+function askInBackground<K extends Kind, R extends Instructed<K>>(
+  { isUnsent, buildQuestion }: InstructedRules<K, R>,
+  resource: R,
+  item: ActItem<K>,
+): void {
+  resource.failures.push(item);
+  // One question answers all.
+  if (buildQuestion === undefined || resource.failures.length > 1) return;
+  void askBank<K>(resource, buildQuestion(resource), isUnsent(resource.status)).then((finding) => {
+    for (const failure of resource.failures.splice(0)) resource.inbox.push({ ...failure, finding });
+  });
+}
+
+/** @returns whether it was refused; an instruction that the question interrupted goes on then */
+async function refuseFailure<K extends Kind, R extends Instructed<K>>(
+  rules: InstructedRules<K, R>,
+  resource: R,
+  { answer }: ActItem<K>,
+  finding: Finding<K['answer']>,
+): Promise<boolean> {
+  const { noun, record, isUnsent } = rules;
+  const fault = findFailureFault(finding, resource, noun);
+  if (fault === undefined) return false;
+  record.logActivity(resource, `not marked as failed: ${fault.code}`);
+  if (isUnsent(resource.status)) {
+    if (finding.answer !== undefined) await rules.applyAnswer(resource, finding.answer);
+    else if (finding.isInterrupted && finding.instruction === resource.instruction) {
+      void instruct(rules, resource, { arrivesBy: resource.arrivesBy });
+    }
+  }
+  rejectUpdate(answer, fault.code, fault.message);
+  return true;
 }
 
 /** Answers the operators who wait for the bank. */

@@ -69,6 +69,7 @@ export interface AuditedAct {
   why: string;
   approved_by?: string;
   by?: ActSender;
+  bank_confirmed_not_executed?: boolean;
 }
 
 export function buildAudit({

@@ -14,7 +14,7 @@ import { REQUIRED_CONFIRMATIONS, transactionId } from './blocks';
 import { CRYPTO_MAGIC_AMOUNTS } from './magic-amounts';
 import { planDeposit, planPayer } from './plan';
 import { buildQuote } from './rates';
-import { lookUpSettlement, type SettlementDeps, sendSettlement } from './settle';
+import { cancelSettlement, lookUpSettlement, type SettlementDeps, sendSettlement } from './settle';
 import type { TransactionStore } from './transactions';
 import type { WalletStore } from './wallets';
 
@@ -36,6 +36,7 @@ export function createChainActivities(deps: ChainActivityDeps): CryptoConnectorA
     screenSource: ({ transaction_id }) => screenSource(deps, transaction_id),
     sendSettlement: (input) => sendSettlement(deps, input),
     lookUpSettlement: ({ crypto_settlement_id }) => lookUpSettlement(deps, crypto_settlement_id),
+    cancelSettlement: ({ crypto_settlement_id }) => cancelSettlement(deps, crypto_settlement_id),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../src/base/mongo';
 import { type AssetPair, assetRules } from '../../../src/domain/crypto/assets';
-import type { Outdated } from '../../contract/activities';
+import type { CancelAnswer, Outdated } from '../../contract/activities';
 import type {
   SettlementAnswer,
   SettlementInstruction,
@@ -15,7 +15,8 @@ import type { TransactionStore } from './transactions';
 
 interface BookedSettlement {
   _id: string;
-  instruction: SettlementInstruction;
+  /** Null if it was cancelled before it arrived. */
+  instruction: SettlementInstruction | null;
   /** First answer; null if the instruction got lost. */
   answer: SettlementAnswer | null;
   created_at: Date;
@@ -38,11 +39,11 @@ export function createSettlementBook(db: Db, now: () => Date) {
     },
     /** @throws a duplicate key error if an instruction of this id has been answered before */
     record: async (
-      instruction: SettlementInstruction,
+      _id: string,
+      instruction: SettlementInstruction | null,
       answer: SettlementAnswer,
       session: ClientSession,
     ): Promise<void> => {
-      const _id = instruction.crypto_settlement_id;
       const entry = { instruction, answer, created_at: now() };
       // A lost entry is replaced; with any other the insert fails on its ID.
       await entries.replaceOne({ _id, answer: null }, entry, { upsert: true, session });
@@ -93,6 +94,27 @@ export async function lookUpSettlement(
   return (await settlements.get(id))?.answer ?? { outcome: 'not_found' };
 }
 
+const CANCELLED: SettlementAnswer = {
+  outcome: 'refused',
+  code: 'cancelled',
+  message: 'The settlement was cancelled before it reached the chain.',
+};
+
+/** Refuses a settlement that has not arrived, also when it arrives later. */
+export async function cancelSettlement(
+  { mongo, settlements }: Pick<SettlementDeps, 'mongo' | 'settlements'>,
+  id: string,
+): Promise<CancelAnswer> {
+  try {
+    await inTransaction(mongo, (session) => settlements.record(id, null, CANCELLED, session));
+    return { outcome: 'cancelled' };
+  } catch (error) {
+    const first = isDuplicateKey(error) ? await settlements.get(id) : null;
+    if (first?.answer == null) throw error;
+    return { outcome: first.answer.outcome === 'refused' ? 'cancelled' : 'too_late' };
+  }
+}
+
 async function recordSettlement(
   { mongo, settlements, transactions, autoplay }: SettlementDeps,
   { asset, network }: AssetPair,
@@ -106,7 +128,7 @@ async function recordSettlement(
   const subject = { resource: 'crypto_settlement', resource_id } as const;
   try {
     await inTransaction(mongo, async (session) => {
-      await settlements.record(instruction, answer, session);
+      await settlements.record(resource_id, instruction, answer, session);
       if (answer.outcome === 'refused') return;
       const transaction = { _id, ...subject, network, asset, amount, listed: false, steps };
       await transactions.add(transaction, session);

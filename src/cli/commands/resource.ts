@@ -14,6 +14,15 @@ import { Amount, ApprovedBy, Hours, Operator, Reason } from '../options';
 import { fields, formatTime, printFields, table } from '../output';
 import { formatOutcome } from './callback';
 
+const OUTGOING_OPTIONS = {
+  bank_confirmed_not_executed: z
+    .boolean()
+    .optional()
+    .describe(
+      'of mark_failed: the bank said that it did not execute it and will not; it is not asked',
+    ),
+};
+
 export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
   const group = kind.replace('_', '-');
   const noun = kind.replace('_', ' ');
@@ -42,13 +51,20 @@ export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
 The workflow decides, and refuses in words what the state does not allow. One that was terminated is
 restarted for it.`,
     example: `${group} act 0d1f… ${LIFECYCLES[kind].acts[0]} --operator mia --reason "Ticket 42"`,
-    run: async (context, { id, act: what, hours, ...options }) => {
+    run: async (context, { id, act: what, hours, bank_confirmed_not_executed, ...options }) => {
+      const isConfirmed = bank_confirmed_not_executed === true;
       if ((what === 'snooze') !== (hours !== undefined)) {
         throw new ServiceError('invalid_usage', 'A snooze, and nothing else, takes --hours.');
       }
+      if (isConfirmed && what !== 'mark_failed') {
+        const message = 'Only mark_failed takes --bank-confirmed-not-executed.';
+        throw new ServiceError('invalid_usage', message);
+      }
       const deps = await context.withTemporal(await context.readDeps());
       const { creditLimit } = context.settings();
-      const request = omitUndefined({ what, hours, ...options, by: getSystemUser() });
+      const confirmation = { bank_confirmed_not_executed: isConfirmed || undefined };
+      const by = getSystemUser();
+      const request = omitUndefined({ what, hours, ...options, ...confirmation, by });
       const { status, version, bank } = await actOn({ ...deps, creditLimit }, kind, id, request);
       const { attention = null } = await findResource(deps.stores, kind, id);
       const json = omitUndefined({ [`${kind}_id`]: id, status, version, bank, attention });
@@ -78,6 +94,7 @@ function getActOptions(kind: CallbackResource, ResourceId: z.ZodString) {
     hours: Hours.optional().describe('of a snooze: how long, up to 720'),
     amount: Amount.optional().describe('what really moved, where that differs from the request'),
     approved_by: ApprovedBy,
+    ...(LIFECYCLES[kind].isOutgoing ? OUTGOING_OPTIONS : {}),
   });
 }
 
@@ -200,10 +217,10 @@ function callbackTable({ callbacks }: ResourcePage): string {
 }
 
 function auditTable({ audit }: ResourcePage): string {
-  const rows = audit.map(({ who, when: at, what, why, before, after }) => [
+  const rows = audit.map(({ who, when: at, what, why, before, after, ...act }) => [
     who,
     formatTime(at),
-    what,
+    act.bank_confirmed_not_executed ? `${what} (bank_confirmed_not_executed)` : what,
     why,
     before,
     after,

@@ -41,6 +41,7 @@ export type RefundAttention =
   | 'refund_overdue'
   | 'failed_after_settled'
   | 'settled_after_failed'
+  | 'moved_after_failed'
   | 'amount_differs'
   | 'malformed_callback'
   | 'sender_not_known';

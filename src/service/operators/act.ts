@@ -42,6 +42,8 @@ export interface Act {
   attention?: string | undefined;
   /** Second operator. */
   approved_by?: string | undefined;
+  /** Whether the operator of `mark_failed` knows it from the bank, which is not asked. */
+  bank_confirmed_not_executed?: boolean | undefined;
   /** System user who runs the command. */
   by?: ActSender | undefined;
 }
@@ -56,8 +58,9 @@ export interface ActResult {
 /**
  * Sends an operator's act to the workflow, and starts it again if it has ended. The workflow
  * decides, and records the act in the audit trail.
- * @throws ServiceError `…_not_found`; `approval_required`; `wrong_state` or `invalid_request`
- *   with the message of the workflow; `outcome_unknown` after the timeout; `temporal_unavailable`
+ * @throws ServiceError `…_not_found`; `approval_required`; `wrong_state`, `invalid_request`,
+ *   `held_by_bank` or `bank_unreachable` with the message of the workflow; `outcome_unknown` after
+ *   the timeout; `temporal_unavailable`
  */
 export async function actOn(
   deps: ActDeps,

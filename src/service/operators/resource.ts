@@ -1,5 +1,6 @@
 import type { CallbackResource } from '../../domain/callback/callback';
 import type { Deposit } from '../../domain/crypto/deposit';
+import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { amountInJson } from '../../domain/money';
 import type { EntryDocument } from '../../ledger/documents';
@@ -139,6 +140,7 @@ function presentCallback(callback: CallbackDocument) {
   };
 }
 
-function presentAudit({ who, when, what, why, before, after }: AuditEntry) {
-  return { who, when, what, why, before, after };
+function presentAudit({ who, when, what, why, before, after, ...act }: AuditEntry) {
+  const { bank_confirmed_not_executed } = act;
+  return omitUndefined({ who, when, what, why, before, after, bank_confirmed_not_executed });
 }

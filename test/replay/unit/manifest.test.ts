@@ -9,7 +9,7 @@ const MANIFEST = readFileSync(join(FOLDER, 'manifest.txt'), 'utf8');
 const RELEASED = {
   version: '2.0.0',
   lines: 113,
-  sha256: '388e3cc7b055b38d8f4c81f6c3f9f17c6adee1c92b0447880cdb1a64da13f2d4',
+  sha256: '636459a7f5f476a91b0a79a015005316526842dc321b61ea439362cf3ecadd68',
 };
 
 const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');

@@ -52,7 +52,7 @@ describe('a second instruction', () => {
       const marked = refusal('mark_failed');
       await shows('mark_failed');
       second.release();
-      expect(await marked).toMatchObject({ message: expect.stringMatching(/just taken/) });
+      expect(await marked).toMatchObject({ code: 'held_by_bank' });
       expect(await resubmitted).toMatchObject({ bank: 'sent', status: 'sent' });
       await endBy('completed');
       expect(await stored()).toMatchObject({ status: 'completed' });

@@ -2,7 +2,7 @@ import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { INSTRUCTED, instructions, REFUNDS } from '../instructed';
-import { useLifecycles } from '../lifecycles';
+import { ACT, useLifecycles } from '../lifecycles';
 
 const lifecycles = useLifecycles();
 
@@ -115,7 +115,7 @@ test.each(INSTRUCTED)(
     const bank = row.bank({ send: ['loses the connection'], lookUp: [notFound] });
     await row.start(lifecycles, bank, async ({ id, act, handle, money }) => {
       await eventually('the question', async () => instructions(bank).includes(`lookUp ${id}`));
-      await act('mark_failed');
+      await act('mark_failed', { ...ACT, ...row.confirmation });
       expect(await handle.result()).toMatchObject({ status: 'failed', version: 2 });
       release();
       expect(instructions(bank)).toEqual([`send ${id}`, `lookUp ${id}`]);
