@@ -178,7 +178,7 @@ test('an act with no answer in time says that its outcome is unknown', async () 
 
 const WRONG: [string[], string][] = [
   [act('payout', 'x', 'mark_settled'), 'Allowed choices are resubmit, mark_failed, mark_completed'],
-  [act('refund', 'x', 'resubmit'), 'Allowed choices are mark_settled, mark_failed, snooze.'],
+  [act('refund', 'x', 'resubmit'), 'mark_settled, mark_failed, snooze, acknowledge.'],
   [act('payout', 'x', 'snooze'), 'A snooze, and nothing else, takes --hours.'],
   [act('payout', 'x', 'resubmit', '--hours', '1'), 'A snooze, and nothing else, takes --hours.'],
   [act('payout', 'x', 'snooze', '--hours', '721'), 'It must be more than 0 and at most 720.'],
