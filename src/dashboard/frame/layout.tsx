@@ -29,8 +29,11 @@ interface NavigationEntry {
 }
 
 /** Finds the entry of a path, so that a payment's page marks `Payments`. */
-export function findEntry(path: string): NavigationEntry | undefined {
-  return NAVIGATION.find((entry) => path === entry.path || path.startsWith(`${entry.path}/`));
+export function findEntry(
+  path: string,
+  entries: readonly NavigationEntry[] = NAVIGATION,
+): NavigationEntry | undefined {
+  return entries.find((entry) => path === entry.path || path.startsWith(`${entry.path}/`));
 }
 
 interface Shell {
@@ -62,7 +65,7 @@ export function renderSignedIn({ children, ...shell }: SignedInShell): string {
   const visibleEntries = NAVIGATION.filter(
     ({ crypto }) => crypto !== true || viewer.account.crypto,
   );
-  const current = findEntry(path);
+  const current = findEntry(path, visibleEntries);
   return render(
     shell,
     <div class={`app ${viewer.env}`}>
