@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { liveFaults } from './base/live';
-import { checkMongoTls, checkTemporalTls, PLAIN_TEXT_ALLOWED } from './base/plain-text';
+import { checkMongoTls, checkTemporalTls, PLAIN_TEXT_ALLOWED } from './base/tls';
 import { type TemporalAccess, temporalAccess } from './temporal/access';
 import { LIBRARY_VARIABLES, VARIABLES } from './variables';
 

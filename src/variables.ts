@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isTrustedProxies } from './base/client-address';
 import { LIVE_DEMO_ALLOWED } from './base/live';
 import { areCidrs } from './base/networks';
-import { PLAIN_TEXT_ALLOWED } from './base/plain-text';
+import { PLAIN_TEXT_ALLOWED } from './base/tls';
 import { MONTHS_MAX, RECIPIENT_MONTHS } from './domain/account/retention';
 import { readWindows } from './domain/crypto/assets';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';

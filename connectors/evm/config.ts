@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { getAddress, isAddress } from 'viem';
 import { z } from 'zod';
 import { describeError } from '../../src/base/failure';
-import { checkUrlTls, PLAIN_TEXT_ALLOWED } from '../../src/base/plain-text';
+import { checkUrlTls, PLAIN_TEXT_ALLOWED } from '../../src/base/tls';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import { isBalanceAccountName } from '../../src/domain/account/balance-account';
 import type { TemporalAccess } from '../../src/temporal/access';

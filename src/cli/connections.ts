@@ -4,7 +4,7 @@ import { MongoClient, MongoServerError } from 'mongodb';
 import { describeError } from '../base/failure';
 import { connectMongo } from '../base/mongo';
 import { connectToBuild } from '../base/mongo-indexes';
-import { checkMongoTls, checkTemporalTls } from '../base/plain-text';
+import { checkMongoTls, checkTemporalTls } from '../base/tls';
 import { ENVIRONMENTS } from '../domain/environment';
 import { ServiceError } from '../domain/errors';
 import { createEncrypter, type Encrypter } from '../encryption/encrypter';

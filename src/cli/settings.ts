@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { describeError } from '../base/failure';
-import { PLAIN_TEXT_ALLOWED } from '../base/plain-text';
+import { PLAIN_TEXT_ALLOWED } from '../base/tls';
 import { ServiceError } from '../domain/errors';
 import { APPROVAL_LIMIT } from '../service/balances/fund';
 import { temporalAccess } from '../temporal/access';

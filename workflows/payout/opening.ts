@@ -11,7 +11,7 @@ import type { OpenPayout } from '../../activities/payout-reservation';
 import type { PayoutOpening } from '../../activities/payouts';
 import { NO_LOCK } from '../../src/domain/no-lock';
 import { isUnsent } from '../../src/domain/payout/payout';
-import { ACCEPT_WITHIN_MS } from '../../src/domain/payout/workflow';
+import { ACCEPT_WITHIN_MS } from '../../src/domain/payout/rules';
 import { requireAccepted } from '../shared/handlers';
 import { getResource, openMailbox } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';

@@ -13,7 +13,8 @@ import { buildCryptoPageUrl } from '../../encryption/pay-token';
 import { type Documents, readResource } from '../../service/resources/read';
 import { Panel, Status, Table, When } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
-import { commonColumns, fieldColumns, methodName, type ResourceList } from '../resources/kinds';
+import { fieldColumns } from '../resources/csv';
+import { commonColumns, methodName, type ResourceList } from '../resources/kinds';
 import { answerResource, formatFailure } from '../resources/resource-page';
 
 /** Formats units as a plain decimal, for a spreadsheet. */

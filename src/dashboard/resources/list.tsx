@@ -3,7 +3,8 @@ import { exportResources, type Kind, listResources } from '../../service/resourc
 import { redirect } from '../frame/form';
 import { PageHead, Panel, Table } from '../frame/parts';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';
-import { createExports, csvStream, methodName, type ResourceList } from './kinds';
+import { createExports, csvStream } from './csv';
+import { methodName, type ResourceList } from './kinds';
 import { ListFilters, ListPager, parseListQuery, toQueryString } from './list-filters';
 
 export function listRoutes<K extends Kind>(

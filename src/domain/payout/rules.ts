@@ -8,6 +8,9 @@ import { methodRules } from '../payment/catalog';
 import { isRailId, type RailRules, railRules } from './rails';
 import { CARD_SCHEMES, type RecipientFacts } from './recipient';
 
+/** A payout is accepted within this time or not at all. @see docs/decisions.md#payouts */
+export const ACCEPT_WITHIN_MS = 5_000;
+
 export interface RailRequest {
   method: string;
   currency: string;

@@ -26,5 +26,3 @@ export type PayoutStart = PayoutInput | PayoutResume;
 
 export type PayoutState = State<'payout_id', PayoutStatus>;
 export type PayoutResult = PayoutState | Refused<'payout_id'>;
-
-export const ACCEPT_WITHIN_MS = 5_000;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { cell, createExports, csvStream } from '../../../src/dashboard/resources/kinds';
+import { cell, createExports, csvStream } from '../../../src/dashboard/resources/csv';
 import { parseListQuery, toQueryString } from '../../../src/dashboard/resources/list-filters';
 import { parseMoney } from '../../../src/domain/money';
 import { readPage, toBounds } from '../../../src/service/paging';

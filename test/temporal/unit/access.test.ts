@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkMongoTls, checkTemporalTls } from '../../../src/base/plain-text';
+import { checkMongoTls, checkTemporalTls } from '../../../src/base/tls';
 import { readConfig } from '../../../src/config';
 import { temporalAccess } from '../../../src/temporal/access';
 

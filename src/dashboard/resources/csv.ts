@@ -1,0 +1,69 @@
+import { Readable } from 'node:stream';
+
+type CsvValue = string | number | null | undefined;
+
+export type CsvColumn<D> = readonly [heading: string, value: (row: D) => CsvValue];
+
+/** Builds the columns that have the names of their fields. */
+export function fieldColumns<Name extends string>(...names: readonly Name[]) {
+  return names.map(
+    (name): CsvColumn<Partial<Record<Name, CsvValue>>> => [name, (row) => row[name]],
+  );
+}
+
+/** First characters of a cell that a spreadsheet would run as a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+const CHUNK_CHARS = 16 * 1_024;
+
+/**
+ * Streams rows as CSV (RFC 4180, UTF-8), so that memory stays constant; a reader that leaves ends
+ * the query.
+ */
+export function csvStream<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn<D>[]): Readable {
+  return Readable.from(chunks(rows, columns), { objectMode: false });
+}
+
+async function* chunks<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn<D>[]) {
+  let text = line(columns.map(([heading]) => heading));
+  for await (const row of rows) {
+    text += line(columns.map(([, value]) => value(row)));
+    if (text.length < CHUNK_CHARS) continue;
+    yield text;
+    text = '';
+  }
+  yield text;
+}
+
+function line(values: readonly CsvValue[]): string {
+  return `${values.map(cell).join(',')}\r\n`;
+}
+
+/** Formats a cell; an apostrophe stops a spreadsheet from running it as a formula. */
+export function cell(value: CsvValue): string {
+  const text = value === null || value === undefined ? '' : String(value);
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Limits the running exports of each account in this process. */
+export function createExports(max: number) {
+  const countByAccount = new Map<string, number>();
+  return {
+    /**
+     * Begins an export, which counts until its stream closes.
+     * @returns null when the account is at its limit
+     */
+    begin: (account_id: string, open: () => Readable): Readable | null => {
+      const others = countByAccount.get(account_id) ?? 0;
+      if (others >= max) return null;
+      const download = open();
+      countByAccount.set(account_id, others + 1);
+      download.once('close', () => {
+        const remaining = (countByAccount.get(account_id) ?? 1) - 1;
+        if (remaining === 0) countByAccount.delete(account_id);
+        else countByAccount.set(account_id, remaining);
+      });
+      return download;
+    },
+  };
+}
