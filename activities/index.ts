@@ -3,6 +3,7 @@ import { createCryptoSettlementActivities } from './crypto-settlements';
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
 import { createPayoutActivities } from './payouts';
 import { createRefundActivities } from './refunds';
+import { createSentAgain } from './sent-again';
 import { recordRefused, recordUnapplied } from './shared/record';
 import type { RecordRefused, RecordUnapplied } from './shared/record-inputs';
 
@@ -11,6 +12,7 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
     ...createPaymentActivities(deps),
     ...createRefundActivities(deps),
     ...createPayoutActivities(deps),
+    ...createSentAgain(deps),
     ...createCryptoPaymentActivities(deps),
     ...createCryptoSettlementActivities(deps),
     recordRefused: (input: RecordRefused): Promise<void> => recordRefused(deps, input),

@@ -1,7 +1,17 @@
 import type { ClientSession } from 'mongodb';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
+import { omitUndefined } from '../src/domain/defined';
+import type { PaymentAttention } from '../src/domain/payment/payment';
+import {
+  findOfAmount,
+  findReported,
+  type Receipt,
+  type ReceiptReason,
+  reportId,
+  sumAmounts,
+} from '../src/domain/payment/receipt';
 import { bookId } from '../src/ledger/entries';
-import { buildChargeback, buildPaymentEntry, settledAmount } from '../src/ledger/resource-entries';
+import { buildChargeback, buildReceiptEntry, settledAmount } from '../src/ledger/resource-entries';
 import type { PaymentDocument } from '../src/store/payments';
 import { buildLockRequest, withDebitLock } from './shared/debit';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
@@ -16,15 +26,26 @@ interface Booking {
   value_date?: string;
 }
 
-/** Funds that came after a payment had ended. */
-export interface LateFundsReceipt extends Booking {
+/** Money that the bank reports, and that is not the settlement of the payment. */
+export interface ReceiptInput extends Booking {
+  reason: ReceiptReason;
+  /** Null where the bank said so in an answer. */
+  callback_id: string | null;
+  bank_reference?: string;
   /** Minor units. */
   amount: number;
+  currency: string;
 }
 
-export interface LateFundsReversal extends Booking {
+/** Report that money in question is back: of the bank, or of an operator. */
+export type ReversalInput = Booking & (BankReversal | { ids: string[] });
+
+interface BankReversal {
+  /** Bank reference, or callback id. */
+  by: string;
   /** Minor units; absent: all that came. */
   amount?: number;
+  currency?: string;
 }
 
 export interface Chargeback extends Booking {
@@ -33,12 +54,20 @@ export interface Chargeback extends Booking {
   /** Id made once, so that a repeat posts nothing. */
   id: string;
   audit: Act;
+  /** Reason that stays. */
+  attention: PaymentAttention | null;
 }
 
-/** Late funds of a payment, in minor units. */
-export interface LateFunds {
-  amount: number;
-  reversed: boolean;
+export interface ReceiptResult {
+  receipts: Receipt[];
+  /** The money of the report; null where it is the settlement of the payment. */
+  id: string | null;
+}
+
+export interface ReversalResult {
+  receipts: Receipt[];
+  /** The money that is back; null where none in suspense is of this amount and currency. */
+  id: string | null;
 }
 
 export type ChargebackResult =
@@ -54,16 +83,10 @@ export type ChargebackResult =
 export function createPaymentMoney(deps: RecordDeps) {
   const { payments } = deps.stores;
   return {
-    /** Posts late funds to suspense, once for each payment. */
-    recordLateMoney: (input: LateFundsReceipt): Promise<LateFunds> =>
-      runBooking(deps, input, (payment, session) =>
-        receiveLateFunds(deps, payment, input, session),
-      ),
-    /** Posts late funds out of suspense, once, unless the bank reports a different amount. */
-    recordLateReversed: (input: LateFundsReversal): Promise<LateFunds> =>
-      runBooking(deps, input, (payment, session) =>
-        reverseLateFunds(deps, payment, input, session),
-      ),
+    /** Posts money in question to suspense, once for each receipt. */
+    recordReceipt: (input: ReceiptInput): Promise<ReceiptResult> => recordReceipt(deps, input),
+    /** Posts money out of suspense, once, since the customer has it back. */
+    recordReversal: (input: ReversalInput): Promise<ReversalResult> => recordReversal(deps, input),
     recordDispute: async ({ payment_id, at }: Booking): Promise<void> => {
       await payments.dispute(payment_id, at);
     },
@@ -72,21 +95,125 @@ export function createPaymentMoney(deps: RecordDeps) {
   };
 }
 
-/** Commits also a transaction that changes nothing: only then a majority has what it read. */
-async function runBooking(
+async function recordReceipt(deps: RecordDeps, input: ReceiptInput): Promise<ReceiptResult> {
+  const { payment_id, at, currency } = input;
+  const payment = await read(deps, payment_id);
+  const lockRequest = buildLockRequest(bookId({ ...payment, currency }), at);
+  // Commits also where it changes nothing: only then a majority has what it read.
+  const id = await withDebitLock(deps, lockRequest, async (session) => {
+    const current = await deps.stores.payments.get(payment_id, session);
+    return current === null ? null : await addReceipt(deps, current, input, session);
+  });
+  return { receipts: await readReceipts(deps, payment_id), id };
+}
+
+/** @returns null where it repeats the report of the settlement */
+async function addReceipt(
+  { stores }: RecordDeps,
+  payment: PaymentDocument,
+  input: ReceiptInput,
+  session: ClientSession,
+): Promise<string | null> {
+  const { callback_id, bank_reference = null, reason, at, value_date = null } = input;
+  if (isSettlement(payment, input)) return null;
+  const known = findReported(payment.receipts ?? [], input);
+  if (known !== undefined) {
+    if (known.callback_id === null && callback_id !== null) {
+      const change = { callback_id, bank_reference: known.bank_reference ?? bank_reference };
+      await stores.payments.changeReceipt(payment._id, known, change, session);
+    }
+    return known.id;
+  }
+  const id = reportId({ bank_reference, callback_id: callback_id ?? `answer:${payment._id}` });
+  const { amount, currency } = input;
+  const money = { amount, currency, value_date, received_at: at };
+  const receipt = { id, bank_reference, callback_id, ...money, reason, state: 'suspense' } as const;
+  if (await stores.payments.addReceipt(payment._id, receipt, session)) {
+    await stores.ledger.post(buildReceiptEntry('held', payment, receipt, input), session);
+  }
+  return id;
+}
+
+function isSettlement(
+  { status, bank_reference: settled, applied_callbacks = [] }: PaymentDocument,
+  { callback_id, bank_reference }: ReceiptInput,
+): boolean {
+  if (status !== 'settled') return false;
+  if (callback_id !== null && applied_callbacks.includes(callback_id)) return true;
+  return bank_reference !== undefined && bank_reference === settled;
+}
+
+async function recordReversal(deps: RecordDeps, input: ReversalInput): Promise<ReversalResult> {
+  const { payment_id } = input;
+  const receipts = await readReceipts(deps, payment_id);
+  if ('ids' in input) {
+    for (const id of input.ids) await returnReceipt(deps, input, id);
+    return { receipts: await readReceipts(deps, payment_id), id: input.ids.at(0) ?? null };
+  }
+  const repeated = receipts.find(({ returned_by }) => returned_by === input.by);
+  if (repeated !== undefined) return { receipts, id: repeated.id };
+  const id =
+    findOfAmount(receipts, 'suspense', input)?.id ??
+    (await recordUnreported(deps, input, receipts));
+  if (id === null) return { receipts, id };
+  await returnReceipt(deps, input, id, input.by);
+  return { receipts: await readReceipts(deps, payment_id), id };
+}
+
+/** Records late funds that are back before the bank has reported that they came. */
+async function recordUnreported(
   deps: RecordDeps,
-  { payment_id, at }: Booking,
-  work: (payment: PaymentDocument, session: ClientSession) => Promise<unknown>,
-): Promise<LateFunds> {
-  const { payments } = deps.stores;
-  const storedPayment = await read(deps, payment_id);
-  const write = async (session: ClientSession) => {
-    const payment = await payments.get(payment_id, session);
-    if (payment !== null) await work(payment, session);
-  };
-  await withDebitLock(deps, buildLockRequest(bookId(storedPayment), at), write);
-  const { late } = await read(deps, payment_id);
-  return { amount: late?.amount ?? 0, reversed: Boolean(late?.reversed_at) };
+  { payment_id, at, amount, currency }: Booking & BankReversal,
+  receipts: readonly Receipt[],
+): Promise<string | null> {
+  const payment = await read(deps, payment_id);
+  if (receipts.length > 0 || payment.status === 'settled') return null;
+  const money = { amount: amount ?? payment.amount, currency: currency ?? payment.currency };
+  if (money.currency !== payment.currency) return null;
+  const report = { payment_id, at, reason: 'late', callback_id: null, ...money } as const;
+  return (await recordReceipt(deps, report)).id;
+}
+
+async function returnReceipt(
+  deps: RecordDeps,
+  { payment_id, at, value_date }: Booking,
+  id: string,
+  returned_by?: string,
+): Promise<void> {
+  const payment = await read(deps, payment_id);
+  const receipt = payment.receipts?.find((each) => each.id === id);
+  if (receipt === undefined) return;
+  const { ledger, payments } = deps.stores;
+  const book = bookId({ ...payment, currency: receipt.currency });
+  await withDebitLock(deps, buildLockRequest(book, at), async (session) => {
+    const from = { id, state: 'suspense' } as const;
+    const change = omitUndefined({ state: 'returned' as const, returned_at: at, returned_by });
+    if (!(await payments.changeReceipt(payment_id, from, change, session))) return;
+    await ledger.post(buildReceiptEntry('returned', payment, receipt, { at, value_date }), session);
+  });
+}
+
+/**
+ * Takes the receipts that an operator accepts out of suspense, in the transaction of the settlement.
+ * @returns minor units
+ */
+export async function creditReceipts(
+  { payments }: Pick<RecordDeps['stores'], 'payments'>,
+  { _id, receipts = [] }: PaymentDocument,
+  credited: readonly string[],
+  session: ClientSession,
+): Promise<number> {
+  for (const id of credited) {
+    const from = { id, state: 'suspense' } as const;
+    if (!(await payments.changeReceipt(_id, from, { state: 'credited' }, session))) {
+      throw new Error(`The receipt ${id} of ${_id} is not in suspense.`);
+    }
+  }
+  return sumAmounts(receipts.filter(({ id }) => credited.includes(id)));
+}
+
+async function readReceipts(deps: RecordDeps, payment_id: string): Promise<Receipt[]> {
+  return (await read(deps, payment_id)).receipts ?? [];
 }
 
 async function read({ stores }: RecordDeps, payment_id: string): Promise<PaymentDocument> {
@@ -95,37 +222,8 @@ async function read({ stores }: RecordDeps, payment_id: string): Promise<Payment
   return payment;
 }
 
-async function receiveLateFunds(
-  { stores }: RecordDeps,
-  payment: PaymentDocument,
-  { amount, at, value_date }: LateFundsReceipt,
-  session: ClientSession,
-): Promise<boolean> {
-  const late = { amount, received_at: at, reversed_at: null };
-  if (!(await stores.payments.receiveLate(payment._id, late, session))) return false;
-  const entry = buildPaymentEntry('payment_late_received', payment, amount, { at, value_date });
-  await stores.ledger.post(entry, session);
-  return true;
-}
-
-/** Posts the receipt, too, if the bank has not reported it. */
-async function reverseLateFunds(
-  deps: RecordDeps,
-  payment: PaymentDocument,
-  input: LateFundsReversal,
-  session: ClientSession,
-): Promise<boolean> {
-  const amount = payment.late?.amount ?? input.amount ?? payment.amount;
-  if (input.amount !== undefined && input.amount !== amount) return false;
-  if (!payment.late) await receiveLateFunds(deps, payment, { ...input, amount }, session);
-  const { ledger, payments } = deps.stores;
-  if (!(await payments.reverseLate(payment._id, input.at, session))) return false;
-  await ledger.post(buildPaymentEntry('payment_late_reversed', payment, amount, input), session);
-  return true;
-}
-
 async function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
-  const { payment_id, at, value_date, id, audit } = input;
+  const { payment_id, at, value_date, id, audit, attention } = input;
   const { ledger, payments } = deps.stores;
   const payment = await read(deps, payment_id);
   const { account_id, livemode } = payment;
@@ -141,8 +239,9 @@ async function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Char
     const actChange = { act: audit, id, at, before: 'settled', after: 'clawed back' };
     const act = buildAuditEntry(actChange);
     const parts = { held: heldAmount, owed: owedAmount };
+    const chargeback = { ...parts, at, attention };
     // Committed, so that the next read sees the same.
-    if (!(await payments.recordChargeback(payment_id, { ...parts, at }, act, session))) return null;
+    if (!(await payments.recordChargeback(payment_id, chargeback, act, session))) return null;
     const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
     await auditAct(deps.stores, subject, actChange, session);
     await ledger.post(buildChargeback(payment, parts, { at, value_date }), session);

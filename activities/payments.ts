@@ -2,6 +2,7 @@ import type { SessionAnswer } from '../connectors/contract/activities';
 import { abandon, inTransaction } from '../src/base/mongo';
 import { getVerificationMode } from '../src/domain/callback/signature';
 import type { PaymentRequest } from '../src/domain/creation';
+import { omitUndefined } from '../src/domain/defined';
 import type { Failure } from '../src/domain/lifecycle';
 import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/payment/catalog';
 import {
@@ -9,13 +10,14 @@ import {
   PAYMENT_TRANSITIONS,
   type PaymentStatus,
 } from '../src/domain/payment/payment';
+import { holdsMoney } from '../src/domain/payment/receipt';
 import type { PaymentInput, PaymentOpening } from '../src/domain/payment/workflow';
 import { derivePayTokenHash } from '../src/encryption/pay-token';
-import { buildPaymentEntry, settledAmount } from '../src/ledger/resource-entries';
+import { buildSettlement } from '../src/ledger/resource-entries';
 import { startDeliveries } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
-import { createPaymentMoney } from './payment-money';
+import { createPaymentMoney, creditReceipts } from './payment-money';
 import { buildEvents, positionAt, readSubscription, tieBase } from './shared/events';
 import { openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
@@ -45,6 +47,8 @@ export interface PaymentChange {
   session_url: string;
   /** Minor units, where an operator posts a different amount. */
   settled_amount: number;
+  /** Ids of the receipts that an operator credits to the merchant. */
+  credited: string[];
 }
 
 export type PaymentTransition = Transition<PaymentDocument, PaymentChange>;
@@ -74,16 +78,12 @@ function recordTable(stores: Stores): RecordTable<PaymentDocument, PaymentChange
     eventData,
     buildChange,
     posted: ['settled'],
-    isInSuspense: ({ late }) => late?.reversed_at === null,
+    isInSuspense: holdsMoney,
     post: async (payment, transition, session) => {
       if (!transition.to.includes('settled')) return;
-      const entry = buildPaymentEntry(
-        'payment_settled',
-        payment,
-        settledAmount(payment),
-        transition,
-      );
-      await stores.ledger.post(entry, session);
+      const { credited = [] } = transition.change;
+      const held = await creditReceipts(stores, payment, credited, session);
+      await stores.ledger.post(buildSettlement(payment, held, transition), session);
     },
   };
 }
@@ -196,7 +196,8 @@ function eventData({ _id }: Pick<PaymentDocument, '_id'>): Record<string, string
 }
 
 function buildChange(transition: PaymentTransition): Partial<PaymentDocument> {
-  const { at, to, change } = transition;
+  const { at, to } = transition;
+  const { credited, ...change } = transition.change;
   return {
     ...buildCommonChange(transition),
     ...(to.includes('authorized') ? { authorized_at: at } : {}),
@@ -207,9 +208,9 @@ function buildChange(transition: PaymentTransition): Partial<PaymentDocument> {
 }
 
 function buildSnapshot(payment: PaymentDocument, request_id: string) {
-  const { return_url = null, expires_at, authorized_at, late } = payment;
+  const { return_url = null, expires_at, authorized_at, receipts } = payment;
   const facts = readFacts(payment, request_id);
-  return { facts, return_url, expires_at, authorized_at, late: Boolean(late) };
+  return { facts, return_url, expires_at, authorized_at, ...omitUndefined({ receipts }) };
 }
 
 function readFacts(payment: PaymentDocument, request_id: string) {

@@ -11,7 +11,10 @@ export interface ConnectorActivities {
   closeSession(input: { payment_id: string }): Promise<CloseAnswer>;
   /** Releases an authorization that came too late. Instruction id: `void:{payment_id}`. */
   voidPayment(input: { payment_id: string; instruction_id: string }): Promise<VoidAnswer>;
-  /** Sends back late funds. Instruction id: `reversal:{payment_id}`. */
+  /**
+   * Sends back late funds. Instruction id: `reversal:{payment_id}`, and for further funds of the
+   * payment `reversal:{payment_id}:{id}`.
+   */
   reversePayment(input: ReversalInstruction): Promise<ReversalAnswer>;
   /** Sends a refund to the customer; a callback reports its end. Instruction id: `refund_id`. */
   sendRefund(input: RefundInstruction): Promise<RefundAnswer | Outdated>;
@@ -55,8 +58,13 @@ export type SessionAnswer =
 /** `already_authorized`: the customer was faster, and the callback follows. */
 export type CloseAnswer = { outcome: 'closed' } | { outcome: 'already_authorized' };
 
-/** `already_settled`: the money must be reversed instead. */
-export type VoidAnswer = { outcome: 'voided' } | { outcome: 'already_settled' };
+/**
+ * `already_settled`: the money is sent back instead, in the named amount (minor units) and currency.
+ * Without them an operator decides.
+ */
+export type VoidAnswer =
+  | { outcome: 'voided' }
+  | { outcome: 'already_settled'; amount?: number; currency?: string };
 
 export interface ReversalInstruction {
   payment_id: string;

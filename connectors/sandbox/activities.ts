@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inTransaction } from '../../src/base/mongo';
+import { omitUndefined } from '../../src/domain/defined';
 import type {
   CloseAnswer,
   ConnectorActivities,
@@ -99,7 +100,8 @@ async function voidPayment(
   return await inTransaction(mongo, async (session) => {
     const current = await sessions.get(payment_id, session);
     if (current?.status === 'settled' || current?.status === 'reversed') {
-      return { outcome: 'already_settled' };
+      const { amount, currency } = current.instruction ?? {};
+      return { outcome: 'already_settled', ...omitUndefined({ amount, currency }) };
     }
     await sessions.step(payment_id, SESSION_STATUSES, { status: 'voided' }, session);
     await outbox.drop({ resource: 'payment', resource_id: payment_id }, session);
@@ -113,19 +115,16 @@ async function reversePayment(
 ): Promise<ReversalAnswer> {
   const reversal = { instruction_id, amount, currency };
   const { session: existing } = await sessions.make(payment_id, { status: 'closed' });
-  const before = existing.reversal;
-  if (before !== null && (before.amount !== amount || before.currency !== currency)) {
+  const before = existing.reversals.find((each) => each.instruction_id === instruction_id);
+  if (before !== undefined && (before.amount !== amount || before.currency !== currency)) {
     const message = 'The money was sent back already, in another amount.';
     return { outcome: 'refused', code: 'reversal_mismatch', message };
   }
   const bank_reference = bankReference(instruction_id);
   const about = { resource: 'payment', resource_id: payment_id, bank_reference } as const;
   await inTransaction(mongo, async (session) => {
-    const change = { status: 'reversed', reversal } as const;
-    const reversedSession = await sessions.step(payment_id, NOT_REVERSED, change, session);
-    if (reversedSession !== null) await outbox.add(about, planReversal(autoplay), session);
+    if (!(await sessions.reverse(payment_id, reversal, session))) return;
+    await outbox.add(about, planReversal(autoplay), session);
   });
   return { outcome: 'accepted', bank_reference };
 }
-
-const NOT_REVERSED = SESSION_STATUSES.filter((status) => status !== 'reversed');

@@ -33,7 +33,8 @@ export interface BankSession {
   created_at: Date;
   decided_at: Date | null;
   reason: string | null;
-  reversal: { instruction_id: string; amount: number; currency: string } | null;
+  /** Each payment that was sent back; a customer may pay twice. */
+  reversals: { instruction_id: string; amount: number; currency: string }[];
 }
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
@@ -54,7 +55,7 @@ export function createSessionStore(db: Db, now: () => Date) {
     created_at: now(),
     decided_at: null,
     reason: null,
-    reversal: null,
+    reversals: [],
   });
   return {
     ensureIndexes: () => sessions.createIndex({ token: 1 }, { name: 'token', unique: true }),
@@ -84,6 +85,20 @@ export function createSessionStore(db: Db, now: () => Date) {
         { $set: change },
         { session, returnDocument: 'after' },
       ),
+    /** Records that money was sent back, once for each instruction; false for a repeat. */
+    reverse: async (
+      _id: string,
+      reversal: BankSession['reversals'][number],
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const { instruction_id } = reversal;
+      const { modifiedCount } = await sessions.updateOne(
+        { _id, 'reversals.instruction_id': { $ne: instruction_id } },
+        { $set: { status: 'reversed' }, $push: { reversals: reversal } },
+        { session },
+      );
+      return modifiedCount === 1;
+    },
     /** Writes the customer's decision if the session is open and in time; null otherwise. */
     decide: (token: string, change: Partial<BankSession>, session: ClientSession) =>
       sessions.findOneAndUpdate(

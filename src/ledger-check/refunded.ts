@@ -9,10 +9,13 @@ import type { Read } from './snapshot';
 type Payment = Pick<
   PaymentDocument,
   '_id' | 'account_id' | 'livemode' | 'currency' | 'connector' | 'status' | 'amount'
-> & { refunded?: number };
+> & { refunded?: number; refunded_over?: number };
 
-const COUNTED = ['processing', 'settled'] satisfies RefundStatus[];
-const PAYMENT = ['account_id', 'livemode', 'currency', 'connector', 'status', 'amount', 'refunded'];
+const COUNTED: readonly RefundStatus[] = ['processing', 'settled'];
+const PAYMENT = [
+  ...['account_id', 'livemode', 'currency', 'connector', 'status', 'amount'],
+  ...['refunded', 'refunded_over'],
+];
 
 export async function comparePayments(read: Read, rows: readonly ResourceRow[]) {
   const ids = rows.filter(({ refunded = 0 }) => refunded !== 0).map(({ _id }) => _id);
@@ -52,6 +55,16 @@ function compareWithPayment({ _id, payment_id, ...refund }: ResourceRow, payment
   ];
 }
 
+type Refund = Pick<
+  RefundDocument,
+  'payment_id' | 'status' | 'amount' | 'settled_amount' | 'sent_late'
+>;
+
+/** Minor units that a refund takes from its payment. */
+function takenAmount(refund: Refund): number {
+  return COUNTED.includes(refund.status) ? settledAmount(refund) : (refund.sent_late?.amount ?? 0);
+}
+
 /** Compares the `refunded` of payments with their refunds, and with their amounts. */
 async function compareRefunded(
   read: Read,
@@ -60,22 +73,19 @@ async function compareRefunded(
 ): Promise<Difference[]> {
   const sums = new Map(ids.map((id) => [id, 0]));
   if (ids.length === 0) return [];
-  const refunds = read<Pick<RefundDocument, 'payment_id' | 'amount' | 'settled_amount'>>(
-    'refunds',
-    { payment_id: { $in: ids }, status: { $in: COUNTED } },
-    { projection: { payment_id: 1, amount: 1, settled_amount: 1 } },
-  );
+  const projection = { payment_id: 1, status: 1, amount: 1, settled_amount: 1, sent_late: 1 };
+  const refunds = read<Refund>('refunds', { payment_id: { $in: ids } }, { projection });
   for await (const refund of refunds) {
     const { payment_id } = refund;
-    sums.set(payment_id, (sums.get(payment_id) ?? 0) + settledAmount(refund));
+    sums.set(payment_id, (sums.get(payment_id) ?? 0) + takenAmount(refund));
   }
   return [...sums].flatMap(([id, sum]) => {
     const payment = payments.get(id);
-    const refunded = payment?.refunded ?? 0;
+    const { refunded = 0, refunded_over: over = 0 } = payment ?? {};
     const exceeds = payment !== undefined && refunded > payment.amount;
     const most = `at most ${payment?.amount}`;
     return [
-      ...compareValues('refunded_differs', id, 'refunded', sum, refunded),
+      ...compareValues('refunded_differs', id, 'refunded', sum, refunded + over),
       ...(exceeds ? [difference('refunded_exceeds', id, 'refunded', most, refunded)] : []),
     ];
   });

@@ -2,18 +2,30 @@ import { bookCurrency, parseUnits } from '../domain/crypto/assets';
 import type { CryptoPaymentStatus } from '../domain/crypto/payment';
 import type { CryptoSettlementStatus } from '../domain/crypto/settlement';
 import type { PaymentStatus } from '../domain/payment/payment';
+import { sumAmounts } from '../domain/payment/receipt';
 import type { PayoutStatus } from '../domain/payout/payout';
 import type { RefundStatus } from '../domain/refund/refund';
 import { bookId, type EntryKind, type ResourceEntryKind } from '../ledger/entries';
 import { ENTRY_LINES } from '../ledger/entry-lines';
-import { returnedAmount, settledAmount, settlementDraw } from '../ledger/resource-entries';
+import {
+  receiptKinds,
+  returnedAmount,
+  settledAmount,
+  settlementDraw,
+} from '../ledger/resource-entries';
 import type { CryptoPaymentDocument } from '../store/crypto-payments';
 import type { CryptoSettlementDocument } from '../store/crypto-settlements';
 import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
 import { comparePayments, compareRefunds } from './refunded';
-import { type ExpectedKinds, type ResourceCheck, type ResourceRule, resourceCheck } from './rule';
+import {
+  type ExpectedKinds,
+  type ExpectedStep,
+  type ResourceCheck,
+  type ResourceRule,
+  resourceCheck,
+} from './rule';
 
 /** Fields that a rule reads: each part has these, so that a rule cannot use another. */
 const COMMON = ['account_id', 'livemode', 'currency', 'status'] as const;
@@ -22,10 +34,17 @@ const PAYMENT_FIELDS = [
   'amount',
   'connector',
   'settled_amount',
-  'late',
+  'receipts',
   'clawed_back',
 ] as const;
-const REFUND_FIELDS = [...COMMON, 'amount', 'connector', 'settled_amount'] as const;
+const REFUND_FIELDS = [
+  ...COMMON,
+  'amount',
+  'connector',
+  'settled_amount',
+  'sent_late',
+  'sent_again',
+] as const;
 const PAYOUT_FIELDS = [
   ...COMMON,
   'amount',
@@ -34,6 +53,7 @@ const PAYOUT_FIELDS = [
   'balance_account',
   'sent_at',
   'returned_amount',
+  'sent_again',
 ] as const;
 const CRYPTO_PAYMENT_FIELDS = [
   ...COMMON,
@@ -51,53 +71,89 @@ type PayoutPart = Pick<PayoutDocument, (typeof PAYOUT_FIELDS)[number]>;
 type CryptoPaymentPart = Pick<CryptoPaymentDocument, (typeof CRYPTO_PAYMENT_FIELDS)[number]>;
 type SettlementPart = Pick<CryptoSettlementDocument, (typeof SETTLEMENT_FIELDS)[number]>;
 
-/** Entries of a payment that has ended unsettled: of late funds. */
-const listLateEntries = ({ late }: PaymentPart): ResourceEntryKind<'payment'>[] => {
-  if (!late) return [];
-  return late.reversed_at === null
-    ? ['payment_late_received']
-    : ['payment_late_received', 'payment_late_reversed'];
-};
+/** Each receipt is held, and may be back with the customer, in any state. */
+const RECEIVED = [
+  'payment_late_received',
+  'payment_late_reversed',
+  'payment_receipt_held',
+  'payment_receipt_returned',
+] as const satisfies ResourceEntryKind<'payment'>[];
+
+const SETTLED = [...RECEIVED, 'payment_settled'] as const;
+
+function listReceiptSteps(payment: PaymentPart, kind: ResourceEntryKind<'payment'>) {
+  return (payment.receipts ?? []).flatMap((receipt): ExpectedStep[] => {
+    const { held, returned } = receiptKinds(receipt);
+    const isPosted = kind === held || (kind === returned && receipt.state === 'returned');
+    if (!isPosted) return [];
+    const { id: step, amount, currency } = receipt;
+    const lines = ENTRY_LINES[kind === held ? held : returned](payment.connector, amount);
+    return [{ step, lines, book: bookId({ ...payment, currency }) }];
+  });
+}
 
 const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> = {
   collection: 'payments',
   fields: PAYMENT_FIELDS,
   entries: {
-    created: [],
-    awaiting_customer: [],
-    authorized: [],
-    settled: ({ clawed_back }) =>
-      clawed_back ? ['payment_settled', 'payment_clawed_back'] : ['payment_settled'],
-    failed: listLateEntries,
-    cancelled: listLateEntries,
-    expired: listLateEntries,
+    created: RECEIVED,
+    awaiting_customer: RECEIVED,
+    authorized: RECEIVED,
+    settled: ({ clawed_back }) => (clawed_back ? [...SETTLED, 'payment_clawed_back'] : SETTLED),
+    failed: RECEIVED,
+    cancelled: RECEIVED,
+    expired: RECEIVED,
   } satisfies Record<PaymentStatus, ExpectedKinds<PaymentPart, EntryKind>>,
   lines: {
-    payment_settled: (payment) =>
-      ENTRY_LINES.payment_settled(payment.connector, settledAmount(payment)),
-    payment_late_received: ({ connector, late }) =>
-      ENTRY_LINES.payment_late_received(connector, late?.amount ?? 0),
-    payment_late_reversed: ({ connector, late }) =>
-      ENTRY_LINES.payment_late_reversed(connector, late?.amount ?? 0),
+    payment_settled: ({ receipts = [], ...payment }) => {
+      const credited = receipts.filter(({ state }) => state === 'credited');
+      const { connector } = payment;
+      return ENTRY_LINES.payment_settled(connector, settledAmount(payment), sumAmounts(credited));
+    },
+    payment_late_received: () => [],
+    payment_late_reversed: () => [],
+    payment_receipt_held: () => [],
+    payment_receipt_returned: () => [],
     payment_clawed_back: ({ connector, clawed_back }) =>
       ENTRY_LINES.payment_clawed_back(connector, clawed_back?.held ?? 0, clawed_back?.owed ?? 0),
   },
+  steps: Object.fromEntries(
+    RECEIVED.map((kind) => [kind, (payment: PaymentPart) => listReceiptSteps(payment, kind)]),
+  ),
 };
+
+/** Lists what a bank sent once more, in the book of its currency. */
+function listSentAgain({ sent_again = [], ...resource }: RefundPart | PayoutPart): ExpectedStep[] {
+  return sent_again.map(({ id: step, amount, currency }) => ({
+    step,
+    lines: ENTRY_LINES.payout_sent_again(resource.connector, amount),
+    book: bookId({ ...resource, currency }),
+  }));
+}
+
+const FAILED_REFUND = ['refund_accepted', 'refund_failed', 'refund_sent_again'] as const;
 
 const REFUNDS: ResourceRule<RefundPart, ResourceEntryKind<'refund'>> = {
   collection: 'refunds',
   fields: REFUND_FIELDS,
   entries: {
     processing: ['refund_accepted'],
-    settled: ['refund_accepted', 'refund_settled'],
-    failed: ['refund_accepted', 'refund_failed'],
-  } satisfies Record<RefundStatus, readonly EntryKind[]>,
+    settled: ['refund_accepted', 'refund_settled', 'refund_sent_again'],
+    failed: ({ sent_late }) => [
+      ...FAILED_REFUND,
+      ...(sent_late ? (['refund_sent_late'] as const) : []),
+    ],
+  } satisfies Record<RefundStatus, ExpectedKinds<RefundPart, EntryKind>>,
   lines: {
     refund_accepted: ({ amount }) => ENTRY_LINES.refund_accepted(amount),
     refund_settled: (refund) =>
       ENTRY_LINES.refund_settled(refund.connector, refund.amount, settledAmount(refund)),
     refund_failed: ({ amount }) => ENTRY_LINES.refund_failed(amount),
+    refund_sent_late: ({ connector, sent_late }) =>
+      ENTRY_LINES.refund_sent_late(connector, sent_late?.held ?? 0, sent_late?.owed ?? 0),
+    refund_sent_again: () => [],
   },
+  steps: { refund_sent_again: (refund) => listSentAgain(refund) },
 };
 
 const RESERVED = ['payout_reserved'] as const;
@@ -110,10 +166,10 @@ const PAYOUTS: ResourceRule<PayoutPart, ResourceEntryKind<'payout'>> = {
     created: RESERVED,
     submitted: RESERVED,
     sent: CAPTURED,
-    completed: CAPTURED,
+    completed: [...CAPTURED, 'payout_sent_again'],
     failed: ({ sent_at }) =>
       sent_at === null ? [...RESERVED, 'payout_released'] : [...CAPTURED, 'payout_reversed'],
-    returned: [...CAPTURED, 'payout_returned'],
+    returned: [...CAPTURED, 'payout_sent_again', 'payout_returned'],
   } satisfies Record<PayoutStatus, ExpectedKinds<PayoutPart, EntryKind>>,
   lines: {
     payout_reserved: ({ balance_account, amount, fee }) =>
@@ -126,16 +182,23 @@ const PAYOUTS: ResourceRule<PayoutPart, ResourceEntryKind<'payout'>> = {
       ENTRY_LINES.payout_reversed(balance_account, connector, amount, fee),
     payout_returned: (payout) =>
       ENTRY_LINES.payout_returned(payout.balance_account, payout.connector, returnedAmount(payout)),
+    payout_sent_again: () => [],
   },
+  steps: { payout_sent_again: (payout) => listSentAgain(payout) },
 };
 
-const selectDeposits = (
-  { deposits }: CryptoPaymentPart,
+function listDeposits(
+  { deposits, connector }: CryptoPaymentPart,
   kind: ResourceEntryKind<'crypto_payment'>,
-) =>
-  deposits.filter(({ status, returned = false }) =>
+): ExpectedStep[] {
+  const posted = deposits.filter(({ status, returned = false }) =>
     kind === 'crypto_payment_returned' ? returned : returned || status === 'confirmed',
   );
+  return posted.map(({ transaction_id: step, amount }) => ({
+    step,
+    lines: ENTRY_LINES[kind](connector, parseUnits(amount)),
+  }));
+}
 
 const DEPOSITED: readonly ResourceEntryKind<'crypto_payment'>[] = [
   'crypto_payment_credited',
@@ -154,11 +217,9 @@ const CRYPTO_PAYMENTS: ResourceRule<CryptoPaymentPart, ResourceEntryKind<'crypto
     expired: DEPOSITED,
   } satisfies Record<CryptoPaymentStatus, readonly EntryKind[]>,
   lines: { crypto_payment_credited: () => [], crypto_payment_returned: () => [] },
-  steps: (payment, kind) =>
-    selectDeposits(payment, kind).map(({ transaction_id: step, amount }) => ({
-      step,
-      lines: ENTRY_LINES[kind](payment.connector, parseUnits(amount)),
-    })),
+  steps: Object.fromEntries(
+    DEPOSITED.map((kind) => [kind, (payment: CryptoPaymentPart) => listDeposits(payment, kind)]),
+  ),
   book: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
   reportedVersions: ({ reported }) => reported.map(({ version }) => version),
 };

@@ -18,18 +18,23 @@ export interface ResourceRule<Part extends CommonFields, Kind extends EntryKind>
   fields: readonly (keyof Part & string)[];
   entries: Record<Part['status'], ExpectedKinds<Part, Kind>>;
   lines: Record<Kind, (part: Part) => EntryLine[]>;
-  /** Parts that have an entry each; without it, the whole resource has one. */
-  steps?: (part: Part, kind: Kind) => { step: string; lines: EntryLine[] }[];
+  /** Parts that have an entry each, by kind; of any other kind the whole resource has one. */
+  steps?: Partial<Record<Kind, (part: Part) => ExpectedStep[]>>;
   /** Book of its entries; by default that of its currency. */
   book?: (part: Part) => string;
   /** Versions that have an event; by default each but the first. */
   reportedVersions?: (part: Part & ResourceRow) => number[];
 }
 
-interface ExpectedEntry<Kind extends EntryKind> {
-  kind: Kind;
+export interface ExpectedStep {
   step?: string;
   lines: EntryLine[];
+  /** By default the book of the resource. */
+  book?: string;
+}
+
+interface ExpectedEntry<Kind extends EntryKind> extends ExpectedStep {
+  kind: Kind;
 }
 
 export interface ResourceRow extends CommonFields {
@@ -97,14 +102,14 @@ function compareResource<Part extends CommonFields, Kind extends EntryKind>(
   if (expectedKinds === undefined)
     return [difference('status_unknown', _id, 'status', null, status)];
   const kinds = typeof expectedKinds === 'function' ? expectedKinds(resource) : expectedKinds;
-  const expectedEntries = kinds.flatMap((kind): ExpectedEntry<Kind>[] =>
-    steps === undefined
-      ? [{ kind, lines: lines[kind](resource) }]
-      : steps(resource, kind).map((each) => ({ kind, ...each })),
-  );
+  const expectedEntries = kinds.flatMap((kind): ExpectedEntry<Kind>[] => {
+    const parts = steps?.[kind]?.(resource) ?? [{ lines: lines[kind](resource) }];
+    return parts.map((each) => ({ kind, ...each }));
+  });
   const matched = new Set<string>();
-  const differences = expectedEntries.flatMap(({ kind, step, lines: each }): Difference[] => {
-    const expected = describeLines(book(resource), each);
+  const differences = expectedEntries.flatMap((expectedEntry): Difference[] => {
+    const { kind, step, lines: each } = expectedEntry;
+    const expected = describeLines(expectedEntry.book ?? book(resource), each);
     const match = entries.find((entry) => entry.kind === kind && entry.step === step);
     const part = step === undefined ? kind : `${kind}:${step}`;
     if (match === undefined) return [difference('posting_missing', _id, part, expected, null)];

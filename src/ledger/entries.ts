@@ -9,8 +9,9 @@ import type { CallbackResource } from '../domain/callback/callback';
  * - `balances.{name}.available`, `balances.{name}.reserved`: the merchant's money; never below 0
  * - `clearing.{connector}`: the account with a bank; below 0 is money it holds for the merchant
  * - `transit.refunds`: sent money that is not confirmed yet; never below 0
- * - `suspense.late`: customers' money that came after a payment had ended; never below 0
+ * - `suspense.late`: customers' money in question, such as late funds; never below 0
  * - `receivable.merchant`: below 0 is money that the merchant owes
+ * - `receivable.bank`: below 0 is money that a bank has sent out twice
  * - `income.fees`: fees that the service has earned
  * - `external.funding`: money from outside the product
  * - `external.adjustments`: operators' corrections
@@ -22,11 +23,17 @@ export interface EntryLine {
   amount: number | bigint;
 }
 
-/** Steps of each kind of resource; each is posted once, or once for each deposit. */
+/** Steps of each kind of resource; each is posted once, or once for each deposit or receipt. */
 interface Steps extends Record<CallbackResource, string> {
-  payment: 'settled' | 'late_received' | 'late_reversed' | 'clawed_back';
-  refund: 'accepted' | 'settled' | 'failed';
-  payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned';
+  payment:
+    | 'settled'
+    | 'late_received'
+    | 'late_reversed'
+    | 'receipt_held'
+    | 'receipt_returned'
+    | 'clawed_back';
+  refund: 'accepted' | 'settled' | 'failed' | 'sent_late' | 'sent_again';
+  payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned' | 'sent_again';
   crypto_payment: 'credited' | 'returned';
   crypto_settlement: 'reserved' | 'captured' | 'released';
 }
@@ -46,7 +53,7 @@ export type EntryKind =
 export interface NewEntry {
   kind: EntryKind;
   resource_id: string;
-  /** Transaction of a deposit. */
+  /** Transaction of a deposit, or id of a receipt. */
   step?: string | undefined;
   account_id: string;
   livemode: boolean;
@@ -108,6 +115,7 @@ export function buildBookRange(
 const PENDING_KINDS: ReadonlySet<string> = new Set<EntryKind>([
   'payment_settled',
   'payment_late_received',
+  'payment_receipt_held',
   'refund_settled',
   'refund_failed',
   'payout_captured',

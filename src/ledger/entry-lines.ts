@@ -9,6 +9,7 @@ const FEES = 'income.fees';
 const LATE = 'suspense.late';
 const ADJUSTMENTS = 'external.adjustments';
 const RECEIVABLE = 'receivable.merchant';
+const OWED_BY_BANK = 'receivable.bank';
 
 /** @throws RangeError when a name cannot be part of a path */
 function checkName(name: string): string {
@@ -36,14 +37,27 @@ export const ENTRY_LINES = {
     transfer(against === 'receivable' ? RECEIVABLE : ADJUSTMENTS, available(balance), amount),
   reversed: (lines: readonly EntryLine[]) =>
     lines.map(({ account, amount }) => ({ account, amount: -amount })),
-  /** Credits `main`, without a processing fee. @see docs/decisions.md#balances */
-  payment_settled: (connector: string, amount: number) =>
-    transfer(clearing(connector), available(MAIN_BALANCE), amount),
+  /**
+   * Credits `main`, without a processing fee; what an operator accepts comes from suspense first.
+   * @see docs/decisions.md#balances
+   */
+  payment_settled: (connector: string, amount: number, held = 0) =>
+    dropZeroLines([
+      { account: clearing(connector), amount: held - amount },
+      { account: LATE, amount: -held },
+      { account: available(MAIN_BALANCE), amount },
+    ]),
   /** Holds late funds until they are sent back … */
   payment_late_received: (connector: string, amount: number) =>
     transfer(clearing(connector), LATE, amount),
   /** … which the bank confirms. */
   payment_late_reversed: (connector: string, amount: number) =>
+    transfer(LATE, clearing(connector), amount),
+  /** Holds any money in question, until it is credited … */
+  payment_receipt_held: (connector: string, amount: number) =>
+    transfer(clearing(connector), LATE, amount),
+  /** … or sent back. */
+  payment_receipt_returned: (connector: string, amount: number) =>
     transfer(LATE, clearing(connector), amount),
   /** Takes from `main` as much as it holds; the merchant owes the rest. */
   payment_clawed_back: (connector: string, held: number, owed: number) =>
@@ -62,6 +76,16 @@ export const ENTRY_LINES = {
       { account: available(MAIN_BALANCE), amount: amount - sent },
     ]),
   refund_failed: (amount: number) => transfer(REFUNDS, available(MAIN_BALANCE), amount),
+  /** Debits what the bank sent although the refund had failed; the merchant owes the rest. */
+  refund_sent_late: (connector: string, held: number, owed: number) =>
+    dropZeroLines([
+      { account: clearing(connector), amount: held + owed },
+      { account: available(MAIN_BALANCE), amount: -held },
+      { account: RECEIVABLE, amount: -owed },
+    ]),
+  /** Money that the bank sent once more, without being asked. */
+  refund_sent_again: (connector: string, amount: number) =>
+    transfer(OWED_BY_BANK, clearing(connector), amount),
   /** Amount and fee are reserved at creation … */
   payout_reserved: (balance: string, amount: number, fee: number) =>
     transfer(available(balance), reserved(balance), amount + fee),
@@ -84,6 +108,8 @@ export const ENTRY_LINES = {
     ]),
   payout_returned: (balance: string, connector: string, amount: number) =>
     transfer(clearing(connector), available(balance), amount),
+  payout_sent_again: (connector: string, amount: number) =>
+    transfer(OWED_BY_BANK, clearing(connector), amount),
   crypto_payment_credited: (connector: string, amount: bigint) =>
     transfer(clearing(connector), available(MAIN_BALANCE), amount),
   crypto_payment_returned: (connector: string, amount: bigint) =>

@@ -1,7 +1,9 @@
 import { assertNever } from '../domain/assert';
 import { bookCurrency, parseUnits } from '../domain/crypto/assets';
 import type { Deposit } from '../domain/crypto/deposit';
+import type { Receipt } from '../domain/payment/receipt';
 import type { PayoutStatus } from '../domain/payout/payout';
+import type { SentAgain } from '../domain/sent-again';
 import type { EntryKind, EntryLine, NewEntry, ResourceEntryKind } from './entries';
 import { ENTRY_LINES } from './entry-lines';
 
@@ -55,13 +57,30 @@ function buildEntry(
   return { kind, resource_id, account_id, livemode, currency, at, value_date, legs };
 }
 
-export function buildPaymentEntry(
-  kind: 'payment_settled' | 'payment_late_received' | 'payment_late_reversed',
+/** @param held minor units of the settled amount that were in suspense */
+export function buildSettlement(payment: PaymentFacts, held: number, time: BookingTime): NewEntry {
+  const lines = ENTRY_LINES.payment_settled(payment.connector, settledAmount(payment), held);
+  return buildEntry('payment_settled', payment, lines, time);
+}
+
+/** Kinds of the two entries of a receipt: into suspense, and back. */
+export function receiptKinds({ reason }: Pick<Receipt, 'reason'>) {
+  return reason === 'late'
+    ? ({ held: 'payment_late_received', returned: 'payment_late_reversed' } as const)
+    : ({ held: 'payment_receipt_held', returned: 'payment_receipt_returned' } as const);
+}
+
+/** Builds an entry in the book of the currency that came. */
+export function buildReceiptEntry(
+  step: 'held' | 'returned',
   payment: PaymentFacts,
-  amount: number,
+  receipt: Receipt,
   time: BookingTime,
 ): NewEntry {
-  return buildEntry(kind, payment, ENTRY_LINES[kind](payment.connector, amount), time);
+  const kind = receiptKinds(receipt)[step];
+  const lines = ENTRY_LINES[kind](payment.connector, receipt.amount);
+  const owner = { ...payment, currency: receipt.currency };
+  return { ...buildEntry(kind, owner, lines, time), step: receipt.id };
 }
 
 /** @param held part that `main` holds; the merchant owes the rest */
@@ -85,6 +104,27 @@ export function buildRefundEntry(
       ? ENTRY_LINES.refund_settled(connector, amount, settledAmount(refund))
       : ENTRY_LINES[kind](amount);
   return buildEntry(kind, refund, lines, time);
+}
+
+/** @param held part that `main` holds; the merchant owes the rest */
+export function buildLateRefund(
+  refund: RefundFacts,
+  { held, owed }: { held: number; owed: number },
+  time: BookingTime,
+): NewEntry {
+  const lines = ENTRY_LINES.refund_sent_late(refund.connector, held, owed);
+  return buildEntry('refund_sent_late', refund, lines, time);
+}
+
+/** Builds the entry of money that the bank sent once more, in the book of its currency. */
+export function buildSentAgain(
+  kind: 'refund_sent_again' | 'payout_sent_again',
+  resource: Owned,
+  { id, amount, currency }: Pick<SentAgain, 'id' | 'amount' | 'currency'>,
+  time: BookingTime,
+): NewEntry {
+  const lines = ENTRY_LINES[kind](resource.connector, amount);
+  return { ...buildEntry(kind, { ...resource, currency }, lines, time), step: id };
 }
 
 interface PayoutTransition extends BookingTime {

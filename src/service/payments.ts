@@ -7,6 +7,7 @@ import {
   settlesSoon,
 } from '../domain/payment/catalog';
 import { isCancellable } from '../domain/payment/payment';
+import { holdsMoney } from '../domain/payment/receipt';
 import { checkMethodRequirements } from '../domain/payment/rules';
 import * as wire from '../domain/wire/payments';
 import { availableMethods } from '../routing';
@@ -71,14 +72,18 @@ export async function cancelPayment(
   await deps.temporal.cancelPayment(payment._id, 'merchant');
   const current = await getPayment(deps, caller, id);
   if (current.status === 'cancelled') return current;
-  if (isCancellable(current.status)) {
+  if (isCancellable(current.status) && !holdsMoney(current)) {
     const cause = new Error('No workflow runs for a payment that is in flight.');
     throw unavailable('The payment could not be reached.', cause);
   }
   throw new Refusal('cannot_cancel', explainRefusal(current));
 }
 
-function explainRefusal({ status }: PaymentDocument): string {
+function explainRefusal(payment: PaymentDocument): string {
+  const { status } = payment;
+  if (isCancellable(status) && holdsMoney(payment)) {
+    return 'Money has come for the payment, and is being looked into; it cannot be cancelled now.';
+  }
   const isPaid = status === 'authorized' || status === 'settled';
   return `The payment is ${status}; it can no longer be cancelled.${isPaid ? ' Refund it instead.' : ''}`;
 }

@@ -7,6 +7,7 @@ import {
   type PaymentAttention,
   type PaymentStatus,
 } from '../domain/payment/payment';
+import type { Receipt } from '../domain/payment/receipt';
 import type { AuditEntry } from './attention';
 import { paymentMetrics, SETTLED_DAY } from './payment-metrics';
 import { OWNER, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
@@ -21,13 +22,15 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   metadata: string;
   /** Minor units: the sum of its processing and settled refunds. */
   refunded: number;
+  /** Minor units that customers have beyond the amount, by failed refunds that the bank sent. */
+  refunded_over?: number;
   authorized_at: string | null;
   settled_at: string | null;
   cancelled_at: string | null;
   /** Minor units, where an operator booked a different amount. */
   settled_amount?: number | null;
-  /** @see docs/ledger.md#money-that-goes-wrong */
-  late?: LateFunds | null;
+  /** Money in question, the oldest first. @see docs/ledger.md#money-that-goes-wrong */
+  receipts?: Receipt[];
   /** Time of the dispute: from then on it cannot be refunded. */
   disputed_at?: string | null;
   clawed_back?: Chargeback | null;
@@ -42,14 +45,6 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   opened_at: string | null;
 }
 
-/** Late funds, in suspense until the bank has sent them back. */
-export interface LateFunds {
-  /** Minor units. */
-  amount: number;
-  received_at: string;
-  reversed_at: string | null;
-}
-
 /**
  * Booked chargeback, in minor units: the part that the balance held, and the debt of the merchant.
  */
@@ -61,6 +56,8 @@ export interface Chargeback {
 
 /** Never more than the amount, nor than what settled. */
 const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
+/** All that refunds take, also beyond the amount. */
+const TAKEN = { $add: ['$refunded', { $ifNull: ['$refunded_over', 0] }] };
 const REMAINING = { $subtract: [REFUNDABLE, '$refunded'] };
 
 export function createPaymentStore(db: Db) {
@@ -70,6 +67,13 @@ export function createPaymentStore(db: Db) {
     update: Document | Document[],
     session: ClientSession,
   ): Promise<boolean> => (await payments.updateOne(filter, update, { session })).matchedCount === 1;
+  /** Bounds `refunded` by what can be refunded; the rest waits in `refunded_over`. */
+  const changeTaken = (_id: string, change: number, session: ClientSession) => {
+    const taken = { $add: [TAKEN, change] };
+    const over = { $max: [0, { $subtract: [taken, REFUNDABLE] }] };
+    const fields = { refunded: { $min: [taken, REFUNDABLE] }, refunded_over: over };
+    return payments.updateOne({ _id }, [{ $set: fields }], { session });
+  };
   return {
     ...resourceStore<PaymentDocument, 'status' | 'method' | 'reference'>(
       payments,
@@ -133,21 +137,40 @@ export function createPaymentStore(db: Db) {
     releaseRefund: (
       { payment_id, amount }: { payment_id: string; amount: number },
       session: ClientSession,
-    ) => payments.updateOne({ _id: payment_id }, { $inc: { refunded: -amount } }, { session }),
+    ) => changeTaken(payment_id, -amount, session),
+    /** Takes the amount of a failed refund again, which the bank has sent. */
+    takeLateRefund: (
+      { payment_id, amount }: { payment_id: string; amount: number },
+      session: ClientSession,
+    ) => changeTaken(payment_id, amount, session),
     dispute: (id: string, disputed_at: string) =>
       payments.updateOne({ _id: id, disputed_at: null }, { $set: { disputed_at } }),
-    /** Records late funds once; false when there are some already. */
-    receiveLate: (id: string, late: LateFunds, session: ClientSession) =>
-      updateOnce({ _id: id, late: null }, { $set: { late } }, session),
-    reverseLate: (id: string, at: string, session: ClientSession) =>
+    /** Records money in question once; false when it is recorded already. */
+    addReceipt: (id: string, receipt: Receipt, session: ClientSession) =>
       updateOnce(
-        { _id: id, late: { $ne: null }, 'late.reversed_at': null },
-        { $set: { 'late.reversed_at': at } },
+        { _id: id, 'receipts.id': { $ne: receipt.id } },
+        { $push: { receipts: receipt } },
+        session,
+      ),
+    /** Changes money in question once; false when it is in another state. */
+    changeReceipt: (
+      id: string,
+      { id: receipt, state }: Pick<Receipt, 'id' | 'state'>,
+      change: Partial<Receipt>,
+      session: ClientSession,
+    ) =>
+      updateOnce(
+        { _id: id, receipts: { $elemMatch: { id: receipt, state } } },
+        {
+          $set: Object.fromEntries(
+            Object.entries(change).map(([field, value]) => [`receipts.$.${field}`, value]),
+          ),
+        },
         session,
       ),
     recordChargeback: (
       id: string,
-      clawed_back: Chargeback,
+      { attention, ...clawed_back }: Chargeback & { attention: PaymentAttention | null },
       act: AuditEntry,
       session: ClientSession,
     ) =>
@@ -157,7 +180,7 @@ export function createPaymentStore(db: Db) {
           {
             $set: {
               clawed_back: { $literal: clawed_back },
-              attention: null,
+              attention,
               attention_at: { $max: ['$attention_at', Date.parse(clawed_back.at)] },
               disputed_at: { $ifNull: ['$disputed_at', clawed_back.at] },
               audit: { $concatArrays: ['$audit', [{ $literal: act }]] },

@@ -1,4 +1,4 @@
-import type { Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import {
   PAYOUT_IN_FLIGHT,
@@ -6,6 +6,7 @@ import {
   type PayoutStatus,
   type Return,
 } from '../domain/payout/payout';
+import type { SentAgain } from '../domain/sent-again';
 import { type ResourceDocument, resourceIndexes, resourceStore } from './resource';
 
 /** Payout: the fields of docs/api.md#payouts under their wire names, and ours. */
@@ -27,6 +28,8 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   /** Set when it counts against the daily limit. */
   limited?: true;
   due_at: string;
+  /** Payments of the bank beyond the one that was instructed. */
+  sent_again?: SentAgain[];
 }
 
 export type PayoutStore = ReturnType<typeof createPayoutStore>;
@@ -35,6 +38,11 @@ export function createPayoutStore(db: Db) {
   const payouts = db.collection<PayoutDocument>('payouts');
   return {
     ...resourceStore<PayoutDocument, 'status' | 'method' | 'reference'>(payouts, PAYOUT_IN_FLIGHT),
+    recordSentAgain: async (id: string, sent: SentAgain, session: ClientSession) => {
+      const filter = { _id: id, 'sent_again.id': { $ne: sent.id } };
+      const update = { $push: { sent_again: sent } };
+      return (await payouts.updateOne(filter, update, { session })).matchedCount === 1;
+    },
     lastTo: (recipient_id: string) =>
       payouts.findOne({ recipient_id }, { sort: { created_at: -1 } }),
     hasInFlight: async (recipient_id: string): Promise<boolean> => {

@@ -1,6 +1,7 @@
-import type { Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund/refund';
+import type { SentAgain } from '../domain/sent-again';
 import { OWNER, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
 
 /** Refund: the fields of docs/api.md#refunds under their wire names, and ours. */
@@ -14,6 +15,16 @@ export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAtt
   settled_amount?: number | null;
   payment_bank_reference: string | null;
   due_at: string;
+  /** Payment of the bank after the refund had failed. */
+  sent_late?: SentLate | null;
+  /** Payments of the bank beyond the one that was instructed. */
+  sent_again?: SentAgain[];
+}
+
+/** Money of a failed refund, in minor units: what the balance held, and the debt of the merchant. */
+export interface SentLate extends SentAgain {
+  held: number;
+  owed: number;
 }
 
 /** Index for the verification of the ledger, which reads all owners. */
@@ -23,6 +34,21 @@ export function createRefundStore(db: Db) {
   const refunds = db.collection<RefundDocument>('refunds');
   return {
     ...resourceStore<RefundDocument, 'payment_id' | 'status' | 'method'>(refunds, REFUND_IN_FLIGHT),
+    /** Records once what the bank sent after the failure; false when it is recorded already. */
+    recordSentLate: async (id: string, sent_late: SentLate, session: ClientSession) => {
+      const filter = { _id: id, status: 'failed', sent_late: null } as const;
+      const { matchedCount } = await refunds.updateOne(
+        filter,
+        { $set: { sent_late } },
+        { session },
+      );
+      return matchedCount === 1;
+    },
+    recordSentAgain: async (id: string, sent: SentAgain, session: ClientSession) => {
+      const filter = { _id: id, 'sent_again.id': { $ne: sent.id } };
+      const update = { $push: { sent_again: sent } };
+      return (await refunds.updateOne(filter, update, { session })).matchedCount === 1;
+    },
     ensureIndexes: indexBuilder(refunds, [
       ...resourceIndexes(REFUND_IN_FLIGHT, 'status', 'method'),
       { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },

@@ -52,7 +52,7 @@ const EXPECTED: Record<PaymentStatus, Record<PaymentCallbackName, string>> = {
   },
   settled: {
     authorized: 'unapplied',
-    settled: 'unapplied',
+    settled: 'settled_again',
     failed: 'dispute failed_after_settled',
     expired: 'unapplied',
     reversed: 'unapplied',
@@ -76,6 +76,14 @@ describe.each(PAYMENT_STATUSES)('a payment that is %s', (status) => {
   test.each(PAYMENT_CALLBACKS)('meets the callback %s', (callback) => {
     expect(told(status, callback)).toBe(EXPECTED[status][callback]);
   });
+});
+
+test('money in suspense is sent back in any state, and nothing expires over it', () => {
+  for (const status of PAYMENT_STATUSES) {
+    expect(decidePayment(status, 'reversed', true)).toEqual({ kind: 'reversed' });
+    expect(decidePayment(status, 'reversal_failed', true)).toEqual({ kind: 'not_reversed' });
+    expect(decidePayment(status, 'expired', true).kind).toBe('unapplied');
+  }
 });
 
 test('cancellable are created and awaiting_customer only', () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { assertNever } from '../../src/domain/assert';
 import { ServiceError } from '../../src/domain/errors';
+import { isInSuspense, sumAmounts } from '../../src/domain/payment/receipt';
 import { adjustBalance, reverseOperation } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
 import { operatorsAudit } from '../support/audit';
@@ -116,7 +117,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     const amount = of(CLAWED_BACK, payment);
     const id = `claw_back_${n}_${payment_id}`;
     const audit = { who: 'ana', what: 'mark_clawed_back', why: 'the bank says so' };
-    const call = { payment_id, at: now(), id, amount, audit };
+    const call = { payment_id, at: now(), id, amount, audit, attention: null };
     const answer = await retryUntilDone(() => records.payments.clawBack(call));
     if (answer.outcome !== 'posted') return;
     disputed.add(payment_id);
@@ -156,9 +157,12 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     { payment_id }: PaymentFacts,
     amount: number,
   ): Promise<void> {
-    const call = { payment_id, at: now(), amount };
-    const standing = await retryUntilDone(() => records.payments.recordLateMoney(call));
-    expect(standing.amount).toBe((await stored(payment_id)).late?.amount);
+    // Money of one amount is reported once, whoever reports it.
+    const report = { callback_id: `late-${amount}`, amount, currency: 'EUR' };
+    const call = { payment_id, at: now(), reason: 'late', ...report } as const;
+    const { id, receipts } = await retryUntilDone(() => records.payments.recordReceipt(call));
+    expect(receipts.filter((receipt) => receipt.id === id)).toMatchObject([{ amount }]);
+    if (receipts.length > 1) met.add('second receipt');
   }
 
   async function sendBack(
@@ -166,17 +170,19 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     { payment_id }: PaymentFacts,
     amount: number | null,
   ): Promise<void> {
-    const call = { payment_id, at: now(), ...(amount === null ? {} : { amount }) };
-    const standing = await retryUntilDone(() => records.payments.recordLateReversed(call));
-    expect(standing.amount).toBe((await stored(payment_id)).late?.amount);
+    const by = `reversed-${amount}`;
+    const call = { payment_id, at: now(), by, ...(amount === null ? {} : { amount }) };
+    const { id, receipts } = await retryUntilDone(() => records.payments.recordReversal(call));
+    const returned = receipts.filter(({ returned_by }) => returned_by === by);
+    expect(returned).toHaveLength(id === null ? 0 : 1);
   }
 
   /** Holds the book, and what payments say, against its postings; gives their kinds, and rare states. */
   async function expectWhole(): Promise<string[]> {
     const book = await expectWholeBook(operator, account_id);
     const came = await Promise.all(late.map(({ payment_id }) => stored(payment_id)));
-    const held = came.map((of) => (of.late && of.late.reversed_at === null ? of.late.amount : 0));
-    expect(book.sum('suspense.late')).toBe(held.reduce((sum, amount) => sum + amount, 0));
+    const held = came.flatMap(({ receipts = [] }) => receipts.filter(isInSuspense));
+    expect(book.sum('suspense.late')).toBe(sumAmounts(held));
     for (const { payment_id } of payments) {
       const { refunded, audit, status, clawed_back } = await stored(payment_id);
       const filter = { account_id, livemode: false, payment_id, limit: 100 };

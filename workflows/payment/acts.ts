@@ -1,14 +1,16 @@
 import { assertNever } from '../../src/domain/assert';
 import {
   PAYMENT_FAILURES,
+  PAYMENT_STATUSES,
   type PaymentAct,
   type PaymentStatus,
   pathTo,
 } from '../../src/domain/payment/payment';
+import { markCredited } from '../../src/domain/payment/receipt';
 import type { PaymentState } from '../../src/domain/payment/workflow';
 import { type ActRules, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
-import { bookChargeback, bookReversal } from './money';
+import { bookChargeback, bookReversal, pickCredited } from './money';
 import { getState, type Payment, record } from './state';
 
 const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized'] as const;
@@ -24,10 +26,7 @@ export const ACTS: ActRules<PaymentAct, PaymentStatus> = {
     from: ['settled'],
     refusal: (status) => `The payment is ${status}; only settled money can be taken back.`,
   },
-  mark_reversed: {
-    from: ['failed', 'cancelled', 'expired'],
-    refusal: (status) => `The payment is ${status}; only late funds are sent back.`,
-  },
+  mark_reversed: { from: PAYMENT_STATUSES, refusal: neverLeft },
   snooze: {
     from: ['authorized'],
     refusal: (status) => `Only an authorised payment can be snoozed; it is ${status}.`,
@@ -50,9 +49,10 @@ export async function applyAct(
   const audit = buildAudit(item);
   switch (what) {
     case 'mark_settled': {
-      const change = amount === undefined ? {} : { settled_amount: amount };
+      const change = pickCredited(payment, amount);
       const path = pathTo(payment.status, 'settled');
       await record.transition(payment, path, { change, audit, scheduled: true });
+      payment.receipts = markCredited(payment.receipts, change.credited);
       break;
     }
     case 'mark_failed': {

@@ -5,10 +5,11 @@ import type {
   SessionAnswer,
   SessionInstruction,
 } from '../../connectors/contract/activities';
+import { isInSuspense, type Receipt, reversalId } from '../../src/domain/payment/receipt';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
 import { bankQueue } from '../shared/bank-activities';
 import { note } from '../shared/state';
-import { holdLateFunds } from './money';
+import { holdReceipt } from './money';
 import { type Payment, type PaymentItem, record } from './state';
 
 /** For a slower bank, the API answers `created`, within 5 s. @see docs/decisions.md#payments */
@@ -84,44 +85,83 @@ export async function applyClosing(
   if (answer.outcome === 'already_authorized') await voidLateAuthorization(payment);
 }
 
-/** Voids the authorization of a customer who paid after the end. */
+/**
+ * Voids in the background the authorization of a customer who paid after the end; the answer comes
+ * by the inbox.
+ */
 export async function voidLateAuthorization(payment: Payment): Promise<void> {
-  const { id: payment_id } = payment;
-  await record.setAttention(payment, 'late_money_pending');
-  const bank = getPatientActivities(payment, 'Void the late authorisation');
+  const { id: payment_id, inbox, instructing } = payment;
   const instruction_id = `void:${payment_id}`;
-  const answer = await unlessFailed(bank.voidPayment({ payment_id, instruction_id }));
-  note(payment, `void at the bank: ${answer?.outcome ?? 'refused'}`);
-  if (answer?.outcome === 'already_settled') {
-    return await reverseLateFunds(payment, await holdLateFunds(payment, payment.facts.amount));
-  }
-  const voided = answer !== undefined;
-  await record.setAttention(
-    payment,
-    voided ? 'late_authorization_voided' : 'late_settlement_not_reversed',
+  await record.setAttention(payment, 'late_money_pending');
+  if (instructing.has(instruction_id)) return;
+  instructing.add(instruction_id);
+  const bank = getPatientActivities(payment, 'Void the late authorisation');
+  void unlessFailed(bank.voidPayment({ payment_id, instruction_id })).then((answer) =>
+    inbox.push({ kind: 'voided', instruction_id, answer }),
   );
 }
 
-/** @param amount minor units; undefined where they are back already */
-export async function reverseLateFunds(
+export async function applyVoid(
   payment: Payment,
-  amount: number | undefined,
+  { instruction_id, answer }: Extract<PaymentItem, { kind: 'voided' }>,
 ): Promise<void> {
-  if (amount === undefined) return;
-  const { id: payment_id } = payment;
-  const { currency } = payment.facts;
-  await record.setAttention(payment, 'late_money_pending');
-  const bank = getPatientActivities(payment, 'Send the late funds back');
-  const instruction_id = `reversal:${payment_id}`;
-  const answer = await unlessFailed(
-    bank.reversePayment({ payment_id, instruction_id, amount, currency }),
-  );
-  note(payment, `reversal at the bank: ${answer?.outcome ?? 'refused'}`);
-  const accepted = answer?.outcome === 'accepted';
+  payment.instructing.delete(instruction_id);
+  note(payment, `void at the bank: ${answer?.outcome ?? 'refused'}`);
+  if (answer?.outcome === 'already_settled') {
+    const { amount, currency } = answer;
+    if (amount === undefined || currency !== payment.facts.currency) {
+      return await record.setAttention(payment, 'late_settlement_not_reversed');
+    }
+    const report = { callback_id: null, amount, currency };
+    return await reverseLateFunds(payment, await holdReceipt(payment, 'late', report));
+  }
   await record.setAttention(
     payment,
-    accepted ? 'late_settlement_reversed' : 'late_settlement_not_reversed',
+    answer === undefined ? 'late_settlement_not_reversed' : 'late_authorization_voided',
   );
+}
+
+/** Sends late funds back in the background, unless they are back already. */
+export async function reverseLateFunds(
+  payment: Payment,
+  receipt: Receipt | undefined,
+): Promise<void> {
+  if (receipt === undefined || !isInSuspense(receipt)) return;
+  const { id: payment_id, receipts, inbox, instructing } = payment;
+  const { amount, currency } = receipt;
+  const instruction_id = reversalId(payment_id, receipts, receipt.id);
+  await record.setAttention(payment, 'late_money_pending');
+  if (instructing.has(instruction_id)) return;
+  instructing.add(instruction_id);
+  const bank = getPatientActivities(payment, 'Send the late funds back');
+  const instruction = { payment_id, instruction_id, amount, currency };
+  void unlessFailed(bank.reversePayment(instruction)).then((answer) =>
+    inbox.push({ kind: 'sent_back', instruction_id, receipt_id: receipt.id, answer }),
+  );
+}
+
+export async function applySentBack(
+  payment: Payment,
+  { instruction_id, receipt_id, answer }: Extract<PaymentItem, { kind: 'sent_back' }>,
+): Promise<void> {
+  payment.instructing.delete(instruction_id);
+  note(payment, `reversal at the bank: ${answer?.outcome ?? 'refused'}`);
+  const receipt = payment.receipts.find(({ id }) => id === receipt_id);
+  // The bank may have reported that it is back before it answered.
+  const isDone = answer?.outcome === 'accepted' || (receipt && !isInSuspense(receipt));
+  await record.setAttention(
+    payment,
+    isDone ? 'late_settlement_reversed' : 'late_settlement_not_reversed',
+  );
+}
+
+/** Gives again the instructions of an earlier run, which may not have reached the bank. */
+export async function resumeInstructions(payment: Payment): Promise<void> {
+  const { attention, receipts } = payment;
+  if (attention !== 'late_money_pending') return;
+  const late = receipts.filter((receipt) => receipt.reason === 'late' && isInSuspense(receipt));
+  for (const receipt of late) await reverseLateFunds(payment, receipt);
+  if (late.length === 0) await voidLateAuthorization(payment);
 }
 
 /** Retries without end. */

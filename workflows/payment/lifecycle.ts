@@ -16,10 +16,11 @@ import {
   pathTo,
   paymentWorkflowId,
 } from '../../src/domain/payment/payment';
+import { findReported, holdsMoney, isInSuspense } from '../../src/domain/payment/receipt';
 import type { PaymentResume, PaymentStart, PaymentState } from '../../src/domain/payment/workflow';
 import type { Due } from '../shared/alarm';
 import { listen, uncancelled, untilOpened } from '../shared/handlers';
-import { openMailbox } from '../shared/mailbox';
+import { getResource, openMailbox } from '../shared/mailbox';
 import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
 import { runUntilFinal } from '../shared/run-loop';
 import { note } from '../shared/state';
@@ -56,7 +57,7 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
     await runUntilFinal({
       inbox: mail.inbox,
       handle: (item) => handle(payment, item),
-      isFinal: () => isFinal(payment.status) && !payment.closing,
+      isFinal: () => isFinal(payment.status) && !payment.closing && payment.instructing.size === 0,
       nextDue: () => nextDue(payment),
       endsSoon: payment.facts.settles_soon === true,
       isIdle: () => !payment.closing,
@@ -94,6 +95,7 @@ function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
         }
         const { status } = readState(mail, start.payment_id);
         if (!isCancellable(status)) refuse('cannot_cancel', `The payment is ${status}.`);
+        if (holdsMoney(getResource(mail) ?? {})) refuse('cannot_cancel', IN_SUSPENSE);
       },
     },
   );
@@ -115,6 +117,10 @@ async function handle(payment: Payment, item: PaymentItem): Promise<void> {
       return await applySession(payment, item);
     case 'closed':
       return await bank.applyClosing(payment, item);
+    case 'voided':
+      return await bank.applyVoid(payment, item);
+    case 'sent_back':
+      return await bank.applySentBack(payment, item);
     case 'operator':
       return await applyAct(payment, item);
     default:
@@ -130,15 +136,13 @@ async function applyCallback(
   callback: BankCallback,
 ): Promise<void> {
   const { callback_id, bank_reference, value_date } = callback;
-  const decision = decidePayment(payment.status, name);
+  const decision = decidePayment(payment.status, name, holdsMoney(payment));
   note(payment, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   const unapplied = (why: string) => record.recordUnapplied(payment, name, callback, why);
   switch (decision.kind) {
     case 'move': {
-      const differs = describeDifference(callback, payment.facts);
-      if (differs !== undefined && (name === 'authorized' || name === 'settled')) {
-        await unapplied(differs);
-        return await record.setAttention(payment, 'amount_differs');
+      if ((name === 'authorized' || name === 'settled') && isQuestionable(payment, callback)) {
+        return await hold(payment, name, callback);
       }
       const failure = describeFailure(callback, PAYMENT_FAILURES.bank);
       const change = {
@@ -152,6 +156,8 @@ async function applyCallback(
       return await bank.voidLateAuthorization(payment);
     case 'reverse':
       return await reverseLatePayment(payment, name, callback);
+    case 'settled_again':
+      return await holdSecondSettlement(payment, name, callback);
     case 'reversed':
       return await money.applyReversal(payment, name, callback);
     case 'not_reversed':
@@ -168,23 +174,65 @@ async function applyCallback(
   }
 }
 
+/** Whether reported money is another amount, or may be money that is in suspense already. */
+function isQuestionable(payment: Payment, callback: BankCallback): boolean {
+  if (describeDifference(callback, payment.facts) !== undefined) return true;
+  if (findReported(payment.receipts, callback) !== undefined) return true;
+  return callback.amount === undefined && holdsMoney(payment);
+}
+
+/** Posts a different amount to suspense; a repeat without one settles nothing. */
+async function hold(
+  payment: Payment,
+  name: PaymentCallbackName,
+  callback: BankCallback,
+): Promise<void> {
+  const difference = describeDifference(callback, payment.facts);
+  const receipt =
+    difference !== undefined && name === 'settled'
+      ? await money.holdReceipt(payment, 'amount_differs', callback)
+      : findReported(payment.receipts, callback);
+  const why = difference ?? 'money of the payment is in suspense';
+  await record.recordUnapplied(payment, name, callback, why);
+  if (receipt !== undefined && !isInSuspense(receipt)) return;
+  await record.setAttention(payment, 'amount_differs');
+}
+
+async function holdSecondSettlement(
+  payment: Payment,
+  name: PaymentCallbackName,
+  callback: BankCallback,
+): Promise<void> {
+  const receipt = await money.holdReceipt(payment, 'second_settlement', callback);
+  const isSecond = receipt?.reason === 'second_settlement' && isInSuspense(receipt);
+  const why = isSecond
+    ? 'a second settlement; it is in suspense'
+    : 'the payment is settled already';
+  await record.recordUnapplied(payment, name, callback, why);
+  if (isSecond) await record.setAttention(payment, 'second_settlement');
+}
+
 async function reverseLatePayment(
   payment: Payment,
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const about = `late: the payment is ${payment.status}; to be sent back`;
   const isForeign = money.isForeign(payment, callback);
-  const why = isForeign ? `late, and in ${callback.currency}` : about;
-  await record.recordUnapplied(payment, name, callback, why);
-  if (isForeign) return await record.setAttention(payment, 'amount_differs');
-  const late = await money.holdLateFunds(
+  const reason = isForeign ? 'amount_differs' : 'late';
+  const receipt = await money.holdReceipt(payment, reason, callback);
+  const about = isForeign ? `late, and in ${callback.currency}` : 'late; to be sent back';
+  await record.recordUnapplied(
     payment,
-    callback.amount ?? payment.facts.amount,
+    name,
     callback,
+    `${about}: the payment is ${payment.status}`,
   );
-  await bank.reverseLateFunds(payment, late);
+  if (receipt === undefined || !isInSuspense(receipt)) return;
+  if (receipt.reason === 'late') return await bank.reverseLateFunds(payment, receipt);
+  await record.setAttention(payment, 'amount_differs');
 }
+
+const IN_SUSPENSE = 'Money of the payment is in suspense, and an operator decides about it.';
 
 /**
  * Closes the session at the bank first: where the customer was faster, the payment is not
@@ -192,6 +240,9 @@ async function reverseLatePayment(
  */
 async function cancel(payment: Payment, item: Item<'cancel'>): Promise<void> {
   const { by, answer } = item;
+  if (isCancellable(payment.status) && holdsMoney(payment)) {
+    return rejectUpdate(answer, 'cannot_cancel', IN_SUSPENSE);
+  }
   const closed = isCancellable(payment.status) ? await bank.closeAtBank(payment, '3s') : undefined;
   if (closed === 'unreachable' && hasUnprocessedPayment(payment)) {
     payment.inbox.push(item);
@@ -217,6 +268,7 @@ function hasUnprocessedPayment({ inbox }: Payment): boolean {
 function nextDue(payment: Payment): Due | undefined {
   const { status, facts, isOverdueReported } = payment;
   if (isCancellable(status)) {
+    if (holdsMoney(payment)) return undefined;
     return { at: facts.expires_at_ms, summary: 'Payment expires', act: () => expire(payment) };
   }
   if (status !== 'authorized' || isOverdueReported) return undefined;

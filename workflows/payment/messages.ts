@@ -22,12 +22,12 @@ export const messages = {
     cancel: 'Cancels the payment: {"by": "merchant"}. Refused once the customer has paid.',
     mark_settled:
       `The bank confirmed that the money moved: ${OPERATOR}}. ` +
-      'An "amount" in minor units posts what really came.',
+      'It credits what is in suspense; an "amount" in minor units posts what really came.',
     mark_failed: `The bank confirmed that the payment failed: ${OPERATOR}}.`,
     claw_back:
       `Posts the chargeback of a settled payment: ${OPERATOR}}. The merchant owes what the balance ` +
       'does not have. An "amount" in minor units posts a part.',
-    mark_reversed: `The late funds were sent back to the customer: ${OPERATOR}}.`,
+    mark_reversed: `All money in suspense is back with the customer: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     acknowledge: ACKNOWLEDGE,
     state: 'The state of the payment.',
@@ -35,8 +35,8 @@ export const messages = {
     settled: 'From the bank: the money moved.',
     failed: 'From the bank: declined or errored.',
     expired: 'From the bank: the session closed unpaid.',
-    reversed: 'From the bank: late funds are back with the customer.',
-    reversal_failed: 'From the bank: late funds could not be sent back.',
+    reversed: 'From the bank: money in suspense is back with the customer.',
+    reversal_failed: 'From the bank: money in suspense could not be sent back.',
     clawed_back: 'From the bank: it takes settled money back.',
   },
 };

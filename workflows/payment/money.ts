@@ -1,13 +1,19 @@
 import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
 import type { PaymentAttention } from '../../src/domain/payment/payment';
+import {
+  findOfAmount,
+  isInSuspense,
+  listCreditable,
+  type Receipt,
+  type ReceiptReason,
+  reportId,
+  sumAmounts,
+} from '../../src/domain/payment/receipt';
 import { type AuditedAct, datedAudit } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';
-import { type Payment, record } from './state';
-
-function pickValueDate({ value_date }: Pick<BankCallback, 'value_date'>) {
-  return value_date === undefined ? {} : { value_date };
-}
+import { keepsAttention, type Payment, record } from './state';
 
 /** Whether the bank reports another currency than the requested one. */
 export function isForeign(
@@ -19,19 +25,29 @@ export function isForeign(
 
 const now = () => new Date().toISOString();
 
-/** @returns minor units to be sent back; undefined once they were */
-export async function holdLateFunds(
+type Report = Pick<BankCallback, 'bank_reference' | 'amount' | 'currency' | 'value_date'> & {
+  /** Null where the bank said so in an answer. */
+  callback_id: string | null;
+};
+
+/**
+ * Posts reported money to suspense.
+ * @returns undefined where it is the settlement of the payment, reported again
+ */
+export async function holdReceipt(
   payment: Payment,
-  amount: number,
-  callback: Pick<BankCallback, 'value_date'> = {},
-): Promise<number | undefined> {
-  const { id: payment_id } = payment;
-  const at = now();
-  payment.late = true;
-  const late = await writeScheduled((activities) =>
-    activities.recordLateMoney({ payment_id, at, amount, ...pickValueDate(callback) }),
-  );
-  return late.reversed ? undefined : late.amount;
+  reason: ReceiptReason,
+  { callback_id, bank_reference, amount, currency, value_date }: Report,
+): Promise<Receipt | undefined> {
+  const { id: payment_id, facts } = payment;
+  const report = {
+    ...{ payment_id, at: now(), reason, callback_id },
+    ...{ amount: amount ?? facts.amount, currency: currency ?? facts.currency },
+    ...omitUndefined({ bank_reference: bank_reference || undefined, value_date }),
+  };
+  const result = await writeScheduled((activities) => activities.recordReceipt(report));
+  payment.receipts = result.receipts;
+  return result.receipts.find(({ id }) => id === result.id);
 }
 
 export async function applyReversal(
@@ -39,27 +55,31 @@ export async function applyReversal(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { amount, currency } = callback;
-  if (isForeign(payment, callback)) {
-    await record.recordUnapplied(payment, name, callback, `sent back in ${currency}`);
-    return await record.setAttention(payment, 'amount_differs');
+  const { amount, currency, value_date } = callback;
+  const report = {
+    ...{ payment_id: payment.id, at: now(), by: reportId(callback) },
+    ...omitUndefined({ amount, currency, value_date }),
+  };
+  const result = await writeScheduled((activities) => activities.recordReversal(report));
+  payment.receipts = result.receipts;
+  const receipt = result.receipts.find(({ id }) => id === result.id);
+  if (receipt !== undefined) {
+    const isLate = result.receipts.some(({ reason }) => reason === 'late');
+    return await record.setAttention(payment, isLate ? 'late_settlement_reversed' : null);
   }
-  const reportedAmount = amount === undefined ? {} : { amount };
-  const at = now();
-  const { id: payment_id } = payment;
-  payment.late = true;
-  const late = await writeScheduled((activities) =>
-    activities.recordLateReversed({
-      payment_id,
-      at,
-      ...reportedAmount,
-      ...pickValueDate(callback),
-    }),
-  );
-  if (late.reversed) return await record.setAttention(payment, 'late_settlement_reversed');
-  const why = `the bank sent ${amount} of ${late.amount} back (minor units)`;
+  const held = result.receipts.filter(isInSuspense).map(formatReceipt).join(', ') || NONE;
+  const back = `${amount ?? payment.facts.amount} ${currency ?? payment.facts.currency}`;
+  const why = `the bank sent ${back} back, and ${held} is in suspense (minor units)`;
   await record.recordUnapplied(payment, name, callback, why);
+  // Without a name of the bank, a repeat looks like this.
+  if (held === NONE && findOfAmount(result.receipts, 'returned', callback)) return;
   await record.setAttention(payment, 'amount_differs');
+}
+
+const NONE = 'nothing';
+
+function formatReceipt({ amount, currency }: Receipt): string {
+  return `${amount} ${currency}`;
 }
 
 export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {
@@ -77,15 +97,16 @@ export async function bookChargeback(
 ): Promise<string | undefined> {
   const { id, at, ...act } = datedAudit(audit);
   const { id: payment_id } = payment;
+  const attention = keepsAttention(payment) ? payment.attention : null;
   const answer = await writeScheduled((activities) =>
-    activities.clawBack({ payment_id, at, amount: amount ?? null, id, audit: act }),
+    activities.clawBack({ payment_id, at, amount: amount ?? null, id, audit: act, attention }),
   );
   if (answer.outcome === 'already_posted')
     return 'The chargeback of the payment is posted already.';
   if (answer.outcome === 'amount_too_large') {
     return `The payment has brought ${answer.settled}; no more can be taken back (minor units).`;
   }
-  payment.attention = null;
+  payment.attention = attention;
   note(payment, `chargeback: ${answer.held} from the balance, ${answer.owed} owed (minor units)`);
   record.show(payment);
   return undefined;
@@ -96,11 +117,29 @@ export async function bookReversal(
   payment: Payment,
   audit: AuditedAct,
 ): Promise<string | undefined> {
-  const { id: payment_id } = payment;
+  const { id: payment_id, receipts, instructing } = payment;
   const at = now();
-  if (!payment.late) return 'No money came late.';
-  await writeScheduled((activities) => activities.recordLateReversed({ payment_id, at }));
+  if (instructing.size > 0) {
+    return 'The bank is instructed to send the money back. Wait for its answer.';
+  }
+  if (receipts.length === 0) return 'No money of the payment is in suspense.';
+  const ids = receipts.filter(isInSuspense).map(({ id }) => id);
+  const result = await writeScheduled((activities) =>
+    activities.recordReversal({ payment_id, at, ids }),
+  );
+  payment.receipts = result.receipts;
   await record.recordAct(payment, audit, null);
   record.show(payment);
   return undefined;
+}
+
+/** Lists what `mark_settled` settles and takes out of suspense. @param amount minor units */
+export function pickCredited(
+  { receipts, facts }: Payment,
+  amount: number | undefined,
+): { settled_amount?: number; credited?: string[] } {
+  const creditable = listCreditable(receipts, facts.currency);
+  if (creditable.length === 0) return omitUndefined({ settled_amount: amount });
+  const settled_amount = amount ?? sumAmounts(creditable);
+  return { settled_amount, credited: creditable.map(({ id }) => id) };
 }

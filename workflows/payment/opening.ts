@@ -35,7 +35,7 @@ export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<
   );
   const payment = newPayment(mail, resource_id, snapshot, true);
   payment.isOverdueReported = isReported(payment, 'settlement_overdue');
-  payment.late = snapshot.late;
+  payment.receipts = snapshot.receipts ?? [];
   const { return_url, expires_at, authorized_at } = snapshot;
   if (payment.status === 'authorized' && authorized_at !== null) {
     payment.enteredAt = Date.parse(authorized_at);
@@ -45,6 +45,7 @@ export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<
   }
   const ended = isFinal(payment.status);
   record.logActivity(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
+  await bank.resumeInstructions(payment);
   return payment;
 }
 

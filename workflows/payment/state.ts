@@ -1,6 +1,11 @@
 import type { Trigger } from '@temporalio/workflow';
 import type { PaymentChange } from '../../activities/payments';
-import type { CloseAnswer, SessionAnswer } from '../../connectors/contract/activities';
+import type {
+  CloseAnswer,
+  ReversalAnswer,
+  SessionAnswer,
+  VoidAnswer,
+} from '../../connectors/contract/activities';
 import type { PaymentCallbackName } from '../../src/domain/callback/callback';
 import {
   type CancelledBy,
@@ -9,6 +14,7 @@ import {
   type PaymentAttention,
   type PaymentStatus,
 } from '../../src/domain/payment/payment';
+import { isInSuspense, type Receipt } from '../../src/domain/payment/receipt';
 import type {
   PaymentInput,
   PaymentOpened,
@@ -35,8 +41,10 @@ export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, 
   readonly inbox: PaymentItem[];
   /** Whether the session of an ended payment is being closed. */
   closing: boolean;
-  /** Whether funds came after the end. */
-  late: boolean;
+  /** Ids of the instructions whose answer is awaited. */
+  readonly instructing: Set<string>;
+  /** Money in question, the oldest first. */
+  receipts: readonly Receipt[];
   /** Facts of the first answer, if this run has opened it. */
   opening: PaymentOpening | undefined;
 }
@@ -52,7 +60,8 @@ export function newPayment(
     ...initialState(id, snapshot, startLabels(resumed)),
     inbox,
     closing: false,
-    late: false,
+    instructing: new Set(),
+    receipts: [],
     opening: undefined,
   };
 }
@@ -65,6 +74,13 @@ export type PaymentItem =
   | { kind: 'session'; answer: SessionAnswer }
   /** Undefined when the connector refuses permanently. */
   | { kind: 'closed'; answer: CloseAnswer | undefined }
+  | { kind: 'voided'; instruction_id: string; answer: VoidAnswer | undefined }
+  | {
+      kind: 'sent_back';
+      instruction_id: string;
+      receipt_id: string;
+      answer: ReversalAnswer | undefined;
+    }
   | OperatorItem<PaymentAct, PaymentState>;
 
 export function getState({ id, status, version }: Payment): PaymentState {
@@ -126,8 +142,12 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
       'The bank charges the payment back. Once it has, `payment act ID claw_back` posts it. If the ' +
       'payment had not settled, ask the bank.',
     amount_differs:
-      'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
-      '`mark_settled` with the amount that came, or `mark_failed`.',
+      'The bank reported a different amount or currency; what came is in suspense, as `payment ' +
+      'show` says. Ask the bank. `mark_settled` credits it to the merchant; if it went back to the ' +
+      'customer, run `payment act ID mark_reversed`. If no money came, send `mark_failed`.',
+    second_settlement:
+      'The bank settled a settled payment again: the second amount is in suspense. Ask the bank. ' +
+      'Once it is back with the customer, or was never there, run `payment act ID mark_reversed`.',
     expired_after_authorized:
       'The bank reported an expiry of an authorized payment. Ask the bank, then send ' +
       '`mark_settled` or `mark_failed`.',
@@ -143,9 +163,19 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
   overdueReasons: ['settlement_overdue'],
+  isKept: (payment, { credited }) => keepsAttention(payment, credited),
   writeTransition: (input) => (activities) => activities.recordPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),
 });
+
+/** @param credited ids of the receipts that are being credited */
+export function keepsAttention(
+  { attention, receipts }: Payment,
+  credited: readonly string[] = [],
+): boolean {
+  if (attention !== 'amount_differs' && attention !== 'second_settlement') return false;
+  return receipts.some((receipt) => isInSuspense(receipt) && !credited.includes(receipt.id));
+}
 
 function until(payment: Payment): string {
   const { status, facts } = payment;

@@ -7,12 +7,14 @@ import {
   describeFailure,
   type PayoutCallbackName,
 } from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
 import {
   decidePayout,
   isEnded,
   isUnsent,
   OVERDUE_ATTENTION,
   PAYOUT_FAILURES,
+  type PayoutAttention,
   type PayoutDecision,
   type PayoutStatus,
   pathTo,
@@ -91,6 +93,7 @@ const rules: InstructedRules<PayoutKind, Payout> = {
   decide,
   buildChange,
   applyAnswer,
+  bookUnapplied,
   actFault,
   getAmount: ({ facts }) => facts.amount,
   acts: {
@@ -180,6 +183,20 @@ async function applyAnswer(payout: Payout, answer: PayoutAnswer): Promise<void> 
     await record.transition(payout, ['failed'], { change: { failure }, scheduled: true });
   } else await record.transition(payout, pathTo(payout.status, answer.outcome));
   answerResubmits(rules, payout, { bank: answer.outcome });
+}
+
+/** Posts a payout that the bank paid once more, under another name. */
+async function bookUnapplied(
+  payout: Payout,
+  name: PayoutCallbackName,
+  { callback_id, bank_reference, amount, currency, value_date }: BankCallback,
+): Promise<PayoutAttention | null> {
+  if (name !== 'completed' || payout.status !== 'completed' || !bank_reference) return null;
+  const report = {
+    ...{ payout_id: payout.id, at: new Date().toISOString(), callback_id, bank_reference },
+    ...omitUndefined({ amount, currency, value_date }),
+  };
+  return (await writeScheduled((activities) => activities.recordPayoutSent(report))).reason;
 }
 
 function nextDue(payout: Payout): Due | undefined {

@@ -114,6 +114,9 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
     second_return:
       'The bank reported a second return; the amount was credited once. Ask the bank whether ' +
       'both are the same. If not, hand it to accounting.',
+    second_completion:
+      'The bank completed a completed payout again, under another reference: it has paid twice, ' +
+      'and owes it. Ask the bank. Once it is back, run `balance reverse` on the entry.',
     return_too_late:
       'The bank reported a return after more than 60 days; nothing moved. Ask the bank. If the ' +
       'money is there, send `mark_returned`.',

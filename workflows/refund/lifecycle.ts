@@ -7,10 +7,12 @@ import {
   describeFailure,
   type RefundCallbackName,
 } from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
 import {
   decideRefund,
   isFinalRefund,
   REFUND_FAILURES,
+  type RefundAttention,
   type RefundDecision,
   type RefundStatus,
   refundWorkflowId,
@@ -71,6 +73,7 @@ const rules: InstructedRules<RefundKind, Refund> = {
   decide,
   buildChange,
   applyAnswer,
+  bookUnapplied,
   actFault,
   getAmount: ({ facts }) => facts.amount,
   acts: {
@@ -132,6 +135,21 @@ async function applyAnswer(refund: Refund, answer: RefundAnswer): Promise<void> 
   if (isFinalRefund(refund.status) || answer.outcome !== 'refused') return;
   const failure = { code: answer.code, message: answer.message };
   await record.transition(refund, ['failed'], { change: { failure }, scheduled: true });
+}
+
+/** Posts a refund that the bank sent after it had failed, or once more. */
+async function bookUnapplied(
+  refund: Refund,
+  name: RefundCallbackName,
+  { callback_id, bank_reference, amount, currency, value_date }: BankCallback,
+): Promise<RefundAttention | null> {
+  const mayBeSent = refund.status === 'failed' || Boolean(bank_reference);
+  if (name !== 'settled' || !isFinalRefund(refund.status) || !mayBeSent) return null;
+  const report = {
+    ...{ refund_id: refund.id, at: new Date().toISOString(), callback_id },
+    ...omitUndefined({ bank_reference, amount, currency, value_date }),
+  };
+  return (await writeScheduled((activities) => activities.recordRefundSent(report))).reason;
 }
 
 function nextDue(refund: Refund): Due | undefined {

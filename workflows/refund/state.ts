@@ -53,13 +53,15 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
       'The bank reported a failure of a settled refund. Ask the bank. If it has the money back, ' +
       'credit the merchant with `balance adjust`.',
     settled_after_failed:
-      'The bank settled a failed refund, whose amount the merchant has back. Ask the bank. If the ' +
-      'customer has the money, agree with the merchant, who may have refunded again, and debit the ' +
-      'balance with `balance adjust`.',
+      'The bank settled a failed refund. The merchant was debited again, as far as the balance ' +
+      'allowed, and owes the rest; the payment counts it as refunded. Ask the bank. If it sent ' +
+      'nothing, credit the merchant with `balance adjust`.',
     moved_after_failed:
       'The bank accepted a refund that an operator had marked as failed, and whose amount the ' +
-      'merchant has back. Ask the bank to cancel it. If the customer gets the money, agree with the ' +
-      'merchant, and debit the balance with `balance adjust`.',
+      'merchant has back. Ask the bank to cancel it. If it settles, the merchant is debited again.',
+    second_completion:
+      'The bank settled a settled refund again, under another reference: it has sent the money ' +
+      'twice, and owes it. Ask the bank. Once it is back, run `balance reverse` on the entry.',
     amount_differs:
       'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
       '`mark_settled` with the amount that was sent, or `mark_failed`.',

@@ -106,6 +106,15 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   /** Fields that a callback changes. */
   buildChange: (to: readonly K['status'][], callback: K['callback']) => Partial<K['change']>;
   applyAnswer: (resource: R, answer: K['answer']) => Promise<void>;
+  /**
+   * Posts money that the bank moved although the status stays.
+   * @returns its attention reason
+   */
+  bookUnapplied?: (
+    resource: R,
+    name: K['callbackName'],
+    callback: K['callback'],
+  ) => Promise<K['attention'] | null>;
   /** @returns why an act is not possible now, in words */
   actFault: (resource: R, act: K['act']) => string | undefined;
   /** Minor units that an act may post at most. */

@@ -147,10 +147,13 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
       const change = rules.buildChange(to, callback);
       return await record.transition(resource, to, { change, callback_id, value_date });
     }
-    case 'unapplied':
+    case 'unapplied': {
+      const booked = await rules.bookUnapplied?.(resource, name, callback);
+      const attention = booked ?? decision.attention;
       await record.recordUnapplied(resource, name, callback, decision.reason);
-      if (decision.attention !== undefined) await record.setAttention(resource, decision.attention);
+      if (attention !== undefined) await record.setAttention(resource, attention);
       return;
+    }
     default:
       assertNever(decision);
   }

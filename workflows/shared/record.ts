@@ -25,6 +25,11 @@ interface RecordTable<Status extends string, Attention extends string, Resource,
   until: (resource: Resource) => string;
   /** Whether `status` ends an attention reason; by default it ends overdue and different amounts. */
   isPast?: (attention: Attention, status: Status) => boolean;
+  /**
+   * Whether the present attention reason stays, because its money is in suspense.
+   * @param change of the transition that is being made
+   */
+  isKept?: (resource: Resource, change: Partial<Change>) => boolean;
   /** Attention reason for an unverified callback: the next transition clears it. */
   unverifiedReason: Attention;
   malformedReason: Attention;
@@ -104,8 +109,11 @@ export function createRecord<
     throw new StaleState(`The ${table.noun} is ${status} in the database.`);
   };
 
+  const isKept = (resource: Resource, change: Partial<Change> = {}) =>
+    table.isKept?.(resource, change) ?? false;
+
   const setAttention = async (resource: Resource, attention: Attention | null) => {
-    if (resource.attention !== attention) {
+    if (resource.attention !== attention && !isKept(resource)) {
       await writeLocally(table.writeAttention(buildAttention(resource, attention, null)));
       resource.attention = attention;
       if (attention !== null) resource.acknowledged.delete(attention);
@@ -144,7 +152,8 @@ export function createRecord<
       const reason = resource.attention;
       const isPast =
         reason === table.unverifiedReason || (reason !== null && canClear(reason, last));
-      const attention = isPast && !needsOperator(reason, audit) ? null : reason;
+      const staysOpen = needsOperator(reason, audit) || isKept(resource, change);
+      const attention = isPast && !staysOpen ? null : reason;
       const write = scheduled ? writeScheduled : writeLocally;
       const result = await write(
         table.writeTransition({
@@ -239,7 +248,7 @@ export function createRecord<
 
     /** Clears the attention reason for some hours. */
     snooze: async (resource: Resource, act: AuditedAct, hours: number): Promise<void> => {
-      await recordAct(resource, act, null);
+      await recordAct(resource, act, isKept(resource) ? resource.attention : null);
       resource.snoozedUntil = Date.now() + hours * HOUR_MS;
       resource.isOverdueReported = false;
       show(resource);

@@ -5,6 +5,7 @@ import { formatUnits } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
+import type { Receipt } from '../../domain/payment/receipt';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actOn } from '../../service/operators/act';
 import { getSystemUser } from '../../service/operators/deps';
@@ -98,18 +99,21 @@ function getActOptions(kind: CallbackResource, ResourceId: z.ZodString) {
   });
 }
 
-const MONEY = ['amount', 'fee', 'refunded', 'settled_amount', 'returned_amount'];
+const MONEY = ['amount', 'fee', 'refunded', 'refunded_over', 'settled_amount', 'returned_amount'];
 const UNITS = ['amount_due', 'amount_received'];
 
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
-  const rows = Object.entries(page.resource).map(
+  // The entries of the ledger say the same.
+  const { receipts, sent_late, sent_again, ...rest } = page.resource;
+  const rows = Object.entries(rest).map(
     ([name, value]) => [formatTitle(name), formatValue(name, value, currency)] as const,
   );
   const parts = [
     fields([...rows, ...formatRecipient(page)]),
     ...formatRefunds(page, currency),
     ...formatDeposits(page),
+    ...formatReceipts(receipts),
     section('MOVES', eventTable(page)),
     section('LEDGER', entryTable(page)),
     section('BANK CALLBACKS', callbackTable(page)),
@@ -177,6 +181,23 @@ function formatDeposits({ deposits, resource }: ResourcePage): string[] {
   ]);
   const heading = ['TRANSACTION', 'SEEN', 'AMOUNT', 'CONFIRMATIONS', 'STATUS', 'MARKS'];
   return [section('DEPOSITS', table(heading, rows, 'None was seen.'))];
+}
+
+function formatReceipts(receipts: unknown): string[] {
+  if (!isReceipts(receipts)) return [];
+  const rows = receipts.map(({ id, received_at, amount, currency, reason, state }) => [
+    id,
+    formatTime(received_at),
+    formatMoney(amount, currency),
+    reason,
+    state,
+  ]);
+  const heading = ['RECEIPT', 'RECEIVED', 'AMOUNT', 'REASON', 'STATE'];
+  return [section('MONEY IN QUESTION', table(heading, rows, 'None.'))];
+}
+
+function isReceipts(value: unknown): value is Receipt[] {
+  return Array.isArray(value) && value.length > 0;
 }
 
 function eventTable({ events }: ResourcePage): string {

@@ -1,5 +1,6 @@
 import { decimalMoney, formatMoney, minorUnitDigits } from '../../domain/money';
 import { isCancellable } from '../../domain/payment/payment';
+import { holdsMoney, isInSuspense } from '../../domain/payment/receipt';
 import { refundableAmount, refundFault } from '../../domain/refund/rules';
 import {
   type ReadPayment,
@@ -47,6 +48,7 @@ async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
       ['Customer', [name, customer.email].filter((part) => part).join(', ') || '–'],
       ['Refunded', refunded > 0 ? formatMoney(refunded, currency) : null],
       ['Came', settled_amount == null ? null : formatMoney(settled_amount, currency)],
+      ['In suspense', formatHeld(payment)],
       ['Reason', formatFailure(payment.failure)],
       ['Bank reference', payment.bank_reference ?? '–'],
       ['Metadata', <code key="metadata">{payment.metadata}</code>],
@@ -60,6 +62,12 @@ async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
       </>
     ),
   });
+}
+
+/** Formats money that came, and that an operator decides about; null without any. */
+function formatHeld({ receipts = [] }: PaymentView['payment']): string | null {
+  const held = receipts.filter(isInSuspense);
+  return held.map(({ amount, currency }) => formatMoney(amount, currency)).join(', ') || null;
 }
 
 function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
@@ -90,7 +98,7 @@ function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
       </Panel>
     );
   }
-  if (!isCancellable(status) || !may('payments.cancel')) return null;
+  if (!isCancellable(status) || holdsMoney(payment) || !may('payments.cancel')) return null;
   return (
     <Panel title="Cancel">
       <p class="muted">The customer has not paid yet.</p>

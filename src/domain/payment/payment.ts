@@ -75,6 +75,7 @@ export type PaymentAttention =
   | 'failed_after_settled'
   | 'clawed_back'
   | 'amount_differs'
+  | 'second_settlement'
   | 'expired_after_authorized'
   | 'malformed_callback'
   | 'sender_not_known';
@@ -85,7 +86,9 @@ export type PaymentDecision =
   | { kind: 'void' }
   /** Sends the money back at the bank, because it settled too late. */
   | { kind: 'reverse' }
-  /** The bank has sent late funds back, or could not. */
+  /** A settlement of a settled payment, perhaps the same. */
+  | { kind: 'settled_again' }
+  /** The bank has sent money in suspense back, or could not. */
   | { kind: 'reversed' }
   | { kind: 'not_reversed' }
   /** Chargeback: the payment is disputed, and an operator posts the entry. */
@@ -133,7 +136,7 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
   },
   settled: {
     authorized: unapplied('the payment is settled already'),
-    settled: unapplied('the payment is settled already'),
+    settled: { kind: 'settled_again' },
     failed: {
       kind: 'dispute',
       reason: 'a settled payment never fails',
@@ -153,11 +156,20 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
   expired: lateDecisions,
 };
 
+/** Decisions about a payment whose money is in suspense: an operator ends it, or the bank. */
+const SUSPENSE_DECISIONS: Partial<Record<PaymentCallbackName, PaymentDecision>> = {
+  expired: unapplied('money of the payment is in suspense'),
+  reversed: { kind: 'reversed' },
+  reversal_failed: { kind: 'not_reversed' },
+};
+
+/** @param isHeld whether money of the payment is in suspense */
 export function decidePayment(
   status: PaymentStatus,
   callback: PaymentCallbackName,
+  isHeld = false,
 ): PaymentDecision {
-  return DECISIONS[status][callback];
+  return (isHeld ? SUSPENSE_DECISIONS[callback] : undefined) ?? DECISIONS[status][callback];
 }
 
 export function pathTo(

@@ -75,6 +75,7 @@ export type PayoutAttention =
   | 'moved_after_failed'
   | 'moved_after_returned'
   | 'second_return'
+  | 'second_completion'
   | 'return_too_late'
   | 'return_not_possible'
   | 'amount_differs'

@@ -42,6 +42,7 @@ export type RefundAttention =
   | 'failed_after_settled'
   | 'settled_after_failed'
   | 'moved_after_failed'
+  | 'second_completion'
   | 'amount_differs'
   | 'malformed_callback'
   | 'sender_not_known';

@@ -57,7 +57,13 @@ export async function adjustBalance(
 }
 
 /** Kinds of journal entries that no workflow decides about. */
-const REVERSIBLE: readonly string[] = ['funded', 'adjusted', 'payment_clawed_back'];
+const REVERSIBLE: readonly string[] = [
+  'funded',
+  'adjusted',
+  'payment_clawed_back',
+  'refund_sent_again',
+  'payout_sent_again',
+];
 
 /**
  * Reverses a journal entry; a repeat posts nothing.

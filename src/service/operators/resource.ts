@@ -26,10 +26,15 @@ const SHARED_FIELDS = [
 ];
 
 /** Fields shown only when they are set. */
-const RARE = ['settled_amount', 'returned_amount', 'disputed_at'] satisfies (
-  | keyof PaymentDocument
-  | keyof PayoutDocument
-)[];
+const RARE = [
+  'settled_amount',
+  'returned_amount',
+  'disputed_at',
+  'refunded_over',
+  'receipts',
+  'sent_late',
+  'sent_again',
+] satisfies (keyof PaymentDocument | keyof PayoutDocument | keyof RefundDocument)[];
 
 /** @throws ServiceError `payment_not_found`, `refund_not_found`, … */
 export async function findResource(stores: ResourceStores, kind: CallbackResource, id: string) {

@@ -32,8 +32,8 @@ export type Part = 'life' | 'bookings';
 export interface Rebuilder {
   /**
    * Safe to repeat: existing records are not written again.
-   * @param part `life`: opening, transitions and attention reasons; `bookings`: late funds and
-   *   disputes, after all others
+   * @param part `life`: opening, transitions, receipts and attention reasons; `bookings`: disputes,
+   *   after all others
    */
   rebuild(resource: CallbackResource, id: string, part: Part): Promise<RebuildResult>;
 }
@@ -95,8 +95,8 @@ export function isUnresolved({ act, done }: Finding): boolean {
 
 /**
  * Rebuilds the resources, and repeats as long as one more succeeds: one may need the balance that
- * another one releases or credits. Late funds and disputes are booked last, since a disputed
- * payment accepts no refunds.
+ * another one releases or credits. Disputes are booked last, since a disputed payment accepts no
+ * refunds.
  * @returns a finding for each, in the same order
  */
 export async function rebuildAll(

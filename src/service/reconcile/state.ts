@@ -4,19 +4,15 @@ import { z } from 'zod';
 import { getReleaseStep, KINDS, listStateSteps } from '../../domain/resources';
 
 /** Steps that book money without a transition, so the version does not change. */
-export const BOOKINGS = [
-  'recordLateMoney',
-  'recordLateReversed',
-  'recordDispute',
-  'clawBack',
-] as const;
+export const BOOKINGS = ['recordDispute', 'clawBack'] as const;
 
 export type Booking = (typeof BOOKINGS)[number];
 
 export interface ResourceState {
   status: string;
   version: number;
-  bookings: readonly Booking[];
+  /** Those of `BOOKINGS`, and those of its receipts. @see listReceiptBookings */
+  bookings: readonly string[];
 }
 
 type HistoryEvent = NonNullable<History['events']>[number];
@@ -32,9 +28,12 @@ const Answer = z.looseObject({ status: z.string(), version: z.int() });
 const BookedResult = z.union([
   z.undefined(),
   z.null(),
-  z.looseObject({ reversed: z.boolean() }),
-  z.looseObject({ outcome: z.literal('booked') }),
+  z.looseObject({ outcome: z.literal('posted') }),
 ]);
+const Receipts = z.looseObject({
+  receipts: z.array(z.looseObject({ id: z.string(), state: z.string() })),
+});
+const Sent = z.looseObject({ sent: z.array(z.string()) });
 const LocalStep = z.looseObject({ activity_type: z.string() });
 
 /**
@@ -43,24 +42,31 @@ const LocalStep = z.looseObject({ activity_type: z.string() });
  */
 export function readResourceState(histories: readonly Pick<History, 'events'>[]) {
   let state: Pick<ResourceState, 'status' | 'version'> | null = null;
-  const bookings = new Set<Booking>();
+  const bookings = new Set<string>();
   for (const { activity, result } of histories.flatMap(listEndedSteps)) {
     const answer = STATE_STEPS.has(activity) ? Answer.safeParse(result) : undefined;
     if (answer?.success) state = answer.data;
     const booking = BOOKINGS.find((name) => name === activity);
-    if (booking !== undefined && wasBooked(booking, result)) bookings.add(booking);
+    if (booking !== undefined && BookedResult.safeParse(result).success) bookings.add(booking);
+    const receipts = RECEIPT_STEPS.has(activity) ? Receipts.safeParse(result).data : undefined;
+    for (const each of listReceiptBookings(receipts?.receipts ?? [])) bookings.add(each);
+    const sent = SENT_STEPS.has(activity) ? Sent.safeParse(result).data : undefined;
+    for (const id of sent?.sent ?? []) bookings.add(`sent ${id}`);
   }
   if (state === null) return null;
   const { status, version } = state;
   return { status, version, bookings: [...bookings] };
 }
 
-/** Late funds that the bank returned with a different amount still count as held. */
-function wasBooked(booking: Booking, result: unknown): boolean {
-  const parsed = BookedResult.safeParse(result);
-  if (!parsed.success) return false;
-  if (booking !== 'recordLateReversed') return true;
-  return parsed.data?.['reversed'] === true;
+const SENT_STEPS = new Set(['recordRefundSent', 'recordPayoutSent']);
+const RECEIPT_STEPS = new Set(['recordReceipt', 'recordReversal']);
+
+/** Lists the entries of receipts: each is held, and may be returned. */
+export function listReceiptBookings(receipts: readonly { id: string; state: string }[]): string[] {
+  return receipts.flatMap(({ id, state }) => [
+    `held ${id}`,
+    ...(state === 'returned' ? [`returned ${id}`] : []),
+  ]);
 }
 
 export const REFUSED: ResourceState = { status: 'refused', version: 0, bookings: [] };

@@ -8,6 +8,7 @@ import {
   type Booking,
   compare,
   type Disagreement,
+  listReceiptBookings,
   REFUSED,
   type ResourceState,
   readResourceState,
@@ -124,15 +125,23 @@ function toState(document: Resource): StateDocument {
   return { status, version, account_id, livemode, updated_at, bookings: listBookings(document) };
 }
 
-function listBookings(document: Resource): Booking[] {
+function listSent(document: Resource): string[] {
+  const sent = 'sent_again' in document ? (document.sent_again ?? []) : [];
+  const late = 'sent_late' in document && document.sent_late ? [document.sent_late] : [];
+  return [...late, ...sent].map(({ id }) => id);
+}
+
+function listBookings(document: Resource): string[] {
+  if ('due_at' in document) return listSent(document).map((id) => `sent ${id}`);
   if (!('browser_hash' in document)) return [];
   const isBooked: Record<Booking, boolean> = {
-    recordLateMoney: Boolean(document.late),
-    recordLateReversed: Boolean(document.late?.reversed_at),
     recordDispute: Boolean(document.disputed_at),
     clawBack: Boolean(document.clawed_back),
   };
-  return BOOKINGS.filter((booking) => isBooked[booking]);
+  return [
+    ...BOOKINGS.filter((booking) => isBooked[booking]),
+    ...listReceiptBookings(document.receipts ?? []),
+  ];
 }
 
 /** Returns the earliest time from which the namespace still stores closed workflows. */

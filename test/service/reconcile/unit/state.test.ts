@@ -65,7 +65,7 @@ test('every recorded history of a lifecycle is read without a fault', () => {
 test.each([
   ['payment-disputed-clawed-back', ['recordDispute']],
   ['payment-disputed-failed', ['recordDispute']],
-  ['payment-late-reversed', ['recordLateReversed']],
+  ['payment-late-reversed', ['held late', 'returned late']],
 ])('the history %s tells of its bookings', (name, bookings) => {
   expect(readResourceState([historyOf(name)])?.bookings).toEqual(bookings);
 });

@@ -1,0 +1,108 @@
+/**
+ * Why money of a payment is in question: it came after the end, in another amount or currency than
+ * requested, or after another settlement.
+ */
+export type ReceiptReason = 'late' | 'amount_differs' | 'second_settlement';
+
+/**
+ * Money that a bank reported for a payment, and that is not its settlement. It is in suspense until
+ * it is credited to the merchant, or back with the customer.
+ * @see docs/ledger.md#money-that-goes-wrong
+ */
+export interface Receipt {
+  /** Bank reference, or without one the id of the callback: money that is reported again. */
+  id: string;
+  bank_reference: string | null;
+  /** Null while the bank has said so by no callback. */
+  callback_id: string | null;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  /** Day on which the bank books it: `YYYY-MM-DD`. */
+  value_date: string | null;
+  received_at: string;
+  reason: ReceiptReason;
+  state: 'suspense' | 'credited' | 'returned';
+  returned_at?: string;
+  /** Bank reference or callback id of the report that it is back. */
+  returned_by?: string;
+}
+
+/** Identity of reported money: the bank's name for it, or the id of the only report. */
+export function reportId(report: {
+  bank_reference?: string | null | undefined;
+  callback_id: string;
+}): string {
+  return report.bank_reference || report.callback_id;
+}
+
+export function isInSuspense({ state }: Pick<Receipt, 'state'>): boolean {
+  return state === 'suspense';
+}
+
+/** Whether money is in question, so that the payment must neither expire nor be cancelled. */
+export function holdsMoney({ receipts = [] }: { receipts?: readonly Receipt[] | null }): boolean {
+  return (receipts ?? []).some(isInSuspense);
+}
+
+/** Lists what `mark_settled` credits: the money in suspense in the currency of the payment. */
+export function listCreditable(receipts: readonly Receipt[], currency: string): Receipt[] {
+  return receipts.filter((receipt) => isInSuspense(receipt) && receipt.currency === currency);
+}
+
+export function markCredited(receipts: readonly Receipt[], ids: readonly string[] = []): Receipt[] {
+  return receipts.map((receipt) =>
+    ids.includes(receipt.id) ? { ...receipt, state: 'credited' } : receipt,
+  );
+}
+
+export function sumAmounts(receipts: readonly Pick<Receipt, 'amount'>[]): number {
+  return receipts.reduce((sum, { amount }) => sum + amount, 0);
+}
+
+/** Id of the instruction that sends late funds back; each receipt has its own. */
+export function reversalId(payment_id: string, receipts: readonly Receipt[], id: string): string {
+  const first = receipts.find(({ reason }) => reason === 'late');
+  return first?.id === id ? `reversal:${payment_id}` : `reversal:${payment_id}:${id}`;
+}
+
+interface Report {
+  callback_id: string | null;
+  bank_reference?: string | null | undefined;
+  amount?: number | undefined;
+  currency?: string | undefined;
+}
+
+/**
+ * Finds money that a report repeats. Late funds that the bank confirmed in an answer are those of
+ * its first matching callback.
+ */
+export function findReported(
+  receipts: readonly Receipt[],
+  { callback_id, bank_reference, amount, currency }: Report,
+): Receipt | undefined {
+  if (callback_id === null) return receipts.find(({ reason }) => reason === 'late');
+  const id = reportId({ callback_id, bank_reference });
+  return (
+    receipts.find((receipt) => receipt.id === id || receipt.callback_id === callback_id) ??
+    receipts.find(
+      (receipt) =>
+        receipt.callback_id === null &&
+        findOfAmount([receipt], receipt.state, { amount, currency }) !== undefined,
+    )
+  );
+}
+
+/** Finds money of the reported amount and currency, the oldest first. */
+export function findOfAmount(
+  receipts: readonly Receipt[],
+  state: Receipt['state'],
+  { amount, currency }: Pick<Report, 'amount' | 'currency'>,
+): Receipt | undefined {
+  return receipts.find(
+    (receipt) =>
+      receipt.state === state &&
+      (amount ?? receipt.amount) === receipt.amount &&
+      (currency ?? receipt.currency) === receipt.currency,
+  );
+}

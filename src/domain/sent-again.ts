@@ -1,0 +1,28 @@
+/**
+ * Money of a refund or payout that the bank sent once more, under another name.
+ * @see docs/ledger.md#money-that-goes-wrong
+ */
+export interface SentAgain {
+  /** Bank reference, or without one the id of the callback. */
+  id: string;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  /** ISO 8601, ms. */
+  at: string;
+}
+
+interface Resource {
+  bank_reference: string | null;
+  applied_callbacks?: string[];
+  sent_again?: readonly SentAgain[];
+}
+
+/** Whether a completion names another payment of the bank than the resource has. */
+export function isSentAgain(
+  { bank_reference, applied_callbacks = [] }: Resource,
+  report: { bank_reference?: string | undefined; callback_id: string },
+): boolean {
+  if (!report.bank_reference || applied_callbacks.includes(report.callback_id)) return false;
+  return bank_reference !== null && report.bank_reference !== bank_reference;
+}
