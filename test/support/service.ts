@@ -145,12 +145,16 @@ export async function startService(options: ServiceOptions = {}) {
       workflowBundles: await workflowBundles(),
     });
     const running = workers.run();
+    const end = async () => {
+      workers.shutdown();
+      await running;
+      await own?.close();
+    };
+    let ending: Promise<void> | undefined;
     const started = {
-      stop: async () => {
-        if (!allWorkers.delete(started)) return;
-        workers.shutdown();
-        await running;
-        await own?.close();
+      stop: () => {
+        ending ??= end();
+        return ending;
       },
     };
     allWorkers.add(started);
