@@ -18,7 +18,7 @@ import { recordEvents, registerEndpoint } from './event-log';
 export type DeliverySetting = Awaited<ReturnType<typeof openDeliverySetting>>;
 
 /** A command line, a merchant's receiver, and a worker for deliveries when one is asked for. */
-export async function openDeliverySetting() {
+async function openDeliverySetting() {
   Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
   const service = await openProvisioning();
   const connection = await Connection.connect({ address: temporalAddress() });

@@ -22,7 +22,7 @@ export const SECRET = 'whsec_of_an_endpoint';
 export type KeysSetting = Awaited<ReturnType<typeof openKeysSetting>>;
 
 /** A database with sealed values and a key file of its own; nothing waits. */
-export async function openKeysSetting() {
+async function openKeysSetting() {
   const { stores, db, env, cli, refusal, close } = await openProvisioning();
   await ensureIndexes(stores);
   const [keysFile = '', keysDir = ''] = [env['KEYS_FILE'], env['KEYS_DIR']];

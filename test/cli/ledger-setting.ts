@@ -66,7 +66,7 @@ const MOST = 99_999_999_999;
 export type LedgerSetting = Awaited<ReturnType<typeof openLedgerSetting>>;
 
 /** A small healthy database to falsify, past the service, and to restore. */
-export async function openLedgerSetting() {
+async function openLedgerSetting() {
   const records = await openRecords();
   const { db, stores, close } = records;
   const database = db.databaseName;

@@ -18,7 +18,7 @@ type Options = Parameters<Browser['newContext']>[0];
 export type BrowserWorld = Awaited<ReturnType<typeof startBrowserWorld>>;
 
 /** The hosted pages, a real sandbox bank and a real Chromium. */
-export async function startBrowserWorld() {
+async function startBrowserWorld() {
   if (PICTURES !== undefined) mkdirSync(PICTURES, { recursive: true });
   const pay = await startPayServer();
   const bank = await startBankServer(pay.mongo, pay.database);

@@ -23,7 +23,7 @@ export const sameBut = (document: object | null | undefined, changes: object) =>
 type Kept = Map<string, Document[]>;
 
 /** The whole product with a merchant, whose database can be put back to an earlier moment. */
-export async function openRestoreSetting(options: ServiceOptions = {}) {
+async function openRestoreSetting(options: ServiceOptions = {}) {
   const began = new Date();
   const setting = await openResourceSetting(options);
   const { service } = setting;

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
-import type { ConnectorActivities } from '../../../connectors/contract/activities';
+import { Client, type WorkflowHandle } from '@temporalio/client';
 import { inTransaction } from '../../../src/base/mongo';
-import type { PayoutAct } from '../../../src/domain/payout/payout';
 import type { PayoutInput, PayoutState } from '../../../src/domain/payout/workflow';
 import { ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import { messages } from '../../../workflows/payout/messages';
@@ -16,11 +14,8 @@ import {
   type WorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
-import { shows } from '../refund/setting';
 
-export { postingsOf, refusalOf, shows } from '../refund/setting';
-
-export const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
+export { postingsOf } from '../refund/setting';
 
 /** Balance of `main` before each payout of 1,000 with its fee of 25; minor units. */
 const FUNDED = 10_000;
@@ -29,12 +24,12 @@ const FUNDED = 10_000;
  * A handle that does not skip time while it waits for the result: with nothing left to wait for,
  * this server would skip ten years, to where runs time out.
  */
-export function handleOf({ env }: WorkflowSetting, id: string): WorkflowHandle {
+function handleOf({ env }: WorkflowSetting, id: string): WorkflowHandle {
   const { connection, namespace = 'default' } = env;
   return new Client({ connection, namespace }).workflow.getHandle(`payout:${id}`);
 }
 
-export function payoutInput(connector: string, changes: Partial<PayoutInput> = {}): PayoutInput {
+function payoutInput(connector: string, changes: Partial<PayoutInput> = {}): PayoutInput {
   const payout_id = randomUUID();
   return {
     payout_id,
@@ -53,7 +48,7 @@ export function payoutInput(connector: string, changes: Partial<PayoutInput> = {
 }
 
 /** Credits the payout's account. */
-export async function fund(
+async function fund(
   { mongo, stores }: WorkflowSetting,
   { account_id, livemode, currency }: PayoutInput,
   amount = FUNDED,
@@ -73,7 +68,7 @@ async function claimPayout(setting: WorkflowSetting, input: PayoutInput): Promis
 }
 
 /** As the API does it: the claim first, then update-with-start. Fails when it is refused. */
-export async function openPayout(
+async function openPayout(
   setting: WorkflowSetting,
   input: PayoutInput,
   taskQueue?: string,
@@ -120,32 +115,6 @@ async function withWord(setting: WorkflowSetting, opened: PayoutState): Promise<
   return { payout_id, status, version };
 }
 
-/** Tells such a story where nobody waits for the bank to send it. */
-export function unawaited(
-  setting: WorkflowSetting,
-  bank: ScriptedBank,
-  story: (payingOut: PayingOut) => Promise<void>,
-  changes: Partial<PayoutInput> = {},
-): Promise<void> {
-  return withBank(setting, bank, async (connector) => {
-    const input = payoutInput(connector, changes);
-    await fund(setting, input);
-    await claimPayout(setting, input);
-    const { payout_id: id } = input;
-    await setting.env.client.workflow.start('payout', {
-      workflowId: `payout:${id}`,
-      taskQueue: setting.queues.lifecycle,
-      args: [input],
-    });
-    await story({ handle: handleOf(setting, id), id, input });
-  });
-}
-
-/** Waits until the bank's answer has been taken in. */
-export function answered(handle: WorkflowHandle, outcome: string): Promise<string> {
-  return shows(handle, `instruction at the bank: ${outcome}`);
-}
-
 /** A callback as the kit delivers it: the workflow is started again when it has ended. */
 export async function late(
   setting: WorkflowSetting,
@@ -162,21 +131,6 @@ export async function late(
     args: [{ payout_id: id, resume: true, request_id: 'late' }],
   });
   return handleOf(setting, id);
-}
-
-/** An operator's update, sent with a start: for a payout whose workflow has ended. */
-export async function actAfterEnd({ env, queues }: WorkflowSetting, id: string, update: PayoutAct) {
-  const workflowId = `payout:${id}`;
-  const startWorkflowOperation = new WithStartWorkflowOperation('payout', {
-    workflowId,
-    taskQueue: queues.lifecycle,
-    args: [{ payout_id: id, resume: true, request_id: 'operator' }],
-    workflowIdConflictPolicy: 'USE_EXISTING',
-  });
-  return await env.client.workflow.executeUpdateWithStart(update, {
-    args: [ACT],
-    startWorkflowOperation,
-  });
 }
 
 export async function storedPayout({ stores }: WorkflowSetting, id: string) {
@@ -204,27 +158,3 @@ export const MONEY = {
   captured: { available: 8_975, reserved: 0, fees: 25, atBank: 1_000 },
   returned: { available: 9_975, reserved: 0, fees: 25, atBank: 0 },
 } as const;
-
-/** An instruction without an answer. */
-export const lost = async () => {
-  throw new Error('the connection was lost');
-};
-
-/** `first` the first time, `then` ever after. */
-export function changing<Input, Answer>(
-  first: (input: Input) => Promise<Answer>,
-  then: (input: Input) => Promise<Answer>,
-): (input: Input) => Promise<Answer> {
-  let isFirst = true;
-  return (input) => {
-    const act = isFirst ? first : then;
-    isFirst = false;
-    return act(input);
-  };
-}
-
-/** A bank that has sent it, under a reference of its own. */
-export const sent: ConnectorActivities['sendPayout'] = async ({ payout_id }) => ({
-  outcome: 'sent',
-  bank_reference: `again-${payout_id}`,
-});

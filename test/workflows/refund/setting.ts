@@ -1,7 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { PaymentInput } from '../../../src/domain/payment/workflow';
 import type { RefundInput, RefundState } from '../../../src/domain/refund/workflow';
-import { eventually } from '../../support/http';
 import {
   openRefund,
   refundInput,
@@ -50,22 +49,6 @@ export async function moneyOf({ stores }: WorkflowSetting, payment: PaymentInput
 /** The kinds of the postings about a resource, oldest first. */
 export async function postingsOf({ stores }: WorkflowSetting, id: string): Promise<string[]> {
   return (await stores.ledger.forResource(id)).map(({ kind }) => kind);
-}
-
-/** Waits until the Temporal UI's details of the workflow say so. */
-export async function shows(handle: WorkflowHandle, words: string): Promise<string> {
-  return await eventually(`the details to say "${words}"`, async () => {
-    const metadata = await handle.query<{ currentDetails?: string }>(
-      '__temporal_workflow_metadata',
-    );
-    const details = metadata.currentDetails ?? '';
-    return details.includes(words) && details;
-  });
-}
-
-/** Waits until the bank's acceptance has been taken in. */
-export function accepted(handle: WorkflowHandle): Promise<string> {
-  return shows(handle, 'instruction at the bank: accepted');
 }
 
 /** Code with which an update or an opening was refused; undefined when it was not. */
