@@ -150,46 +150,47 @@ async function recordReversal(deps: RecordDeps, input: ReversalInput): Promise<R
     for (const id of input.ids) await returnReceipt(deps, input, id);
     return { receipts: await readReceipts(deps, payment_id), id: input.ids.at(0) ?? null };
   }
-  const repeated = receipts.find(({ returned_by }) => returned_by === input.by);
-  if (repeated !== undefined) return { receipts, id: repeated.id };
-  const id =
-    findOfAmount(receipts, 'suspense', input)?.id ??
-    (await recordUnreported(deps, input, receipts));
-  if (id === null) return { receipts, id };
-  await returnReceipt(deps, input, id, input.by);
-  return { receipts: await readReceipts(deps, payment_id), id };
+  const reported = receipts.length > 0 ? receipts : await recordUnreported(deps, input);
+  const repeated = reported.find(({ returned_by }) => returned_by === input.by);
+  if (repeated !== undefined) return { receipts: reported, id: repeated.id };
+  const receipt = findOfAmount(reported, 'suspense', input);
+  if (receipt === undefined) return { receipts: reported, id: null };
+  // Another report took it meanwhile: this one decides again, among what is left.
+  const isReturned = await returnReceipt(deps, input, receipt.id, input.by);
+  if (!isReturned) return await recordReversal(deps, input);
+  return { receipts: await readReceipts(deps, payment_id), id: receipt.id };
 }
 
 /** Records late funds that are back before the bank has reported that they came. */
 async function recordUnreported(
   deps: RecordDeps,
   { payment_id, at, amount, currency }: Booking & BankReversal,
-  receipts: readonly Receipt[],
-): Promise<string | null> {
+): Promise<Receipt[]> {
   const payment = await read(deps, payment_id);
-  if (receipts.length > 0 || payment.status === 'settled') return null;
   const money = { amount: amount ?? payment.amount, currency: currency ?? payment.currency };
-  if (money.currency !== payment.currency) return null;
+  if (payment.status === 'settled' || money.currency !== payment.currency) return [];
   const report = { payment_id, at, reason: 'late', callback_id: null, ...money } as const;
-  return (await recordReceipt(deps, report)).id;
+  return (await recordReceipt(deps, report)).receipts;
 }
 
+/** @returns false when it is not in suspense */
 async function returnReceipt(
   deps: RecordDeps,
   { payment_id, at, value_date }: Booking,
   id: string,
   returned_by?: string,
-): Promise<void> {
+): Promise<boolean> {
   const payment = await read(deps, payment_id);
   const receipt = payment.receipts?.find((each) => each.id === id);
-  if (receipt === undefined) return;
+  if (receipt === undefined) return false;
   const { ledger, payments } = deps.stores;
   const book = bookId({ ...payment, currency: receipt.currency });
-  await withDebitLock(deps, buildLockRequest(book, at), async (session) => {
+  return await withDebitLock(deps, buildLockRequest(book, at), async (session) => {
     const from = { id, state: 'suspense' } as const;
     const change = omitUndefined({ state: 'returned' as const, returned_at: at, returned_by });
-    if (!(await payments.changeReceipt(payment_id, from, change, session))) return;
+    if (!(await payments.changeReceipt(payment_id, from, change, session))) return false;
     await ledger.post(buildReceiptEntry('returned', payment, receipt, { at, value_date }), session);
+    return true;
   });
 }
 

@@ -82,6 +82,14 @@ const OWED: [Step, boolean][][] = [
   // The balance holds this refund: the dispute alone refuses it.
   [{ kind: 'reverse', posting: 0 } as const, refund(2, 1, 100)].map(twice),
 ];
+/** Two reports about funds that nobody has reported yet: one of them names another amount. */
+const SENT_BACK_AT_ONCE: [Step, boolean][][] = [
+  [
+    [{ kind: 'late_reversed', late: 1, amount: null }, true],
+    [{ kind: 'late_reversed', late: 1, amount: 288 }, true],
+    [{ kind: 'late', late: 1, amount: 794 }, false],
+  ],
+];
 
 test('any interleaving of money that goes wrong keeps the books whole, each act booked once', async () => {
   if (processes === undefined || operator === undefined) throw new Error('Nothing was started.');
@@ -101,7 +109,7 @@ test('any interleaving of money that goes wrong keeps the books whole, each act 
       }
     }),
     // A program that fails is told whole: to make it smaller would take minutes.
-    { numRuns: 30, examples: [[OWED]], endOnFailure: true },
+    { numRuns: 30, examples: [[OWED], [SENT_BACK_AT_ONCE]], endOnFailure: true },
   );
   expect([...seen]).toEqual(
     expect.arrayContaining([
