@@ -70,7 +70,7 @@ export function createIdempotencyStore(db: Db) {
     find: async (key: RecordKey, now: Date, keyHash: string): Promise<IdempotencyRecord | null> => {
       const ids = listIds(key, keyHash);
       const existing = await records.find({ _id: { $in: ids } }).toArray();
-      return existing.find(({ expires_at }) => expires_at > now) ?? null;
+      return existing.find((record) => !isExpired(record, now)) ?? null;
     },
     /**
      * Creates the record, or returns the existing one; an expired one is replaced.
@@ -89,7 +89,7 @@ export function createIdempotencyStore(db: Db) {
       while (true) {
         if (await insertIfAbsent(records, document, ids)) return document;
         const existing = await records.find(ids).toArray();
-        const first = existing.find(({ expires_at }) => expires_at > now);
+        const first = existing.find((record) => !isExpired(record, now));
         if (first !== undefined) return first;
         for (const { _id, resource_id } of existing) {
           await records.deleteOne({ _id, resource_id, expires_at: { $lte: now } });
@@ -142,6 +142,10 @@ export function createIdempotencyStore(db: Db) {
     release: (resource_id: string, session?: ClientSession) =>
       records.deleteOne({ resource_id, request: { $ne: null } }, { session }),
   };
+}
+
+function isExpired({ expires_at }: IdempotencyRecord, now: Date): boolean {
+  return expires_at <= now;
 }
 
 function listIds(key: RecordKey, keyHash: string | undefined): string[] {
