@@ -26,6 +26,7 @@ const MODULES_OF_SRC = [
   'src/webhooks/',
   'src/temporal/',
   'src/callbacks/',
+  'src/statements/',
   'src/service/',
   'src/pages/',
   'src/dashboard/',

@@ -3,14 +3,15 @@
 FROM node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20 AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci
+# No package that the build or the image needs has to run a script.
+RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY workflows workflows
 COPY activities activities
 COPY worker worker
 COPY connectors connectors
-RUN npm run build && npm prune --omit=dev \
+RUN npm run build && npm prune --omit=dev --ignore-scripts \
   # An optional peer of viem, which needs its types alone.
   && rm -rf node_modules/typescript node_modules/@typescript
 

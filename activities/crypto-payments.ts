@@ -1,12 +1,18 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { abandon, inTransaction } from '../src/base/mongo';
+import { abandon, inTransaction, isDuplicateKey } from '../src/base/mongo';
 import { getVerificationMode } from '../src/domain/callback/signature';
 import type { CryptoPaymentRequest } from '../src/domain/creation';
-import { bookCurrency, paymentUri } from '../src/domain/crypto/assets';
-import type { Deposit } from '../src/domain/crypto/deposit';
+import { assetRules, bookCurrency, paymentUri } from '../src/domain/crypto/assets';
+import {
+  type Deposit,
+  type DepositEntry,
+  depositKey,
+  isInSuspense,
+} from '../src/domain/crypto/deposit';
 import {
   CRYPTO_PAYMENT_EVENTS,
   CRYPTO_PAYMENT_TRANSITIONS,
+  type CryptoPaymentAttention,
   type CryptoPaymentStatus,
 } from '../src/domain/crypto/payment';
 import type { CryptoPaymentInput } from '../src/domain/crypto/workflow';
@@ -14,7 +20,11 @@ import { derivePayTokenHash } from '../src/encryption/pay-token';
 import { bookId, InsufficientBalance } from '../src/ledger/entries';
 import { buildDepositEntry } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
-import type { CryptoPaymentDocument, ReportedStatus } from '../src/store/crypto-payments';
+import {
+  ADDRESS_INDEX,
+  type CryptoPaymentDocument,
+  type ReportedStatus,
+} from '../src/store/crypto-payments';
 import type { PaymentActivityDeps } from './payments';
 import { positionAt, readCryptoSubscription, tieBase } from './shared/events';
 import { openWithRetry, throwMissing } from './shared/opening';
@@ -52,6 +62,10 @@ export interface CryptoPaymentChange {
   credited: string[];
   /** Transactions of the deposits that are sent back. */
   returned?: string[];
+  /** Entries of the deposits; absent: by `credited` and `returned`. */
+  entries?: DepositEntry[];
+  /** End of a window that the connector has closed early, ISO 8601, ms. */
+  closed_early_at?: string;
   /** Whether the merchant is notified, once of each state. */
   is_reported: boolean;
 }
@@ -85,22 +99,38 @@ function recordTable(stores: Stores): RecordTable<CryptoPaymentDocument, CryptoP
     events: CRYPTO_PAYMENT_EVENTS,
     eventData: ({ _id }) => ({ crypto_payment_id: _id }),
     buildChange,
-    posted: ['underpaid', 'received'],
+    posted: ['underpaid', 'held', 'received'],
     post: async (payment, { at, change }, session) => {
-      const { credited = [], returned = [] } = change;
-      for (const deposit of payment.deposits) {
-        const { transaction_id } = deposit;
-        const kind = returned.includes(transaction_id)
-          ? 'crypto_payment_returned'
-          : 'crypto_payment_credited';
-        if (kind === 'crypto_payment_credited' && !credited.includes(transaction_id)) continue;
-        await stores.ledger.post(buildDepositEntry(kind, payment, deposit, at), session);
+      const byKey = new Map(payment.deposits.map((each) => [depositKey(each), each]));
+      for (const { step, deposit: key } of readEntries(change)) {
+        const deposit = byKey.get(key);
+        if (deposit === undefined) throw new Error(`The payment has no deposit ${key}.`);
+        await stores.ledger.post(buildDepositEntry(step, payment, deposit, at), session);
       }
     },
+    isInSuspense: ({ attention, deposits }) =>
+      attention !== null && IN_SUSPENSE.has(attention) && deposits.some(isInSuspense),
     shouldReport: ({ change }) => change.is_reported === true,
     getBook: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
     readSubscription: readCryptoSubscription,
   };
+}
+
+/** Reasons of deposits in suspense. */
+const IN_SUSPENSE: ReadonlySet<CryptoPaymentAttention> = new Set([
+  'deposit_held',
+  'late_deposit',
+  'wrong_asset',
+  'deposit_to_return',
+]);
+
+function readEntries({
+  entries,
+  credited = [],
+  returned = [],
+}: Partial<CryptoPaymentChange>): DepositEntry[] {
+  const toEntry = (step: DepositEntry['step']) => (deposit: string) => ({ step, deposit });
+  return entries ?? [...credited.map(toEntry('credited')), ...returned.map(toEntry('returned'))];
 }
 
 async function openCryptoPayment(
@@ -118,7 +148,7 @@ async function openCryptoPayment(
     const fresh = newPayment(deps.payTokenKey, input, request.crypto_payment);
     await stores.crypto_payments.insert(fresh, session);
     return fresh;
-  });
+  }).catch((error: unknown) => throwUnlessNew(deps, input, error));
   if (payment !== null) {
     deps.log.info({ crypto_payment_id, request_id }, 'crypto payment opened');
     return buildOpening(payment, request_id);
@@ -126,6 +156,18 @@ async function openCryptoPayment(
   const storedPayment = await stores.crypto_payments.get(crypto_payment_id);
   if (storedPayment !== null) return buildOpening(storedPayment, request_id);
   return await throwMissing(stores, 'payment', crypto_payment_id);
+}
+
+/** @throws ApplicationFailure not retryable, `address_in_use` */
+function throwUnlessNew(
+  { log }: PaymentActivityDeps,
+  { crypto_payment_id, connector, request_id }: OpenCryptoPayment,
+  error: unknown,
+): never {
+  if (!isDuplicateKey(error, ADDRESS_INDEX)) throw error;
+  log.error({ crypto_payment_id, connector, request_id }, 'address of another payment given');
+  const message = 'The connector gave the address of another payment: nothing was opened.';
+  throw ApplicationFailure.nonRetryable(message, 'address_in_use');
 }
 
 /** Builds the first answer, whatever has happened since. */
@@ -171,7 +213,7 @@ function newPayment(
 
 function buildChange(transition: CryptoPaymentTransition): Partial<CryptoPaymentDocument> {
   const { from, to, at, change } = transition;
-  const { credited, returned, is_reported, ...fields } = change;
+  const { credited, returned, entries, is_reported, ...fields } = change;
   const isReceived = to.includes('received') && from.status !== 'received';
   return {
     ...buildCommonChange(transition),
@@ -187,11 +229,15 @@ function buildSnapshot(payment: CryptoPaymentDocument, request_id: string) {
 
 function readFacts(payment: CryptoPaymentDocument, request_id: string) {
   const { _id, account_id, livemode, connector, asset, network } = payment;
-  const { amount_due, required_confirmations, expires_at } = payment;
+  const { amount_due, required_confirmations } = payment;
+  const expires_at = payment.closed_early_at ?? payment.expires_at;
+  // In the sandbox a deposit of any amount counts, so that tests may choose it.
+  const least_deposit = livemode ? assetRules(asset, network)?.least_deposit : undefined;
   return {
     crypto_payment_id: _id,
     ...{ account_id, livemode, connector, asset, network },
     ...{ amount_due, required_confirmations, expires_at },
+    ...{ least_deposit, revision: 2 },
     request_id,
   };
 }

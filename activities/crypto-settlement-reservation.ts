@@ -2,7 +2,7 @@ import type { ClientSession } from 'mongodb';
 import { abandon } from '../src/base/mongo';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { parseUnits } from '../src/domain/crypto/assets';
-import { SETTLEMENT_DUE_SECONDS } from '../src/domain/crypto/settlement';
+import { leastSettlement, SETTLEMENT_DUE_SECONDS } from '../src/domain/crypto/settlement';
 import type { CryptoSettlementInput } from '../src/domain/crypto/workflow';
 import { InsufficientBalance, type NewEntry } from '../src/ledger/entries';
 import { buildSettlementEntry } from '../src/ledger/resource-entries';
@@ -30,7 +30,7 @@ export async function reserve(
     const request = await idempotency.clearRequest(input.crypto_settlement_id, session);
     if (request === null || !('settlement' in request)) return await abandon(session);
   }
-  const amount = input.amount ?? (await wholeBalance(stores, input, session));
+  const amount = await checkAmount(stores, input, session);
   const settlement = newSettlement(input, amount, wallet_address);
   const kind = 'crypto_settlement_reserved';
   await ledger.post(buildSettlementEntry(kind, settlement, input.created_at), session);
@@ -39,21 +39,26 @@ export async function reserve(
 }
 
 /**
- * @returns smallest units of all that is available
- * @throws InsufficientBalance when that is nothing
+ * Leaves in the balance what the chain has removed.
+ * @returns smallest units: all that is available, or what is requested
+ * @throws InsufficientBalance
  */
-async function wholeBalance(
-  { ledger }: Stores,
+async function checkAmount(
+  { ledger, crypto_payments }: Stores,
   input: OpenCryptoSettlement,
   session: ClientSession,
 ): Promise<string> {
   const { account_id, livemode, currency, created_at: at } = input;
+  const withheld = await crypto_payments.sumReorged(input, session);
+  if (input.amount !== null && withheld === 0n) return input.amount;
   const kind = 'crypto_settlement_reserved';
   const about = { kind, resource_id: '', account_id, livemode, currency, at, legs: [] } as const;
   const emptyEntry: NewEntry = about;
-  const available = (await ledger.balance(emptyEntry, MAIN_BALANCE, session))?.available ?? 0;
-  if (available <= 0) throw new InsufficientBalance('The balance holds nothing.');
-  return String(available);
+  const balance = await ledger.balance(emptyEntry, MAIN_BALANCE, session);
+  const available = BigInt(balance?.available ?? 0) - withheld;
+  const needed = input.amount === null ? leastSettlement(input, null) : parseUnits(input.amount);
+  if (available < needed) throw new InsufficientBalance('The balance does not hold it.');
+  return input.amount ?? String(available);
 }
 
 /** @see docs/api.md#settlements */

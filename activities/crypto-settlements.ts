@@ -5,14 +5,14 @@ import {
   CRYPTO_SETTLEMENT_EVENTS,
   CRYPTO_SETTLEMENT_TRANSITIONS,
   type CryptoSettlementStatus,
-  SMALLEST_SETTLEMENT,
+  leastSettlement,
 } from '../src/domain/crypto/settlement';
 import type { Failure } from '../src/domain/lifecycle';
 import { bookId } from '../src/ledger/entries';
-import { buildSettlementEntry } from '../src/ledger/resource-entries';
+import { buildNetworkFee, buildSettlementEntry } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { CryptoSettlementDocument } from '../src/store/crypto-settlements';
-import { addressAt } from '../src/store/wallets';
+import { addressAt, describeNoWallet, type WalletDocument } from '../src/store/wallets';
 import { type OpenCryptoSettlement, reserve } from './crypto-settlement-reservation';
 import { buildLockRequest } from './shared/debit';
 import { readCryptoSubscription } from './shared/events';
@@ -36,6 +36,7 @@ export interface CryptoSettlementChange {
   failure: Failure;
   transaction_id: string;
   bank_reference: string;
+  network_fee: string;
 }
 
 export function createCryptoSettlementActivities(deps: RecordDeps) {
@@ -65,7 +66,9 @@ function recordTable(
     eventData: ({ _id }) => ({ crypto_settlement_id: _id }),
     buildChange,
     posted: ['completed', 'failed'],
-    post: async (settlement, { to, at }, session) => {
+    post: async (settlement, { to, at, change }, session) => {
+      const fee = change.network_fee === undefined ? undefined : buildNetworkFee(settlement, at);
+      if (fee !== undefined) await stores.ledger.post(fee, session);
       if (!to.includes('completed') && !to.includes('failed')) return;
       const kind = to.includes('failed')
         ? 'crypto_settlement_released'
@@ -76,11 +79,10 @@ function recordTable(
   };
 }
 
-const NO_WALLET = {
-  outcome: 'refused',
-  code: 'wallet_not_registered',
-  message: 'No wallet on this network counts yet.',
-} as const;
+function refuseWallet(wallet: WalletDocument | null, network: string): CryptoSettlementOpening {
+  const message = describeNoWallet(wallet, network);
+  return { outcome: 'refused', code: 'wallet_not_registered', message };
+}
 
 async function openCryptoSettlement(
   deps: RecordDeps,
@@ -92,9 +94,9 @@ async function openCryptoSettlement(
     buildAcceptance(readFacts(settlement, request_id), 'pending', livemode);
   const existing = await crypto_settlements.get(id);
   if (existing !== null) return accept(existing);
-  const wallet =
-    input.wallet_address ?? addressAt(await wallets.get(account_id, livemode, network), created_at);
-  if (wallet === null) return NO_WALLET;
+  const registered = await wallets.get(account_id, livemode, network);
+  const wallet = input.wallet_address ?? addressAt(registered, created_at);
+  if (wallet === null) return refuseWallet(registered, network);
   return await openReserved<CryptoSettlementDocument, CryptoSettlementOpening>(deps, {
     ...{ resource: 'crypto_settlement', id, request_id, get: crypto_settlements.get, accept },
     lockRequest: buildLockRequest(bookId(input), created_at),
@@ -116,10 +118,12 @@ async function explainMissing(
 
 async function refuseDebit(
   { stores }: RecordDeps,
-  { account_id, livemode, currency, amount }: OpenCryptoSettlement,
+  input: OpenCryptoSettlement,
 ): Promise<CryptoSettlementOpening> {
-  const needed = amount === null ? SMALLEST_SETTLEMENT : parseUnits(amount);
-  const debit = { balance_account: MAIN_BALANCE, currency, amount: needed };
+  const { account_id, livemode, currency, amount } = input;
+  const needed = amount === null ? leastSettlement(input, null) : parseUnits(amount);
+  const withheld = await stores.crypto_payments.sumReorged(input);
+  const debit = { balance_account: MAIN_BALANCE, currency, amount: needed, withheld };
   const rows = await stores.ledger.balances(account_id, livemode);
   return { outcome: 'refused', ...insufficientBalance(rows, debit) };
 }

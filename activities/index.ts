@@ -4,6 +4,7 @@ import { createPaymentActivities, type PaymentActivityDeps } from './payments';
 import { createPayoutActivities } from './payouts';
 import { createRefundActivities } from './refunds';
 import { createSentAgain } from './sent-again';
+import { createAuthorizeAct } from './shared/approvals';
 import { recordRefused, recordUnapplied } from './shared/record';
 import type { RecordRefused, RecordUnapplied } from './shared/record-inputs';
 
@@ -15,6 +16,7 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
     ...createSentAgain(deps),
     ...createCryptoPaymentActivities(deps),
     ...createCryptoSettlementActivities(deps),
+    ...createAuthorizeAct(deps),
     recordRefused: (input: RecordRefused): Promise<void> => recordRefused(deps, input),
     recordUnapplied: (input: RecordUnapplied): Promise<void> => recordUnapplied(deps, input),
   };

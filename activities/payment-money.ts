@@ -1,7 +1,5 @@
 import type { ClientSession } from 'mongodb';
-import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { omitUndefined } from '../src/domain/defined';
-import type { PaymentAttention } from '../src/domain/payment/payment';
 import {
   findOfAmount,
   findReported,
@@ -11,14 +9,12 @@ import {
   sumAmounts,
 } from '../src/domain/payment/receipt';
 import { bookId } from '../src/ledger/entries';
-import { buildChargeback, buildReceiptEntry, settledAmount } from '../src/ledger/resource-entries';
+import { buildReceiptEntry } from '../src/ledger/resource-entries';
 import type { PaymentDocument } from '../src/store/payments';
 import { buildLockRequest, withDebitLock } from './shared/debit';
-import { auditAct, buildAuditEntry } from './shared/operator-acts';
-import type { Act } from './shared/record-inputs';
 import type { RecordDeps } from './shared/record-table';
 
-interface Booking {
+export interface Booking {
   payment_id: string;
   /** ISO 8601, ms. */
   at: string;
@@ -43,19 +39,10 @@ export type ReversalInput = Booking & (BankReversal | { ids: string[] });
 interface BankReversal {
   /** Bank reference, or callback id. */
   by: string;
+  callback_id?: string;
   /** Minor units; absent: all that came. */
   amount?: number;
   currency?: string;
-}
-
-export interface Chargeback extends Booking {
-  /** Minor units; null: all that settled. */
-  amount: number | null;
-  /** Id made once, so that a repeat posts nothing. */
-  id: string;
-  audit: Act;
-  /** Reason that stays. */
-  attention: PaymentAttention | null;
 }
 
 export interface ReceiptResult {
@@ -70,34 +57,28 @@ export interface ReversalResult {
   id: string | null;
 }
 
-export type ChargebackResult =
-  | { outcome: 'posted'; held: number; owed: number }
-  | { outcome: 'already_posted' }
-  /** Exceeds what the payment has brought, in minor units. */
-  | { outcome: 'amount_too_large'; settled: number };
-
 /**
  * Journal entries for a payment's funds after it is final; no status changes.
  * @see docs/ledger.md#money-that-goes-wrong
  */
 export function createPaymentMoney(deps: RecordDeps) {
-  const { payments } = deps.stores;
   return {
     /** Posts money in question to suspense, once for each receipt. */
     recordReceipt: (input: ReceiptInput): Promise<ReceiptResult> => recordReceipt(deps, input),
     /** Posts money out of suspense, once, since the customer has it back. */
-    recordReversal: (input: ReversalInput): Promise<ReversalResult> => recordReversal(deps, input),
-    recordDispute: async ({ payment_id, at }: Booking): Promise<void> => {
-      await payments.dispute(payment_id, at);
+    recordReversal: async (input: ReversalInput): Promise<ReversalResult> => {
+      const result = await recordReversal(deps, input);
+      if (result.id !== null && 'by' in input && input.callback_id !== undefined) {
+        await deps.stores.payments.noteApplied(input.payment_id, input.callback_id);
+      }
+      return result;
     },
-    /** Posts a chargeback; the merchant owes what the balance lacks. */
-    clawBack: (input: Chargeback): Promise<ChargebackResult> => postChargeback(deps, input),
   };
 }
 
 async function recordReceipt(deps: RecordDeps, input: ReceiptInput): Promise<ReceiptResult> {
   const { payment_id, at, currency } = input;
-  const payment = await read(deps, payment_id);
+  const payment = await readPayment(deps, payment_id);
   const lockRequest = buildLockRequest(bookId({ ...payment, currency }), at);
   // Commits also where it changes nothing: only then a majority has what it read.
   const id = await withDebitLock(deps, lockRequest, async (session) => {
@@ -166,7 +147,7 @@ async function recordUnreported(
   deps: RecordDeps,
   { payment_id, at, amount, currency }: Booking & BankReversal,
 ): Promise<Receipt[]> {
-  const payment = await read(deps, payment_id);
+  const payment = await readPayment(deps, payment_id);
   const money = { amount: amount ?? payment.amount, currency: currency ?? payment.currency };
   if (payment.status === 'settled' || money.currency !== payment.currency) return [];
   const report = { payment_id, at, reason: 'late', callback_id: null, ...money } as const;
@@ -180,7 +161,7 @@ async function returnReceipt(
   id: string,
   returned_by?: string,
 ): Promise<boolean> {
-  const payment = await read(deps, payment_id);
+  const payment = await readPayment(deps, payment_id);
   const receipt = payment.receipts?.find((each) => each.id === id);
   if (receipt === undefined) return false;
   const { ledger, payments } = deps.stores;
@@ -214,44 +195,14 @@ export async function creditReceipts(
 }
 
 async function readReceipts(deps: RecordDeps, payment_id: string): Promise<Receipt[]> {
-  return (await read(deps, payment_id)).receipts ?? [];
+  return (await readPayment(deps, payment_id)).receipts ?? [];
 }
 
-async function read({ stores }: RecordDeps, payment_id: string): Promise<PaymentDocument> {
+export async function readPayment(
+  { stores }: RecordDeps,
+  payment_id: string,
+): Promise<PaymentDocument> {
   const payment = await stores.payments.get(payment_id);
   if (payment === null) throw new Error(`The record of ${payment_id} is not there.`);
   return payment;
-}
-
-async function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
-  const { payment_id, at, value_date, id, audit, attention } = input;
-  const { ledger, payments } = deps.stores;
-  const payment = await read(deps, payment_id);
-  const { account_id, livemode } = payment;
-  const settledTotal = settledAmount(payment);
-  const amount = input.amount ?? settledTotal;
-  if (amount > settledTotal) return { outcome: 'amount_too_large', settled: settledTotal };
-  const write = async (session: ClientSession) => {
-    const emptyEntry = buildChargeback(payment, { held: 0, owed: amount }, { at });
-    const balance = await ledger.balance(emptyEntry, MAIN_BALANCE, session);
-    const available = balance?.available ?? 0;
-    const heldAmount = available >= amount ? amount : Number(available);
-    const owedAmount = amount - heldAmount;
-    const actChange = { act: audit, id, at, before: 'settled', after: 'clawed back' };
-    const act = buildAuditEntry(actChange);
-    const parts = { held: heldAmount, owed: owedAmount };
-    const chargeback = { ...parts, at, attention };
-    // Committed, so that the next read sees the same.
-    if (!(await payments.recordChargeback(payment_id, chargeback, act, session))) return null;
-    const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
-    await auditAct(deps.stores, subject, actChange, session);
-    await ledger.post(buildChargeback(payment, parts, { at, value_date }), session);
-    return parts;
-  };
-  const result = await withDebitLock(deps, buildLockRequest(bookId(payment), at), write);
-  if (result !== null) return { outcome: 'posted', ...result };
-  const { clawed_back, audit: acts } = await read(deps, payment_id);
-  const isRepeat = acts.some((act) => act.id === id);
-  if (!isRepeat || !clawed_back) return { outcome: 'already_posted' };
-  return { outcome: 'posted', held: clawed_back.held, owed: clawed_back.owed };
 }

@@ -17,6 +17,7 @@ import { buildSettlement } from '../src/ledger/resource-entries';
 import { startDeliveries } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
+import { createPaymentDisputes } from './payment-disputes';
 import { createPaymentMoney, creditReceipts } from './payment-money';
 import { buildEvents, positionAt, readSubscription, tieBase } from './shared/events';
 import { openWithRetry, throwMissing } from './shared/opening';
@@ -66,6 +67,7 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
     recordPaymentAttention: record.setAttention,
     loadPayment: record.load,
     ...createPaymentMoney(deps),
+    ...createPaymentDisputes(deps),
   };
 }
 

@@ -3,10 +3,11 @@ import { abandon } from '../src/base/mongo';
 import type { PayoutRequest } from '../src/domain/creation';
 import type { RuleViolation } from '../src/domain/lifecycle';
 import { isRailId, railRules } from '../src/domain/payout/rails';
-import { limitFault } from '../src/domain/payout/rules';
+import { findPayoutLimit, limitFault } from '../src/domain/payout/rules';
 import { endOfNextBusinessDay } from '../src/domain/payout/target2';
 import type { PayoutInput } from '../src/domain/payout/workflow';
 import { buildReservation } from '../src/ledger/resource-entries';
+import type { AccountDocument } from '../src/store/accounts';
 import type { PayoutDocument } from '../src/store/payouts';
 import { positionAt, tieBase } from './shared/events';
 import type { RecordDeps } from './shared/record-table';
@@ -32,7 +33,7 @@ export class LimitExceeded extends Error {
 }
 
 /**
- * Writes the reservation first, so that concurrent payouts conflict on the book at once.
+ * Writes the reservation early, so that concurrent payouts conflict on the book at once.
  * @returns null when it is too late, or another attempt was first
  * @throws InsufficientBalance, LimitExceeded
  */
@@ -46,8 +47,11 @@ export async function reserve(
     : await stores.idempotency.clearRequest(input.payout_id, session);
   if (request === null || !('payout' in request)) return await abandon(session);
   const newDocument = newPayout(input, request.payout);
-  await stores.ledger.post(buildReservation(newDocument), session);
-  const payout = await addToDay(stores, input, newDocument, session);
+  // Accepted before: no limit applies.
+  const account = input.rebuilding ? null : await stores.accounts.get(input.account_id, session);
+  const owedMax = input.rebuilding ? undefined : (account?.owed_limits?.[input.currency] ?? 0);
+  await stores.ledger.post(buildReservation(newDocument, owedMax), session);
+  const payout = await addToDay(stores, account, newDocument, session);
   await stores.payouts.insert(payout, session);
   // The API may have given up while the writes ran.
   return isLate(input) ? await abandon(session) : payout;
@@ -55,14 +59,13 @@ export async function reserve(
 
 /** @throws LimitExceeded */
 async function addToDay(
-  { accounts, payoutDays }: RecordDeps['stores'],
-  { rebuilding }: OpenPayout,
+  { payoutDays }: RecordDeps['stores'],
+  account: AccountDocument | null,
   payout: PayoutDocument,
   session: ClientSession,
 ): Promise<PayoutDocument> {
-  const { account_id, amount, currency } = payout;
-  const account = rebuilding ? null : await accounts.get(account_id, session);
-  const limit = account?.payout_limits?.[currency];
+  const { amount, currency } = payout;
+  const limit = findPayoutLimit(account?.payout_limits, currency);
   if (limit === undefined) return payout;
   const spent = await payoutDays.add(payout, amount, session);
   const fault = limitFault(limit, spent - amount, payout);

@@ -6,7 +6,7 @@ import {
   type Return,
 } from '../src/domain/payout/payout';
 import { isRailId, railRules } from '../src/domain/payout/rails';
-import { payoutBalanceFault } from '../src/domain/payout/rules';
+import { ACCEPT_WITHIN_MS, debtFault, payoutBalanceFault } from '../src/domain/payout/rules';
 import { bookId } from '../src/ledger/entries';
 import { buildPayoutEntries } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
@@ -79,6 +79,7 @@ const TOO_LATE = {
 } as const;
 
 async function openPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
+  deps.clock?.observe(Date.parse(input.created_at));
   try {
     return await openReserved(deps, buildOpening(deps, input));
   } catch (error) {
@@ -98,15 +99,32 @@ function buildOpening(
     reserve: (session) => reserve(deps, input, session),
     accept: (payout) => buildAcceptance(readFacts(payout, request_id), 'created', payout.livemode),
     refuseDebit: () => refuseDebit(deps, input),
-    explainMissing: async () => TOO_LATE,
+    explainMissing: async () => explainLateness(deps, input),
   };
 }
 
-async function refuseDebit({ stores }: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
-  const fault = payoutBalanceFault(
-    await stores.ledger.balances(input.account_id, input.livemode),
-    input,
+/** Names the clock, which may be what refuses every payout. */
+function explainLateness({ log }: RecordDeps, input: OpenPayout) {
+  const { payout_id, request_id, accept_by_ms } = input;
+  const now = Date.now();
+  if (now <= accept_by_ms) return TOO_LATE;
+  const seconds = Math.ceil((now - accept_by_ms + ACCEPT_WITHIN_MS) / 1_000);
+  log.warn(
+    { payout_id, request_id, seconds },
+    'payout refused as late by the clock of this worker',
   );
+  const clock = `By the clock of this worker it was ${seconds} s old, and it has 5 s.`;
+  return { ...TOO_LATE, message: `${TOO_LATE.message} ${clock}` };
+}
+
+async function refuseDebit({ stores }: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
+  const { account_id, livemode, currency } = input;
+  const receivables = await stores.ledger.receivables(account_id, livemode);
+  const owed = receivables.find((row) => row.currency === currency)?.owed ?? 0;
+  const account = await stores.accounts.get(account_id);
+  const fault =
+    debtFault(owed, account?.owed_limits?.[currency], currency) ??
+    payoutBalanceFault(await stores.ledger.balances(account_id, livemode), input);
   // Credited between the two reads: try again.
   if (fault === undefined) throw new Error('The balance changed while it was looked at.');
   return { outcome: 'refused', ...fault };

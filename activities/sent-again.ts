@@ -1,12 +1,11 @@
 import type { ClientSession } from 'mongodb';
-import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { reportId } from '../src/domain/payment/receipt';
 import { isSentAgain, type SentAgain } from '../src/domain/sent-again';
 import { bookId } from '../src/ledger/entries';
 import { buildLateRefund, buildSentAgain } from '../src/ledger/resource-entries';
 import type { PayoutDocument } from '../src/store/payouts';
 import type { RefundDocument } from '../src/store/refunds';
-import { buildLockRequest, withDebitLock } from './shared/debit';
+import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
 import type { RecordDeps } from './shared/record-table';
 
 /** Callback that says that the money of an ended refund or payout has moved. */
@@ -81,11 +80,7 @@ async function postLate(
   session: ClientSession,
 ): Promise<void> {
   const { amount } = sent;
-  const emptyEntry = buildLateRefund(refund, { held: 0, owed: amount }, time);
-  const balance = await stores.ledger.balance(emptyEntry, MAIN_BALANCE, session);
-  const available = balance?.available ?? 0;
-  const held = available >= amount ? amount : Number(available);
-  const parts = { held, owed: amount - held };
+  const parts = await splitDebit(stores.ledger, refund, amount, session);
   if (!(await stores.refunds.recordSentLate(refund._id, { ...sent, ...parts }, session))) return;
   const { payment_id } = refund;
   await stores.payments.takeLateRefund({ payment_id, amount }, session);

@@ -9,7 +9,9 @@ import { type Options, readOptions, type ScenarioName, USAGE } from './options';
 import { formatJson, formatTable, type Report } from './report';
 import { runBook } from './scenarios/book';
 import { runIsolation } from './scenarios/isolation';
+import { runNeighbors } from './scenarios/neighbors';
 import { runOverload } from './scenarios/overload';
+import { runStatements } from './scenarios/statements';
 import { runWaiting } from './scenarios/waiting';
 import type { Setting } from './servers/config';
 
@@ -17,8 +19,10 @@ const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Prom
   floor: runComparison,
   overload: runOverload,
   isolation: runIsolation,
+  neighbors: runNeighbors,
   waiting: runWaiting,
   book: runBook,
+  statements: runStatements,
 };
 
 const PARENT_POLL_MS = 500;

@@ -11,8 +11,10 @@ export const ROWS = {
 export const SCENARIOS = {
   overload: 'creates at capacity, and at three times that rate',
   isolation: 'deliveries alone, and next to merchants that do not answer',
+  neighbors: "a merchant's creates alone, and next to another one's abuse",
   waiting: 'processes at rest while N payments wait, and `orphan list`',
   book: "N settlements of one merchant's book by two workers, compared with 100 merchants'",
+  statements: 'imports of N statement lines that match entries, and of N that match none',
 } as const;
 
 type RowName = keyof typeof ROWS;
@@ -20,7 +22,7 @@ export type ScenarioName = keyof typeof SCENARIOS | 'floor';
 
 export interface Options {
   scenario: ScenarioName;
-  /** Number of payments: of each round, that wait, or that settle. */
+  /** Number of payments: of each round, that wait, or that settle; or of statement lines. */
   payments: number;
   concurrency: number;
   rounds: number;
@@ -36,9 +38,10 @@ const LIMITS = {
   rounds: 50,
   waiting: 10_000_000,
   book: 1_000_000,
+  statements: 10_000_000,
 } as const;
-const SIZED = ['waiting', 'book'] as const;
-const FLAGS = ['overload', 'isolation'] as const;
+const SIZED = ['waiting', 'book', 'statements'] as const;
+const FLAGS = ['overload', 'isolation', 'neighbors'] as const;
 
 const ROW_NAMES = Object.keys(ROWS).filter(isRowName);
 const rowLines = ROW_NAMES.map((name) => `  ${name.padEnd(15)}  ${ROWS[name]}`);
@@ -102,10 +105,13 @@ export function readOptions(args: readonly string[]): Options {
 function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
-  const numbers = { payments: text, concurrency: text, rounds: text, waiting: text, book: text };
-  const flags = { overload: flag, isolation: flag, json: flag, help: { ...flag, short: 'h' } };
+  const sized = { waiting: text, book: text, statements: text };
+  const numbers = { payments: text, concurrency: text, rounds: text, ...sized };
+  const help = { ...flag, short: 'h' };
+  const flags = { overload: flag, isolation: flag, neighbors: flag, json: flag };
   try {
-    return parseArgs({ args: [...args], options: { ...numbers, ...flags, only: text } }).values;
+    return parseArgs({ args: [...args], options: { ...numbers, ...flags, help, only: text } })
+      .values;
   } catch (error) {
     throw new StackFailure(`${error instanceof Error ? error.message : error}\n\n${USAGE}`);
   }

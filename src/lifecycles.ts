@@ -68,6 +68,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
   ] satisfies (keyof CryptoPaymentDocument)[]),
   crypto_settlement: addStore('crypto_settlement', [
     'fee',
+    'network_fee',
     'asset',
     'network',
     'wallet_address',

@@ -5,7 +5,7 @@ import { closeServer, createHttpServer } from './api/server';
 import { isLive } from './base/live';
 import { createLogger } from './base/log';
 import { createRegistry, serveMetrics } from './base/metrics-page';
-import { connectMongo } from './base/mongo';
+import { connectMongo, openDatabase } from './base/mongo';
 import { listenForStop } from './base/process';
 import { startTracing } from './base/tracing/start';
 import { traceStarts } from './base/tracing/temporal';
@@ -19,22 +19,30 @@ import { warnOfReaders } from './encryption/file-mode';
 import { createRecipientEncrypters } from './encryption/recipient-keys';
 import { followKeyFile } from './encryption/service-keys';
 import { createConnectors, SANDBOX_CONNECTOR } from './routing';
+import { watchEpochs } from './service/epoch';
 import { createRedeliveries } from './service/events/redeliveries';
 import { checkIndexes, createStores } from './store';
 import { CACHE_MS } from './store/cache';
+import { LIST_MS_MAX } from './store/resource';
 import { checkTemporal } from './temporal/attributes';
 import { createTemporalClient } from './temporal/client';
 import { connectTemporal } from './temporal/connect';
 
 /** Longer than a create waits for its workflow. */
 const GRACE_MS = 10_000;
+/** Connections to MongoDB for all signed-in users. */
+const VISITS_AT_ONCE = 10;
 
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('api', config.LOG_LEVEL);
   const stopBy = listenForStop(log);
   const mongo = await connectMongo(config.MONGODB_URI, 'api');
-  const stores = createStores(mongo.db(config.MONGODB_DB), CACHE_MS);
+  const stores = createStores(openDatabase(mongo, config.MONGODB_DB, LIST_MS_MAX), CACHE_MS);
+  const visits = await connectMongo(config.MONGODB_URI, 'dashboard', {
+    maxPoolSize: VISITS_AT_ONCE,
+  });
+  const visitStores = createStores(openDatabase(visits, config.MONGODB_DB, LIST_MS_MAX), CACHE_MS);
   await checkIndexes(stores, log);
   const tracing = await startTracing('api', config, log);
   const interceptors = tracing === undefined ? [] : [traceStarts(tracing)];
@@ -47,10 +55,15 @@ async function main(): Promise<void> {
   warnOfReaders(config.KEYS_FILE, log);
   const keys = followKeyFile(config.KEYS_FILE);
   const stopping = new AbortController();
+  const epochs = await watchEpochs(
+    { epoch: stores.epoch, temporal: client, lifecycleQueue, now },
+    { registry, log, advances: false },
+  );
   const app = createApp({
     config,
     mongo,
     stores,
+    dashboard: { mongo: visits, stores: visitStores },
     temporal: createTemporalClient({ client, lifecycleQueue, stores, now }),
     callbacks: createCallbackInbox({ client, lifecycleQueue, stores, now, log, meter }),
     redeliveries: createRedeliveries({ temporal: client, webhookQueue, stores, now }),
@@ -60,6 +73,7 @@ async function main(): Promise<void> {
     recipientEncrypters: createRecipientEncrypters(config.KEYS_DIR),
     meter: createApiMeter(registry),
     stopping: stopping.signal,
+    epochs,
     ...omitUndefined({ tracing }),
     now,
     log,
@@ -73,13 +87,14 @@ async function main(): Promise<void> {
   });
   stopBy(async () => {
     stopping.abort();
+    epochs.close();
     // The load balancer sees /readyz fail, and sends no more requests before the listener closes.
     await sleep(config.DRAIN_MS);
     await closeServer(server, GRACE_MS);
     await metricsPage.close();
     await tracing?.close();
     await client.connection.close();
-    await mongo.close();
+    await Promise.all([mongo.close(), visits.close()]);
     process.exit(0);
   });
 }

@@ -4,6 +4,7 @@ import { LIVE_DEMO_ALLOWED } from './base/live';
 import { areCidrs } from './base/networks';
 import { PLAIN_TEXT_ALLOWED } from './base/tls';
 import { MONTHS_MAX, RECIPIENT_MONTHS } from './domain/account/retention';
+import { parseApprovalLimits } from './domain/approval';
 import { readWindows } from './domain/crypto/assets';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 
@@ -82,7 +83,8 @@ export const VARIABLES = z.object({
     launcher: true,
   }),
   SANDBOX_AUTOPLAY: z.enum(['on', 'off']).default('on').meta({
-    description: 'off: the sandbox bank settles and completes nothing itself',
+    description:
+      'off: the sandbox bank settles and completes nothing itself, and its statements are not imported',
   }),
   CONNECTOR_KEY_FILE: z.string().default('').meta({
     description: 'File with the key that signs a connector’s callbacks, mode 0600',
@@ -101,7 +103,8 @@ export const VARIABLES = z.object({
     description: 'yes: live banks under npm start, over http, as a trial',
   }),
   RATE_LIMIT_PER_SECOND: perSecond.default(500).meta({
-    description: 'Requests per second of one key, averaged over ten seconds',
+    description:
+      'Requests per second of one key, averaged over ten seconds; a list counts one more for each ten rows',
   }),
   ACCOUNT_LIMIT_PER_SECOND: perSecond.default(1_000).meta({
     description: 'Requests per second of all keys of an account in one environment',
@@ -112,8 +115,11 @@ export const VARIABLES = z.object({
   SANDBOX_CREATE_LIMIT_PER_SECOND: perSecond.default(200).meta({
     description: 'The same in the sandbox',
   }),
-  CREATES_AT_ONCE: z.coerce.number().int().positive().default(100).meta({
+  CREATES_AT_ONCE: z.coerce.number().int().positive().default(125).meta({
     description: 'Concurrent creates of one process in one environment; others get 503',
+  }),
+  WORKER_ENVIRONMENTS: z.enum(['sandbox,live', 'sandbox', 'live']).default('sandbox,live').meta({
+    description: 'Environments that a worker [serves](docs/operations.md#scaling)',
   }),
   DRAIN_MS: z.coerce.number().int().min(0).max(120_000).default(0).meta({
     description: 'Milliseconds for which the API serves after SIGTERM',
@@ -157,17 +163,33 @@ export const VARIABLES = z.object({
     )
     .default('')
     .meta({
-      description: 'Number or networks of the proxies to trust',
+      description: 'Number or networks of the proxies to trust; live banks require it',
       usual: '1 if PUBLIC_URL is https',
     }),
+  SECOND_FACTOR: z.enum(['optional', 'required']).default('optional').meta({
+    description:
+      'required: users of the dashboard need a [second factor](docs/dashboard.md#second-factor) to act on live',
+  }),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
     .meta({ description: 'fatal, error, warn, info, debug, trace or silent' }),
-  APPROVAL_LIMIT: z.coerce.number().int().min(0).max(99_999_999_999).optional().meta({
+  APPROVAL_LIMIT: z
+    .string()
+    .refine(
+      (text) => parseApprovalLimits(text) !== undefined,
+      'must be minor units, as 100000, or those of each currency, as EUR=100000,JPY=150000',
+    )
+    .optional()
+    .meta({
+      description:
+        'Minor units above which a live credit needs a [second operator](docs/operators.md#approvals): 100000 for all, or EUR=100000,JPY=150000',
+      usual: 'about 1,000 euros',
+    }),
+  OPERATOR_KEY: z.string().optional().meta({
     description:
-      'Minor units above which two operators correct a live balance; if set, also fund it and mark payments settled',
-    usual: '100000',
+      '[Key](docs/operators.md#operators-and-their-keys) of the operator who runs a command on live',
+    usual: 'none',
   }),
 });
 

@@ -35,6 +35,7 @@ const Environment = z
     MONGODB_DB: true,
     LIVE_CONNECTORS: true,
     ALLOW_LIVE_DEMO: true,
+    TRUSTED_PROXIES: true,
     SANDBOX_BANK_PORT: true,
     SANDBOX_AUTOPLAY: true,
     LOG_LEVEL: true,
@@ -65,6 +66,7 @@ function demoFaults(environment: StackEnvironment): string[] {
     ...(environment.TEMPORAL_ADDRESS === undefined ? ['TEMPORAL_ADDRESS'] : []),
     ...(environment.MONGODB_URI === undefined ? ['MONGODB_URI'] : []),
     ...(environment.PUBLIC_URL?.startsWith('https://') ? [] : ['an https PUBLIC_URL']),
+    ...(environment.TRUSTED_PROXIES === '' ? ['TRUSTED_PROXIES'] : []),
   ];
   if (missing.length === 0) return [];
   return [

@@ -38,7 +38,8 @@ export async function demoLines(
   if (storedAccount !== undefined)
     return [...loginLines(storedAccount, baseUrl), ...sampleLines(storedAccount, baseUrl)];
   try {
-    const args = ['--enable-source-maps', CLI, 'account', 'create', '--name', 'Demo', '--json'];
+    const create = ['account', 'create', '--name', 'Demo', '--keep-password', '--json'];
+    const args = ['--enable-source-maps', CLI, ...create];
     const output = await runCommand(process.execPath, args, { env, timeoutMs: CLI_MS_MAX });
     const account = NewAccount.parse(JSON.parse(output));
     replaceFile(path, `${JSON.stringify(StoredAccount.parse(account), null, 2)}\n`);

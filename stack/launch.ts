@@ -10,6 +10,7 @@ import { LOOPBACK } from './ports';
 import { needSpace } from './provision/cache';
 import { waitUntilReady } from './readiness';
 import { findServers } from './remote-servers';
+import { keepStatements } from './sandbox-statements';
 import { PART_NAMES, type PartName, type StackState, writeState } from './state-file';
 import { type PartChange, type Supervisor, supervise } from './supervisor';
 import type { Progress } from './terminal';
@@ -52,12 +53,14 @@ export async function launch(request: Launch): Promise<void> {
   const logCheck = setInterval(() => {
     for (const part of PART_NAMES) boundLog(logFile(config, part));
   }, LOG_CHECK_MS);
+  let statements: Awaited<ReturnType<typeof keepStatements>> | undefined;
   try {
     writeState(config.dataDir, state);
     await untilReady(supervisor, watch.hopeless, config, progress, signal);
     if (inspect !== undefined) {
       progress.line(`A debugger can attach to ${inspect.part}: ${LOOPBACK}:${inspect.port}`);
     }
+    statements = await keepStatements(config, progress, signal);
     for (const line of await summary(config, state, env)) progress.line(line);
     watch.markReady();
     const restart = (part: PartName) => supervisor.restart(part);
@@ -65,7 +68,10 @@ export async function launch(request: Launch): Promise<void> {
     else await untilAborted(signal);
   } finally {
     clearInterval(logCheck);
-    await progress.during('Stopping', () => supervisor.stop());
+    await progress.during('Stopping', async () => {
+      await statements?.stop();
+      await supervisor.stop();
+    });
   }
 }
 

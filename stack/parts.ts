@@ -123,8 +123,12 @@ function startNode(
   });
 }
 
-function mongoAddress(
-  { mongodbUri, mongodbPort, mongodbLogin }: StackConfig,
+export function mongoAddress(
+  {
+    mongodbUri,
+    mongodbPort,
+    mongodbLogin,
+  }: Pick<StackConfig, 'mongodbUri' | 'mongodbPort' | 'mongodbLogin'>,
   user?: MongoUser,
 ): string {
   return mongodbUri ?? mongoUri(mongodbPort, mongodbLogin, user);

@@ -3,16 +3,19 @@ import { type NativeConnection, Worker, type WorkerInterceptors } from '@tempora
 import type { MongoClient } from 'mongodb';
 import { createLifecycleActivities } from '../activities';
 import { createAuditActivities } from '../activities/schedules/audit';
+import { createLedgerCheckActivities } from '../activities/schedules/ledger';
 import { createRetentionActivities } from '../activities/schedules/retention';
 import { createSettleActivities } from '../activities/schedules/settle';
 import type { RefusalMeter } from '../activities/shared/record-table';
 import { createSenderActivities } from '../activities/shared/verification';
 import { createWebhookActivities } from '../activities/webhooks/deliver';
+import type { ClockMeter } from '../src/base/clock-meter';
 import type { Logger } from '../src/base/log';
 import { traceActivities, traceStarts } from '../src/base/tracing/temporal';
 import type { Tracing } from '../src/base/tracing/tracing';
 import { RECIPIENT_MONTHS } from '../src/domain/account/retention';
-import { ENVIRONMENTS, type Env } from '../src/domain/environment';
+import type { ApprovalLimits } from '../src/domain/approval';
+import { type Env, isLive } from '../src/domain/environment';
 import { environmentQueue, LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import { createEncrypter } from '../src/encryption/encrypter';
 import type { ServiceKeys } from '../src/encryption/service-keys';
@@ -25,11 +28,16 @@ import type { WorkflowBundles } from './bundle';
 import { ACTIVITY_SLOTS, DELIVERY_SLOTS, DELIVERY_TASK_SLOTS, WORKER_OPTIONS } from './tuning';
 import { versionOptions, type WorkerVersion } from './versioning';
 
+export interface Database {
+  mongo: MongoClient;
+  stores: Stores;
+}
+
 export interface WorkerDeps {
   connection: NativeConnection;
   namespace: string;
-  mongo: MongoClient;
-  stores: Stores;
+  /** Connections of each environment that is served: a flood in one takes none of the other's. */
+  databases: ReadonlyMap<Env, Database>;
   keys: Pick<ServiceKeys, 'pay_token' | 'seal'>;
   /** Whether sandbox webhook endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
@@ -38,14 +46,17 @@ export interface WorkerDeps {
   queues?: { lifecycle: string; webhooks: string };
   tracing?: Tracing | undefined;
   version?: WorkerVersion | undefined;
-  /** Environments that are served; by default both. */
-  environments?: readonly Env[];
   recipientMonths?: number;
   workflowBundles: WorkflowBundles;
   /** Routes assets to connectors; by default to the sandbox. */
   connectors?: Connectors;
   post?: PostWebhook;
   refusals?: RefusalMeter;
+  clock?: ClockMeter;
+  /** Opens a client whose reads may take minutes. */
+  openLongReader: () => Promise<MongoClient>;
+  /** Above them, an act on live needs a second operator; by default about 1,000 euros. */
+  approvalLimits?: ApprovalLimits | undefined;
 }
 
 export interface Workers {
@@ -58,22 +69,22 @@ export interface Workers {
 type Queues = NonNullable<WorkerDeps['queues']>;
 
 /**
- * Creates four workers: deliveries apart, so that a slow receiver can't starve payments, and live
- * apart from sandbox.
+ * Creates two workers for each environment: deliveries apart, so that a slow receiver can't starve
+ * payments.
  */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const { connection, namespace, workflowBundles, version } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
   const common = { ...WORKER_OPTIONS, connection, namespace, ...buildInterceptors(deps) };
   const workers: Worker[] = [];
-  for (const environment of deps.environments ?? ENVIRONMENTS) {
-    const livemode = environment === 'live';
+  for (const [environment, database] of deps.databases) {
+    const livemode = isLive(environment);
     const lifecycle = await Worker.create({
       ...common,
       ...versionOptions(version, 'AUTO_UPGRADE'),
       taskQueue: environmentQueue(queues.lifecycle, livemode),
       workflowBundle: workflowBundles.lifecycle,
-      activities: lifecycleActivities(deps, queues),
+      activities: lifecycleActivities(deps, database, queues),
       maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS,
       maxConcurrentLocalActivityExecutions: ACTIVITY_SLOTS,
     });
@@ -82,7 +93,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
       ...versionOptions(version, 'PINNED'),
       taskQueue: environmentQueue(queues.webhooks, livemode),
       workflowBundle: workflowBundles.webhooks,
-      activities: deliveryActivities(deps),
+      activities: deliveryActivities(deps, database),
       maxConcurrentActivityTaskExecutions: DELIVERY_SLOTS,
       maxConcurrentWorkflowTaskExecutions: DELIVERY_TASK_SLOTS,
     });
@@ -99,16 +110,16 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   };
 }
 
-function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
-  const { connection, namespace, mongo, stores, keys, log, connectors, tracing } = deps;
-  const { refusals, recipientMonths = RECIPIENT_MONTHS } = deps;
+function lifecycleActivities(deps: WorkerDeps, { mongo, stores }: Database, queues: Queues) {
+  const { connection, namespace, keys, log, connectors, tracing } = deps;
+  const { refusals, clock, recipientMonths = RECIPIENT_MONTHS } = deps;
   const now = () => new Date();
   const workflow = tracing === undefined ? [] : [traceStarts(tracing)];
   const temporal = new Client({ connection, namespace, interceptors: { workflow } });
   const common = { stores, temporal, webhookQueue: queues.webhooks, log };
   return {
     ...createLifecycleActivities({
-      ...{ ...common, mongo, refusals },
+      ...{ ...common, mongo, refusals, clock, approvalLimits: deps.approvalLimits },
       eager: true,
       payTokenKey: keys.pay_token,
     }),
@@ -120,10 +131,16 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
     }),
     ...createAuditActivities({ ...common, lifecycleQueue: queues.lifecycle, now }),
     ...createRetentionActivities({ ...common, recipientMonths, now }),
+    ...createLedgerCheckActivities({
+      ...{ log, now, openLongReader: deps.openLongReader },
+      database: stores.ledger.collections.books.dbName,
+      noteRun: () => stores.scheduleRuns.note('ledger', now()),
+    }),
   };
 }
 
-function deliveryActivities({ stores, keys, log, tracing, ...deps }: WorkerDeps) {
+function deliveryActivities(deps: WorkerDeps, { stores }: Database) {
+  const { keys, log, tracing } = deps;
   return createWebhookActivities({
     events: stores.events,
     deliveries: stores.deliveries,

@@ -1,31 +1,37 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
+import { createClockMeter } from '../src/base/clock-meter';
 import { isLive } from '../src/base/live';
 import { createLogger, type Logger } from '../src/base/log';
 import { createRegistry, serveMetrics } from '../src/base/metrics-page';
-import { connectMongo, readTransactionLifetime } from '../src/base/mongo';
+import { connectLongReader, connectMongo, readTransactionLifetime } from '../src/base/mongo';
 import { exitAfter, listenForStop } from '../src/base/process';
 import { startTracing } from '../src/base/tracing/start';
 import { createRefusalMeter } from '../src/callbacks/metrics';
 import { readConfig } from '../src/config';
+import { parseApprovalLimits } from '../src/domain/approval';
+import { type Env, parseEnvironments } from '../src/domain/environment';
 import { taskQueues } from '../src/domain/task-queues';
 import { warnOfReaders } from '../src/encryption/file-mode';
 import { followKeyFile } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
+import { CHECK_MS, watchEpochs } from '../src/service/epoch';
 import { measureStores } from '../src/service/metrics';
 import { checkIndexes, createStores, type Stores } from '../src/store';
 import { CACHE_MS } from '../src/store/cache';
 import { createMetricStore } from '../src/store/metrics';
 import { checkTemporal } from '../src/temporal/attributes';
 import { connectNative, installRuntime } from '../src/temporal/native';
-import { ensureSchedule, SCHEDULE_NAMES } from '../src/temporal/schedules';
+import { ensureSchedule, SCHEDULE_ENVIRONMENT, SCHEDULE_NAMES } from '../src/temporal/schedules';
 import { createDenyCheck } from '../src/webhooks/address';
 import { meterPost } from '../src/webhooks/metrics';
 import { postOutside } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
-import { createWorkers, type Workers } from './create-worker';
+import { startCollecting } from './collect-debts';
+import { createWorkers, type Database, type Workers } from './create-worker';
 import { readVersion } from './versioning';
 
 const HEARTBEAT_MS = 2_000;
@@ -56,9 +62,14 @@ async function main(): Promise<void> {
   const log = createLogger('worker', config.LOG_LEVEL);
   const stopBy = listenForStop(log);
   const sdkMetrics = await installRuntime(log, config.METRICS_PORT !== undefined);
-  const mongo = await connectMongo(config.MONGODB_URI, 'worker');
-  const stores = createStores(mongo.db(config.MONGODB_DB), CACHE_MS);
+  const openDatabase = async (): Promise<Database> => {
+    const mongo = await connectMongo(config.MONGODB_URI, 'worker');
+    return { mongo, stores: createStores(mongo.db(config.MONGODB_DB), CACHE_MS) };
+  };
+  // What the process does for itself waits for no environment.
+  const { mongo, stores } = await openDatabase();
   await checkIndexes(stores, log);
+  await stores.approvals.publishLimit(config.APPROVAL_LIMIT ?? '');
   await checkTransactionLifetime(mongo, log);
   const connection = await connectNative(config.temporal);
   const { namespace } = config.temporal;
@@ -70,39 +81,59 @@ async function main(): Promise<void> {
   measureStores(registry, createMetricStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
   const connectors = createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS);
   await warnAboutMissingKeys(connectors, stores, log);
-  const workers = await createWorkers({
+  const temporal = new Client({ connection, namespace });
+  let workers: Workers | undefined;
+  const isPolling = () => workers?.polling() ?? false;
+  const metrics = await serveMetrics(config, registry, sdkMetrics, isPolling);
+  const epochs = await watchEpochs(
+    { epoch: stores.epoch, temporal, lifecycleQueue: queues.lifecycleQueue, now: () => new Date() },
+    { registry, log, advances: true, onBehind: () => workers?.shutdown() },
+  );
+  // No transition is written to a database that lacks what its workflows know.
+  while (epochs.fault() !== undefined) await sleep(CHECK_MS);
+  const environments = parseEnvironments(config.WORKER_ENVIRONMENTS);
+  const databases = new Map<Env, Database>();
+  for (const environment of environments) databases.set(environment, await openDatabase());
+  workers = await createWorkers({
     connection,
     namespace,
-    mongo,
-    stores,
+    databases,
     keys: followKeyFile(config.KEYS_FILE),
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     log,
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
     connectors,
     recipientMonths: config.RECIPIENT_DETAILS_MONTHS,
+    approvalLimits: parseApprovalLimits(config.APPROVAL_LIMIT ?? ''),
     version: readVersion(config),
     tracing,
     workflowBundles: await workflowBundles(),
     refusals: createRefusalMeter(registry),
+    clock: createClockMeter(registry, log),
+    openLongReader: () => connectLongReader(config.MONGODB_URI, 'worker'),
     post: meterPost(registry, postOutside(createDenyCheck(config.WEBHOOK_DENY_CIDRS))),
   });
-  const metrics = await serveMetrics(config, registry, sdkMetrics, workers.polling);
-  const stopBeating = beat(stores, workers, log);
+  const stops = [beat(stores, environments, workers, log)];
+  for (const [environment, database] of databases) {
+    stops.push(startCollecting({ ...database, livemode: environment === 'live', log }));
+  }
+  const stopAll = () => Promise.all(stops.map((stop) => stop()));
   stopBy(async () => {
-    workers.shutdown();
+    workers?.shutdown();
+    epochs.close();
     // At once, so that `/readyz` of the API does not count on it.
-    await stopBeating();
+    await stopAll();
   });
   log.info('worker polls');
-  const temporal = new Client({ connection, namespace });
-  const schedulesReady = makeSchedules(temporal, queues.lifecycleQueue, log);
+  const runsSchedules = databases.has(SCHEDULE_ENVIRONMENT);
+  const schedulesReady = runsSchedules && makeSchedules(temporal, queues.lifecycleQueue, log);
   await workers.run();
-  await stopBeating();
+  await stopAll();
   await schedulesReady;
   await metrics.close();
   await tracing?.close();
   await connection.close();
+  for (const database of databases.values()) await database.mongo.close();
   await mongo.close();
 }
 
@@ -117,17 +148,24 @@ async function makeSchedules(temporal: Client, queue: string, log: Logger): Prom
 }
 
 /** Reports to `/readyz` that a worker polls. */
-function beat(stores: Stores, workers: Workers, log: Logger): () => Promise<void> {
+function beat(
+  { heartbeats }: Stores,
+  environments: readonly Env[],
+  workers: Workers,
+  log: Logger,
+): () => Promise<void> {
   const id = `${hostname()}:${process.pid}:${randomUUID()}`;
   const tick = () => {
     if (!workers.polling()) return;
-    stores.heartbeats.beat(id, new Date()).catch((err) => log.warn({ err }, 'heartbeat failed'));
+    heartbeats
+      .beat(id, new Date(), environments)
+      .catch((err) => log.warn({ err }, 'heartbeat failed'));
   };
   const timer = setInterval(tick, HEARTBEAT_MS);
   setTimeout(tick, 50);
   return async () => {
     clearInterval(timer);
-    await stores.heartbeats.end(id).catch((err) => log.warn({ err }, 'heartbeat not ended'));
+    await heartbeats.end(id).catch((err) => log.warn({ err }, 'heartbeat not ended'));
   };
 }
 

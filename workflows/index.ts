@@ -6,5 +6,6 @@ export { payment } from './payment/lifecycle';
 export { payout } from './payout/lifecycle';
 export { refund } from './refund/lifecycle';
 export { audit } from './schedules/audit';
+export { ledgerCheck } from './schedules/ledger';
 export { retention } from './schedules/retention';
 export { cryptoSettlements } from './schedules/settle';

@@ -18,7 +18,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const UNSIGNALLED_MS = 5 * MINUTE_MS;
 
 export interface AuditDeps extends OrphanDeps {
-  stores: OrphanDeps['stores'] & Pick<Stores, 'callbacks'>;
+  stores: OrphanDeps['stores'] & Pick<Stores, 'callbacks' | 'scheduleRuns'>;
   log: Pick<Logger, 'info' | 'warn'>;
 }
 
@@ -26,7 +26,12 @@ export type AuditActivities = ReturnType<typeof createAuditActivities>;
 
 export function createAuditActivities(deps: AuditDeps) {
   return {
-    auditResources: (): Promise<OrphanFindings> => auditResources(deps),
+    /** Last step of the audit. */
+    auditResources: async (): Promise<OrphanFindings> => {
+      const findings = await auditResources(deps);
+      await deps.stores.scheduleRuns.note('audit', deps.now());
+      return findings;
+    },
     auditDeliveries: (): Promise<DeliveryFindings> => auditDeliveries(deps),
     /** Delivers callbacks that were never signalled; operators deliver parked ones. */
     auditCallbacks: (): Promise<CallbackFindings> => auditCallbacks(deps),

@@ -1,12 +1,16 @@
 import { heartbeat } from '@temporalio/activity';
 import type { Logger } from '../../src/base/log';
 import { deleteRecipients, type RetentionDeps, redactPayers } from '../../src/service/retention';
+import type { Stores } from '../../src/store';
 
 export type RetentionActivities = ReturnType<typeof createRetentionActivities>;
 
-export function createRetentionActivities(
-  deps: Omit<RetentionDeps, 'onProgress'> & { log: Pick<Logger, 'info'> },
-) {
+interface Deps extends Omit<RetentionDeps, 'onProgress'> {
+  stores: RetentionDeps['stores'] & Pick<Stores, 'scheduleRuns'>;
+  log: Pick<Logger, 'info'>;
+}
+
+export function createRetentionActivities(deps: Deps) {
   const run = (name: string, walk: (all: RetentionDeps) => Promise<number>) => async () => {
     const count = await walk({ ...deps, onProgress: heartbeat });
     if (count > 0) deps.log.info({ count }, name);
@@ -14,6 +18,11 @@ export function createRetentionActivities(
   };
   return {
     deleteOldRecipients: run('recipients deleted', deleteRecipients),
-    blankOldPayers: run('payers redacted', redactPayers),
+    /** Last step of the retention. */
+    blankOldPayers: async () => {
+      const count = await run('payers redacted', redactPayers)();
+      await deps.stores.scheduleRuns.note('retention', deps.now());
+      return count;
+    },
   };
 }

@@ -21,7 +21,7 @@ import { firstRun } from '../../src/temporal/start';
 const PAGE = 100;
 
 export interface SettleDeps {
-  stores: Pick<Stores, 'accounts' | 'ledger' | 'wallets'>;
+  stores: Pick<Stores, 'accounts' | 'crypto_payments' | 'ledger' | 'scheduleRuns' | 'wallets'>;
   temporal: Client;
   lifecycleQueue: string;
   connectors: Connectors;
@@ -33,7 +33,11 @@ export type SettleActivities = ReturnType<typeof createSettleActivities>;
 export function createSettleActivities(deps: SettleDeps) {
   return {
     /** Derives the ids of settlements from the run, so that a repeat starts none twice. */
-    settleBalances: ({ run }: { run: string }): Promise<SettleResult> => settleBalances(deps, run),
+    settleBalances: async ({ run }: { run: string }): Promise<SettleResult> => {
+      const result = await settleBalances(deps, run);
+      await deps.stores.scheduleRuns.note('settlements', deps.now());
+      return result;
+    },
   };
 }
 
@@ -71,7 +75,8 @@ async function settleWallet(
     const asset = parseBookCurrency(currency);
     if (balance_account !== MAIN_BALANCE || asset?.network !== network) continue;
     const minimum = assetRules(asset.asset, asset.network)?.settled_from ?? '1';
-    if (BigInt(available) < parseUnits(minimum)) continue;
+    const withheld = await stores.crypto_payments.sumReorged({ account_id, livemode, ...asset });
+    if (BigInt(available) - withheld < parseUnits(minimum)) continue;
     if (await startSettlement(deps, { account_id, livemode }, asset, run)) started += 1;
   }
   return started;

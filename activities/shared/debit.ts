@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from '../../src/base/log';
 import { Contention, inTransaction } from '../../src/base/mongo';
+import { MAIN_BALANCE } from '../../src/domain/account/balance-account';
 import { NO_LOCK } from '../../src/domain/no-lock';
 import { type LockRequest, withLock } from '../../src/ledger/locks';
 import type { Stores } from '../../src/store';
@@ -34,6 +35,19 @@ async function orRetryLater<T>(work: () => Promise<T>): Promise<T> {
 /** Gives the lock sooner to a debit that has waited longer. */
 export function buildLockRequest(book: string, decidedAt: string): LockRequest {
   return { book, by: Date.parse(decidedAt) + DUE_MS };
+}
+
+/** Splits a debit, in minor units, into what `main` holds and what the merchant owes then. */
+export async function splitDebit(
+  ledger: Stores['ledger'],
+  owner: Parameters<Stores['ledger']['balance']>[0],
+  amount: number,
+  session: ClientSession,
+): Promise<{ held: number; owed: number }> {
+  const balance = await ledger.balance(owner, MAIN_BALANCE, session);
+  const available = balance?.available ?? 0;
+  const held = available >= amount ? amount : Number(available);
+  return { held, owed: amount - held };
 }
 
 /** Ending of one id in 256. */

@@ -1,12 +1,13 @@
+import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
 import { leaveOutSecret } from '../../src/domain/account/audit-log';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
-import type { Stores } from '../../src/store';
 import type { AuditEntry } from '../../src/store/attention';
 import { auditOnce } from '../../src/store/audit';
 import type { Actor } from '../../src/store/audit-log';
 import type { Act } from './record-inputs';
+import type { RecordDeps } from './record-table';
 
 interface Subject {
   resource: CallbackResource;
@@ -24,24 +25,35 @@ interface ActChange {
   after: string;
 }
 
-export function toStoredAct({ who, what, why, approved_by, ...act }: Act) {
+export function toStoredAct({ who, what, why, approved_by, approval_id, ...act }: Act) {
   const bank_confirmed_not_executed = act.bank_confirmed_not_executed || undefined;
-  return omitUndefined({ who, what, why, approved_by, bank_confirmed_not_executed });
+  return omitUndefined({ who, what, why, approved_by, approval_id, bank_confirmed_not_executed });
 }
 
 export function buildAuditEntry({ act, id, at, before, after }: ActChange): AuditEntry {
   return { ...toStoredAct(act), id, when: at, before, after };
 }
 
-/** Leaves out a text that contains a secret, since the act itself is valid. */
+/**
+ * Adds the act to the audit log, and ends its approval. It leaves out a text that contains a secret,
+ * since the act itself is valid.
+ * @throws ApplicationFailure not retryable, `approval_decided` when the approval has ended meanwhile
+ */
 export async function auditAct(
-  stores: Pick<Stores, 'auditLog'>,
+  { stores, isRebuild }: Pick<RecordDeps, 'stores' | 'isRebuild'>,
   { resource, resource_id: target, account_id, livemode }: Subject,
   { act, id, at, before, after }: ActChange,
   session: ClientSession,
 ): Promise<void> {
   const { who: operator, what, by } = act;
-  const { bank_confirmed_not_executed } = toStoredAct(act);
+  const { approval_id, bank_confirmed_not_executed } = toStoredAct(act);
+  if (approval_id !== undefined) {
+    const isFinished = await stores.approvals.finish(approval_id, session);
+    if (!isFinished && !isRebuild) {
+      const message = `The approval ${approval_id} has ended meanwhile; nothing was done.`;
+      throw ApplicationFailure.nonRetryable(message, 'approval_decided');
+    }
+  }
   const [why, approved_by] = [act.why, act.approved_by].map(leaveOutSecret);
   const actor: Actor =
     by === undefined ? { door: 'workflow', operator } : { door: 'command_line', ...by, operator };
@@ -49,7 +61,7 @@ export async function auditAct(
     act: `${resource}.act`,
     ...{ account_id, livemode, target },
     before: { state: before },
-    after: { what, state: after, why, approved_by, bank_confirmed_not_executed },
+    after: { what, state: after, why, approved_by, approval_id, bank_confirmed_not_executed },
   } as const;
   await auditOnce(stores, { change, actor, once: { id, at } }, session);
 }

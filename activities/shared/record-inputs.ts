@@ -34,6 +34,7 @@ export interface Act {
   why: string;
   /** Second operator. */
   approved_by?: string;
+  approval_id?: string;
   /** Present where it came by the command line. */
   by?: ActSender;
   bank_confirmed_not_executed?: boolean;
@@ -60,6 +61,8 @@ export interface TransitionInput<Status extends string, Attention extends string
   audit?: Act;
   /** Makes a repeat of the callback known. */
   callback_id?: string;
+  /** Makes a repeat known that has no event, callback or act. */
+  id?: string;
   /** Value date of the bank. */
   value_date?: string;
   request_id: string;
@@ -69,6 +72,8 @@ export interface RecordAttention<Attention extends string>
   extends Omit<AttentionUpdate<Attention>, 'audit'> {
   resource_id: string;
   audit: DatedAct | null;
+  /** End of a snooze, in ms since the epoch. */
+  snoozed_until?: number;
   request_id: string;
 }
 

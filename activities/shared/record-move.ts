@@ -26,6 +26,7 @@ export async function recordMove<Document extends ResourceDocument, Change>(
   input: Transition<Document, Change>,
 ): Promise<TransitionAnswer<Document>> {
   const { resource_id, account_id, livemode, from, to, at, request_id } = input;
+  deps.clock?.observe(Date.parse(at));
   assertLawful(table.transitions, from.status, to);
   const status = to.at(-1);
   if (status === undefined) return from;
@@ -41,7 +42,7 @@ export async function recordMove<Document extends ResourceDocument, Change>(
   const commit = async (session: ClientSession) => {
     const change = table.buildChange(input);
     const audit = act === undefined ? [] : [buildAuditEntry(act)];
-    const extras = { audit, callback_id: input.callback_id };
+    const extras = { audit, callback_id: input.callback_id, id: input.id };
     const updated = await table.store.update(resource_id, from.version, change, extras, session);
     if (updated === null) return null;
     const subject = { resource: table.resource, resource_id, account_id, livemode };
@@ -50,7 +51,7 @@ export async function recordMove<Document extends ResourceDocument, Change>(
       subscription,
     );
     if (events.length > 0) await deps.stores.events.insert(events, session);
-    if (act !== undefined) await auditAct(deps.stores, subject, act, session);
+    if (act !== undefined) await auditAct(deps, subject, act, session);
     await table.post(updated, input, session);
     return { events, book: table.getBook?.(updated) ?? bookId(updated) };
   };
@@ -76,6 +77,7 @@ async function resolveStaleTransition<Document extends ResourceDocument, Change>
   const document = await table.store.get(resource_id);
   const doneCount = document === null ? 0 : document.version - from.version;
   if (document === null || doneCount <= 0) {
+    if (document !== null && doneCount < 0) await markBehind(table, document);
     throw new Error(`The record of ${resource_id} is not where this transition begins.`);
   }
   const { status, version, attention } = document;
@@ -96,6 +98,15 @@ async function resolveStaleTransition<Document extends ResourceDocument, Change>
   }
   const rest = { ...input, from: { status, version }, to: to.slice(doneCount) };
   return await recordMove(deps, table, rest);
+}
+
+/** Shows operators that a workflow waits for its document to be rebuilt; a transition clears it. */
+export async function markBehind<Document extends ResourceDocument, Change>(
+  { store }: Pick<RecordTable<Document, Change>, 'store'>,
+  { _id, version }: Pick<ResourceDocument, '_id' | 'version'>,
+): Promise<void> {
+  const mark = { attention: 'record_behind', audit: null, attention_at: Date.now() } as const;
+  await store.setAttention(_id, { version, ...mark });
 }
 
 /** Lists the events of transitions, each with its version. */
@@ -128,13 +139,18 @@ function listReportedEvents<Document extends ResourceDocument, Change>(
     : [];
 }
 
-/** Whether a transition without events is stored: by its callback or act. */
+/** Whether a transition without events is stored: by its id, callback or act. */
 function isRecorded(
-  { applied_callbacks = [], audit }: Pick<ResourceDocument, 'applied_callbacks' | 'audit'>,
-  { resource_id, from, to, callback_id, audit: act }: TransitionInput<string, string, unknown>,
+  {
+    applied_callbacks = [],
+    audit,
+    last_transition,
+  }: Pick<ResourceDocument, 'applied_callbacks' | 'audit' | 'last_transition'>,
+  { resource_id, from, to, callback_id, audit: act, id }: TransitionInput<string, string, unknown>,
 ): boolean {
-  const id = auditId(resource_id, from.version + to.length);
-  if (act !== undefined) return audit.some((entry) => entry.id === id);
+  if (id !== undefined && last_transition === id) return true;
+  const actId = auditId(resource_id, from.version + to.length);
+  if (act !== undefined) return audit.some((entry) => entry.id === actId);
   return callback_id !== undefined && applied_callbacks.includes(callback_id);
 }
 

@@ -1,5 +1,7 @@
 import type { ClientSession, MongoClient } from 'mongodb';
+import type { ClockMeter } from '../../src/base/clock-meter';
 import type { Logger } from '../../src/base/log';
+import type { ApprovalLimits } from '../../src/domain/approval';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { VerificationFault } from '../../src/domain/callback/signature';
 import type { EventType, Subscription } from '../../src/domain/webhook/event';
@@ -13,6 +15,11 @@ export interface RecordDeps extends DeliveryStarter {
   stores: Stores;
   log: Logger;
   refusals?: RefusalMeter | undefined;
+  clock?: ClockMeter | undefined;
+  /** Above them, an act on live needs a second operator. */
+  approvalLimits?: ApprovalLimits | undefined;
+  /** Whether it repeats writes of a history, whose approvals may be lost. */
+  isRebuild?: true;
 }
 
 /** Counter of callbacks whose sender is not verified. */

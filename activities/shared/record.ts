@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { inTransaction } from '../../src/base/mongo';
 import {
   getVerificationMode,
+  type MissedCallback,
   VERIFICATION_FAULTS,
   type VerificationMode,
 } from '../../src/domain/callback/signature';
@@ -10,7 +11,7 @@ import { callbackKey } from '../../src/store/callbacks';
 import type { ResourceDocument } from '../../src/store/resource';
 import { auditAct, toStoredAct } from './operator-acts';
 import type { DatedAct, RecordAttention, RecordRefused, RecordUnapplied } from './record-inputs';
-import { recordMove, startPendingDeliveries } from './record-move';
+import { markBehind, recordMove, startPendingDeliveries } from './record-move';
 import type { RecordDeps, RecordTable, Transition, TransitionAnswer } from './record-table';
 
 interface LoadInput {
@@ -26,6 +27,8 @@ interface LoadedState<Document extends ResourceDocument> {
   applied: string[];
   attention_at?: number;
   acknowledged?: NonNullable<Document['attention']>[];
+  missed?: MissedCallback[];
+  snoozed_until?: number;
   verification: VerificationMode;
 }
 
@@ -61,9 +64,13 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
       }
       await startPendingDeliveries(deps, document);
       const { status, version, attention, attention_at, acknowledged, livemode } = document;
+      const { applied_callbacks: applied = [], snoozed } = document;
+      const missed = await findMissed(deps, resource_id, applied);
       return {
         ...buildSnapshot(document, request_id),
-        ...{ status, version, attention, applied: document.applied_callbacks ?? [] },
+        ...{ status, version, attention, applied },
+        ...(missed.length === 0 ? {} : { missed }),
+        ...(snoozed?.version === version ? { snoozed_until: snoozed.until } : {}),
         ...(attention_at === undefined ? {} : { attention_at }),
         ...(acknowledged === undefined
           ? {}
@@ -72,6 +79,18 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
       };
     },
   };
+}
+
+async function findMissed(
+  { stores }: RecordDeps,
+  resource_id: string,
+  applied: readonly string[],
+): Promise<MissedCallback[]> {
+  const rows = await stores.callbacks.listMissed(resource_id, applied);
+  return rows.map(({ name, body, signed_by: key_id, mac: v1 }) => {
+    const isSigned = key_id !== undefined && v1 !== undefined;
+    return { name, body, ...(isSigned ? { signature: { key_id, v1 } } : {}) };
+  });
 }
 
 /**
@@ -99,7 +118,12 @@ async function recordAct<Document extends ResourceDocument, Change>(
     const isWritten = await inTransaction(mongo, async (session) => {
       const audit = { ...toStoredAct(act), id, at };
       if (!(await store.setAttention(resource_id, { ...update, audit }, session))) return false;
-      await auditAct(stores, { resource, resource_id, account_id, livemode }, actChange, session);
+      await auditAct(
+        { stores },
+        { resource, resource_id, account_id, livemode },
+        actChange,
+        session,
+      );
       return true;
     });
     if (isWritten) return undefined;
@@ -107,6 +131,9 @@ async function recordAct<Document extends ResourceDocument, Change>(
   const storedDocument = await store.get(resource_id);
   if (storedDocument?.audit.some((entry) => entry.id === id)) return undefined;
   if (storedDocument === null || storedDocument.version <= update.version) {
+    if (storedDocument !== null && storedDocument.version < update.version) {
+      await markBehind({ store }, storedDocument);
+    }
     throw new Error(`The record of ${resource_id} does not have the version of this act.`);
   }
   const { status, version, attention } = storedDocument;

@@ -58,8 +58,7 @@ async function firstAttempt(
     await retryDuringOutage(() => storeAttempt(deps, result), TASK_PATIENCE_MS);
   } catch (error) {
     if (!(error instanceof MongoError)) throw error;
-    // A history gets neither the path, which may hold a token, nor the answer.
-    return { unstored: { ...result, url: new URL(result.url).origin, response_excerpt: '' } };
+    return { unstored: forHistory(result) };
   }
   logAttempt(deps, input, result);
   return result.outcome;
@@ -78,11 +77,16 @@ async function deliverWebhook(
   await untilReachable(
     deps,
     () => storeAttempt(deps, result),
-    () => heartbeat(result),
+    () => heartbeat(forHistory(result)),
   );
   logAttempt(deps, input, result);
   if (result.outcome === 'delivered') return 'delivered';
   throw attemptFailed(result, deps.now());
+}
+
+/** Temporal gets neither the path, which may hold a token, nor the answer. */
+function forHistory(result: DeliveryDocument): DeliveryDocument {
+  return { ...result, url: new URL(result.url).origin, response_excerpt: '' };
 }
 
 /** Fails without an attempt, to retry when a slot may be free. */

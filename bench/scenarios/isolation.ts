@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Client } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { createLogger } from '../../src/base/log';
+import { ENVIRONMENTS } from '../../src/domain/environment';
 import { WEBHOOK_QUEUE } from '../../src/domain/task-queues';
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import { createEncrypter } from '../../src/encryption/encrypter';
@@ -83,8 +84,10 @@ async function startProduct(
     });
   };
   const workers = await createWorkers({
-    ...{ connection, namespace: access.namespace, mongo, stores, keys, post },
+    ...{ connection, namespace: access.namespace, keys, post },
+    databases: new Map(ENVIRONMENTS.map((environment) => [environment, { mongo, stores }])),
     allowPrivateWebhooks: true,
+    openLongReader: () => Promise.reject(new Error('No ledger is checked here.')),
     log: createLogger('bench', 'warn'),
     workflowBundles: await workflowBundles(),
   });

@@ -19,11 +19,18 @@ import { createProcesses, type Part } from './processes';
 const READY_MS_MAX = 60_000;
 /** Rate limit of the API, far above any rate that is measured. */
 const UNLIMITED = '100000';
+const WITHOUT_LIMITS = {
+  RATE_LIMIT_PER_SECOND: UNLIMITED,
+  ACCOUNT_LIMIT_PER_SECOND: UNLIMITED,
+  SANDBOX_CREATE_LIMIT_PER_SECOND: UNLIMITED,
+};
 
 interface StackOptions {
   /** `servers`: Temporal and MongoDB alone; `product`: its processes too; `floor`: both subjects. */
   parts: 'servers' | 'product' | 'floor';
   receiverUrl?: string;
+  /** Keeps the limits that the product has. */
+  limited?: true;
 }
 
 export interface Stack {
@@ -50,9 +57,7 @@ export async function withStack<T>(
   mkdirSync(join(config.dataDir, 'logs'), { recursive: true });
   const env = childEnvironment(config, ensureKeys(config.dataDir), {
     ...setting.env,
-    RATE_LIMIT_PER_SECOND: UNLIMITED,
-    ACCOUNT_LIMIT_PER_SECOND: UNLIMITED,
-    SANDBOX_CREATE_LIMIT_PER_SECOND: UNLIMITED,
+    ...(options.limited ? {} : WITHOUT_LIMITS),
   });
   const floor = { port: await freePort(), db: `${config.mongodbDb}_floor` };
   const stages: Part[][] = stackParts(config, await findServers(config, setting), env).map(

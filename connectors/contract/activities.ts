@@ -15,7 +15,7 @@ export interface ConnectorActivities {
    * Sends back late funds. Instruction id: `reversal:{payment_id}`, and for further funds of the
    * payment `reversal:{payment_id}:{id}`.
    */
-  reversePayment(input: ReversalInstruction): Promise<ReversalAnswer>;
+  reversePayment(input: ReversalInstruction): Promise<ReversalAnswer | Outdated>;
   /** Sends a refund to the customer; a callback reports its end. Instruction id: `refund_id`. */
   sendRefund(input: RefundInstruction): Promise<RefundAnswer | Outdated>;
   /**

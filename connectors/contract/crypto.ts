@@ -11,6 +11,11 @@ export interface CryptoConnectorActivities {
   /** Assigns an address to one payment and watches it. Id: `crypto_payment_id`. */
   giveAddress(input: AddressInstruction): Promise<AddressAnswer>;
   screenSource(input: ScreeningQuestion): Promise<ScreeningAnswer>;
+  /**
+   * Names the time up to which every deposit on the network was reported, and answered by the
+   * service. The window of a payment closes after it. Optional: register it if supported.
+   */
+  readChainTime?(input: ChainQuestion): Promise<ChainTime>;
   /** Pays a balance with at most one transaction on the chain. */
   sendSettlement(input: SettlementInstruction): Promise<SettlementAnswer | Outdated>;
   /** Looks up a settlement whose instruction had no answer, as `lookUpRefund` does. */
@@ -77,6 +82,16 @@ export type ScreeningAnswer =
   | { outcome: 'passed' }
   /** `reason` is for operators. */
   | { outcome: 'failed'; code: string; reason: string };
+
+interface ChainQuestion {
+  network: string;
+  livemode: boolean;
+}
+
+interface ChainTime {
+  /** ISO 8601: time of the newest block whose deposits were all reported; null before the first. */
+  reported_until: string | null;
+}
 
 export interface SettlementInstruction {
   crypto_settlement_id: string;

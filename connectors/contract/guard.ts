@@ -1,36 +1,209 @@
-import type { CallbackResource } from '../../src/domain/callback/callback';
-import { isInFlight, LIFECYCLES, type ResourceStores } from '../../src/lifecycles';
+import { Counter, type Registry } from 'prom-client';
+import type { Logger } from '../../src/base/log';
+import { isInSuspense, type Receipt, reversalId } from '../../src/domain/payment/receipt';
+import { isUnsent } from '../../src/domain/payout/payout';
+import { type Documents, isInFlight, LIFECYCLES, type ResourceStores } from '../../src/lifecycles';
 import type { Stores } from '../../src/store';
-import type { Outdated } from './activities';
+import type { PaymentDocument } from '../../src/store/payments';
+import type {
+  Outdated,
+  PayoutInstruction,
+  RefundInstruction,
+  ReversalInstruction,
+} from './activities';
+import type { SettlementInstruction } from './crypto';
 
-interface InstructionRef {
-  resource: CallbackResource;
-  id: string;
-  version: number;
+/**
+ * Time that an attempt has to instruct the bank: the service gives up after 30 s, and may then learn
+ * that nothing arrived, and return the money.
+ */
+const ATTEMPT_MS_MAX = 25_000;
+
+/** Attempt of an instruction, which must not reach the bank after its deadline. */
+export interface Attempt {
+  deadline: Date;
+  /** Aborts at the deadline: pass it to the HTTP call of the bank. */
+  signal: AbortSignal;
+  /** @throws Error after the deadline: call it right before the bank is instructed */
+  assertInTime(): void;
 }
 
 /**
- * Compares an instruction with the document, right before the bank is instructed: a restored or
- * reset workflow may request what an operator has canceled since.
+ * Notes when an attempt began: call it first in the activity.
  * @see docs/connectors.md#one-instruction-one-effect
- * @returns function that returns `outdated` if the document is final or newer, and throws Error if
- *   it is missing, behind its workflow (a restored database) or of a frozen account, so that the
- *   service tries again
  */
-export function createInstructionGuard(stores: ResourceStores & Pick<Stores, 'accounts'>) {
-  return async ({ resource, id, version }: InstructionRef): Promise<Outdated | undefined> => {
-    const document = await LIFECYCLES[resource].get(stores, id);
-    if (document === null || document.version < version) {
-      throw new Error(`The document of ${resource} ${id} is behind its workflow: not instructed.`);
-    }
-    if (document.version > version || !isInFlight(resource, document.status)) {
-      return { outcome: 'outdated' };
-    }
-    if (!LIFECYCLES[resource].isOutgoing) return undefined;
-    const account = await stores.accounts.get(document.account_id);
-    if (account?.frozen) throw new Error('The account is frozen: not instructed.');
-    return undefined;
+export function beginAttempt(now: () => Date): Attempt {
+  const deadline = new Date(now().getTime() + ATTEMPT_MS_MAX);
+  return {
+    deadline,
+    signal: AbortSignal.timeout(ATTEMPT_MS_MAX),
+    assertInTime: () => {
+      if (now() < deadline) return;
+      throw new Error('The attempt took too long: nothing is sent, and the next one starts over.');
+    },
   };
 }
 
+/** Instructions that send money, by the resource whose document says what may be sent. */
+interface Instructions {
+  payment: ReversalInstruction;
+  refund: RefundInstruction;
+  payout: PayoutInstruction;
+  crypto_settlement: SettlementInstruction;
+}
+
+type Outgoing = keyof Instructions;
+
+/** Reads of a document what its instruction must say. */
+interface Rules<R extends Outgoing> {
+  getId: (instruction: Instructions[R]) => string;
+  read: (stores: ResourceStores, id: string) => Promise<Documents[R] | null>;
+  /** A field that instructions get is compared: without it, this does not compile. */
+  buildFacts: (
+    document: Documents[R],
+    instruction: Instructions[R],
+  ) => Omit<Instructions[R], 'version'>;
+  /** By default, whether the document is in flight. */
+  isOpen?: (document: Documents[R], instruction: Instructions[R]) => boolean;
+}
+
+const RULES: { [R in Outgoing]: Rules<R> } = {
+  payment: {
+    getId: ({ payment_id }) => payment_id,
+    read: (stores, id) => stores.payments.get(id),
+    buildFacts: (document, instruction) => {
+      const receipt = findReversed(document, instruction);
+      const { amount = 0, currency = '' } = receipt ?? {};
+      const instruction_id = receipt === undefined ? '' : instruction.instruction_id;
+      return { payment_id: document._id, instruction_id, amount, currency };
+    },
+    isOpen: (document, instruction) => {
+      const receipt = findReversed(document, instruction);
+      return receipt !== undefined && isInSuspense(receipt);
+    },
+  },
+  refund: {
+    getId: ({ refund_id }) => refund_id,
+    read: (stores, id) => stores.refunds.get(id),
+    buildFacts: ({ _id, payment_id, payment_bank_reference, ...money }) => {
+      const { amount, currency, method, livemode } = money;
+      const ids = { refund_id: _id, payment_id, payment_bank_reference };
+      return { ...ids, amount, currency, method, livemode };
+    },
+  },
+  payout: {
+    getId: ({ payout_id }) => payout_id,
+    read: (stores, id) => stores.payouts.get(id),
+    buildFacts: ({ _id, amount, currency, method, livemode }) => {
+      return { payout_id: _id, amount, currency, method, livemode };
+    },
+  },
+  crypto_settlement: {
+    getId: ({ crypto_settlement_id }) => crypto_settlement_id,
+    read: (stores, id) => stores.crypto_settlements.get(id),
+    buildFacts: ({ _id, asset, network, amount, wallet_address, livemode }) => {
+      return { crypto_settlement_id: _id, asset, network, amount, wallet_address, livemode };
+    },
+  },
+};
+
+/** Finds the late funds that an instruction sends back. */
+function findReversed(
+  { _id, receipts = [] }: PaymentDocument,
+  { instruction_id }: ReversalInstruction,
+): Receipt | undefined {
+  return receipts.find(({ id }) => reversalId(_id, receipts, id) === instruction_id);
+}
+
+export type GuardMeter = ReturnType<typeof createGuardMeter>;
+
+export function createGuardMeter(registry: Registry) {
+  const refused = new Counter({
+    name: 'payments_instructions_refused_total',
+    help: 'Instructions that differ from the record, which nobody but the service gives.',
+    labelNames: ['connector', 'resource'] as const,
+    registers: [registry],
+  });
+  return { refused: (about: { connector: string; resource: string }) => refused.inc(about) };
+}
+
+type GuardDeps = ResourceStores &
+  Pick<Stores, 'accounts'> & {
+    connector: string;
+    log: Pick<Logger, 'error'>;
+    meter?: GuardMeter | undefined;
+  };
+
 export type InstructionGuard = ReturnType<typeof createInstructionGuard>;
+
+/**
+ * Compares instructions with their documents, right before the bank is instructed. A restored or
+ * reset workflow may request what an operator has canceled since, and another client of Temporal
+ * what nobody has accepted.
+ * @see docs/connectors.md#one-instruction-one-effect
+ */
+export function createInstructionGuard({ connector, log, meter, ...stores }: GuardDeps) {
+  /** @throws Error unless the document says what the instruction says, at its version or later */
+  const readDocument = async <R extends Outgoing>(resource: R, instruction: Instructions[R]) => {
+    const { getId, read, buildFacts } = RULES[resource];
+    const id = getId(instruction);
+    const document = await read(stores, id);
+    if (document === null) throw createBehindError(resource, id);
+    const facts = { ...buildFacts(document, instruction), connector: document.connector };
+    const values: Partial<Record<string, unknown>> = { ...instruction, connector };
+    const differing = Object.entries(facts).flatMap(([name, value]) =>
+      values[name] === value ? [] : [name],
+    );
+    if (resource !== 'payment' && !Number.isInteger(values['version'])) differing.push('version');
+    if (differing.length > 0) {
+      log.error({ connector, [`${resource}_id`]: id, differing }, 'instruction refused');
+      meter?.refused({ connector, resource });
+      const names = differing.join(', ');
+      throw new Error(`The instruction differs from the ${resource} in ${names}: not instructed.`);
+    }
+    if ('version' in instruction && document.version < instruction.version) {
+      throw createBehindError(resource, id);
+    }
+    return document;
+  };
+  const assertNotFrozen = async (resource: Outgoing, account_id: string) => {
+    const account = LIFECYCLES[resource].isOutgoing ? await stores.accounts.get(account_id) : null;
+    if (account?.frozen) throw new Error('The account is frozen: not instructed.');
+  };
+  return {
+    /**
+     * @returns `outdated` if the document is final or newer
+     * @throws Error if it is missing, says something else, is behind its workflow (a restored
+     *   database) or of a frozen account, or the attempt took too long: the service tries again
+     */
+    findOutdated: async <R extends Outgoing>(
+      resource: R,
+      instruction: Instructions[R],
+      attempt?: Attempt,
+    ): Promise<Outdated | undefined> => {
+      const document = await readDocument(resource, instruction);
+      const isNewer = 'version' in instruction && document.version > instruction.version;
+      const isOpen =
+        RULES[resource].isOpen?.(document, instruction) ?? isInFlight(resource, document.status);
+      if (isNewer || !isOpen) return { outcome: 'outdated' };
+      await assertNotFrozen(resource, document.account_id);
+      attempt?.assertInTime();
+      return undefined;
+    },
+    /**
+     * Checks a payout that waits in the bank's queue again, when the file that pays it is cut.
+     * @returns false if nothing is to be sent for it anymore
+     * @throws Error as `findOutdated` does: leave it for a later file
+     */
+    mayStillSend: async (instruction: PayoutInstruction): Promise<boolean> => {
+      const { status, account_id } = await readDocument('payout', instruction);
+      if (!isUnsent(status)) return false;
+      await assertNotFrozen('payout', account_id);
+      return true;
+    },
+  };
+}
+
+function createBehindError(resource: Outgoing, id: string): Error {
+  return new Error(`The document of ${resource} ${id} is behind its workflow: not instructed.`);
+}

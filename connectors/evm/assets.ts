@@ -5,7 +5,7 @@ export interface Assets {
   usdc: Address | undefined;
 }
 
-const NETWORK = 'ethereum';
+export const NETWORK = 'ethereum';
 
 export type Asset = 'ETH' | 'USDC';
 

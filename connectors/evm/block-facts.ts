@@ -1,18 +1,25 @@
 import { type Address, getAddress, type Hash } from 'viem';
+import type { Logger } from '../../src/base/log';
 import type { Addresses, PaymentAddress } from './addresses';
 import type { Asset, Assets } from './assets';
-import type { BlockDeposit } from './deposits';
-import type { Block, EvmNode } from './node';
+import type { BlockDeposit, Deposits } from './deposits';
+import { type Block, type EvmNode, mayTransfer, type Receipt } from './node';
 import { NodeFailure } from './node-answers';
 import type { Outgoing } from './settlements';
 import type { Movement } from './traces';
 
 export interface ReaderDeps {
   node: EvmNode;
+  /** Node of another provider, which may have logs that the first one lacks. */
+  secondNode: EvmNode | undefined;
   addresses: Pick<Addresses, 'among'>;
+  deposits: Pick<Deposits, 'sums'>;
   assets: Assets;
   traces: boolean;
+  /** Smallest units: deposits below them are dust, unless they complete the amount due. */
+  least: Record<Asset, bigint>;
   payer: Address;
+  log: Pick<Logger, 'warn'>;
 }
 
 interface Transfer {
@@ -25,9 +32,14 @@ interface Transfer {
 
 /** @throws NodeFailure if the node does not know the whole block yet */
 export async function readFacts(deps: ReaderDeps, block: Block) {
-  const { node, traces, assets } = deps;
+  return { deposits: await readDeposits(deps, block), outgoing: await readOutgoing(deps, block) };
+}
+
+/** @throws NodeFailure if the node does not know the whole block yet */
+export async function readDeposits(deps: ReaderDeps, block: Block): Promise<BlockDeposit[]> {
+  const { node, traces } = deps;
   const ether = traces ? await node.movements(block) : getPlainMovements(block);
-  const tokens = assets.usdc === undefined ? [] : await node.transfers(assets.usdc, block.hash);
+  const tokens = await readTokens(deps, block);
   const transfers = [...toTransfers('ETH', block, ether), ...toTransfers('USDC', block, tokens)];
   const rows = await deps.addresses.among([...new Set(transfers.map(({ to }) => to))]);
   const byAddress = new Map(rows.map((row) => [row.address, row]));
@@ -36,11 +48,52 @@ export async function readFacts(deps: ReaderDeps, block: Block) {
     const row = byAddress.get(transfer.to);
     if (row === undefined) continue;
     // A log proves that money moved; a transaction needs its receipt.
-    if (transfer.asset === 'ETH' && !(await hasSucceeded(node, transfer.hash))) continue;
+    if (transfer.asset === 'ETH' && !(await readReceipt(node, transfer.hash)).succeeded) continue;
     const key = `${row._id}:${transfer.asset}:${transfer.hash}`;
     deposits.set(key, addTransfer(deposits.get(key), row, transfer));
   }
-  return { deposits: [...deposits.values()], outgoing: await readOutgoing(deps, block) };
+  for (const deposit of deposits.values()) {
+    if (deposit.amount >= deps.least[deposit.asset]) continue;
+    const row = rows.find(({ _id }) => _id === deposit.crypto_payment_id);
+    const others = [...deposits.values()].filter((each) => each !== deposit);
+    deposit.is_dust = row === undefined || !(await completes(deps, block, row, deposit, others));
+  }
+  return [...deposits.values()];
+}
+
+/** Whether the deposit, with the others of its payment, is at least the amount due. */
+async function completes(
+  { deposits }: Pick<ReaderDeps, 'deposits'>,
+  { number }: Block,
+  { amount_due }: PaymentAddress,
+  { crypto_payment_id, asset, amount, is_stray }: BlockDeposit,
+  others: readonly BlockDeposit[],
+): Promise<boolean> {
+  if (is_stray) return false;
+  const known = await deposits.sums(crypto_payment_id, Number(number) - 1, 'without dust');
+  const sum = others
+    .filter((each) => each.crypto_payment_id === crypto_payment_id && each.asset === asset)
+    .reduce((all, each) => all + each.amount, known[asset] + amount);
+  return sum >= BigInt(amount_due);
+}
+
+/**
+ * Reads the token's transfers. A node may have a block before its logs: where the block's bloom
+ * allows a transfer, none is believed only if all logs of the block have that bloom.
+ * @throws NodeFailure if no node has the logs
+ */
+async function readTokens(
+  { node, secondNode, assets: { usdc }, log }: ReaderDeps,
+  block: Block,
+): Promise<Movement[]> {
+  if (usdc === undefined) return [];
+  const transfers = await node.transfers(usdc, block.hash);
+  if (transfers.length > 0 || !mayTransfer(block, usdc)) return transfers;
+  log.warn({}, `block ${block.number} may have transfers, and the node has none`);
+  const proven =
+    (await node.provenTransfers(usdc, block)) ?? (await secondNode?.provenTransfers(usdc, block));
+  if (proven !== undefined) return proven;
+  throw new NodeFailure('The node has a block without its logs.');
 }
 
 /** Ether that transactions move, without what contracts move. */
@@ -65,10 +118,10 @@ function toTransfers(
   });
 }
 
-async function hasSucceeded(node: EvmNode, hash: Hash): Promise<boolean> {
-  const succeeded = await node.succeeded(hash);
-  if (succeeded === undefined) throw new NodeFailure('The node has a block without its receipts.');
-  return succeeded;
+async function readReceipt(node: EvmNode, hash: Hash): Promise<Receipt> {
+  const receipt = await node.receipt(hash);
+  if (receipt === undefined) throw new NodeFailure('The node has a block without its receipts.');
+  return receipt;
 }
 
 function addTransfer(
@@ -83,6 +136,7 @@ function addTransfer(
     amount: (earlier?.amount ?? 0n) + value,
     sources: [...new Set([...(earlier?.sources ?? []), ...sources])],
     is_stray: asset !== requestedAsset,
+    is_dust: false,
     required_confirmations,
   };
 }
@@ -94,7 +148,7 @@ async function readOutgoing(
   const outgoing: Outgoing[] = [];
   for (const { hash, from, nonce } of transactions) {
     if (getAddress(from) !== payer) continue;
-    outgoing.push({ from: payer, nonce, hash, succeeded: await hasSucceeded(node, hash) });
+    outgoing.push({ from: payer, nonce, hash, ...(await readReceipt(node, hash)) });
   }
   return outgoing;
 }

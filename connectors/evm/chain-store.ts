@@ -7,8 +7,15 @@ export interface BlockRef {
   hash: Hash;
 }
 
+/** Block with its time, by the chain's clock. */
+export interface DatedBlock extends BlockRef {
+  mined_at: Date;
+}
+
 interface Cursor extends BlockRef {
   _id: 'cursor';
+  /** Absent after the cursor was set by hand, until the next block. */
+  mined_at?: Date;
 }
 
 interface BoundChain {
@@ -34,7 +41,7 @@ export function createChainBook(db: Db) {
   /** Advances the cursor only from `from`, so that two processes never both do. */
   const advanceCursor = async (
     from: BlockRef,
-    to: BlockRef,
+    to: DatedBlock,
     session: ClientSession,
   ): Promise<boolean> => {
     const { number, hash } = from;
@@ -55,7 +62,7 @@ export function createChainBook(db: Db) {
     },
     /** Last block whose facts are stored; null before the first start. */
     cursor: () => cursors.findOne({ _id: 'cursor' }),
-    begin: async (at: BlockRef): Promise<void> => {
+    begin: async (at: DatedBlock): Promise<void> => {
       await blocks.updateOne({ _id: at.number }, { $setOnInsert: { hash: at.hash } }, UPSERT);
       await cursors.updateOne({ _id: 'cursor' }, { $setOnInsert: { ...at } }, UPSERT);
     },
@@ -66,7 +73,7 @@ export function createChainBook(db: Db) {
         .limit(BLOCKS_MAX),
     hashAt: async (number: number) => (await blocks.findOne({ _id: number }))?.hash,
     /** Adds the next block; false if another process was faster. */
-    add: async (from: BlockRef, block: BlockRef, session: ClientSession): Promise<boolean> => {
+    add: async (from: BlockRef, block: DatedBlock, session: ClientSession): Promise<boolean> => {
       if (!(await advanceCursor(from, block, session))) return false;
       const update = { $set: { hash: block.hash } };
       // Another process that started at the same time may have left this block behind.
@@ -75,7 +82,7 @@ export function createChainBook(db: Db) {
       return true;
     },
     /** Deletes the blocks above `to`; false if another process was faster. */
-    leave: async (from: BlockRef, to: BlockRef, session: ClientSession): Promise<boolean> => {
+    leave: async (from: BlockRef, to: DatedBlock, session: ClientSession): Promise<boolean> => {
       if (!(await advanceCursor(from, to, session))) return false;
       await blocks.deleteMany({ _id: { $gt: to.number } }, { session });
       return true;

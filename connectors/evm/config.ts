@@ -9,6 +9,16 @@ import type { TemporalAccess } from '../../src/temporal/access';
 
 const path = z.string().min(1);
 const count = (min: number, max: number) => z.int().min(min).max(max);
+const percent = z.number().positive().max(1_000);
+const units = z
+  .string()
+  .regex(/^(0|[1-9]\d{0,27})$/, 'must be an integer in the smallest unit, as text');
+/** Amounts by asset, in the smallest unit. */
+const amounts = ({ ETH, USDC }: { ETH: string; USDC: string }) =>
+  z.strictObject({ ETH: units.default(ETH), USDC: units.default(USDC) });
+
+export const CHECK_ALL = { ETH: '0', USDC: '0' };
+export const DEPOSIT_MIN = { ETH: '10000000000000', USDC: '10000' };
 
 /** Content of `EVM_CONFIG_FILE`, which names the files of secrets and contains none. */
 export const EvmSettings = z.strictObject({
@@ -18,6 +28,14 @@ export const EvmSettings = z.strictObject({
     .default('evm')
     .meta({ description: 'Name of the connector, as in `LIVE_CONNECTORS`' }),
   rpc_url_file: path.meta({ description: 'File with the URL of the node, which may hold a key' }),
+  check_rpc_url_file: path.optional().meta({
+    description:
+      'File with the URL of a node of another provider, which must [confirm deposits](#a-second-node)',
+  }),
+  check_above: amounts(CHECK_ALL).optional().meta({
+    description: 'Amounts up to which deposits are not confirmed by it, as `deposit_min`',
+    usual: 'all are',
+  }),
   chain_id: z.int().positive().meta({ description: 'Chain of the node: 1 for mainnet' }),
   confirmations: count(1, 500).default(12).meta({
     description: 'Blocks, its own included, that make a deposit or a settlement final',
@@ -32,6 +50,10 @@ export const EvmSettings = z.strictObject({
   xpub_file: path.meta({
     description:
       "File with the extended public key of m/44'/60'/0' from which addresses are derived",
+  }),
+  deposit_min: amounts(DEPOSIT_MIN).optional().meta({
+    description: 'Least amounts, in the smallest unit, as text: `{"ETH": "…", "USDC": "…"}`',
+    usual: '0.00001 ETH, 0.01 USDC',
   }),
   usdc_address: z
     .string()
@@ -49,6 +71,13 @@ export const EvmSettings = z.strictObject({
   rates: path.meta({ description: 'Path or URL of the rates' }),
   rates_seconds: count(1, 86_400).default(300).meta({
     description: 'Age from which rates are refused',
+  }),
+  rates_check: path.optional().meta({ description: 'Path or URL of a second source of rates' }),
+  rate_change_max: percent.default(20).meta({
+    description: 'Percent by which a price may change in an hour',
+  }),
+  rate_difference_max: percent.default(3).meta({
+    description: 'Percent by which the two sources may differ, and USDC from 1 USD',
   }),
   fee_max_gwei: z
     .string()
@@ -87,8 +116,12 @@ export function readEvmConfig(env: NodeJS.ProcessEnv = process.env): EvmConfig {
 
 function readSettings(file: string): z.infer<typeof EvmSettings> {
   const parsed = EvmSettings.safeParse(readJson(file));
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  if (parsed.success && (parsed.data.check_above === undefined || parsed.data.check_rpc_url_file)) {
+    return parsed.data;
+  }
+  const faults = parsed.success
+    ? ['check_above: needs check_rpc_url_file, the node that checks']
+    : parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
   throw new Error(`EVM_CONFIG_FILE ${file} is not usable.\n  ${faults.join('\n  ')}`);
 }
 
@@ -102,15 +135,20 @@ function readJson(file: string): unknown {
 
 /**
  * Requires TLS for the node and the source of rates.
- * @param node URL of the node, which the message never quotes
+ * @param urls of the nodes, which the message never quotes
  * @throws Error naming every setting at fault
  */
 export function assertTls(
   { ALLOW_CLEAR_TEXT, settings }: Pick<EvmConfig, 'ALLOW_CLEAR_TEXT' | 'settings'>,
-  node: string,
+  { node, secondNode }: { node: string; secondNode: string | undefined },
 ): void {
   if (ALLOW_CLEAR_TEXT === PLAIN_TEXT_ALLOWED) return;
-  const faults = [checkUrlTls('rpc_url_file', node), checkUrlTls('rates', settings.rates)];
+  const faults = [
+    checkUrlTls('rpc_url_file', node),
+    checkUrlTls('check_rpc_url_file', secondNode ?? ''),
+    checkUrlTls('rates', settings.rates),
+    checkUrlTls('rates_check', settings.rates_check ?? ''),
+  ];
   const messages = faults.filter((fault) => fault !== undefined);
   if (messages.length > 0) throw new Error(messages.join('\n'));
 }

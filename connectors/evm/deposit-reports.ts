@@ -1,66 +1,138 @@
 import type { Logger } from '../../src/base/log';
+import { omitUndefined } from '../../src/domain/defined';
+import type { BlockRef } from './chain-store';
 import type { Deposit, Deposits, ReportedDeposit } from './deposits';
 import type { Deliver, PendingReport } from './report';
+import { createDepositCheck, type DepositCheck, type SecondNodeDeps } from './second-node';
 
 const PAGE = 100;
 
-export interface DepositReportDeps {
+export interface DepositReportDeps extends SecondNodeDeps {
   deposits: Deposits;
   deliver: Deliver;
   log: Logger;
 }
 
-/** Reports each deposit when it is seen, when it counts, and when the chain drops it. */
-export async function reportDeposits(deps: DepositReportDeps, head: number): Promise<void> {
+/**
+ * Reports each deposit when it is seen, when it counts, and when the chain drops it.
+ * @returns number of deposits that have their confirmations and wait for the second node
+ */
+export async function reportDeposits(deps: DepositReportDeps, head: number): Promise<number> {
+  const secondCheck = createDepositCheck(deps);
+  let unchecked = 0;
+  const check: DepositCheck = async (deposit) => {
+    const verdict = await secondCheck(deposit);
+    if (verdict === 'waits') unchecked += 1;
+    return verdict;
+  };
   let after = '';
   for (;;) {
     const page = await deps.deposits.open(after, PAGE);
     for (const deposit of page) {
       after = deposit._id;
-      await reportOne(deps, deposit, head);
+      await reportOne({ ...deps, check }, deposit, head);
     }
-    if (page.length < PAGE) return;
+    if (page.length < PAGE) return unchecked;
   }
 }
 
-async function reportOne(deps: DepositReportDeps, deposit: Deposit, head: number): Promise<void> {
+type ReportDeps = DepositReportDeps & { check: DepositCheck };
+
+async function reportOne(deps: ReportDeps, deposit: Deposit, head: number): Promise<void> {
   const { deposits } = deps;
   const { telling } = deposit;
   if (telling !== null) return await sendReport(deps, deposit, telling);
-  const due = findDueReport(deposit, head);
+  const due = await findDueReport(deps, deposit, head);
   if (due !== undefined) {
     if (!(await deposits.plan(deposit, due))) return;
     return await sendReport(deps, deposit, due);
   }
-  const { block, told } = deposit;
-  const isCounted = told !== null && told.confirmations >= deposit.required_confirmations;
-  if (block === null || isCounted) await deposits.close(deposit);
+  if (deposit.block === null || isCounted(deposit)) await deposits.close(deposit);
 }
 
 /** Finds the next report that is due. A dropped block comes first. */
-function findDueReport(deposit: Deposit, head: number): PendingReport | undefined {
-  const { block, told, amount, transaction_id, reports, required_confirmations } = deposit;
-  const about = {
-    callback_id: `${deposit.crypto_payment_id}:${transaction_id}:${reports}`,
-    occurred_at: deposit.seen_at.toISOString(),
-    transaction_id,
-    amount: told?.amount ?? amount,
-  };
-  if (told !== null && told.block_hash !== block?.hash) {
-    return { name: 'deposit_undone', callback: { ...about, block_hash: told.block_hash } };
-  }
-  if (block === null) return undefined;
+async function findDueReport(
+  { check }: ReportDeps,
+  deposit: Deposit,
+  head: number,
+): Promise<PendingReport | undefined> {
+  const { block, told, is_stray, required_confirmations } = deposit;
+  if (is_stray && told !== null) return undefined;
+  if (told !== null && told.block_hash !== block?.hash) return toReorged(deposit, told);
+  if (block === null || isCounted(deposit)) return undefined;
   const confirmations = head - block.number + 1;
-  const isNew = told === null && confirmations > 0;
-  const isCounted = told !== null && told.confirmations >= required_confirmations;
-  if (!isNew && (isCounted || confirmations < required_confirmations)) return undefined;
-  const blockRef = { block_number: block.number, block_hash: block.hash };
-  return { name: 'deposit', callback: { ...about, ...blockRef, confirmations } };
+  if (confirmations < 1) return undefined;
+  const seen = () => {
+    const few = Math.min(confirmations, required_confirmations - 1);
+    return told === null && !is_stray ? toReport(deposit, block, few, 'seen') : undefined;
+  };
+  if (confirmations < required_confirmations) return seen();
+  if (is_stray) return toReport(deposit, block, confirmations, 'wrong_asset');
+  const verdict = await check(deposit);
+  if (verdict === 'waits') return seen();
+  const stage = verdict === 'agrees' ? 'confirmed' : 'held';
+  return toReport(deposit, block, confirmations, stage);
+}
+
+function isCounted({ told, required_confirmations }: Deposit): boolean {
+  return told !== null && told.confirmations >= required_confirmations;
+}
+
+type Stage = 'seen' | 'confirmed' | 'held' | 'wrong_asset' | 'undone';
+
+const DISAGREEMENT = {
+  screening: 'failed',
+  code: 'nodes_disagree',
+  reason: 'A second node does not have this deposit.',
+} as const;
+
+function toReport(
+  deposit: Deposit,
+  block: BlockRef,
+  confirmations: number,
+  stage: Exclude<Stage, 'undone'>,
+): PendingReport {
+  const onWrongAsset = stage === 'wrong_asset';
+  return {
+    name: onWrongAsset ? 'wrong_asset' : 'deposit',
+    callback: omitUndefined({
+      ...describe(deposit, block.hash, stage),
+      amount: deposit.amount,
+      confirmations,
+      block_number: block.number,
+      block_hash: block.hash,
+      mined_at: deposit.mined_at.toISOString(),
+      asset: onWrongAsset ? deposit.asset : undefined,
+      ...(stage === 'held' ? DISAGREEMENT : {}),
+    }),
+  };
+}
+
+function toReorged(deposit: Deposit, { block_hash, amount }: ReportedDeposit): PendingReport {
+  const callback = { ...describe(deposit, block_hash, 'undone'), amount, block_hash };
+  return { name: 'deposit_undone', callback };
+}
+
+/**
+ * Names the fact, so that a restored database repeats the IDs of the facts that it reports again. A
+ * block may come back after it was dropped: that is another fact.
+ */
+function describe(deposit: Deposit, block_hash: string, stage: Stage) {
+  const { crypto_payment_id, asset, transaction_id, undone, seen_at } = deposit;
+  const fact = stage === 'wrong_asset' ? `${stage}:${asset}` : stage;
+  const callback_id = [
+    transaction_id,
+    crypto_payment_id,
+    block_hash,
+    fact,
+    ...(undone === 0 ? [] : [undone]),
+  ].join(':');
+  return { callback_id, occurred_at: seen_at.toISOString(), transaction_id };
 }
 
 /** Delivers a report; if that fails, the next round does it again. */
 async function sendReport(
-  { deposits, deliver, log }: DepositReportDeps,
+  { deposits, deliver, now, log }: ReportDeps,
   { _id, crypto_payment_id: resource_id }: Deposit,
   report: PendingReport,
 ): Promise<void> {
@@ -70,11 +142,11 @@ async function sendReport(
     log.warn({ crypto_payment_id: resource_id, err }, 'deposit not reported, tried again later');
     return;
   }
-  await deposits.markReported(_id, report, toReported(report));
+  await deposits.markReported(_id, report, toReported(report), now());
 }
 
 function toReported({ name, callback }: PendingReport): ReportedDeposit | null {
   const { block_hash, confirmations = 0, amount = '' } = callback;
-  if (name !== 'deposit' || block_hash === undefined) return null;
+  if (name === 'deposit_undone' || block_hash === undefined) return null;
   return { block_hash, confirmations, amount };
 }

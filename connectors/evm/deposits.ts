@@ -1,8 +1,8 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Address, Hash } from 'viem';
 import type { Asset } from './assets';
-import type { BlockRef } from './chain-store';
-import type { PendingReport } from './report';
+import type { BlockRef, DatedBlock } from './chain-store';
+import { type PendingReport, REPEAT, selectReported } from './report';
 
 export interface BlockDeposit {
   crypto_payment_id: string;
@@ -11,10 +11,10 @@ export interface BlockDeposit {
   /** Smallest units, all transfers of the transaction together. */
   amount: bigint;
   sources: Address[];
-  /**
-   * Whether the payment is in another asset. Such a deposit is stored and logged, never reported.
-   */
+  /** Whether the payment is in another asset. Such a deposit is reported as `wrong_asset`. */
   is_stray: boolean;
+  /** Whether it is below the least amount. Such a deposit is stored, never reported. */
+  is_dust: boolean;
   required_confirmations: number;
 }
 
@@ -29,10 +29,18 @@ export interface Deposit extends Omit<BlockDeposit, 'amount'> {
   /** Report in progress, stored first so that a repeat is identical. */
   telling: PendingReport | null;
   reports: number;
+  /** Number of blocks of its own that were reported as dropped. */
+  undone: number;
+  /** Last report that was delivered, which an operator may have repeated. */
+  last: { report: PendingReport; at: Date } | null;
+  /** Since when the second node differs about its block; null if it does not. */
+  disagreed_at: Date | null;
   /** Whether more reports may follow. */
   is_open: boolean;
   /** Time of the first block that had it, by the chain's clock. */
   seen_at: Date;
+  /** Time of the newest block that had it. */
+  mined_at: Date;
 }
 
 export interface ReportedDeposit {
@@ -50,20 +58,23 @@ export function createDeposits(db: Db) {
       rows.createIndexes([
         { key: { is_open: 1, _id: 1 }, name: 'open' },
         { key: { 'block.number': 1 }, name: 'block' },
+        { key: { 'last.at': 1 }, name: 'reported' },
+        { key: { is_dust: 1 }, name: 'dust', partialFilterExpression: { is_dust: true } },
         { key: { crypto_payment_id: 1, transaction_id: 1 }, name: 'payment' },
       ]),
     find: (crypto_payment_id: string, transaction_id: string) =>
       rows.find({ crypto_payment_id, transaction_id: { $eq: toHash(transaction_id) } }).toArray(),
     store: async (
       deposits: readonly BlockDeposit[],
-      block: BlockRef,
-      seen_at: Date,
+      { mined_at, ...block }: DatedBlock,
       session: ClientSession,
     ): Promise<void> => {
       for (const { amount, ...facts } of deposits) {
         const _id = `${facts.crypto_payment_id}:${facts.asset}:${facts.transaction_id}`;
-        const change = { ...facts, amount: String(amount), block, is_open: !facts.is_stray };
-        const initial = { told: null, telling: null, reports: 0, seen_at };
+        const placed = { block, mined_at, disagreed_at: null, is_open: !facts.is_dust };
+        const change = { ...facts, amount: String(amount), ...placed };
+        const counts = { reports: 0, undone: 0 };
+        const initial = { told: null, telling: null, last: null, ...counts, seen_at: mined_at };
         const update = { $set: change, $setOnInsert: initial };
         await rows.updateOne({ _id }, update, { upsert: true, session });
       }
@@ -71,9 +82,36 @@ export function createDeposits(db: Db) {
     revertAbove: (number: number, session: ClientSession) =>
       rows.updateMany(
         { 'block.number': { $gt: number } },
-        [{ $set: { block: null, is_open: { $not: ['$is_stray'] } } }],
+        [{ $set: { block: null, is_open: { $not: ['$is_dust'] } } }],
         { session },
       ),
+    /** Sums of a payment's deposits up to a block. */
+    sums: async (
+      crypto_payment_id: string,
+      number: number,
+      dust: 'with dust' | 'without dust',
+    ): Promise<Record<Asset, bigint>> => {
+      const reported = dust === 'with dust' ? {} : { is_dust: false };
+      const known = { crypto_payment_id, 'block.number': { $lte: number }, ...reported };
+      const sums = { ETH: 0n, USDC: 0n };
+      for (const { asset, amount } of await rows.find(known).toArray()) {
+        sums[asset] += BigInt(amount);
+      }
+      return sums;
+    },
+    /** Newest dust, which is not reported. */
+    dust: (limit: number) =>
+      rows.find({ is_dust: true }).sort({ mined_at: -1 }).limit(limit).toArray(),
+    countDust: () => rows.countDocuments({ is_dust: true }),
+    /** Lets what was reported since a time be reported again. @returns how many reports */
+    repeatSince: async (since: Date): Promise<number> =>
+      (await rows.updateMany(selectReported(since), REPEAT)).modifiedCount,
+    /** Oldest deposit that the service has no report of. */
+    oldestUnreported: async () => {
+      const unreported = { is_open: true, told: null, block: { $ne: null }, is_stray: false };
+      const cursor = rows.find(unreported).sort({ mined_at: 1 });
+      return (await cursor.limit(1).toArray())[0];
+    },
     open: (after: string, limit: number) =>
       rows
         .find({ is_open: true, _id: { $gt: after } })
@@ -86,11 +124,16 @@ export function createDeposits(db: Db) {
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
       return modifiedCount === 1;
     },
-    markReported: (_id: string, { callback }: PendingReport, told: ReportedDeposit | null) =>
+    markReported: (_id: string, report: PendingReport, told: ReportedDeposit | null, at: Date) =>
       rows.updateOne(
-        { _id, 'telling.callback.callback_id': callback.callback_id },
-        { $set: { told, telling: null }, $inc: { reports: 1 } },
+        { _id, 'telling.callback.callback_id': report.callback.callback_id },
+        {
+          $set: { told, telling: null, last: { report, at } },
+          $inc: { reports: 1, undone: report.name === 'deposit_undone' ? 1 : 0 },
+        },
       ),
+    markDisagreed: ({ _id, block }: Deposit, disagreed_at: Date) =>
+      rows.updateOne({ _id, block, disagreed_at: null }, { $set: { disagreed_at } }),
     /** Closes a fully reported deposit, unless its block has changed since. */
     close: ({ _id, block }: Deposit) =>
       rows.updateOne({ _id, block }, { $set: { is_open: false } }),

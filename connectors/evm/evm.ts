@@ -1,21 +1,26 @@
 import type { MongoClient } from 'mongodb';
+import type { Address } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import type { Logger } from '../../src/base/log';
 import type { Outdated } from '../contract/activities';
 import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
 import { createAddresses } from './addresses';
-import type { Assets } from './assets';
+import type { Asset, Assets } from './assets';
+import { checkBalances } from './balance-checks';
 import { rebroadcast } from './broadcasting';
 import { createChainBook } from './chain-store';
 import { reportDeposits } from './deposit-reports';
-import { createDeposits } from './deposits';
+import { createDeposits, type Deposits } from './deposits';
 import type { ExtendedKey } from './extended-key';
+import { createFindings, type Findings } from './findings';
 import { beginFollowing, follow } from './follower';
+import type { EvmMeter } from './metrics';
 import { assertChain, assertToken, type EvmNode } from './node';
 import { createNonces } from './nonces';
-import { lookUpSettlement, sendSettlement } from './paying';
+import { cancelSettlement, lookUpSettlement, sendSettlement } from './paying';
+import { createRateBounds } from './rate-bounds';
 import type { RatesReader } from './rates';
-import { giveAddress, quoteRate, screenSource } from './receiving';
+import { giveAddress, quoteRate, readChainTime, screenSource } from './receiving';
 import type { Deliver } from './report';
 import type { Screening } from './screening';
 import { reportSettlements } from './settlement-reports';
@@ -29,6 +34,14 @@ export interface EvmSettings {
   confirmations: number;
   startBlock?: number | undefined;
   traces: boolean;
+  /** Smallest units: deposits above them are confirmed by the second node too. */
+  checkAbove: Record<Asset, bigint>;
+  /** Smallest units: deposits below them are dust. */
+  least: Record<Asset, bigint>;
+  /** Percent by which a price may change in an hour. */
+  rateChangeMax: number;
+  /** Percent by which two sources of rates may differ, and USDC from one dollar. */
+  rateDifferenceMax: number;
   /** Wei per unit of gas. */
   feeCap: bigint;
   raiseAfterMs: number;
@@ -38,13 +51,19 @@ export interface EvmDeps extends EvmSettings {
   mongo: MongoClient;
   database: string;
   node: EvmNode;
+  /** Node of another provider, which confirms deposits. */
+  secondNode: EvmNode | undefined;
   key: ExtendedKey;
   account: PrivateKeyAccount;
   rates: RatesReader;
+  secondRates: RatesReader | undefined;
   screening: Screening;
   deliver: Deliver;
+  /** Finds those of the addresses that payments of the service have. */
+  findTaken: (addresses: readonly Address[]) => Promise<string[]>;
   /** @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
+  meter: EvmMeter;
   now: () => Date;
   log: Logger;
 }
@@ -69,22 +88,34 @@ export function createEvm(deps: EvmDeps): Evm {
   const deposits = createDeposits(db);
   const settlements = createSettlements(db);
   const nonces = createNonces({ db, node, settlements, payer: account.address });
-  const all = { ...deps, book, addresses, deposits, settlements, nonces, payer: account.address };
+  const findings = createFindings({ ...deps, db });
+  const findImplausible = createRateBounds({
+    db,
+    changeMax: deps.rateChangeMax,
+    differenceMax: deps.rateDifferenceMax,
+    readSecond: deps.secondRates,
+    now: deps.now,
+  });
+  const stores = { book, addresses, deposits, settlements, nonces, findings };
+  const all = { ...deps, ...stores, findImplausible, payer: account.address };
   return {
     activities: {
       quoteRate: (input) => quoteRate(all, input),
       giveAddress: (input) => giveAddress(all, input),
+      readChainTime: () => readChainTime(all),
       screenSource: (input) => screenSource(all, input),
       sendSettlement: (input) => sendSettlement(all, input),
+      cancelSettlement: ({ crypto_settlement_id }) => cancelSettlement(all, crypto_settlement_id),
       lookUpSettlement: ({ crypto_settlement_id }) => lookUpSettlement(all, crypto_settlement_id),
     },
     begin: async () => {
       await assertChain(node, deps.chainId);
       await assertToken(node, assets);
       await book.bind(deps.chainId);
-      const stores = [addresses, deposits, settlements];
-      await Promise.all(stores.map((store) => store.ensureIndexes()));
+      const indexed = [addresses, deposits, settlements];
+      await Promise.all(indexed.map((store) => store.ensureIndexes()));
       await beginFollowing({ node, book }, deps.startBlock);
+      await addresses.begin();
       await settlements.assertOwn(account.address);
       await nonces.begin();
       await nonces.check();
@@ -94,11 +125,19 @@ export function createEvm(deps: EvmDeps): Evm {
       const isBehind = await follow(all);
       const at = await book.cursor();
       if (at !== null) {
-        await reportDeposits(all, at.number);
+        const unchecked = await reportDeposits(all, at.number);
         await reportSettlements(all, at.number);
+        deps.meter.followed({ at: at.mined_at, unchecked, ...(await countFindings(all)) });
       }
-      if (!isBehind) await rebroadcast(all);
+      if (!isBehind) {
+        await rebroadcast(all);
+        await checkBalances(all);
+      }
       return isBehind;
     },
   };
+}
+
+async function countFindings({ findings, deposits }: { findings: Findings; deposits: Deposits }) {
+  return { findings: await findings.count(), dust: await deposits.countDust() };
 }

@@ -2,7 +2,7 @@ import type { MongoClient } from 'mongodb';
 import type { Logger } from '../../src/base/log';
 import { abandon, inTransaction } from '../../src/base/mongo';
 import { type ReaderDeps, readFacts } from './block-facts';
-import type { BlockRef, ChainBook } from './chain-store';
+import type { BlockRef, ChainBook, DatedBlock } from './chain-store';
 import type { Deposits } from './deposits';
 import type { Block } from './node';
 import { NodeFailure } from './node-answers';
@@ -34,7 +34,7 @@ export async function beginFollowing(
   const number = startBlock ?? Math.max(0, head - BEFORE_HEAD);
   const block = await node.block(BigInt(number));
   if (block === undefined) throw new Error(`The chain has no block ${number} to start from.`);
-  await book.begin(toBlockRef(block));
+  await book.begin(toDatedBlock(block));
 }
 
 /**
@@ -63,7 +63,7 @@ export async function follow(deps: FollowerDeps): Promise<boolean> {
       return true;
     }
     if (!(await applyBlock(deps, from, block))) return true;
-    from = toBlockRef(block);
+    from = toDatedBlock(block);
   }
   return from.number < head;
 }
@@ -78,12 +78,11 @@ async function isOnBranch({ node, book }: FollowerDeps, head: number): Promise<b
 /** Adds a block; false if another process was faster. */
 async function applyBlock(deps: FollowerDeps, from: BlockRef, block: Block): Promise<boolean> {
   const facts = await readFacts(deps, block);
-  const blockRef = toBlockRef(block);
-  const minedAt = new Date(Number(block.timestamp) * 1_000);
+  const datedBlock = toDatedBlock(block);
   const isApplied = await inTransaction(deps.mongo, async (session) => {
-    if (!(await deps.book.add(from, blockRef, session))) return await abandon(session);
-    await deps.deposits.store(facts.deposits, blockRef, minedAt, session);
-    await deps.settlements.mine(facts.outgoing, blockRef, session);
+    if (!(await deps.book.add(from, datedBlock, session))) return await abandon(session);
+    await deps.deposits.store(facts.deposits, datedBlock, session);
+    await deps.settlements.mine(facts.outgoing, datedBlock, session);
     return true;
   });
   for (const { crypto_payment_id, asset, transaction_id, is_stray } of facts.deposits) {
@@ -115,10 +114,10 @@ async function findCommonBlock(
   { node, book }: FollowerDeps,
   below: number,
   head: number,
-): Promise<BlockRef | undefined> {
+): Promise<DatedBlock | undefined> {
   for await (const { _id: number, hash } of book.blocksBelow(below)) {
     const nodeBlock = await node.block(BigInt(number));
-    if (nodeBlock?.hash === hash) return { number, hash };
+    if (nodeBlock?.hash === hash) return toDatedBlock(nodeBlock);
     if (nodeBlock === undefined && number <= head) {
       throw new NodeFailure('The node lacks a block below its newest.');
     }
@@ -126,6 +125,6 @@ async function findCommonBlock(
   return undefined;
 }
 
-function toBlockRef({ number, hash }: Block): BlockRef {
-  return { number: Number(number), hash };
+function toDatedBlock({ number, hash, timestamp }: Block): DatedBlock {
+  return { number: Number(number), hash, mined_at: new Date(Number(timestamp) * 1_000) };
 }

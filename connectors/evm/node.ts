@@ -5,22 +5,29 @@ import {
   type Hash,
   type Hex,
   http,
+  isAddressEqual,
   numberToHex,
   parseAbiItem,
+  parseEventLogs,
+  toEventSelector,
 } from 'viem';
 
 import { type Assets, DECIMALS } from './assets';
+import { matchesBloom, mayContain } from './blooms';
 import { askNode, type Broadcast, orUndefined, toRefusal } from './node-answers';
 import { type Movement, readMovements } from './traces';
 
-const TIMEOUT_MS = 10_000;
-/** Retries at 200, 400 and 800 ms; the caller waits longer after them. */
-const RETRIES = 3;
+/** Retries come at 200, 400 and 800 ms; the caller waits longer after them. */
+const FIRST_NODE = { timeout: 10_000, retryCount: 3 };
+/** Short, since the rounds wait for the second node too. */
+export const SECOND_NODE = { timeout: 5_000, retryCount: 1 };
 const RETRY_MS = 200;
 
 const TRANSFER = parseAbiItem(
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 );
+
+const TRANSFER_TOPIC = toEventSelector(TRANSFER);
 
 export interface Block {
   number: bigint;
@@ -28,6 +35,8 @@ export interface Block {
   parentHash: Hash;
   /** Seconds since 1970, by the chain's clock. */
   timestamp: bigint;
+  /** Null on a chain that has none. */
+  logsBloom: Hex | null;
   transactions: readonly Transaction[];
 }
 
@@ -38,6 +47,12 @@ interface Transaction {
   to: Address | null;
   value: bigint;
   nonce: number;
+}
+
+export interface Receipt {
+  succeeded: boolean;
+  /** Wei that its sender paid for gas. */
+  fee: bigint;
 }
 
 export interface Call {
@@ -53,8 +68,8 @@ export type EvmNode = ReturnType<typeof createNode>;
  * Client of an Ethereum node over JSON-RPC, which retries after an error or a rate limit.
  * @returns functions that throw NodeFailure if there is no answer
  */
-export function createNode(url: string) {
-  const transport = http(url, { timeout: TIMEOUT_MS, retryCount: RETRIES, retryDelay: RETRY_MS });
+export function createNode(url: string, { timeout, retryCount } = FIRST_NODE) {
+  const transport = http(url, { timeout, retryCount, retryDelay: RETRY_MS });
   const client = createPublicClient({ transport, cacheTime: 0 });
   return {
     chainId: () => askNode('eth_chainId', () => client.getChainId()),
@@ -87,25 +102,43 @@ export function createNode(url: string) {
         }>({ method, params: [numberToHex(number)] });
         return readMovements(raw, hash);
       }),
-    /** Whether a transaction succeeded; undefined if the node has no receipt. */
-    succeeded: (hash: Hash): Promise<boolean | undefined> =>
+    /**
+     * Transfers of a token among all logs of a block; undefined if the logs do not have the bloom of
+     * the block's header, since the node lacks some.
+     */
+    provenTransfers: (
+      token: Address,
+      { hash: blockHash, logsBloom }: Block,
+    ): Promise<Movement[] | undefined> =>
+      askNode('eth_getLogs', async () => {
+        const logs = await client.getLogs({ blockHash });
+        if (logsBloom === null || !matchesBloom(logsBloom, logs)) return undefined;
+        const ofToken = logs.filter(({ address }) => isAddressEqual(address, token));
+        const transfers = parseEventLogs({ abi: [TRANSFER], logs: ofToken, strict: true });
+        return transfers.map(({ transactionHash: hash, args }) => ({ hash, ...args }));
+      }),
+    /** Undefined if the node has no receipt. */
+    receipt: (hash: Hash): Promise<Receipt | undefined> =>
       askNode('eth_getTransactionReceipt', () =>
         orUndefined('TransactionReceiptNotFoundError', async () => {
-          const { status } = await client.getTransactionReceipt({ hash });
-          return status === 'success';
+          const receipt = await client.getTransactionReceipt({ hash });
+          const { status, gasUsed, effectiveGasPrice } = receipt;
+          return { succeeded: status === 'success', fee: gasUsed * effectiveGasPrice };
         }),
       ),
     getNonce: (address: Address, blockTag: 'latest' | 'pending') =>
       askNode('eth_getTransactionCount', () => client.getTransactionCount({ address, blockTag })),
-    getBalance: (address: Address) =>
-      askNode('eth_getBalance', () => client.getBalance({ address })),
-    getTokenBalance: (token: Address, address: Address) =>
+    /** @param at by default the newest block */
+    getBalance: (address: Address, at?: bigint) =>
+      askNode('eth_getBalance', () => client.getBalance({ address, ...atBlock(at) })),
+    getTokenBalance: (token: Address, address: Address, at?: bigint) =>
       askNode('balanceOf', () =>
         client.readContract({
           address: token,
           abi: erc20Abi,
           functionName: 'balanceOf',
           args: [address],
+          ...atBlock(at),
         }),
       ),
     getDecimals: (token: Address) =>
@@ -139,6 +172,15 @@ export function createNode(url: string) {
         }
       }),
   };
+}
+
+/** Whether the bloom of a block allows a transfer of the token. */
+export function mayTransfer({ logsBloom }: Block, token: Address): boolean {
+  return logsBloom !== null && mayContain(logsBloom, [token, TRANSFER_TOPIC]);
+}
+
+function atBlock(blockNumber: bigint | undefined): { blockNumber?: bigint } {
+  return blockNumber === undefined ? {} : { blockNumber };
 }
 
 /**

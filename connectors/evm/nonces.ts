@@ -8,6 +8,8 @@ interface NonceRow {
   next: number;
   /** First nonce of this book; those below it belong to others. */
   first: number;
+  /** Counts refusals, whose transactions conflict with signatures. */
+  refusals?: number;
 }
 
 export type Nonces = ReturnType<typeof createNonces>;
@@ -44,6 +46,9 @@ export function createNonces({ db, node, settlements, payer: _id }: NonceDeps) {
           'compare them before anything is paid (docs/evm.md).',
       );
     },
+    /** Lets a transaction conflict with those that take a nonce. */
+    touch: (session: ClientSession) =>
+      rows.updateOne({ _id }, { $inc: { refusals: 1 } }, { session }),
     /** Takes the next nonce; an aborted transaction returns it. */
     take: async (session: ClientSession): Promise<number> => {
       const row = await rows.findOneAndUpdate({ _id }, { $inc: { next: 1 } }, { session });

@@ -1,8 +1,9 @@
 import type { MongoClient } from 'mongodb';
 import { getAddress, isAddress, zeroAddress } from 'viem';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
-import type { Outdated } from '../contract/activities';
+import type { CancelAnswer, Outdated } from '../contract/activities';
 import type { SettlementAnswer, SettlementInstruction, SettlementLookup } from '../contract/crypto';
+import { beginAttempt } from '../contract/guard';
 import { servedAsset } from './assets';
 import { broadcast } from './broadcasting';
 import { affordableFees, checkFunds, type FundsDeps } from './funds';
@@ -21,11 +22,6 @@ export interface PayingDeps extends FundsDeps {
 
 /** Gas of a payment to an account without code. */
 const PLAIN_GAS = 21_000n;
-/**
- * Age up to which an attempt may sign: Temporal gives up at 30 s, which leaves 5 to store the
- * bytes.
- */
-const ATTEMPT_MS_MAX = 25_000;
 
 /**
  * Pays a settlement: signs it, stores the bytes with their nonce, and only then broadcasts them. A
@@ -38,7 +34,7 @@ export async function sendSettlement(
   instruction: SettlementInstruction,
 ): Promise<SettlementAnswer | Outdated> {
   const { crypto_settlement_id: _id } = instruction;
-  const assertInTime = timeLimit(deps);
+  const { assertInTime } = beginAttempt(deps.now);
   const existing = await lookUpSettlement(deps, _id);
   if (existing.outcome !== 'not_found') return existing;
   const outdated = await deps.findOutdated(instruction);
@@ -67,19 +63,6 @@ export async function sendSettlement(
     if (!(error instanceof NodeFailure)) throw error;
   }
   return await buildAnswer(deps, _id);
-}
-
-/**
- * Starts the time limit of an attempt.
- * @returns function that throws Error once Temporal may have given up: another attempt may run, or
- *   an operator may have ended the settlement
- */
-function timeLimit({ now }: Pick<PayingDeps, 'now'>): () => void {
-  const began = now().getTime();
-  return () => {
-    if (now().getTime() - began < ATTEMPT_MS_MAX) return;
-    throw new Error('The attempt took too long: nothing is signed, and the next one starts over.');
-  };
 }
 
 export async function lookUpSettlement(
@@ -123,12 +106,42 @@ function findRefusal(
 }
 
 async function refuse(
-  { settlements }: PayingDeps,
+  deps: PayingDeps,
   _id: string,
   refusal: RefusalReason,
 ): Promise<SettlementAnswer> {
-  await settlements.refuse({ _id, ...refusal });
-  return { outcome: 'refused', ...refusal };
+  await refuseUnsigned(deps, { _id, ...refusal });
+  const answer = await lookUpSettlement(deps, _id);
+  if (answer.outcome === 'not_found') throw new Error('The refusal was not stored.');
+  return answer;
+}
+
+/** Refuses a settlement for good, unless it is signed. */
+async function refuseUnsigned(
+  { mongo, nonces, settlements }: Pick<PayingDeps, 'mongo' | 'nonces' | 'settlements'>,
+  refusal: Refusal,
+): Promise<void> {
+  await inTransaction(mongo, async (session) => {
+    // Conflicts with a signature: one of the two sees what the other has done.
+    await nonces.touch(session);
+    if ((await settlements.get(refusal._id, session)) !== null) return;
+    await settlements.refuse(refusal, session);
+  });
+}
+
+const CANCELLED: RefusalReason = {
+  code: 'cancelled',
+  message: 'The settlement was cancelled before it was signed.',
+};
+
+/** Cancels a settlement that is not signed, also if it comes later; one that is signed is too late. */
+export async function cancelSettlement(
+  deps: Pick<PayingDeps, 'mongo' | 'nonces' | 'settlements'>,
+  _id: string,
+): Promise<CancelAnswer> {
+  await refuseUnsigned(deps, { _id, ...CANCELLED });
+  const isRefused = (await deps.settlements.refusal(_id)) !== null;
+  return { outcome: isRefused ? 'cancelled' : 'too_late' };
 }
 
 function buildPayment(
@@ -156,6 +169,9 @@ async function signAndStore(
       const nonce = await nonces.take(session);
       // Other transactions may have held the nonces for seconds.
       assertInTime();
+      if ((await settlements.refusal(payment._id, session)) !== null) {
+        throw new Error('The settlement was refused meanwhile: nothing is signed.');
+      }
       const attempt = await sign({ account, chainId, call, nonce, gas, fees, now: now() });
       const settlement: Settlement = {
         ...payment,
@@ -167,6 +183,7 @@ async function signAndStore(
         told: { sent: null, end: null },
         telling: null,
         reports: 0,
+        last: null,
         is_open: true,
         accepted_at: now(),
       };

@@ -15,38 +15,35 @@ const Rates = z.object({
 
 export type Rates = z.infer<typeof Rates>;
 
-export interface RateQuery {
+interface RateQuery {
   /** Minor units. */
   amount: number;
   currency: string;
-  asset: string;
   decimals: number;
 }
 
 /**
- * Quotes amounts by prices from a file or over HTTP.
+ * Reads prices from a file or over HTTP.
  * @param source `location` is a path or `https://…`
- * @returns function that returns undefined for a pair without a price, and throws Error if the
- *   prices are unreachable, malformed or too old
+ * @returns function that throws Error if the prices are unreachable, malformed or too old
  */
 export function createRates(
   { location, ageSecondsMax }: { location: string; ageSecondsMax: number },
   now: () => Date,
 ) {
-  return async (query: RateQuery): Promise<{ due: bigint; price: string } | undefined> => {
-    const { as_of, rates } = parseRates(await read(location));
-    const age = now().getTime() - Date.parse(as_of);
+  return async (): Promise<Rates> => {
+    const rates = parseRates(await read(location));
+    const age = now().getTime() - Date.parse(rates.as_of);
     if (age > ageSecondsMax * 1_000 || age < -MINUTE_MS) {
-      throw new Error(`The rates are of ${as_of}: too old, or not of our time.`);
+      throw new Error(`The rates are of ${rates.as_of}: too old, or not of our time.`);
     }
-    const price = rates[query.asset]?.[query.currency];
-    return price === undefined ? undefined : { price, due: amountDue(query, price) };
+    return rates;
   };
 }
 
 export type RatesReader = ReturnType<typeof createRates>;
 
-/** Converts fiat money at a price, to the asset's smallest unit, rounded up. */
+/** Converts fiat money at a price to the asset's smallest unit, rounded up. */
 export function amountDue({ amount, currency, decimals }: RateQuery, price: string): bigint {
   const [whole = '', fraction = ''] = price.split('.');
   const scaled = BigInt(whole + fraction);

@@ -10,7 +10,9 @@ import type { Addresses } from './addresses';
 import { type Assets, DECIMALS, servedAsset } from './assets';
 import type { ChainBook } from './chain-store';
 import type { Deposits } from './deposits';
-import type { RatesReader } from './rates';
+import type { Findings } from './findings';
+import type { RateBounds } from './rate-bounds';
+import { amountDue, type RatesReader } from './rates';
 import type { Screening } from './screening';
 
 export interface ReceivingDeps {
@@ -19,8 +21,11 @@ export interface ReceivingDeps {
   confirmations: number;
   addresses: Addresses;
   book: Pick<ChainBook, 'cursor'>;
-  deposits: Pick<Deposits, 'find'>;
+  deposits: Pick<Deposits, 'find' | 'oldestUnreported'>;
   rates: RatesReader;
+  findImplausible: RateBounds;
+  findings: Findings;
+  now: () => Date;
   screening: Screening;
 }
 
@@ -37,30 +42,45 @@ const NO_SANDBOX = {
 } as const;
 
 export async function quoteRate(
-  { assets, rates }: ReceivingDeps,
+  { assets, rates, findImplausible, findings, now }: ReceivingDeps,
   { amount, currency, asset, network, livemode }: RateQuestion,
 ): Promise<RateAnswer> {
   const served = servedAsset(assets, asset, network);
   if (served === undefined) return NOT_SERVED;
   if (!livemode) return NO_SANDBOX;
-  const quote = await rates({ amount, currency, asset: served, decimals: DECIMALS[served] });
-  if (quote === undefined) {
+  const prices = await rates();
+  const rate = prices.rates[served]?.[currency];
+  if (rate === undefined) {
     const message = `There is no rate between ${asset} and ${currency}.`;
     return { outcome: 'declined', code: 'rate_not_available', message };
   }
-  return { outcome: 'quoted', amount_due: String(quote.due), rate: quote.price };
+  const fault = await findImplausible(prices, { asset: served, currency });
+  if (fault !== undefined) {
+    const hour = now().toISOString().slice(0, 13);
+    const subject = `${served}:${currency}:${hour}`;
+    await findings.record({ name: 'rate_refused', subject, crypto_payment_id: null, text: fault });
+    const message = `The rate between ${asset} and ${currency} is not plausible now: try again later.`;
+    return { outcome: 'declined', code: 'rate_not_plausible', message };
+  }
+  const due = amountDue({ amount, currency, decimals: DECIMALS[served] }, rate);
+  return { outcome: 'quoted', amount_due: String(due), rate };
 }
 
 /** @throws Error while the chain is not followed yet */
 export async function giveAddress(
   { assets, chainId, confirmations, addresses, book }: ReceivingDeps,
-  { crypto_payment_id, asset, network, livemode }: AddressInstruction,
+  { crypto_payment_id, asset, network, amount_due, livemode, expires_at }: AddressInstruction,
 ): Promise<AddressAnswer> {
   const served = servedAsset(assets, asset, network);
   if (served === undefined) return NOT_SERVED;
   if (!livemode) return NO_SANDBOX;
   if ((await book.cursor()) === null) throw new Error('The chain is not followed yet.');
-  const terms = { asset: served, required_confirmations: confirmations };
+  const terms = {
+    asset: served,
+    required_confirmations: confirmations,
+    amount_due,
+    check_at: new Date(expires_at),
+  };
   const { address, required_confirmations } = await addresses.give(crypto_payment_id, terms);
   const answer = { outcome: 'given', address, chain_id: chainId } as const;
   return {
@@ -68,6 +88,23 @@ export async function giveAddress(
     required_confirmations,
     ...(served === 'USDC' ? { token_contract: assets.usdc } : {}),
   };
+}
+
+/** Names the time up to which all deposits are reported; null while that is not known. */
+export async function readChainTime({
+  book,
+  deposits,
+}: ReceivingDeps): Promise<{ reported_until: string | null }> {
+  // The cursor is read first: a deposit that comes meanwhile is above it.
+  const cursor = await book.cursor();
+  if (cursor?.mined_at === undefined) return { reported_until: null };
+  const unreported = await deposits.oldestUnreported();
+  const until = Math.min(
+    cursor.mined_at.getTime(),
+    // Its own time is not reported yet.
+    unreported === undefined ? Number.POSITIVE_INFINITY : unreported.mined_at.getTime() - 1,
+  );
+  return { reported_until: new Date(until).toISOString() };
 }
 
 /**

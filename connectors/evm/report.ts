@@ -4,7 +4,7 @@ import type { CryptoCallback } from '../../src/domain/crypto/callback';
 export interface Report {
   resource: CryptoResource;
   resource_id: string;
-  name: 'deposit' | 'deposit_undone' | 'sent' | 'completed' | 'failed';
+  name: 'deposit' | 'deposit_undone' | 'wrong_asset' | 'sent' | 'completed' | 'failed';
   callback: CryptoCallback;
 }
 
@@ -12,3 +12,10 @@ export type PendingReport = Pick<Report, 'name' | 'callback'>;
 
 /** Delivers a report, which counts as undelivered if this throws. */
 export type Deliver = (report: Report) => Promise<unknown>;
+
+/** Selects documents whose last report was delivered since a time, to repeat it under its ID. */
+export function selectReported(since: Date) {
+  return { 'last.at': { $gte: since }, telling: null };
+}
+
+export const REPEAT = [{ $set: { telling: '$last.report', is_open: true } }];

@@ -29,7 +29,7 @@ async function reportOne(
   head: number,
 ): Promise<void> {
   const { settlements, confirmations } = deps;
-  const { _id, mined, told, telling } = settlement;
+  const { mined, told, telling } = settlement;
   if (telling !== null) return await sendReport(deps, settlement, telling);
   const isConfirmed = mined !== null && head - mined.block.number + 1 >= confirmations;
   if (isConfirmed && told.end === END[mined.outcome]) {
@@ -38,11 +38,17 @@ async function reportOne(
   }
   const due = isConfirmed ? toFinalReport(mined) : toSentReport(settlement);
   if (due === undefined) return;
-  const callback_id = `${_id}:${settlement.reports}`;
-  const callback = { callback_id, occurred_at: deps.now().toISOString(), ...due.callback };
-  const report = { name: due.name, callback };
+  const report = { name: due.name, callback: { ...describe(settlement, due), ...due.callback } };
   if (!(await settlements.plan(settlement, report))) return;
   await sendReport(deps, settlement, report);
+}
+
+/** Names the fact, so that a restored database repeats the IDs of the facts that it reports again. */
+function describe({ _id, mined, accepted_at }: Settlement, { name, callback }: DueReport) {
+  const isEnd = mined !== null && name !== 'sent';
+  const transaction = isEnd ? `${mined.hash}:${mined.block.hash}` : callback.transaction_id;
+  const occurred_at = isEnd ? mined.mined_at : accepted_at;
+  return { callback_id: `${_id}:${name}:${transaction}`, occurred_at: occurred_at.toISOString() };
 }
 
 interface DueReport {
@@ -63,10 +69,10 @@ const FAILURES: Record<Exclude<Outcome, 'paid'>, { code: string; reason: string 
   },
 };
 
-function toFinalReport({ hash, block, outcome }: MinedTransaction): DueReport {
+function toFinalReport({ hash, block, outcome, fee }: MinedTransaction): DueReport {
   const blockRef = { block_number: block.number, block_hash: block.hash };
   if (outcome === 'taken') return { name: 'failed', callback: FAILURES[outcome] };
-  const callback = { transaction_id: hash, ...blockRef };
+  const callback = { transaction_id: hash, ...blockRef, network_fee: fee };
   if (outcome === 'paid') return { name: 'completed', callback };
   return { name: 'failed', callback: { ...callback, ...FAILURES[outcome] } };
 }
@@ -80,7 +86,7 @@ function toSentReport(settlement: Settlement): DueReport | undefined {
 
 /** Delivers a report; if that fails, the next round does it again. */
 async function sendReport(
-  { settlements, deliver, log }: SettlementReportDeps,
+  { settlements, deliver, now, log }: SettlementReportDeps,
   { _id, told }: Settlement,
   report: PendingReport,
 ): Promise<void> {
@@ -91,6 +97,7 @@ async function sendReport(
     log.warn({ crypto_settlement_id: _id, err }, 'settlement not reported, tried again later');
     return;
   }
+  const sent = callback.transaction_id ?? told.sent;
   const end = name === 'completed' || name === 'failed' ? name : told.end;
-  await settlements.markReported(_id, report, { sent: callback.transaction_id ?? told.sent, end });
+  await settlements.markReported(_id, report, { sent, end }, now());
 }

@@ -1,8 +1,8 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Address, Hash, Hex } from 'viem';
 import type { Asset } from './assets';
-import type { BlockRef } from './chain-store';
-import type { PendingReport } from './report';
+import type { BlockRef, DatedBlock } from './chain-store';
+import { type PendingReport, REPEAT, selectReported } from './report';
 
 /** Signed bytes of a settlement. All attempts share one nonce, so the chain accepts one at most. */
 export interface Attempt {
@@ -20,6 +20,9 @@ export type Outcome = 'paid' | 'reverted' | 'taken';
 export interface MinedTransaction {
   hash: Hash;
   block: BlockRef;
+  mined_at: Date;
+  /** Wei that the transaction cost the account. */
+  fee: string;
   outcome: Outcome;
 }
 
@@ -44,6 +47,8 @@ export interface Settlement {
   /** Report in progress, stored first so that a repeat is identical. */
   telling: PendingReport | null;
   reports: number;
+  /** Last report that was delivered, which an operator may have repeated. */
+  last: { report: PendingReport; at: Date } | null;
   is_open: boolean;
   accepted_at: Date;
 }
@@ -60,6 +65,7 @@ export interface Outgoing {
   nonce: number;
   hash: Hash;
   succeeded: boolean;
+  fee: bigint;
 }
 
 export type Settlements = ReturnType<typeof createSettlements>;
@@ -73,11 +79,16 @@ export function createSettlements(db: Db) {
         { key: { from: 1, nonce: 1 }, name: 'nonce', unique: true },
         { key: { is_open: 1, nonce: 1 }, name: 'open' },
         { key: { 'mined.block.number': 1 }, name: 'mined' },
+        { key: { 'last.at': 1 }, name: 'reported' },
       ]),
-    get: (_id: string) => rows.findOne({ _id }),
-    refusal: (_id: string) => refusals.findOne({ _id }),
-    refuse: (refusal: Refusal) =>
-      refusals.updateOne({ _id: refusal._id }, { $setOnInsert: refusal }, { upsert: true }),
+    get: (_id: string, session?: ClientSession) => rows.findOne({ _id }, { session }),
+    refusal: (_id: string, session?: ClientSession) => refusals.findOne({ _id }, { session }),
+    refuse: (refusal: Refusal, session: ClientSession) =>
+      refusals.updateOne(
+        { _id: refusal._id },
+        { $setOnInsert: refusal },
+        { upsert: true, session },
+      ),
     add: (settlement: Settlement, session: ClientSession) =>
       rows.insertOne(settlement, { session }),
     /** Unmined settlements in nonce order. */
@@ -108,14 +119,22 @@ export function createSettlements(db: Db) {
       );
       return modifiedCount === 1;
     },
-    mine: async (outgoing: readonly Outgoing[], block: BlockRef, session: ClientSession) => {
-      for (const { from, nonce, hash, succeeded } of outgoing) {
+    mine: async (
+      outgoing: readonly Outgoing[],
+      { mined_at, ...block }: DatedBlock,
+      session: ClientSession,
+    ) => {
+      for (const { from, nonce, hash, succeeded, fee } of outgoing) {
         const ownOutcome: Outcome = succeeded ? 'paid' : 'reverted';
         const isOurs = { $in: [hash, '$attempts.hash'] };
         const outcome = { $cond: [isOurs, ownOutcome, 'taken'] };
         await rows.updateOne(
           { from, nonce },
-          [{ $set: { mined: { hash, block, outcome }, is_open: true } }],
+          [
+            {
+              $set: { mined: { hash, block, mined_at, fee: String(fee), outcome }, is_open: true },
+            },
+          ],
           { session },
         );
       }
@@ -134,11 +153,13 @@ export function createSettlements(db: Db) {
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
       return modifiedCount === 1;
     },
-    markReported: (_id: string, { callback }: PendingReport, told: Settlement['told']) =>
+    markReported: (_id: string, report: PendingReport, told: Settlement['told'], at: Date) =>
       rows.updateOne(
-        { _id, 'telling.callback.callback_id': callback.callback_id },
-        { $set: { told, telling: null }, $inc: { reports: 1 } },
+        { _id, 'telling.callback.callback_id': report.callback.callback_id },
+        { $set: { told, telling: null, last: { report, at } }, $inc: { reports: 1 } },
       ),
+    repeatSince: async (since: Date): Promise<number> =>
+      (await rows.updateMany(selectReported(since), REPEAT)).modifiedCount,
     /** Closes a settlement whose end is reported, unless its block has changed since. */
     close: ({ _id, mined }: Settlement) =>
       rows.updateOne({ _id, mined }, { $set: { is_open: false } }),

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inTransaction } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
+import { bankReference } from '../../src/service/sandbox-bank/movements';
 import type {
   CloseAnswer,
   ConnectorActivities,
+  Outdated,
   ReversalAnswer,
   ReversalInstruction,
   SessionAnswer,
@@ -21,9 +23,11 @@ import {
   sendRefund,
 } from './outgoing';
 import { planReversal } from './plan';
-import { bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
+import { SESSION_STATUSES, type SessionStore } from './sessions';
 
 export interface BankActivityDeps extends OutgoingDeps {
+  /** Books what simulations have decided about a resource. */
+  takeReports: (resource_id: string) => Promise<void>;
   sessions: SessionStore;
   /** URL of the bank's pages, without a slash at the end. */
   baseUrl: string;
@@ -110,21 +114,36 @@ async function voidPayment(
 }
 
 async function reversePayment(
-  { mongo, sessions, outbox, autoplay }: BankActivityDeps,
-  { payment_id, instruction_id, amount, currency }: ReversalInstruction,
-): Promise<ReversalAnswer> {
+  deps: BankActivityDeps,
+  instruction: ReversalInstruction,
+): Promise<ReversalAnswer | Outdated> {
+  const { mongo, sessions, outbox, movements, autoplay } = deps;
+  const { payment_id, instruction_id, amount, currency } = instruction;
+  await deps.takeReports(payment_id);
   const reversal = { instruction_id, amount, currency };
-  const { session: existing } = await sessions.make(payment_id, { status: 'closed' });
-  const before = existing.reversals.find((each) => each.instruction_id === instruction_id);
-  if (before !== undefined && (before.amount !== amount || before.currency !== currency)) {
+  const existing = await sessions.get(payment_id);
+  const before = existing?.reversals.find((each) => each.instruction_id === instruction_id);
+  if (before === undefined) {
+    const outdated = await deps.findOutdated('payment', instruction);
+    if (outdated !== undefined) return outdated;
+  } else if (before.amount !== amount || before.currency !== currency) {
     const message = 'The money was sent back already, in another amount.';
     return { outcome: 'refused', code: 'reversal_mismatch', message };
   }
+  await sessions.make(payment_id, { status: 'closed' });
   const bank_reference = bankReference(instruction_id);
   const about = { resource: 'payment', resource_id: payment_id, bank_reference } as const;
   await inTransaction(mongo, async (session) => {
     if (!(await sessions.reverse(payment_id, reversal, session))) return;
-    await outbox.add(about, planReversal(autoplay), session);
+    const decision = {
+      ...about,
+      amount,
+      currency,
+      name: 'reversed',
+      decision: instruction_id,
+    } as const;
+    await movements.book(decision, session);
+    await outbox.add(about, planReversal({ amount, currency }, autoplay), session);
   });
   return { outcome: 'accepted', bank_reference };
 }

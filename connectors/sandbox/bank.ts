@@ -7,6 +7,7 @@ import { closeServer, createHttpServer } from '../../src/api/server';
 import type { Logger } from '../../src/base/log';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
+import { createMovementStore } from '../../src/service/sandbox-bank/movements';
 import type { Stores } from '../../src/store';
 import type { ConnectorActivities } from '../contract/activities';
 import {
@@ -18,20 +19,21 @@ import {
   type ResourceCallback,
 } from '../contract/callbacks';
 import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
-import { createInstructionGuard } from '../contract/guard';
+import { createInstructionGuard, type GuardMeter, type InstructionGuard } from '../contract/guard';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
 import { createBook } from './book';
 import { createChainStores, startChain } from './chain/chain';
 import type { Subject } from './chain/transactions';
 import { createOutbox } from './outbox';
+import { startReportTaker } from './reports';
 import { isAwaited, startSender } from './sender';
 import { createSessionStore } from './sessions';
 
 export interface SandboxBankDeps {
   mongo: MongoClient;
   database: string;
-  stores: InboxStores & Pick<Stores, 'accounts'>;
+  stores: InboxStores & Pick<Stores, 'accounts' | 'sandboxReports'>;
   decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
   readReference: (payout_id: string) => Promise<string | null>;
   temporal: Client;
@@ -48,6 +50,7 @@ export interface SandboxBankDeps {
   autoplay: boolean;
   slowSessionMs?: number;
   meter?: CallbackMeter;
+  guardMeter?: GuardMeter;
   /** Key that signs callbacks; without it they are unsigned. */
   key?: ConnectorKey | undefined;
   now: () => Date;
@@ -73,23 +76,34 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
     refunds: createBook(db, 'refunds', now),
     payouts: createBook(db, 'payouts', now),
     outbox: createOutbox(db, now),
+    movements: createMovementStore(db, now),
   };
   const chainStores = createChainStores(db, now);
-  const indexed = [books.sessions, books.outbox, chainStores];
+  const indexed = [books.sessions, books.outbox, books.movements, chainStores];
   await Promise.all(indexed.map((store) => store.ensureIndexes()));
 
   const memory = createCallbackMemory(stores.callbacks, log);
   const inbox = { ...deps, memory };
   const deliver = (callback: ResourceCallback) =>
     deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(inbox, callback));
-  const sender = startSender({ ...books, connector, product: stores, deliver, log });
-  const record = createRecordChecks(stores);
+  const { mongo } = deps;
+  const sender = startSender({ ...books, mongo, connector, product: stores, deliver, log });
+  const reports = startReportTaker({
+    ...books,
+    mongo,
+    connector,
+    reports: stores.sandboxReports,
+    log,
+  });
+  const guard = createInstructionGuard({ ...stores, connector, log, meter: deps.guardMeter });
+  const record = createRecordChecks(stores, guard);
   const chain = startChain({ ...deps, ...record, connector, stores: chainStores, deliver });
   const app = createBankApp({ ...deps, ...books, decided: sender.wake, chain: chain.routes });
   const server = createHttpServer(app.callback());
   server.listen(deps.port, deps.host);
   const stopRest = async () => {
-    await Promise.all([sender.stop(), chain.stop(), closeServer(server, PAGES_GRACE_MS)]);
+    const loops = [sender.stop(), reports.stop(), chain.stop()];
+    await Promise.all([...loops, closeServer(server, PAGES_GRACE_MS)]);
     await memory.close();
   };
   try {
@@ -101,7 +115,8 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
       baseUrl,
       slowSessionMs: deps.slowSessionMs ?? SLOW_SESSION_MS,
       onOwnPayment: (payment_id) => memory.rememberConnector('payment', payment_id, connector),
-      findOutdated: createInstructionGuard(stores),
+      findOutdated: guard.findOutdated,
+      takeReports: reports.take,
     });
     const activities: BankActivities = { ...bankActivities, ...chain.activitiesAt(baseUrl) };
     const worker = await createWorker(deps, activities);
@@ -122,12 +137,11 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
   }
 }
 
-function createRecordChecks(stores: SandboxBankDeps['stores']) {
-  const guard = createInstructionGuard(stores);
+function createRecordChecks(stores: SandboxBankDeps['stores'], guard: InstructionGuard) {
   return {
     isAwaited: ({ resource, resource_id }: Subject) => isAwaited(stores, resource, resource_id),
-    findOutdated: ({ crypto_settlement_id: id, version }: SettlementInstruction) =>
-      guard({ resource: 'crypto_settlement', id, version }),
+    findOutdated: (instruction: SettlementInstruction) =>
+      guard.findOutdated('crypto_settlement', instruction),
   };
 }
 

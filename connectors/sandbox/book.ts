@@ -1,9 +1,11 @@
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
+import type { MovementStore } from '../../src/service/sandbox-bank/movements';
+import { bankReference } from '../../src/service/sandbox-bank/movements';
 import type { PayoutInstruction, RefundInstruction } from '../contract/activities';
+import type { Attempt } from '../contract/guard';
 import type { Outbox } from './outbox';
 import type { PlannedCallback } from './plan';
-import { bankReference } from './sessions';
 
 /**
  * - `lost`: the instruction never arrived
@@ -47,7 +49,7 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
   const entries: Collection<BookEntry> = db.collection<BookEntry>(name);
   const stamp = (_id: string) => ({ bank_reference: bankReference(_id), created_at: now() });
   return {
-    get: (_id: string) => entries.findOne({ _id }),
+    get: (_id: string, session?: ClientSession) => entries.findOne({ _id }, { session }),
     /** Records that an instruction got lost; true for the first one of this id only. */
     lose: async (_id: string, instruction: BookEntry['instruction']): Promise<boolean> => {
       const lostEntry = { instruction, status: 'lost', refusal: null, statement: null } as const;
@@ -63,13 +65,22 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
       return { _id, ...entry };
     },
     /** Changes the status if it is one of `from`; null otherwise. */
-    step: (_id: string, from: readonly EntryStatus[], to: EntryStatus) =>
+    step: (_id: string, from: readonly EntryStatus[], to: EntryStatus, session?: ClientSession) =>
       entries.findOneAndUpdate(
         { _id, status: { $in: [...from] } },
         { $set: { status: to } },
-        { returnDocument: 'after' },
+        { session, returnDocument: 'after' },
       ),
   };
+}
+
+interface BookDeps {
+  mongo: MongoClient;
+  outbox: Outbox;
+  movements: MovementStore;
+  book: Book;
+  /** Attempt of an instruction, which is not accepted after its deadline. */
+  attempt?: Attempt;
 }
 
 interface Arrival<R extends 'refund' | 'payout'> extends Outcome {
@@ -77,16 +88,24 @@ interface Arrival<R extends 'refund' | 'payout'> extends Outcome {
   planned: PlannedCallback<R>[];
 }
 
-/** Writes entry and callbacks in one transaction; `isNew` if this instruction is the first. */
+/** Writes entry, movement and callbacks in one transaction; `isNew` if this instruction is the first. */
 export async function acceptIntoBook<R extends 'refund' | 'payout'>(
-  { mongo, outbox, book }: { mongo: MongoClient; outbox: Outbox; book: Book },
+  { mongo, outbox, movements, book, attempt }: BookDeps,
   { resource, planned, ...outcome }: Arrival<R>,
 ): Promise<{ entry: BookEntry; isNew: boolean }> {
   const resource_id = outcome._id;
   try {
     const entry = await inTransaction(mongo, async (session) => {
+      attempt?.assertInTime();
       const { bank_reference, ...fields } = await book.record(outcome, session);
-      await outbox.add({ resource, resource_id, bank_reference }, planned, session);
+      const about = { resource, resource_id, bank_reference };
+      const { status, instruction } = outcome;
+      if (status === 'sent' && instruction !== null) {
+        const { amount, currency } = instruction;
+        const sent = { ...about, amount, currency, name: status, decision: resource_id };
+        await movements.book(sent, session);
+      }
+      await outbox.add(about, planned, session);
       return { bank_reference, ...fields };
     });
     return { entry, isNew: true };

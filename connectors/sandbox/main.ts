@@ -6,10 +6,12 @@ import { createCallbackMeter } from '../../src/callbacks/metrics';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
+import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
 import { createStores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
 import { connectNative, installRuntime } from '../../src/temporal/native';
 import { readConnectorKey } from '../contract/callbacks';
+import { createGuardMeter } from '../contract/guard';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';
@@ -30,7 +32,7 @@ async function main(): Promise<void> {
   const encrypter = createDetailsDecrypter(config.KEYS_DIR, 'sandbox');
   const bank = await createSandboxBank({
     mongo,
-    database: `${config.MONGODB_DB}_sandbox_bank`,
+    database: sandboxBankDatabase(config.MONGODB_DB),
     stores,
     decryptRecipient: createRecipientDecrypter({
       ...stores,
@@ -48,6 +50,7 @@ async function main(): Promise<void> {
     publicUrl: config.SANDBOX_BANK_URL,
     autoplay: config.SANDBOX_AUTOPLAY === 'on',
     meter: createCallbackMeter(registry),
+    guardMeter: createGuardMeter(registry),
     key: readConnectorKey(config.CONNECTOR_KEY_FILE),
     now: () => new Date(),
     log,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { BankCallback, BankResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import type { SandboxReport } from '../../src/store/sandbox-reports';
 import { getBackoffMs, LEASE_MS } from './loop';
 import type { CallbackByResource, PlannedCallback } from './plan';
 
@@ -50,6 +51,12 @@ export function createOutbox(db: Db, now: () => Date) {
       if (planned.length === 0) return;
       await rows.insertMany(toRows(about, planned, now()), { session });
     },
+    /** Repeats a simulated callback, should the service not have received it. */
+    addReport: async (report: SandboxReport, session: ClientSession): Promise<void> => {
+      const { _id, resource, resource_id, name, body } = report;
+      const row = { resource, resource_id, name, body, becomes: null, ...newRow(later(LEASE_MS)) };
+      await rows.updateOne({ _id }, { $setOnInsert: row }, { upsert: true, session });
+    },
     /** Leases due rows to this sender; others leave them alone until the lease ends. */
     lease: async (limit: number): Promise<OutboxRow[]> => {
       const due = await rows
@@ -88,7 +95,7 @@ function toRows<R extends BankResource>(
   now: Date,
 ): OutboxRow<R>[] {
   const ids = new Map<string, string>();
-  return planned.map(({ name, after_ms, becomes, repeat, autoplay, code, reason }) => {
+  return planned.map(({ name, after_ms, becomes, repeat, autoplay, ...facts }) => {
     const before = repeat === true ? ids.get(name) : undefined;
     const callback_id = before ?? `cb_${randomUUID()}`;
     ids.set(name, callback_id);
@@ -100,14 +107,14 @@ function toRows<R extends BankResource>(
       resource,
       resource_id,
       name,
-      body: omitUndefined({ callback_id, occurred_at, bank_reference, code, reason }),
+      body: { callback_id, occurred_at, bank_reference, ...facts },
       becomes,
       autoplay,
-      state: 'pending',
-      due_at,
-      attempts: 0,
-      last_error: null,
-      done_at: null,
+      ...newRow(due_at),
     });
   });
+}
+
+function newRow(due_at: Date) {
+  return { state: 'pending', due_at, attempts: 0, last_error: null, done_at: null } as const;
 }

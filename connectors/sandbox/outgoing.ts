@@ -1,5 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import type { MovementStore } from '../../src/service/sandbox-bank/movements';
 import type {
   CancelAnswer,
   Outdated,
@@ -10,7 +11,7 @@ import type {
   RefundInstruction,
   RefundLookup,
 } from '../contract/activities';
-import type { InstructionGuard } from '../contract/guard';
+import { beginAttempt, type InstructionGuard } from '../contract/guard';
 import { RecipientDeleted } from '../contract/recipients';
 import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
 import { getBehavior, PAYOUT_MAGIC_AMOUNTS, REFUND_MAGIC_AMOUNTS } from './magic-amounts';
@@ -22,9 +23,11 @@ export interface OutgoingDeps {
   refunds: Book;
   payouts: Book;
   outbox: Outbox;
+  movements: MovementStore;
   autoplay: boolean;
+  now: () => Date;
   /** @see connectors/contract/guard.ts */
-  findOutdated: InstructionGuard;
+  findOutdated: InstructionGuard['findOutdated'];
   /** @see connectors/contract/recipients.ts */
   decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
   /** @see connectors/contract/recipients.ts */
@@ -49,17 +52,18 @@ export async function sendRefund(
   { refunds: book, findOutdated, ...deps }: OutgoingDeps,
   instruction: RefundInstruction,
 ): Promise<RefundAnswer | Outdated> {
-  const { refund_id: _id, amount, livemode, version } = instruction;
+  const { refund_id: _id, amount, livemode } = instruction;
+  const attempt = beginAttempt(deps.now);
   if (livemode) return refuseLive('refunds');
   const existing = await getArrivedEntry(book, _id);
   if (existing !== null) return buildRefundAnswer(existing);
-  const outdated = await findOutdated({ resource: 'refund', id: _id, version });
+  const outdated = await findOutdated('refund', instruction, attempt);
   if (outdated !== undefined) return outdated;
   const behavior = getBehavior(REFUND_MAGIC_AMOUNTS, amount);
   if (behavior === 'instruction_lost') await loseOnce(book, _id, instruction);
   const isRefused = behavior === 'refused';
   const { entry, isNew } = await acceptIntoBook(
-    { ...deps, book },
+    { ...deps, book, attempt },
     {
       resource: 'refund',
       _id,
@@ -94,11 +98,12 @@ export async function sendPayout(
   { payouts: book, decryptRecipient, readReference, findOutdated, ...deps }: OutgoingDeps,
   instruction: PayoutInstruction,
 ): Promise<PayoutAnswer | Outdated> {
-  const { payout_id: _id, amount, livemode, version } = instruction;
+  const { payout_id: _id, amount, livemode } = instruction;
+  const attempt = beginAttempt(deps.now);
   if (livemode) return refuseLive('payouts');
   const existing = await getArrivedEntry(book, _id);
   if (existing !== null) return buildPayoutAnswer(existing);
-  const outdated = await findOutdated({ resource: 'payout', id: _id, version });
+  const outdated = await findOutdated('payout', instruction, attempt);
   if (outdated !== undefined) return outdated;
   const deletion = await checkRecipient(decryptRecipient, _id);
   const statement = await readReference(_id);
@@ -107,7 +112,7 @@ export async function sendPayout(
   const sentStatus = behavior === 'stays_submitted' ? 'submitted' : 'sent';
   const isRejected = behavior === 'rejected';
   const { entry, isNew } = await acceptIntoBook(
-    { ...deps, book },
+    { ...deps, book, attempt },
     {
       resource: 'payout',
       _id,
@@ -132,13 +137,15 @@ const CANCELLED: BankRefusal = {
   message: 'The payout was cancelled before it reached the bank.',
 };
 
+type CancelDeps = Pick<OutgoingDeps, 'mongo' | 'outbox' | 'movements' | 'payouts'>;
+
 /** Refuses a payout that has not arrived, also when it arrives later; one that has is too late. */
 export async function cancelPayout(
-  { mongo, outbox, payouts: book }: Pick<OutgoingDeps, 'mongo' | 'outbox' | 'payouts'>,
+  { mongo, outbox, movements, payouts: book }: CancelDeps,
   _id: string,
 ): Promise<CancelAnswer> {
   const { entry } = await acceptIntoBook(
-    { mongo, outbox, book },
+    { mongo, outbox, movements, book },
     {
       resource: 'payout',
       _id,

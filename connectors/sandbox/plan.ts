@@ -29,6 +29,9 @@ export interface PlannedCallback<R extends BankResource = BankResource> {
   autoplay?: true;
   code?: string;
   reason?: string;
+  /** Minor units, where the bank names what moved. */
+  amount?: number;
+  currency?: string;
 }
 
 /** Delay of a callback that follows automatically. */
@@ -73,8 +76,11 @@ export function planDecline(reason: string): Payment[] {
 }
 
 /** Plans the callback after the return of late funds; without autoplay an operator sends it. */
-export function planReversal(autoplay: boolean): Payment[] {
-  return autoplay ? [{ name: 'reversed', after_ms, becomes: null }] : [];
+export function planReversal(
+  money: { amount: number; currency: string },
+  autoplay: boolean,
+): Payment[] {
+  return autoplay ? [{ name: 'reversed', after_ms, becomes: null, ...money }] : [];
 }
 
 const CLOSED = {

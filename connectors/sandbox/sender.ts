@@ -1,18 +1,24 @@
+import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from '../../src/base/log';
+import { inTransaction } from '../../src/base/mongo';
 import type { BankResource, CallbackResource } from '../../src/domain/callback/callback';
+import type { BankDecision } from '../../src/domain/sandbox/movement';
 import { isInFlight, LIFECYCLES } from '../../src/lifecycles';
+import type { MovementStore } from '../../src/service/sandbox-bank/movements';
 import { callbackKey } from '../../src/store/callbacks';
 import type { CallbackReceipt, InboxStores, ResourceCallback } from '../contract/callbacks';
-import type { Book, EntryStatus } from './book';
+import type { Book, BookEntry, EntryStatus } from './book';
 import { startLoop } from './loop';
 import type { Outbox, OutboxRow } from './outbox';
 import type { CallbackByResource } from './plan';
-import type { SessionStore } from './sessions';
+import type { BankSession, SessionStore } from './sessions';
 
 const BATCH = 50;
 
 export interface SenderDeps {
+  mongo: MongoClient;
   connector: string;
+  movements: MovementStore;
   outbox: Outbox;
   sessions: SessionStore;
   refunds: Book;
@@ -72,12 +78,14 @@ async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<boolean> {
 
 /** Whether an autoplayed callback contradicts what was reported since. */
 async function isOvertaken(
-  { connector, product }: SenderDeps,
+  { connector, product, movements }: SenderDeps,
   { autoplay, resource, resource_id, body }: OutboxRow,
 ): Promise<boolean> {
   // A payment's settlement is in the bank's own book, so only a void stops it.
   if (autoplay !== true || resource === 'payment') return false;
   if (await isAwaited(product, resource, resource_id)) return false;
+  // Its money has moved already, so it is reported.
+  if (await movements.hasMoved(body.callback_id)) return false;
   // A callback in the inbox may have caused the transition, so it is delivered.
   return (await product.callbacks.get(callbackKey(connector, body.callback_id))) === null;
 }
@@ -92,37 +100,68 @@ export async function isAwaited(
   return record === null || isInFlight(kind, record.status);
 }
 
+/**
+ * Changes the bank's books as a callback says, in one transaction with the movement of money.
+ * @returns whether the callback is true, also if it was applied before
+ */
 async function applyToBook<R extends BankResource>(
   deps: SenderDeps,
-  { resource, resource_id, becomes }: OutboxRow<R>,
+  { resource, resource_id, becomes, body }: OutboxRow<R>,
 ): Promise<boolean> {
-  return becomes === null || (await APPLY[resource](deps, resource_id, becomes));
+  if (becomes === null) return true;
+  return await inTransaction(deps.mongo, async (session) => {
+    const { isTrue, moved } = await APPLY[resource](deps, resource_id, becomes, session);
+    if (moved !== undefined) {
+      const decision = { resource, resource_id, decision: body.callback_id, ...moved };
+      await deps.movements.book(decision, session);
+    }
+    return isTrue;
+  });
+}
+
+interface Applied {
+  isTrue: boolean;
+  /** Present if the book has just changed. */
+  moved?: Pick<BankDecision, 'name' | 'bank_reference' | 'amount' | 'currency'>;
 }
 
 type Apply<R extends BankResource> = (
   deps: SenderDeps,
   id: string,
   becomes: CallbackByResource[R]['becomes'],
-) => Promise<boolean>;
+  session: ClientSession,
+) => Promise<Applied>;
 
 const APPLY: { [R in BankResource]: Apply<R> } = {
-  payment: async ({ sessions }, id, becomes) => {
-    if ((await sessions.step(id, ['approved'], { status: becomes })) !== null) return true;
-    const status = (await sessions.get(id))?.status;
+  payment: async ({ sessions }, id, becomes, session) => {
+    const after = await sessions.step(id, ['approved'], { status: becomes }, session);
+    if (after !== null) return change(after, becomes === 'declined' ? 'failed' : becomes);
+    const status = (await sessions.get(id, session))?.status;
     // Settled money may have been sent back since; the settlement is reported anyway.
-    return status === becomes || status === 'reversed';
+    return { isTrue: status === becomes || status === 'reversed' };
   },
-  refund: async ({ refunds }, id, becomes) => {
-    if ((await refunds.step(id, ['accepted'], becomes)) !== null) return true;
-    return (await refunds.get(id))?.status === becomes;
+  refund: async ({ refunds }, id, becomes, session) => {
+    const after = await refunds.step(id, ['accepted'], becomes, session);
+    if (after !== null) return change(after, becomes);
+    return { isTrue: (await refunds.get(id, session))?.status === becomes };
   },
-  payout: async ({ payouts }, id, becomes) => {
-    if ((await payouts.step(id, PAYOUT_STEPS[becomes], becomes)) !== null) return true;
-    const status = (await payouts.get(id))?.status;
+  payout: async ({ payouts }, id, becomes, session) => {
+    const after = await payouts.step(id, PAYOUT_STEPS[becomes], becomes, session);
+    if (after !== null) return change(after, becomes);
+    const status = (await payouts.get(id, session))?.status;
     // A completed payout may have been returned since; the completion is reported anyway.
-    return status === becomes || (becomes === 'completed' && status === 'returned');
+    return { isTrue: status === becomes || (becomes === 'completed' && status === 'returned') };
   },
 };
+
+function change(
+  { instruction, bank_reference }: Pick<BankSession | BookEntry, 'instruction' | 'bank_reference'>,
+  name: BankDecision['name'],
+): Applied {
+  if (instruction === null) return { isTrue: true };
+  const { amount, currency } = instruction;
+  return { isTrue: true, moved: { name, bank_reference, amount, currency } };
+}
 
 const PAYOUT_STEPS = {
   completed: ['sent'],

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
-import { deriveUuid } from '../../src/base/ids';
 import { isDuplicateKey } from '../../src/base/mongo';
+import { bankReference } from '../../src/service/sandbox-bank/movements';
 import type { SessionInstruction } from '../contract/activities';
 
 /**
@@ -38,11 +38,6 @@ export interface BankSession {
 }
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
-
-export function bankReference(instructionId: string): string {
-  const digits = deriveUuid(`sandbox-bank:${instructionId}`).replaceAll('-', '');
-  return `SBX${digits.slice(0, 12).toUpperCase()}`;
-}
 
 export function createSessionStore(db: Db, now: () => Date) {
   const sessions: Collection<BankSession> = db.collection<BankSession>('sessions');

@@ -36,7 +36,7 @@ const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
   method_requirements_not_met: 'see `details`',
   cannot_cancel: 'it is paid or final: read it',
   refund_not_supported: REPAY_OTHERWISE,
-  payment_disputed: 'the bank charged the payment back',
+  payment_disputed: 'the bank disputes the payment, or charged it back',
   payment_not_settled: 'cancel it if unpaid; wait if paid',
   refund_window_expired: REPAY_OTHERWISE,
   refund_amount_exceeds_balance: 'the message states what remains',

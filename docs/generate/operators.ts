@@ -1,3 +1,5 @@
+import { BALANCE_ACTS, mayCredit } from '../../src/domain/approval';
+import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { code, codes, list } from './markdown';
 import { TEXTS } from './workflow-texts';
 
@@ -45,4 +47,14 @@ export function updateLists() {
 /** Descriptions without the input, which is the same for all updates. */
 function withoutInput(description: string): string {
   return description.replace(/:? \{[^}]*\}/, '');
+}
+
+/** Acts that may credit a merchant. */
+export function listCredits(): string {
+  const balances = `balances: ${codes(BALANCE_ACTS.map((act) => `balance ${act}`))}`;
+  const resources = KINDS.map((kind) => {
+    const acts = RESOURCES[kind].acts.filter((act) => mayCredit(kind, act));
+    return `${kind.replace('_', ' ')}s: ${codes(acts)}`;
+  });
+  return list([balances, ...resources]);
 }

@@ -3,7 +3,7 @@ import { listFields, listVariables } from '../../stack/usage';
 import { assetTable } from './assets';
 import { errorList } from './errors';
 import { magicAmountLists } from './magic-amounts';
-import { remedyLists, updateLists } from './operators';
+import { listCredits, remedyLists, updateLists } from './operators';
 import { roleList } from './roles';
 import { variableTable } from './variables';
 
@@ -14,6 +14,6 @@ export function blocksByPage(): Record<string, Record<string, string>> {
     'docs/api.md': { assets: assetTable(), errors: errorList(), ...magicAmountLists() },
     'docs/dashboard.md': { roles: roleList() },
     'docs/evm.md': { settings: variableTable(listFields(EvmSettings), 'Field') },
-    'docs/operators.md': { ...remedyLists(), ...updateLists() },
+    'docs/operators.md': { ...remedyLists(), ...updateLists(), credits: listCredits() },
   };
 }

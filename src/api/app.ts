@@ -6,9 +6,11 @@ import { REQUEST } from '../base/tracing/ids';
 import type { Tracing } from '../base/tracing/tracing';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
-import { Refusal } from '../domain/errors';
+import { readVisitor } from '../dashboard/frame/visitor';
+import { Refusal, unavailable } from '../domain/errors';
 import { createPayPages } from '../pages/pay';
 import { HSTS } from '../pages/security';
+import type { EpochGuard } from '../service/epoch';
 import type { Redeliveries } from '../service/events/redeliveries';
 import { checkDependencies, type HealthDeps } from '../service/health';
 import { createPayers } from '../service/payers';
@@ -34,6 +36,11 @@ export interface AppDeps extends Omit<ApiDeps, 'payers'> {
     Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'> &
     Partial<Pick<Config, 'WEBHOOK_DENY_CIDRS'>>;
   meter?: ApiMeter;
+  /** Connections of the dashboard, which its visitors cannot take from the API. */
+  dashboard?: Pick<ApiDeps, 'mongo' | 'stores'>;
+  visitCostsMax?: { session: number; account: number };
+  /** Without it, the stores count as equal. */
+  epochs?: Pick<EpochGuard, 'fault'>;
 }
 
 type AppRouteDeps = AppDeps & Pick<ApiDeps, 'payers'>;
@@ -53,9 +60,11 @@ export function createApp(params: AppDeps): Koa {
   if (deps.tracing !== undefined) app.use(traceRequests(deps.tracing));
   if (publicUrl.startsWith('https:')) app.use(sendHsts);
   app.use(accessLog(deps));
+  app.use(refusePagesAfterRestore(deps));
   app.use(createPayPages({ ...createPaymentPages(deps), publicUrl, now, log }).routes());
   app.use(createDashboardPages(deps, clientAddress).routes());
   app.use(answerErrors(log));
+  app.use(refuseAfterRestore(deps));
   app.use(refuseUnknownRoutes(router));
   app.use(router.routes());
   app.on('error', (err) => log.warn({ err }, 'connection error'));
@@ -68,8 +77,9 @@ function createRouter(deps: AppRouteDeps): Router {
   const limits = createRateLimits(deps.config);
   mountRoutes(createMount(router, deps, limits), deps);
   mountConnectors(router, deps, limits);
-  const { mongo, temporal, now, stopping } = deps;
-  mountHealth(router, { mongo, temporal, now, stopping, heartbeats: deps.stores.heartbeats });
+  const { mongo, temporal, now, stopping, epochs } = deps;
+  const { heartbeats } = deps.stores;
+  mountHealth(router, { mongo, temporal, now, stopping, epochs, heartbeats });
   // Built once, since it takes longer than most requests.
   const text = JSON.stringify(openApiDocument(deps.config.PUBLIC_URL));
   router.get('/openapi.json', (ctx) => {
@@ -84,12 +94,14 @@ function createDashboardPages(deps: AppRouteDeps, clientAddress: ClientAddress):
   const isDenied = createDenyCheck(config.WEBHOOK_DENY_CIDRS ?? '');
   return createDashboard({
     ...deps,
+    ...deps.dashboard,
     limits: createEndpointLimits({ slots: TEST_EVENTS_AT_ONCE }),
     post: postOutside(isDenied),
     clientAddress,
     publicUrl: config.PUBLIC_URL,
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     isDeniedAddress: isDenied,
+    isSecondFactorRequired: config.SECOND_FACTOR === 'required',
   });
 }
 
@@ -114,6 +126,28 @@ function closeWhenStopping(stopping?: AbortSignal): Middleware {
   };
 }
 
+const READS = ['GET', 'HEAD', 'OPTIONS'];
+
+/** Refuses writes while MongoDB is older than Temporal: a repeated request would pay again. */
+function refuseAfterRestore({ epochs }: Pick<AppDeps, 'epochs'>): Middleware {
+  return async (ctx, next) => {
+    const fault = READS.includes(ctx.method) ? undefined : epochs?.fault();
+    if (fault !== undefined) throw unavailable('The service is being restored.', new Error(fault));
+    await next();
+  };
+}
+
+/** As `refuseAfterRestore`, for the pages of customers and merchants. */
+function refusePagesAfterRestore({ epochs }: Pick<AppDeps, 'epochs'>): Middleware {
+  return async (ctx, next) => {
+    const isPage = /^[/](?:pay|dashboard)(?:[/]|$)/.test(ctx.path);
+    if (!isPage || READS.includes(ctx.method) || epochs?.fault() === undefined) return await next();
+    ctx.status = 503;
+    ctx.set('Retry-After', '60');
+    ctx.body = 'The service is being restored. Try again later.';
+  };
+}
+
 const sendHsts: Middleware = async (ctx, next) => {
   ctx.set(HSTS);
   await next();
@@ -128,7 +162,8 @@ function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
     const route = getRoute(ctx);
     const duration = performance.now() - startedAt;
     const duration_ms = Math.round(duration);
-    const facts = { method, route, status, ...getLogFields(ctx), duration_ms };
+    const who = getLogFields(ctx);
+    const facts = { method, route, status, ...who, duration_ms };
     log.info({ request_id: getRequestId(ctx), ...facts }, 'answered');
     meter?.answered({
       method,
@@ -137,6 +172,8 @@ function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
       seconds: duration / 1_000,
       livemode: getKey(ctx)?.livemode,
       replayed: ctx.response.get('Idempotent-Replayed') === 'true',
+      code: who.code,
+      attempt: readVisitor(ctx),
     });
   };
 }

@@ -36,7 +36,7 @@ export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimit
 
   router.post('/connectors/:name/callbacks', async (ctx) => {
     const { name = '' } = ctx.params;
-    const { connector, key, bytes } = await limitFailures(ctx, () => verify(ctx, name));
+    const { connector, key, bytes } = await limitFailures(ctx, name, () => verify(ctx, name));
     await limits.callback(ctx, connector);
     const report = parseReport(connector, bytes);
     // Signed again for the workflow, which does not see the verified header.

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { Config } from '../config';
+import { readVisitor } from '../dashboard/frame/visitor';
 import type { ErrorCode } from '../domain/errors';
 import type { ApiKey } from '../service/access';
 import type { MerchantDeps } from '../service/deps';
@@ -14,7 +15,9 @@ export type LimitConfig = Pick<
 >;
 
 export interface ApiDeps extends MerchantDeps {
-  config: MerchantDeps['config'] & Partial<Pick<Config, 'TRUSTED_PROXIES'>> & LimitConfig;
+  config: MerchantDeps['config'] &
+    Partial<Pick<Config, 'SECOND_FACTOR' | 'TRUSTED_PROXIES'>> &
+    LimitConfig;
 }
 
 interface RequestState {
@@ -44,5 +47,6 @@ export function getAddress(ctx: Context): string {
 export function getLogFields(ctx: Context) {
   const state: Partial<RequestState> = ctx.state;
   const { _id: key_id, account_id, livemode } = state.key ?? {};
-  return { key_id, account_id, livemode, code: state.code, address: getAddress(ctx) };
+  const { code } = state;
+  return { key_id, account_id, livemode, ...readVisitor(ctx), code, address: getAddress(ctx) };
 }

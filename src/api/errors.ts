@@ -31,7 +31,7 @@ export function errorBody(refusal: Refusal, requestId: string) {
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer' };
 const RETRY_SOON = { 'Retry-After': '1' };
 
-/** Others, such as `Allow`, are set when a request is refused. */
+/** Others, such as `Allow`, are set when a request is refused, and take precedence. */
 const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   api_key_missing: CHALLENGE,
   api_key_invalid: CHALLENGE,
@@ -40,12 +40,15 @@ const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   signature_invalid: { 'WWW-Authenticate': 'Connector-Signature' },
   idempotency_request_in_progress: RETRY_SOON,
   temporarily_unavailable: RETRY_SOON,
+  rate_limited: { 'Retry-After': '10' },
 };
 
 function answer(ctx: Context, refusal: Refusal): void {
   ctx.state['code'] = refusal.code;
   ctx.status = ERROR_CODES[refusal.code].status;
-  ctx.set(HEADERS[refusal.code] ?? {});
+  for (const [name, value] of Object.entries(HEADERS[refusal.code] ?? {})) {
+    if (!ctx.res.hasHeader(name)) ctx.set(name, value);
+  }
   ctx.body = errorBody(refusal, getRequestId(ctx));
 }
 

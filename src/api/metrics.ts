@@ -1,4 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Visitor } from '../dashboard/frame/visitor';
 import { ENDPOINTS } from '../domain/wire';
 
 interface AnsweredRequest {
@@ -11,6 +12,10 @@ interface AnsweredRequest {
   livemode: boolean | undefined;
   /** Whether an earlier response was returned again. */
   replayed: boolean;
+  /** Code of the error response. */
+  code?: string | undefined;
+  /** Attempt to sign in to the dashboard. */
+  attempt?: Pick<Visitor, 'proof' | 'outcome'>;
 }
 
 export interface ApiMeter {
@@ -48,10 +53,25 @@ export function createApiMeter(registry: Registry): ApiMeter {
     labelNames: ['operation', 'livemode', 'outcome'] as const,
     registers,
   });
+  const refusedKeys = new Counter({
+    name: 'payments_api_keys_refused_total',
+    help: 'Requests whose API key was refused, by the code of the error.',
+    labelNames: ['code'] as const,
+    registers,
+  });
+  const attempts = new Counter({
+    name: 'payments_sign_in_attempts_total',
+    help: 'Passwords and codes that were entered in the dashboard, by outcome.',
+    labelNames: ['proof', 'outcome'] as const,
+    registers,
+  });
   return {
-    answered: ({ method, route, status, seconds, livemode, replayed }) => {
+    answered: ({ method, route, status, seconds, livemode, replayed, code, attempt = {} }) => {
       requests.inc({ method, route, status });
       durations.observe({ method, route }, seconds);
+      if (code?.startsWith('api_key_') === true) refusedKeys.inc({ code });
+      const { proof, outcome: result } = attempt;
+      if (proof !== undefined && result !== undefined) attempts.inc({ proof, outcome: result });
       const operation = method === 'POST' ? CREATES.get(route) : undefined;
       if (operation === undefined || livemode === undefined) return;
       creates.inc({ operation, livemode: String(livemode), outcome: outcome(status, replayed) });

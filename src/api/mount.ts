@@ -6,24 +6,29 @@ import { stringifyJson } from '../base/json-write';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { validate } from '../domain/wire/validate';
+import type { Connectors } from '../routing';
 import {
   type ApiKey,
   assertCryptoEnabled,
   assertNotFrozen,
-  findValidKey,
+  assertValidKey,
+  findKey,
+  hashKey,
   recordKeyUse,
 } from '../service/access';
 import type { CreateAnswer, CreateRequest } from '../service/create-once';
 import { checkAddress, checkScope, readBearer, readIdempotencyKey } from './admission';
 import { readBody } from './body';
-import { type ApiDeps, getRequestId } from './context';
-import { createFailureLimit, createShedding, type RateLimits } from './rate-limit';
+import { type ApiDeps, getAddress, getRequestId } from './context';
+import { createSlots } from './create-slots';
+import { createFailureLimit, type RateLimits } from './rate-limit';
 
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
 
 export interface Call<E extends Endpoint> {
   key: ApiKey;
   requestId: string;
+  address: string;
   params: Parsed<E['params']>;
   query: Parsed<E['query']>;
   body: Parsed<E['body']>;
@@ -34,12 +39,18 @@ export type Mount = ReturnType<typeof createMount>;
 /** Adds endpoints to the router. The order of the middleware is the order of the checks. */
 export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const limitFailures = createFailureLimit();
-  const shed = createShedding(deps.config.CREATES_AT_ONCE);
+  const takeSlot = createSlots(deps.config.CREATES_AT_ONCE);
   /** Requests without the scope count towards the limit too. */
   const admit = async (ctx: Context, endpoint: Endpoint): Promise<ApiKey> => {
-    const { method, scope, creates, crypto } = endpoint;
-    const key = await limitFailures(ctx, () => findValidKey(deps, readBearer(ctx)));
-    ctx.state['key'] = key;
+    const { method, scope, creates, simulates, crypto } = endpoint;
+    const secret = readBearer(ctx);
+    const key = await limitFailures(ctx, hashKey(secret), async () => {
+      const found = await findKey(deps, secret);
+      // The log names a revoked or expired key, too.
+      ctx.state['key'] = found;
+      assertValidKey(deps, found);
+      return found;
+    });
     await limits.request(ctx, key);
     checkAddress(ctx, key);
     checkScope(deps, ctx, { key, scope });
@@ -47,7 +58,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     if (method !== 'get') await assertNotFrozen(deps, key);
     recordKeyUse(deps, key);
     if (crypto === true) await assertCryptoEnabled(deps, key);
-    if (creates === true) await limits.create(ctx, key);
+    if (creates === true || simulates === true) await limits.create(ctx, key);
     return key;
   };
 
@@ -57,13 +68,21 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       router[endpoint.method](koaPath(endpoint.path), async (ctx: Context) => {
         const key = await admit(ctx, endpoint);
         const body = endpoint.body ? await readObjectBody(ctx, endpoint) : undefined;
-        const answer = await handler({
+        const params = parse<E['params']>(endpoint.params, getParams(ctx));
+        const query = parse<E['query']>(endpoint.query, ctx.query);
+        await limits.rows(ctx, key, countRows(query));
+        const call = {
           key,
           requestId: getRequestId(ctx),
-          params: parse<E['params']>(endpoint.params, getParams(ctx)),
-          query: parse<E['query']>(endpoint.query, ctx.query),
+          address: getAddress(ctx),
+          params,
+          query,
           body: parse<E['body']>(endpoint.body, body?.value),
-        });
+        };
+        const answer =
+          endpoint.simulates === true
+            ? await takeSlot({ ...key, connector: undefined }, () => handler(call))
+            : await handler(call);
         send(ctx, endpoint.success.status, stringifyJson(answer));
       });
     },
@@ -80,7 +99,8 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
         const parseBody = () => parse<E['body']>(endpoint.body, value);
         const requestId = getRequestId(ctx);
         const request = { caller, idempotencyKey, canonical, requestId, parseBody };
-        const answer = await shed(caller.livemode, () => act(request));
+        const connector = findSlowPart(deps.connectors, value, caller.livemode);
+        const answer = await takeSlot({ ...caller, connector }, () => act(request));
         if (answer.isReplayed) ctx.set('Idempotent-Replayed', 'true');
         send(ctx, endpoint.success.status, answer.body);
       });
@@ -88,10 +108,28 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   };
 }
 
+/** Finds the bank that a create waits for, where several serve the environment. */
+function findSlowPart(
+  connectors: Connectors,
+  value: JsonValue,
+  livemode: boolean,
+): string | undefined {
+  if (!livemode || connectors.names.length <= 2) return undefined;
+  const { method, asset, network } = Object(value);
+  const name = method ?? `${asset}_${network}`.toLowerCase();
+  return connectors.findConnector(String(name), livemode);
+}
+
 function send(ctx: Context, status: number, json: string): void {
   ctx.status = status;
   ctx.type = 'application/json; charset=utf-8';
   ctx.body = json;
+}
+
+/** Counts the rows that a list asks for. */
+function countRows(query: unknown): number {
+  const { limit } = Object(query);
+  return typeof limit === 'number' ? limit : 0;
 }
 
 function koaPath(path: string): string {

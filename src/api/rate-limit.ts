@@ -1,17 +1,22 @@
 import type { Context } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { toCustomerNetwork } from '../base/networks';
 import { ERROR_CODES, Refusal } from '../domain/errors';
 import type { ApiKey } from '../service/access';
 import { getAddress, type LimitConfig } from './context';
 
 /** Bursts are allowed within a window. */
 const WINDOW_SECONDS = 10;
+/** Rows of a list that cost as much as a request. */
+const ROWS_PER_REQUEST = 10;
 
 type Caller = Pick<ApiKey, '_id' | 'account_id' | 'livemode'>;
 
 export interface RateLimits {
   /** Counts a request of a key, and of its account's environment. */
   request(ctx: Context, caller: Caller): Promise<void>;
+  /** Counts the rows that a list may have: a long one costs as much as several requests. */
+  rows(ctx: Context, caller: Caller, rows: number): Promise<void>;
   create(ctx: Context, caller: Caller): Promise<void>;
   callback(ctx: Context, connector: string): Promise<void>;
 }
@@ -23,6 +28,10 @@ export interface RateLimits {
  * @see docs/api.md#rate-limits
  */
 export function createRateLimits(config: LimitConfig): RateLimits {
+  const count = async (ctx: Context, { _id, account_id, livemode }: Caller, cost: number) => {
+    setHeaders(ctx, await keyLimit(ctx, _id, cost));
+    await accountLimit(ctx, `${account_id}:${livemode}`, cost);
+  };
   const keyLimit = createLimit(config.RATE_LIMIT_PER_SECOND, 'requests');
   const accountLimit = createLimit(config.ACCOUNT_LIMIT_PER_SECOND, 'requests of one account');
   const connectorLimit = createLimit(config.RATE_LIMIT_PER_SECOND, 'callbacks of one connector');
@@ -30,9 +39,10 @@ export function createRateLimits(config: LimitConfig): RateLimits {
   const liveLimit = createLimit(config.CREATE_LIMIT_PER_SECOND, label);
   const sandboxLimit = createLimit(config.SANDBOX_CREATE_LIMIT_PER_SECOND, label);
   return {
-    request: async (ctx, { _id, account_id, livemode }) => {
-      setHeaders(ctx, await keyLimit(ctx, _id));
-      await accountLimit(ctx, `${account_id}:${livemode}`);
+    request: (ctx, caller) => count(ctx, caller, 1),
+    rows: async (ctx, caller, rows) => {
+      const cost = Math.floor(rows / ROWS_PER_REQUEST);
+      if (cost > 0) await count(ctx, caller, cost);
     },
     create: async (ctx, { account_id, livemode }) => {
       await (livemode ? liveLimit : sandboxLimit)(ctx, account_id);
@@ -51,8 +61,8 @@ interface LimitState {
 function createLimit(perSecond: number, what: string) {
   const points = perSecond * WINDOW_SECONDS;
   const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
-  return async (ctx: Context, name: string): Promise<LimitState> => {
-    const { refused, remainingPoints, msBeforeNext } = await consumeToken(limiter, name);
+  return async (ctx: Context, name: string, cost = 1): Promise<LimitState> => {
+    const { refused, remainingPoints, msBeforeNext } = await consumeTokens(limiter, name, cost);
     const resetSeconds = secondsUntil({ msBeforeNext });
     const state = { points, left: Math.max(0, remainingPoints), resetSeconds };
     if (!refused) return state;
@@ -77,63 +87,55 @@ function setHeaders(ctx: Context, { points, left, resetSeconds }: LimitState): v
 /** Wrong keys, or signatures, that an address may try in a window. */
 const FAILURES_MAX = 1_000;
 
+/** Valid callers that a process remembers. */
+const KNOWN_MAX = 10_000;
+
 /**
- * Limits the wrong keys of one address. Valid keys are not counted, since callers behind a proxy
- * share an address.
+ * Limits the wrong keys of one network, before another is looked up. Callers behind a proxy share
+ * an address, so valid keys are not counted, and go on where they were valid before.
  * @param credential kind of wrong credential, for the message
  * @throws Refusal 429 `rate_limited`, or the error of `authenticate`
  */
 export function createFailureLimit(credential = 'API key') {
   const limiter = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });
-  return async <T>(ctx: Context, authenticate: () => Promise<T>): Promise<T> => {
-    try {
-      return await authenticate();
-    } catch (error) {
-      if (!(error instanceof Refusal) || ERROR_CODES[error.code].status !== 401) throw error;
-      const failures = await limiter.penalty(getAddress(ctx), 1);
-      if (failures.consumedPoints <= FAILURES_MAX) throw error;
+  const knownCallers = new Set<string>();
+  const remember = (caller: string) => {
+    const [oldest] = knownCallers;
+    if (knownCallers.size >= KNOWN_MAX && oldest !== undefined) knownCallers.delete(oldest);
+    knownCallers.add(caller);
+  };
+  /** @param name of the caller, from which no secret can be read */
+  return async <T>(ctx: Context, name: string, authenticate: () => Promise<T>): Promise<T> => {
+    const network = toCustomerNetwork(getAddress(ctx));
+    const caller = `${network} ${name}`;
+    const refuse = (failures: RateLimiterRes) => {
       const resetSeconds = secondsUntil(failures);
       setHeaders(ctx, { points: FAILURES_MAX, left: 0, resetSeconds });
       ctx.set('Retry-After', String(resetSeconds));
-      throw new Refusal('rate_limited', `Too many calls with a wrong ${credential}.`);
+      return new Refusal('rate_limited', `Too many calls with a wrong ${credential}.`);
+    };
+    const earlier = await limiter.get(network);
+    const isOver = earlier !== null && earlier.consumedPoints >= FAILURES_MAX;
+    if (isOver && !knownCallers.has(caller)) throw refuse(earlier);
+    try {
+      const result = await authenticate();
+      remember(caller);
+      return result;
+    } catch (error) {
+      if (!(error instanceof Refusal) || ERROR_CODES[error.code].status !== 401) throw error;
+      const failures = await limiter.penalty(network, 1);
+      throw failures.consumedPoints <= FAILURES_MAX ? error : refuse(failures);
     }
   };
 }
 
-async function consumeToken(limiter: RateLimiterMemory, name: string) {
+async function consumeTokens(limiter: RateLimiterMemory, name: string, cost: number) {
   try {
-    const { msBeforeNext, remainingPoints } = await limiter.consume(name);
+    const { msBeforeNext, remainingPoints } = await limiter.consume(name, cost);
     return { msBeforeNext, remainingPoints, refused: false };
   } catch (error) {
     if (!(error instanceof RateLimiterRes)) throw error;
     const { msBeforeNext, remainingPoints } = error;
     return { msBeforeNext, remainingPoints, refused: true };
   }
-}
-
-export type Shedding = <T>(livemode: boolean, work: () => Promise<T>) => Promise<T>;
-
-/**
- * Refuses creates beyond the limit immediately, since a waiting one would be too late. Sandbox and
- * live are counted separately.
- * @throws Refusal 503 `temporarily_unavailable`
- * @see docs/operations.md#overload
- */
-export function createShedding(atOnce: number): Shedding {
-  const running = { live: 0, sandbox: 0 };
-  return async (livemode, work) => {
-    const environment = livemode ? 'live' : 'sandbox';
-    if (running[environment] >= atOnce) {
-      throw new Refusal(
-        'temporarily_unavailable',
-        'Too many creates are under way. Nothing was done: try again, with the same Idempotency-Key.',
-      );
-    }
-    running[environment] += 1;
-    try {
-      return await work();
-    } finally {
-      running[environment] -= 1;
-    }
-  };
 }

@@ -91,10 +91,13 @@ function mountRefunds(mount: Mount, deps: ApiDeps): void {
 /** @see docs/api.md#payouts */
 function mountPayouts(mount: Mount, deps: ApiDeps): void {
   mount.create(recipients.createRecipient, (request) => createRecipient(deps, request));
-  mount.endpoint(recipients.deleteRecipient, async ({ key, params }) => {
-    const actor = { door: 'api', key_id: key._id } as const;
-    return presentRecipient(await deleteRecipient(deps, key, params.id, actor));
-  });
+  mount.endpoint(
+    recipients.deleteRecipient,
+    async ({ key, params, address, requestId: request_id }) => {
+      const actor = { door: 'api', key_id: key._id, address, request_id } as const;
+      return presentRecipient(await deleteRecipient(deps, key, params.id, actor));
+    },
+  );
   mount.create(payouts.createPayout, (request) => createPayout(deps, request));
   mount.endpoint(payouts.getPayout, async ({ key, params }) =>
     presentPayout(await getPayout(deps, key, params.id)),

@@ -10,11 +10,16 @@ export function isLive({ LIVE_CONNECTORS, ALLOW_LIVE_DEMO }: LiveSettings): bool
   return LIVE_CONNECTORS.trim() !== '' && ALLOW_LIVE_DEMO !== LIVE_DEMO_ALLOWED;
 }
 
+const PROXIES_UNSET =
+  'TRUSTED_PROXIES: has to be set while LIVE_CONNECTORS names a bank: the number or the networks of ' +
+  'the proxies that append to X-Forwarded-For, or 0 without any';
+
 export function liveFaults(
-  settings: LiveSettings & { PUBLIC_URL: string; WEBHOOK_ALLOW_PRIVATE: string },
+  settings: LiveSettings &
+    Record<'PUBLIC_URL' | 'WEBHOOK_ALLOW_PRIVATE' | 'TRUSTED_PROXIES', string>,
 ): string[] {
   if (!isLive(settings)) return [];
-  const { PUBLIC_URL, WEBHOOK_ALLOW_PRIVATE } = settings;
+  const { PUBLIC_URL, WEBHOOK_ALLOW_PRIVATE, TRUSTED_PROXIES } = settings;
   return [
     ...(PUBLIC_URL.startsWith('https://')
       ? []
@@ -22,5 +27,6 @@ export function liveFaults(
     ...(WEBHOOK_ALLOW_PRIVATE === ''
       ? []
       : ['WEBHOOK_ALLOW_PRIVATE: has to be unset while LIVE_CONNECTORS names a bank']),
+    ...(TRUSTED_PROXIES === '' ? [PROXIES_UNSET] : []),
   ];
 }

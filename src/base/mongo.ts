@@ -1,8 +1,13 @@
 import os from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import {
+  type AggregateOptions,
   type ClientSession,
+  type CollectionOptions,
   type Db,
+  type Document,
+  type Filter,
+  type FindOptions,
   MongoClient,
   MongoError,
   MongoServerError,
@@ -13,16 +18,18 @@ import {
 import { createGate, type Gate } from './gate';
 import { abortOnError, isCheckoutTimeout } from './mongo-abort';
 
+const POOL_MAX = 50;
+
 /**
  * Connects with the durability that money needs. Timeouts are short: it fails after four seconds
  * without a server.
- * @param monitorCommands emits an event for each command
+ * @param options.monitorCommands emits an event for each command
  * @throws Error when the URI has `journal=false`, MongoServerSelectionError without a server
  */
 export async function connectMongo(
   uri: string,
   appName: string,
-  monitorCommands = false,
+  { monitorCommands = false, maxPoolSize = POOL_MAX } = {},
 ): Promise<MongoClient> {
   const client = new MongoClient(uri, {
     appName,
@@ -37,7 +44,7 @@ export async function connectMongo(
     socketTimeoutMS: 5_000,
     // Longer than a busy machine needs to open connections, shorter than a request's deadline.
     waitQueueTimeoutMS: 5_000,
-    maxPoolSize: 50,
+    maxPoolSize,
     // By default, a process that starts under load opens two at a time.
     maxConnecting: 10,
     // The driver's own dynamic import of `os` fails under jest's CommonJS.
@@ -55,20 +62,61 @@ export async function connectMongo(
   return client;
 }
 
+/**
+ * Opens a database in which the server ends each read after a time, since the driver gives up a
+ * read without stopping it. A read may set its own `maxTimeMS`.
+ */
+export function openDatabase(mongo: MongoClient, name: string, maxTimeMS: number): Db {
+  const db = mongo.db(name);
+  const open = db.collection.bind(db);
+  return Object.assign(db, {
+    collection: (of: string, options?: CollectionOptions) => {
+      const rows = open(of, options);
+      const find = rows.find.bind(rows);
+      const aggregate = rows.aggregate.bind(rows);
+      // `findOne` and `countDocuments` call these.
+      return Object.assign(rows, {
+        find: (filter: Filter<Document> = {}, more: FindOptions = {}) =>
+          // Not as an option, which would prevail over a later call of the cursor's `maxTimeMS`.
+          find(filter, more).maxTimeMS(more.maxTimeMS ?? maxTimeMS),
+        aggregate: (pipeline: Document[] = [], more: AggregateOptions = {}) =>
+          aggregate(pipeline, { maxTimeMS, ...more }),
+      });
+    },
+  });
+}
+
+const LONG_CONNECT_MS = 2_500;
+/** Socket time-out of long reads; the server keeps a snapshot for five minutes. */
+const LONG_READ_MS = 300_000;
+
+/** Connects for reads that take minutes. */
+export function connectLongReader(uri: string, appName: string): Promise<MongoClient> {
+  const client = new MongoClient(uri, {
+    appName,
+    serverSelectionTimeoutMS: LONG_CONNECT_MS,
+    connectTimeoutMS: LONG_CONNECT_MS,
+    socketTimeoutMS: LONG_READ_MS,
+    // Under jest's CommonJS the driver's own dynamic import of `os` fails.
+    runtimeAdapters: { os },
+  });
+  return client.connect();
+}
+
 /** The driver would retry for two minutes, long after the caller has given up. */
 const TRANSACTION_TIMEOUT_MS = 5_000;
 /** Less than the socket timeout, after which the driver would commit again. */
 const COMMIT_TIMEOUT_MS = 4_000;
 const RETRY_MS = 1_000;
-/**
- * Half of the connections, so that a transaction, which holds locks, never waits for a connection
- * behind others that have not started.
- */
-const TRANSACTIONS_MAX = 25;
 const gates = new WeakMap<MongoClient, Gate>();
 
+/**
+ * Admits transactions to half of the connections, so that one, which holds locks, never waits for a
+ * connection behind others that have not started.
+ */
 function getGate(mongo: MongoClient): Gate {
-  const gate = gates.get(mongo) ?? createGate(TRANSACTIONS_MAX);
+  const atOnce = Math.floor(Math.min(mongo.options.maxPoolSize, POOL_MAX) / 2);
+  const gate = gates.get(mongo) ?? createGate(atOnce);
   gates.set(mongo, gate);
   return gate;
 }

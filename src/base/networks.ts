@@ -24,6 +24,16 @@ export function parseCidr(text: string): Network | undefined {
     : { address, length, family: version === 4 ? 'ipv4' : 'ipv6' };
 }
 
+/** Returns the network of one customer: an IPv4 address, or the /64 of an IPv6 address. */
+export function toCustomerNetwork(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const [left = '', right] = address.split('::').map((half) => half.split(':').filter(Boolean));
+  const zeros = right === undefined ? 0 : 8 - left.length - right.length;
+  const groups = [...left, ...Array<string>(Math.max(0, zeros)).fill('0'), ...(right ?? [])];
+  const prefix = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${prefix.join(':')}::/64`;
+}
+
 export function splitCidrs(text: string): string[] {
   return text.split(',').map((cidr) => cidr.trim());
 }

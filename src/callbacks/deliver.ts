@@ -8,6 +8,7 @@ import { ResourceCallback } from '../domain/wire/callback';
 import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
 import type { CallbackDocument } from '../store/callbacks';
+import { assertNotBehind } from '../temporal/reopening';
 import { nextRun } from '../temporal/start';
 import { type ConnectorKey, signCallback } from './mac';
 import type { CallbackMemory } from './memory';
@@ -34,6 +35,8 @@ export interface CallbackDeps {
   key?: ConnectorKey | undefined;
   /** Without it, everything is read and written immediately. */
   memory?: CallbackMemory;
+  /** Signals also what was signalled before, since Temporal may have lost it. */
+  again?: true;
   /** Compares every field of a repeat; otherwise only the resource and the name. */
   everyFact?: true;
   log?: { warn: (fields: object, message: string) => void };
@@ -53,7 +56,7 @@ export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
  * ended. A repeat with the same `callback_id` is applied once.
  * @param signature the received one; by default made with `deps.key`
  * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no
- *   such callback; CallbackConflict; any error of MongoDB or Temporal: repeat the call
+ *   such callback; CallbackConflict; ServiceError `record_behind`; any error of MongoDB or Temporal: repeat the call
  */
 export async function deliverCallback(
   deps: CallbackDeps,
@@ -97,7 +100,10 @@ async function storeAndSignal(
   const sentCallback = omitUndefined({ _id, mac: signature?.v1 });
   if (signing !== undefined && hasNewSignature(storedCallback, { ...row, ...signing })) {
     await callbacks.replaceSignature(storedCallback, { body, ...signing });
-  } else if (storedCallback.signalled_at !== null || deps.memory?.wasSignalled(sentCallback))
+  } else if (
+    deps.again !== true &&
+    (storedCallback.signalled_at !== null || deps.memory?.wasSignalled(sentCallback))
+  )
     return 'duplicate';
 
   const payload = signature === undefined ? body : { ...body, mac: signature };
@@ -109,6 +115,7 @@ async function storeAndSignal(
     return 'parked';
   }
   const at = deps.now().toISOString();
+  if (deps.again === true && storedCallback.signalled_at !== null) return 'delivered';
   const receipt = storedCallback.signalled_at === null ? 'delivered' : 'duplicate';
   if (deps.memory === undefined) {
     // Two concurrent repeats both signal, and the workflow applies one.
@@ -189,6 +196,8 @@ async function signalResource(
     return (await hasConnectorLabel(handle, connector)) && (await signalRunning());
   if (storedResource.connector !== connector) return false;
   deps.memory?.rememberConnector(resource, resource_id, connector);
+  if (!isKnown && (await signalRunning())) return true;
+  await assertNotBehind(deps, resource, storedResource);
   await deps.temporal.workflow.signalWithStart(workflowType, {
     ...nextRun(resource, storedResource, deps.lifecycleQueue, requestId),
     signal: name,

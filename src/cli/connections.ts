@@ -1,13 +1,13 @@
-import os from 'node:os';
 import type { Client } from '@temporalio/client';
-import { MongoClient, MongoServerError } from 'mongodb';
+import { type MongoClient, MongoServerError } from 'mongodb';
 import { describeError } from '../base/failure';
-import { connectMongo } from '../base/mongo';
+import { connectLongReader, connectMongo } from '../base/mongo';
 import { connectToBuild } from '../base/mongo-indexes';
 import { checkMongoTls, checkTemporalTls } from '../base/tls';
 import { ENVIRONMENTS } from '../domain/environment';
 import { ServiceError } from '../domain/errors';
 import { createEncrypter, type Encrypter } from '../encryption/encrypter';
+import { NOT_RANDOM } from '../encryption/random-key';
 import { followPairs } from '../encryption/recipient-keys';
 import { followKeyFile } from '../encryption/service-keys';
 import { connectTemporal } from '../temporal/connect';
@@ -17,8 +17,6 @@ import type { Settings } from './settings';
 
 const CONNECT_TIMEOUT_MS = 2_500;
 const APP_NAME = 'cli';
-/** Socket time-out of long reads, in milliseconds; the server keeps a snapshot for five minutes. */
-const LONG_READ_MS = 300_000;
 const ADDRESS_FAULTS = ['MongoParseError', 'MongoInvalidArgumentError'];
 
 /**
@@ -32,17 +30,7 @@ export async function openMongo(settings: Settings): Promise<MongoClient> {
 
 /** Connects for reads that take minutes. @throws ServiceError as `openMongo` */
 export async function openLongReader(settings: Settings): Promise<MongoClient> {
-  return await openClient(settings, async (uri) => {
-    const client = new MongoClient(uri, {
-      appName: APP_NAME,
-      serverSelectionTimeoutMS: CONNECT_TIMEOUT_MS,
-      connectTimeoutMS: CONNECT_TIMEOUT_MS,
-      socketTimeoutMS: LONG_READ_MS,
-      // Under jest's CommonJS the driver's own dynamic import of `os` fails.
-      runtimeAdapters: { os },
-    });
-    return await client.connect();
-  });
+  return await openClient(settings, (uri) => connectLongReader(uri, APP_NAME));
 }
 
 /** Connects for index builds, which may take hours. @throws ServiceError as `openMongo` */
@@ -124,10 +112,14 @@ export function findKeysFile({ keysFile, source }: Settings): string {
     followKeyFile(keysFile);
     return keysFile;
   } catch (error) {
-    throw isMissingFile(error)
-      ? new ServiceError('keys_file_missing', `There is no key file at ${keysFile} (KEYS_FILE).`)
-      : // Nothing of its content may reach the terminal.
-        new ServiceError('keys_file_invalid', `${keysFile} (KEYS_FILE) is not a usable key file.`);
+    if (isMissingFile(error)) {
+      const message = `There is no key file at ${keysFile} (KEYS_FILE).`;
+      throw new ServiceError('keys_file_missing', message);
+    }
+    // Nothing of its content may reach the terminal.
+    const why = describeError(error).includes(NOT_RANDOM) ? `: a key ${NOT_RANDOM}` : '';
+    const message = `${keysFile} (KEYS_FILE) is not a usable key file${why}.`;
+    throw new ServiceError('keys_file_invalid', message);
   }
 }
 

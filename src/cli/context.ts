@@ -5,6 +5,7 @@ import type { Encrypter } from '../encryption/encrypter';
 import type { WriteDeps } from '../service/deps';
 import { createOperatorDeps, createReadDeps, type ReadDeps } from '../service/operators/deps';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
+import { VARIABLES } from '../variables';
 import {
   openEncrypter,
   openIndexBuilder,
@@ -27,6 +28,8 @@ interface TemporalDeps extends TaskQueues {
 /** Dependencies of commands; each connects when a command first needs it. */
 export interface CliContext {
   settings: () => Settings;
+  /** Secret of the operator who runs the command, from the environment alone. */
+  operatorKey: string | undefined;
   longReader: () => Promise<MongoClient>;
   indexBuilder: () => Promise<MongoClient>;
   readDeps: () => Promise<ReadDeps>;
@@ -59,6 +62,7 @@ export function createContext(
   const mongo = client(openMongo);
   const context: CliContext = {
     settings,
+    operatorKey: VARIABLES.shape.OPERATOR_KEY.parse(io.env['OPERATOR_KEY']) || undefined,
     longReader: client(openLongReader),
     indexBuilder: client(openIndexBuilder),
     readDeps: memoize(async () => createReadDeps(await mongo(), settings().mongodb.db)),

@@ -102,16 +102,18 @@ export const OperationId = readBy(
   'It must be 1 to 100 letters, digits, hyphens and underscores.',
 ).meta({ placeholder: 'id' });
 
-function words(max: number) {
+export function words(max: number) {
   const fault = `It must have 1 to ${max} characters.`;
   return z.string().max(max, fault).trim().min(1, fault);
 }
 
-export const Operator = words(100).describe('who does it').meta({ placeholder: 'name' });
+export const Operator = words(100)
+  .describe('who does it; on live the key says so')
+  .meta({ placeholder: 'name' });
 export const Reason = words(500).describe('why, in your words').meta({ placeholder: 'text' });
 export const ApprovedBy = words(100)
   .optional()
-  .describe('second operator, who approves it')
+  .describe('second operator, in the sandbox')
   .meta({ placeholder: 'name' });
 
 const HOURS_MAX = 30 * 24;
@@ -120,3 +122,8 @@ export const Hours = readBy((text) => {
   const hours = Number(text);
   return /^\d+(\.\d+)?$/.test(text) && hours > 0 && hours <= HOURS_MAX ? hours : undefined;
 }, `It must be more than 0 and at most ${HOURS_MAX}.`).meta({ placeholder: 'n' });
+
+export const Since = readBy((text) => {
+  const time = new Date(text);
+  return /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(time.getTime()) ? time : undefined;
+}, 'It must be an ISO 8601 time, such as 2026-03-01T09:00:00Z.');

@@ -2,9 +2,11 @@ import { Command, CommanderError } from 'commander';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import { type CliCommand, PROGRAM } from './command';
 import { accountCommands } from './commands/account';
+import { approvalCommands } from './commands/approval';
 import { attentionCommands } from './commands/attention';
 import { auditCommands } from './commands/audit';
 import { balanceCommands } from './commands/balance';
+import { bankAccountCommands } from './commands/bank-account';
 import { callbackCommands } from './commands/callback';
 import { connectorCommands } from './commands/connector';
 import { dashboardCommands } from './commands/dashboard';
@@ -13,11 +15,15 @@ import { keyCommands } from './commands/key';
 import { encryptionKeyCommands } from './commands/keys';
 import { ledgerCommands } from './commands/ledger';
 import { migrateCommand } from './commands/migrate';
+import { operatorCommands } from './commands/operator';
 import { orphanCommands } from './commands/orphan';
+import { payerCommands } from './commands/payer';
 import { recipientCommands } from './commands/recipient';
 import { reconcileCommand } from './commands/reconcile';
 import { resourceCommands } from './commands/resource';
 import { rolesCommand } from './commands/roles';
+import { sandboxCommands } from './commands/sandbox';
+import { reconciliationCommands, statementCommands } from './commands/statement';
 import { walletCommands } from './commands/wallet';
 import { webhookCommands } from './commands/webhook';
 import { type CliContext, type CliIo, createContext } from './context';
@@ -48,18 +54,25 @@ const COMMANDS: readonly CliCommand[] = [
   webhookCommands,
   eventCommands,
   balanceCommands,
+  bankAccountCommands,
+  statementCommands,
+  reconciliationCommands,
   ledgerCommands,
   walletCommands,
   ...resourceCommands,
   attentionCommands,
+  operatorCommands,
+  approvalCommands,
   migrateCommand,
   rolesCommand,
   recipientCommands,
+  payerCommands,
   orphanCommands,
   callbackCommands,
   connectorCommands,
   auditCommands,
   reconcileCommand,
+  sandboxCommands,
 ];
 
 /**

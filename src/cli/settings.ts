@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { describeError } from '../base/failure';
 import { PLAIN_TEXT_ALLOWED } from '../base/tls';
+import { DEFAULT_LIMITS, parseApprovalLimits } from '../domain/approval';
 import { ServiceError } from '../domain/errors';
-import { APPROVAL_LIMIT } from '../service/balances/fund';
 import { temporalAccess } from '../temporal/access';
 import { VARIABLES } from '../variables';
 import { isMissingFile } from './failure';
@@ -61,7 +61,8 @@ export function readSettings(env: NodeJS.ProcessEnv) {
   const values: Environment = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   );
-  const path = join(values['DATA_DIR'] ?? '.data', 'stack.json');
+  const dataDir = values['DATA_DIR'] ?? '.data';
+  const path = join(dataDir, 'stack.json');
   const file = readStackFile(path);
   const stack = file !== undefined && isSameDatabase(values, file) ? file : undefined;
   const uri = values['MONGODB_URI'] ?? stack?.mongodb?.uri;
@@ -77,6 +78,7 @@ export function readSettings(env: NodeJS.ProcessEnv) {
   return {
     mongodb: { uri, db: variables.MONGODB_DB },
     temporal: readTemporal(values, stack?.temporal),
+    dataDir: resolve(dataDir),
     taskQueuePrefix: variables.TASK_QUEUE_PREFIX,
     keysFile: variables.KEYS_FILE,
     keysDir: variables.KEYS_DIR,
@@ -84,10 +86,8 @@ export function readSettings(env: NodeJS.ProcessEnv) {
     allowPrivate: variables.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     /** CIDRs separated by commas that webhooks must not reach. */
     deniedNetworks: variables.WEBHOOK_DENY_CIDRS,
-    /** Minor units above which a second operator approves a correction on live. */
-    approvalLimit: variables.APPROVAL_LIMIT ?? APPROVAL_LIMIT,
-    /** Minor units above which a second operator approves fundings and `mark_settled`. */
-    creditLimit: variables.APPROVAL_LIMIT ?? Number.POSITIVE_INFINITY,
+    /** Above them, a second operator approves a credit on live. */
+    limits: parseApprovalLimits(variables.APPROVAL_LIMIT ?? '') ?? DEFAULT_LIMITS,
     publicUrl: (merged.PUBLIC_URL ?? DEFAULT_URL).replace(/\/+$/, ''),
     allowPlainText: values['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED,
     liveConnectors: variables.LIVE_CONNECTORS,

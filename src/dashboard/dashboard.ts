@@ -13,17 +13,21 @@ import {
   CryptoTabs,
 } from './crypto/pages';
 import { WALLET_ROUTES } from './crypto/wallets';
-import { type Dashboard, HOME_PATH, sessionCookie } from './frame/context';
+import { type Dashboard, deviceCookie, HOME_PATH, sessionCookie } from './frame/context';
 import { sendNotice } from './frame/notices';
+import { PASSKEY_JS } from './frame/passkey-script';
 import type { DashboardDeps, Route } from './frame/route';
 import { DASHBOARD_JS } from './frame/script';
 import { addSignedIn } from './frame/signed-in';
 import { DASHBOARD_CSS } from './frame/styles';
+import { createVisitLimits, VISIT_COSTS_MAX } from './frame/visit-limits';
 import { OVERVIEW_ROUTES } from './overview/overview';
 import { PAYMENTS, PAYOUTS, REFUNDS } from './resources/kinds';
 import { listRoutes } from './resources/list';
 import { RESOURCE_ROUTES } from './resources/pages';
 import { addInvitation } from './sign-in/invitation';
+import { addNewPassword } from './sign-in/new-password';
+import { addPasskeySignIn, PASSKEY_ROUTES } from './sign-in/passkeys';
 import { SECOND_FACTOR_ROUTES } from './sign-in/second-factor';
 import { addSignIn, addSignInCode } from './sign-in/sign-in';
 import { DELIVERY_ROUTES } from './webhooks/deliveries';
@@ -62,6 +66,7 @@ export const ROUTES: readonly Route[] = [
   GETTING_STARTED_ROUTE,
   ...PROFILE_ROUTES,
   ...SECOND_FACTOR_ROUTES,
+  ...PASSKEY_ROUTES,
 ];
 
 /**
@@ -73,16 +78,25 @@ export function createDashboard(deps: DashboardDeps): Router {
   const router = new Router({ sensitive: true });
   router.use(pageHeaders(deps.publicUrl, ["'self'"]));
   const css = addAsset(router, '/dashboard/assets/dashboard.css', 'text/css', DASHBOARD_CSS);
-  const js = addAsset(router, '/dashboard/assets/dashboard.js', 'text/javascript', DASHBOARD_JS);
+  const js = addAsset(
+    router,
+    '/dashboard/assets/dashboard.js',
+    'text/javascript',
+    DASHBOARD_JS + PASSKEY_JS,
+  );
   const dashboard: Dashboard = {
     ...deps,
     assets: { css, js },
     cookie: sessionCookie(deps.publicUrl),
+    device: deviceCookie(deps.publicUrl),
+    limitVisit: createVisitLimits(deps.visitCostsMax ?? VISIT_COSTS_MAX),
   };
   router.use(showErrorPage(dashboard));
   router.get('/dashboard', (ctx) => seeOther(ctx, HOME_PATH));
   addSignIn(router, dashboard);
   addSignInCode(router, dashboard);
+  addNewPassword(router, dashboard);
+  addPasskeySignIn(router, dashboard);
   addInvitation(router, dashboard);
   addSignedIn(router, dashboard, ROUTES);
   router.all('/dashboard/*rest', (ctx) => sendNotice(ctx, dashboard, 'not_found'));

@@ -1,5 +1,5 @@
-import { formatUnits, parseBookCurrency } from './crypto/assets';
-import { formatMoney } from './money';
+import { assetRules, formatDecimalUnits, formatUnits, parseBookCurrency } from './crypto/assets';
+import { decimalMoney, formatMoney } from './money';
 
 /** @param currency ISO 4217 code, or the book currency of an asset, such as `ETH.ethereum` */
 export function formatAmount(amount: number | bigint | string, currency: string): string {
@@ -7,6 +7,14 @@ export function formatAmount(amount: number | bigint | string, currency: string)
   return asset === undefined
     ? formatMoney(BigInt(amount), currency)
     : formatUnits(BigInt(amount), asset);
+}
+
+/** Formats a plain decimal, for a spreadsheet: 1050 EUR is `10.50`. */
+export function decimalAmount(amount: bigint, currency: string): string {
+  const pair = parseBookCurrency(currency);
+  if (pair === undefined) return decimalMoney(amount, currency);
+  const decimals = assetRules(pair.asset, pair.network)?.decimals ?? 0;
+  return formatDecimalUnits(amount, decimals);
 }
 
 export function formatCurrency(currency: string): string {

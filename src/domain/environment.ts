@@ -6,6 +6,12 @@ export function isLive(env: Env): boolean {
   return env === 'live';
 }
 
+/** Parses names that are separated by commas. */
+export function parseEnvironments(text: string): Env[] {
+  const names = text.split(',');
+  return ENVIRONMENTS.filter((environment) => names.includes(environment));
+}
+
 export function toEnv(livemode: boolean): Env {
   return livemode ? 'live' : 'sandbox';
 }

@@ -41,6 +41,19 @@ export function parseMoney(text: string, currency: string): number | undefined {
   return Number.isSafeInteger(amount) && amount > 0 ? amount : undefined;
 }
 
+/**
+ * Parses an unsigned decimal of a file exactly: `10.5` EUR is 1050 minor units.
+ * @returns undefined for other text, digits beyond the currency's, or an amount that is not exact
+ */
+export function parseDecimalMoney(text: string, currency: string): number | undefined {
+  const digits = minorUnitDigits(currency);
+  const [match, whole = '', fraction = ''] = /^\+?(\d{0,20})(?:\.(\d{0,20}))?$/.exec(text) ?? [];
+  if (match === undefined || `${whole}${fraction}` === '') return undefined;
+  if (/[1-9]/.test(fraction.slice(digits))) return undefined;
+  const amount = Number(`${whole}${fraction.slice(0, digits).padEnd(digits, '0')}`);
+  return Number.isSafeInteger(amount) ? amount : undefined;
+}
+
 /** Formats a plain decimal, for a spreadsheet: 1050 EUR is `10.50`. */
 export function decimalMoney(amountMinor: number | bigint, currency: string): string {
   return decimalText(amountMinor, minorUnitDigits(currency));

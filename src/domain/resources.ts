@@ -55,8 +55,13 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
     workflowType: 'payment',
     workflowId: paymentWorkflowId,
     acts: PAYMENT_ACTS,
-    // A chargeback may follow the settlement, and late funds may be sent back.
-    actsWhenEnded: ['claw_back', 'mark_reversed'] satisfies PaymentAct[],
+    // Disputes may follow, late funds may be sent back, and the session may not be closed yet.
+    actsWhenEnded: [
+      'claw_back',
+      'dispute_won',
+      'mark_reversed',
+      'give_up_closing',
+    ] satisfies PaymentAct[],
     opening: 'awaiting_customer',
     inFlight: PAYMENT_IN_FLIGHT,
   }),
@@ -83,7 +88,15 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
     workflowId: cryptoPaymentWorkflowId,
     acts: CRYPTO_PAYMENT_ACTS,
     // Deposits may come after the end, and wait for an operator then.
-    actsWhenEnded: ['release', 'reject', 'credit_late'] satisfies CryptoPaymentAct[],
+    actsWhenEnded: [
+      'release',
+      'reject',
+      'credit_late',
+      'mark_sent_back',
+      'write_off',
+      'debit_reorged',
+      'confirm',
+    ] satisfies CryptoPaymentAct[],
     opening: 'awaiting_deposit',
     inFlight: CRYPTO_PAYMENT_IN_FLIGHT,
   }),

@@ -1,14 +1,16 @@
 import { randomBytes, type webcrypto } from 'node:crypto';
 import { DecryptionError } from './encrypter';
+import { KEY_BYTES, newRandomKey } from './random-key';
 
-const KEY_BYTES = 32;
+const ID_BYTES = 9;
 
 /** Key that encrypts small values directly, so that a list of them decrypts in milliseconds. */
 export type DataKey = webcrypto.CryptoKey;
 
-/** Creates the text of a data key, which is itself stored encrypted. */
-export function newDataKey(): string {
-  return randomBytes(KEY_BYTES).toString('base64url');
+/** Creates a data key as a text, which is itself stored encrypted, and its name. */
+export function newDataKey(): { id: string; text: string } {
+  const id = randomBytes(ID_BYTES).toString('base64url');
+  return { id, text: newRandomKey().toString('base64url') };
 }
 
 /** @throws DecryptionError when the text is not a data key */

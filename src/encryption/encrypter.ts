@@ -106,9 +106,16 @@ function getPublicPart(key: Key): Buffer | KeyObject {
 }
 
 function getKid(ciphertext: Encrypted): string {
+  const kid = findKid(ciphertext);
+  if (kid === undefined) throw new DecryptionError();
+  return kid;
+}
+
+/** Finds the name of the key in a text; undefined when it names none. */
+export function findKid(ciphertext: string): string | undefined {
   try {
-    const { kid } = decodeProtectedHeader(ciphertext);
-    if (typeof kid === 'string') return kid;
-  } catch {}
-  throw new DecryptionError();
+    return decodeProtectedHeader(ciphertext).kid;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync, realpathSync } from 'node:fs';
 import { z } from 'zod';
 import { StackFailure } from '../base/failure';
 import { tryLock } from '../base/file-lock';
+import { newRandomKey } from './random-key';
 import { newKid, writeKeyFile } from './write-key-file';
 
 export function createKeyFile(path: string): void {
@@ -54,5 +54,5 @@ function writeKeys(path: string, keys: object): void {
 }
 
 function newKey(): string {
-  return randomBytes(32).toString('base64url');
+  return newRandomKey().toString('base64url');
 }

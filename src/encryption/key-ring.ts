@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { FollowedFile } from './followed-file';
+import { KEY_BYTES } from './random-key';
 
 /** 32 bytes, or one part of a key pair on P-256. */
 export type Key = Buffer | KeyObject;
@@ -19,8 +20,6 @@ export interface KeyRing {
 export function findKey({ keys }: EncryptionKeys, kid: string): Key | undefined {
   return Object.hasOwn(keys, kid) ? keys[kid] : undefined;
 }
-
-const KEY_BYTES = 32;
 
 /** @throws Error when the current key is missing, or one is not 32 bytes */
 export function checkEncryptionKeys({ current, keys }: EncryptionKeys): void {

@@ -1,4 +1,5 @@
-import { hash, verify } from '@node-rs/argon2';
+import { createRequire } from 'node:module';
+import { Worker } from 'node:worker_threads';
 
 /** Minimum cost of argon2id by OWASP; it is the default algorithm of the library. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
@@ -6,12 +7,20 @@ const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** Characters. @see docs/dashboard.md#sign-in */
 export const PASSWORD_LENGTH = { min: 12, max: 200 } as const;
 
+/** Hashes that may wait, about a second of work. */
+const WAITING_MAX = 30;
+
 export function isLongEnough(password: string): boolean {
   return password.length >= PASSWORD_LENGTH.min && password.length <= PASSWORD_LENGTH.max;
 }
 
-export function hashPassword(password: string): Promise<string> {
-  return hash(password, COST);
+/** Whether so many passwords wait that another one must not. */
+export function arePasswordsBusy(): boolean {
+  return waiting.size >= WAITING_MAX;
+}
+
+export async function hashPassword(password: string): Promise<string> {
+  return String(await call({ password }));
 }
 
 let dummyHash: Promise<string> | undefined;
@@ -24,8 +33,83 @@ export async function isPassword(
   password: string,
   password_hash: string | undefined,
 ): Promise<boolean> {
-  dummyHash ??= hashPassword('nobody');
   if (password.length > PASSWORD_LENGTH.max) return false;
-  const matches = await verify(password_hash ?? (await dummyHash), password);
-  return matches && password_hash !== undefined;
+  // Also where it is not needed, so that the first sign-in of a process takes the same time.
+  const dummy = await getDummyHash();
+  const matches = await call({ password, hash: password_hash ?? dummy });
+  return matches === true && password_hash !== undefined;
+}
+
+function getDummyHash(): Promise<string> {
+  dummyHash ??= hashPassword('nobody').catch((error: unknown) => {
+    // The next sign-in tries again.
+    dummyHash = undefined;
+    throw error;
+  });
+  return dummyHash;
+}
+
+interface Job {
+  password: string;
+  /** Compares with it; without, the password is hashed. */
+  hash?: string;
+}
+
+interface Answer {
+  id: number;
+  result?: string | boolean;
+  error?: string;
+}
+
+/**
+ * Thread of its own, one password at a time: the pool of Node's own threads also encrypts payers,
+ * whom a flood of sign-ins must not delay.
+ */
+const THREAD = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { hashSync, verifySync } = require(workerData.library);
+  parentPort.on('message', ({ id, password, hash }) => {
+    try {
+      const result = hash ? verifySync(hash, password) : hashSync(password, workerData.cost);
+      parentPort.postMessage({ id, result });
+    } catch (error) {
+      parentPort.postMessage({ id, error: String(error) });
+    }
+  });
+`;
+
+let thread: Worker | undefined;
+let lastId = 0;
+const waiting = new Map<number, (answer: Omit<Answer, 'id'>) => void>();
+
+function call(job: Job): Promise<string | boolean | undefined> {
+  thread ??= startThread();
+  const current = thread;
+  lastId += 1;
+  const id = lastId;
+  return new Promise((resolve, reject) => {
+    waiting.set(id, ({ result, error }) => {
+      waiting.delete(id);
+      if (waiting.size === 0) current.unref();
+      if (error === undefined) resolve(result);
+      else reject(new Error(error));
+    });
+    current.ref();
+    current.postMessage({ id, ...job });
+  });
+}
+
+function startThread(): Worker {
+  const library = createRequire(__filename).resolve('@node-rs/argon2');
+  const worker = new Worker(THREAD, { eval: true, workerData: { library, cost: COST } });
+  worker.on('message', ({ id, ...answer }: Answer) => waiting.get(id)?.(answer));
+  const fail = (error: string) => {
+    // An error is followed by the end, when another thread may have started.
+    if (thread !== worker) return;
+    thread = undefined;
+    for (const settle of [...waiting.values()]) settle({ error });
+  };
+  worker.on('error', (error) => fail(`The thread of passwords failed: ${error.message}`));
+  worker.on('exit', () => fail('The thread of passwords has ended.'));
+  return worker;
 }

@@ -7,6 +7,7 @@ import { createEncrypter, type Encrypter } from './encrypter';
 import { refuseWorldReadable } from './file-mode';
 import { followFile } from './followed-file';
 import { checkEncryptionKeys, createKeyRing, type EncryptionKeys, type KeyRing } from './key-ring';
+import { mayBeRandom, NOT_RANDOM } from './random-key';
 import { parseJson } from './service-keys';
 
 export const RECIPIENT_KEY_RINGS = {
@@ -23,6 +24,8 @@ const Jwk = z.looseObject({
   crv: z.literal(CURVE),
   x: z.string(),
   y: z.string(),
+  /** Private part. */
+  d: z.string().optional(),
 });
 const KeyRingFile = z.object({ current: z.string(), keys: z.record(z.string(), Jwk) });
 
@@ -47,16 +50,20 @@ export function parsePairs(text: string, environment: Env, part: Part): Encrypti
 
 /** @throws Error that never quotes the key */
 function importKey(kid: string, jwk: z.infer<typeof Jwk>, part: Part): KeyObject {
+  let reason = `is no key of ${CURVE}`;
   try {
     const key = { key: jwk, format: 'jwk' } as const;
     const publicKey = createPublicKey(key);
     if (part === 'public') return publicKey;
     const privateKey = createPrivateKey(key);
-    if (verify('sha256', PROBE, publicKey, sign('sha256', PROBE, privateKey))) return privateKey;
+    if (verify('sha256', PROBE, publicKey, sign('sha256', PROBE, privateKey))) {
+      if (mayBeRandom(Buffer.from(jwk.d ?? '', 'base64url'))) return privateKey;
+      reason = NOT_RANDOM;
+    }
   } catch {
     // The error may quote the key.
   }
-  throw new Error(`The ${part} part of ${kid} is no key of ${CURVE}.`);
+  throw new Error(`The ${part} part of ${kid} ${reason}.`);
 }
 
 /** Text that each pair signs and verifies, to detect a private key of another pair. */

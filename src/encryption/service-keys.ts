@@ -2,14 +2,13 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { followFile } from './followed-file';
 import { checkEncryptionKeys, createKeyRing, type KeyRing } from './key-ring';
-
-const KEY_BYTES = 32;
+import { KEY_BYTES, mayBeRandom, NOT_RANDOM } from './random-key';
 
 const Key32 = z
   .base64url()
   .transform((text) => Buffer.from(text, 'base64url'))
   .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64url`)
-  .refine((key) => new Set(key).size > 1, 'must be random, not one byte again and again');
+  .refine(mayBeRandom, NOT_RANDOM);
 
 /** Secrets in `KEYS_FILE` (mode 0600), never in the database. @see docs/operations.md#keys */
 const KeyFile = z.object({

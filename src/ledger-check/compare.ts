@@ -9,10 +9,12 @@ export const CHECKS = {
   posting_unbalanced: 'the lines of an entry do not sum to 0',
   posting_misnamed: 'an entry is not named by its kind and resource',
   posting_unknown: 'an entry is of a kind that does not exist',
+  entry_misplaced: 'an entry of a bank account is in a book of a merchant, or the other way round',
   posting_wrongly_open: 'an entry is pending, and is of a kind that never is',
   posting_behind_checkpoint: 'a book has more entries in the range of a checkpoint than it counted',
   checkpoint_differs: 'the entries in the range of a checkpoint have changed',
   checkpoint_broken: 'a checkpoint does not follow from the one before it',
+  checkpoint_not_as_kept: 'a checkpoint is not the one that --against holds',
   sandbox_in_live: 'an entry in a live book moves money of the sandbox bank',
   balance_differs: 'a stored balance is not the sum of its lines, or one of the two is missing',
   balance_negative: 'a balance that must not be negative is',
@@ -67,6 +69,9 @@ export interface BookRow {
   lineSums: Sums;
 }
 
+/** Entries of bank accounts, and their books. */
+export const BANK_KIND = /^bank_/;
+const BANK_BOOK = /^ba_/;
 const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;
 
 export function compareEntry(entry: EntryRow) {
@@ -79,10 +84,12 @@ export function compareEntry(entry: EntryRow) {
   const isLive = book.split(':')[1] === 'live';
   const isWronglyPending = open !== undefined && !(open === true && isPending({ kind, legs }));
   const isMisplaced = isLive && legs.some(({ account }) => account === SANDBOX_CLEARING);
+  const isStrange = BANK_KIND.test(kind) !== BANK_BOOK.test(book);
   return [
     ...compareValues('posting_unbalanced', _id, null, 0n, sum),
     ...compareValues('posting_misnamed', _id, null, name, _id),
     ...(isUnknown ? [difference('posting_unknown', _id, 'kind', null, kind)] : []),
+    ...(isStrange ? [difference('entry_misplaced', _id, 'book', null, book)] : []),
     ...(isWronglyPending ? [difference('posting_wrongly_open', _id, 'open', null, open)] : []),
     ...(isMisplaced ? [difference('sandbox_in_live', _id, SANDBOX_CLEARING, null, book)] : []),
   ];

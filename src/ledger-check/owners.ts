@@ -1,7 +1,16 @@
 import { MaxKey, MinKey } from 'mongodb';
+import { bookId } from '../ledger/entries';
+import type { BankAccountDocument } from '../store/bank-accounts';
 import { UPDATED } from '../store/resource';
 import { addEntry, type CheckpointStore, type Tally } from './checkpoints';
-import { compareEntry, type Difference, difference, type EntryRow } from './compare';
+import {
+  BANK_KIND,
+  compareEntry,
+  compareValues,
+  type Difference,
+  difference,
+  type EntryRow,
+} from './compare';
 import { RESOURCE_CHECKS } from './resources';
 import type { Page, ResourceCheck, ResourceRow } from './rule';
 import { type InSnapshot, type Read, readAll } from './snapshot';
@@ -75,7 +84,29 @@ async function compareOwners(
     const filter = { _id: { $in: others.map(({ _id }) => _id) } };
     differences.push(...(await check.page(read, filter, {})).differences);
   }
-  return differences;
+  return [...differences, ...(await compareBankAccounts(read, entries))];
+}
+
+/** Finds entries of bank accounts that do not exist, or have another environment or currency. */
+async function compareBankAccounts(
+  read: Read,
+  entries: readonly EntryRow[],
+): Promise<Difference[]> {
+  const bankEntries = entries.filter(({ kind }) => BANK_KIND.test(kind));
+  if (bankEntries.length === 0) return [];
+  const getId = ({ book }: EntryRow) => book.split(':')[0] ?? '';
+  const ids = { _id: { $in: [...new Set(bankEntries.map(getId))] } };
+  const accounts = await readAll(read<BankAccountDocument>('bank_accounts', ids));
+  const books = new Map(
+    accounts.map((account) => [account._id, bookId({ ...account, account_id: account._id })]),
+  );
+  return bankEntries.flatMap((entry) => {
+    const id = getId(entry);
+    const book = books.get(id);
+    return book === undefined
+      ? [difference('resource_missing', id, entry._id, id, null)]
+      : compareValues('posting_differs', id, entry._id, book, entry.book);
+  });
 }
 
 export interface CheckpointSize {

@@ -1,6 +1,13 @@
-import { bookCurrency, parseUnits } from '../domain/crypto/assets';
+import { bookCurrency } from '../domain/crypto/assets';
+import {
+  DEPOSIT_STEPS,
+  type DepositStep,
+  depositKey,
+  listDepositSteps,
+} from '../domain/crypto/deposit';
 import type { CryptoPaymentStatus } from '../domain/crypto/payment';
 import type { CryptoSettlementStatus } from '../domain/crypto/settlement';
+import { omitUndefined } from '../domain/defined';
 import type { PaymentStatus } from '../domain/payment/payment';
 import { sumAmounts } from '../domain/payment/receipt';
 import type { PayoutStatus } from '../domain/payout/payout';
@@ -8,8 +15,11 @@ import type { RefundStatus } from '../domain/refund/refund';
 import { bookId, type EntryKind, type ResourceEntryKind } from '../ledger/entries';
 import { ENTRY_LINES } from '../ledger/entry-lines';
 import {
+  buildDepositLines,
+  buildNetworkFee,
   receiptKinds,
   returnedAmount,
+  returnedByBank,
   settledAmount,
   settlementDraw,
 } from '../ledger/resource-entries';
@@ -35,7 +45,7 @@ const PAYMENT_FIELDS = [
   'connector',
   'settled_amount',
   'receipts',
-  'clawed_back',
+  'disputes',
 ] as const;
 const REFUND_FIELDS = [
   ...COMMON,
@@ -63,7 +73,10 @@ const CRYPTO_PAYMENT_FIELDS = [
   'deposits',
   'reported',
 ] as const;
-const SETTLEMENT_FIELDS = [...COMMON, 'connector', 'amount', 'fee'] as const;
+const SETTLEMENT_FIELDS = [
+  ...COMMON,
+  ...(['connector', 'amount', 'fee', 'network', 'network_fee'] as const),
+] as const;
 
 type PaymentPart = Pick<PaymentDocument, (typeof PAYMENT_FIELDS)[number]>;
 type RefundPart = Pick<RefundDocument, (typeof REFUND_FIELDS)[number]>;
@@ -79,7 +92,14 @@ const RECEIVED = [
   'payment_receipt_returned',
 ] as const satisfies ResourceEntryKind<'payment'>[];
 
-const SETTLED = [...RECEIVED, 'payment_settled'] as const;
+/** Each dispute took money, and may have given it back. */
+const DISPUTED = [
+  'payment_clawed_back',
+  'payment_dispute_opened',
+  'payment_dispute_won',
+] as const satisfies ResourceEntryKind<'payment'>[];
+
+const SETTLED = [...RECEIVED, 'payment_settled', ...DISPUTED] as const;
 
 function listReceiptSteps(payment: PaymentPart, kind: ResourceEntryKind<'payment'>) {
   return (payment.receipts ?? []).flatMap((receipt): ExpectedStep[] => {
@@ -92,6 +112,26 @@ function listReceiptSteps(payment: PaymentPart, kind: ResourceEntryKind<'payment
   });
 }
 
+function listDisputeSteps(
+  { disputes = [], connector }: PaymentPart,
+  kind: (typeof DISPUTED)[number],
+): ExpectedStep[] {
+  if (kind !== 'payment_dispute_won') {
+    return disputes
+      .filter((dispute) => kind === `payment_${dispute.kind}`)
+      .map(({ step, held, owed }) => ({
+        ...omitUndefined({ step }),
+        lines: ENTRY_LINES[kind](connector, held, owed),
+      }));
+  }
+  return disputes
+    .filter((dispute) => returnedByBank(dispute) > 0 && !dispute.is_reversed)
+    .map((dispute) => ({
+      step: dispute.id,
+      lines: ENTRY_LINES.payment_dispute_won(connector, returnedByBank(dispute)),
+    }));
+}
+
 const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> = {
   collection: 'payments',
   fields: PAYMENT_FIELDS,
@@ -99,7 +139,7 @@ const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> = {
     created: RECEIVED,
     awaiting_customer: RECEIVED,
     authorized: RECEIVED,
-    settled: ({ clawed_back }) => (clawed_back ? [...SETTLED, 'payment_clawed_back'] : SETTLED),
+    settled: SETTLED,
     failed: RECEIVED,
     cancelled: RECEIVED,
     expired: RECEIVED,
@@ -114,12 +154,14 @@ const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> = {
     payment_late_reversed: () => [],
     payment_receipt_held: () => [],
     payment_receipt_returned: () => [],
-    payment_clawed_back: ({ connector, clawed_back }) =>
-      ENTRY_LINES.payment_clawed_back(connector, clawed_back?.held ?? 0, clawed_back?.owed ?? 0),
+    payment_clawed_back: () => [],
+    payment_dispute_opened: () => [],
+    payment_dispute_won: () => [],
   },
-  steps: Object.fromEntries(
-    RECEIVED.map((kind) => [kind, (payment: PaymentPart) => listReceiptSteps(payment, kind)]),
-  ),
+  steps: Object.fromEntries([
+    ...RECEIVED.map((kind) => [kind, (payment: PaymentPart) => listReceiptSteps(payment, kind)]),
+    ...DISPUTED.map((kind) => [kind, (payment: PaymentPart) => listDisputeSteps(payment, kind)]),
+  ]),
 };
 
 /** Lists what a bank sent once more, in the book of its currency. */
@@ -187,25 +229,22 @@ const PAYOUTS: ResourceRule<PayoutPart, ResourceEntryKind<'payout'>> = {
   steps: { payout_sent_again: (payout) => listSentAgain(payout) },
 };
 
-function listDeposits(
-  { deposits, connector }: CryptoPaymentPart,
-  kind: ResourceEntryKind<'crypto_payment'>,
-): ExpectedStep[] {
-  const posted = deposits.filter(({ status, returned = false }) =>
-    kind === 'crypto_payment_returned' ? returned : returned || status === 'confirmed',
-  );
-  return posted.map(({ transaction_id: step, amount }) => ({
-    step,
-    lines: ENTRY_LINES[kind](connector, parseUnits(amount)),
-  }));
+function listDeposits(payment: CryptoPaymentPart, step: DepositStep): ExpectedStep[] {
+  const { deposits, connector, network, asset } = payment;
+  const posted = deposits.filter((deposit) => listDepositSteps(deposit).includes(step));
+  return posted.map((deposit) => {
+    const currency = bookCurrency({ network, asset: deposit.asset ?? asset });
+    return {
+      step: depositKey(deposit),
+      lines: buildDepositLines(step, connector, deposit),
+      book: bookId({ ...payment, currency }),
+    };
+  });
 }
 
-const DEPOSITED: readonly ResourceEntryKind<'crypto_payment'>[] = [
-  'crypto_payment_credited',
-  'crypto_payment_returned',
-];
+const DEPOSITED = DEPOSIT_STEPS.map((step) => `crypto_payment_${step}` as const);
 
-/** Each confirmed deposit is credited, and each returned one debited, in any state. */
+/** Each deposit has the entries of its own state, in any state of the payment. */
 const CRYPTO_PAYMENTS: ResourceRule<CryptoPaymentPart, ResourceEntryKind<'crypto_payment'>> = {
   collection: 'crypto_payments',
   fields: CRYPTO_PAYMENT_FIELDS,
@@ -216,13 +255,27 @@ const CRYPTO_PAYMENTS: ResourceRule<CryptoPaymentPart, ResourceEntryKind<'crypto
     received: DEPOSITED,
     expired: DEPOSITED,
   } satisfies Record<CryptoPaymentStatus, readonly EntryKind[]>,
-  lines: { crypto_payment_credited: () => [], crypto_payment_returned: () => [] },
+  lines: {
+    crypto_payment_held: () => [],
+    crypto_payment_credited: () => [],
+    crypto_payment_returned: () => [],
+    crypto_payment_withdrawn: () => [],
+    crypto_payment_sent_back: () => [],
+    crypto_payment_written_off: () => [],
+  },
   steps: Object.fromEntries(
-    DEPOSITED.map((kind) => [kind, (payment: CryptoPaymentPart) => listDeposits(payment, kind)]),
+    DEPOSIT_STEPS.map((step) => [
+      `crypto_payment_${step}`,
+      (payment: CryptoPaymentPart) => listDeposits(payment, step),
+    ]),
   ),
-  book: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
   reportedVersions: ({ reported }) => reported.map(({ version }) => version),
 };
+
+function listNetworkFees({ status, ...settlement }: SettlementPart): ExpectedStep[] {
+  const entry = buildNetworkFee({ ...settlement, _id: '' }, '');
+  return entry === undefined ? [] : [{ lines: [...entry.legs], book: bookId(entry) }];
+}
 
 const SETTLEMENT_RESERVED = ['crypto_settlement_reserved'] as const;
 
@@ -232,8 +285,8 @@ const CRYPTO_SETTLEMENTS: ResourceRule<SettlementPart, ResourceEntryKind<'crypto
   entries: {
     pending: SETTLEMENT_RESERVED,
     sent: SETTLEMENT_RESERVED,
-    completed: [...SETTLEMENT_RESERVED, 'crypto_settlement_captured'],
-    failed: [...SETTLEMENT_RESERVED, 'crypto_settlement_released'],
+    completed: [...SETTLEMENT_RESERVED, 'crypto_settlement_captured', 'crypto_settlement_fee'],
+    failed: [...SETTLEMENT_RESERVED, 'crypto_settlement_released', 'crypto_settlement_fee'],
   } satisfies Record<CryptoSettlementStatus, readonly EntryKind[]>,
   lines: {
     crypto_settlement_reserved: (part) =>
@@ -242,7 +295,9 @@ const CRYPTO_SETTLEMENTS: ResourceRule<SettlementPart, ResourceEntryKind<'crypto
       ENTRY_LINES.crypto_settlement_captured(part.connector, settlementDraw(part)),
     crypto_settlement_released: (part) =>
       ENTRY_LINES.crypto_settlement_released(settlementDraw(part)),
+    crypto_settlement_fee: () => [],
   },
+  steps: { crypto_settlement_fee: listNetworkFees },
   reportedVersions: ({ status, version }) =>
     status === 'completed' || status === 'failed' ? [version] : [],
 };

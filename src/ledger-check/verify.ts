@@ -26,6 +26,8 @@ export interface VerifyOptions {
   /** Reads checkpointed entries again, too. */
   full?: boolean;
   book?: string;
+  /** Whether `migrate` has created the indexes of the service, which a worker may not create. */
+  isMigrated?: boolean;
   now?: () => Date;
   checkpointSize?: CheckpointSize;
   progress?: (line: string) => void;
@@ -54,7 +56,8 @@ export async function verifyLedger(
   const { full = false, now = () => new Date(), checkpointSize = CHECKPOINT_SIZE } = options;
   const db = client.db(database);
   const checkpoints = createCheckpointStore(db);
-  await ensureIndexes(db);
+  if (options.isMigrated) await checkpoints.ensureIndexes();
+  else await ensureIndexes(db);
   const inSnapshot = openSnapshots(client, database);
   const report = createReport(options.progress);
   const verifiedStore = createVerifiedStore(db);

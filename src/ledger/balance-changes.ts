@@ -2,7 +2,7 @@ import type { BalanceTransactionType } from '../domain/account/balance-transacti
 import { buildPosition } from '../domain/cursor';
 import { KINDS } from '../domain/resources';
 import type { BalanceChange, EntryDocument } from './documents';
-import type { EntryKind, NewEntry } from './entries';
+import type { BankEntryKind, EntryKind, NewEntry } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
 
 /** An entry without a line on an available balance has no row, whatever its kind. */
@@ -10,12 +10,15 @@ const TYPES = {
   funded: 'funding',
   adjusted: 'adjustment',
   reversed: 'adjustment',
+  debt_collected: 'adjustment',
   payment_settled: 'payment',
   payment_late_received: 'payment',
   payment_late_reversed: 'payment',
   payment_receipt_held: 'payment',
   payment_receipt_returned: 'payment',
   payment_clawed_back: 'chargeback',
+  payment_dispute_opened: 'chargeback',
+  payment_dispute_won: 'chargeback_reversal',
   refund_accepted: 'refund',
   /** Credits what the bank did not send. */
   refund_settled: 'refund_failure',
@@ -28,12 +31,17 @@ const TYPES = {
   payout_reversed: 'payout_failure',
   payout_returned: 'payout_return',
   payout_sent_again: 'payout',
+  crypto_payment_held: 'crypto_payment',
   crypto_payment_credited: 'crypto_payment',
   crypto_payment_returned: 'crypto_payment',
+  crypto_payment_withdrawn: 'crypto_payment',
+  crypto_payment_sent_back: 'crypto_payment',
+  crypto_payment_written_off: 'crypto_payment',
   crypto_settlement_reserved: 'crypto_settlement',
   crypto_settlement_captured: 'crypto_settlement',
   crypto_settlement_released: 'crypto_settlement_failure',
-} as const satisfies Record<EntryKind, BalanceTransactionType>;
+  crypto_settlement_fee: 'crypto_settlement',
+} as const satisfies Record<Exclude<EntryKind, BankEntryKind>, BalanceTransactionType>;
 
 /**
  * Builds the fields by which merchants list an entry; undefined when it changes nothing available.
@@ -45,8 +53,8 @@ export function buildBalanceChange(
   tie: number,
 ): BalanceChange | undefined {
   const line = findAvailableLine(entry.legs);
-  if (line === undefined) return undefined;
   const { account_id, livemode, currency, kind, fee = 0 } = entry;
+  if (line === undefined || !isMerchantKind(kind)) return undefined;
   const isChargebackReversal = kind === 'reversed' && findSource(entry).object === 'payment';
   return {
     ...{ account_id, livemode, currency, balance_account: line.balance_account },
@@ -54,6 +62,10 @@ export function buildBalanceChange(
     position: buildPosition(writtenAt.getTime(), tie),
     ...(BigInt(fee) === 0n ? {} : { fee: toStoredInteger(fee, currency) }),
   };
+}
+
+function isMerchantKind(kind: EntryKind): kind is keyof typeof TYPES {
+  return Object.hasOwn(TYPES, kind);
 }
 
 /** Reads what an entry changes: the amount without the fee, the fee, and the change itself. */
@@ -74,7 +86,9 @@ export function findSource({ kind, resource_id: id }: { kind: string; resource_i
   }
   if (kind === 'funded') return { object: 'funding', id };
   const resource = KINDS.find((name) => kind.startsWith(`${name}_`));
-  return { object: resource ?? 'adjustment', id };
+  if (resource === undefined) return { object: 'adjustment', id };
+  // A reversed entry may be a step of its resource, whose id has no colon.
+  return { object: resource, id: id.split(':')[0] ?? id };
 }
 
 function findAvailableLine(lines: readonly { account: string; amount: unknown }[]) {

@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
 import { inSnapshot } from '../base/mongo';
 import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
@@ -16,9 +16,17 @@ import {
   type NewEntry,
   operationId,
 } from './entries';
-import { assertBalanced, mustNotBeNegative, mustNotBePositive } from './entry-lines';
+import {
+  assertBalanced,
+  ENTRY_LINES,
+  mustNotBeNegative,
+  mustNotBePositive,
+  RECEIVABLE,
+  UNMATCHED,
+} from './entry-lines';
 import { type StoredInteger, toBigInt, toStoredInteger } from './integers';
 import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
+import { buildBankMovement, createUncleared, UNCLEARED_INDEXES } from './uncleared';
 
 /**
  * Balance in minor units, or in an asset's smallest; a bigint where a number would not be exact.
@@ -38,6 +46,12 @@ export interface Receivable {
 }
 
 export const WRITTEN = 'written';
+/** Books of merchants who owe, which are few. */
+const OWING_INDEX = {
+  key: { _id: 1, [RECEIVABLE]: 1 },
+  name: 'owing',
+  partialFilterExpression: { [RECEIVABLE]: { $lt: 0 } },
+} as const;
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
 export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
@@ -50,14 +64,16 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     return tie;
   };
 
-  /** Adds lines to the stored balances; false when a balance would pass 0. */
+  const uncleared = createUncleared(entries, now);
+
+  /** Adds lines to the stored balances; false when a balance would pass its limit. */
   const incrementBalances = async (
     book: string,
-    lines: readonly EntryLine[],
+    { legs: lines, owed_max }: Applied,
     session: ClientSession,
   ): Promise<boolean> => {
     const owner = bookOwner(book);
-    const bounds = buildBounds(lines, owner.currency);
+    const bounds = [...buildBounds(lines, owner.currency), ...buildDebtBound(owed_max)];
     const result = await books.updateOne(
       { _id: book, ...Object.fromEntries(bounds) },
       {
@@ -80,17 +96,25 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   /** Adds lines, and applies pending entries where these cover them. @throws InsufficientBalance */
   const applyLines = async (
     book: string,
-    lines: readonly EntryLine[],
+    entry: Applied,
     session: ClientSession,
   ): Promise<void> => {
-    if (await incrementBalances(book, lines, session)) return;
+    if (await incrementBalances(book, entry, session)) return;
+    const balances = await readBalances(book, session);
     // Check first: what a refused transaction has applied is lost with it.
-    if (isCovered(lines, await readBalances(book, session))) {
+    if (readOwed(balances) <= (entry.owed_max ?? Infinity) && isCovered(entry.legs, balances)) {
       while ((await applyPending(entries, books, book, session)) > 0) {
-        if (await incrementBalances(book, lines, session)) return;
+        if (await incrementBalances(book, entry, session)) return;
       }
     }
     throw new InsufficientBalance('The balance does not hold this amount.');
+  };
+
+  const post = async (entry: NewEntry, session: ClientSession): Promise<void> => {
+    const { offsets } = entry;
+    const cleared_at = offsets && (await uncleared.offset(offsets, session));
+    await entries.insertOne(buildDocument(entry, now(), getNextTie(), cleared_at), { session });
+    if (!isPending(entry)) await applyLines(bookId(entry), entry, session);
   };
 
   return {
@@ -101,10 +125,20 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
           { key: { book: 1, written_at: 1, _id: 1 }, name: WRITTEN },
           { key: { resource_id: 1, at: 1 }, name: 'resource' },
           PENDING_INDEX,
+          ...UNCLEARED_INDEXES,
+          {
+            key: { book: 1, resource_id: 1 },
+            name: 'unmatched',
+            partialFilterExpression: { 'legs.account': UNMATCHED },
+          },
         ],
         missing,
       );
-      await makeIndexes(books, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], missing);
+      await makeIndexes(
+        books,
+        [{ key: { account_id: 1, livemode: 1 }, name: 'account' }, OWING_INDEX],
+        missing,
+      );
     },
     /**
      * Posts an entry; a pending one changes no balance yet. Call it early in a transaction, since a
@@ -113,10 +147,59 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
      * @throws MongoServerError duplicate key: of `_id_` when it was posted already, of `position`
      *   when another process chose the same list position, and a retry chooses another
      */
-    post: async (entry: NewEntry, session: ClientSession): Promise<void> => {
-      await entries.insertOne(buildDocument(entry, now(), getNextTie()), { session });
-      if (!isPending(entry)) await applyLines(bookId(entry), entry.legs, session);
+    post,
+    /**
+     * Collects what the merchant owes, as far as a balance holds it, by an entry of its own.
+     * @returns minor units
+     * @see docs/ledger.md#money-that-goes-wrong
+     */
+    collectDebt: async (
+      owner: Pick<NewEntry, 'account_id' | 'livemode' | 'currency'>,
+      balance_account: string,
+      at: string,
+      session: ClientSession,
+    ): Promise<number> => {
+      const balances = await readBalances(bookId(owner), session);
+      const available = Number(balances.get(`balances.${balance_account}.available`) ?? 0);
+      const amount = Math.min(readOwed(balances), available);
+      if (amount <= 0) return 0;
+      const legs = ENTRY_LINES.debt_collected(balance_account, amount);
+      const entry = { kind: 'debt_collected', resource_id: randomUUID(), at, legs } as const;
+      await post({ ...entry, ...owner }, session);
+      return amount;
     },
+    /**
+     * Lists an environment's books after `after` of merchants who owe, and to whom something came.
+     * @returns the last book that it looked at, too, where there may be more
+     */
+    listCollectable: async (livemode: boolean, after: string, limit: number) => {
+      const owing = await books
+        .find(
+          { _id: { $gt: after }, [RECEIVABLE]: { $lt: 0 }, livemode },
+          { projection: { balances: 1 } },
+        )
+        .hint(OWING_INDEX.name)
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray();
+      const ids = owing.map(({ _id }) => _id);
+      if (ids.length === 0) return { books: [], last: undefined };
+      const pending = await entries.distinct('book', { book: { $in: ids }, open: true });
+      const rich = owing.filter(({ balances }) => Number(balances?.['main']?.available ?? 0) > 0);
+      const found = [...new Set([...rich.map(({ _id }) => _id), ...pending])];
+      return { books: found, last: ids.length < limit ? undefined : ids.at(-1) };
+    },
+    /**
+     * Posts entries of a bank account, whose balances have no bounds: in one write for all.
+     * @throws MongoServerError duplicate key when one was posted already
+     */
+    postAll: async (posted: readonly NewEntry[], session: ClientSession): Promise<void> => {
+      const documents = posted.map((entry) => buildDocument(entry, now(), getNextTie()));
+      if (documents.length === 0) return;
+      await entries.insertMany(documents, { session });
+      for (const [book, legs] of sumByBook(posted)) await applyLines(book, { legs }, session);
+    },
+    ...uncleared,
     applyPending: (book: string, session: ClientSession) =>
       applyPending(entries, books, book, session),
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
@@ -146,13 +229,13 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       );
       return rows.sort(byNameAndCurrency);
     },
-    /** Finds a balance in the book of an entry; null when it was never credited. */
+    /** Finds a balance in a book; null when it was never credited. */
     balance: async (
-      entry: NewEntry,
+      owner: Pick<NewEntry, 'account_id' | 'livemode' | 'currency'>,
       name: string,
       session: ClientSession,
     ): Promise<BalanceRow | null> => {
-      const rows = toBalanceRows(entry.currency, await readBalances(bookId(entry), session));
+      const rows = toBalanceRows(owner.currency, await readBalances(bookId(owner), session));
       return rows.find(({ balance_account }) => balance_account === name) ?? null;
     },
     receivables: async (account_id: string, livemode: boolean): Promise<Receivable[]> => {
@@ -170,8 +253,32 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   };
 }
 
+/** Adds up the lines of entries, by book and account; those that add up to 0 change nothing. */
+function sumByBook(entries: readonly NewEntry[]): Map<string, EntryLine[]> {
+  const sums = new Map<string, Map<string, bigint>>();
+  for (const entry of entries) {
+    const book = bookId(entry);
+    const accounts = sums.get(book) ?? new Map<string, bigint>();
+    sums.set(book, accounts);
+    for (const { account, amount } of entry.legs) {
+      accounts.set(account, (accounts.get(account) ?? 0n) + BigInt(amount));
+    }
+  }
+  return new Map(
+    [...sums].map(([book, accounts]) => [
+      book,
+      [...accounts].flatMap(([account, amount]) => (amount === 0n ? [] : [{ account, amount }])),
+    ]),
+  );
+}
+
 /** Builds the stored form. @throws RangeError when the lines do not sum to zero */
-function buildDocument(entry: NewEntry, writtenAt: Date, tie: number): EntryDocument {
+function buildDocument(
+  entry: NewEntry,
+  writtenAt: Date,
+  tie: number,
+  cleared_at?: string,
+): EntryDocument {
   const { legs, kind, resource_id, step, currency, at, value_date, note } = entry;
   assertBalanced(legs);
   const open = isPending(entry) ? (true as const) : undefined;
@@ -181,6 +288,7 @@ function buildDocument(entry: NewEntry, writtenAt: Date, tie: number): EntryDocu
     ...{ kind, resource_id, at, legs: toStoredLines(legs, currency) },
     ...omitUndefined({ step, value_date, note, open }),
     written_at: writtenAt.toISOString(),
+    ...buildBankMovement(entry, cleared_at),
     ...buildBalanceChange(entry, writtenAt, tie),
   };
 }
@@ -193,6 +301,18 @@ function toStoredLines(
     account,
     amount: toStoredInteger(amount, currency),
   }));
+}
+
+type Applied = Pick<NewEntry, 'legs' | 'owed_max'>;
+
+/** Minor units that the merchant owes. */
+function readOwed(balances: ReadonlyMap<string, unknown>): number {
+  return -Number(balances.get(RECEIVABLE) ?? 0);
+}
+
+/** Condition under which the merchant owes no more; a book without debts has no such balance. */
+function buildDebtBound(owed_max: number | undefined): [string, object][] {
+  return owed_max === undefined ? [] : [[RECEIVABLE, { $not: { $lt: -owed_max } }]];
 }
 
 /** Conditions under which no balance passes 0. */

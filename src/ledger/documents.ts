@@ -2,8 +2,11 @@ import type { BalanceTransactionType } from '../domain/account/balance-transacti
 import type { EntryKind, EntryNote } from './entries';
 import type { StoredInteger } from './integers';
 
-/** Journal entry, which never changes but for `open`. Its lines sum to zero. */
-export interface EntryDocument extends Partial<BalanceChange> {
+/**
+ * Journal entry, which never changes but for `open` and for the match with a bank's statement. Its
+ * lines sum to zero.
+ */
+export interface EntryDocument extends Partial<BalanceChange>, BankMovement {
   _id: string;
   book: string;
   kind: EntryKind;
@@ -21,6 +24,20 @@ export interface EntryDocument extends Partial<BalanceChange> {
   open?: true;
 }
 
+/** Fields by which an entry on `clearing.{connector}` matches a line of the bank's statement. */
+export interface BankMovement {
+  bank_reference?: string;
+  /** Minor units as the statement has them: above 0 comes in. */
+  bank_amount?: number | StoredInteger;
+  /** Value date, else the day of `at`: `YYYY-MM-DD`. */
+  bank_day?: string;
+  /** Connector whose statement lacks it; a match makes it `cleared`. */
+  uncleared?: string;
+  cleared?: string;
+  /** Time of the match, ISO 8601, ms. */
+  cleared_at?: string;
+}
+
 /** Fields by which a merchant lists an entry that changes what a balance has available. */
 export interface BalanceChange {
   account_id: string;
@@ -35,7 +52,10 @@ export interface BalanceChange {
   fee?: number | bigint | StoredInteger;
 }
 
-/** Balances of one account, environment and currency, by the paths of the entry lines. */
+/**
+ * Balances of one merchant or bank account, environment and currency, by the paths of the entry
+ * lines.
+ */
 export interface BookDocument {
   /** `{account_id}:{live|sandbox}:{currency}` */
   _id: string;
@@ -43,7 +63,10 @@ export interface BookDocument {
   livemode: boolean;
   currency: string;
   balances?: Record<string, { available?: number | bigint; reserved?: number | bigint }>;
-  clearing?: Record<string, number>;
+  /** By connector; in a bank book, the balance itself. */
+  clearing?: Record<string, number> | number;
+  cash?: number;
+  expense?: Record<string, number>;
   transit?: Record<string, number>;
   income?: Record<string, number>;
   external?: Record<string, number>;

@@ -1,4 +1,5 @@
 import type { CallbackResource } from '../domain/callback/callback';
+import type { DepositStep } from '../domain/crypto/deposit';
 
 /**
  * Language of the ledger. A journal entry is immutable, and its lines sum to zero. Money that is held
@@ -10,11 +11,22 @@ import type { CallbackResource } from '../domain/callback/callback';
  * - `clearing.{connector}`: the account with a bank; below 0 is money it holds for the merchant
  * - `transit.refunds`: sent money that is not confirmed yet; never below 0
  * - `suspense.late`: customers' money in question, such as late funds; never below 0
+ * - `suspense.held`: money that operators hold back from the merchant; never below 0
+ * - `suspense.deposits`: deposits of an asset that nobody was credited; never below 0
  * - `receivable.merchant`: below 0 is money that the merchant owes
  * - `receivable.bank`: below 0 is money that a bank has sent out twice
  * - `income.fees`: fees that the service has earned
+ * - `expense.network`: below 0 is what the networks took for settlements
  * - `external.funding`: money from outside the product
  * - `external.adjustments`: operators' corrections
+ * - `expense.bank_fees`: below 0 is what a bank kept at the service's cost
+ *
+ * A bank book holds the accounts of one of our bank accounts, in its currency:
+ * - `cash`: below 0 is money that the bank holds for us
+ * - `clearing`: statement lines that match entries on `clearing.{connector}` of merchants
+ * - `suspense.unmatched`: statement lines that match none yet
+ * - `expense.bank_fees`: below 0 is what the bank charged
+ * - `external.opening`: what the bank held before the first statement
  */
 
 export interface EntryLine {
@@ -23,7 +35,7 @@ export interface EntryLine {
   amount: number | bigint;
 }
 
-/** Steps of each kind of resource; each is posted once, or once for each deposit or receipt. */
+/** Steps of each kind of resource; each is posted once, or once for each deposit, receipt or dispute. */
 interface Steps extends Record<CallbackResource, string> {
   payment:
     | 'settled'
@@ -31,30 +43,42 @@ interface Steps extends Record<CallbackResource, string> {
     | 'late_reversed'
     | 'receipt_held'
     | 'receipt_returned'
-    | 'clawed_back';
+    | 'clawed_back'
+    | 'dispute_opened'
+    | 'dispute_won';
   refund: 'accepted' | 'settled' | 'failed' | 'sent_late' | 'sent_again';
   payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned' | 'sent_again';
-  crypto_payment: 'credited' | 'returned';
-  crypto_settlement: 'reserved' | 'captured' | 'released';
+  crypto_payment: DepositStep;
+  crypto_settlement: 'reserved' | 'captured' | 'released' | 'fee';
 }
 
 export type ResourceEntryKind<Kind extends CallbackResource> = `${Kind}_${Steps[Kind]}`;
+
+/** Steps of a bank account and of its statement lines. */
+export type BankEntryKind =
+  | 'bank_opening'
+  | 'bank_line'
+  | 'bank_line_matched'
+  | 'bank_line_unmatched';
 
 export type EntryKind =
   | 'funded'
   | 'adjusted'
   | 'reversed'
+  | 'debt_collected'
+  | BankEntryKind
   | { [Kind in CallbackResource]: ResourceEntryKind<Kind> }[CallbackResource];
 
 /**
  * Entry to be posted. The `resource_id` of an operator's is its own id, or the operation that it
- * reverses.
+ * reverses; of a statement's, the line or the bank account.
  */
 export interface NewEntry {
   kind: EntryKind;
   resource_id: string;
-  /** Transaction of a deposit, or id of a receipt. */
+  /** Transaction of a deposit, id of a receipt or dispute, or number of a match. */
   step?: string | undefined;
+  /** Merchant, or bank account. */
   account_id: string;
   livemode: boolean;
   /** ISO 4217, or the book of an asset. @see src/domain/crypto/assets.ts */
@@ -63,7 +87,13 @@ export interface NewEntry {
   at: string;
   /** Day on which the bank books it, where it says so: `YYYY-MM-DD`. */
   value_date?: string | undefined;
+  /** Name that the bank gave the movement, if known. */
+  bank_reference?: string | null | undefined;
+  /** Entry that this one reverses before any statement has shown it. */
+  offsets?: string | undefined;
   legs: readonly EntryLine[];
+  /** Debt of the merchant, in minor units, above which it is refused; absent: with any debt. */
+  owed_max?: number | undefined;
   /** Part of what leaves an available balance that is a fee. */
   fee?: number | bigint | undefined;
   note?: EntryNote | undefined;
@@ -116,15 +146,18 @@ const PENDING_KINDS: ReadonlySet<string> = new Set<EntryKind>([
   'payment_settled',
   'payment_late_received',
   'payment_receipt_held',
+  'payment_dispute_won',
   'refund_settled',
   'refund_failed',
   'payout_captured',
   'payout_released',
   'payout_reversed',
   'payout_returned',
+  'crypto_payment_held',
   'crypto_payment_credited',
   'crypto_settlement_captured',
   'crypto_settlement_released',
+  'crypto_settlement_fee',
 ]);
 
 /**

@@ -7,9 +7,45 @@ const clearing = (connector: string) => `clearing.${checkName(connector)}`;
 const REFUNDS = 'transit.refunds';
 const FEES = 'income.fees';
 const LATE = 'suspense.late';
+const DEPOSITS = 'suspense.deposits';
 const ADJUSTMENTS = 'external.adjustments';
-const RECEIVABLE = 'receivable.merchant';
+export const RECEIVABLE = 'receivable.merchant';
 const OWED_BY_BANK = 'receivable.bank';
+/** Money that operators hold back from a merchant. */
+const HELD = 'suspense.held';
+const BANK_FEES = 'expense.bank_fees';
+/** Statement lines that match no entry yet. */
+export const UNMATCHED = 'suspense.unmatched';
+
+/** Opposite side of an operator's correction. */
+export type Against = keyof typeof AGAINST | `clearing:${string}`;
+
+const AGAINST = {
+  adjustments: ADJUSTMENTS,
+  receivable: RECEIVABLE,
+  suspense: HELD,
+  bank_fees: BANK_FEES,
+} as const;
+
+const isNamed = (name: string): name is keyof typeof AGAINST => Object.hasOwn(AGAINST, name);
+
+/** Parses the opposite side of a correction; undefined for any other text. */
+export function parseAgainst(text: string): Against | undefined {
+  if (isNamed(text)) return text;
+  const connector = readConnector(text);
+  return connector !== undefined && isBalanceAccountName(connector)
+    ? `clearing:${connector}`
+    : undefined;
+}
+
+/** Reads the connector of a correction of its clearing account. */
+export function readConnector(against: string): string | undefined {
+  return /^clearing:(.+)$/.exec(against)?.[1];
+}
+
+function getOppositeAccount(against: Against): string {
+  return isNamed(against) ? AGAINST[against] : clearing(readConnector(against) ?? '');
+}
 
 /** @throws RangeError when a name cannot be part of a path */
 function checkName(name: string): string {
@@ -28,15 +64,52 @@ function dropZeroLines(lines: EntryLine[]): EntryLine[] {
   return lines.filter(({ amount }) => amount !== 0);
 }
 
+/** Parts of a statement line, in minor units as the statement has them: above 0 comes in. */
+export interface StatementParts {
+  /** Movements of merchants' money. */
+  clearing?: number;
+  bank_fees?: number;
+  unmatched?: number;
+}
+
+function buildStatementLines(from: string, parts: StatementParts, sign: 1 | -1): EntryLine[] {
+  const { clearing = 0, bank_fees = 0, unmatched = 0 } = parts;
+  return dropZeroLines([
+    { account: from, amount: -sign * (clearing + bank_fees + unmatched) },
+    { account: 'clearing', amount: sign * clearing },
+    { account: BANK_FEES, amount: sign * bank_fees },
+    { account: UNMATCHED, amount: sign * unmatched },
+  ]);
+}
+
+/** Adds up the lines of each account. */
+function mergeLines(lines: readonly EntryLine[]): EntryLine[] {
+  const sums = new Map<string, number | bigint>();
+  for (const { account, amount } of lines) {
+    const before = sums.get(account);
+    sums.set(account, before === undefined ? amount : Number(before) + Number(amount));
+  }
+  return [...sums].map(([account, amount]) => ({ account, amount }));
+}
+
 /** Lines of each kind of entry; amounts in minor units. */
 export const ENTRY_LINES = {
   funded: (balance: string, amount: number) =>
     transfer('external.funding', available(balance), amount),
   /** Below 0 debits. Debt of a merchant is collected against the receivable. */
-  adjusted: (balance: string, amount: number | bigint, against: 'adjustments' | 'receivable') =>
-    transfer(against === 'receivable' ? RECEIVABLE : ADJUSTMENTS, available(balance), amount),
-  reversed: (lines: readonly EntryLine[]) =>
-    lines.map(({ account, amount }) => ({ account, amount: -amount })),
+  adjusted: (balance: string, amount: number | bigint, against: Against) =>
+    transfer(getOppositeAccount(against), available(balance), amount),
+  /** Debt may be collected by now, so what the merchant owed comes back to `main`. */
+  reversed: (lines: readonly EntryLine[]) => {
+    const opposite = lines.map(({ account, amount }) => ({ account, amount: -amount }));
+    const isForgiven = ({ account, amount }: EntryLine) => account === RECEIVABLE && amount > 0;
+    const main = available(MAIN_BALANCE);
+    const debt = opposite.filter(isForgiven).map(({ amount }) => ({ account: main, amount }));
+    return mergeLines([...opposite.filter((line) => !isForgiven(line)), ...debt]);
+  },
+  /** Takes what the merchant owes from what came in. */
+  debt_collected: (balance: string, amount: number) =>
+    transfer(available(balance), RECEIVABLE, amount),
   /**
    * Credits `main`, without a processing fee; what an operator accepts comes from suspense first.
    * @see docs/decisions.md#balances
@@ -66,6 +139,16 @@ export const ENTRY_LINES = {
       { account: available(MAIN_BALANCE), amount: -held },
       { account: RECEIVABLE, amount: -owed },
     ]),
+  /** Takes what the bank took with a dispute, its fee included, as a chargeback … */
+  payment_dispute_opened: (connector: string, held: number, owed: number) =>
+    dropZeroLines([
+      { account: clearing(connector), amount: held + owed },
+      { account: available(MAIN_BALANCE), amount: -held },
+      { account: RECEIVABLE, amount: -owed },
+    ]),
+  /** … and credits what came back. */
+  payment_dispute_won: (connector: string, amount: number) =>
+    transfer(clearing(connector), available(MAIN_BALANCE), amount),
   /** Debits the default balance when the refund is accepted. @see docs/decisions.md#balances */
   refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),
   /** Credits what the bank did not send, where it sent less than the refund. */
@@ -110,10 +193,25 @@ export const ENTRY_LINES = {
     transfer(clearing(connector), available(balance), amount),
   payout_sent_again: (connector: string, amount: number) =>
     transfer(OWED_BY_BANK, clearing(connector), amount),
-  crypto_payment_credited: (connector: string, amount: bigint) =>
-    transfer(clearing(connector), available(MAIN_BALANCE), amount),
+  /** Holds a deposit that is late, fails its screening or is of another asset … */
+  crypto_payment_held: (connector: string, amount: bigint) =>
+    transfer(clearing(connector), DEPOSITS, amount),
+  /** … until it is credited, … */
+  crypto_payment_credited: (connector: string, amount: bigint, held = false) =>
+    transfer(held ? DEPOSITS : clearing(connector), available(MAIN_BALANCE), amount),
+  /** Debits a deposit that the chain has removed. */
   crypto_payment_returned: (connector: string, amount: bigint) =>
     transfer(available(MAIN_BALANCE), clearing(connector), amount),
+  /** Debits a deposit that goes back to the payer, … */
+  crypto_payment_withdrawn: (amount: bigint) => transfer(available(MAIN_BALANCE), DEPOSITS, amount),
+  /** … until the payer has it, or the chain has removed it, … */
+  crypto_payment_sent_back: (connector: string, amount: bigint) =>
+    transfer(DEPOSITS, clearing(connector), amount),
+  /** … or an operator writes it off; one that is gone was a loss. */
+  crypto_payment_written_off: (connector: string, amount: bigint, isGone: boolean) =>
+    isGone
+      ? transfer(ADJUSTMENTS, clearing(connector), amount)
+      : transfer(DEPOSITS, ADJUSTMENTS, amount),
   /** Reserves what a settlement pays out when it is accepted … */
   crypto_settlement_reserved: (amount: bigint) =>
     transfer(available(MAIN_BALANCE), reserved(MAIN_BALANCE), amount),
@@ -123,10 +221,23 @@ export const ENTRY_LINES = {
   /** … and released when it fails. */
   crypto_settlement_released: (amount: bigint) =>
     transfer(reserved(MAIN_BALANCE), available(MAIN_BALANCE), amount),
+  /** Books what a bank account held before its first statement. */
+  bank_opening: (amount: number) => transfer('cash', 'external.opening', amount),
+  /** Books a statement line … */
+  bank_line: (parts: StatementParts) => buildStatementLines('cash', parts, 1),
+  /** … takes it out of suspense when it matches … */
+  bank_line_matched: (parts: Omit<StatementParts, 'unmatched'>) =>
+    buildStatementLines(UNMATCHED, parts, 1),
+  /** … and puts it back. */
+  bank_line_unmatched: (parts: Omit<StatementParts, 'unmatched'>) =>
+    buildStatementLines(UNMATCHED, parts, -1),
+  /** Posted with either end, in the book of the network's own asset. */
+  crypto_settlement_fee: (connector: string, amount: bigint) =>
+    transfer('expense.network', clearing(connector), amount),
 } satisfies Record<EntryKind, (...args: never[]) => EntryLine[]>;
 
 export function mustNotBeNegative(account: string): boolean {
-  return /^(balances|transit|suspense)\./.test(account);
+  return account !== UNMATCHED && /^(balances|transit|suspense)\./.test(account);
 }
 
 /** Whether a balance may never rise above 0. */

@@ -56,11 +56,11 @@ export async function applyPending(
   return rows.length;
 }
 
-/** Sums pending entries by book. @param books one id, or a range */
+/** Sums pending entries by book. @param books one id, or a range of them */
 export async function sumPending(
   entries: Collection<EntryDocument>,
-  books: string | { $gte: string; $lt: string },
-  session: ClientSession,
+  books: string | { $gte: string; $lt: string } | { $gt: string; $lte?: string },
+  session: ClientSession | undefined,
 ): Promise<ReadonlyMap<string, Sums>> {
   const stages: Document[] = [
     { $match: { book: books, open: true } },

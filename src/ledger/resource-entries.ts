@@ -1,6 +1,7 @@
 import { assertNever } from '../domain/assert';
-import { bookCurrency, parseUnits } from '../domain/crypto/assets';
-import type { Deposit } from '../domain/crypto/deposit';
+import { ASSETS, bookCurrency, isNative, parseUnits } from '../domain/crypto/assets';
+import { type Deposit, type DepositStep, depositKey } from '../domain/crypto/deposit';
+import type { Dispute } from '../domain/payment/dispute';
 import type { Receipt } from '../domain/payment/receipt';
 import type { PayoutStatus } from '../domain/payout/payout';
 import type { SentAgain } from '../domain/sent-again';
@@ -14,6 +15,7 @@ interface Owned {
   /** ISO 4217, or an asset and its network. */
   currency: string;
   connector: string;
+  bank_reference?: string | null | undefined;
 }
 
 /** Facts that the entries of a resource need; amounts in minor units. */
@@ -28,12 +30,16 @@ type PayoutFacts = Owned & {
 };
 type CryptoPaymentFacts = Omit<Owned, 'currency'> & { asset: string; network: string };
 type CryptoSettlementFacts = Owned & { amount: string; fee: string };
+type NetworkFeeFacts = Owned & { network: string; network_fee?: string };
 
 interface BookingTime {
   /** ISO 8601, ms. */
   at: string;
   value_date?: string | undefined;
 }
+
+/** Report that the bank moved money, under a name of its own. */
+type BankReport = BookingTime & { bank_reference?: string | undefined };
 
 /** Minor units that settled; an operator may have booked a different amount. */
 export function settledAmount(of: Pick<PaymentFacts, 'amount' | 'settled_amount'>): number {
@@ -50,11 +56,12 @@ export function settlementDraw(of: Pick<CryptoSettlementFacts, 'amount' | 'fee'>
 
 function buildEntry(
   kind: EntryKind,
-  { _id: resource_id, account_id, livemode, currency }: Omit<Owned, 'connector'>,
+  { _id: resource_id, account_id, livemode, currency, bank_reference }: Omit<Owned, 'connector'>,
   legs: EntryLine[],
   { at, value_date }: BookingTime,
 ): NewEntry {
-  return { kind, resource_id, account_id, livemode, currency, at, value_date, legs };
+  const owner = { account_id, livemode, currency };
+  return { kind, resource_id, ...owner, at, value_date, bank_reference, legs };
 }
 
 /** @param held minor units of the settled amount that were in suspense */
@@ -79,18 +86,44 @@ export function buildReceiptEntry(
 ): NewEntry {
   const kind = receiptKinds(receipt)[step];
   const lines = ENTRY_LINES[kind](payment.connector, receipt.amount);
-  const owner = { ...payment, currency: receipt.currency };
+  const { currency, bank_reference } = receipt;
+  const owner = { ...payment, currency, bank_reference: step === 'held' ? bank_reference : null };
   return { ...buildEntry(kind, owner, lines, time), step: receipt.id };
 }
 
-/** @param held part that `main` holds; the merchant owes the rest */
-export function buildChargeback(
+/** Drops the bank's name for the settlement, since another movement has another name. */
+function renameAtBank(payment: PaymentFacts, { bank_reference }: BankReport): PaymentFacts {
+  return { ...payment, bank_reference };
+}
+
+/** Builds the entry by which the bank takes money. */
+export function buildDispute(
   payment: PaymentFacts,
-  { held, owed }: { held: number; owed: number },
-  time: BookingTime,
+  { kind, step, held, owed, fee }: Pick<Dispute, 'kind' | 'step' | 'held' | 'owed' | 'fee'>,
+  report: BankReport,
 ): NewEntry {
-  const lines = ENTRY_LINES.payment_clawed_back(payment.connector, held, owed);
-  return buildEntry('payment_clawed_back', payment, lines, time);
+  const lines = ENTRY_LINES[`payment_${kind}`](payment.connector, held, owed);
+  const entry = buildEntry(`payment_${kind}`, renameAtBank(payment, report), lines, report);
+  return { ...entry, step, fee: Math.min(fee, held) };
+}
+
+/** Minor units of a dispute that came back, its fee included. */
+export function returnedByBank({
+  won = 0,
+  fee_returned = 0,
+}: Pick<Dispute, 'won' | 'fee_returned'>) {
+  return won + fee_returned;
+}
+
+/** Builds the entry by which the bank gives money of a dispute back. */
+export function buildDisputeWon(
+  payment: PaymentFacts,
+  dispute: Pick<Dispute, 'id' | 'won' | 'fee_returned'>,
+  report: BankReport,
+): NewEntry {
+  const lines = ENTRY_LINES.payment_dispute_won(payment.connector, returnedByBank(dispute));
+  const owner = renameAtBank(payment, report);
+  return { ...buildEntry('payment_dispute_won', owner, lines, report), step: dispute.id };
 }
 
 export function buildRefundEntry(
@@ -110,10 +143,12 @@ export function buildRefundEntry(
 export function buildLateRefund(
   refund: RefundFacts,
   { held, owed }: { held: number; owed: number },
-  time: BookingTime,
+  report: BankReport,
 ): NewEntry {
-  const lines = ENTRY_LINES.refund_sent_late(refund.connector, held, owed);
-  return buildEntry('refund_sent_late', refund, lines, time);
+  const { connector } = refund;
+  const { bank_reference } = report;
+  const lines = ENTRY_LINES.refund_sent_late(connector, held, owed);
+  return buildEntry('refund_sent_late', { ...refund, bank_reference }, lines, report);
 }
 
 /** Builds the entry of money that the bank sent once more, in the book of its currency. */
@@ -121,10 +156,11 @@ export function buildSentAgain(
   kind: 'refund_sent_again' | 'payout_sent_again',
   resource: Owned,
   { id, amount, currency }: Pick<SentAgain, 'id' | 'amount' | 'currency'>,
-  time: BookingTime,
+  report: BankReport,
 ): NewEntry {
   const lines = ENTRY_LINES[kind](resource.connector, amount);
-  return { ...buildEntry(kind, { ...resource, currency }, lines, time), step: id };
+  const owner = { ...resource, currency, bank_reference: report.bank_reference };
+  return { ...buildEntry(kind, owner, lines, report), step: id };
 }
 
 interface PayoutTransition extends BookingTime {
@@ -132,10 +168,11 @@ interface PayoutTransition extends BookingTime {
   to: readonly PayoutStatus[];
 }
 
-export function buildReservation(payout: PayoutFacts): NewEntry {
+/** @param owed_max debt of the merchant above which it is refused, in minor units */
+export function buildReservation(payout: PayoutFacts, owed_max?: number): NewEntry {
   const { balance_account, amount, fee, created_at } = payout;
   const lines = ENTRY_LINES.payout_reserved(balance_account, amount, fee);
-  return { ...buildEntry('payout_reserved', payout, lines, { at: created_at }), fee };
+  return { ...buildEntry('payout_reserved', payout, lines, { at: created_at }), fee, owed_max };
 }
 
 /** @param payout after the transition */
@@ -169,19 +206,55 @@ export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransi
   });
 }
 
+/** Builds an entry of a deposit, in the book of the asset that came. */
 export function buildDepositEntry(
-  kind: ResourceEntryKind<'crypto_payment'>,
+  step: DepositStep,
   payment: CryptoPaymentFacts,
-  { transaction_id: step, amount }: Pick<Deposit, 'transaction_id' | 'amount'>,
+  deposit: Deposit,
   at: string,
 ): NewEntry {
-  const lines = ENTRY_LINES[kind](payment.connector, parseUnits(amount));
-  const owner = { ...payment, currency: bookCurrency(payment) };
-  return { ...buildEntry(kind, owner, lines, { at }), step };
+  const lines = buildDepositLines(step, payment.connector, deposit);
+  const { network, asset } = payment;
+  const currency = bookCurrency({ network, asset: deposit.asset ?? asset });
+  const entry = buildEntry(`crypto_payment_${step}`, { ...payment, currency }, lines, { at });
+  return { ...entry, step: depositKey(deposit) };
+}
+
+export function buildDepositLines(
+  step: DepositStep,
+  connector: string,
+  { amount, held, undone }: Deposit,
+): EntryLine[] {
+  const units = parseUnits(amount);
+  switch (step) {
+    case 'credited':
+      return ENTRY_LINES.crypto_payment_credited(connector, units, held);
+    case 'withdrawn':
+      return ENTRY_LINES.crypto_payment_withdrawn(units);
+    case 'written_off':
+      return ENTRY_LINES.crypto_payment_written_off(connector, units, undone);
+    case 'held':
+    case 'returned':
+    case 'sent_back':
+      return ENTRY_LINES[`crypto_payment_${step}`](connector, units);
+    default:
+      return assertNever(step);
+  }
+}
+
+/** @returns undefined where the network took nothing, or an asset that has no book */
+export function buildNetworkFee(settlement: NetworkFeeFacts, at: string): NewEntry | undefined {
+  const { network, network_fee = '0', connector } = settlement;
+  const pair = ASSETS.find((each) => each.network === network && isNative(each));
+  const fee = parseUnits(network_fee);
+  if (fee === 0n || pair === undefined) return undefined;
+  const owner = { ...settlement, currency: bookCurrency(pair) };
+  const lines = ENTRY_LINES.crypto_settlement_fee(connector, fee);
+  return buildEntry('crypto_settlement_fee', owner, lines, { at });
 }
 
 export function buildSettlementEntry(
-  kind: ResourceEntryKind<'crypto_settlement'>,
+  kind: Exclude<ResourceEntryKind<'crypto_settlement'>, 'crypto_settlement_fee'>,
   settlement: CryptoSettlementFacts,
   at: string,
 ): NewEntry {

@@ -23,12 +23,23 @@ export function secretCookie(
   // The library refuses `Secure` cookies behind a proxy that ends TLS.
   const append = (ctx: Context, value: string, more = '') =>
     ctx.append('Set-Cookie', `${fullName}=${value}; ${allAttributes}${more}`);
+  const read = (ctx: Context): string | null => {
+    const value = ctx.cookies.get(fullName);
+    return value !== undefined && SECRET.test(value) ? value : null;
+  };
   return {
-    read: (ctx: Context): string | null => {
-      const value = ctx.cookies.get(fullName);
-      return value !== undefined && SECRET.test(value) ? value : null;
+    read,
+    hash: (ctx: Context): string | null => {
+      const value = read(ctx);
+      return value === null ? null : hashSecret(value);
     },
     write: (ctx: Context, secret: string): void => append(ctx, secret),
+    /** Sets the cookie unless the browser has one. @returns its hash */
+    bind: (ctx: Context): string => {
+      const value = read(ctx) ?? randomBytes(32).toString('base64url');
+      append(ctx, value);
+      return hashSecret(value);
+    },
     clear: (ctx: Context): void => append(ctx, '', '; Max-Age=0'),
   };
 }
@@ -36,21 +47,9 @@ export function secretCookie(
 /** Creates the cookie that binds a payment's page to one browser. Only its hash is stored. */
 export function browserCookie(publicUrl: string) {
   // `__Host-` would forbid the narrow path.
-  const { read, write } = secretCookie(publicUrl, {
+  return secretCookie(publicUrl, {
     prefix: '__Secure-',
     name: 'pay_browser',
     attributes: `Path=/pay; Max-Age=${A_WEEK_S}`,
   });
-  return {
-    hash: (ctx: Context): string | null => {
-      const value = read(ctx);
-      return value === null ? null : hashSecret(value);
-    },
-    /** Sets the cookie unless the browser has one. @returns its hash */
-    bind: (ctx: Context): string => {
-      const value = read(ctx) ?? randomBytes(32).toString('base64url');
-      write(ctx, value);
-      return hashSecret(value);
-    },
-  };
 }

@@ -226,7 +226,9 @@ function Deposit({ deposit, asset }: { deposit: ShownDeposit; asset: ShownCrypto
   return (
     <li class="lines">
       <div class="row">
-        <strong>{formatUnits(amount, asset)}</strong>
+        <strong>
+          {formatUnits(amount, { network: asset.network, asset: deposit.asset ?? asset.asset })}
+        </strong>
         <span class={deposit.status === 'confirmed' ? 'small done' : 'small muted'}>
           {labels[deposit.status]}
         </span>

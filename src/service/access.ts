@@ -3,6 +3,7 @@ import type { AccountDocument } from '../store/accounts';
 import { hashKey, type KeyDocument } from '../store/keys';
 import type { MerchantDeps, Owner } from './deps';
 
+export { hashKey } from '../store/keys';
 export type ApiKey = KeyDocument;
 
 type AccessDeps = Pick<MerchantDeps, 'stores' | 'now'>;
@@ -10,17 +11,21 @@ type AccessDeps = Pick<MerchantDeps, 'stores' | 'now'>;
 /** A text of another form is not looked up. @see docs/decisions.md#keys */
 const KEY_FORM = /^sk_(sandbox|live)_[\w-]{43}$/;
 
-/** @throws Refusal 401 `api_key_invalid`, `api_key_revoked`, `api_key_expired` */
-export async function findValidKey({ stores, now }: AccessDeps, secret: string): Promise<ApiKey> {
+/** @throws Refusal 401 `api_key_invalid` */
+export async function findKey({ stores }: AccessDeps, secret: string): Promise<ApiKey> {
   const key = KEY_FORM.test(secret) ? await stores.keys.byHash(hashKey(secret)) : null;
   if (key === null) throw new Refusal('api_key_invalid', 'This API key is not known.');
+  return key;
+}
+
+/** @throws Refusal 401 `api_key_revoked`, `api_key_expired` */
+export function assertValidKey({ now }: Pick<AccessDeps, 'now'>, key: ApiKey): void {
   if (key.revoked_at !== null) {
     throw new Refusal('api_key_revoked', 'This API key has been revoked.');
   }
   if (key.expires_at !== undefined && key.expires_at <= now().toISOString()) {
     throw new Refusal('api_key_expired', `This API key has expired at ${key.expires_at}.`);
   }
-  return key;
 }
 
 /** Records the use in the background: it must neither delay nor fail a request. */

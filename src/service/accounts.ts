@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { describeError } from '../base/failure';
 import { inTransaction, isDuplicateKey } from '../base/mongo';
@@ -8,16 +8,15 @@ import { ServiceError } from '../domain/errors';
 import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../domain/payment/catalog';
 import type { FeeName } from '../domain/payout/fees';
 import { isRailId, type RailId } from '../domain/payout/rails';
-import { hashPassword } from '../encryption/password';
 import type { Stores } from '../store';
 import type { AccountDocument } from '../store/accounts';
+import type { UserDocument } from '../store/users';
 import { fundSandbox } from './balances/fund';
 import type { WriteDeps } from './deps';
 import { createKey } from './keys';
 import { toFirstRows } from './paging';
+import { createInitialPassword } from './team/initial-password';
 import { buildOwner } from './team/members';
-
-const PASSWORD_BYTES = 16;
 
 export type { AccountDocument } from '../store/accounts';
 
@@ -25,6 +24,8 @@ export interface NewAccount {
   name: string;
   /** Login of the dashboard; generated when absent. */
   email?: string | undefined;
+  /** Whether the password is the caller's own, who goes on with it. */
+  keep_password?: boolean | undefined;
 }
 
 /**
@@ -32,10 +33,13 @@ export interface NewAccount {
  * in the sandbox. Crypto is off. Keys and password are shown only once: the service stores hashes.
  * @throws ServiceError `email_taken`; `funding_failed`, before any key is created
  */
-export async function createAccount(deps: WriteDeps, { name, email }: NewAccount) {
+export async function createAccount(
+  deps: WriteDeps,
+  { name, email, keep_password = false }: NewAccount,
+) {
   const uuid = randomUUID();
   const created_at = deps.now().toISOString();
-  const password = randomBytes(PASSWORD_BYTES).toString('hex');
+  const { password, password_hash, ...expiry } = await createInitialPassword(deps.now());
   const account: AccountDocument = {
     _id: `acct_${uuid}`,
     name,
@@ -46,7 +50,8 @@ export async function createAccount(deps: WriteDeps, { name, email }: NewAccount
     },
     created_at,
   };
-  await insertAccount(deps, account, await hashPassword(password));
+  const login = { password_hash, ...(keep_password ? {} : expiry) };
+  await insertAccount(deps, account, login);
   await giveTestFunds(deps, account._id);
   const forAll = { account_id: account._id, scopes: [...SCOPES] };
   const sandbox = await createKey(deps, { ...forAll, livemode: false });
@@ -69,6 +74,10 @@ export interface AccountChange {
   payer_data_months?: number | undefined;
   /** Minor units that may be paid out in a day, by currency; null removes a limit. */
   payout_limit?: Record<string, number | null> | undefined;
+  /** Minor units that the merchant may owe and still pay out; null removes a limit. */
+  owed_limit?: Record<string, number | null> | undefined;
+  /** Minor units above which a live refund in the dashboard has a step-up; null removes a limit. */
+  refund_step_up?: Record<string, number | null> | undefined;
 }
 
 /** Applies all of the changes to an account, or none. @throws ServiceError `account_not_found` */
@@ -113,19 +122,27 @@ async function applyChanges(
   for (const [currency, limit] of Object.entries(change.payout_limit ?? {})) {
     await accounts.setPayoutLimit(id, currency, limit, session);
   }
+  for (const [currency, limit] of Object.entries(change.owed_limit ?? {})) {
+    await accounts.setOwedLimit(id, currency, limit, session);
+  }
+  for (const [currency, limit] of Object.entries(change.refund_step_up ?? {})) {
+    await accounts.setRefundStepUp(id, currency, limit, session);
+  }
   return requireAccount(await accounts.get(id, session), id);
 }
 
-function presentSettings({ crypto, enabled_methods, ...account }: AccountDocument) {
+/** Presents the settings for the audit log, each of them, so that a line states what it removed. */
+export function presentSettings({ crypto, enabled_methods, ...account }: AccountDocument) {
   const { payer_data_months = PAYER_MONTHS } = account;
-  const { disabled_rails = [], payout_fees = {}, payout_limits = {} } = account;
-  const pairs = (values: object) =>
+  const { disabled_rails = [], payout_fees, payout_limits, owed_limits, refund_step_up } = account;
+  const pairs = (values: object = {}) =>
     Object.entries(values).map(([name, minor]) => `${name}=${minor}`);
-  const limits = pairs(payout_limits);
   return {
     ...{ crypto, enabled_methods, payer_data_months, disabled_rails },
     payout_fees: pairs(payout_fees),
-    ...(limits.length === 0 ? {} : { payout_limits: limits }),
+    payout_limits: pairs(payout_limits),
+    owed_limits: pairs(owed_limits),
+    refund_step_up: pairs(refund_step_up),
   };
 }
 
@@ -171,28 +188,34 @@ function requireAccount(account: AccountDocument | null, id: string): AccountDoc
 async function insertAccount(
   { mongo, stores, audit }: WriteDeps,
   account: AccountDocument,
-  password_hash: string,
+  login: Pick<UserDocument, 'password_hash' | 'password_expires_at'>,
 ): Promise<void> {
   // Before the first start of the service, no index makes the e-mail address unique.
   await stores.accounts.ensureIndexes();
   await stores.users.ensureIndexes();
   const { _id, name, dashboard } = account;
   const { email } = dashboard;
+  const emailTaken = () =>
+    new ServiceError('email_taken', `Another account has the dashboard login ${email}.`);
+  // A user of several merchants is invited to each.
+  if ((await stores.users.byEmail(email)).length > 0) throw emailTaken();
   try {
     await inTransaction(mongo, async (session) => {
       await stores.accounts.insert(account, session);
-      await stores.users.insert(buildOwner(account, password_hash), session);
+      const owner = buildOwner(account, login);
+      await stores.users.insert(owner, session);
       const line = {
         act: 'account.created',
         account_id: _id,
         livemode: null,
         target: _id,
       } as const;
-      await audit({ ...line, after: { name, email } }, session);
+      const after = { name, email, owner: owner._id, ...presentSettings(account) };
+      await audit({ ...line, after }, session);
     });
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
-    throw new ServiceError('email_taken', `Another account has the dashboard login ${email}.`);
+    throw emailTaken();
   }
 }
 

@@ -19,10 +19,12 @@ export const CHAIN_FAULTS = {
   missing: 'the line is missing',
   no_head: 'the end of the chain is missing',
   not_as_kept: 'the line differs from the stored end of the chain',
+  unchained: 'the line has no place in the chain',
 } as const;
 
 interface BrokenLine {
   chain: string;
+  /** 0 for a line without a place. */
   seq: number;
   line_id: string | null;
   fault: keyof typeof CHAIN_FAULTS;
@@ -33,7 +35,7 @@ export interface ChainsCheck {
   chains: number;
   /** Lines without a sequence number, which the service did not write. */
   unchained: number;
-  /** First broken line of each chain that has one. */
+  /** First broken line of each chain that has one, and its first line without a place. */
   broken: BrokenLine[];
   heads: StoredHead[];
 }
@@ -43,6 +45,8 @@ interface ChainProgress {
   seq: number;
   hash: string | null;
   broken?: BrokenLine;
+  /** Id of the first line without a place. */
+  unchained?: string;
 }
 
 /**
@@ -59,15 +63,17 @@ export async function verifyChains(
   const check: ChainsCheck = { lines: 0, chains: 0, unchained: 0, broken: [], heads: [] };
   const unseen = new Set([...heads.keys(), ...storedByChain.keys()]);
 
-  const finishChain = async ({ chain, seq, hash, broken }: ChainProgress): Promise<void> => {
+  const finishChain = async (progress: ChainProgress): Promise<void> => {
+    const { chain, seq, hash, broken, unchained: line_id } = progress;
     unseen.delete(chain);
+    if (line_id !== undefined) check.broken.push({ chain, seq: 0, line_id, fault: 'unchained' });
     const head = heads.get(chain);
     const expectedSeq = Math.max(head?.seq ?? 0, storedByChain.get(chain)?.seq ?? 0);
     if (seq > 0) check.chains += 1;
     if (broken !== undefined) check.broken.push(broken);
     else if (seq < expectedSeq) {
       check.broken.push({ chain, seq: seq + 1, line_id: null, fault: 'missing' });
-    } else if (head === undefined && (await log.head(chain)) === null) {
+    } else if (seq > 0 && head === undefined && (await log.head(chain)) === null) {
       check.broken.push({ chain, seq, line_id: null, fault: 'no_head' });
     } else if (hash !== null) check.heads.push({ chain, seq, hash });
   };
@@ -78,7 +84,11 @@ export async function verifyChains(
     if (progress !== undefined && progress.chain !== chain) await finishChain(progress);
     if (progress?.chain !== chain) progress = { chain, seq: 0, hash: null };
     check.lines += 1;
-    if (line.seq === undefined) check.unchained += 1;
+    if (typeof line.seq !== 'number') {
+      check.unchained += 1;
+      progress.unchained ??= line._id;
+      continue;
+    }
     checkLine(progress, line, [
       [heads.get(chain), 'not_linked'],
       [storedByChain.get(chain), 'not_as_kept'],

@@ -3,7 +3,7 @@ import { Contention } from '../base/mongo';
 import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
 import { Refusal, ServiceError } from '../domain/errors';
 import { type Audit, auditBy, type Change } from '../store/audit';
-import type { AuditLine, ChainedLine } from '../store/audit-log';
+import type { AuditLine, ChainedLine, Origin } from '../store/audit-log';
 import type { UserDocument } from '../store/users';
 import type { Owner, ServiceDeps } from './deps';
 import {
@@ -16,26 +16,55 @@ import {
 } from './paging';
 
 export type { Audit } from '../store/audit';
-export type { Actor, AuditLine } from '../store/audit-log';
+export type { Actor, Origin } from '../store/audit-log';
 
 export function auditAsUser(
   deps: Pick<ServiceDeps, 'stores' | 'now'>,
   { _id: user_id, email }: Pick<UserDocument, '_id' | 'email'>,
+  origin: Partial<Origin> & { session?: string } = {},
 ): Audit {
-  return auditBy(deps, { door: 'dashboard', user_id, email });
+  return auditBy(deps, { door: 'dashboard', user_id, email, ...origin });
 }
 
 const PAGE_LINES = 50;
 
-/** Reads a page, newest first, with the cursors of the adjacent pages. */
+/** Line as its merchant reads it: an operator's has no name, host or reason. */
+export interface MerchantLine extends Pick<AuditLine, '_id' | 'at' | 'act' | 'target'> {
+  who: string;
+  before: AuditFacts | null;
+  after: AuditFacts | null;
+}
+
+const OPERATORS_OWN: readonly string[] = ['operator', 'reason', 'approved_by', 'approval_id'];
+
+function toMerchantLine({ _id, at, act, target, actor, before, after }: AuditLine): MerchantLine {
+  const line = { _id, at, act, target };
+  if (actor.door === 'dashboard') return { ...line, who: actor.email, before, after };
+  if (actor.door === 'api') return { ...line, who: `${actor.key_id} (API)`, before, after };
+  return { ...line, who: 'our operators', before: omitOwn(before), after: omitOwn(after) };
+}
+
+function omitOwn(facts: AuditFacts | null): AuditFacts | null {
+  if (facts === null) return null;
+  return Object.fromEntries(
+    Object.entries(facts).filter(([name]) => !OPERATORS_OWN.includes(name)),
+  );
+}
+
+/** Reads a merchant's page, newest first, with the cursors of the adjacent pages. */
 export async function listAuditLines(
   { stores }: Pick<ServiceDeps, 'stores'>,
   owner: Owner,
   query: Pick<ListQuery, 'before' | 'after'> & { act: AuditedAct | undefined },
-): Promise<ListPage<AuditLine>> {
+): Promise<ListPage<MerchantLine>> {
   const list = async (page: PageRequest) => {
-    const lines = await stores.auditLog.list({ ...owner, act: query.act, ...page });
-    return page.after === undefined ? lines : lines.toReversed();
+    const lines = await stores.auditLog.list({
+      ...owner,
+      act: query.act,
+      onlyChained: true,
+      ...page,
+    });
+    return (page.after === undefined ? lines : lines.toReversed()).map(toMerchantLine);
   };
   return await readPageBy(({ _id }) => _id, query, list, PAGE_LINES);
 }
@@ -61,12 +90,29 @@ export async function listAllAuditLines(
 const ATTEMPTS_MAX = 6;
 
 /**
- * Performs an act outside MongoDB and writes its audit line with the outcome: `done`, the code of
- * the refusal, or `unknown`. If the process dies between the two, there is no line.
- * @param describe facts of the result for the line; they may replace the outcome
- * @throws errors of the act; ServiceError `audit_line_missing` when it succeeded without its line
+ * Performs an act outside MongoDB between two audit lines: one with the outcome `requested`, and
+ * one with `done`, the code of the refusal, or `unknown`. If the process dies between the two, the
+ * log says only that it was requested.
+ * @param describe facts of the result for the second line; they may replace the outcome
+ * @throws errors of the act; ServiceError `audit_line_missing` when it succeeded without that line
  */
 export async function withAuditLine<Result>(
+  audit: Audit,
+  change: Change,
+  act: () => Promise<Result>,
+  describe: (result: Result) => AuditFacts = () => ({}),
+): Promise<Result> {
+  await auditRequest(audit, change);
+  return await withOutcomeLine(audit, change, act, describe);
+}
+
+/** Writes that an act is requested, before it is performed by `withOutcomeLine`. */
+export async function auditRequest(audit: Audit, change: Change): Promise<void> {
+  await audit({ ...change, after: { ...change.after, outcome: 'requested' } });
+}
+
+/** Performs an act whose request has its line. @see withAuditLine */
+export async function withOutcomeLine<Result>(
   audit: Audit,
   change: Change,
   act: () => Promise<Result>,
@@ -85,7 +131,7 @@ export async function withAuditLine<Result>(
   try {
     await writeWithRetry(() => write({ outcome: 'done', ...describe(result) }));
   } catch (error) {
-    const message = `The act is complete, but the audit log has no line of it: ${describeError(error)}`;
+    const message = `The act is complete, but the audit log says only that it was requested: ${describeError(error)}`;
     throw new ServiceError('audit_line_missing', message);
   }
   return result;

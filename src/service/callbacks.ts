@@ -1,4 +1,5 @@
 import { ZodError } from 'zod';
+import { describeError } from '../base/failure';
 import { inTransaction } from '../base/mongo';
 import { type CallbackDeps, deliverStored } from '../callbacks/deliver';
 import { ServiceError } from '../domain/errors';
@@ -29,19 +30,60 @@ export async function listWaitingCallbacks(
 }
 
 /**
- * Delivers a stored callback that no workflow has received.
+ * Delivers a stored callback that no workflow has received, or with `again` any.
  * @returns `parked` when its connector still has no such resource
  * @throws ServiceError `callback_not_found`, `callback_signalled`, `callback_unreadable`,
  *   `temporal_unavailable`
  */
 export async function redeliverCallback(deps: CallbackActDeps, id: string) {
   const callback = await findCallback(deps.stores, id);
-  if (callback.signalled_at !== null) throw createSignalledError(id);
+  if (callback.signalled_at !== null && deps.again !== true) throw createSignalledError(id);
+  return await redeliver(deps, callback);
+}
+
+async function redeliver(deps: CallbackActDeps, callback: CallbackDocument) {
   const change = {
     act: 'callback.delivered',
     ...(await describeCallback(deps.stores, callback)),
   } as const;
   return await withAuditLine(deps.audit, change, () => deliver(deps, callback));
+}
+
+/**
+ * Delivers again what was signalled since, and what no run has applied: Temporal may have lost the
+ * signals. A callback counts once.
+ * @returns the ids of those that it delivered, and why others could not be
+ */
+export async function redeliverSignalled(
+  deps: CallbackActDeps,
+  { since, connector }: { since: Date; connector?: string | undefined },
+  progress: (line: string) => void = () => {},
+) {
+  const result: { delivered: string[]; failed: { id: string; reason: string }[] } = {
+    delivered: [],
+    failed: [],
+  };
+  const { callbacks } = deps.stores;
+  for await (const callback of callbacks.missedSince(since.toISOString(), connector)) {
+    if (await isApplied(deps.stores, callback)) continue;
+    const { _id: id } = callback;
+    try {
+      await redeliver(deps, callback);
+      result.delivered.push(id);
+    } catch (error) {
+      result.failed.push({ id, reason: describeError(error) });
+    }
+    progress(`${result.delivered.length} delivered, ${result.failed.length} not delivered`);
+  }
+  return result;
+}
+
+async function isApplied(
+  stores: Stores,
+  { resource, resource_id, body }: CallbackDocument,
+): Promise<boolean> {
+  const document = await LIFECYCLES[resource].get(stores, resource_id);
+  return document?.applied_callbacks?.includes(body.callback_id) === true;
 }
 
 /**

@@ -20,3 +20,22 @@ export function isRouted(liveConnectors: string, name: string): boolean {
     throw new ServiceError('setting_invalid', describeError(error));
   }
 }
+
+/**
+ * Asserts that a connector moves money in an environment.
+ * @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid`
+ */
+export function assertServes(
+  liveConnectors: string,
+  { connector, livemode }: { connector: string; livemode: boolean },
+): void {
+  assertConnectorName(connector);
+  const isKnown = isRouted(liveConnectors, connector);
+  if (isKnown && !(livemode && connector === SANDBOX_CONNECTOR)) return;
+  throw new ServiceError(
+    'connector_unknown',
+    isKnown
+      ? 'The sandbox bank holds nothing on live.'
+      : `There is no connector ${connector}: LIVE_CONNECTORS does not name it.`,
+  );
+}

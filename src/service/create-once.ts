@@ -158,7 +158,7 @@ function toInProgressError(error: unknown): unknown {
 }
 
 /** Decrypts a stored response; undefined when its key was removed. */
-async function decryptAnswer(encrypter: Encrypter, id: string, body: string) {
+export async function decryptAnswer(encrypter: Encrypter, id: string, body: string) {
   const parsed = Encrypted.safeParse(body);
   if (!parsed.success) return body;
   try {

@@ -2,17 +2,19 @@ import { balanceFault } from '../domain/account/balance';
 import { MAIN_BALANCE } from '../domain/account/balance-account';
 import type { AcceptedCryptoPayment, AcceptedCryptoSettlement } from '../domain/creation';
 import {
+  type AssetPair,
   assetRules,
   bookCurrency,
   cryptoMethod,
   DEFAULT_WINDOW_SECONDS,
+  formatUnits,
   parseUnits,
   readWindows,
 } from '../domain/crypto/assets';
-import { SMALLEST_SETTLEMENT } from '../domain/crypto/settlement';
+import { leastSettlement } from '../domain/crypto/settlement';
 import { buildRefusal, Refusal } from '../domain/errors';
 import * as wire from '../domain/wire/crypto';
-import { addressAt } from '../store/wallets';
+import { addressAt, describeNoWallet } from '../store/wallets';
 import { type CreateRequest, createOnce, readMetadataText } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentCryptoPayment, presentCryptoSettlement } from './present';
@@ -135,15 +137,30 @@ async function acceptSettlement(
   const { asset, network } = rules;
   const wallet = await stores.wallets.get(account_id, livemode, network);
   if (addressAt(wallet, now().toISOString()) === null) {
-    throw new Refusal('wallet_not_registered', `No wallet on ${network} counts yet.`);
+    throw new Refusal('wallet_not_registered', describeNoWallet(wallet, network));
   }
   const currency = bookCurrency(rules);
   const amount = body.amount ?? null;
-  const needed = amount === null ? SMALLEST_SETTLEMENT : parseUnits(amount);
-  const debit = { balance_account: MAIN_BALANCE, currency, amount: needed };
+  const units = amount === null ? null : parseUnits(amount);
+  const least = leastSettlement({ asset, network, livemode }, units);
+  if (units !== null && units < least) throw refuseSmall(least, rules);
+  const withheld = await stores.crypto_payments.sumReorged({
+    account_id,
+    livemode,
+    asset,
+    network,
+  });
+  const needed = units ?? least;
+  const debit = { balance_account: MAIN_BALANCE, currency, amount: needed, withheld };
   const fault = balanceFault(await stores.ledger.balances(account_id, livemode), debit);
   if (fault !== undefined) throw buildRefusal(fault);
   return {
     settlement: { account_id, livemode, amount, currency, asset, network, method, connector },
   };
+}
+
+function refuseSmall(least: bigint, pair: AssetPair): Refusal {
+  const message = `A settlement must be at least ${formatUnits(least, pair)} (${least}).`;
+  const details = [{ code: 'invalid_amount', field: 'amount', message }];
+  return new Refusal('method_requirements_not_met', message, { details });
 }

@@ -35,6 +35,8 @@ export interface EndpointRequest {
   url: string;
   /** Unchanged when undefined. */
   events?: readonly EventType[] | 'all' | undefined;
+  /** Whether somebody gets to see the secret. */
+  showsSecret: boolean;
 }
 
 /** @see docs/decisions.md#keys */
@@ -64,7 +66,7 @@ export async function getEndpoint(
 export async function setEndpoint(
   deps: EndpointDeps,
   owner: Owner,
-  { url, events }: EndpointRequest,
+  { url, events, showsSecret }: EndpointRequest,
 ): Promise<ShownEndpoint> {
   const { account_id, livemode } = owner;
   const before = await deps.stores.endpoints.get(account_id, livemode);
@@ -80,6 +82,10 @@ export async function setEndpoint(
     now: deps.now(),
   });
   if (before !== null) await waitForCaches();
+  // A new secret is shown by its `webhook.set` line.
+  if (before !== null && showsSecret) {
+    await deps.audit({ act: 'webhook.secret_shown', account_id, livemode, target: null });
+  }
   return await presentEndpoint(deps, owner, endpoint);
 }
 

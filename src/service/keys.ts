@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { inTransaction } from '../base/mongo';
 import type { Scope } from '../domain/account/api-key';
 import { omitUndefined } from '../domain/defined';
-import { hashKey, type KeyDocument, makeKey } from '../store/keys';
+import { fingerprint, hashKey, type KeyDocument, makeKey } from '../store/keys';
 import type { Owner, WriteDeps } from './deps';
 
 export interface NewKey {
@@ -28,11 +28,12 @@ export async function createKey(
 ): Promise<{ key_id: string; key: string }> {
   const key = makeKey(livemode);
   const last4 = key.slice(-4);
+  const hash = hashKey(key);
   const document: KeyDocument = {
     _id: id,
     account_id,
     livemode,
-    hash: hashKey(key),
+    hash,
     last4,
     scopes,
     created_at: now().toISOString(),
@@ -43,7 +44,10 @@ export async function createKey(
   await inTransaction(mongo, async (session) => {
     await stores.keys.insert(document, session);
     const change = { act: 'api_key.created', account_id, livemode, target: id } as const;
-    await audit({ ...change, after: { last4, scopes, ...bounds } }, session);
+    await audit(
+      { ...change, after: { last4, fingerprint: fingerprint(hash), scopes, ...bounds } },
+      session,
+    );
   });
   return { key_id: id, key };
 }

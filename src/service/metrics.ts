@@ -72,9 +72,9 @@ const GAUGES: readonly StoreGauge[] = [
   {
     name: 'payments_callbacks_waiting',
     help: 'Callbacks of banks that no workflow has received, including parked ones.',
-    labels: ['waits'],
+    labels: ['waits', 'connector'],
     values: ({ callbacks }) =>
-      Object.entries(callbacks).map(([waits, value]) => ({ waits, value })),
+      callbacks.map(({ count: value, ...labels }) => ({ ...labels, value })),
   },
   {
     name: 'payments_ledger_checked_timestamp_seconds',
@@ -88,5 +88,56 @@ const GAUGES: readonly StoreGauge[] = [
     help: 'Differences that this check found.',
     labels: [],
     values: ({ ledger }) => (ledger === null ? [] : [{ value: ledger.differences }]),
+  },
+  {
+    name: 'payments_statement_lines_open',
+    help: 'Lines of bank statements that match no entry.',
+    labels: ['connector', 'livemode'],
+    values: ({ statement_lines }) =>
+      statement_lines.map(({ connector, livemode, count: value }) => ({
+        connector,
+        livemode,
+        value,
+      })),
+  },
+  {
+    name: 'payments_statement_lines_open_since_seconds',
+    help: 'Unix time of the day of the oldest of them.',
+    labels: ['connector', 'livemode'],
+    values: ({ statement_lines }) =>
+      statement_lines.map(({ connector, livemode, day }) => ({
+        connector,
+        livemode,
+        value: Date.parse(day) / 1_000,
+      })),
+  },
+  {
+    name: 'payments_ledger_fully_checked_timestamp_seconds',
+    help: 'Unix time at which it last read all entries again, also those behind checkpoints.',
+    labels: [],
+    values: ({ ledger }) =>
+      ledger?.full_at === undefined ? [] : [{ value: Date.parse(ledger.full_at) / 1_000 }],
+  },
+  {
+    name: 'payments_schedule_succeeded_timestamp_seconds',
+    help: 'Unix time at which a schedule last succeeded: audit, ledger, settlements, retention.',
+    labels: ['schedule'],
+    values: ({ schedules }) =>
+      schedules.map(({ schedule, succeeded_at }) => ({
+        schedule,
+        value: Date.parse(succeeded_at) / 1_000,
+      })),
+  },
+  {
+    name: 'payments_approvals_waiting',
+    help: 'Requests of operators on live that wait for a second operator.',
+    labels: [],
+    values: ({ approvals }) => [{ value: approvals }],
+  },
+  {
+    name: 'payments_watched_acts',
+    help: 'New live keys, live wallets and frozen accounts of the last hour, by their act.',
+    labels: ['act'],
+    values: ({ acts }) => acts.map(({ act, count: value }) => ({ act, value })),
   },
 ];

@@ -18,24 +18,35 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   ...Object.fromEntries(COLLECTIONS.map((collection) => [collection, { worker: KEEP }])),
   accounts: { api: CHANGE, worker: CHANGE },
   api_keys: { api: KEEP },
+  approval_limits: { worker: KEEP },
+  approvals: { worker: KEEP },
   audit_heads: { api: KEEP, worker: KEEP },
   audit_log: { api: ADD, worker: ADD },
+  bank_accounts: {},
   bank_callbacks: { api: KEEP, worker: KEEP },
   connector_keys: {},
+  dashboard_challenges: { api: ['insert', 'remove'] },
   dashboard_invitations: { api: ['insert', 'remove'] },
   dashboard_sessions: { api: ALL },
   dashboard_throttles: { api: ALL },
   events: { api: KEEP, worker: KEEP },
   idempotency: { api: ALL, worker: ['update', 'remove'] },
   ledger_books: { worker: KEEP },
-  ledger_checkpoints: {},
-  ledger_checks: {},
+  ledger_checkpoints: { worker: ADD },
+  ledger_checks: { worker: KEEP },
   ledger_postings: { worker: KEEP },
-  ledger_verified: {},
+  ledger_verified: { worker: KEEP },
+  operators: {},
   // The customer's page notes that it was opened.
   payments: { api: CHANGE, worker: KEEP },
   payout_days: { worker: KEEP },
   recipients: { api: KEEP, worker: CHANGE },
+  sandbox_reports: { api: ADD },
+  statement_lines: {},
+  statement_refusals: {},
+  statements: {},
+  schedule_runs: { worker: KEEP },
+  service_epoch: { worker: KEEP },
   users: { api: ALL },
   wallets: { api: KEEP },
   webhook_endpoints: { api: KEEP },
@@ -44,6 +55,9 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
 
 /** They tie an instruction or a callback to its merchant. */
 const READ_BY_CONNECTORS = ['accounts', 'recipients', ...COLLECTIONS];
+
+/** It takes what simulations report. */
+const SANDBOX_BANK = 'sandbox_bank';
 
 const EVERY = '';
 
@@ -73,7 +87,12 @@ export function serviceRoles(database: string): Record<Service, MongoRole> {
   return {
     // It creates the unique index before it stores an endpoint.
     api: buildRole('api', buildPrivilege(database, 'webhook_endpoints', 'createIndex')),
-    worker: buildRole('worker', { resource: { cluster: true }, actions: ['getParameter'] }),
+    worker: buildRole(
+      'worker',
+      { resource: { cluster: true }, actions: ['getParameter'] },
+      // The scheduled check of the ledger creates its index.
+      buildPrivilege(database, 'ledger_checkpoints', 'createIndex'),
+    ),
   };
 }
 
@@ -85,6 +104,9 @@ export function connectorRole(database: string, connector: string): MongoRole {
     privileges: [
       ...READ_BY_CONNECTORS.map((collection) => buildPrivilege(database, collection, 'find')),
       buildPrivilege(database, 'bank_callbacks', 'find', ...KEEP),
+      ...(connector === SANDBOX_BANK
+        ? [buildPrivilege(database, 'sandbox_reports', 'find', 'remove')]
+        : []),
       buildPrivilege(own, EVERY, 'find', 'listIndexes', 'createIndex', ...ALL),
     ],
   };

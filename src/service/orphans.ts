@@ -5,6 +5,7 @@ import { webhookWorkflowId } from '../domain/webhook/event';
 import { isInFlight, KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
 import type { EventDocument } from '../store/events';
+import { assertNotBehind } from '../temporal/reopening';
 import { nextRun } from '../temporal/start';
 import { getWorkflowStatus } from '../temporal/status';
 import { resumeDelivery } from './events/deliveries';
@@ -98,7 +99,10 @@ async function* checkRows<Row, O extends Orphan>(
   }
 }
 
-/** Restarts a workflow, which loads its state and continues; a running one is not affected. */
+/**
+ * Restarts a workflow, which loads its state and continues; a running one is not affected.
+ * @throws ServiceError `record_behind`
+ */
 export async function restart(deps: OrphanDeps, orphan: Orphan): Promise<void> {
   const { temporal } = deps;
   await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, async () => {
@@ -108,9 +112,10 @@ export async function restart(deps: OrphanDeps, orphan: Orphan): Promise<void> {
 }
 
 async function restartResource(
-  { temporal, lifecycleQueue }: OrphanDeps,
+  { temporal, stores, lifecycleQueue }: OrphanDeps,
   { kind, resource }: ResourceOrphan,
 ): Promise<void> {
+  await assertNotBehind({ temporal, stores }, kind, resource);
   await temporal.workflow.start(LIFECYCLES[kind].workflowType, {
     ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
     workflowIdConflictPolicy: 'USE_EXISTING',

@@ -1,6 +1,7 @@
 import type { PaymentStatus } from '../domain/payment/payment';
 import { KINDS } from '../lifecycles';
-import type { SettledDay } from '../store/payment-metrics';
+import type { OverviewCounts, SettledDay } from '../store/payment-metrics';
+import { hasSecondFactor } from '../store/users';
 import type { Owner, ServiceDeps } from './deps';
 import { readBalances } from './read';
 import { getRows, type Kind } from './resources/read';
@@ -20,18 +21,21 @@ export async function readOverview(
   owner: Owner,
   { now, crypto }: { now: Date; crypto: boolean },
 ) {
-  const { payments } = deps.stores;
   const { account_id, livemode } = owner;
+  const { overviewCounts, endpoints } = deps.stores;
   const kinds = crypto ? KINDS : KINDS.filter((kind) => !kind.startsWith('crypto_'));
-  const firstDay = toDay(new Date(now.getTime() - (DAYS - 1) * DAY_MS));
-  const [balances, settledDays, today, needsAttention, webhooks] = await Promise.all([
+  const [balances, counts, needsAttention, endpoint] = await Promise.all([
     readBalances(deps, owner),
-    payments.settledByDay(account_id, livemode, firstDay),
-    payments.countByStatus(account_id, livemode, toDay(now)),
+    overviewCounts.get(`${account_id}:${livemode}`, () => readCounts(deps, owner, now)),
     Promise.all(kinds.map((kind) => listNeedingAttention(deps, kind, owner))),
-    readWebhookHealth(deps, owner, now),
+    endpoints.get(account_id, livemode),
   ]);
-  return { ...balances, settledDays, today, needsAttention: needsAttention.flat(), webhooks };
+  const { settledDays, today, ...webhooks } = counts;
+  return {
+    ...balances,
+    ...{ settledDays, today, needsAttention: needsAttention.flat() },
+    webhooks: { isRegistered: endpoint !== null, ...webhooks },
+  };
 }
 
 /** Lists resources that operators look into. */
@@ -41,22 +45,24 @@ async function listNeedingAttention(deps: ReadDeps, kind: Kind, { account_id, li
   return resources.map(({ _id: id, attention }) => ({ kind, id, attention: attention ?? '' }));
 }
 
-/** Counts webhooks of the last 24 hours; `waiting` are events that wait for another attempt. */
-async function readWebhookHealth(
-  { stores: { events, endpoints } }: ReadDeps,
+/** Counts payments by day and of today, and the webhooks of the last 24 hours. */
+async function readCounts(
+  { stores: { payments, events } }: ReadDeps,
   owner: Owner,
   now: Date,
-) {
+): Promise<OverviewCounts> {
   const { account_id, livemode } = owner;
+  const firstDay = toDay(new Date(now.getTime() - (DAYS - 1) * DAY_MS));
   const since = new Date(now.getTime() - DAY_MS).toISOString();
   const baseFilter = { ...owner, since, until: now.toISOString() };
-  const [endpoint, count, exhausted, waiting] = await Promise.all([
-    endpoints.get(account_id, livemode),
+  const [settledDays, today, count, exhausted, waiting] = await Promise.all([
+    payments.settledByDay(account_id, livemode, firstDay),
+    payments.countByStatus(account_id, livemode, toDay(now)),
     events.countSince(account_id, livemode, since),
     events.countResendable({ ...baseFilter, statuses: ['exhausted'] }),
     events.countResendable({ ...baseFilter, statuses: ['pending'] }),
   ]);
-  return { isRegistered: endpoint !== null, events: count, exhausted, waiting };
+  return { settledDays, today, events: count, exhausted, waiting };
 }
 
 /** Lists currencies of settled payments, the most frequent first. */
@@ -124,7 +130,7 @@ export async function readSetupProgress(
     hasPayment: payments.length > 0,
     endpointUrl: endpoint?.url,
     hasDelivery: events.some(({ delivery }) => delivery.status === 'delivered'),
-    hasSecondFactor: members.some(({ _id, totp }) => _id === user_id && totp !== null),
+    hasSecondFactor: members.some((user) => user._id === user_id && hasSecondFactor(user)),
     hasTeam: members.length > 1,
   };
 }

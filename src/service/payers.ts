@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Logger } from '../base/log';
 import type { Customer, EncryptedCustomer } from '../domain/creation';
+import { omitUndefined } from '../domain/defined';
 import { toEnv } from '../domain/environment';
 import { type DataKey, importDataKey, newDataKey } from '../encryption/data-key';
 import {
@@ -9,24 +10,28 @@ import {
   type Encrypted,
   type Encrypter,
   encryptJwe,
+  findKid,
 } from '../encryption/encrypter';
-import { type AccountStore, payerKeyOwner } from '../store/accounts';
+import type { Stores } from '../store';
+import { type AccountStore, type PayerKey, type PayerKeys, payerKeyOwner } from '../store/accounts';
 import type { KeyOwner } from '../store/keys';
 
 const nullable = z.string().nullable();
 const Names = z.object({ email: nullable, first_name: nullable, last_name: nullable });
 
+const NO_NAMES = { email: null, first_name: null, last_name: null };
+
 const KEYS_MAX = 10_000;
 
 export interface PayerDeps {
-  accounts: Pick<AccountStore, 'getCached' | 'storePayerKey'>;
+  accounts: Pick<AccountStore, 'getCached' | 'refresh' | 'storePayerKey'>;
   encrypter: Encrypter;
   log: Pick<Logger, 'error'>;
 }
 
 export type Payers = ReturnType<typeof createPayers>;
 
-type PaymentWithPayer = KeyOwner & { _id: string; customer: EncryptedCustomer };
+export type PaymentWithPayer = KeyOwner & { _id: string; customer: EncryptedCustomer };
 
 /**
  * Encrypts payers' names and e-mail addresses with one data key for each account and environment,
@@ -34,13 +39,40 @@ type PaymentWithPayer = KeyOwner & { _id: string; customer: EncryptedCustomer };
  * @see docs/operations.md#personal-data
  */
 export function createPayers(deps: PayerDeps) {
+  const { read, encryptNames } = createPayerCipher(deps.encrypter);
+  return {
+    /** @throws KeyRingError, DecryptionError; Error when there is no such account */
+    encrypt: async (owner: KeyOwner, payment_id: string, customer: Customer) => {
+      const { reference, ...names } = customer;
+      if (Object.values(names).every((name) => name === null)) return noPayer(reference);
+      const payment = { ...owner, _id: payment_id };
+      return { reference, sealed: await encryptNames(payment, names, await getKeys(deps, owner)) };
+    },
+    /** Returns nulls when the payer is absent or redacted, or when no key decrypts it. */
+    decrypt: async (payment: PaymentWithPayer): Promise<Customer> => {
+      try {
+        return await read(payment, await findKeys(deps, payment));
+      } catch (err) {
+        if (!(err instanceof DecryptionError)) throw err;
+        // One missing key must not make a whole list fail.
+        deps.log.error({ payment_id: payment._id, err }, 'payer not decrypted');
+        return { ...NO_NAMES, reference: payment.customer.reference };
+      }
+    },
+  };
+}
+
+export type PayerCipher = ReturnType<typeof createPayerCipher>;
+
+/** Encrypts and decrypts payers with the data keys of their account and environment. */
+export function createPayerCipher(encrypter: Encrypter) {
   const dataKeys = new Map<Encrypted, Promise<DataKey>>();
 
   /** @throws DecryptionError when no key decrypts it */
   const decryptDataKey = async (ciphertext: Encrypted, owner: KeyOwner): Promise<DataKey> => {
     const cachedKey = dataKeys.get(ciphertext);
     if (cachedKey !== undefined) return await cachedKey;
-    const key = deps.encrypter.decrypt(ciphertext, payerKeyOwner(owner)).then(importDataKey);
+    const key = encrypter.decrypt(ciphertext, payerKeyOwner(owner)).then(importDataKey);
     const [oldest] = dataKeys.keys();
     if (dataKeys.size >= KEYS_MAX && oldest !== undefined) dataKeys.delete(oldest);
     dataKeys.set(ciphertext, key);
@@ -53,61 +85,105 @@ export function createPayers(deps: PayerDeps) {
   };
 
   return {
-    /** @throws KeyRingError, DecryptionError; Error when there is no such account */
-    encrypt: async (owner: KeyOwner, payment_id: string, customer: Customer) => {
-      const { reference, ...names } = customer;
-      if (Object.values(names).every((name) => name === null)) return noPayer(reference);
-      const key = await decryptDataKey(await getDataKey(deps, owner), owner);
-      const ciphertext = await encryptJwe(JSON.stringify(names), key, {
-        alg: 'dir',
-        sub: getPayerOwner(payment_id),
-      });
-      return { reference, sealed: ciphertext };
+    /** @throws DecryptionError when none of the keys decrypts it */
+    read: async (payment: PaymentWithPayer, keys: PayerKeys | undefined): Promise<Customer> => {
+      const { reference, sealed } = payment.customer;
+      if (sealed === null) return { ...NO_NAMES, reference };
+      const key = findKey(keys, sealed);
+      if (key === undefined) throw new DecryptionError();
+      const dataKey = await decryptDataKey(key.sealed, payment);
+      const text = await decryptJwe(sealed, dataKey, { alg: 'dir', sub: getPayerOwner(payment) });
+      return { ...Names.parse(JSON.parse(text)), reference };
     },
-    /** Returns nulls when the payer is absent or redacted, or when no key decrypts it. */
-    decrypt: async ({
-      _id,
-      account_id,
-      livemode,
-      customer,
-    }: PaymentWithPayer): Promise<Customer> => {
-      const { reference, sealed } = customer;
-      const none = { email: null, first_name: null, last_name: null, reference };
-      if (sealed === null) return none;
-      const owner = { account_id, livemode };
-      try {
-        const key = await decryptDataKey(await getDataKey(deps, owner), owner);
-        const names = Names.parse(
-          JSON.parse(await decryptJwe(sealed, key, { alg: 'dir', sub: getPayerOwner(_id) })),
-        );
-        return { ...names, reference };
-      } catch (err) {
-        if (!(err instanceof DecryptionError)) throw err;
-        // One missing key must not make a whole list fail.
-        deps.log.error({ payment_id: _id, err }, 'payer not decrypted');
-        return none;
-      }
+    /** @throws DecryptionError when no key of the key file decrypts the current data key */
+    encryptNames: async (
+      payment: KeyOwner & { _id: string },
+      names: Omit<Customer, 'reference'>,
+      { id: kid, sealed }: PayerKey,
+    ) => {
+      const dataKey = await decryptDataKey(sealed, payment);
+      const header = { alg: 'dir', sub: getPayerOwner(payment), ...omitUndefined({ kid }) };
+      return await encryptJwe(JSON.stringify(names), dataKey, header);
     },
   };
+}
+
+/** Creates a data key, encrypted for its account and environment. */
+export async function newPayerKey(encrypter: Encrypter, owner: KeyOwner): Promise<PayerKey> {
+  const { id, text } = newDataKey();
+  const ciphertext = await encrypter.encrypt(text, payerKeyOwner(owner));
+  return { id, sealed: ciphertext, kid: encrypter.getKid(ciphertext) };
 }
 
 export function noPayer(reference: string | null): EncryptedCustomer {
   return { reference, sealed: null };
 }
 
-function getPayerOwner(payment_id: string): string {
-  return `payment/${payment_id}`;
+function getPayerOwner({ _id }: { _id: string }): string {
+  return `payment/${_id}`;
 }
 
-async function getDataKey({ accounts, encrypter }: PayerDeps, owner: KeyOwner): Promise<Encrypted> {
+/** Whether the current key encrypted the payer. */
+export function isCurrent({ id }: PayerKey, ciphertext: string): boolean {
+  return findKid(ciphertext) === id;
+}
+
+function findKey(keys: PayerKeys | undefined, ciphertext: string): PayerKey | undefined {
+  if (keys === undefined) return undefined;
+  return [keys, ...(keys.earlier ?? [])].find((key) => isCurrent(key, ciphertext));
+}
+
+/** Finds the keys of a payer: a cached account may lack the key of another process. */
+async function findKeys({ accounts }: PayerDeps, payment: PaymentWithPayer) {
+  const { account_id, livemode, customer } = payment;
+  const keys = (await accounts.getCached(account_id))?.payer_keys?.[toEnv(livemode)];
+  if (customer.sealed === null || findKey(keys, customer.sealed) !== undefined) return keys;
+  return (await accounts.refresh(account_id))?.payer_keys?.[toEnv(livemode)];
+}
+
+async function getKeys({ accounts, encrypter }: PayerDeps, owner: KeyOwner): Promise<PayerKeys> {
   const { account_id, livemode } = owner;
   const environment = toEnv(livemode);
   const existing = (await accounts.getCached(account_id))?.payer_keys?.[environment];
-  if (existing !== undefined) return existing.sealed;
-  const ciphertext = await encrypter.encrypt(newDataKey(), payerKeyOwner(owner));
-  const newKey = { sealed: ciphertext, kid: encrypter.getKid(ciphertext) };
+  if (existing !== undefined) return existing;
+  const newKey = await newPayerKey(encrypter, owner);
   const account = await accounts.storePayerKey(account_id, environment, newKey);
-  const storedKey = account?.payer_keys?.[environment];
-  if (storedKey === undefined) throw new Error(`There is no account ${account_id}.`);
-  return storedKey.sealed;
+  const storedKeys = account?.payer_keys?.[environment];
+  if (storedKeys === undefined) throw new Error(`There is no account ${account_id}.`);
+  return storedKeys;
+}
+
+/** Payer of a payment, or of a request for one that is not written yet. */
+export interface StoredPayer extends PaymentWithPayer {
+  isWritten: boolean;
+}
+
+const BATCH = 500;
+
+/**
+ * Reads all payers of an account and environment in batches. Requests come first: one that is
+ * written meanwhile is then read as a payment.
+ * @param after position of the payments; '' for all
+ */
+export async function* readPayers(
+  stores: Pick<Stores, 'idempotency' | 'payments'>,
+  owner: KeyOwner,
+  after = '',
+): AsyncGenerator<StoredPayer[]> {
+  for (let id = ''; ; ) {
+    const rows = await stores.idempotency.listPayers(owner, id, BATCH);
+    yield rows.flatMap(({ resource_id: _id, customer }) =>
+      customer === undefined ? [] : [{ ...owner, _id, customer, isWritten: false }],
+    );
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    id = last._id;
+  }
+  for (let position = after; ; ) {
+    const rows = await stores.payments.listPayers(owner, position, BATCH);
+    yield rows.map(({ _id, customer }) => ({ ...owner, _id, customer, isWritten: true }));
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    position = last.position;
+  }
 }

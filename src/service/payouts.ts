@@ -3,6 +3,8 @@ import { buildRefusal } from '../domain/errors';
 import { payoutFee } from '../domain/payout/fees';
 import { isRailId } from '../domain/payout/rails';
 import {
+  debtFault,
+  findPayoutLimit,
   limitFault,
   payoutBalanceFault,
   RECIPIENT_DELETED,
@@ -15,7 +17,7 @@ import { availableRails } from '../routing';
 import { type CreateRequest, createOnce, readMetadataText } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentPayout } from './present';
-import { createGet, createList, findCreated, findResource } from './read';
+import { createGet, createList, findCreated, findResource, readBalances } from './read';
 
 /**
  * @throws Refusal 400, 404, 422; 503 `temporarily_unavailable`: outcome unknown
@@ -47,7 +49,8 @@ export async function getPayoutSettings(
 ) {
   const account = await stores.accounts.get(account_id);
   const rails = availableRails(connectors, account?.disabled_rails ?? [], livemode);
-  return { rails, fees: account?.payout_fees ?? {}, limits: account?.payout_limits ?? {} };
+  const { payout_fees: fees = {}, payout_limits: limits = {}, owed_limits = {} } = account ?? {};
+  return { rails, fees, limits, owedLimits: owed_limits };
 }
 
 /**
@@ -67,8 +70,8 @@ async function acceptPayout(
   if ('fault' in balance) throw buildRefusal(balance.fault);
   const recipient = await findResource(stores.recipients, 'recipient', caller, recipient_id);
   if (recipient.deleted_at) throw buildRefusal(RECIPIENT_DELETED);
-  const [balances, { rails, fees, limits }] = await Promise.all([
-    stores.ledger.balances(account_id, livemode),
+  const [{ balances, receivables }, { rails, fees, limits, owedLimits }] = await Promise.all([
+    readBalances({ stores }, { account_id, livemode }),
     getPayoutSettings(deps, caller),
   ]);
   // On live there is no rail until a bank serves one.
@@ -83,9 +86,12 @@ async function acceptPayout(
 
   const fee = payoutFee(fees, method, currency);
   const draw = { balance_account: balance.name, currency, amount, fee };
+  const owed = receivables.find((row) => row.currency === currency)?.owed ?? 0;
+  const debtViolation = debtFault(owed, owedLimits[currency], currency);
+  if (debtViolation !== undefined) throw buildRefusal(debtViolation);
   const balanceViolation = payoutBalanceFault(balances, draw);
   if (balanceViolation !== undefined) throw buildRefusal(balanceViolation);
-  const limit = limits[currency];
+  const limit = findPayoutLimit(limits, currency);
   if (limit !== undefined) {
     const day = { account_id, livemode, currency, created_at: now().toISOString() };
     const limitViolation = limitFault(limit, await stores.payoutDays.getSpent(day), draw);

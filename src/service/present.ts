@@ -1,7 +1,10 @@
 import { RawJson } from '../base/json';
 import type { EncryptedCustomer } from '../domain/creation';
+import { isRequestedAsset } from '../domain/crypto/deposit';
+import { sumDisputed } from '../domain/payment/dispute';
 import type { PaymentOpening } from '../domain/payment/workflow';
 import { buildCryptoPageUrl, buildRedirectUrl } from '../encryption/pay-token';
+import { returnedAmount, settledAmount } from '../ledger/resource-entries';
 import type { CryptoPaymentDocument } from '../store/crypto-payments';
 import type { CryptoSettlementDocument } from '../store/crypto-settlements';
 import type { PaymentDocument } from '../store/payments';
@@ -26,6 +29,8 @@ type PaymentFields = Owner & { customer: EncryptedCustomer } & Pick<
     | 'reference'
     | 'failure'
     | 'metadata'
+    | 'settled_amount'
+    | 'disputes'
     | 'authorized_at'
     | 'settled_at'
     | 'cancelled_at'
@@ -53,6 +58,8 @@ export async function presentPayment(
     failure,
     livemode: payment.livemode,
     metadata: new RawJson(payment.metadata),
+    amount_settled: payment.settled_at === null ? null : settledAmount(payment),
+    disputed: sumDisputed(payment.disputes),
     authorized_at: payment.authorized_at,
     settled_at: payment.settled_at,
     cancelled_at: payment.cancelled_at,
@@ -81,7 +88,8 @@ export function withOpening<T extends Omit<PaymentFields, keyof ReturnType<typeo
 
 function openingFields({ status, failure, created_at }: PaymentOpening) {
   const unsetTimes = { authorized_at: null, settled_at: null, cancelled_at: null };
-  return { status, failure, ...unsetTimes, created_at, updated_at: created_at };
+  const unmoved = { settled_amount: null, disputes: [] };
+  return { status, failure, ...unsetTimes, ...unmoved, created_at, updated_at: created_at };
 }
 
 /** Presents exactly the fields of docs/api.md#refunds, in their order. */
@@ -96,6 +104,8 @@ export function presentRefund(refund: RefundDocument) {
     status,
     reason,
     failure,
+    amount_settled:
+      refund.status === 'settled' ? settledAmount(refund) : (refund.sent_late?.amount ?? null),
     settled_at: refund.settled_at,
     created_at: refund.created_at,
   };
@@ -116,6 +126,8 @@ export function presentPayout(payout: PayoutDocument) {
     metadata: new RawJson(payout.metadata),
     failure: payout.failure,
     returned: payout.returned,
+    fee: payout.fee,
+    amount_returned: payout.status === 'returned' ? returnedAmount(payout) : null,
     livemode: payout.livemode,
     created_at: payout.created_at,
     completed_at: payout.completed_at,
@@ -135,7 +147,7 @@ export function presentCryptoPayment(
     address: payment.address,
     payment_uri: payment.payment_uri,
     redirect_url: buildCryptoPageUrl(config.PUBLIC_URL, keys.pay_token, payment._id),
-    deposits: payment.deposits.map((deposit) => ({
+    deposits: payment.deposits.filter(isRequestedAsset).map((deposit) => ({
       transaction_id: deposit.transaction_id,
       amount: deposit.amount,
       confirmations: deposit.confirmations,

@@ -1,35 +1,61 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { BankCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
+import type {
+  BankCallback,
+  BankResource,
+  CallbackName,
+  CallbackResource,
+} from '../domain/callback/callback';
 import type { CryptoCallback } from '../domain/crypto/callback';
 import { type SimulatedDeposit, simulateReport } from '../domain/crypto/simulation';
 import { Refusal } from '../domain/errors';
+import type { Dispute } from '../domain/payment/dispute';
+import { isFinal, PAYMENT_STATUSES } from '../domain/payment/payment';
+import type { BankDecision } from '../domain/sandbox/movement';
 import { callbackKey } from '../store/callbacks';
 import { getCryptoPayment, getCryptoSettlement } from './crypto';
 import type { MerchantDeps, Owner } from './deps';
 import { getPayment } from './payments';
 import { getPayout } from './payouts';
 import { getRefund } from './refunds';
+import { bankReference } from './sandbox-bank/movements';
 
 /** Longest wait for the workflow to handle the event. */
 const SETTLE_MS = 5_000;
 const POLL_MS = 20;
 
-interface SimulatedEvent {
-  event: CallbackName;
+interface SimulatedEvent<Name extends CallbackName> {
+  event: Name;
   code?: string | null;
   reason?: string | null;
+  /** Minor units that move, and their currency; the amount of the resource by default. */
+  amount?: number | null;
+  currency?: string;
+  /** Name and fee of a dispute; minor units. */
+  dispute_id?: string | null;
+  fee?: number | null;
 }
 
 interface Report {
   name: CallbackName;
   callback: Omit<BankCallback, 'callback_id'> | Omit<CryptoCallback, 'callback_id'>;
+  /** Decision of the sandbox bank, which keeps a book of the money that it moves. */
+  decision?: BankDecision & { body: BankCallback };
 }
 
 interface SimulatedResource {
   _id: string;
   version: number;
+  updated_at: string;
   connector: string;
+}
+
+interface BankDocument extends SimulatedResource {
+  status: string;
+  amount: number;
+  currency: string;
+  bank_reference: string | null;
+  disputes?: readonly Dispute[];
 }
 
 type Find<D extends SimulatedResource> = (
@@ -47,10 +73,20 @@ type Find<D extends SimulatedResource> = (
 export const simulatePayment = createBankSimulation('payment', getPayment);
 export const simulateRefund = createBankSimulation('refund', getRefund);
 export const simulatePayout = createBankSimulation('payout', getPayout);
-export const simulateCryptoSettlement = createBankSimulation(
-  'crypto_settlement',
-  getCryptoSettlement,
-);
+
+export async function simulateCryptoSettlement(
+  deps: MerchantDeps,
+  caller: Owner,
+  id: string,
+  { event: name, ...facts }: SimulatedEvent<CallbackName>,
+) {
+  return await simulate(deps, caller, {
+    id,
+    resource: 'crypto_settlement',
+    find: getCryptoSettlement,
+    buildReport: () => ({ name, callback: buildCallback(deps, facts) }),
+  });
+}
 
 export async function simulateCryptoPayment(
   deps: MerchantDeps,
@@ -75,28 +111,82 @@ function makeTransactionId(network: string): string {
   return `${network === 'ethereum' ? '0x' : ''}${randomBytes(32).toString('hex')}`;
 }
 
-function createBankSimulation<D extends SimulatedResource>(
-  resource: CallbackResource,
-  find: Find<D>,
-) {
+function createBankSimulation<D extends BankDocument>(resource: BankResource, find: Find<D>) {
   return (
     deps: MerchantDeps,
     caller: Owner,
     id: string,
-    { event, code, reason }: SimulatedEvent,
+    { event: name, ...facts }: SimulatedEvent<BankDecision['name']>,
   ): Promise<D> => {
-    const occurred_at = deps.now().toISOString();
-    const callback = { occurred_at, code: code ?? undefined, reason: reason ?? undefined };
-    const buildReport = () => ({ name: event, callback });
+    const buildReport = (document: D, callback_id: string): Report => {
+      const { _id: resource_id, amount, currency } = document;
+      // A dispute that is reported again takes no money again.
+      const own = facts.dispute_id && `${resource_id}:${facts.dispute_id}`;
+      const decisionId = (name === 'dispute_opened' && own) || callback_id;
+      const bank_reference = getReference(resource, document, name, decisionId);
+      const callback = {
+        ...buildCallback(deps, facts),
+        ...(resource === 'payment' && RECEIPTS.has(name) ? { bank_reference } : {}),
+      };
+      const moved = getDisputeAmount(document, name, facts) ?? facts.amount ?? amount;
+      const money = { amount: moved, currency: facts.currency ?? currency };
+      const body = { callback_id, ...callback };
+      const decision = { resource, resource_id, name, bank_reference, ...money, body };
+      return { name, callback, decision };
+    };
     return simulate(deps, caller, { id, resource, find, buildReport });
   };
+}
+
+/** Callbacks about money of a payment that names it by the bank's reference. */
+const RECEIPTS: ReadonlySet<string> = new Set([
+  'settled',
+  'reversed',
+  'clawed_back',
+  'dispute_opened',
+  'dispute_won',
+]);
+
+/** The session's own reference is for its first settlement alone. */
+function getReference(
+  resource: BankResource,
+  { _id, status, bank_reference }: BankDocument,
+  name: BankDecision['name'],
+  decisionId: string,
+): string {
+  const isOther = resource === 'payment' && (name !== 'settled' || isEndedPayment(status));
+  return isOther ? bankReference(decisionId) : (bank_reference ?? bankReference(_id));
+}
+
+/** Minor units of a dispute with its fee, as the statement has them. */
+function getDisputeAmount(
+  { amount, disputes = [] }: BankDocument,
+  name: BankDecision['name'],
+  { dispute_id, amount: stated, fee }: Omit<SimulatedEvent<CallbackName>, 'event'>,
+): number | undefined {
+  if (name === 'dispute_opened') return (stated ?? amount) + (fee ?? 0);
+  if (name !== 'dispute_won') return undefined;
+  const dispute = disputes.find(({ id, state }) => state === 'opened' && id === (dispute_id ?? id));
+  return dispute && (stated ?? dispute.amount) + (fee ?? 0);
+}
+
+function isEndedPayment(status: string): boolean {
+  return PAYMENT_STATUSES.some((each) => each === status && isFinal(each));
+}
+
+function buildCallback(
+  { now }: MerchantDeps,
+  facts: Omit<SimulatedEvent<CallbackName>, 'event'>,
+): Omit<BankCallback, 'callback_id'> {
+  const stated = Object.entries(facts).filter(([, value]) => value != null);
+  return { occurred_at: now().toISOString(), ...Object.fromEntries(stated) };
 }
 
 interface Simulation<D extends SimulatedResource> {
   id: string;
   resource: CallbackResource;
   find: Find<D>;
-  buildReport: (document: D) => Report;
+  buildReport: (document: D, callback_id: string) => Report;
 }
 
 async function simulate<D extends SimulatedResource>(
@@ -111,7 +201,12 @@ async function simulate<D extends SimulatedResource>(
   const before = await find(deps, caller, id);
   const { _id: resource_id, connector } = before;
   const callback_id = `simulated_${randomUUID()}`;
-  const { name, callback } = buildReport(before);
+  const { name, callback, decision } = buildReport(before, callback_id);
+  // The bank repeats the callback from here, should this process end before it is delivered.
+  if (decision !== undefined) {
+    const report = { _id: callback_id, connector, ...decision, at: deps.now() };
+    await deps.stores.sandboxReports.add(report);
+  }
   await deps.callbacks.deliver({
     connector,
     resource,
@@ -134,6 +229,7 @@ async function waitForCallback<D extends SimulatedResource>(
   while (Date.now() < deadline) {
     const current = await reload();
     if (current.version > before.version) return current;
+    if (current.updated_at !== before.updated_at) return current;
     const storedCallback = await stores.callbacks.get(callback);
     if (storedCallback?.unapplied != null || storedCallback?.parked != null) break;
     await wait(POLL_MS);

@@ -59,9 +59,10 @@ async function setAudited({ mongo, stores, audit }: WriteDeps, wallet: NewWallet
 
 export type ShownWallet = ReturnType<typeof presentWallet>;
 
-/** Presents a wallet. `counting` is the address in effect: until `counts_from`, `previous`. */
+/** Presents a wallet. `counting` is the address in effect; until `paused_until` there is none. */
 function presentWallet(wallet: WalletDocument, now: Date) {
   const { network, address, counts_from, previous } = wallet;
   const counting = addressAt(wallet, now.toISOString());
-  return { network, address, counts_from, counting, previous };
+  const paused_until = counting === null ? counts_from : null;
+  return { network, address, counts_from, counting, previous, paused_until };
 }

@@ -16,14 +16,18 @@ export interface AccountDocument {
   disabled_rails?: RailId[];
   /** Minor units of the currency of the payout; 0 where a rail has none. */
   payout_fees?: PayoutFees;
-  /** Data keys that encrypt payers; each is created for its first payer. */
-  payer_keys?: Partial<Record<Env, PayerKey>>;
+  /** Data keys that encrypt payers; the first is created for the first payer. */
+  payer_keys?: Partial<Record<Env, PayerKeys>>;
   /** Months for which payers are stored; absent: the default time. */
   payer_data_months?: number;
   /** Position in the list of payments up to which payers are redacted. */
   payers_blanked?: Partial<Record<Env, string>>;
   /** Minor units per day, by currency; absent: no limit. */
   payout_limits?: Record<string, number>;
+  /** Minor units that it may owe and still pay out, by currency; absent: none. */
+  owed_limits?: Record<string, number>;
+  /** Minor units above which a live refund in the dashboard has a step-up; absent: none has. */
+  refund_step_up?: Record<string, number>;
   /** Set while the account may only read. */
   frozen?: { at: string; reason: string };
   /** Unique over all accounts. */
@@ -32,9 +36,17 @@ export interface AccountDocument {
 }
 
 export interface PayerKey {
+  /** Name in the header of each payer that it encrypts; absent on keys without a name. */
+  id?: string;
   sealed: Encrypted;
   /** Key of the key ring that encrypted it. */
   kid: string;
+}
+
+/** Current key, which encrypts. */
+export interface PayerKeys extends PayerKey {
+  /** Replaced keys, until they hold no payer. */
+  earlier?: (PayerKey & { replaced_at: string })[];
 }
 
 export function payerKeyOwner(owner: { account_id: string; livemode: boolean }): string {
@@ -80,11 +92,43 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       return await accounts.findOne({ _id: id });
     },
     page: (after: string, limit: number) => readPage<AccountDocument>(accounts, after, limit),
-    /** Replaces a data key unless it has changed. */
-    reencryptPayerKey: (id: string, env: Env, before: Encrypted, key: PayerKey) =>
+    /** Makes another data key the current one, unless it was replaced before. */
+    replacePayerKey: (
+      id: string,
+      env: Env,
+      before: Encrypted,
+      next: PayerKey,
+      replaced_at: string,
+    ) => {
+      const field = `payer_keys.${env}`;
+      const [key, sealed, kid] = [`$${field}.id`, `$${field}.sealed`, `$${field}.kid`];
+      const replaced = { id: key, sealed, kid, replaced_at };
+      const earlier = { $concatArrays: [{ $ifNull: [`$${field}.earlier`, []] }, [replaced]] };
+      return accounts.updateOne({ _id: id, [`${field}.sealed`]: before }, [
+        { $set: { [field]: { ...next, earlier } } },
+      ]);
+    },
+    /** Replaces the text of a data key unless it has changed. */
+    reencryptPayerKey: async (
+      id: string,
+      env: Env,
+      before: Encrypted,
+      key: Omit<PayerKey, 'id'>,
+    ) => {
+      const write = (path: string, fields: string) =>
+        accounts.updateOne(
+          { _id: id, [`${path}.sealed`]: before },
+          { $set: { [`${fields}.sealed`]: key.sealed, [`${fields}.kid`]: key.kid } },
+        );
+      const [current, earlier] = [`payer_keys.${env}`, `payer_keys.${env}.earlier`];
+      const { modifiedCount } = await write(earlier, `${earlier}.$`);
+      return modifiedCount > 0 ? { modifiedCount } : await write(current, current);
+    },
+    /** Removes the keys that the current one replaced. */
+    removeEarlierPayerKeys: (id: string, env: Env, current: Encrypted) =>
       accounts.updateOne(
-        { _id: id, [`payer_keys.${env}.sealed`]: before },
-        { $set: { [`payer_keys.${env}`]: key } },
+        { _id: id, [`payer_keys.${env}.sealed`]: current },
+        { $unset: { [`payer_keys.${env}.earlier`]: '' } },
       ),
     setPayerDataMonths: (id: string, payer_data_months: number, session?: ClientSession) =>
       accounts.updateOne({ _id: id }, { $set: { payer_data_months } }, { session }),
@@ -103,6 +147,16 @@ export function createAccountStore(db: Db, cacheMs = 0) {
     /** @param limit minor units; null removes it */
     setPayoutLimit: (id: string, currency: string, limit: number | null, session?: ClientSession) =>
       setOrRemove(id, `payout_limits.${currency}`, limit, session),
+    /** @param limit minor units; null removes it */
+    setOwedLimit: (id: string, currency: string, limit: number | null, session?: ClientSession) =>
+      setOrRemove(id, `owed_limits.${currency}`, limit, session),
+    /** @param limit minor units; null removes it */
+    setRefundStepUp: (
+      id: string,
+      currency: string,
+      limit: number | null,
+      session?: ClientSession,
+    ) => setOrRemove(id, `refund_step_up.${currency}`, limit, session),
     freeze: (id: string, frozen: { at: string; reason: string }, session: ClientSession) =>
       accounts.updateOne(
         { _id: id, frozen: { $exists: false } },

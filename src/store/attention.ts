@@ -10,6 +10,7 @@ export interface AuditEntry {
   before: string;
   after: string;
   approved_by?: string;
+  approval_id?: string;
   /** Whether the operator of `mark_failed` knew it from the bank, which was not asked. */
   bank_confirmed_not_executed?: true;
 }
@@ -24,6 +25,8 @@ export interface AttentionUpdate<Attention extends string = string> {
   audit: AttentionAct | null;
   /** Time of the workflow, in ms since the epoch; it increases with each update. */
   attention_at: number;
+  /** End of a snooze, in ms since the epoch. */
+  snoozed_until?: number;
 }
 
 /** Attention reason that an operator acknowledged; the audit trail says who and why. */
@@ -40,7 +43,8 @@ const ACKNOWLEDGED_MAX = 20;
  * Builds the write of an attention reason, with the audit entry of an act. A late write of an
  * abandoned attempt must not replace a later reason; an act is recognised by its id.
  */
-export function buildAttentionUpdate({ attention, audit: act, attention_at }: AttentionUpdate) {
+export function buildAttentionUpdate(update: AttentionUpdate) {
+  const { attention, audit: act, attention_at, version, snoozed_until: until } = update;
   const audit = act ? { $concatArrays: ['$audit', [buildAuditEntry(act, attention)]] } : undefined;
   const latest = { $max: ['$attention_at', attention_at] };
   const unlessLater = { attention_at: { $not: { $gte: attention_at } } };
@@ -53,6 +57,7 @@ export function buildAttentionUpdate({ attention, audit: act, attention_at }: At
           audit,
           attention_at: latest,
           attention_since: attention === null ? undefined : buildSince(attention, attention_at),
+          snoozed: until === undefined ? undefined : { version, until },
           acknowledged: act?.what === 'acknowledge' ? ACKNOWLEDGED : undefined,
         }),
       },

@@ -5,9 +5,16 @@ import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
 import { omitUndefined } from '../domain/defined';
 
+/** Request that an act came by. */
+export interface Origin {
+  /** Network address of the client. */
+  address: string;
+  request_id: string;
+}
+
 export type Actor =
-  | { door: 'dashboard'; user_id: string; email: string }
-  | { door: 'api'; key_id: string }
+  | ({ door: 'dashboard'; user_id: string; email: string; session?: string } & Partial<Origin>)
+  | ({ door: 'api'; key_id: string } & Partial<Origin>)
   | { door: 'command_line'; system_user: string; host: string; operator?: string }
   /** Sender of an update to a workflow, under an unverified name. */
   | { door: 'workflow'; operator: string };
@@ -47,6 +54,8 @@ interface AuditFilter {
   account_id?: string | undefined;
   livemode?: boolean | undefined;
   act?: AuditedAct | undefined;
+  /** Whether lines without a place are left out, which the service did not write. */
+  onlyChained?: boolean;
   limit: number;
   /** Id: only older lines. */
   before?: string | undefined;
@@ -58,6 +67,9 @@ interface AuditFilter {
 
 /** Limit after which the server stops the query. */
 const LIST_MS_MAX = 4_000;
+
+/** Acts on live by which a thief would stay, or that answer one. */
+const WATCHED_ACTS = ['api_key.created', 'wallet.set', 'account.frozen'] as const;
 
 const INSTALLATION = 'installation';
 
@@ -124,13 +136,14 @@ export function createAuditLogStore(db: Db) {
     },
     has: async (_id: string, session: ClientSession): Promise<boolean> =>
       (await lines.findOne({ _id }, { session })) !== null,
-    list: ({ account_id, livemode, act, limit, before, after, since }: AuditFilter) =>
+    list: ({ account_id, livemode, act, limit, before, after, since, onlyChained }: AuditFilter) =>
       lines
         .find(
           omitUndefined({
             account_id,
             livemode: livemode === undefined ? undefined : { $in: [livemode, null] },
             act,
+            seq: onlyChained === true ? { $gte: 1 } : undefined,
             _id: buildIdRange({ $lt: before, $gt: after, $gte: since }),
           }),
         )
@@ -138,6 +151,14 @@ export function createAuditLogStore(db: Db) {
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
         .toArray(),
+    /** Counts the acts that an alert watches; an id begins with its time. */
+    countWatched: (since: string): Promise<{ act: string; count: number }[]> =>
+      Promise.all(
+        WATCHED_ACTS.map(async (act) => {
+          const filter = { _id: { $gte: since }, act, livemode: { $ne: false } };
+          return { act, count: await lines.countDocuments(filter, { maxTimeMS: LIST_MS_MAX }) };
+        }),
+      ),
     heads: () => heads.find().sort({ _id: 1 }).toArray(),
     head: (chain: string) => heads.findOne({ _id: chain }),
     listChained: () => lines.find().sort({ account_id: 1, seq: 1 }),

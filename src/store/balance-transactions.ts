@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { BalanceChange, EntryDocument } from '../ledger/documents';
-import { type ListFilter, listIndexes, listNewest } from './resource';
+import { EXPORT_MS_MAX, type ListFilter, listIndexes, listNewest } from './resource';
 
 /** Journal entry that changes what a balance has available. */
 export type BalanceTransactionDocument = EntryDocument & BalanceChange;
@@ -13,6 +13,36 @@ export interface BalanceTransactionFilter extends ListFilter {
   type?: string | undefined;
 }
 
+type RowOwner = Pick<BalanceTransactionDocument, 'account_id' | 'livemode'>;
+
+interface BalanceSum {
+  balance_account: string;
+  currency: string;
+  /** Stored integer: minor units, or an asset's smallest. */
+  available: unknown;
+}
+
+const EXPORT_BATCH = 500;
+const SUM_MS_MAX = 10_000;
+
+const BALANCE = { balance_account: '$balance_account', currency: '$currency' };
+/** Change of the balance that a row is listed for. */
+const NET = {
+  $sum: {
+    $map: {
+      input: {
+        $filter: {
+          input: '$legs',
+          cond: {
+            $eq: ['$$this.account', { $concat: ['balances.', '$balance_account', '.available'] }],
+          },
+        },
+      },
+      in: '$$this.amount',
+    },
+  },
+};
+
 /** Lists journal entries for their merchant; the ledger posts them. */
 export function createBalanceTransactionStore(db: Db) {
   const rows = db.collection<BalanceTransactionDocument>('ledger_postings');
@@ -20,6 +50,33 @@ export function createBalanceTransactionStore(db: Db) {
   const exactRows = { find: (filter: object) => rows.find(filter, { useBigInt64: true }) };
   return {
     list: (filter: BalanceTransactionFilter) => listNewest(exactRows, filter),
+    /** Sums what each balance had available at a position. */
+    sumBefore: async ({ account_id, livemode }: RowOwner, position: string) => {
+      const sums = await rows
+        .aggregate<{ _id: Omit<BalanceSum, 'available'>; available: unknown }>(
+          [
+            { $match: { account_id, livemode, position: { $lt: position } } },
+            { $group: { _id: BALANCE, available: { $sum: NET } } },
+            { $sort: { _id: 1 } },
+          ],
+          { useBigInt64: true, maxTimeMS: SUM_MS_MAX },
+        )
+        .toArray();
+      return sums.map(({ _id, available }): BalanceSum => ({ ..._id, available }));
+    },
+    /** Reads the rows between two positions, the oldest first; the caller closes the cursor. */
+    export: (
+      { account_id, livemode }: RowOwner,
+      { since, until }: { since: string; until: string },
+    ) =>
+      rows
+        .find(
+          { account_id, livemode, position: { $gte: since, $lt: until } },
+          { useBigInt64: true },
+        )
+        .sort({ position: 1 })
+        .batchSize(EXPORT_BATCH)
+        .maxTimeMS(EXPORT_MS_MAX),
     /** Whether a balance account ever had funds. */
     hasBalanceAccount: async (account_id: string, livemode: boolean, balance_account: string) => {
       const row = { account_id, livemode, balance_account };

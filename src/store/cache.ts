@@ -5,7 +5,7 @@ const DOCUMENTS_MAX = 10_000;
 /** @param maxAgeMs 0 caches nothing */
 export function createCache<T>(maxAgeMs: number, now: () => number = () => performance.now()) {
   const rows = new Map<string, { document: T; readAt: number }>();
-  const refresh = async (key: string, read: () => Promise<T | null>): Promise<T | null> => {
+  const refresh = async <R extends T | null>(key: string, read: () => Promise<R>): Promise<R> => {
     // The document may change while it is read.
     const readAt = now();
     const document = await read();
@@ -18,7 +18,7 @@ export function createCache<T>(maxAgeMs: number, now: () => number = () => perfo
   };
   return {
     /** Returns the cached document, or reads it; an absence is never cached. */
-    get: async (key: string, read: () => Promise<T | null>): Promise<T | null> => {
+    get: async <R extends T | null>(key: string, read: () => Promise<R>): Promise<T | R> => {
       const row = rows.get(key);
       if (row !== undefined && now() - row.readAt < maxAgeMs) return row.document;
       return await refresh(key, read);

@@ -58,6 +58,11 @@ const WITH_DISMISSED = {
   any: { signalled_at: null, parked: { $exists: true } },
 };
 
+/** Signalled, and not marked as unapplied: applied, in progress, or lost by Temporal. */
+const SIGNALLED = { signalled_at: { $ne: null }, unapplied: null, parked: null };
+/** Callbacks that a new run reads; a resource has few. */
+const MISSED_MAX = 100;
+
 export interface WaitingFilter {
   waits: keyof typeof WAITING;
   /** Also those that an operator dismissed. */
@@ -191,7 +196,38 @@ export function createCallbackStore(db: Db) {
     get: (_id: string) => callbacks.findOne({ _id }),
     waiting: (filter: WaitingFilter) =>
       callbacks.find(waitingQuery(filter)).sort({ received_at: 1, _id: 1 }),
-    countWaiting: (filter: WaitingFilter) => callbacks.countDocuments(waitingQuery(filter)),
+    /**
+     * Reads what was signalled about a resource, and is not known to be processed.
+     * @param applied `callback_id`s
+     */
+    listMissed: (resource_id: string, applied: readonly string[]) =>
+      callbacks
+        .find({ resource_id, ...SIGNALLED, 'body.callback_id': { $nin: [...applied] } })
+        .sort({ received_at: 1, _id: 1 })
+        .limit(MISSED_MAX)
+        .toArray(),
+    /** Reads the same of all resources, in about the order of arrival. */
+    missedSince: (received_from: string, connector: string | undefined) =>
+      callbacks
+        .find({
+          received_at: { $gte: received_from },
+          ...SIGNALLED,
+          ...omitUndefined({ connector }),
+        })
+        .batchSize(MISSED_MAX),
+    /** @param limit counts no more than that */
+    countWaiting: (filter: WaitingFilter, limit?: number) =>
+      callbacks.countDocuments(waitingQuery(filter), omitUndefined({ limit })),
+    countByConnector: (filter: WaitingFilter) =>
+      callbacks
+        .aggregate<{ waits: string; connector: string; count: number }>([
+          { $match: waitingQuery(filter) },
+          { $group: { _id: '$connector', count: { $sum: 1 } } },
+          {
+            $project: { _id: 0, waits: { $literal: filter.waits }, connector: '$_id', count: 1 },
+          },
+        ])
+        .toArray(),
     forResource: (resource_id: string) =>
       callbacks.find({ resource_id }).sort({ received_at: 1 }).limit(200).toArray(),
   };

@@ -1,6 +1,7 @@
-import type { Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { Deposit } from '../domain/crypto/deposit';
+import { parseUnits } from '../domain/crypto/assets';
+import { type Deposit, isReorged } from '../domain/crypto/deposit';
 import {
   CRYPTO_PAYMENT_IN_FLIGHT,
   type CryptoPaymentAttention,
@@ -32,6 +33,8 @@ export interface CryptoPaymentDocument
   reference: string | null;
   metadata: string;
   expires_at: string;
+  /** When the connector closed the window early; absent if it did not. */
+  closed_early_at?: string;
   received_at: string | null;
   /** SHA-256 of the page's token, which is derived and never stored. */
   token_hash: string;
@@ -41,6 +44,10 @@ export interface ReportedStatus {
   status: CryptoPaymentStatus;
   version: number;
 }
+
+type ReorgedFilter = Pick<CryptoPaymentDocument, 'account_id' | 'livemode' | 'asset' | 'network'>;
+
+export const ADDRESS_INDEX = 'address';
 
 export function createCryptoPaymentStore(db: Db) {
   const rows = db.collection<CryptoPaymentDocument>('crypto_payments');
@@ -52,7 +59,27 @@ export function createCryptoPaymentStore(db: Db) {
     ensureIndexes: indexBuilder(rows, [
       ...resourceIndexes(CRYPTO_PAYMENT_IN_FLIGHT, 'status', 'method', 'reference'),
       { key: { token_hash: 1 }, name: 'token', unique: true },
+      // No deposit may count for two payments, as after a restore of a connector's database.
+      { key: { network: 1, address: 1 }, name: ADDRESS_INDEX, unique: true },
+      {
+        key: { account_id: 1, livemode: 1 },
+        name: 'undone',
+        partialFilterExpression: { 'deposits.undone': true },
+      },
     ]),
+    /** Sums what was credited, and the chain has removed: no settlement pays it out. */
+    sumReorged: async (
+      { account_id, livemode, asset, network }: ReorgedFilter,
+      session?: ClientSession,
+    ): Promise<bigint> => {
+      const filter = { account_id, livemode, asset, network, 'deposits.undone': true };
+      const payments = await rows.find(filter, { session }).toArray();
+      const undone = payments.flatMap(({ deposits }) => deposits.filter(isReorged));
+      return undone.reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
+    },
+    /** Finds those of the addresses that payments have. */
+    takenAddresses: (network: string, addresses: readonly string[]): Promise<string[]> =>
+      rows.distinct('address', { network, address: { $in: [...addresses] } }),
     byToken: (token_hash: string) => rows.findOne({ token_hash }),
   };
 }

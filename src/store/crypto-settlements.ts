@@ -14,6 +14,8 @@ export interface CryptoSettlementDocument
   amount: string;
   /** Smallest units, debited in addition to the amount. */
   fee: string;
+  /** Smallest units of the network's own asset that the transaction cost us, once it is known. */
+  network_fee?: string;
   asset: string;
   network: string;
   wallet_address: string;

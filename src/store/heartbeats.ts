@@ -1,9 +1,12 @@
 import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import { ENVIRONMENTS, type Env } from '../domain/environment';
 
 interface Heartbeat {
   _id: string;
   at: Date;
+  /** Absent from a worker of an earlier version, which serves both. */
+  environments?: readonly Env[];
 }
 
 const SILENT_MS = 6_000;
@@ -16,10 +19,14 @@ export function createHeartbeatStore(db: Db) {
     ensureIndexes: indexBuilder(heartbeats, [
       { key: { at: 1 }, name: 'expiry', expireAfterSeconds: 60 },
     ]),
-    beat: (worker: string, now: Date) =>
-      heartbeats.updateOne({ _id: worker }, { $set: { at: now } }, { upsert: true }),
+    beat: (worker: string, now: Date, environments: readonly Env[] = ENVIRONMENTS) =>
+      heartbeats.updateOne({ _id: worker }, { $set: { at: now, environments } }, { upsert: true }),
     end: (worker: string) => heartbeats.deleteOne({ _id: worker }),
-    alive: async (now: Date): Promise<boolean> =>
-      (await heartbeats.findOne({ at: { $gt: new Date(now.getTime() - SILENT_MS) } })) !== null,
+    /** Whether a worker serves the environment. */
+    alive: async (environment: Env, now: Date): Promise<boolean> => {
+      const at = { $gt: new Date(now.getTime() - SILENT_MS) };
+      const serves = [{ environments: environment }, { environments: { $exists: false } }];
+      return (await heartbeats.findOne({ at, $or: serves })) !== null;
+    },
   };
 }

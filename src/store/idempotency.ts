@@ -1,8 +1,9 @@
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import { isDuplicateKey } from '../base/mongo';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { AcceptedRequest } from '../domain/creation';
+import type { AcceptedRequest, EncryptedCustomer } from '../domain/creation';
 import type { PaymentOpening } from '../domain/payment/workflow';
+import { createPayment } from '../domain/wire/payments';
 
 /** Lifetime of a key. @see docs/api.md#idempotency-key */
 export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
@@ -38,6 +39,13 @@ export interface IdempotencyRecord extends RecordKey {
   created_at: Date;
   /** 30 days after its creation; 24 hours after the write of the resource. */
   expires_at: Date;
+}
+
+/** Record of a payment; the payer is absent once the payment is written. */
+interface OpenPayer {
+  _id: string;
+  resource_id: string;
+  customer?: EncryptedCustomer;
 }
 
 export type NewIdempotencyRecord = RecordKey &
@@ -113,6 +121,36 @@ export function createIdempotencyStore(db: Db) {
       records.updateOne(
         { resource_id, request: { $ne: null } },
         [{ $set: { request: null, expires_at: EXPIRES_AT } }],
+        { session },
+      ),
+    /**
+     * Reads the payers of payments that are accepted and not yet written, in the order of ids.
+     * @param after id; '' for the first page
+     */
+    listPayers: async (
+      { account_id, livemode }: Pick<RecordKey, 'account_id' | 'livemode'>,
+      after: string,
+      limit: number,
+    ) => {
+      const first = recordId({ account_id, livemode, operation: createPayment.operation, key: '' });
+      return await records
+        .find({ _id: { $gt: after || first, $lt: `${first.slice(0, -1)};` } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .project<OpenPayer>({ resource_id: 1, customer: '$request.stored.customer' })
+        .toArray();
+    },
+    /** Replaces an encrypted payer unless the payment was written. */
+    reencryptPayer: (resource_id: string, before: string, sealed: string) =>
+      records.updateOne(
+        { resource_id, 'request.stored.customer.sealed': before },
+        { $set: { 'request.stored.customer.sealed': sealed } },
+      ),
+    /** Erases stored responses: a repeated request is answered as the resource is then. */
+    eraseAnswers: (resource_ids: string[], session: ClientSession) =>
+      records.updateMany(
+        { resource_id: { $in: resource_ids } },
+        { $set: { body: null } },
         { session },
       ),
     forResource: (resource_id: string) => records.findOne({ resource_id }),

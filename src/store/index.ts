@@ -2,25 +2,35 @@ import type { Db } from 'mongodb';
 import { MissingIndexes } from '../base/mongo-indexes';
 import { createLedgerStore } from '../ledger/book';
 import { createAccountStore } from './accounts';
+import { createApprovalStore } from './approvals';
 import { createAuditLogStore } from './audit-log';
 import { createBalanceTransactionStore } from './balance-transactions';
+import { createBankAccountStore } from './bank-accounts';
+import { createCache } from './cache';
 import { createCallbackStore } from './callbacks';
+import { createChallengeStore } from './challenges';
 import { createConnectorKeyStore } from './connector-keys';
 import { createCryptoPaymentStore } from './crypto-payments';
 import { createCryptoSettlementStore } from './crypto-settlements';
 import { createDeliveryStore } from './deliveries';
 import { createEndpointStore } from './endpoints';
+import { createEpochStore } from './epoch';
 import { createEventStore } from './events';
 import { createHeartbeatStore } from './heartbeats';
 import { createIdempotencyStore } from './idempotency';
 import { createInvitationStore } from './invitations';
 import { createKeyStore } from './keys';
+import { createOperatorStore } from './operators';
+import { OVERVIEW_MS, type OverviewCounts } from './payment-metrics';
 import { createPaymentStore } from './payments';
 import { createPayoutDayStore } from './payout-days';
 import { createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
+import { createSandboxReportStore } from './sandbox-reports';
+import { createScheduleRunStore } from './schedule-runs';
 import { createSessionStore } from './sessions';
+import { createStatementStore } from './statements';
 import { createThrottleStore } from './throttles';
 import { createUserStore } from './users';
 import { createWalletStore } from './wallets';
@@ -34,26 +44,35 @@ export type Stores = ReturnType<typeof createStores>;
 export function createStores(db: Db, cacheMs = 0) {
   return {
     accounts: createAccountStore(db, cacheMs),
+    approvals: createApprovalStore(db),
     auditLog: createAuditLogStore(db),
     balanceTransactions: createBalanceTransactionStore(db),
+    bankAccounts: createBankAccountStore(db),
     callbacks: createCallbackStore(db),
+    challenges: createChallengeStore(db),
     connectorKeys: createConnectorKeyStore(db),
     crypto_payments: createCryptoPaymentStore(db),
     crypto_settlements: createCryptoSettlementStore(db),
     deliveries: createDeliveryStore(db),
     endpoints: createEndpointStore(db, cacheMs),
+    epoch: createEpochStore(db),
     events: createEventStore(db),
     heartbeats: createHeartbeatStore(db),
     idempotency: createIdempotencyStore(db),
     invitations: createInvitationStore(db),
     keys: createKeyStore(db),
     ledger: createLedgerStore(db),
+    operators: createOperatorStore(db),
+    overviewCounts: createCache<OverviewCounts>(cacheMs === 0 ? 0 : OVERVIEW_MS),
     payments: createPaymentStore(db),
     payoutDays: createPayoutDayStore(db),
     payouts: createPayoutStore(db),
     recipients: createRecipientStore(db),
     refunds: createRefundStore(db),
+    sandboxReports: createSandboxReportStore(db),
+    scheduleRuns: createScheduleRunStore(db),
     sessions: createSessionStore(db),
+    statements: createStatementStore(db),
     throttles: createThrottleStore(db),
     users: createUserStore(db),
     wallets: createWalletStore(db),

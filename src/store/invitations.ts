@@ -8,6 +8,8 @@ export interface InvitationDocument {
   account_id: string;
   email: string;
   role: Role;
+  /** User who made it; null when an operator did. */
+  invited_by: string | null;
   created_at: string;
   expires_at: Date;
 }
@@ -32,6 +34,9 @@ export function createInvitationStore(db: Db) {
       invitations.findOneAndDelete({ _id: id, expires_at: { $gt: now } }, { session }),
     withdraw: (account_id: string, email: string, session: ClientSession) =>
       invitations.findOneAndDelete({ account_id, email }, { session }),
+    /** Lists what a user has made, to be withdrawn. */
+    by: (account_id: string, invited_by: string, session: ClientSession) =>
+      invitations.find({ account_id, invited_by }, { session }).toArray(),
     forAccount: (account_id: string, now: Date) =>
       invitations
         .find({ account_id, expires_at: { $gt: now } })

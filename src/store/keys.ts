@@ -36,6 +36,13 @@ export function hashKey(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 
+const FINGERPRINT_LENGTH = 16;
+
+/** Shortens the hash of a key, so that a line of the audit log proves which key it is about. */
+export function fingerprint(hash: string): string {
+  return hash.slice(0, FINGERPRINT_LENGTH);
+}
+
 export function createKeyStore(db: Db) {
   const keys = db.collection<KeyDocument>('api_keys');
   return {

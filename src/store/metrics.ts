@@ -1,17 +1,28 @@
 import type { Db } from 'mongodb';
 import type { CallbackResource } from '../domain/callback/callback';
 import { KINDS, RESOURCES } from '../domain/resources';
+import { createApprovalStore } from './approvals';
+import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
 import { createEventStore } from './events';
 import { STUCK } from './resource';
+import { createScheduleRunStore } from './schedule-runs';
+import type { OpenLines } from './statement-lines';
+import { createStatementStore } from './statements';
 
 export interface ServiceMetrics {
   backlog: number;
   /** Delay of the most overdue attempt; 0 without one. */
   backlog_age_seconds: number;
   stuck: { resource: string; livemode: string; reason: string; count: number }[];
-  callbacks: { parked: number; unsignalled: number };
+  callbacks: { waits: string; connector: string; count: number }[];
   ledger: LedgerCheck | null;
+  statement_lines: OpenLines[];
+  schedules: { schedule: string; succeeded_at: string }[];
+  /** Requests that a second operator has not decided on, or not carried out. */
+  approvals: number;
+  /** Watched acts of the last hour, without those in the sandbox. */
+  acts: { act: string; count: number }[];
 }
 
 const COUNTED_MAX = 10_000;
@@ -23,6 +34,10 @@ export function createMetricStore(db: Db) {
   const events = createEventStore(db);
   const callbacks = createCallbackStore(db);
   const checks = createLedgerCheckStore(db);
+  const statements = createStatementStore(db);
+  const scheduleRuns = createScheduleRunStore(db);
+  const approvals = createApprovalStore(db);
+  const auditLog = createAuditLogStore(db);
   const countStuck = (kind: CallbackResource) =>
     db
       .collection(RESOURCES[kind].collection)
@@ -46,20 +61,40 @@ export function createMetricStore(db: Db) {
   return {
     read: async (now: Date): Promise<ServiceMetrics> => {
       const received_before = new Date(now.getTime() - SIGNAL_DELAY_MS).toISOString();
-      const [backlog, first, parked, unsignalled, ledger, ...stuck] = await Promise.all([
+      const [
+        backlog,
+        first,
+        parked,
+        unsignalled,
+        ledger,
+        statement_lines,
+        runs,
+        waiting,
+        acts,
+        ...stuck
+      ] = await Promise.all([
         events.countPending(COUNTED_MAX),
         events.firstDue(now.toISOString()),
-        callbacks.countWaiting({ waits: 'parked' }),
-        callbacks.countWaiting({ waits: 'unsignalled', received_before }),
+        callbacks.countByConnector({ waits: 'parked' }),
+        callbacks.countByConnector({ waits: 'unsignalled', received_before }),
         checks.last(),
+        statements.countOpen(),
+        scheduleRuns.list(),
+        approvals.countWaiting(now),
+        auditLog.countWatched(new Date(now.getTime() - WATCHED_MS).toISOString()),
+        statements.countRefusals(),
         ...KINDS.map(countStuck),
       ]);
       return {
         backlog,
         backlog_age_seconds: getDelaySeconds(first?.delivery.next_attempt_at, now),
         stuck: stuck.flat(),
-        callbacks: { parked, unsignalled },
+        callbacks: [...parked, ...unsignalled],
         ledger,
+        statement_lines,
+        schedules: runs.map(({ _id: schedule, succeeded_at }) => ({ schedule, succeeded_at })),
+        approvals: waiting,
+        acts,
       };
     },
   };
@@ -67,6 +102,9 @@ export function createMetricStore(db: Db) {
 
 /** Age from which a callback without a signal is counted. */
 const SIGNAL_DELAY_MS = 60_000;
+
+/** Time for which a watched act is counted. */
+const WATCHED_MS = 3_600_000;
 
 function getDelaySeconds(due: string | null | undefined, now: Date): number {
   if (due === null || due === undefined) return 0;
@@ -77,13 +115,19 @@ export interface LedgerCheck {
   _id: 'last';
   checked_at: string;
   differences: number;
+  /** Last verification that read everything again. */
+  full_at?: string;
 }
 
 export function createLedgerCheckStore(db: Db) {
   const checks = db.collection<LedgerCheck>('ledger_checks');
   return {
-    note: (checked_at: string, differences: number) =>
-      checks.updateOne({ _id: 'last' }, { $set: { checked_at, differences } }, { upsert: true }),
+    note: (checked_at: string, differences: number, full: boolean) =>
+      checks.updateOne(
+        { _id: 'last' },
+        { $set: { checked_at, differences, ...(full && { full_at: checked_at }) } },
+        { upsert: true },
+      ),
     last: () => checks.findOne({ _id: 'last' }),
   };
 }

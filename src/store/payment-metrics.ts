@@ -19,6 +19,19 @@ export interface SettledDay {
   amount: number;
 }
 
+/** Counts of the overview page, which read many rows. */
+export interface OverviewCounts {
+  settledDays: SettledDay[];
+  today: { status: PaymentStatus; payments: number }[];
+  events: number;
+  exhausted: number;
+  /** Events that wait for another attempt. */
+  waiting: number;
+}
+
+/** Age up to which these counts are cached. */
+export const OVERVIEW_MS = 10_000;
+
 export function paymentMetrics(payments: Pick<Collection, 'aggregate'>) {
   return {
     settledByDay: (account_id: string, livemode: boolean, since: string): Promise<SettledDay[]> =>

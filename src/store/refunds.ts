@@ -44,6 +44,8 @@ export function createRefundStore(db: Db) {
       );
       return matchedCount === 1;
     },
+    eraseReasons: (payment_id: string, session: ClientSession) =>
+      refunds.updateMany({ payment_id }, { $set: { reason: null } }, { session }),
     recordSentAgain: async (id: string, sent: SentAgain, session: ClientSession) => {
       const filter = { _id: id, 'sent_again.id': { $ne: sent.id } };
       const update = { $push: { sent_again: sent } };

@@ -42,6 +42,10 @@ export interface ResourceDocument<
   request_id: string;
   audit: AuditEntry[];
   applied_callbacks?: string[];
+  /** Snooze at a version; `until` in ms since the epoch. */
+  snoozed?: { version: number; until: number };
+  /** Id of the latest transition, where it has one. */
+  last_transition?: string;
 }
 
 export interface ListFilter {
@@ -92,7 +96,7 @@ export interface AttentionRow {
   acknowledged: boolean;
 }
 
-type AttentionPlace = Pick<AttentionRow, 'since' | 'resource_id'>;
+export type AttentionPlace = Pick<AttentionRow, 'since' | 'resource_id'>;
 
 /** Callbacks per document; a resource has few transitions. */
 const APPLIED_MAX = 50;
@@ -115,7 +119,11 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
     list: (filter: FilterBy<Field>) => listNewest(rows, filter),
     /** Reads a whole list, newest first, in batches; the caller closes the cursor. */
     export: (filter: Omit<FilterBy<Field>, 'limit'>) =>
-      rows.find(listQuery(filter)).sort({ position: -1 }).batchSize(EXPORT_BATCH),
+      rows
+        .find(listQuery(filter))
+        .sort({ position: -1 })
+        .batchSize(EXPORT_BATCH)
+        .maxTimeMS(EXPORT_MS_MAX),
     listNeedingAttention: (account_id: string, livemode: boolean, limit: number) =>
       rows
         .find({ account_id, livemode, ...STUCK })
@@ -176,9 +184,14 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
       id: string,
       version: number,
       change: Partial<D>,
-      { audit, callback_id }: { audit: AuditEntry[]; callback_id?: string | undefined },
+      {
+        audit,
+        callback_id,
+        id: last_transition,
+      }: { audit: AuditEntry[]; callback_id?: string | undefined; id?: string | undefined },
       session: ClientSession,
     ) => {
+      const $set = { ...change, ...omitUndefined({ last_transition }) };
       const applied_callbacks = { $each: [callback_id], $slice: -APPLIED_MAX };
       const pushed = {
         ...(audit.length === 0 ? {} : { audit: { $each: audit } }),
@@ -186,7 +199,7 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
       };
       return rows.findOneAndUpdate(
         { _id: id, version },
-        Object.keys(pushed).length === 0 ? { $set: change } : { $set: change, $push: pushed },
+        Object.keys(pushed).length === 0 ? { $set } : { $set, $push: pushed },
         { session, returnDocument: 'after' },
       );
     },
@@ -239,6 +252,8 @@ function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, '
 
 /** Limit after which the server stops a list, and the API responds that it is unavailable. */
 export const LIST_MS_MAX = 4_000;
+/** Limit of an export, for all its batches. */
+export const EXPORT_MS_MAX = 60_000;
 
 /** First fields of every list index: no merchant reads rows of another. */
 export const OWNER = { account_id: 1, livemode: 1 } as const;

@@ -32,7 +32,8 @@ export function createSessionStore(db: Db) {
     insert: (document: SessionDocument, session?: ClientSession) =>
       sessions.insertOne(document, { session }),
     /** Finds a valid session; MongoDB removes expired ones within a minute. */
-    find: (id: string, now: Date) => sessions.findOne({ _id: id, expires_at: { $gt: now } }),
+    find: (id: string, now: Date, session?: ClientSession) =>
+      sessions.findOne({ _id: id, expires_at: { $gt: now } }, { session }),
     touch: (id: string, expires_at: Date) =>
       sessions.updateOne({ _id: id }, { $set: { expires_at } }),
     setFlash: (id: string, flash: Flash | null) =>

@@ -43,9 +43,18 @@ export function createThrottleStore(db: Db) {
       if (throttle === null || throttle.count <= max) return 0;
       return throttle.ends_at.getTime() - now.getTime();
     },
+    /** Reads how long to wait, in ms; 0 when another attempt may be counted. */
+    wait: async (name: string, { max }: Limit, now: Date): Promise<number> => {
+      const throttle = await throttles.findOne({ _id: name });
+      if (throttle === null || throttle.count < max) return 0;
+      return Math.max(0, throttle.ends_at.getTime() - now.getTime());
+    },
     /** Uncounts a successful attempt. */
     decrement: (name: string) =>
       throttles.updateOne({ _id: name, count: { $gt: 0 } }, { $inc: { count: -1 } }),
     clear: (name: string) => throttles.deleteOne({ _id: name }),
+    /** Clears all counters under a name. */
+    clearAll: (name: string) =>
+      throttles.deleteMany({ _id: { $gte: `${name}:`, $lt: `${name};` } }),
   };
 }

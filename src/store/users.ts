@@ -7,16 +7,23 @@ import { readPage } from './page';
 export interface UserDocument {
   _id: string;
   account_id: string;
-  /** In lower case; unique over all accounts. */
+  /** In lower case; unique in its account. */
   email: string;
   role: Role;
   password_hash: string;
+  /** Set while the password is one that somebody handed to the user, who must replace it. */
+  password_expires_at?: string;
   totp: SecondFactor | null;
   totp_offered: Encrypted | null;
+  /** Session to which the offer is shown, and until when: it gave the password. */
+  totp_offer?: { session: string; until: Date };
   /** SHA-256 of the unused recovery codes, hex. */
   recovery_hashes: string[];
+  passkeys?: Passkey[];
   created_at: string;
   signed_in_at: string | null;
+  /** SHA-256 of the device cookies of the latest browsers that signed in, hex. */
+  device_hashes?: string[];
   /** Last write that locked the user, by a change of the team or a sign-in. */
   held_at?: string;
 }
@@ -27,22 +34,59 @@ interface SecondFactor {
   step: number;
 }
 
+/** Public part of a passkey; the user's device has the private key. */
+export interface Passkey {
+  id: string;
+  /** Name that the device gave it, base64url. */
+  credential_id: string;
+  /** COSE key, base64url. */
+  public_key: string;
+  /** Uses that the device has counted; 0 where it counts none. */
+  counter: number;
+  name: string;
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** @see docs/dashboard.md#passkeys */
+export const PASSKEYS_MAX = 10;
 const TEAM_MAX = 500;
+const DEVICES_MAX = 10;
+const MERCHANTS_MAX = 20;
 
 export function totpOwner(user_id: string): string {
   return `user/${user_id}/totp`;
 }
 
+export function hasSecondFactor({ totp, passkeys = [] }: Pick<UserDocument, 'totp' | 'passkeys'>) {
+  return totp !== null || passkeys.length > 0;
+}
+
+const NO_PASSKEY = { 'passkeys.0': { $exists: false } };
+
 export function createUserStore(db: Db) {
   const users = db.collection<UserDocument>('users');
+  /** Drops the recovery codes of a user whose last second factor is gone. */
+  const dropRecovery = (_id: string, session: ClientSession) =>
+    users.updateOne(
+      { _id, totp: null, ...NO_PASSKEY },
+      { $set: { recovery_hashes: [] } },
+      { session },
+    );
   return {
     ensureIndexes: indexBuilder(users, [
-      { key: { email: 1 }, name: 'email', unique: true },
+      { key: { email: 1, account_id: 1 }, name: 'email_account', unique: true },
       { key: { account_id: 1, created_at: 1 }, name: 'account' },
+      {
+        ...{ key: { 'passkeys.credential_id': 1 }, name: 'passkey', unique: true },
+        partialFilterExpression: { 'passkeys.credential_id': { $exists: true } },
+      },
     ]),
     insert: (user: UserDocument, session?: ClientSession) => users.insertOne(user, { session }),
     get: (id: string) => users.findOne({ _id: id }),
-    byEmail: (email: string) => users.findOne({ email }),
+    /** Finds the users of an e-mail address, one for each account that it belongs to. */
+    byEmail: (email: string) =>
+      users.find({ email }).sort({ account_id: 1 }).limit(MERCHANTS_MAX).toArray(),
     forAccount: (account_id: string) =>
       users.find({ account_id }).sort({ created_at: 1 }).limit(TEAM_MAX).toArray(),
     /** Finds a team member, and locks the owners of the account until the session ends. */
@@ -57,23 +101,52 @@ export function createUserStore(db: Db) {
     setRole: (id: string, role: Role, session: ClientSession) =>
       users.updateOne({ _id: id }, { $set: { role } }, { session }),
     remove: (id: string, session: ClientSession) => users.deleteOne({ _id: id }, { session }),
+    /** Sets a password that the user chose. */
     setPassword: (id: string, password_hash: string, session: ClientSession) =>
-      users.updateOne({ _id: id }, { $set: { password_hash } }, { session }),
-    /** Locks a user until the session ends; false when password or second factor have changed. */
+      users.updateOne(
+        { _id: id },
+        { $set: { password_hash }, $unset: { password_expires_at: '' } },
+        { session },
+      ),
+    setInitialPassword: (
+      id: string,
+      login: Required<Pick<UserDocument, 'password_hash' | 'password_expires_at'>>,
+      session: ClientSession,
+    ) => users.updateOne({ _id: id }, { $set: login }, { session }),
+    /**
+     * Locks a user until the session ends.
+     * @param passkey id of the passkey that signs in
+     * @returns false when password, second factor or passkey have changed
+     */
     lockLogin: async (
-      { _id, password_hash, totp }: Pick<UserDocument, '_id' | 'password_hash' | 'totp'>,
-      held_at: string,
+      user: Pick<UserDocument, '_id' | 'password_hash' | 'totp' | 'passkeys'>,
+      { held_at, passkey }: { held_at: string; passkey: string | undefined },
       session: ClientSession,
     ): Promise<boolean> => {
-      const filter = { _id, password_hash, ...(totp === null ? { totp } : {}) };
+      const { _id, password_hash } = user;
+      const filter = {
+        ...{ _id, password_hash },
+        ...(!hasSecondFactor(user) && { totp: null, ...NO_PASSKEY }),
+        ...(passkey !== undefined && { 'passkeys.id': passkey }),
+      };
       const { matchedCount } = await users.updateOne(filter, { $set: { held_at } }, { session });
       return matchedCount === 1;
     },
-    /** Records a sign-in, and drops an unconfirmed second factor. */
-    recordSignIn: (id: string, signed_in_at: string, session: ClientSession) =>
-      users.updateOne({ _id: id }, { $set: { signed_in_at, totp_offered: null } }, { session }),
-    offerTotp: (id: string, totp_offered: Encrypted) =>
-      users.updateOne({ _id: id, totp: null }, { $set: { totp_offered } }),
+    /** Records a sign-in and its browser, and drops an unconfirmed second factor. */
+    recordSignIn: (
+      id: string,
+      { signed_in_at, device }: { signed_in_at: string; device: string },
+      session: ClientSession,
+    ) => {
+      const others = {
+        $filter: { input: { $ifNull: ['$device_hashes', []] }, cond: { $ne: ['$$this', device] } },
+      };
+      const device_hashes = { $slice: [{ $concatArrays: [others, [device]] }, -DEVICES_MAX] };
+      const set = { signed_in_at, totp_offered: null, device_hashes };
+      return users.updateOne({ _id: id }, [{ $set: set }], { session });
+    },
+    offerTotp: (id: string, offer: Required<Pick<UserDocument, 'totp_offered' | 'totp_offer'>>) =>
+      users.updateOne({ _id: id, totp: null }, { $set: offer }),
     /** Confirms the offered second factor; false when another was offered meanwhile. */
     useTotp: async (
       id: string,
@@ -85,12 +158,56 @@ export function createUserStore(db: Db) {
       const filter = { _id: id, totp: null, totp_offered: sealed };
       return (await users.updateOne(filter, { $set: set }, { session })).modifiedCount === 1;
     },
-    dropTotp: (id: string, session: ClientSession) =>
-      users.updateOne(
-        { _id: id },
-        { $set: { totp: null, totp_offered: null, recovery_hashes: [] } },
-        { session },
-      ),
+    dropTotp: async (id: string, session: ClientSession): Promise<void> => {
+      await users.updateOne({ _id: id }, { $set: { totp: null, totp_offered: null } }, { session });
+      await dropRecovery(id, session);
+    },
+    byPasskey: (credential_id: string) =>
+      users.findOne({ 'passkeys.credential_id': credential_id }),
+    /**
+     * Adds a passkey.
+     * @param recovery_hashes recovery codes, if it is the first factor
+     * @returns false when it is stored, one too many, or not the first factor any more
+     */
+    addPasskey: async (
+      id: string,
+      { passkey, recovery_hashes }: { passkey: Passkey; recovery_hashes: string[] | undefined },
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const filter = {
+        ...{ _id: id, [`passkeys.${PASSKEYS_MAX - 1}`]: { $exists: false } },
+        'passkeys.credential_id': { $ne: passkey.credential_id },
+        ...(recovery_hashes && { totp: null, ...NO_PASSKEY }),
+      };
+      const update = {
+        $push: { passkeys: passkey },
+        ...(recovery_hashes && { $set: { recovery_hashes } }),
+      };
+      return (await users.updateOne(filter, update, { session })).modifiedCount === 1;
+    },
+    /** Records a use; false when the passkey was used or removed meanwhile. */
+    usePasskey: async (
+      id: string,
+      { id: passkey, counter }: Pick<Passkey, 'id' | 'counter'>,
+      next: Pick<Passkey, 'counter' | 'last_used_at'>,
+    ): Promise<boolean> => {
+      const filter = { _id: id, passkeys: { $elemMatch: { id: passkey, counter } } };
+      const set = {
+        'passkeys.$.counter': next.counter,
+        'passkeys.$.last_used_at': next.last_used_at,
+      };
+      return (await users.updateOne(filter, { $set: set })).matchedCount === 1;
+    },
+    /** Removes a passkey, and returns the user as before; null when there is none. */
+    removePasskey: async (id: string, passkey: string, session: ClientSession) => {
+      const user = await users.findOneAndUpdate(
+        { _id: id, 'passkeys.id': passkey },
+        { $pull: { passkeys: { id: passkey } } },
+        { returnDocument: 'before', session },
+      );
+      await dropRecovery(id, session);
+      return user;
+    },
     /** Uses a time step; false when it, or a later one, was used before. */
     useStep: async (id: string, step: number): Promise<boolean> => {
       const filter = { _id: id, 'totp.step': { $lt: step } };

@@ -10,7 +10,7 @@ export interface WalletDocument {
   livemode: boolean;
   network: Network;
   address: string;
-  /** ISO 8601; `address` takes effect at this time, and `previous` is used before. */
+  /** ISO 8601; `address` takes effect at this time. Until then, nothing is settled. */
   counts_from: string;
   previous: string | null;
   set_at: string;
@@ -20,10 +20,18 @@ function walletId(account_id: string, livemode: boolean, network: string): strin
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${network}`;
 }
 
-/** Returns the address for settlements now; null when none is in effect. */
+/**
+ * Returns the address for settlements now; null when none is in effect. A wallet that is replaced
+ * gets nothing more, since its key may be lost.
+ */
 export function addressAt(wallet: WalletDocument | null, now: string): string | null {
-  if (wallet === null) return null;
-  return now >= wallet.counts_from ? wallet.address : wallet.previous;
+  return wallet !== null && now >= wallet.counts_from ? wallet.address : null;
+}
+
+/** Explains to the merchant why nothing is settled now. */
+export function describeNoWallet(wallet: WalletDocument | null, network: string): string {
+  if (wallet === null) return `No wallet on ${network} is registered.`;
+  return `Settlements on ${network} pause until the new wallet takes effect at ${wallet.counts_from}.`;
 }
 
 export function createWalletStore(db: Db) {

@@ -95,9 +95,18 @@ function missingAttributesText(namespace: string, missing: readonly Name[]): str
  * Checks that Temporal accepts this process and has the search attributes. An unavailable server is
  * not a fault: the process starts, and `/readyz` reports it.
  * @param live whether real money moves, which a development server must not handle
+ * @param onFault takes the fault of a server that answers only later; by default the process ends
  * @throws ConfigFault with a message for the operator
  */
-export async function checkTemporal(where: Namespace, log: Logger, live = false): Promise<void> {
+export async function checkTemporal(
+  where: Namespace,
+  log: Logger,
+  live = false,
+  onFault = (err: Error): void => {
+    log.fatal({ err }, 'Temporal cannot be used');
+    process.exit(1);
+  },
+): Promise<void> {
   const { connection, namespace } = where;
   try {
     await connection.withDeadline(Date.now() + CALL_MS_MAX, () =>
@@ -105,27 +114,46 @@ export async function checkTemporal(where: Namespace, log: Logger, live = false)
     );
     const missing = await missingAttributes(where);
     if (missing.length > 0) throw new ConfigFault(missingAttributesText(namespace, missing));
-    if (live && (await isDevelopmentServer(where))) throw new ConfigFault(DEVELOPMENT_SERVER);
+    if (live) await assertCluster(where);
   } catch (error) {
     const fault = findConnectFault(error);
     if (fault !== undefined) throw fault;
     log.warn({ err: error }, 'Temporal does not answer yet');
+    if (live) checkWhenAvailable(where).catch(onFault);
+  }
+}
+
+const RECHECK_MS = 500;
+
+/** @throws ConfigFault when the server that answers first is a development server */
+async function checkWhenAvailable(where: Namespace): Promise<void> {
+  for (;;) {
+    await sleep(RECHECK_MS, undefined, { ref: false });
+    try {
+      return await assertCluster(where);
+    } catch (error) {
+      if (error instanceof ConfigFault) throw error;
+    }
   }
 }
 
 const DEVELOPMENT_SERVER =
   'Temporal is a development server, which must not handle real money: with LIVE_CONNECTORS use a ' +
   'cluster or Temporal Cloud, or set ALLOW_LIVE_DEMO=yes to try a bank.';
+/** gRPC codes of a server that may answer later. */
+const UNAVAILABLE_CODES: readonly number[] = [4, 8, 14];
 
-/** Whether the server uses SQLite; a server that does not report its store counts as a cluster. */
-async function isDevelopmentServer({ connection }: Namespace): Promise<boolean> {
+/**
+ * Asserts that the server does not use SQLite; one that does not report its store is a cluster.
+ * @throws ConfigFault; the error of a server that is unavailable
+ */
+async function assertCluster({ connection }: Namespace): Promise<void> {
   try {
     const { persistenceStore } = await connection.withDeadline(Date.now() + CALL_MS_MAX, () =>
       connection.workflowService.getClusterInfo({}),
     );
-    return persistenceStore === 'sqlite';
+    if (persistenceStore === 'sqlite') throw new ConfigFault(DEVELOPMENT_SERVER);
   } catch (error) {
-    if (isGrpcServiceError(error)) return false;
-    throw error;
+    if (!isGrpcServiceError(error) || UNAVAILABLE_CODES.includes(Number(error.code))) throw error;
   }
 }

@@ -1,10 +1,12 @@
 import {
-  type WorkflowClient,
+  WithStartWorkflowOperation,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
+import type { Workflow } from '@temporalio/common';
 import type { CryptoPaymentInput, CryptoSettlementInput } from '../domain/crypto/workflow';
-import { type CancelledBy, paymentWorkflowId } from '../domain/payment/payment';
+import { ServiceError, unavailable } from '../domain/errors';
+import { type CancelledBy, isCancellable, paymentWorkflowId } from '../domain/payment/payment';
 import type {
   CancelInput,
   PaymentInput,
@@ -14,7 +16,10 @@ import type {
 import type { PayoutInput } from '../domain/payout/workflow';
 import type { RefundInput } from '../domain/refund/workflow';
 import type { RequestHashes } from '../encryption/request-fingerprint';
+import { LIFECYCLES } from '../lifecycles';
 import { type OpeningDeps, openOrRefuse, openPayout } from './open';
+import { assertNotBehind } from './reopening';
+import { nextRun } from './start';
 import { getFailureCode, withinLimit } from './within-limit';
 
 export type TemporalClient = ReturnType<typeof createTemporalClient>;
@@ -56,7 +61,7 @@ export function createTemporalClient(deps: TemporalClientDeps) {
       ),
     /** Cancels a payment; read the new state from MongoDB. */
     cancelPayment: (paymentId: string, by: CancelledBy) =>
-      withinLimit(client, () => cancelPayment(client.workflow, paymentId, by)),
+      withinLimit(client, () => cancelPayment(deps, paymentId, by)),
     answers: async (): Promise<boolean> => {
       try {
         const { namespace } = client.options;
@@ -71,20 +76,46 @@ export function createTemporalClient(deps: TemporalClientDeps) {
   };
 }
 
-async function cancelPayment(
-  workflow: WorkflowClient,
-  paymentId: string,
-  by: CancelledBy,
-): Promise<void> {
+async function cancelPayment(deps: OpeningDeps, paymentId: string, by: CancelledBy): Promise<void> {
+  const options = { updateId: 'cancel', args: [{ by }] as [CancelInput] };
+  const handle = deps.client.workflow.getHandle(paymentWorkflowId(paymentId));
   try {
-    await workflow
-      .getHandle(paymentWorkflowId(paymentId))
-      .executeUpdate<PaymentState, [CancelInput]>('cancel', { updateId: 'cancel', args: [{ by }] });
+    await handle.executeUpdate<PaymentState, [CancelInput]>('cancel', options);
   } catch (error) {
-    // The payment refused it, or its workflow has ended.
-    if (error instanceof WorkflowUpdateFailedError) {
-      if (getFailureCode(error) === 'cannot_cancel') return;
-    } else if (error instanceof WorkflowNotFoundError) return;
+    if (wasNotCancelled(error)) return;
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+    await cancelInNewRun(deps, paymentId, options);
+  }
+}
+
+/** Cancels a payment whose workflow was ended from outside. */
+async function cancelInNewRun(
+  { client, stores, lifecycleQueue }: OpeningDeps,
+  paymentId: string,
+  options: { updateId: string; args: [CancelInput] },
+): Promise<void> {
+  const payment = await stores.payments.get(paymentId);
+  if (payment === null || !isCancellable(payment.status)) return;
+  try {
+    await assertNotBehind({ temporal: client, stores }, 'payment', payment);
+  } catch (error) {
+    if (error instanceof ServiceError) throw unavailable('Its state is being restored.', error);
     throw error;
   }
+  const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES.payment.workflowType, {
+    ...nextRun('payment', payment, lifecycleQueue, `cancel-${paymentId}`),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+  try {
+    await client.workflow.executeUpdateWithStart<Workflow, PaymentState, [CancelInput]>('cancel', {
+      ...options,
+      startWorkflowOperation,
+    });
+  } catch (error) {
+    if (!wasNotCancelled(error)) throw error;
+  }
+}
+
+function wasNotCancelled(error: unknown): boolean {
+  return error instanceof WorkflowUpdateFailedError && getFailureCode(error) === 'cannot_cancel';
 }

@@ -7,35 +7,61 @@ import {
 import { RETENTION_WORKFLOW } from '../domain/account/retention';
 import { AUDIT_WORKFLOW } from '../domain/audit';
 import { SETTLE_WORKFLOW } from '../domain/crypto/settle';
+import { type Env, isLive } from '../domain/environment';
+import { LEDGER_CHECK_WORKFLOW } from '../domain/ledger-check';
 import { SEARCH_KEYS } from '../domain/search-attributes';
+import { environmentQueue } from '../domain/task-queues';
 
 const CALL_TIMEOUT_MS = 5_000;
-const CATCHUP_MS = 600_000;
 
 const HOUR_MS = 3_600_000;
 
+/** Environment whose workers run the schedules, of both: a flood in the sandbox delays none. */
+export const SCHEDULE_ENVIRONMENT: Env = 'live';
+
 /**
- * Workflows that each lifecycle queue runs, one at a time. `offsetMs` counts from midnight UTC.
- * `longestMs` ends a stuck run, which would prevent every later one.
+ * Workflows that each installation runs, one at a time. `offsetMs` counts from midnight UTC.
+ * `longestMs` ends a stuck run, which would prevent every later one. `catchUpMs` is how late one
+ * starts after an outage: a daily one on the same day.
  */
 const SCHEDULES = {
-  audit: { workflowType: AUDIT_WORKFLOW, everyMs: HOUR_MS, offsetMs: 0, longestMs: 3 * HOUR_MS },
+  audit: {
+    workflowType: AUDIT_WORKFLOW,
+    everyMs: HOUR_MS,
+    offsetMs: 0,
+    longestMs: 3 * HOUR_MS,
+    catchUpMs: HOUR_MS / 6,
+  },
+  ledger: {
+    workflowType: LEDGER_CHECK_WORKFLOW,
+    everyMs: 6 * HOUR_MS,
+    offsetMs: HOUR_MS / 2,
+    longestMs: 48 * HOUR_MS,
+    catchUpMs: 3 * HOUR_MS,
+  },
   settlements: {
     workflowType: SETTLE_WORKFLOW,
     everyMs: 24 * HOUR_MS,
     offsetMs: 2 * HOUR_MS,
     longestMs: 12 * HOUR_MS,
+    catchUpMs: 20 * HOUR_MS,
   },
   retention: {
     workflowType: RETENTION_WORKFLOW,
     everyMs: 24 * HOUR_MS,
     offsetMs: 3 * HOUR_MS,
     longestMs: 20 * HOUR_MS,
+    catchUpMs: 20 * HOUR_MS,
   },
 } as const;
 
 export type ScheduleName = keyof typeof SCHEDULES;
-export const SCHEDULE_NAMES: readonly ScheduleName[] = ['audit', 'settlements', 'retention'];
+export const SCHEDULE_NAMES: readonly ScheduleName[] = [
+  'audit',
+  'ledger',
+  'settlements',
+  'retention',
+];
 
 export function getScheduleId(name: ScheduleName, lifecycleQueue: string): string {
   return `service-${name}:${lifecycleQueue}`;
@@ -66,16 +92,16 @@ export async function ensureSchedule(
   });
 }
 
-function buildSchedule(name: ScheduleName, taskQueue: string) {
-  const { workflowType, everyMs, offsetMs, longestMs } = SCHEDULES[name];
+function buildSchedule(name: ScheduleName, lifecycleQueue: string) {
+  const { workflowType, everyMs, offsetMs, longestMs, catchUpMs } = SCHEDULES[name];
   return {
     spec: { intervals: [{ every: everyMs, offset: offsetMs }] },
-    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: CATCHUP_MS },
+    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: catchUpMs },
     action: {
       type: 'startWorkflow' as const,
       workflowType,
-      workflowId: `${name}:${taskQueue}`,
-      taskQueue,
+      workflowId: `${name}:${lifecycleQueue}`,
+      taskQueue: environmentQueue(lifecycleQueue, isLive(SCHEDULE_ENVIRONMENT)),
       args: [],
       workflowExecutionTimeout: longestMs,
       typedSearchAttributes: [{ key: SEARCH_KEYS.resource, value: workflowType }],
@@ -96,6 +122,7 @@ function isCurrent(
     policies.overlap === wanted.policies.overlap &&
     policies.catchupWindow === wanted.policies.catchupWindow &&
     action.workflowType === wanted.action.workflowType &&
+    action.workflowExecutionTimeout === wanted.action.workflowExecutionTimeout &&
     action.taskQueue === wanted.action.taskQueue
   );
 }

@@ -13,6 +13,11 @@ type UrlRefusalCode =
   | 'url_host_not_public'
   | 'url_host_unknown';
 
+/** Shortens an endpoint's URL for users who may not change it: path and query can hold a token. */
+export function getOrigin(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
+}
+
 export interface UrlRefusal {
   ok: false;
   code: UrlRefusalCode;

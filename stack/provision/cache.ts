@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { StackFailure } from '../../src/base/failure';
+import { describeError, StackFailure } from '../../src/base/failure';
 import { tryLock } from '../../src/base/file-lock';
 import { readJson } from '../state-file';
 import type { Task } from '../terminal';
@@ -18,6 +26,8 @@ const Manifest = z.object({ from: z.string(), bytes: z.int(), sha256: z.string()
 export interface CacheEntry {
   folder: string;
   executable: string;
+  /** SHA-256 of the executable, where it is the same on each machine. */
+  sha256?: string;
 }
 
 export interface CachedServer {
@@ -36,7 +46,8 @@ export async function readEntry(
   const stats = await stat(path).catch(() => undefined);
   for (const each of [cacheDir, folder, path]) if (!(await isOwn(each))) return undefined;
   if (manifest === undefined || stats?.size !== manifest.bytes) return undefined;
-  if ((await hashFile(path)) !== manifest.sha256) return undefined;
+  // The manifest is no proof: who exchanges the executable can exchange it, too.
+  if ((await hashFile(path)) !== (entry.sha256 ?? manifest.sha256)) return undefined;
   return { path, from: manifest.from };
 }
 
@@ -53,10 +64,12 @@ export async function writeEntry(
   const folder = join(cacheDir, entry.folder);
   const partial = join(cacheDir, `${PARTIAL}${entry.folder}-${randomUUID()}`);
   sweepPartials(cacheDir, entry);
-  mkdirSync(partial);
+  mkdirSync(partial, { mode: PRIVATE });
   try {
     await make(partial);
     const executable = join(partial, entry.executable);
+    // A tool may follow a umask that lets the group write.
+    chmodSync(executable, 0o755);
     const manifest = {
       from,
       bytes: (await stat(executable)).size,
@@ -78,7 +91,8 @@ export async function withCacheLock<T>(
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
-  mkdirSync(cacheDir, { recursive: true });
+  mkdirSync(cacheDir, { recursive: true, mode: PRIVATE });
+  closeToOthers(cacheDir);
   const path = join(cacheDir, `${name}.lock`);
   // Tasks of one process never share a name, so the process id is enough.
   let lock = tryLock(path);
@@ -111,11 +125,30 @@ async function isOwn(path: string): Promise<boolean> {
   const stats = await stat(path).catch(() => undefined);
   if (stats === undefined) return false;
   if (me === undefined) return true;
-  const isShared = (stats.mode & (WRITABLE_BY_OTHERS | STICKY)) === WRITABLE_BY_OTHERS;
-  return (stats.uid === me || stats.uid === 0) && !isShared;
+  return (stats.uid === me || stats.uid === 0) && !isShared(stats.mode);
 }
 
-const WRITABLE_BY_OTHERS = 0o002;
+/** @throws StackFailure if others may write to the folder, and this user cannot change that */
+function closeToOthers(folder: string): void {
+  const { mode } = statSync(folder);
+  if (process.getuid === undefined || !isShared(mode)) return;
+  try {
+    chmodSync(folder, PRIVATE);
+  } catch (error) {
+    throw new StackFailure(
+      `Others may write to ${folder}, whose programs would run here (${describeError(error)}). ` +
+        'Let its owner run `chmod go-w` on it, or name another folder (XDG_CACHE_HOME).',
+    );
+  }
+}
+
+function isShared(mode: number): boolean {
+  return (mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0;
+}
+
+const PRIVATE = 0o700;
+/** The group, and everybody. */
+const WRITABLE_BY_OTHERS = 0o022;
 /** In such a directory, as /tmp is, nobody replaces the files of others. */
 const STICKY = 0o1000;
 

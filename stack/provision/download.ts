@@ -42,7 +42,8 @@ export async function download(
 }
 
 export async function unpackTar(archive: string, into: string, signal: AbortSignal): Promise<void> {
-  const args = ['-xzf', archive, '-C', into];
+  // Root, too, owns what it unpacks.
+  const args = ['-xzof', archive, '-C', into];
   await runCommand(needTool('tar'), args, { timeoutMs: 120_000, signal });
 }
 

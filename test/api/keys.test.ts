@@ -201,6 +201,12 @@ test('a key may end by itself', async () => {
   const answer = await get('/v1/payments', key);
   expectRefusal(answer, 'api_key_expired');
   expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+  const row = await keys.findOne({ account_id });
+  const of = { key_id: row?._id, account_id, livemode: false };
+  expect(await lineOf(answer)).toMatchObject({ ...of, code: 'api_key_expired' });
+  await keys.updateOne({ account_id }, { $set: { revoked_at: '2026-01-01T00:00:00.000Z' } });
+  const revoked = await lineOf(await get('/v1/payments', key));
+  expect(revoked).toMatchObject({ ...of, code: 'api_key_revoked' });
 });
 
 test('a key may be for some networks only', async () => {

@@ -76,7 +76,7 @@ const make = {
     const path = '/v1/crypto/settlements';
     const example = exampleOf(path);
     await make.received();
-    return (await post(path, { ...example, amount: '1000' })).id;
+    return (await post(path, { ...example, amount: '1000000000000000' })).id;
   },
   sent: async () => {
     const id: string = await make.settlement();

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { everythingStored } from '../cli/cli';
-import { eventually, idealPayment } from '../support/http';
+import { call, eventually, idealPayment } from '../support/http';
 import { useAccount, useService } from '../support/service';
 
 const service = useService();
@@ -27,11 +28,32 @@ test('a payment is created awaiting its customer, with every field of docs/api.m
     metadata: { a: 1 },
     authorized_at: null,
     settled_at: null,
+    amount_settled: null,
+    disputed: 0,
     cancelled_at: null,
     created_at: expect.any(String),
     updated_at: expect.any(String),
   });
   expect((await shop.get(`/v1/payments/${body.id}`)).body).toEqual(body);
+});
+
+test('a neighbor’s slow creates leave room for others', async () => {
+  const neighbor = await service.account();
+  await service.withApp({ config: { CREATES_AT_ONCE: 10 } }, async (url) => {
+    const create = ({ key }: { key: string }, amount: number) =>
+      call(url, 'POST', '/v1/payments', {
+        ...{ key, body: idealPayment({ amount }) },
+        ...{ idempotencyKey: randomUUID(), once: true },
+      });
+    // The bank opens its page after 8 seconds.
+    const slow = Array.from({ length: 12 }, () => create(neighbor, 66_601));
+    const first = await Promise.race(slow);
+    expect(first.status).toBe(503);
+    expect((await create(shop, 1_050)).status).toBe(201);
+    expect((await create(shop, 1_050)).status).toBe(201);
+    const statuses = (await Promise.all(slow)).map(({ status }) => status).toSorted();
+    expect(statuses).toEqual([...Array(8).fill(201), ...Array(4).fill(503)]);
+  });
 });
 
 test('a payment is authorised and settled by callbacks', async () => {
@@ -62,6 +84,14 @@ test('cancelling before the customer pays gives cancelled; repeating it gives th
     cancelled_at: expect.any(String),
   });
   expect((await shop.post(`/v1/payments/${body.id}/cancel`, {})).body).toEqual(cancelled.body);
+});
+
+test('cancelling a payment whose workflow was terminated cancels it in a new run', async () => {
+  const { body } = await shop.post('/v1/payments', idealPayment());
+  await service.temporal.workflow.getHandle(`payment:${body.id}`).terminate('in a test');
+  const cancelled = await shop.post(`/v1/payments/${body.id}/cancel`);
+  expect(cancelled.status).toBe(200);
+  expect(cancelled.body).toMatchObject({ status: 'cancelled' });
 });
 
 test('cancelling once the customer has paid is refused', async () => {

@@ -53,7 +53,8 @@ test.each([
   const returned = { code: 'AC04', reason: 'Account closed' };
   const { body } = await shop.simulate(created.id, { event: 'returned', ...returned });
   const completed_at = before.completed_at ?? expect.any(String);
-  expect(body).toEqual({ ...created, status: 'returned', returned, completed_at });
+  const amount_returned = created.amount;
+  expect(body).toEqual({ ...created, status: 'returned', returned, amount_returned, completed_at });
   expect(await shop.balance()).toEqual([FUNDS.main - FEE, 0]);
   const last = [...first, 'returned'].map((event) => `payout.${event}`);
   expect(await shop.events(created.id)).toEqual([...SENT, ...last]);

@@ -43,6 +43,8 @@ test.each(RAIL_IDS)(
       'metadata',
       'failure',
       'returned',
+      'fee',
+      'amount_returned',
       'livemode',
       'created_at',
       'completed_at',
@@ -58,6 +60,8 @@ test.each(RAIL_IDS)(
       ...more,
       failure: null,
       returned: null,
+      fee: 0,
+      amount_returned: null,
       livemode: false,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       completed_at: null,
@@ -68,7 +72,9 @@ test.each(RAIL_IDS)(
 
 test('the reference of a payout is on the bank’s statement of it', async () => {
   const { body } = await shop.paid({ reference: 'Salary 12/2026' });
-  const book = service.mongo.db(`${service.database}_bank`).collection<{ _id: string }>('payouts');
+  const book = service.mongo
+    .db(`${service.database}_sandbox_bank`)
+    .collection<{ _id: string }>('payouts');
   expect(await book.findOne({ _id: body.id })).toMatchObject({ statement: 'Salary 12/2026' });
 });
 
@@ -211,8 +217,8 @@ describe('a payout limit', () => {
     return { ...other, set, outcomes };
   };
 
-  test('holds for payouts of one day that come at once, and for its currency only', async () => {
-    const { pay, set, outcomes, claims, recipients } = await limited(2_500);
+  test('holds for payouts of one day that come at once, and every other currency has the limit 0', async () => {
+    const { account_id, pay, set, outcomes, claims, recipients } = await limited(2_500);
     const all = await outcomes([1_000, 1_000, 1_000, 1_000]);
     const passed = 'payout_limit_exceeded';
     expect(all.toSorted()).toEqual(['accepted', 'accepted', passed, passed]);
@@ -222,7 +228,10 @@ describe('a payout limit', () => {
     expectRefusal(refused, passed);
     expect(refused.body.error.message).toContain('€0.00 more today');
     const pounds = { method: 'faster_payments', recipient_id: recipients.faster_payments };
+    expectRefusal(await pay({ ...pounds, currency: 'GBP' }), passed);
+    await service.stores.accounts.setPayoutLimit(account_id, 'GBP', 5_000);
     expect((await pay({ ...pounds, currency: 'GBP' })).status).toBe(201);
+    await service.stores.accounts.setPayoutLimit(account_id, 'GBP', null);
     await set(null);
     expect(await outcomes([1])).toEqual(['accepted']);
   });

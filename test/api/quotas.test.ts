@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { makeKey } from '../../src/store/keys';
 import { type Answer, type Client, createClient } from '../support/http';
 import { useService } from '../support/service';
@@ -46,6 +47,22 @@ test(
 );
 
 test(
+  'a list counts one more for each ten rows that it may have',
+  inOneWindow(async () => {
+    const shop = await service.account();
+    const list = (query: string) => shop.get(`/v1/payments${query}`);
+    const left = async (query: string) =>
+      Number((await list(query)).headers.get('RateLimit-Remaining'));
+    expect([await left(''), await left('?limit=9'), await left('?limit=100')]).toEqual([17, 16, 5]);
+    const refused = await list('?limit=100');
+    expectRefusal(refused, 'rate_limited');
+    expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThanOrEqual(1);
+    const unread = await (await service.account()).get('/v1/payments?limit=101');
+    expect([unread.status, unread.headers.get('RateLimit-Remaining')]).toEqual([400, '19']);
+  }),
+);
+
+test(
   'creates have a tighter limit, in sandbox and live apart; reads go on',
   inOneWindow(async () => {
     const shop = await service.account();
@@ -61,6 +78,17 @@ test(
     expect((await create(live)).status).toBe(201);
     const other = await service.account();
     expect((await create(other)).status).toBe(201);
+  }),
+);
+
+test(
+  'a simulation costs as much as a create, also of what is not there',
+  inOneWindow(async () => {
+    const shop = await service.account();
+    const path = `/v1/sandbox/payments/${randomUUID()}/simulate`;
+    const simulate = () => shop.post(path, { event: 'settled' });
+    expect(await statuses(times(12, simulate))).toEqual({ 404: 10, 429: 2 });
+    expectRefusal(await create(shop), 'rate_limited');
   }),
 );
 

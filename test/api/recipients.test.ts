@@ -247,7 +247,10 @@ describe('a recipient that is deleted', () => {
       {
         act: 'recipient.deleted',
         target: id,
-        actor: { door: 'api', key_id: expect.stringMatching(/^key_/) },
+        actor: {
+          ...{ door: 'api', key_id: expect.stringMatching(/^key_/) },
+          ...{ address: expect.any(String), request_id: expect.any(String) },
+        },
         after: { deleted_at: stored?.deleted_at },
       },
     ]);

@@ -35,6 +35,7 @@ test('a refund is created processing, with exactly the fields of docs/api.md#ref
     reason: 'Too big.',
     failure: null,
     settled_at: null,
+    amount_settled: null,
     created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   });
   expect((await merchant.get(`/v1/refunds/${body.id}`)).body).toEqual(body);
@@ -95,7 +96,8 @@ test('a settled refund has its time, and what was refunded stays refunded', asyn
   const created = (await refund({ payment_id })).body;
   const before = await available();
   const { body } = await simulate(created.id, { event: 'settled' });
-  expect(body).toEqual({ ...created, status: 'settled', settled_at: expect.any(String) });
+  const moved = { settled_at: expect.any(String), amount_settled: created.amount };
+  expect(body).toEqual({ ...created, status: 'settled', ...moved });
   expect(body.settled_at >= created.created_at).toBe(true);
   expectRefusal(await refund({ payment_id, amount: 1 }), 'refund_amount_exceeds_balance');
   expect(await available()).toBe(before);

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { WebhookEvent } from '../../src/domain/webhook/event';
 import { makeSigningSecret } from '../../src/service/endpoints';
+import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
 import { verifySignature } from '../../src/webhooks/signature';
 import { assertWebhook } from '../support/contract';
 import { useHook } from '../support/hook';
@@ -52,11 +54,12 @@ describe('simulate', () => {
 
   test('shows a deposit before it counts, confirms it, or takes it back', async () => {
     const { id } = await shop.pay();
-    const seen = await simulate(id, { amount: '7', confirmations: 0 });
+    const amount = '7';
+    const seen = await simulate(id, { amount, confirmations: 0 });
     expect(seen).toMatchObject({ status: 'awaiting_deposit', amount_received: '0' });
-    expect(seen.deposits).toMatchObject([{ amount: '7', confirmations: 0, status: 'pending' }]);
+    expect(seen.deposits).toMatchObject([{ amount, confirmations: 0, status: 'pending' }]);
     expect((await simulate(id, { event: 'deposit_undone' })).deposits).toEqual([]);
-    const [{ transaction_id }] = (await simulate(id, { amount: '7', confirmations: 1 })).deposits;
+    const [{ transaction_id }] = (await simulate(id, { amount, confirmations: 1 })).deposits;
     const confirmed = await simulate(id, { transaction_id });
     // The chain is asked about the source of a deposit that is known: it passes a moment later.
     expect(confirmed.deposits).toMatchObject([{ confirmations: 3 }]);
@@ -205,6 +208,14 @@ test('a person plays the payer, and the payer’s page follows', async () => {
   expect(after).toContain('Payment received');
   expect(after).toContain('0.01 ETH more than was due');
   expect((await fetch(`${play}x`)).status).toBe(404);
+
+  const nonces = Array.from({ length: 100 }, () => randomUUID());
+  const wallets = service.mongo.db(sandboxBankDatabase(service.database));
+  await wallets
+    .collection<{ _id: string }>('chain_wallets')
+    .updateOne({ _id: id }, { $set: { nonces } });
+  const refused = await send({ amount: '0.05', nonce: randomUUID() });
+  expect([refused.status, await refused.text()]).toEqual([422, expect.stringContaining('100')]);
 });
 
 test('settlements leave by themselves, fail by their amount, and can be simulated', async () => {
@@ -229,7 +240,7 @@ test('settlements leave by themselves, fail by their amount, and can be simulate
     });
 
   const [good, refused, dropped, silent, lost] = await Promise.all(
-    ['1000', '66641', '66642', '66643', '66645'].map(settle),
+    ['1000000000000000', '66641', '66642', '66643', '66645'].map(settle),
   );
   expect((await until(good, 'completed')).transaction_id).toMatch(/^0x[0-9a-f]{64}$/);
   expect((await until(refused, 'failed')).failure.code).toBe('settlement_refused');

@@ -135,6 +135,12 @@ test('payouts, balances, deliveries and the overview tell of what was done', asy
   await look(page, 'payout');
   await link('Balances').click();
   await look(page, 'balances');
+  await link('Statement').click();
+  await heading('main, EUR').waitFor();
+  await look(page, 'statement');
+  await page.emulateMedia({ media: 'print' });
+  expect(await link('Download CSV').isVisible()).toBe(false);
+  await page.emulateMedia({ media: 'screen' });
   await link('Webhooks').click();
   await link('Deliveries').click();
   await look(page, 'deliveries');

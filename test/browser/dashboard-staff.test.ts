@@ -1,5 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Browser, Page } from 'playwright-core';
+import { resetPassword } from '../../src/service/team/sessions';
 import type { UserDocument } from '../../src/store/users';
 import { openUser, PASSWORD } from '../support/dashboard';
 import { call } from '../support/http';
@@ -136,6 +137,80 @@ test('a second factor guards sign-in, and a recovery code stands in for it', asy
   await third.getByLabel('Code').fill(recovery[0] ?? '');
   await press(third, 'Continue');
   await third.getByText('The code is wrong').waitFor();
+  await context.close();
+});
+
+test('a password that an operator set is replaced before anything else is shown', async () => {
+  const { account_id } = await service.account();
+  const { email } = await openUser(service.stores, account_id);
+  const deps = { ...service, now: () => new Date(), audit: async () => {} };
+  const reset = { email, account_id, dropSecondFactor: false };
+  const password = (await resetPassword(deps, reset)) ?? '';
+  const context = await browser.newContext({ viewport: SIZES.desktop });
+  const page = await enter(context, service.url, { email, password });
+  await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
+  await page.getByLabel('New password').fill('Password1234!');
+  await press(page, 'Save password');
+  await look(page, 'new-password');
+  await page.getByLabel('New password').fill('one that only I know');
+  await press(page, 'Save password');
+  await page.waitForURL('**/dashboard/sandbox/overview');
+  await context.close();
+});
+
+test('a passkey is added, guards the password, signs in alone, and is removed', async () => {
+  const { account_id } = await service.account();
+  const user = await openUser(service.stores, account_id);
+  const context = await browser.newContext({ viewport: SIZES.desktop });
+  const page = await enter(context, service.url, user);
+  const device = await context.newCDPSession(page);
+  await device.send('WebAuthn.enable');
+  await device.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true },
+      ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+    },
+  });
+  const openProfile = () => page.getByRole('link', { name: user.email }).click();
+  await openProfile();
+  await press(page, 'Add a passkey');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Add a passkey');
+  await page.getByLabel('Name').fill('Work laptop');
+  await look(page, 'passkey-create');
+  await press(page, 'Create passkey');
+  await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor();
+  await page.getByRole('link', { name: 'I have kept them' }).click();
+  await page.getByRole('heading', { name: 'Passkeys' }).waitFor();
+  await look(page, 'passkeys');
+  await press(page, 'Add a passkey');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Use a passkey');
+  await press(page, 'Create passkey');
+  await page.getByText('This device has one of your passkeys already.').waitFor();
+  await press(page, 'Sign out');
+
+  await page.getByLabel('E-mail').fill(user.email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Sign in');
+  await page.waitForURL(/sign-in.code/);
+  await look(page, 'sign-in-passkey');
+  await press(page, 'Use a passkey');
+  await page.waitForURL(/dashboard.sandbox/);
+  await press(page, 'Sign out');
+  await press(page, 'Use a passkey');
+  await page.waitForURL(/dashboard.sandbox/);
+
+  await openProfile();
+  const row = page.getByRole('row').filter({ hasText: 'Work laptop' });
+  await row.getByRole('button', { name: 'Remove' }).click();
+  await look(page, 'passkey-remove');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Use a passkey');
+  await page.getByText('The passkey is removed.').waitFor();
+  await press(page, 'Sign out');
+  await press(page, 'Use a passkey');
+  await page.getByText('This passkey was not accepted.').waitFor();
   await context.close();
 });
 

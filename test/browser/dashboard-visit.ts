@@ -31,14 +31,14 @@ export function openBrowser(): Promise<Browser> {
 export async function enter(
   context: BrowserContext,
   url: string,
-  { email }: Pick<UserDocument, 'email'>,
+  { email, password = PASSWORD }: Pick<UserDocument, 'email'> & { password?: string },
 ): Promise<Page> {
   const page = await context.newPage();
   await page.goto(`${url}/dashboard`);
   await page.getByLabel('E-mail').fill(email);
-  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(/\/dashboard\/(sandbox|live|sign-in\/code)/);
+  await page.waitForURL(/\/dashboard\/(sandbox|live|sign-in\/(code|password))/);
   return page;
 }
 

@@ -6,6 +6,7 @@ import { type Books, faultsOfMoves, openBooks } from './books';
 import { type Acknowledged, startLoad } from './load';
 import { KILLS, wreak } from './nemesis';
 import { createPatientClient, type PatientClient } from './patient-client';
+import { reconcile } from './reconcile';
 import { type RunningStack, serversOn, startStack } from './running-stack';
 import { tell } from './summary';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
@@ -17,7 +18,10 @@ const DELIVERY_MS_MAX = 200_000;
 const VISIBILITY_MS_MAX = 90_000;
 
 /** The fields that a payment's moves change. */
-const MOVING = ['status', 'failure', 'updated_at', 'authorized_at', 'settled_at', 'cancelled_at'];
+const MOVING = [
+  ...['status', 'failure', 'amount_settled', 'updated_at'],
+  ...['authorized_at', 'settled_at', 'cancelled_at'],
+];
 
 const NewAccount = z.object({ account_id: z.string() });
 const NewKey = z.object({ key: z.string() });
@@ -76,6 +80,7 @@ test('whatever part is killed, no acknowledged payment, no move and no event is 
   const deliveredMs = performance.now() - waited;
   console.info(tell({ made, events, kills, drivenMs, deliveredMs, receiver, client }));
   await nothingIsLeftUnderWay(books);
+  await reconcile(stack);
 }, 600_000);
 
 test('SIGTERM ends every process of a stack that was killed at, and frees its ports', async () => {

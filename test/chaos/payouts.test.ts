@@ -1,6 +1,7 @@
 import { eventually } from '../support/http';
 import { type Answer, createPatientClient, type PatientClient } from './patient-client';
 import { balanceOf, differences, listed, madeBy, openAccount, raceWithKills, told } from './race';
+import { reconcile } from './reconcile';
 import { type RunningStack, startStack } from './running-stack';
 
 /**
@@ -85,6 +86,7 @@ test('200 payouts, each sent twice, fifty at once, never overdraw the balance, w
     reserved: 0,
   });
   expect(await differences(stack)).toEqual([]);
+  expect(await reconcile(stack)).toBe(accepted.size);
   console.info(
     `${accepted.size} payouts of ${PAYOUTS} fitted, ${refused.length} were refused; ` +
       `${kills} kills, ${client.counts.sent} requests, ${client.counts.retries} retries.`,

@@ -12,6 +12,7 @@ import {
   raceWithKills,
   told,
 } from './race';
+import { reconcile } from './reconcile';
 import { type RunningStack, startStack } from './running-stack';
 
 /**
@@ -93,6 +94,7 @@ test('200 refunds, each sent twice, a third at once, never exceed the payment, w
   const settled = async () => (await refunds()).every(({ status }) => status === 'settled');
   await eventually('every refund to settle', settled, SETTLED_MS_MAX);
   expect(await differences(stack)).toEqual([]);
+  expect(await reconcile(stack)).toBe((await refunds()).length + 1);
   expect(await balanceOf(stack, account, 'main')).toEqual(funds);
   console.info(
     `${accepted.size} refunds of ${REFUNDS} fitted, ${refused.length} were refused; ` +

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { eventually, idealPayment } from '../support/http';
 import { createPatientClient, type PatientClient } from './patient-client';
 import { balanceOf, differences, listed, openAccount, raceWithKills } from './race';
+import { reconcile } from './reconcile';
 import { type RunningStack, startStack } from './running-stack';
 
 /**
@@ -82,6 +83,7 @@ test('claw-backs and late money are booked once each, whoever is killed', async 
   const statuses = (await listed(client, '/v1/payments')).map(({ status }) => status).sort();
   expect(statuses).toEqual([...Array(LATE).fill('failed'), ...Array(CLAWED_BACK).fill('settled')]);
   expect(await differences(stack)).toEqual([]);
+  await reconcile(stack);
   console.info(`${done} reports and bookings, ${kills} kills, ${client.counts.retries} retries.`);
 }, 400_000);
 

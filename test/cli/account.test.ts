@@ -34,11 +34,21 @@ describe('account create', () => {
 
   test('keeps the password as argon2id of 19 MiB, two passes, one lane', async () => {
     const made = await service.account();
-    const owner = await service.stores.users.byEmail(made.dashboard_email);
+    const [owner] = await service.stores.users.byEmail(made.dashboard_email);
     expect(owner).toMatchObject({ account_id: made.account_id, role: 'owner' });
     const password_hash = owner?.password_hash ?? '';
     expect(password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
     expect(await verify(password_hash, made.dashboard_password)).toBe(true);
+  });
+
+  test.each([
+    [[], true],
+    [['--keep-password'], false],
+  ])('with %j its user must replace the password: %s', async (options, mustReplace) => {
+    const args = ['account', 'create', '--name', 'Acme', ...options];
+    const { dashboard_email } = CreatedAccount.parse(await service.json(...args));
+    const [owner] = await service.stores.users.byEmail(dashboard_email);
+    expect(owner?.password_expires_at !== undefined).toBe(mustReplace);
   });
 
   test('stores neither keys nor password in clear', async () => {
@@ -253,17 +263,21 @@ describe('a freeze', () => {
   });
 });
 
-test('payout limits are set by currency, shown, and removed', async () => {
+test.each([
+  ['--payout-limit', 'payout_limits'],
+  ['--owed-limit', 'owed_limits'],
+  ['--refund-step-up', 'refund_step_up'],
+])('%s is set by currency, shown, and removed', async (option, field) => {
   const { account_id } = await service.account();
   const update = ['account', 'update', account_id];
-  const two = ['--payout-limit', 'EUR=5000000', '--payout-limit', 'GBP=0'];
+  const two = [option, 'EUR=5000000', option, 'GBP=0'];
   expect(await service.json(...update, ...two)).toMatchObject({
-    payout_limits: { EUR: 5_000_000, GBP: 0 },
+    [field]: { EUR: 5_000_000, GBP: 0 },
   });
-  const gone = ['--payout-limit', 'EUR=off', '--payout-limit', 'GBP=off'];
-  expect(await service.json(...update, ...gone)).not.toHaveProperty('payout_limits');
+  const gone = [option, 'EUR=off', option, 'GBP=off'];
+  expect(await service.json(...update, ...gone)).not.toHaveProperty(field);
   for (const wrong of ['EUR', 'eur=5', 'EUR=5.5', 'EUR=-1', 'EUR=1=2']) {
-    const { message } = await service.refusal(...update, '--payout-limit', wrong);
+    const { message } = await service.refusal(...update, option, wrong);
     expect(message).toContain('It must be CURRENCY=MINOR');
   }
 });

@@ -80,6 +80,20 @@ test('one that was never signalled is listed, delivered once, and refused from t
   expect(stdout).toMatch(/\nOutcome: +signalled\n/);
 });
 
+test('one whose signal Temporal lost is delivered again, and those that were applied are not', async () => {
+  const { callbacks } = setting.service.stores;
+  const id = await setting.payout({ amount: 66_623 });
+  const [lost, old] = [await keep(id, { day: 3 }), await keep(randomUUID(), { day: 1 })];
+  for (const { _id } of [lost, old]) await callbacks.markSignalled({ _id }, OCCURRED_AT);
+  const again = ['callback', 'deliver', '--again', '--since', '2026-03-02T00:00:00Z'];
+  expect(await setting.json(...again)).toEqual({ delivered: [lost._id], failed: [] });
+  await setting.service.becomes('payouts', id, { status: 'completed' });
+  expect(await setting.json(...again)).toEqual({ delivered: [], failed: [] });
+  expect(await setting.refusal('callback', 'deliver', '--again')).toMatchObject({
+    code: 'invalid_request',
+  });
+});
+
 test('a parked one stays so until its resource is there, and its connector is warned', async () => {
   const { id, callback, warned } = await park();
   expect(warned).toEqual([

@@ -6,6 +6,7 @@ import type { Db } from 'mongodb';
 import { z } from 'zod';
 import { connectMongo } from '../../src/base/mongo';
 import { runCli } from '../../src/cli/program';
+import type { OperatorRole } from '../../src/domain/account/operator';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { createStores } from '../../src/store';
 import { useFixture } from '../support/fixture';
@@ -73,6 +74,18 @@ export function commandsIn(env: NodeJS.ProcessEnv) {
       return error;
     },
   };
+}
+
+/** A command line with the key of a new operator, as live needs it. */
+export async function asOperator(
+  commands: Pick<ReturnType<typeof commandsIn>, 'env' | 'json'>,
+  name = 'mia',
+  role: OperatorRole = 'operator',
+  more: NodeJS.ProcessEnv = {},
+) {
+  const created = await commands.json('operator', 'create', name, '--role', role);
+  const { key } = z.object({ key: z.string() }).parse(created);
+  return commandsIn({ ...commands.env, OPERATOR_KEY: key, ...more });
 }
 
 export type Provisioning = Awaited<ReturnType<typeof openProvisioning>>;

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { createEncrypter } from '../../src/encryption/encrypter';
+import { buildPosition } from '../../src/domain/cursor';
+import { createEncrypter, type Encrypter } from '../../src/encryption/encrypter';
 import { readPairs } from '../../src/encryption/recipient-key-files';
 import { createRecipientEncrypters } from '../../src/encryption/recipient-keys';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
 import type { KeyDeps } from '../../src/service/encryption-keys/keys';
-import { createPayers } from '../../src/service/payers';
+import { createPayers, readPayers } from '../../src/service/payers';
 import { ensureIndexes, type Stores } from '../../src/store';
+import type { AccountDocument } from '../../src/store/accounts';
 import { connectorKeyOwner } from '../../src/store/connector-keys';
 import { endpointOwner } from '../../src/store/endpoints';
 import { buildRecipient, recipientOwner } from '../../src/store/recipients';
@@ -18,6 +20,8 @@ import { openProvisioning } from './cli';
 /** Text that is sealed for a recipient here. */
 export const DETAILS = '{"first_name":"Ada"}';
 export const SECRET = 'whsec_of_an_endpoint';
+
+const PLAIN = { reference: null, metadata: '{}', success_url: '', error_url: '' };
 
 export type KeysSetting = Awaited<ReturnType<typeof openKeysSetting>>;
 
@@ -48,6 +52,26 @@ async function openKeysSetting() {
     const facts = { scheme: null, has: [], card_expires: null, iban_in_sepa: null };
     const clear = { ...facts, type: 'bank_account', last4: '0000' } as const;
     return { recipient: { ...clear, sealed, kid: sandbox.getKid(sealed) } };
+  };
+  const addPayers = async (ids: readonly string[]): Promise<void> => {
+    const log = { error: () => undefined };
+    const payers = createPayers({ accounts: stores.accounts, encrypter: sealer(), log });
+    const owner = { account_id, livemode: false };
+    const names = { email: 'jan@example.com', first_name: null, last_name: null, reference: null };
+    for (const [index, _id] of ids.entries()) {
+      const customer = await payers.encrypt(owner, _id, names);
+      if (index < ids.length - 1) {
+        const place = { token_hash: _id, position: buildPosition(0, index) + _id };
+        await db
+          .collection<{ _id: string; customer: object }>('payments')
+          .insertOne({ _id, ...owner, ...place, customer });
+        continue;
+      }
+      const record = { ...owner, operation: 'createPayment', key: _id, fingerprint: 'f' };
+      const request = { stored: { ...PLAIN, customer }, routing: Object() };
+      const about = { resource_id: _id, request_id: 'req', request };
+      await stores.idempotency.reserveKey({ ...record, ...about }, new Date());
+    }
   };
   return {
     stores,
@@ -88,7 +112,8 @@ async function openKeysSetting() {
     user: async (): Promise<void> => {
       const user = await openUser(stores, account_id);
       const sealed = await sealer().encrypt(SECRET, totpOwner(user._id));
-      await stores.users.offerTotp(user._id, sealed);
+      const totp_offer = { session: '', until: new Date() };
+      await stores.users.offerTotp(user._id, { totp_offered: sealed, totp_offer });
     },
     /** Key that a connector signs with. */
     connectorKey: async (): Promise<void> => {
@@ -98,15 +123,26 @@ async function openKeysSetting() {
       const key = { _id, connector: 'sandbox', sealed, created_at, revoked_at: null };
       await stores.connectorKeys.insert(key);
     },
-    /** Merchant whose sandbox has a payer. */
-    payer: async (): Promise<void> => {
+    /** Merchant whose sandbox has these payers, the last of them in a request. */
+    payer: async (...ids: string[]): Promise<void> => {
       const dashboard = { email: 'keys@example.com' };
       const rest = { name: 'Keys', crypto: false, enabled_methods: [], dashboard };
       await stores.accounts.insert({ _id: account_id, ...rest, created_at: '2026-03-01' });
+      await addPayers(ids.length === 0 ? ['some-payment'] : ids);
+    },
+    addPayers,
+    /** Reads all stored payers, as a process with these keys and this account. */
+    readPayers: async (encrypter: Encrypter, account?: AccountDocument) => {
+      const getCached = () =>
+        account === undefined ? stores.accounts.get(account_id) : Promise.resolve(account);
+      const accounts = { ...stores.accounts, getCached, refresh: getCached };
       const log = { error: () => undefined };
-      const payers = createPayers({ accounts: stores.accounts, encrypter: sealer(), log });
-      const jan = { email: 'jan@example.com', first_name: null, last_name: null, reference: null };
-      await payers.encrypt({ account_id, livemode: false }, 'some-payment', jan);
+      const { decrypt } = createPayers({ accounts, encrypter, log });
+      const emails: (string | null)[] = [];
+      for await (const batch of readPayers(stores, { account_id, livemode: false })) {
+        for (const payer of batch) emails.push((await decrypt(payer)).email);
+      }
+      return emails;
     },
     /** Empties the database, keys stay. */
     clear: async () => {

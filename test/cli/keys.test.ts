@@ -1,9 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DecryptionError, Encrypted } from '../../src/encryption/encrypter';
+import { createEncrypter, DecryptionError, Encrypted } from '../../src/encryption/encrypter';
 import { lockKeyFile } from '../../src/encryption/key-file';
 import { createDetailsDecrypter, keyRingPath } from '../../src/encryption/recipient-keys';
-import { readKeys } from '../../src/encryption/service-keys';
+import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
 import {
   continueRotation,
   retireKey,
@@ -35,6 +35,7 @@ const opened = async (id: string) => {
   const bank = createDetailsDecrypter(setting.keysDir, 'sandbox');
   return await bank.decrypt(recipient.sealed, recipientOwner(id));
 };
+const payerOf = async (id: string) => (await setting.stores.payments.get(id))?.customer.sealed;
 
 test('a rotation makes a key, waits, and seals with it whatever was sealed before', async () => {
   const { deps, stores, sealer, lines, waits, keysFile } = setting;
@@ -131,12 +132,60 @@ test.each([
   await expect(rotateKeys({ ...deps, wait }, false, ring)).rejects.toThrow('killed');
   expect(await heldBy(old)).toEqual({ kid: old, ...none, [what]: 1 });
   await expect(retireKey(deps, old)).rejects.toEqual(refused('sealing_key_in_use'));
-  expect(await continueRotation(deps)).toMatchObject({ resealed: 1, remaining: 0 });
+  // A key of payers, and the payer that it holds.
+  const resealed = what === 'payer_keys' ? 2 : 1;
+  expect(await continueRotation(deps)).toMatchObject({ resealed, remaining: 0 });
   const keys = await retireKey(deps, old);
   expect(keys).not.toContain(old);
   expect(keys).toContain(current());
   await expect(retireKey(deps, old)).rejects.toEqual(refused('sealing_key_not_found'));
   await expect(retireKey(deps, current())).rejects.toEqual(refused('sealing_key_current'));
+});
+
+test('payers get another data key: an old key file and an old dump open nothing that is stored', async () => {
+  const { deps, stores, sealer, keysFile, readPayers } = setting;
+  const copy = `${keysFile}.leaked`;
+  writeFileSync(copy, readFileSync(keysFile));
+  await setting.payer(...Array.from({ length: 24 }, (_, index) => `p${index}`));
+  const dump = await stores.accounts.get('acct_keys');
+  if (dump === null) throw new Error('There is no account.');
+  const thief = () => readPayers(createEncrypter(followKeyFile(copy).seal), dump);
+  const jan = (count: number) => Array.from({ length: count }, () => 'jan@example.com');
+  expect(await thief()).toEqual(jan(24));
+
+  let written = 0;
+  const reencryptPayer: typeof stores.payments.reencryptPayer = (...args) => {
+    written += 1;
+    if (written > 12) throw new Error('killed');
+    return stores.payments.reencryptPayer(...args);
+  };
+  const dying = { ...stores, payments: { ...stores.payments, reencryptPayer } };
+  await expect(rotateKeys({ ...deps, stores: dying }, false)).rejects.toThrow('killed');
+  await expect(rotateKeys(deps, false)).rejects.toEqual(refused('rotation_unfinished'));
+  // The key file, then the data keys.
+  expect(setting.waits).toEqual([expect.any(Number), expect.any(Number)]);
+  expect(await readPayers(sealer())).toEqual(jan(24));
+
+  await setting.addPayers(['new', 'newer']);
+  setting.waits.length = 0;
+  expect(await continueRotation(deps)).toMatchObject({ remaining: 0 });
+  // Requests under way may still decrypt what they have read.
+  expect(setting.waits.at(-1)).toBe(10_000);
+  expect(await readPayers(sealer())).toEqual(jan(26));
+  expect(await thief()).toEqual(Array.from({ length: 26 }, () => null));
+  const { sandbox } = (await stores.accounts.get('acct_keys'))?.payer_keys ?? {};
+  expect(sandbox).toEqual({ ...sandbox, kid: setting.current(), earlier: undefined });
+  expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
+
+  // One that no key decrypts is named, and the key stays that may have encrypted it.
+  await stores.payments.reencryptPayer(
+    'p1',
+    (await payerOf('p1')) ?? '',
+    (await payerOf('p2')) ?? '',
+  );
+  expect(await rotateKeys(deps, false)).toMatchObject({ remaining: 1 });
+  expect(setting.lines).toContain('the payer of p1 cannot be decrypted with these keys');
+  expect((await readPayers(sealer())).filter((email) => email === null)).toHaveLength(1);
 });
 
 test('what nobody can open is named, stays, and holds up neither the rest nor a forced rotation', async () => {

@@ -34,6 +34,7 @@ export const Report = z.strictObject({
     ),
     differences_total: z.int(),
     checkpoints_sealed: z.int(),
+    heads: z.array(z.strictObject({ book: z.string(), number: z.int(), hash: z.string() })),
   }),
 });
 

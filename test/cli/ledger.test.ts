@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
+import { join } from 'node:path';
 import { type Document, Long, MongoClient } from 'mongodb';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { mongodbUri } from '../support/servers';
@@ -18,6 +20,7 @@ describe('ledger verify', () => {
         differences: [],
         differences_total: 0,
         checkpoints_sealed: 0,
+        heads: [],
       },
     });
     expect((await empty.cli('ledger', 'verify')).stdout).toBe(
@@ -35,6 +38,21 @@ describe('ledger verify', () => {
       exit: 0,
       stdout: '28 postings in 4 books: nothing differs.\n',
     });
+  });
+
+  test('compares its checkpoints with those of a file', async () => {
+    const folder = mkdtempSync(join(os.tmpdir(), 'heads-'));
+    const file = join(folder, 'heads.json');
+    const heads = [{ book: 'acct_gone:live:EUR', number: 1, hash: 'ab' }];
+    writeFileSync(file, JSON.stringify({ data: { heads } }));
+    const { exit, stdout } = await setting.cli('ledger', 'verify', '--against', file, '--json');
+    expect(exit).toBe(1);
+    const [found] = Report.parse(JSON.parse(stdout)).data.differences;
+    expect(found).toMatchObject({ check: 'checkpoint_not_as_kept', expected: 'ab', found: null });
+    writeFileSync(file, '{}');
+    const refused = await setting.cli('ledger', 'verify', '--against', file, '--json');
+    expect(JSON.parse(refused.stderr).error).toMatchObject({ code: 'file_invalid' });
+    rmSync(folder, { recursive: true });
   });
 
   test('reads a book in one moment, so that money may move meanwhile', async () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { deliverCallback } from '../../src/callbacks/deliver';
 import { findOrphans, type Orphan, restart } from '../../src/service/orphans';
 import { storedPayout } from '../api/payout-setting';
 import { useResourceSetting } from './resource-setting';
@@ -146,10 +147,22 @@ test('restart takes all, or those named, and leaves alone what is behind its wor
   expect(stdout).toMatch(
     /^Started again: 0\.\n\nLeft alone, since their workflow has completed:\n/,
   );
-  const named = await setting.cli('orphan', 'restart', third);
-  expect(named.stdout).toMatch(/^Started again: 1\.\n\nRESOURCE /);
+  const behind = { code: 'record_behind', message: expect.stringContaining('at version 4') };
+  expect(await setting.refusal('orphan', 'restart', third)).toEqual(behind);
+  const reason = ['--operator', 'm', '--reason', 'the bank says so'];
+  expect(await setting.refusal('payout', 'act', third, 'mark_failed', ...reason)).toEqual(behind);
+  const occurred_at = new Date().toISOString();
+  const report = {
+    connector: setting.service.connector,
+    ...({ resource: 'payout', name: 'failed' } as const),
+    resource_id: third,
+    callback: { callback_id: `cb_${third}`, occurred_at },
+  };
+  await expect(deliverCallback(setting.deps, report)).rejects.toMatchObject(behind);
+  const { attention, status } = (await setting.service.stores.payouts.get(third)) ?? {};
+  expect({ attention, status }).toEqual({ attention: 'record_behind', status: 'sent' });
   // Nobody works on the product's own queue here.
-  for (const id of [first, second, third]) await setting.terminate('payout', id);
+  for (const id of [first, second]) await setting.terminate('payout', id);
   await payouts.deleteMany({ _id: { $in: [first, second, third] } });
 });
 

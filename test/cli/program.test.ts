@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createContext } from '../../src/cli/context';
@@ -31,6 +31,7 @@ const COMMANDS = [
   'dashboard invite',
   'dashboard people',
   'dashboard reset-password',
+  'dashboard unlock',
   'webhook set',
   'webhook roll',
   'webhook show',
@@ -38,10 +39,21 @@ const COMMANDS = [
   'event show',
   'event redeliver',
   'balance show',
+  'bank-account add',
+  'bank-account list',
   'balance fund',
   'balance adjust',
   'balance reverse',
+  'ledger trial-balance',
   'ledger verify',
+  'sandbox statement',
+  'statement import',
+  'statement list',
+  'statement show',
+  'statement match',
+  'statement unmatch',
+  'statement assign',
+  'reconciliation show',
   'wallet set',
   'wallet show',
   'payment show',
@@ -62,8 +74,16 @@ const COMMANDS = [
   'callback dismiss',
   'attention list',
   'attention acknowledge',
+  'operator create',
+  'operator list',
+  'operator revoke',
+  'approval list',
+  'approval approve',
+  'approval reject',
   'connector key',
   'recipient forget',
+  'payer export',
+  'payer erase',
   'reconcile',
 ];
 
@@ -171,6 +191,12 @@ test('only sealing needs the key file, and says what is wrong with it', async ()
     expect((await run(env, 'key', 'list', account_id)).exit).toBe(0);
   }
   expect(codes).toEqual(['keys_file_missing', 'keys_file_missing', 'keys_file_invalid']);
+  const keys = JSON.parse(readFileSync(service.env['KEYS_FILE'] ?? '', 'utf8'));
+  const word = 'changemechangemechangemechangemechangemechQ';
+  writeFileSync(broken, JSON.stringify({ ...keys, fingerprint: word }));
+  const weak = await run({ ...service.env, KEYS_FILE: broken }, ...set);
+  expect(weak.stderr).toContain('a key must be random bytes, not text or a pattern');
+  expect(weak.stderr).not.toContain(word);
 });
 
 test('as a process: JSON on stdout with exit code 0, errors on stderr with 1', async () => {

@@ -1,4 +1,7 @@
+import { omitUndefined } from '../../src/domain/defined';
+import { walk } from '../../src/service/reconcile/walk';
 import { storedPayout } from '../api/payout-setting';
+import { eventually } from '../support/http';
 import { useResourceSetting } from './resource-setting';
 
 const setting = useResourceSetting();
@@ -96,6 +99,26 @@ test('an event that nothing delivers is delivered', async () => {
   expect((await delivery.describe()).status.name).toBe('RUNNING');
   await delivery.terminate('in a test');
   await events.deleteMany({ resource_id: id });
+});
+
+test('more runs than are held in memory are read by the first digits of their ids', async () => {
+  const id = await setting.payout();
+  await setting.payout();
+  const payouts = setting.deps.db.collection<{ _id: string }>('payouts');
+  await payouts.updateOne({ _id: id }, { $inc: { version: -1 } });
+  const look = async (runsMax?: number) => {
+    const steps = walk({ ...setting.deps, ...omitUndefined({ runsMax }) }, new Date(0));
+    const all = [];
+    for await (const step of steps) all.push(step);
+    const checked = all.reduce((sum, step) => sum + step.checked, 0);
+    return { checked, found: all.flatMap(({ differences }) => differences.map((each) => each.id)) };
+  };
+  const whole = await eventually('both in the list', async () => {
+    const seen = await look();
+    return seen.checked >= 2 && seen.found.includes(id) && seen;
+  });
+  expect(await look(1)).toEqual({ ...whole, found: expect.arrayContaining(whole.found) });
+  await payouts.updateOne({ _id: id }, { $inc: { version: 1 } });
 });
 
 test('--since takes a time, and nothing else', async () => {

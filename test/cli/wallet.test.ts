@@ -33,7 +33,7 @@ test('a wallet counts at once in the sandbox', async () => {
   ]);
 });
 
-test('on live it counts after 24 hours, and the one before it until then', async () => {
+test('on live it counts after 24 hours, and the one before it gets nothing until then', async () => {
   const { account_id } = await service.account();
   const first = await set(account_id, 'live', FIRST);
   expect(first).toMatchObject({ counting: null, previous: null });
@@ -46,7 +46,10 @@ test('on live it counts after 24 hours, and the one before it until then', async
   const past = new Date(Date.now() - 1_000).toISOString();
   await service.db.collection('wallets').updateOne({ account_id }, { $set: { counts_from: past } });
   const second = await set(account_id, 'live', SECOND);
-  expect(second).toMatchObject({ address: SECOND, counting: FIRST, previous: FIRST });
+  expect(second).toMatchObject({ address: SECOND, counting: null, previous: FIRST });
+  expect(second).toMatchObject({ paused_until: Object(second).counts_from });
+  const { stdout } = await run(service.env, 'wallet', 'show', account_id, '--env', 'live');
+  expect(stdout).toContain('nothing until ');
 });
 
 test('a wrong checksum, network or account is refused', async () => {

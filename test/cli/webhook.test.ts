@@ -29,6 +29,12 @@ describe('webhook set', () => {
       url: 'http://localhost:4001/',
       signing_secret: sandbox.signing_secret,
     });
+    const sandboxLines = { account_id, livemode: false, limit: 3 };
+    expect((await service.stores.auditLog.list(sandboxLines)).map(({ act }) => act)).toEqual([
+      'webhook.secret_shown',
+      'webhook.set',
+      'webhook.set',
+    ]);
     expect(await service.json('webhook', 'show', account_id, '--env', 'sandbox')).toEqual(moved);
   });
 

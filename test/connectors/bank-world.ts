@@ -4,6 +4,7 @@ import type {
   RefundInstruction,
   SessionInstruction,
 } from '../../connectors/contract/activities';
+import type { SettlementInstruction } from '../../connectors/contract/crypto';
 import type { BookEntry } from '../../connectors/sandbox/book';
 import type { OutboxRow } from '../../connectors/sandbox/outbox';
 import type { BankSession } from '../../connectors/sandbox/sessions';
@@ -15,6 +16,7 @@ import { refundWorkflowId } from '../../src/domain/refund/refund';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
+import { createSandboxReportStore } from '../../src/store/sandbox-reports';
 import { useFixture } from '../support/fixture';
 import { mongodbUri } from '../support/servers';
 import { instruction, payoutInstruction, refundInstruction, startBankServer } from './bank-server';
@@ -25,7 +27,10 @@ type Routing = 'amount' | 'currency' | 'method' | 'livemode' | keyof typeof ROUT
 
 /** Fields of a payment that a callback about it needs. */
 type KnownPayment = Pick<PaymentDocument, '_id' | 'status' | Routing>;
-type KnownRefund = Pick<RefundDocument, '_id' | 'status' | 'version' | Routing>;
+type KnownRefund = Pick<
+  RefundDocument,
+  '_id' | 'status' | 'version' | 'payment_id' | 'payment_bank_reference' | Routing
+>;
 type KnownPayout = Pick<PayoutDocument, '_id' | 'status' | 'version' | Routing>;
 
 const WORKFLOW_IDS = {
@@ -70,6 +75,8 @@ async function startBankWorld() {
     /** The bank's own database. */
     own,
     outbox,
+    /** Simulated reports, for the bank to take. */
+    reports: createSandboxReportStore(product),
     /** The bank's own books. */
     refunds: own.collection<BookEntry>('refunds'),
     payouts: own.collection<BookEntry>('payouts'),
@@ -90,9 +97,8 @@ async function startBankWorld() {
       connector: string = ROUTED.connector,
     ) => {
       const input = refundInstruction(change);
-      const { refund_id: _id, amount, currency, method, livemode } = input;
-      const routed = { amount, currency, method, livemode, ...ROUTED, connector };
-      const known: KnownRefund = { _id, status: 'processing', version: 1, ...routed };
+      const { refund_id: _id, ...facts } = input;
+      const known: KnownRefund = { _id, status: 'processing', ...facts, ...ROUTED, connector };
       await product.collection<KnownRefund>('refunds').insertOne(known);
       return { input, id: _id };
     },
@@ -107,6 +113,24 @@ async function startBankWorld() {
       const known: KnownPayout = { _id, status: 'sent', version: 1, ...routed };
       await product.collection<KnownPayout>('payouts').insertOne(known);
       return { input, id: _id };
+    },
+    /** A settlement that the product knows; nobody has instructed the chain yet. */
+    knowSettlement: async () => {
+      const id = randomUUID();
+      const facts = {
+        ...{ version: 1, asset: 'ETH', network: 'ethereum', amount: '1000', livemode: false },
+        wallet_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+      };
+      const known = { _id: id, status: 'pending', ...facts, ...ROUTED };
+      await product.collection<typeof known>('crypto_settlements').insertOne(known);
+      return { input: { crypto_settlement_id: id, ...facts } satisfies SettlementInstruction, id };
+    },
+    /** Late funds that the product holds in suspense, each with the id of its bank reference. */
+    holdLate: async (_id: string, ...ids: string[]): Promise<void> => {
+      const money = { amount: 4_950, currency: 'EUR', reason: 'late', state: 'suspense' };
+      const receipts = ids.map((id) => ({ id, ...money }));
+      const known = product.collection<{ _id: string }>('payments');
+      await known.updateOne({ _id }, { $set: { receipts } });
     },
     /** Sets the state that the product's document says from now on. */
     productSays: async (

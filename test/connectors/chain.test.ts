@@ -20,6 +20,8 @@ let deliveries: number;
 /** Answers of the product's inbox that get lost on the way. */
 let lostAnswers: number;
 let aheadMs: number;
+/** Time that the guard takes. */
+let guardMs: number;
 let isAwaited: boolean;
 let isCurrent: boolean;
 
@@ -33,7 +35,10 @@ const open = async (autoplay = true) => {
     connector: 'sandbox',
     autoplay,
     isAwaited: async () => isAwaited,
-    findOutdated: async () => (isCurrent ? undefined : { outcome: 'outdated' }),
+    findOutdated: async () => {
+      aheadMs += guardMs;
+      return isCurrent ? undefined : { outcome: 'outdated' };
+    },
     deliver: async (report) => {
       const known = heard.has(report.callback.callback_id);
       heard.set(report.callback.callback_id, report);
@@ -52,7 +57,7 @@ const open = async (autoplay = true) => {
 
 beforeEach(async () => {
   [heard, deliveries, lostAnswers, aheadMs] = [new Map(), 0, 0, 0];
-  [isAwaited, isCurrent] = [true, true];
+  [isAwaited, isCurrent, guardMs] = [true, true, 0];
   await open();
 });
 afterEach(async () => {
@@ -269,6 +274,15 @@ describe('a settlement', () => {
     expect(told(late.crypto_settlement_id)).toEqual([]);
   });
 
+  it('is not sent by an attempt that took too long', async () => {
+    guardMs = 25_000;
+    const slow = settlement();
+    await expect(activities.sendSettlement(slow)).rejects.toThrow('took too long');
+    expect(await activities.lookUpSettlement(slow)).toEqual({ outcome: 'not_found' });
+    guardMs = 24_000;
+    expect(await activities.sendSettlement(slow)).toMatchObject({ outcome: 'sent' });
+  });
+
   it('waits for a simulation with autoplay off', async () => {
     await restart(false);
     const instruction = settlement();
@@ -276,4 +290,16 @@ describe('a settlement', () => {
     await play();
     expect(told(instruction.crypto_settlement_id)).toEqual([]);
   });
+});
+
+test('a wallet takes a hundred transactions, each form once, also at once', async () => {
+  const { id } = await pay(66633);
+  const { wallets } = createChainStores(database.db, () => new Date());
+  const nonces = Array.from({ length: 105 }, () => randomUUID());
+  const reserve = (nonce: string) => wallets.reserve(id, nonce);
+  const answers = await Promise.all([...nonces, ...nonces.slice(0, 3)].map(reserve));
+  const accepted = nonces.filter((_nonce, at) => answers[at]);
+  expect(accepted).toHaveLength(100);
+  expect(await Promise.all(accepted.slice(0, 3).map(reserve))).toEqual([true, true, true]);
+  expect(await reserve(randomUUID())).toBe(false);
 });

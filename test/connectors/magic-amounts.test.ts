@@ -153,6 +153,11 @@ describe('with autoplay off, by itself,', () => {
     return { id, names, rows, after, status };
   }
 
+  /** A busy machine may be late, and never early. */
+  function expectNotBefore(after: number[], due: number[]) {
+    expect(after.map((at, index) => Math.min(at, due[index] ?? 0))).toEqual(due);
+  }
+
   const CAME_BACK = { code: 'AC04', reason: 'Account closed' };
 
   it.concurrent.each([
@@ -175,7 +180,10 @@ describe('with autoplay off, by itself,', () => {
     async (amount, resource, names, words) => {
       const { names: told, rows, after, status } = await play(amount, resource);
       expect(told).toEqual(names);
-      expect(after).toEqual(names.map((_, index) => 3 * (index + 1)));
+      expectNotBefore(
+        after,
+        names.map((_, index) => 3 * (index + 1)),
+      );
       expect(status).toBe(names.at(-1));
       expect(rows.at(-1)?.body).toMatchObject(words);
     },
@@ -190,7 +198,11 @@ describe('with autoplay off, by itself,', () => {
       const { id, ...played } = await play(amount, resource);
       expect(played.names).toEqual(names);
       expect(played.rows.map(({ name }) => name)).toEqual([names[0], ...names]);
-      expect([played.after, played.status]).toEqual([[0, ...names].map((_, n) => 3 + n), status]);
+      expectNotBefore(
+        played.after,
+        [0, ...names].map((_, n) => 3 + n),
+      );
+      expect(played.status).toBe(status);
       const ids = played.rows.map(({ body }) => body.callback_id);
       expect([ids[1] === ids[0], new Set(ids).size]).toEqual([true, names.length]);
       expect(await world.callbacks(id)).toHaveLength(names.length);

@@ -8,10 +8,14 @@ import { useService } from '../support/service';
 const service = useService({ autoplay: true });
 
 /** Waits until the bank has said all that it had to say; answers what became of each row. */
+/** Reports of the bank by itself; it repeats simulated ones, should the service not have them. */
 const saidOf = (resource_id: string): Promise<Pick<OutboxRow, 'name' | 'state'>[]> =>
   eventually('the bank has said everything', async () => {
-    const outbox = service.mongo.db(`${service.database}_bank`).collection<OutboxRow>('outbox');
-    const rows = await outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray();
+    const outbox = service.mongo
+      .db(`${service.database}_sandbox_bank`)
+      .collection<OutboxRow>('outbox');
+    const own = { resource_id, _id: { $not: /^simulated_/ } };
+    const rows = await outbox.find(own).sort({ 'body.occurred_at': 1 }).toArray();
     const done = rows.length > 0 && rows.every(({ done_at }) => done_at !== null);
     return done && rows.map(({ name, state }) => ({ name, state }));
   });

@@ -90,6 +90,7 @@ describe('instructions', () => {
       amount: 4_950,
       currency: 'EUR',
     };
+    await world.holdLate(id, 'late');
     const first = await activities().reversePayment(input);
     expect(first).toMatchObject({ outcome: 'accepted' });
     expect(await activities().reversePayment(input)).toEqual(first);

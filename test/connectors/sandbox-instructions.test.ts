@@ -1,6 +1,69 @@
 import { useInstructed } from './instructed';
 
 const { world, instructed } = useInstructed();
+const activities = () => world.server.bank.activities;
+
+/** Movements and pending reports of the bank for a resource. */
+async function sent(resource_id: string): Promise<object> {
+  const read = (name: string) => world.own.collection(name).find({ resource_id }).toArray();
+  const [movements, transactions] = [await read('movements'), await read('chain_transactions')];
+  return { movements, transactions, rows: (await world.rows(resource_id)).map(({ _id }) => _id) };
+}
+
+/** Instructions that the product knows, with the facts that another client of Temporal changes. */
+const KNOWN = {
+  payout: {
+    changes: { amount: 3_401, currency: 'USD', method: 'card_payout', version: undefined },
+    know: async () => {
+      const { id, input } = await world.knowPayout();
+      return { id, send: (change: object) => activities().sendPayout({ ...input, ...change }) };
+    },
+    outcome: 'sent',
+  },
+  refund: {
+    changes: { amount: 1_251, currency: 'USD', payment_id: 'other', payment_bank_reference: 'B' },
+    know: async () => {
+      const { id, input } = await world.knowRefund();
+      return { id, send: (change: object) => activities().sendRefund({ ...input, ...change }) };
+    },
+    outcome: 'accepted',
+  },
+  settlement: {
+    changes: { amount: '1001', asset: 'USDC', wallet_address: `0x${'1'.repeat(40)}` },
+    know: async () => {
+      const { id, input } = await world.knowSettlement();
+      return { id, send: (change: object) => activities().sendSettlement({ ...input, ...change }) };
+    },
+    outcome: 'sent',
+  },
+  reversal: {
+    changes: { amount: 4_951, currency: 'USD', instruction_id: 'reversal:more' },
+    know: async () => {
+      const { id, url } = await world.openFor();
+      await world.approve(url);
+      await world.told(id, 'payment');
+      await world.holdLate(id, 'late');
+      const ids = { payment_id: id, instruction_id: `reversal:${id}` };
+      const input = { ...ids, amount: 4_950, currency: 'EUR' };
+      return { id, send: (change: object) => activities().reversePayment({ ...input, ...change }) };
+    },
+    outcome: 'accepted',
+  },
+};
+
+test.each(Object.entries(KNOWN))(
+  'a %s that differs from its document is not sent; the matching one is',
+  async (_, { changes, know, outcome }) => {
+    const { id, send } = await know();
+    const before = await sent(id);
+    for (const [fact, value] of Object.entries(changes)) {
+      await expect(send({ [fact]: value })).rejects.toThrow(`${fact}`);
+    }
+    expect(await sent(id)).toEqual(before);
+    expect(await send({})).toMatchObject({ outcome });
+    expect(await sent(id)).not.toEqual(before);
+  },
+);
 
 describe.each(Object.values(instructed))('a $resource', (row) => {
   const { taken, done, takenAnswer, entry, statusOf, know, live, lookUp } = row;

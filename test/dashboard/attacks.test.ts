@@ -14,7 +14,14 @@ import type { RefundDocument } from '../../src/store/refunds';
 import type { UserDocument } from '../../src/store/users';
 import { storedPayout } from '../api/payout-setting';
 import { recordEvents } from '../cli/event-log';
-import { openUser, openVisitor, PASSWORD, type Visitor } from '../support/dashboard';
+import {
+  addSecondFactor,
+  openUser,
+  openVisitor,
+  PASSWORD,
+  type Visitor,
+  visitor,
+} from '../support/dashboard';
 import { eventually } from '../support/http';
 import { paymentAt } from '../support/list-rows';
 import { openKey, useService } from '../support/service';
@@ -77,6 +84,7 @@ async function openMoney(account_id: string) {
   await db
     .collection<PaymentDocument>('payments')
     .insertOne({ ...payment, token_hash: randomUUID() });
+  await service.stores.accounts.setRefundStepUp(account_id, payment.currency, 0);
   await db.collection<PayoutDocument>('payouts').insertOne(payout);
   await db.collection<RefundDocument>('refunds').insertOne({
     ...shared,
@@ -119,6 +127,31 @@ const withIds = named.filter(([, { path }]) => path.includes(':'));
 test('the table gives each method and path once, and every POST an act that changes', () => {
   expect(new Set(named.map(([name]) => name)).size).toBe(named.length);
   for (const [, { act }] of acts) expect(act).not.toBe('view');
+});
+
+test('the table requires the password, or a step-up, of these acts', () => {
+  const proofs = acts.flatMap(([name, { confirmation: { proof, liveOnly } = {} }]) => {
+    if (proof === undefined) return [];
+    const kind = typeof proof === 'function' ? 'by amount' : proof;
+    return [`${name}: ${kind}${liveOnly ? ' on live' : ''}`];
+  });
+  expect(proofs.toSorted()).toEqual([
+    'POST /api-keys: step_up on live',
+    'POST /crypto/settle: step_up',
+    'POST /crypto/wallets: step_up',
+    'POST /payments/:id/refund: by amount',
+    'POST /profile/passkeys/remove: step_up',
+    'POST /profile/passkeys: step_up',
+    'POST /profile/password: password',
+    'POST /profile/second-factor/off: step_up',
+    'POST /profile/second-factor: step_up',
+    'POST /team/:id/remove: step_up',
+    'POST /team/:id/role: step_up',
+    'POST /team/invitations: step_up',
+    'POST /webhooks/endpoint: step_up on live',
+    'POST /webhooks/roll: step_up',
+    'POST /webhooks/secret: password',
+  ]);
 });
 
 describe.each(named)('%s', (_name, route) => {
@@ -184,7 +217,7 @@ describe.each(acts)('%s', (_name, route) => {
     const asked = await ours.browsers.owner.post(path());
     expect(asked.status).toBe(200);
     expect(asked.html).toContain(`>${route.confirmation.button}</button>`);
-    if (route.confirmation.password) {
+    if (route.confirmation.proof) {
       for (const password of ['', 'wrong']) {
         const refused = await ours.browsers.owner.confirm(path(), { password });
         expect(refused.status).toBe(403);
@@ -192,6 +225,27 @@ describe.each(acts)('%s', (_name, route) => {
       }
       await service.collection('dashboard_throttles').deleteMany({});
     }
+    expect(await everything()).toEqual(before);
+  });
+
+  test('a step-up also asks for the code of a user with a second factor', async () => {
+    const { proof } = route.confirmation ?? {};
+    if (proof !== 'step_up' && typeof proof !== 'function') return;
+    const owner = await openUser(service.stores, ours.account_id);
+    const { code } = await addSecondFactor(service, owner);
+    const browser = await openVisitor(service, owner);
+    const before = await everything();
+    expect((await browser.post(path())).html).toContain('name="code"');
+    for (const [given, fault] of [
+      ['', 'Enter a code too.'],
+      ['12345', 'The code is wrong'],
+    ] as const) {
+      const refused = await browser.confirm(path(), { code: given });
+      expect(refused).toMatchObject({ status: 403, html: expect.stringContaining(fault) });
+    }
+    const refused = await browser.confirm(path(), { code: code(), password: 'wrong' });
+    expect(refused.html).toContain('The password is wrong.');
+    await service.collection('dashboard_throttles').deleteMany({});
     expect(await everything()).toEqual(before);
   });
 });
@@ -253,6 +307,7 @@ test('a frozen account is read and made safer; every other act is refused, with 
   const open = acts.filter(([, { whileFrozen }]) => whileFrozen).map(([name]) => name);
   expect(open.toSorted()).toEqual([
     'POST /api-keys/:id/revoke',
+    'POST /profile/passkeys/remove',
     'POST /profile/password',
     'POST /profile/second-factor',
     'POST /profile/second-factor/confirm',
@@ -283,6 +338,61 @@ test('a frozen account is read and made safer; every other act is refused, with 
   expect(revoked?.revoked_at).not.toBeNull();
   await mongo.withSession((session) => stores.accounts.unfreeze(account_id, session));
   await eventually('the release to be known', async () => !(await isFrozen()));
+});
+
+test.each([
+  ['live', '10.00', false],
+  ['live', '10.01', true],
+  ['live', 'ten', true],
+  ['sandbox', '10.01', false],
+])(
+  'above a limit of EUR 10.00, a refund on %s of %s requires a step-up: %s',
+  async (env, amount, isDue) => {
+    const { account_id } = await service.account();
+    await service.stores.accounts.setRefundStepUp(account_id, 'EUR', 1_000);
+    const owner = await openUser(service.stores, account_id);
+    await addSecondFactor(service, owner);
+    const at = new Date().toISOString();
+    const fields = { account_id, livemode: env === 'live', currency: 'EUR', _id: randomUUID() };
+    await service.db.collection<PaymentDocument>('payments').insertOne({
+      ...{ ...paymentAt(randomInt(900_000), at), ...fields },
+      token_hash: randomUUID(),
+    });
+    const browser = await openVisitor(service, owner);
+    const path = `/dashboard/${env}/payments/${fields._id}/refund`;
+    const { html } = await browser.post(path, { amount });
+    expect([html.includes('name="password"'), html.includes('name="code"')]).toEqual([
+      isDue,
+      isDue,
+    ]);
+  },
+);
+
+test('where second factors are required, nobody without one acts on live or on the team', async () => {
+  const { stores } = service;
+  const [lacking, guarded] = [
+    await openUser(stores, ours.account_id),
+    await openUser(stores, ours.account_id),
+  ];
+  await addSecondFactor(service, guarded);
+  const [theirs, safe] = [await openVisitor(service, lacking), await openVisitor(service, guarded)];
+  const before = await everything();
+  await service.withApp({ config: { SECOND_FACTOR: 'required' } }, async (url) => {
+    const browser = visitor(url, theirs.secret);
+    const led = acts.filter(([, { act, whileFrozen }]) => act !== 'self.change' && !whileFrozen);
+    for (const [name, route] of led) {
+      const { location } = await browser.confirm(pathOf(route, 'live', ours));
+      expect([name, location]).toEqual([name, '/dashboard/live/profile']);
+    }
+    expect((await browser.get('/dashboard/live/profile')).html).toContain('needs a second factor');
+    const role = { role: 'owner' };
+    const onTeam = await browser.confirm(`/dashboard/sandbox/team/${ours.ids['team']}/role`, role);
+    expect(onTeam.location).toBe('/dashboard/sandbox/profile');
+    const cancel = `/payments/${ours.ids['payments']}/cancel`;
+    expect((await browser.post(`/dashboard/sandbox${cancel}`)).status).toBe(200);
+    expect((await visitor(url, safe.secret).post(`/dashboard/live${cancel}`)).status).toBe(200);
+  });
+  expect(await everything()).toEqual(before);
 });
 
 test('lists show nothing of another account or environment', async () => {

@@ -29,7 +29,11 @@ export function coinsOf(owner: { account_id: string; livemode: boolean }): {
       ...shared,
       ...{ _id: randomUUID(), position: buildPosition(at.getTime(), 0), status: 'received' },
       ...{ amount: 10_000, currency: 'EUR', rate: '100.00', accepted: false, reported: [] },
-      ...{ amount_due: deposit.amount, amount_received: deposit.amount, address: '0xcafe' },
+      ...{
+        amount_due: deposit.amount,
+        amount_received: deposit.amount,
+        address: `0x${randomUUID()}`,
+      },
       ...{ payment_uri: 'ethereum:0xcafe', required_confirmations: 3, deposits: [deposit] },
       ...{ reference: 'coins-1', metadata: '{}', expires_at: now, received_at: now },
       ...{ token_hash: randomUUID(), play_url: null },

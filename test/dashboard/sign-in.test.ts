@@ -1,12 +1,24 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { Secret, TOTP } from 'otpauth';
 import { inTransaction } from '../../src/base/mongo';
-import { createEncrypter } from '../../src/encryption/encrypter';
 import { hashSecret } from '../../src/pages/browser';
-import { startSession } from '../../src/service/team/sessions';
+import { changePassword, resetPassword, startSession } from '../../src/service/team/sessions';
+import { unlockUser } from '../../src/service/team/sign-in';
+import { hashKey } from '../../src/store/keys';
 import type { SessionDocument } from '../../src/store/sessions';
-import { totpOwner, type UserDocument } from '../../src/store/users';
-import { fetchPage, openUser, openVisitor, PASSWORD, visitor } from '../support/dashboard';
+import type { UserDocument } from '../../src/store/users';
+import { createAuthenticator } from '../support/authenticator';
+import {
+  addSecondFactor,
+  fetchPage,
+  openUser,
+  openVisitor,
+  PASSWORD,
+  type Visitor,
+  visitor,
+} from '../support/dashboard';
 import { useService } from '../support/service';
 
 const START = '/dashboard/live/getting-started';
@@ -30,6 +42,14 @@ const setSessions = (user_id: string, change: Partial<SessionDocument>) =>
     .collection<SessionDocument>('dashboard_sessions')
     .updateMany({ user_id }, { $set: change });
 
+test('a malformed Host is no fault of ours', async () => {
+  const headers = { host: 'x:99999' };
+  const call = request(`${service.url}/dashboard/sign-in?next=${START}`, { headers }).end();
+  const [response]: IncomingMessage[] = await once(call, 'response');
+  response?.resume();
+  expect(response?.statusCode).toBe(200);
+});
+
 test('a right password leads to the page that was asked for, until sign-out', async () => {
   const { email, _id } = await owner();
   const turned = await fetchPage(service.url, 'GET', START);
@@ -49,8 +69,11 @@ test('a password that changes while it is checked begins no session', async () =
   const { stores, mongo } = service;
   await inTransaction(mongo, (session) => stores.users.setPassword(user._id, 'other', session));
   const deps = { stores, mongo, now: () => new Date() };
-  expect(await startSession(deps, user, 'password', null)).toBeNull();
-  expect(await startSession(deps, user, 'whole', null)).toBeNull();
+  for (const stage of ['password', 'whole'] as const) {
+    const proof = { by: 'password' } as const;
+    const session = { stage, device: 'device', oldSecret: null, proof };
+    expect(await startSession(deps, user, session)).toBeNull();
+  }
 });
 
 test('a wrong password and an unknown e-mail are answered alike', async () => {
@@ -74,6 +97,43 @@ test('after ten wrong passwords the right one waits, too, known or not', async (
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(800);
     expect(refused.html).toContain('Try again in 15 minutes.');
   }
+});
+
+test('strangers keep nobody out: not another network, not a browser that has signed in', async () => {
+  const { email } = await owner();
+  const behind = (address: string, more = {}) => ({ 'X-Forwarded-For': address, ...more });
+  const log = await service.withApp({ config: { TRUSTED_PROXIES: '1' } }, async (url) => {
+    const enter = (password: string, headers: Record<string, string>) =>
+      fetchPage(url, 'POST', '/dashboard/sign-in', { form: { email, password }, headers });
+    const first = await enter(PASSWORD, behind('203.0.113.1'));
+    const cookie = first.headers
+      .getSetCookie()
+      .find((each) => each.startsWith('dashboard_device='));
+    const device = { Cookie: cookie?.split(';')[0] ?? '' };
+    const statuses = async (password: string, count: number, headers: Record<string, string>) => {
+      const all = Array.from({ length: count }, () => enter(password, headers));
+      return new Set((await Promise.all(all)).map(({ status }) => status));
+    };
+    // Ten from one /64, which has more addresses than that.
+    for (let i = 0; i < 10; i += 1) await enter('wrong', behind(`2001:db8:1:2::${i}`));
+    expect(await statuses(PASSWORD, 1, behind('2001:db8:1:2:ffff::1'))).toEqual(new Set([429]));
+    const stored = () => service.collection('dashboard_throttles').find().toArray();
+    const before = await stored();
+    expect(await statuses(PASSWORD, 3, behind('2001:db8:1:2::1'))).toEqual(new Set([429]));
+    expect(await stored()).toEqual(before);
+    expect(await statuses(PASSWORD, 1, behind('2001:db8:1:3::1'))).toEqual(new Set([303]));
+    // The browser that signed in has a budget of its own.
+    expect(await statuses(PASSWORD, 1, behind('2001:db8:1:2::1', device))).toEqual(new Set([303]));
+    expect(await statuses('wrong', 10, behind('203.0.113.1', device))).toEqual(new Set([401]));
+    expect(await statuses(PASSWORD, 1, behind('203.0.113.1', device))).toEqual(new Set([429]));
+    expect(await statuses(PASSWORD, 1, behind('203.0.113.1'))).toEqual(new Set([303]));
+    // An operator lets everybody try again.
+    const deps = { ...service, now: () => new Date(), audit: async () => {} };
+    expect(await unlockUser(deps, email.toUpperCase())).toBe(true);
+    const again = behind('2001:db8:1:2::1', device);
+    expect(await statuses(PASSWORD, 1, again)).toEqual(new Set([303]));
+  });
+  expect(log).not.toContain(PASSWORD);
 });
 
 test('right passwords are not counted', async () => {
@@ -126,7 +186,9 @@ test('a person who signs out everywhere, or changes the password, ends other ses
   const path = '/dashboard/live/profile';
   const short = await here.confirm(`${path}/password`, { new_password: 'short' });
   expect(short.status).toBe(303);
-  expect((await here.get(path)).html).toContain('choose 12 to 200 characters');
+  expect((await here.get(path)).html).toContain('Choose 12 to 200 characters');
+  await here.confirm(`${path}/password`, { new_password: 'Password1234!' });
+  expect((await here.get(path)).html).toContain('known from breaches');
   const changed = 'another good password';
   await here.confirm(`${path}/password`, { new_password: changed });
   expect((await there.get(path)).status).toBe(303);
@@ -145,17 +207,75 @@ test('a page that asks for the password again never repeats a new one', async ()
   expect(html).not.toContain(form.new_password);
 });
 
+describe('a password that somebody else set', () => {
+  const PATH = '/dashboard/sign-in/password';
+
+  async function reset(user: UserDocument): Promise<string> {
+    const deps = { ...service, now: () => new Date(), audit: async () => {} };
+    const request = { email: user.email, account_id: undefined, dropSecondFactor: false };
+    return (await resetPassword(deps, request)) ?? '';
+  }
+
+  test('opens nothing but the page that replaces it', async () => {
+    const user = await owner();
+    const given = await reset(user);
+    const entered = await signIn({ email: user.email, password: given, next: START });
+    const browser = visitor(service.url, entered.cookie ?? '');
+    const asked = `${PATH}?next=${encodeURIComponent(START)}`;
+    expect((await browser.get(START)).location).toBe(asked);
+    expect((await browser.confirm('/dashboard/live/api-keys')).location).toBe(PATH);
+    const { html } = await browser.get(asked);
+    expect(html).toContain('<h1>Choose a new password</h1>');
+    expect(html).toContain('>New password</label>');
+    expect(html).toContain('>Save password</button>');
+    for (const [new_password, fault] of [
+      ['short', 'Choose 12 to 200 characters.'],
+      ['Password1234!', 'known from breaches'],
+      [given, 'Choose another one than the present'],
+    ] as const) {
+      const refused = await browser.post(PATH, { new_password });
+      expect(refused).toMatchObject({ status: 422, html: expect.stringContaining(fault) });
+    }
+    const form = { new_password: 'one that only I know', next: START };
+    expect((await browser.post(PATH, { ...form, csrf: '' })).status).toBe(403);
+    expect((await browser.post(PATH, form)).location).toBe(START);
+    expect((await browser.get(START)).status).toBe(200);
+    expect((await browser.get(PATH)).location).toBe('/dashboard/sandbox/overview');
+    expect((await browser.post(PATH, form)).location).toBe('/dashboard/sandbox/overview');
+    expect((await signIn({ email: user.email, password: given })).status).toBe(401);
+    const again = await signIn({ email: user.email, password: form.new_password, next: START });
+    expect((await visitor(service.url, again.cookie ?? '').get(START)).status).toBe(200);
+  });
+
+  test('is refused after a day, also when it was used and not replaced', async () => {
+    const user = await owner();
+    const password = await reset(user);
+    const { cookie = '' } = await signIn({ email: user.email, password });
+    const { password_expires_at = '' } = (await service.stores.users.get(user._id)) ?? {};
+    expect(Date.parse(password_expires_at) - Date.now()).toBeGreaterThan(86_300_000);
+    await service
+      .collection<UserDocument>('users')
+      .updateOne({ _id: user._id }, { $set: { password_expires_at: new Date().toISOString() } });
+    const refused = await signIn({ email: user.email, password });
+    expect(refused).toMatchObject({ status: 401, html: expect.stringContaining('has expired') });
+    expect((await visitor(service.url, cookie).get(PATH)).status).toBe(200);
+  });
+
+  test('is not replaced by a session that its reset has ended', async () => {
+    const user = await owner();
+    const browser = await openVisitor(service, user);
+    const given = await reset(user);
+    const deps = { ...service, now: () => new Date(), audit: async () => {} };
+    const change = { password_hash: 'other', keep: hashSecret(browser.secret) };
+    expect(await changePassword(deps, user, change)).toBe(false);
+    expect((await signIn({ email: user.email, password: given })).status).toBe(303);
+  });
+});
+
 describe('a second factor', () => {
   async function guarded() {
     const user = await owner();
-    const secret = new Secret({ size: 20 }).base32;
-    const sealer = createEncrypter(service.keys.seal);
-    const sealed = await sealer.encrypt(secret, totpOwner(user._id));
-    await service
-      .collection<UserDocument>('users')
-      .updateOne({ _id: user._id }, { $set: { totp: { sealed, step: 0 } } });
-    const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
-    return { user, code };
+    return { user, ...(await addSecondFactor(service, user)) };
   }
   const PATH = '/dashboard/sign-in/code';
 
@@ -188,10 +308,274 @@ describe('a second factor', () => {
     expect((await browser.post(PATH, { code: code() })).status).toBe(429);
   });
 
+  test('ends the other sessions when it is turned on', async () => {
+    const user = await owner();
+    const [browser, other] = [await openVisitor(service, user), await openVisitor(service, user)];
+    const PROFILE = '/dashboard/live/profile/second-factor';
+    await browser.confirm(PROFILE);
+    const { html } = await browser.get(PROFILE);
+    expect((await other.get(PROFILE)).location).toBe('/dashboard/live/profile');
+    const secret = /<code[^>]*>([A-Z2-7]{32})</.exec(html)?.[1] ?? '';
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    expect((await browser.post(`${PROFILE}/confirm`, { code })).html).toContain('recovery codes');
+    expect((await browser.get(START)).status).toBe(200);
+    expect((await other.get(START)).location).toContain('/dashboard/sign-in');
+  });
+
+  test('shows its secret for ten minutes', async () => {
+    const user = await owner();
+    const browser = await openVisitor(service, user);
+    const PROFILE = '/dashboard/live/profile/second-factor';
+    await browser.confirm(PROFILE);
+    await service
+      .collection<UserDocument>('users')
+      .updateOne({ _id: user._id }, { $set: { 'totp_offer.until': new Date() } });
+    expect((await browser.get(PROFILE)).location).toBe('/dashboard/live/profile');
+  });
+
+  test('ends the other sessions when it is turned off', async () => {
+    const { user, code } = await guarded();
+    const [browser, other] = [await openVisitor(service, user), await openVisitor(service, user)];
+    await browser.confirm('/dashboard/live/profile/second-factor/off', { code: code() });
+    expect((await browser.get(START)).status).toBe(200);
+    expect((await other.get(START)).location).toContain('/dashboard/sign-in');
+  });
+
+  test.each([
+    ['owner', 'live', false, true],
+    ['owner', 'live', true, false],
+    ['owner', 'sandbox', false, false],
+    ['developer', 'live', false, false],
+  ] as const)(
+    'is recalled to an %s on %s, having one: %s, %s',
+    async (role, env, hasOne, isDue) => {
+      const { account_id } = await service.account();
+      const user = await openUser(service.stores, account_id, role);
+      if (hasOne) await addSecondFactor(service, user);
+      const { html } = await (await openVisitor(service, user)).get(`/dashboard/${env}/team`);
+      expect(html.includes('>Add a second factor</a>')).toBe(isDue);
+    },
+  );
+
+  test('makes a live key with the password and a code, within its bounds', async () => {
+    const { user, code } = await guarded();
+    const browser = await openVisitor(service, user);
+    const once = randomUUID();
+    const networks = '203.0.113.0/24, 2001:db8::/32';
+    const form = { scope: 'payments:read', last_day: '2999-12-31', networks, once };
+    expect((await browser.post('/dashboard/live/api-keys', form)).html).not.toContain('sk_live_');
+    const proven = { ...form, code: code() };
+    const made = await browser.confirm('/dashboard/live/api-keys', proven);
+    const key = /sk_live_[\w-]{43}/.exec(made.html)?.[0] ?? '';
+    expect(await service.stores.keys.byHash(hashKey(key))).toMatchObject({
+      expires_at: '2999-12-31T23:59:59.999Z',
+      allowed_cidrs: ['203.0.113.0/24', '2001:db8::/32'],
+    });
+  });
+
+  test.each([
+    ['last_day', '2020-01-01'],
+    ['last_day', '31.12.2999'],
+    ['networks', '203.0.113.0/99'],
+  ])('makes no key with %s %s', async (name, text) => {
+    const user = await owner();
+    const browser = await openVisitor(service, user);
+    const form = { scope: 'payments:read', once: randomUUID(), [name]: text };
+    await browser.confirm('/dashboard/live/api-keys', form);
+    const { html } = await browser.get('/dashboard/live/api-keys');
+    expect(html).toContain('No key was created');
+    const keys = await service.stores.keys.forAccount(user.account_id);
+    expect(keys.filter(({ livemode }) => livemode)).toEqual([]);
+  });
+
   test('a form without the token is refused', async () => {
     const { user, code } = await guarded();
     const browser = await half(user);
     expect((await browser.post(PATH, { code: code(), csrf: '' })).status).toBe(403);
+  });
+});
+
+describe('a passkey', () => {
+  const SIGN_IN = '/dashboard/sign-in/passkey';
+  const PASSKEYS = '/dashboard/live/profile/passkeys';
+
+  /** Challenge of a browser, with its device cookie. */
+  async function ask(Cookie = '', url = service.url) {
+    const path = `${SIGN_IN}/challenge`;
+    const { status, headers, html } = await fetchPage(url, 'POST', path, { headers: { Cookie } });
+    const device = headers.getSetCookie().map((each) => each.split(';')[0] ?? '')[0] ?? '';
+    return {
+      status,
+      device,
+      text: html,
+      challenge: /"challenge":"([\w-]+)"/.exec(html)?.[1] ?? '',
+    };
+  }
+
+  const enter = (device: string, passkey: string) => {
+    const options = { headers: { Cookie: device }, form: { passkey, next: START } };
+    return fetchPage(service.url, 'POST', SIGN_IN, options);
+  };
+
+  /** Proof by a passkey, of a browser with a session. */
+  async function prove(browser: Visitor, use: (challenge: string) => string) {
+    const { device, challenge } = await ask();
+    const cookies = { Cookie: `dashboard=${browser.secret}; ${device}` };
+    return (path: string, form: Record<string, string> = {}) =>
+      fetchPage(service.url, 'POST', path, {
+        headers: cookies,
+        form: { csrf: browser.csrf, confirmed: 'yes', passkey: use(challenge), ...form },
+      });
+  }
+
+  async function offer(browser: Visitor, form: Record<string, string> = {}): Promise<string> {
+    const { html } = await browser.confirm(PASSKEYS, form);
+    return /&quot;challenge&quot;:&quot;([\w-]+)&quot;/.exec(html)?.[1] ?? '';
+  }
+
+  async function enrolled() {
+    const user = await owner();
+    const browser = await openVisitor(service, user);
+    const site = { rpId: 'localhost', origin: service.url };
+    const device = createAuthenticator(site, user._id);
+    const form = { passkey: device.create(await offer(browser)), name: 'Phone' };
+    const other = await openVisitor(service, user);
+    const { html } = await browser.post(`${PASSKEYS}/confirm`, form);
+    return { user, browser, other, device, html };
+  }
+
+  const stored = async ({ _id }: UserDocument) => await service.stores.users.get(_id);
+  const lines = async ({ account_id }: UserDocument) =>
+    await service.stores.auditLog.list({ account_id, livemode: true, limit: 10 });
+
+  test('signs in alone, once for each challenge, in the browser that asked, in time', async () => {
+    const { user, browser, other, device, html } = await enrolled();
+    expect(html).toMatch(/([A-Z2-7]{4}-){3}[A-Z2-7]{4}/);
+    expect((await browser.get(START)).status).toBe(200);
+    expect((await other.get(START)).status).toBe(303);
+    const { device: cookie, challenge } = await ask();
+    const message = device.use(challenge);
+    const { device: stranger } = await ask();
+    expect((await enter(stranger, message)).status).toBe(401);
+    expect((await enter('', message)).status).toBe(401);
+    const answer = await enter(cookie, message);
+    expect(answer).toMatchObject({ status: 303, location: START });
+    expect((await visitor(service.url, answer.cookie ?? '').get(START)).status).toBe(200);
+    expect((await enter(cookie, message)).status).toBe(401);
+    const [passkey] = (await stored(user))?.passkeys ?? [];
+    expect(passkey).toMatchObject({ name: 'Phone', counter: 1, last_used_at: expect.any(String) });
+    expect(await lines(user)).toMatchObject([
+      { act: 'user.signed_in', after: { by: 'passkey', passkey: passkey?.id } },
+      { act: 'passkey.added', target: user._id, after: { passkey: passkey?.id, name: 'Phone' } },
+    ]);
+    const late = await ask(cookie);
+    const expires_at = new Date();
+    await service.collection('dashboard_challenges').updateMany({}, { $set: { expires_at } });
+    expect((await enter(cookie, device.use(late.challenge))).status).toBe(401);
+  });
+
+  test('is asked for after the password, and only the user’s own is accepted', async () => {
+    const { user, device } = await enrolled();
+    const { device: foreign } = await enrolled();
+    const { cookie = '', location } = await signIn({ email: user.email, password: PASSWORD });
+    expect(location).toBe('/dashboard/sign-in/code');
+    const half = visitor(service.url, cookie);
+    expect((await half.get(START)).location).toBe(location);
+    const wrong = await prove(half, foreign.use);
+    expect((await wrong('/dashboard/sign-in/code')).status).toBe(401);
+    const right = await prove(half, device.use);
+    expect((await right('/dashboard/sign-in/code', { next: START })).location).toBe(START);
+    expect((await lines(user))[0]).toMatchObject({ after: { by: 'password, passkey' } });
+  });
+
+  test('is removed with the password and itself, which leaves the password', async () => {
+    const { user, browser, device } = await enrolled();
+    const { device: foreign } = await enrolled();
+    const other = await openVisitor(service, user);
+    const [{ id } = { id: '' }] = (await stored(user))?.passkeys ?? [];
+    const path = `${PASSKEYS}/remove`;
+    expect((await browser.confirm(path, { id })).html).toContain('Enter a code too.');
+    for (const [proof, password] of [
+      [await prove(browser, foreign.use), PASSWORD],
+      [await prove(browser, device.use), 'wrong'],
+    ] as const) {
+      expect((await proof(path, { id, password })).status).toBe(403);
+    }
+    const absent = await prove(browser, device.use);
+    const form = { password: PASSWORD };
+    expect((await absent(path, { ...form, id: 'passkey_0' })).status).toBe(404);
+    expect((await stored(user))?.recovery_hashes).toHaveLength(10);
+    const proof = await prove(browser, device.use);
+    expect((await proof(path, { ...form, id })).status).toBe(303);
+    expect(await stored(user)).toMatchObject({ passkeys: [], recovery_hashes: [] });
+    expect((await browser.get(START)).status).toBe(200);
+    expect((await other.get(START)).status).toBe(303);
+    expect((await lines(user))[0]).toMatchObject({
+      act: 'passkey.removed',
+      before: { name: 'Phone' },
+    });
+    const { device: cookie, challenge } = await ask();
+    expect((await enter(cookie, device.use(challenge))).status).toBe(401);
+    const { location } = await signIn({ email: user.email, password: PASSWORD, next: START });
+    expect(location).toBe(START);
+  });
+
+  test('stays the second factor when the app is switched off', async () => {
+    const { user, browser, device } = await enrolled();
+    const { code } = await addSecondFactor(service, user);
+    await browser.confirm('/dashboard/live/profile/second-factor/off', { code: code() });
+    expect((await stored(user))?.totp).toBeNull();
+    expect((await stored(user))?.recovery_hashes).toHaveLength(10);
+    const half = await signIn({ email: user.email, password: PASSWORD });
+    expect(half.location).toBe('/dashboard/sign-in/code');
+    const proof = await prove(visitor(service.url, half.cookie ?? ''), device.use);
+    expect((await proof('/dashboard/sign-in/code')).status).toBe(303);
+  });
+
+  test('is added ten times at most, and only to what this session was offered', async () => {
+    const user = await owner();
+    const { code } = await addSecondFactor(service, user);
+    const [browser, other] = [await openVisitor(service, user), await openVisitor(service, user)];
+    const site = { rpId: 'localhost', origin: service.url };
+    const challenge = await offer(browser, { code: code() });
+    const create = () => ({ passkey: createAuthenticator(site, user._id).create(challenge) });
+    await other.post(`${PASSKEYS}/confirm`, create());
+    expect((await stored(user))?.passkeys).toBeUndefined();
+    const many = Array.from({ length: 10 }, (_, n) => ({
+      ...{ id: `passkey_${n}`, credential_id: `${user._id}-${n}`, public_key: '', counter: 0 },
+      ...{ name: `${n}`, created_at: '2026-01-01T00:00:00.000Z', last_used_at: null },
+    }));
+    const set = (passkeys: typeof many) =>
+      service
+        .collection<UserDocument>('users')
+        .updateOne({ _id: user._id }, { $set: { passkeys } });
+    await set(many);
+    await browser.post(`${PASSKEYS}/confirm`, create());
+    expect((await stored(user))?.passkeys).toHaveLength(10);
+    const { html } = await browser.get('/dashboard/live/profile');
+    expect(html).toContain('You have 10 passkeys');
+    expect(html).not.toContain('>Add a passkey</button>');
+  });
+
+  test('is asked for a hundred times by one network at most', async () => {
+    const { device } = await ask();
+    await service.collection('dashboard_throttles').updateMany({}, { $set: { count: 100 } });
+    expect(await ask(device)).toMatchObject({
+      status: 429,
+      text: expect.stringContaining('15 min'),
+    });
+  });
+
+  test('needs a domain: an IP address says so, and has none', async () => {
+    const config = { PUBLIC_URL: 'http://127.0.0.1:8080' };
+    await service.withApp({ config }, async (url) => {
+      const { html } = await fetchPage(url, 'GET', '/dashboard/sign-in');
+      expect(html).toContain('Passkeys need the dashboard at a domain name');
+      expect(html).not.toContain('Use a passkey');
+      expect((await ask('', url)).status).toBe(404);
+      const browser = visitor(url, (await openVisitor(service, await owner())).secret);
+      expect((await browser.confirm(PASSKEYS)).location).toBe('/dashboard/live/profile');
+    });
   });
 });
 

@@ -1,5 +1,19 @@
+import { randomUUID } from 'node:crypto';
+import { createLogger } from '../../src/base/log';
+import type { Role } from '../../src/domain/account/dashboard-role';
+import { setFrozen } from '../../src/service/accounts';
+import { hashToken } from '../../src/service/team/members';
+import { resetPassword } from '../../src/service/team/sessions';
+import { auditBy } from '../../src/store/audit';
 import { hashKey } from '../../src/store/keys';
-import { fetchPage, openUser, openVisitor, PASSWORD, visitor } from '../support/dashboard';
+import {
+  fetchPage,
+  openUser,
+  openVisitor,
+  PASSWORD,
+  type Visitor,
+  visitor,
+} from '../support/dashboard';
 import { useService } from '../support/service';
 
 const service = useService({ worker: false });
@@ -64,7 +78,9 @@ test('an invitation’s link works once; a later one for the same address replac
   const [older, newer] = [await invite(), await invite()];
   expect((await fetchPage(service.url, 'GET', older)).status).toBe(410);
   const join = (form: Record<string, string>) => fetchPage(service.url, 'POST', newer, { form });
-  expect((await join({ password: 'short' })).status).toBe(422);
+  for (const password of ['short', 'Password1234!']) {
+    expect((await join({ password })).status).toBe(422);
+  }
   const both = [join({ password: PASSWORD }), join({ password: PASSWORD })];
   const statuses = (await Promise.all(both)).map(({ status }) => status);
   expect(statuses.toSorted()).toEqual([303, 410]);
@@ -76,7 +92,63 @@ test('an invitation’s link works once; a later one for the same address replac
   const again = await invite();
   const form = { password: PASSWORD };
   const taken = await fetchPage(service.url, 'POST', again, { form });
-  expect(taken.html).toContain('has a login already');
+  expect(taken.html).toContain('is a member of the team already');
+});
+
+const linkTo = async (browser: Visitor, email: string, role: Role = 'owner') => {
+  const form = { email, role };
+  const { html } = await browser.confirm('/dashboard/sandbox/team/invitations', form);
+  return /\/dashboard\/invitation\/[\w-]{43}/.exec(html)?.[0] ?? '';
+};
+
+test.each(['removed', 'given another role', 'reset'])(
+  'the invitations of a user who is %s are over',
+  async (how) => {
+    const { account_id, browser } = await shop();
+    const second = await openUser(service.stores, account_id);
+    const link = await linkTo(await openVisitor(service, second), `${randomUUID()}@example.com`);
+    const kept = await linkTo(browser, `${randomUUID()}@example.com`);
+    const path = `/dashboard/sandbox/team/${second._id}`;
+    if (how === 'removed') await browser.confirm(`${path}/remove`);
+    else if (how === 'reset') {
+      const deps = { ...service, now: () => new Date(), audit: async () => {} };
+      const { email } = second;
+      await resetPassword(deps, { email, account_id: undefined, dropSecondFactor: false });
+    } else await browser.confirm(`${path}/role`, { role: 'finance' });
+    expect((await fetchPage(service.url, 'GET', link)).status).toBe(410);
+    expect((await fetchPage(service.url, 'GET', kept)).status).toBe(200);
+  },
+);
+
+test('one e-mail belongs to users of several merchants, and no invitation tells so', async () => {
+  const [one, other] = [await shop(), await shop()];
+  const email = `${randomUUID()}@example.com`;
+  const join = async ({ browser }: typeof one, password: string) => {
+    const link = await linkTo(browser, email, 'finance');
+    const page = await fetchPage(service.url, 'GET', link);
+    const { status } = await fetchPage(service.url, 'POST', link, { form: { password } });
+    expect([page.status, status]).toEqual([200, 303]);
+  };
+  const enter = async (form: Record<string, string>) => {
+    const path = '/dashboard/sign-in';
+    return await fetchPage(service.url, 'POST', path, { form: { email, ...form } });
+  };
+  const accountOf = async (cookie = '') =>
+    (await service.stores.sessions.find(hashToken(cookie), new Date()))?.account_id;
+  await join(one, PASSWORD);
+  await join(other, 'another long password');
+  const { cookie } = await enter({ password: 'another long password' });
+  expect(await accountOf(cookie)).toBe(other.account_id);
+  const third = await shop();
+  await join(third, PASSWORD);
+  const asked = await enter({ password: PASSWORD });
+  expect(asked).toMatchObject({ status: 200, cookie: undefined });
+  expect(asked.html).toContain('<h1>Choose a merchant</h1>');
+  expect(asked.html).not.toContain(other.account_id);
+  const chosen = await enter({ password: PASSWORD, merchant: third.account_id });
+  expect(await accountOf(chosen.cookie)).toBe(third.account_id);
+  const foreign = await enter({ password: PASSWORD, merchant: other.account_id });
+  expect(foreign.cookie).toBeUndefined();
 });
 
 test('an invitation that is withdrawn or too old is over', async () => {
@@ -107,6 +179,23 @@ test('a form that is sent twice makes one key, which is shown once', async () =>
   await browser.confirm(`/dashboard/sandbox/api-keys/${key?._id}/revoke`);
   await browser.confirm(`/dashboard/sandbox/api-keys/${key?._id}/revoke`);
   expect(await audited(account_id)).toEqual(['api_key.revoked', 'api_key.created']);
+});
+
+test('a freeze tells its merchant neither who froze the account nor why', async () => {
+  const { account_id, browser } = await shop();
+  const actor = { door: 'command_line', system_user: 'zoe-system', host: 'zoe-host' } as const;
+  const deps = { stores: service.stores, now: () => new Date(), mongo: service.mongo };
+  const request = { freeze: true, reason: 'Suspected mule', operator: 'zoe-operator' };
+  await setFrozen({ ...deps, audit: auditBy(deps, actor) }, account_id, request);
+  const paths = ['audit-log', 'profile', 'team', 'payments', 'api-keys', ''];
+  for (const path of paths) {
+    for (const env of ['sandbox', 'live']) {
+      const { html } = await browser.get(`/dashboard/${env}/${path}`);
+      expect(html).not.toMatch(/zoe|mule/i);
+    }
+  }
+  const { html } = await browser.get('/dashboard/sandbox/audit-log');
+  expect(html).toMatch(/our operators.*Account frozen/s);
 });
 
 test('the audit log is read by pages, each line once', async () => {
@@ -140,6 +229,41 @@ test('the audit log is read by pages, each line once', async () => {
   expect(linesOf(back.html)).toEqual(linesOf(second.html));
 });
 
+test('the log and the audit log trace a session: user, account, address and request', async () => {
+  const { account_id, owner } = await shop();
+  const { _id: user_id, email } = owner;
+  const lines: string[] = [];
+  const log = createLogger('api', 'info', { write: (line) => lines.push(line) });
+  const headers = { 'X-Forwarded-For': '203.0.113.7' };
+  await service.withApp({ config: { TRUSTED_PROXIES: '1' }, log }, async (url) => {
+    const enter = (password: string) => {
+      const form = { email, password };
+      return fetchPage(url, 'POST', '/dashboard/sign-in', { form, headers });
+    };
+    await enter('wrong');
+    const browser = visitor(url, (await enter(PASSWORD)).cookie ?? '');
+    await browser.confirm('/dashboard/live/team/invitations', {
+      ...{ email: 'y@example.com', role: 'owner', password: 'wrong' },
+    });
+    await browser.confirm('/dashboard/sandbox/profile/sign-out-everywhere');
+  });
+  const answered = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'answered');
+  const [{ session } = { session: '' }] = answered.slice(1);
+  expect(session).toMatch(/^[0-9a-f]{12}$/);
+  const who = { user_id, account_id, session };
+  expect(answered).toMatchObject([
+    { user_ids: [user_id], proof: 'password', outcome: 'wrong', address: '203.0.113.7' },
+    { ...who, proof: 'password', outcome: 'right', address: '203.0.113.7' },
+    { ...who, livemode: true, status: 403, proof: 'password_again', outcome: 'wrong' },
+    { ...who, livemode: false, status: 303 },
+  ]);
+  const audit = await service.stores.auditLog.list({ account_id, livemode: false, limit: 2 });
+  expect(audit.map(({ act, actor }) => [act, actor])).toMatchObject([
+    ['user.signed_out_everywhere', { user_id, session, request_id: answered[3]?.request_id }],
+    ['user.signed_in', { user_id, address: '203.0.113.7', request_id: answered[1]?.request_id }],
+  ]);
+});
+
 test('passwords, codes, tokens, links and keys reach neither the log nor the audit log', async () => {
   const { account_id, owner } = await shop();
   let secrets: string[] = [];
@@ -147,7 +271,7 @@ test('passwords, codes, tokens, links and keys reach neither the log nor the aud
     const form = { email: owner.email, password: PASSWORD };
     const { cookie = '' } = await fetchPage(url, 'POST', '/dashboard/sign-in', { form });
     const browser = visitor(url, cookie);
-    const made = await browser.post('/dashboard/live/api-keys', {
+    const made = await browser.confirm('/dashboard/live/api-keys', {
       scope: 'payments:read',
       once: crypto.randomUUID(),
     });

@@ -1,4 +1,5 @@
 import { verifySignature } from '../../src/webhooks/signature';
+import { inOneWindow } from '../api/window';
 import { openUser, openVisitor, useVisitor } from '../support/dashboard';
 import { useInbox } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';
@@ -141,6 +142,20 @@ test('deliveries show request and answer, and are sent again one by one or all t
   await acknowledged();
 });
 
+test('who may not change the endpoint sees its host, and no token in its address', async () => {
+  expect((await save(`${inbox.url}?token=t0ken`)).status).toBe(303);
+  const reader = await openVisitor(
+    service,
+    await openUser(service.stores, shop.account_id, 'read_only'),
+  );
+  for (const page of [path(''), '/dashboard/sandbox/audit-log']) {
+    expect((await owner.get(page)).html).toContain('t0ken');
+    const { html } = await reader.get(page);
+    expect(html).toContain(new URL(inbox.url).origin);
+    expect(html).not.toContain('t0ken');
+  }
+});
+
 test('without an endpoint nothing is sent, and the page says so', async () => {
   const failed = await owner.get('/dashboard/live/webhooks/send-failed');
   expect(failed.location).toBe('/dashboard/live/webhooks');
@@ -178,3 +193,30 @@ test('the overview tells of balances, today, webhooks and what needs attention',
   expect(html).toContain(`/dashboard/sandbox/payments/${payment.id}`);
   expect(textOf((await by.get('/dashboard/sandbox/balances')).html)).toContain('main EUR €10.50');
 });
+
+test(
+  'pages have limits by what they cost, of each session and of the account',
+  inOneWindow(async () => {
+    const { account_id } = await service.account();
+    const user = await openUser(service.stores, account_id);
+    const other = await openUser(service.stores, (await service.account()).account_id);
+    await service.withApp({ visitCostsMax: { session: 25, account: 40 } }, async (url) => {
+      const open = (each: typeof user) => openVisitor({ url, stores: service.stores }, each);
+      const [first, second, third] = [await open(user), await open(user), await open(user)];
+      const overview = '/dashboard/sandbox/overview';
+      const statuses = async (visits: Promise<{ status: number }>[]) =>
+        (await Promise.all(visits)).map(({ status }) => status).toSorted();
+      const visits = [first.get(overview), first.get(overview), first.get(overview)];
+      expect(await statuses(visits)).toEqual([200, 200, 429]);
+      expect(await statuses([second.get(overview), second.get(overview)])).toEqual([200, 200]);
+      const refused = await third.post(path('/test'), { type: 'payment.settled' });
+      expect([refused.status, textOf(refused.html)]).toEqual([
+        429,
+        expect.stringContaining('Too many pages at once'),
+      ]);
+      expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThanOrEqual(1);
+      expect((await third.get('/dashboard/live/webhooks')).status).toBe(200);
+      expect((await (await open(other)).get(overview)).status).toBe(200);
+    });
+  }),
+);

@@ -2,16 +2,18 @@ import fc from 'fast-check';
 import { assertLawful, assertNever } from '../../src/domain/assert';
 import {
   amountReceived,
-  type Deposit,
-  findCredited,
-  findReturned,
+  type DepositStep,
+  depositKey,
   findUnscreened,
+  isInSuspense,
+  listDepositEntries,
 } from '../../src/domain/crypto/deposit';
 import {
   actOnDeposits,
   applyDeposit,
   applyReorg,
   applyScreening,
+  applyWrongAsset,
   computeStatus,
   DEPOSITS_MAX,
   type DepositChange,
@@ -24,6 +26,7 @@ import {
   CRYPTO_PAYMENT_TRANSITIONS,
   type CryptoPaymentStatus,
 } from '../../src/domain/crypto/payment';
+import { buildDepositLines } from '../../src/ledger/resource-entries';
 
 const DUE = 10n ** 18n;
 const IN_TIME = '2026-11-22T10:00:00.000Z';
@@ -35,7 +38,15 @@ const EMPTY: DepositSet = {
   amount_due: String(DUE),
   deposits: [],
   accepted: false,
+  revision: 2,
 };
+
+/** Deposits of which a change posts an entry. */
+function posted(before: DepositSet, after: DepositSet, wanted: DepositStep): string[] {
+  return listDepositEntries(before.deposits, after.deposits)
+    .filter(({ step }) => step === wanted)
+    .map(({ deposit }) => deposit);
+}
 
 function report(transaction_id: string, amount: bigint, confirmations: number, seen_at = IN_TIME) {
   return { transaction_id, amount: String(amount), confirmations, seen_at, screening: null };
@@ -91,11 +102,20 @@ describe('a deposit', () => {
       ['rejected'],
       0n,
     ]);
-    expect(findReturned(short.deposits, back.deposits)).toHaveLength(1);
-    expect(findReturned(back.deposits, upon(back, actOnDeposits(back, 'return')).deposits)).toEqual(
-      [],
-    );
+    expect(posted(short, back, 'withdrawn')).toEqual(['a']);
+    expect(posted(back, upon(back, actOnDeposits(back, 'return')), 'withdrawn')).toEqual([]);
     expect(applyReorg(back, 'a').kind).toBe('unapplied');
+    expect(getDepositAttention(back, false)).toBe('deposit_to_return');
+    const sent = actOnDeposits(back, 'mark_sent_back', { transaction_id: 'out', address: '0xabc' });
+    const done = upon(back, sent, false);
+    expect(posted(back, done, 'sent_back')).toEqual(['a']);
+    expect(done.deposits[0]?.left).toEqual({
+      as: 'returned',
+      transaction_id: 'out',
+      address: '0xabc',
+    });
+    expect([done.status, getDepositAttention(done, false)]).toEqual(['expired', null]);
+    expect(depositActFault(done, 'mark_sent_back', false)).toMatch(/No deposit is in suspense/);
   });
 
   test('of a source that fails is held, then released once', () => {
@@ -147,18 +167,88 @@ describe('a deposit', () => {
     });
   });
 
-  test('is one of a bounded number', () => {
+  test('is one of a bounded number, and the one that completes the payment always has room', () => {
     let book = EMPTY;
     for (let n = 0; n <= DEPOSITS_MAX; n += 1) {
-      book = upon(book, applyDeposit(book, report(`dust ${n}`, 1n, 0), TERMS));
+      book = upon(book, applyDeposit(book, report(`small ${n}`, 1n, 0), TERMS));
     }
     expect(book.deposits).toHaveLength(DEPOSITS_MAX);
+    const unconfirmed = applyDeposit(book, report('real', DUE, 1), TERMS);
+    expect(unconfirmed).toMatchObject({ attention: 'too_many_deposits' });
+    expect(paid(book, 'real', DUE).status).toBe('received');
+  });
+
+  test('below the least amount is dust, unless it completes the payment', () => {
+    const terms = { ...TERMS, least_deposit: '1000' };
+    const dust = (book: DepositSet, amount: bigint) =>
+      applyDeposit(book, report('dust', amount, 2), terms);
+    expect(dust(EMPTY, 999n)).toMatchObject({ reason: expect.stringMatching(/dust/) });
+    expect(dust(EMPTY, 999n)).not.toHaveProperty('attention');
+    expect(dust(EMPTY, 1_000n)).toMatchObject({ kind: 'changed' });
+    expect(dust(paid(EMPTY, 'a', DUE - 5n), 5n)).toMatchObject({ kind: 'changed' });
+    expect(dust(paid(EMPTY, 'a', DUE), 5n)).toMatchObject({ kind: 'unapplied' });
+  });
+
+  test.each<[string, string | undefined, string, boolean]>([
+    ['seen in time', undefined, IN_TIME, false],
+    ['seen in time, mined late', LATE, IN_TIME, false],
+    ['mined in time, seen late', IN_TIME, LATE, false],
+    ['mined and seen late', LATE, LATE, true],
+    ['seen late', undefined, LATE, true],
+  ])('%s is judged by these times, also once the payment has expired', (_, mined, seen, late) => {
+    const times = { ...report('a', DUE, 2, seen), ...(mined && { mined_at: mined }) };
+    for (const status of ['awaiting_deposit', 'expired'] as const) {
+      const change = applyDeposit({ ...EMPTY, status }, times, TERMS);
+      expect(change).toMatchObject({ deposits: [{ late }] });
+    }
+    const first = applyDeposit({ ...EMPTY, revision: 1, status: 'expired' }, times, TERMS);
+    expect(first).toMatchObject({ deposits: [{ late: true }] });
+  });
+
+  test('of another asset is in suspense until it leaves, and never counts', () => {
+    const wrong = { ...report('a', DUE, 2), asset: 'USDC' };
+    const book = upon(EMPTY, applyWrongAsset(EMPTY, wrong, TERMS));
+    expect([book.status, getDepositAttention(book, true)]).toEqual([
+      'awaiting_deposit',
+      'wrong_asset',
+    ]);
+    expect(applyWrongAsset(book, wrong, TERMS).kind).toBe('unapplied');
+    const both = paid(book, 'a', DUE);
+    expect([both.status, statuses(both)]).toEqual(['received', ['rejected', 'confirmed']]);
+    const unknown = applyWrongAsset(EMPTY, { ...wrong, asset: undefined }, TERMS);
+    expect(unknown).toMatchObject({ kind: 'unapplied', attention: 'wrong_asset' });
+  });
+
+  test('that is gone after it counted is the loss of the merchant, or ours', () => {
+    const counted = paid(EMPTY, 'a', DUE);
+    const undone = upon(counted, applyReorg(counted, 'a'));
+    const debited = upon(undone, actOnDeposits(undone, 'debit_reorged'));
+    const borne = upon(undone, actOnDeposits(undone, 'write_off'));
+    expect(posted(undone, debited, 'returned')).toEqual(['a']);
+    expect(posted(undone, borne, 'written_off')).toEqual(['a']);
+    expect([amountReceived(debited.deposits), amountReceived(borne.deposits)]).toEqual([0n, DUE]);
+    for (const book of [debited, borne]) {
+      expect(getDepositAttention(book, true)).toBeNull();
+      expect(depositActFault(book, 'debit_reorged', true)).toMatch(/gone from the chain/);
+      const again = applyDeposit(book, report('a', DUE, 3), TERMS);
+      expect(again).toMatchObject({ attention: 'amount_differs' });
+    }
+  });
+
+  test('that stays pending is confirmed by an operator, who names it, and then screened', () => {
+    const seen = upon(EMPTY, applyDeposit(EMPTY, report('a', DUE, 1), TERMS));
+    expect(depositActFault(seen, 'confirm', true, { transaction_id: 'b' })).toMatch(/No deposit/);
+    expect(depositActFault(seen, 'confirm', true, { transaction_id: 'a' })).toBeUndefined();
+    const confirmed = upon(seen, actOnDeposits(seen, 'confirm', { transaction_id: 'a' }));
+    expect(findUnscreened(confirmed.deposits)).toHaveLength(1);
+    expect(upon(confirmed, applyScreening(confirmed, 'a', 'passed')).status).toBe('received');
   });
 });
 
 /** Steps of the world, in any order. */
 type Step =
   | { kind: 'deposit'; id: string; confirmations: number; late: boolean }
+  | { kind: 'wrong_asset'; id: string }
   | { kind: 'undone'; id: string }
   | { kind: 'screened'; id: string; verdict: 'passed' | 'failed' }
   | { kind: 'act'; act: (typeof CRYPTO_PAYMENT_ACTS)[number] }
@@ -173,6 +263,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     late: fc.boolean(),
   }),
   fc.record({ kind: fc.constant('undone' as const), id: ids }),
+  fc.record({ kind: fc.constant('wrong_asset' as const), id: ids }),
   fc.record({
     kind: fc.constant('screened' as const),
     id: ids,
@@ -182,7 +273,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   fc.constant({ kind: 'closed' as const }),
 );
 
-test('any interleaving credits what is confirmed and released, to the unit, and moves lawfully', () => {
+test('any interleaving has in the books what is credited and what is held, to the unit, and moves lawfully', () => {
   const units = fc.bigInt({ min: 1n, max: 10n ** 24n });
   const amounts = fc.record({ a: units, b: units, c: units, d: units });
   fc.assert(
@@ -190,7 +281,8 @@ test('any interleaving credits what is confirmed and released, to the unit, and 
       const sizeOf = new Map(Object.entries(sizes));
       let book: DepositSet = { ...EMPTY, amount_due: String(due) };
       let isOpen = true;
-      let credited = 0n;
+      const entries = new Set<string>();
+      const ledger = new Map<string, bigint>();
       const told: CryptoPaymentStatus[] = [];
       for (const step of world) {
         if (step.kind === 'closed') isOpen = false;
@@ -200,15 +292,24 @@ test('any interleaving credits what is confirmed and released, to the unit, and 
           assertLawful(CRYPTO_PAYMENT_TRANSITIONS, book.status, [moved.status]);
           told.push(moved.status);
         }
-        for (const { amount } of findCredited(book.deposits, moved.deposits)) {
-          credited += BigInt(amount);
+        for (const { step: entry, deposit: key } of listDepositEntries(
+          book.deposits,
+          moved.deposits,
+        )) {
+          expect(entries).not.toContain(`${entry}:${key}`);
+          entries.add(`${entry}:${key}`);
+          const deposit = moved.deposits.find((each) => depositKey(each) === key);
+          if (deposit === undefined) throw new Error(`No deposit ${key}`);
+          for (const { account, amount } of buildDepositLines(entry, 'chain', deposit)) {
+            ledger.set(account, (ledger.get(account) ?? 0n) + BigInt(amount));
+          }
         }
-        const returned = findReturned(book.deposits, moved.deposits);
-        for (const { amount } of returned) credited -= BigInt(amount);
-        const named = (deposits: readonly Deposit[]) => deposits.map((each) => each.transaction_id);
-        expect(named(lost(book, moved))).toEqual(named(returned));
         book = moved;
+        const credited = ledger.get('balances.main.available') ?? 0n;
         expect(credited).toBe(amountReceived(book.deposits));
+        const inSuspense = book.deposits.filter(isInSuspense);
+        const held = inSuspense.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+        expect(ledger.get('suspense.deposits') ?? 0n).toBe(held);
         expect(credited > 0n && ['awaiting_deposit', 'expired'].includes(book.status)).toBe(false);
       }
       expect(told.filter((status) => status === 'received').length).toBeLessThanOrEqual(1);
@@ -230,6 +331,10 @@ function changeBy(
       const size = sizeOf.get(id) ?? 0n;
       return applyDeposit(book, report(id, size, confirmations, seen_at), TERMS);
     }
+    case 'wrong_asset': {
+      const amount = sizeOf.get(step.id) ?? 0n;
+      return applyWrongAsset(book, { ...report(step.id, amount, 2), asset: 'USDC' }, TERMS);
+    }
     case 'undone':
       return applyReorg(book, step.id);
     case 'screened':
@@ -240,16 +345,11 @@ function changeBy(
       if (act === 'snooze' || act === 'acknowledge') return nothing;
       if (depositActFault(book, act, isOpen) !== undefined) return nothing;
       if (['accept', 'return'].includes(act) && book.status !== 'underpaid') return nothing;
-      return actOnDeposits(book, act);
+      return actOnDeposits(book, act, { transaction_id: 'a' });
     }
     case 'closed':
       return { kind: 'unapplied', reason: 'only time passed' };
     default:
       return assertNever(step);
   }
-}
-
-/** Deposits that counted and don't any more: only those that go back. */
-function lost(before: DepositSet, now: DepositSet): Deposit[] {
-  return findCredited(now.deposits, before.deposits);
 }

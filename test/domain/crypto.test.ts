@@ -169,7 +169,7 @@ test('a connector of the contract can be written', async () => {
 test('its reports have names of their own', () => {
   const ofPayment: readonly CryptoPaymentCallbackName[] = CRYPTO_PAYMENT_CALLBACKS;
   const ofSettlement: readonly CryptoSettlementCallbackName[] = CRYPTO_SETTLEMENT_CALLBACKS;
-  expect(ofPayment).toEqual(['deposit', 'deposit_undone', 'expired']);
+  expect(ofPayment).toEqual(['deposit', 'deposit_undone', 'wrong_asset', 'expired']);
   expect(ofSettlement).toEqual(['sent', 'completed', 'failed']);
   expect(cryptoMethod(ETH)).toBe('eth_ethereum');
 });

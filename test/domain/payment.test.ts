@@ -12,6 +12,11 @@ import {
 
 const CHAIN = { awaiting_customer: 'awaiting_customer', authorized: 'authorized' };
 
+const UNDISPUTED = {
+  dispute_opened: 'unapplied dispute_differs',
+  dispute_won: 'unapplied dispute_differs',
+  dispute_lost: 'unapplied dispute_differs',
+};
 const LATE = {
   authorized: 'void',
   settled: 'reverse',
@@ -20,11 +25,13 @@ const LATE = {
   reversed: 'reversed',
   reversal_failed: 'not_reversed',
   clawed_back: 'unapplied clawed_back',
+  ...UNDISPUTED,
 };
 const UNSETTLED = {
   reversed: 'unapplied',
   reversal_failed: 'unapplied',
   clawed_back: 'unapplied clawed_back',
+  ...UNDISPUTED,
 };
 
 /** Every status × every callback, written out once more: `move…` lists the states passed. */
@@ -58,6 +65,9 @@ const EXPECTED: Record<PaymentStatus, Record<PaymentCallbackName, string>> = {
     reversed: 'unapplied',
     reversal_failed: 'unapplied',
     clawed_back: 'dispute clawed_back',
+    dispute_opened: 'dispute_report',
+    dispute_won: 'dispute_report',
+    dispute_lost: 'dispute_report',
   },
   failed: LATE,
   cancelled: LATE,

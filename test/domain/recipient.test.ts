@@ -1,3 +1,4 @@
+import { isIban } from '../../src/domain/iban';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import {
   detectScheme,
@@ -5,7 +6,6 @@ import {
   getLast4,
   isBirthDate,
   isCardNumber,
-  isIban,
   recipientDetails,
   recipientFacts,
 } from '../../src/domain/payout/recipient-check';

@@ -1,3 +1,4 @@
+import { createECDH } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,6 +93,16 @@ test('what a process needs and lacks is told in words, and nothing of a key', ()
   expect(() => opener('sandbox')).toThrow('foreign name');
   writeFileSync(own, text.replace(/"d": "[^"]+"/, '"d": "AA"'));
   expect(() => opener('sandbox')).toThrow(/^The private part of recipients.sandbox:\S+ is no key/);
+  const pair = createECDH('prime256v1');
+  pair.setPrivateKey(Buffer.from('correct horse battery staple 123'));
+  const point = pair.getPublicKey();
+  const jwk = {
+    ...{ kty: 'EC', crv: 'P-256', d: pair.getPrivateKey('base64url') },
+    ...{ x: point.toString('base64url', 1, 33), y: point.toString('base64url', 33) },
+  };
+  const kid = 'recipients.sandbox:weak';
+  writeFileSync(own, JSON.stringify({ current: kid, keys: { [kid]: jwk } }));
+  expect(() => opener('sandbox')).toThrow(`The private part of ${kid} must be random bytes`);
   writeFileSync(own, text);
   chmodSync(own, 0o644);
   expect(() => opener('sandbox')).toThrow('Everybody may read');

@@ -126,6 +126,18 @@ describe('a sealer that follows its key file', () => {
     ['of 33 bytes', randomBytes(33)],
     ['zeros', Buffer.alloc(32)],
     ['one byte again and again', Buffer.alloc(32, 7)],
+    ['a phrase', Buffer.from('correct horse battery staple 123')],
+    ['a phrase in another script', Buffer.from('пароль для ключа')],
+    [
+      'a word again and again',
+      Buffer.from('changemechangemechangemechangemechangemechQ', 'base64url'),
+    ],
+    [
+      'a phrase in one case',
+      Buffer.from('correct_horse_battery_staple_and_some_more_', 'base64url'),
+    ],
+    ['steps of one', Buffer.from(Array.from({ length: 32 }, (_, index) => 250 + index))],
+    ['a pattern of 16', Buffer.concat([first.subarray(0, 16), first.subarray(0, 16)])],
   ])('a key that is %s is refused, whatever it is for, and not told', (_, weak) => {
     const good = randomBytes(32).toString('base64url');
     const text = weak.toString('base64url');
@@ -144,7 +156,7 @@ describe('a sealer that follows its key file', () => {
       } catch (error) {
         told = String(error);
       }
-      expect(told).toMatch(/must be 32 bytes in base64url|must be random/);
+      expect(told).toMatch(/must be 32 bytes in base64url|must be random bytes/);
       if (text !== '') expect(told).not.toContain(text);
     }
   });

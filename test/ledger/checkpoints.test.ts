@@ -4,6 +4,7 @@ import { inTransaction } from '../../src/base/mongo';
 import { createLedgerStore } from '../../src/ledger/book';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import type { CheckpointDocument } from '../../src/ledger-check/checkpoints';
+import { compareCheckpoints, listLastCheckpoints } from '../../src/ledger-check/heads';
 import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify';
 import { authorizedPayment, openRecords, type Records, settle } from '../support/records';
 
@@ -57,6 +58,28 @@ async function takeOut(_id: string): Promise<void> {
 }
 
 describe('checkpoints of the ledger', () => {
+  test('show a chain that was rebuilt to whoever has stored its last ones elsewhere', async () => {
+    await credit(12);
+    await verify();
+    const stored = await listLastCheckpoints(records.db);
+    expect(stored).toEqual([{ book, number: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+    expect(await compareCheckpoints(records.db, stored)).toEqual([]);
+    await credit(12);
+    await verify();
+    expect(await compareCheckpoints(records.db, stored)).toEqual([]);
+
+    await takeOut((await ids()).at(0) ?? '');
+    await checkpoints().deleteMany({});
+    expect(await faults({ full: true })).toEqual([]);
+    const [{ hash: expected } = { hash: '' }] = stored;
+    const found = (await sealed()).at(2)?.hash;
+    expect(await compareCheckpoints(records.db, stored)).toEqual([
+      { check: 'checkpoint_not_as_kept', subject: `${book}:3`, part: null, expected, found },
+    ]);
+    await checkpoints().deleteMany({});
+    expect(await compareCheckpoints(records.db, stored)).toMatchObject([{ found: null }]);
+  });
+
   test('seal what is old, each chained to the one before, and once', async () => {
     await credit(12);
     expect(await verify()).toEqual({

@@ -85,6 +85,17 @@ describe('payouts that wait for one book', () => {
     });
   });
 
+  test('that are late by the clock of the worker are refused, and the refusal says so', async () => {
+    const input = await recordPayoutKey(records, payoutFacts());
+    const late = { ...input, accept_by_ms: Date.now() - 3_000 };
+    expect(await records.payouts.openPayout(late)).toMatchObject({
+      outcome: 'refused',
+      message: expect.stringMatching(
+        / By the clock of this worker it was [89] s old, and it has 5 s\.$/,
+      ),
+    });
+  });
+
   test('are reserved as far as the balance holds them', async () => {
     const open = await openAll(2 * (AMOUNT + FEE) + 1, 3);
     const { outcomes, ...made } = await open();

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { retryTransient } from '../support/eventually';
+import { reconcile } from '../support/reconcile';
 import {
   authorizedPayment,
   openRecords,
@@ -118,4 +119,5 @@ test('any interleaving keeps balances and remainders exact, and nothing below ze
     }),
     { numRuns: 60, endOnFailure: true },
   );
+  expect(await reconcile(records)).toBeGreaterThan(0);
 }, 600_000);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { PayoutStatus } from '../../src/domain/payout/payout';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { retryTransient } from '../support/eventually';
+import { reconcile } from '../support/reconcile';
 import {
   fund,
   openPayout,
@@ -173,6 +174,7 @@ test('any interleaving of payouts leaves the books whole, and nothing below zero
   ]);
   const { differences } = await verifyLedger(records.mongo, records.db.databaseName);
   expect(differences).toEqual([]);
+  expect(await reconcile(records)).toBeGreaterThan(0);
 }, 600_000);
 
 /** Runs a program with one account of its own; gives where its payouts stand then. */

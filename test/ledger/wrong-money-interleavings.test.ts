@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { openProcesses, type Processes } from '../support/processes';
+import { reconcile } from '../support/reconcile';
 import { openRecords, type Records } from '../support/records';
 import { createWorld, LATE, OPERATIONS, PAYMENTS, REFUNDS, type Step } from './wrong-money-world';
 
@@ -28,6 +29,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ kind: kind('claw_back'), payment: index(PAYMENTS), operator: index(2) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('dispute_opened', 'dispute_won', 'dispute_lost'),
+      payment: index(PAYMENTS),
+      amount: fc.integer({ min: 1, max: 600 }),
+    }),
   },
   {
     weight: 3,
@@ -82,6 +91,16 @@ const OWED: [Step, boolean][][] = [
   // The balance holds this refund: the dispute alone refuses it.
   [{ kind: 'reverse', posting: 0 } as const, refund(2, 1, 100)].map(twice),
 ];
+/** A payment that the bank disputes twice, and gives back once. */
+const DISPUTED: [Step, boolean][][] = [
+  [settle(0)].map(twice),
+  [...(['dispute_opened', 'dispute_won'] as const)].map((kind) =>
+    twice({ kind, payment: 0, amount: 300 }),
+  ),
+  [twice({ kind: 'dispute_opened', payment: 0, amount: 701 }), twice(refund(0, 0, 700))],
+  [twice({ kind: 'dispute_won', payment: 0, amount: 300 }), twice(refund(1, 0, 300))],
+  [twice({ kind: 'dispute_lost', payment: 0, amount: 701 })],
+];
 /** Two reports about funds that nobody has reported yet: one of them names another amount. */
 const SENT_BACK_AT_ONCE: [Step, boolean][][] = [
   [
@@ -109,7 +128,7 @@ test('any interleaving of money that goes wrong keeps the books whole, each act 
       }
     }),
     // A program that fails is told whole: to make it smaller would take minutes.
-    { numRuns: 30, examples: [[OWED], [SENT_BACK_AT_ONCE]], endOnFailure: true },
+    { numRuns: 30, examples: [[OWED], [DISPUTED], [SENT_BACK_AT_ONCE]], endOnFailure: true },
   );
   expect([...seen]).toEqual(
     expect.arrayContaining([
@@ -119,4 +138,5 @@ test('any interleaving of money that goes wrong keeps the books whole, each act 
   );
   const { differences } = await verifyLedger(operator.mongo, operator.db.databaseName);
   expect(differences).toEqual([]);
+  expect(await reconcile(operator)).toBeGreaterThan(0);
 }, 600_000);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { assertNever } from '../../src/domain/assert';
 import { ServiceError } from '../../src/domain/errors';
+import { type DisputeCallbackName, sumDisputed } from '../../src/domain/payment/dispute';
 import { isInSuspense, sumAmounts } from '../../src/domain/payment/receipt';
 import { adjustBalance, reverseOperation } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
@@ -24,6 +25,7 @@ const CLAWED_BACK = [null, 400];
 export type Step =
   | { kind: 'settle' | 'dispute'; payment: number }
   | { kind: 'claw_back'; payment: number; operator: number }
+  | { kind: DisputeCallbackName; payment: number; amount: number }
   /** null: all that remains. */
   | { kind: 'refund'; refund: number; payment: number; amount: number | null }
   | { kind: 'report'; refund: number; to: 'settled' | 'failed' }
@@ -52,10 +54,12 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     return { id: randomUUID(), payment: undefined, asked: 0 };
   });
   const disputed = new Set<string>();
+  /** Payments whose dispute an operator may have ended. */
+  const answered = new Set<string>();
   /** Rare states that have come about. */
   const met = new Set<string>();
   const audit = operatorsAudit(operator.stores);
-  const deps = { ...operator, now: () => new Date(), approvalLimit: 0, audit };
+  const deps = { ...operator, now: () => new Date(), audit };
   const correction = { operator: 'ana', reason: 'a test' };
   const idOf = (act: 'fund' | 'adjust', n: number) => `${act}_${n}_${account_id}`;
   const reversible = [
@@ -74,6 +78,10 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
         return await dispute(worker, of(payments, step.payment));
       case 'claw_back':
         return await clawBack(worker, step.payment, step.operator);
+      case 'dispute_opened':
+      case 'dispute_won':
+      case 'dispute_lost':
+        return await reportDispute(worker, step);
       case 'refund':
         return await refund(
           worker,
@@ -100,6 +108,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
       }
       case 'reverse': {
         const id = of(reversible, step.posting);
+        answered.add(id.slice(id.indexOf(':') + 1));
         return await asOperator(() => reverseOperation(deps, id, correction));
       }
       default:
@@ -118,12 +127,31 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     const id = `claw_back_${n}_${payment_id}`;
     const audit = { who: 'ana', what: 'mark_clawed_back', why: 'the bank says so' };
     const call = { payment_id, at: now(), id, amount, audit, attention: null };
+    if (amount !== null) answered.add(payment_id);
     const answer = await retryUntilDone(() => records.payments.clawBack(call));
     if (answer.outcome !== 'posted') return;
     disputed.add(payment_id);
-    const { clawed_back } = await stored(payment_id);
-    expect(clawed_back).toMatchObject({ held: answer.held, owed: answer.owed });
-    expect(answer.held + answer.owed).toBe(amount ?? AMOUNT);
+    const { disputes = [] } = await stored(payment_id);
+    const part = disputes.filter((each) => each.id === id);
+    expect(part).toMatchObject([{ held: answer.held, owed: answer.owed }]);
+    // Without an amount, what other disputes have left of the payment.
+    expect(answer.held + answer.owed).toBe(amount ?? part[0]?.amount);
+    expect(answer.held + answer.owed).toBeLessThanOrEqual(AMOUNT);
+  }
+
+  /** The bank disputes a payment under two names, perhaps for more than is left. */
+  async function reportDispute(
+    { records }: WorkerProcess,
+    { kind: name, payment, amount }: Extract<Step, { kind: DisputeCallbackName }>,
+  ): Promise<void> {
+    const { payment_id } = of(payments, payment);
+    const dispute_id = `dispute_${amount % 2}`;
+    const report = { name, callback_id: `${name}_${dispute_id}`, dispute_id };
+    const facts = name === 'dispute_opened' ? { amount, fee: 15 } : {};
+    const call = { payment_id, at: now(), ...report, ...facts };
+    if ((await stored(payment_id)).status !== 'settled') return;
+    const { outcome } = await retryUntilDone(() => records.payments.recordDisputeReport(call));
+    if (outcome !== 'refused') met.add(name);
   }
 
   /** A dispute that has been recorded shuts out every refund that is asked for after it. */
@@ -136,7 +164,9 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     // An id belongs to the payment that it was first used for, as a claim has it.
     asked.payment ??= payment;
     const of = asked.payment;
-    const isShutOut = asked.asked === 0 && disputed.has(of.payment_id);
+    const { payment_id } = of;
+    const isDisputed = disputed.has(payment_id) && !answered.has(payment_id);
+    const isShutOut = asked.asked === 0 && isDisputed;
     asked.asked += 1;
     const { opening } = await retryUntilDone(() => openRefund(records, of, amount, asked.id));
     if (opening.outcome === 'refused') asked.asked -= 1;
@@ -184,13 +214,18 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     const held = came.flatMap(({ receipts = [] }) => receipts.filter(isInSuspense));
     expect(book.sum('suspense.late')).toBe(sumAmounts(held));
     for (const { payment_id } of payments) {
-      const { refunded, audit, status, clawed_back } = await stored(payment_id);
+      const { refunded, audit, status, disputes = [] } = await stored(payment_id);
+      const parts = disputes.filter(({ kind }) => kind === 'clawed_back');
       const filter = { account_id, livemode: false, payment_id, limit: 100 };
       const all = await operator.stores.refunds.list(filter);
       const live = all.filter((refund) => refund.status !== 'failed');
       expect(refunded).toBe(live.reduce((sum, { amount }) => sum + amount, 0));
       expect(refunded).toBeLessThanOrEqual(status === 'settled' ? AMOUNT : 0);
-      expect(audit).toHaveLength(clawed_back ? 1 : 0);
+      expect(audit).toHaveLength(parts.length);
+      expect(sumDisputed(disputes)).toBeLessThanOrEqual(AMOUNT);
+      if (parts.length === 0) {
+        expect(refunded + sumDisputed(disputes)).toBeLessThanOrEqual(AMOUNT);
+      }
     }
     if (book.sum('receivable.merchant') < 0) met.add('owed');
     return [...book.kinds, ...met];
@@ -228,6 +263,7 @@ async function report(
 
 const REFUSALS = [
   'insufficient_balance',
+  'not_reversible',
   'nothing_owed',
   'operation_id_used',
   'operation_not_found',

@@ -10,6 +10,7 @@ import { isAlive, readCommandLine } from '../../src/base/process-table';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/state-file';
 import { listVariables } from '../../stack/usage';
+import { fetchPage, visitor } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
@@ -210,6 +211,12 @@ test('the stack comes up, mends itself, survives a killed launcher and stops who
     return (await fetch(`${state.api.url}/readyz`)).status === 200;
   });
   expect(first.said()).toMatch(/curl .*sk_sandbox_/);
+  const [, email = ''] = /e-mail +(\S+)/.exec(first.said()) ?? [];
+  const [, password = ''] = /password +(\S+)/.exec(first.said()) ?? [];
+  const form = { email, password };
+  const entered = await fetchPage(state.api.url, 'POST', '/dashboard/sign-in', { form });
+  const browser = visitor(state.api.url, entered.cookie ?? '');
+  expect((await browser.get('/dashboard/sandbox/overview')).status).toBe(200);
 
   process.kill(Number(state.worker.pid), 'SIGKILL');
   const mended = await until(() => {

@@ -3,9 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
+import type { WorkflowHandle } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import { z } from 'zod';
 import { connectMongo } from '../../src/base/mongo';
+import { AUDIT_WORKFLOW } from '../../src/domain/audit';
+import { environmentQueue, taskQueues } from '../../src/domain/task-queues';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { followKeyFile } from '../../src/encryption/service-keys';
@@ -13,6 +16,8 @@ import { makeSigningSecret } from '../../src/service/endpoints';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { endpointOwner } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
+import { connectTemporal } from '../../src/temporal/connect';
+import { getScheduleId } from '../../src/temporal/schedules';
 import { type Child, startChild } from '../../stack/child-process';
 import { NODE_PARTS, type NodePartName } from '../../stack/parts';
 import { freePort } from '../../stack/ports';
@@ -32,6 +37,7 @@ const DRAIN_MS = 3_000;
 const START_MS_MAX = 60_000;
 
 const Told = z.object({ id: z.string() });
+const Readiness = z.object({ missing: z.array(z.string()) });
 
 const name = `rolling-${randomUUID().slice(0, 8)}`;
 const posts = new Map<string, number>();
@@ -92,6 +98,7 @@ async function begin(part: string): Promise<void> {
     : part === 'bank'
       ? 'sandbox_bank'
       : 'worker';
+  const [, environments] = /^worker-(sandbox|live)$/.exec(part) ?? [];
   const { script, graceMs } = NODE_PARTS[role];
   const child = await startChild({
     name: part,
@@ -103,6 +110,7 @@ async function begin(part: string): Promise<void> {
       MONGODB_DB: name,
       TEMPORAL_ADDRESS: temporalAddress(),
       TASK_QUEUE_PREFIX: name,
+      WORKER_ENVIRONMENTS: environments,
       ...(role === 'sandbox_bank' ? {} : { KEYS_FILE: join(folder, 'keys.json') }),
       KEYS_DIR: join(folder, 'keys'),
       PORT: String(ports.api[part === 'api-2' ? 1 : 0]),
@@ -203,3 +211,38 @@ test('what an API seals for a recipient the bank opens, which has the ring of it
     return payout !== null && payout.status !== 'created';
   });
 });
+
+test('a worker of one environment leaves the tasks of the other, and live runs the schedules', async () => {
+  const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
+  const { lifecycleQueue } = taskQueues(name);
+  const liveQueue = environmentQueue(lifecycleQueue, true);
+  const audit = (taskQueue: string) =>
+    temporal.workflow.start(AUDIT_WORKFLOW, { taskQueue, workflowId: randomUUID(), args: [] });
+  // Only its start and its first task.
+  const isUntouched = async (run: WorkflowHandle) => (await run.describe()).historyLength === 2;
+  const missing = async () => {
+    const response = await fetch(`http://127.0.0.1:${ports.api[0]}/readyz`);
+    return Readiness.parse(await response.json()).missing;
+  };
+  const serve = async (part: string, lacking: string) => {
+    await begin(part);
+    await eventually(part, async () => `${await missing()}` === lacking, START_MS_MAX);
+  };
+  const end = async (part: string) => await running.get(part)?.stop();
+  const schedule = temporal.schedule.getHandle(getScheduleId('audit', lifecycleQueue));
+  expect((await schedule.describe()).action.taskQueue).toBe(liveQueue);
+
+  await Promise.all(['worker-1', 'worker-2'].map(end));
+  await serve('worker-sandbox', 'worker_live');
+  const live = await audit(liveQueue);
+  await (await audit(lifecycleQueue)).result();
+  expect(await isUntouched(live)).toBe(true);
+  await end('worker-sandbox');
+
+  await serve('worker-live', 'worker_sandbox');
+  const sandbox = await audit(lifecycleQueue);
+  await live.result();
+  expect(await isUntouched(sandbox)).toBe(true);
+  await sandbox.terminate();
+  await temporal.connection.close();
+}, 120_000);

@@ -16,7 +16,7 @@ const FINAL = {
 function rows(count: number, statuses: readonly string[]) {
   return Array.from({ length: count }, (_, n) => {
     const _id = randomUUID();
-    const own = { position: _id, token_hash: _id, payment_id: _id };
+    const own = { position: _id, token_hash: _id, payment_id: _id, address: _id };
     return {
       _id,
       account_id: 'acct_1',

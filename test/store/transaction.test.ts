@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type ClientSession, type Collection, MongoClient, MongoError } from 'mongodb';
-import { abandon, connectMongo, inTransaction } from '../../src/base/mongo';
+import { abandon, connectMongo, inTransaction, openDatabase } from '../../src/base/mongo';
 import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 
@@ -21,6 +21,11 @@ afterAll(async () => {
   await narrow.db(database).dropDatabase();
   await narrow.close();
 });
+
+/** Condition that takes 300 ms for each row. */
+const SLOW = {
+  $function: { body: 'function () { sleep(300); return true; }', args: [], lang: 'js' },
+};
 
 /** Holds a connection for a second. */
 const occupy = (rows: Collection<Row>) => rows.find({ $where: 'sleep(1000) || true' }).toArray();
@@ -126,4 +131,23 @@ test('an address weakens neither what is read nor what is written', async () => 
   ]);
   const forgetful = connectMongo(address('journal=false'), 'transaction-test');
   await expect(forgetful).rejects.toThrow(/journal=false/);
+});
+
+test('the server ends each read of an opened database in time, unless the read asks for longer', async () => {
+  await warmRows();
+  const rows = openDatabase(narrow, database, 50).collection<Row>('rows');
+  const slow = { $where: 'sleep(300) || true' };
+  const computed = { $expr: SLOW };
+  const reads = [
+    () => rows.findOne(slow),
+    () => rows.find(slow).toArray(),
+    () => rows.countDocuments(computed),
+    () => rows.aggregate([{ $match: computed }]).toArray(),
+  ];
+  // Out of time, or of a function that was stopped.
+  const codes = [50, 11_601];
+  for (const read of reads) {
+    expect(codes).toContain(await read().catch(({ code }: { code: number }) => code));
+  }
+  expect(await rows.find(slow).maxTimeMS(60_000).toArray()).not.toEqual([]);
 });

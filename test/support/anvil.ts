@@ -3,6 +3,7 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StackFailure } from '../../src/base/failure';
+import { omitUndefined } from '../../src/domain/defined';
 import { checkHash, PLATFORM } from '../../stack/provision/archives';
 import type { CachedServer } from '../../stack/provision/cache';
 import { findOnPath, needTool, runCommand } from '../../stack/provision/command';
@@ -12,11 +13,12 @@ import type { ProvisionContext, Route, Server } from '../../stack/provision/prov
 const VERSION = '1.7.1';
 const EXECUTABLE = 'anvil';
 
-/** Packages of npm by platform, each with the SHA-256 of its archive. */
-const PACKAGES: Partial<Record<string, { name: string; sha256: string }>> = {
+/** Packages of npm by platform, each with the SHA-256 of its archive, and of Anvil in it. */
+const PACKAGES: Partial<Record<string, { name: string; sha256: string; executable: string }>> = {
   'linux-x64': {
     name: '@foundry-rs/anvil-linux-amd64',
     sha256: '5727dd8f08f3bf6dde4ec1d9832e87c43f9315ef824bff1ab18486bf51bc7af3',
+    executable: '10c1c727d6c1de973aeb160e59875b9a9a23464d6e74149ee8abb30b3500311b',
   },
 };
 
@@ -51,6 +53,7 @@ function npmRoute(): Route {
     name: `Anvil ${VERSION} from npm`,
     folder: `anvil-${VERSION}-${PLATFORM}`,
     executable: EXECUTABLE,
+    ...omitUndefined({ sha256: PACKAGES[PLATFORM]?.executable }),
     megabytes: 200,
     async fetch(folder, task, { env, signal }) {
       const npmPackage = PACKAGES[PLATFORM];

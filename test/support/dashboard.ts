@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
 import { csrfToken } from '../../src/dashboard/frame/context';
 import type { Role } from '../../src/domain/account/dashboard-role';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { hashPassword } from '../../src/encryption/password';
 import { insertSession } from '../../src/service/team/sessions';
 import type { Stores } from '../../src/store';
-import type { UserDocument } from '../../src/store/users';
+import { totpOwner, type UserDocument } from '../../src/store/users';
 import { useFixture } from './fixture';
+import type { Service } from './service';
 
 export const PASSWORD = 'correct horse battery staple';
 
@@ -32,6 +35,19 @@ export async function openUser(
   };
   await stores.users.insert(user);
   return user;
+}
+
+/** Turns a user's second factor on, as of now. */
+export async function addSecondFactor(
+  service: Pick<Service, 'keys' | 'collection'>,
+  { _id }: Pick<UserDocument, '_id'>,
+) {
+  const secret = new Secret({ size: 20 }).base32;
+  const sealed = await createEncrypter(service.keys.seal).encrypt(secret, totpOwner(_id));
+  await service
+    .collection<UserDocument>('users')
+    .updateOne({ _id }, { $set: { totp: { sealed, step: 0 } } });
+  return { code: () => new TOTP({ secret: Secret.fromBase32(secret) }).generate() };
 }
 
 /** Answer of the dashboard as a browser sees it. */

@@ -4,6 +4,9 @@ const { default: Runtime } = require('jest-runtime');
 /** Scripts by place and text, for as long as the process lives. */
 const scripts = new Map();
 
+/** ES modules that wait as they load, which Jest cannot: they are loaded once, outside its contexts. */
+const WAITING = ['libxml2-wasm'];
+
 /**
  * Compiles a module once for all test files of a process. Each file evaluates its modules anew, in a
  * context of its own; only the parsing is shared, which V8 would else repeat for each file.
@@ -20,6 +23,12 @@ module.exports = class SharedScripts extends Runtime {
       const script = sharedScript(source, filename, executor.injectedModuleParameters);
       return script?.runInContext(context) ?? compile(source, filename);
     };
+  }
+
+  /** What `import()` calls once it is compiled; it waits for the promise. */
+  requireModuleOrMock(from, name) {
+    if (!WAITING.includes(name)) return super.requireModuleOrMock(from, name);
+    return Object.assign(import(name), { __esModule: true });
   }
 };
 

@@ -17,7 +17,7 @@ import { createApp } from '../../src/api/app';
 import type { LimitConfig } from '../../src/api/context';
 import { closeServer, createHttpServer } from '../../src/api/server';
 import { createLogger } from '../../src/base/log';
-import { connectMongo } from '../../src/base/mongo';
+import { connectLongReader, connectMongo } from '../../src/base/mongo';
 import { traceStarts } from '../../src/base/tracing/temporal';
 import type { Tracing } from '../../src/base/tracing/tracing';
 import { createCallbackInbox } from '../../src/callbacks/inbox';
@@ -36,6 +36,7 @@ import {
 import { followKeyFile } from '../../src/encryption/service-keys';
 import { type Connectors, createConnectors } from '../../src/routing';
 import { createRedeliveries } from '../../src/service/events/redeliveries';
+import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';
 import { createTemporalClient } from '../../src/temporal/client';
@@ -52,6 +53,8 @@ import { mongodbUri, temporalAddress } from './servers';
 
 /** The whole product in one process, on real servers, with names of its own for everything. */
 export type Service = Awaited<ReturnType<typeof startService>>;
+
+type AppDeps = Parameters<typeof createApp>[0];
 
 export interface ServiceOptions {
   autoplay?: boolean;
@@ -101,7 +104,7 @@ export async function startService(options: ServiceOptions = {}) {
   const name = randomUUID().slice(0, 8);
   const queues = buildQueues(name, options.live?.prefix);
   const economical = options.economical === true;
-  const mongo = await connectMongo(mongodbUri(), name, economical);
+  const mongo = await connectMongo(mongodbUri(), name, { monitorCommands: economical });
   const database = `test_${name}`;
   const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
   const db = mongo.db(database);
@@ -134,13 +137,14 @@ export async function startService(options: ServiceOptions = {}) {
       version,
       tracing,
       namespace: 'default',
-      mongo,
-      stores,
+      databases: new Map(
+        (options.environments ?? ['sandbox']).map((env) => [env, { mongo, stores }]),
+      ),
       keys,
       log,
       queues,
       allowPrivateWebhooks: true,
-      environments: options.environments ?? ['sandbox'],
+      openLongReader: () => connectLongReader(mongodbUri(), name),
       connectors,
       workflowBundles: await workflowBundles(),
     });
@@ -176,7 +180,7 @@ export async function startService(options: ServiceOptions = {}) {
       encrypter: recipientDecrypter,
     }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
-    database: `${database}_bank`,
+    database: sandboxBankDatabase(database),
     connector,
     taskQueue: connectorQueue(connector),
     host: '127.0.0.1',
@@ -209,6 +213,7 @@ export async function startService(options: ServiceOptions = {}) {
     callbacks: createCallbackInbox({ client: temporal, lifecycleQueue, stores, now }),
     redeliveries: createRedeliveries({ temporal, webhookQueue: queues.webhooks, stores, now }),
     connectors,
+    visitCostsMax: { session: 1_000_000, account: 1_000_000 },
   };
   handle = createApp(deps).callback();
   const callable = (
@@ -258,12 +263,24 @@ export async function startService(options: ServiceOptions = {}) {
     startWorkers,
     /** Serves the API once more with other dependencies; gives all that it logs. */
     withApp: async (
-      changes: Partial<Parameters<typeof createApp>[0]>,
+      {
+        config = {},
+        ...changes
+      }: Partial<Omit<AppDeps, 'config'>> & {
+        config?: Partial<AppDeps['config']>;
+      },
       run: (url: string) => Promise<void>,
     ): Promise<string> => {
       const lines: string[] = [];
       const everyLine = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
-      const own = createHttpServer(createApp({ ...deps, log: everyLine, ...changes }).callback());
+      const own = createHttpServer(
+        createApp({
+          ...deps,
+          log: everyLine,
+          ...changes,
+          config: { ...deps.config, ...config },
+        }).callback(),
+      );
       own.listen(0, '127.0.0.1');
       await once(own, 'listening');
       await run(`http://localhost:${getPort(own.address())}`).finally(() => closeServer(own, 100));
@@ -289,7 +306,7 @@ export async function startService(options: ServiceOptions = {}) {
       await connection.close();
       await temporal.connection.close();
       await db.dropDatabase();
-      await mongo.db(`${database}_bank`).dropDatabase();
+      await mongo.db(sandboxBankDatabase(database)).dropDatabase();
       await mongo.close();
       rmSync(folder, { recursive: true, force: true });
     },

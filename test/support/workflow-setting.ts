@@ -4,7 +4,7 @@ import type { UpdateDefinition } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { createLogger } from '../../src/base/log';
-import { connectMongo, inTransaction } from '../../src/base/mongo';
+import { connectLongReader, connectMongo, inTransaction } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { Env } from '../../src/domain/environment';
@@ -60,12 +60,11 @@ export async function openWorkflowSetting(
     const workers = await createWorkers({
       connection: env.nativeConnection,
       namespace: env.namespace ?? 'default',
-      mongo,
-      stores: own,
+      databases: new Map(environments.map((each) => [each, { mongo, stores: own }])),
       queues: { lifecycle, webhooks },
       keys,
       allowPrivateWebhooks: true,
-      environments,
+      openLongReader: () => connectLongReader(mongodbUri(), name),
       log: createLogger(name, 'silent'),
       workflowBundles: await workflowBundles(),
     });
@@ -95,7 +94,8 @@ export async function openWorkflowSetting(
       connector,
     );
   /** `startWorkers` serves one more queue, on other stores if need be, until its answer is called. */
-  return { env, mongo, stores, queues, startWorkers, connectorKey, close };
+  const database = db.databaseName;
+  return { env, mongo, stores, database, queues, startWorkers, connectorKey, close };
 }
 
 function realServer(): Promise<TestWorkflowEnvironment> {

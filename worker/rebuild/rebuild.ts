@@ -42,7 +42,7 @@ export function openRebuilder(
   const log = createLogger('reconcile', 'silent');
   const all: Deps = {
     ...deps,
-    activities: createLifecycleActivities({ ...deps, log }),
+    activities: createLifecycleActivities({ ...deps, log, isRebuild: true }),
     workflowBundle,
   };
   return { rebuild: (kind, id, part) => rebuild(all, kind, id, part) };
@@ -139,6 +139,14 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
     }
     case 'clawBack':
       if (step.result.outcome === 'posted') await activities.clawBack(step.input);
+      return;
+    case 'recordDisputeReport':
+      if (step.result.outcome !== 'posted') return;
+      // It fit what was left of the payment then.
+      await activities.recordDisputeReport({ ...step.input, rebuilding: true });
+      return;
+    case 'liftDispute':
+      if (step.result.outcome === 'posted') await activities.liftDispute(step.input);
       return;
     default:
       await repeat(activities, step);

@@ -27,13 +27,16 @@ const PARTS = {
   recordRefundSent: 'life',
   recordPayoutSent: 'life',
   recordDispute: 'bookings',
+  recordDisputeReport: 'bookings',
   clawBack: 'bookings',
+  liftDispute: 'bookings',
   loadPayment: null,
   loadRefund: null,
   loadPayout: null,
   loadCryptoPayment: null,
   loadCryptoSettlement: null,
   releaseCryptoClaim: null,
+  authorizeAct: null,
 } as const satisfies Record<keyof LifecycleActivities, Part | null>;
 
 type Parts = typeof PARTS;

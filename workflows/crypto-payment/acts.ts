@@ -1,4 +1,8 @@
-import { actOnDeposits, depositActFault } from '../../src/domain/crypto/deposit-book';
+import {
+  type ActTarget,
+  actOnDeposits,
+  depositActFault,
+} from '../../src/domain/crypto/deposit-book';
 import {
   CRYPTO_PAYMENT_IN_FLIGHT,
   CRYPTO_PAYMENT_STATUSES,
@@ -6,6 +10,7 @@ import {
   type CryptoPaymentStatus,
 } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentState } from '../../src/domain/crypto/workflow';
+import { authorize } from '../shared/approvals';
 import { type ActRules, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { findRefusal, rejectUpdate } from '../shared/refusal';
 import { applyChange, getDepositBook, isOpen, orReload, updateAttention } from './deposits';
@@ -28,13 +33,21 @@ export const ACTS: ActRules<CryptoPaymentAct, CryptoPaymentStatus> = {
     refusal: (status) => `The payment is ${status}; only an underpaid one can be returned.`,
   },
   credit_late: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
+  mark_sent_back: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
+  write_off: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
+  debit_reorged: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
+  confirm: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
   snooze: { from: CRYPTO_PAYMENT_IN_FLIGHT, refusal: neverLeft },
 };
 
-export function actFault(payment: CryptoPayment, what: CryptoPaymentAct): string | undefined {
+export function actFault(
+  payment: CryptoPayment,
+  what: CryptoPaymentAct,
+  target?: ActTarget,
+): string | undefined {
   return (
     stateFault(ACTS, payment.status, what) ??
-    depositActFault(getDepositBook(payment), what, isOpen(payment))
+    depositActFault(getDepositBook(payment), what, isOpen(payment), target)
   );
 }
 
@@ -43,9 +56,16 @@ export async function applyAct(
   payment: CryptoPayment,
   item: OperatorItem<CryptoPaymentAct, CryptoPaymentState>,
 ): Promise<void> {
-  const { what, act, hours, answer } = item;
-  const fault = actFault(payment, what);
+  const { what, hours, answer, target = {} } = item;
+  const fault = actFault(payment, what, target);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  if (isTransactionMissing(payment, what, target)) {
+    const message = 'transaction_id: the transaction that sent it back is required on live';
+    return rejectUpdate(answer, 'invalid_request', message);
+  }
+  const authorization = authorize('crypto_payment', record, payment, item);
+  if (authorization !== undefined && !(await authorization)) return;
+  const { act } = item;
   record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = buildAudit(item);
   if (what === 'snooze') await orReload(payment, record.snooze(payment, audit, hours));
@@ -55,7 +75,8 @@ export async function applyAct(
     await updateAttention(payment);
   } else {
     try {
-      await applyChange(payment, actOnDeposits(getDepositBook(payment), what), { audit });
+      const change = actOnDeposits(getDepositBook(payment), what, target);
+      await applyChange(payment, change, { audit });
     } catch (error) {
       if (findRefusal(error, 'insufficient_balance') === undefined) throw error;
       const message = 'The merchant’s balance does not hold it any more; nothing was booked.';
@@ -63,4 +84,12 @@ export async function applyAct(
     }
   }
   answer.resolve(getState(payment));
+}
+
+function isTransactionMissing(
+  { facts }: CryptoPayment,
+  what: CryptoPaymentAct,
+  { transaction_id }: ActTarget,
+): boolean {
+  return what === 'mark_sent_back' && facts.livemode && transaction_id === undefined;
 }

@@ -1,4 +1,4 @@
-import { ActivityFailure, proxyActivities } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, proxyActivities } from '@temporalio/workflow';
 import type {
   AddressAnswer,
   CryptoConnectorActivities,
@@ -66,5 +66,31 @@ export function screenDeposits(payment: CryptoPayment): void {
         inbox.push({ kind: 'screened', transaction_id, answer });
       },
     );
+  }
+}
+
+/** Limit in ms, since deposits and operators wait for it. */
+const CHAIN_MS_MAX = 10_000;
+
+/**
+ * Asks the connector whether all deposits up to a time are reported; true where it cannot say.
+ * @param until in ms since the epoch
+ */
+export async function isChainRead({ facts }: CryptoPayment, until: number): Promise<boolean> {
+  const { network, livemode, connector } = facts;
+  const { readChainTime } = proxyActivities<Required<CryptoConnectorActivities>>({
+    taskQueue: bankQueue(connector),
+    scheduleToCloseTimeout: CHAIN_MS_MAX,
+    retry: { maximumAttempts: 1 },
+    summary: 'Ask how far the chain is read',
+  });
+  try {
+    const { reported_until } = await readChainTime({ network, livemode });
+    return reported_until !== null && Date.parse(reported_until) >= until;
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    // Its worker has no such activity.
+    const { cause } = error;
+    return cause instanceof ApplicationFailure && cause.type === 'NotFoundError';
   }
 }

@@ -1,5 +1,12 @@
+import { workflowInfo } from '@temporalio/workflow';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
-import { amountReceived, findCredited, findReturned } from '../../src/domain/crypto/deposit';
+import {
+  amountReceived,
+  depositKey,
+  findCredited,
+  isRequestedAsset,
+  listDepositEntries,
+} from '../../src/domain/crypto/deposit';
 import {
   computeStatus,
   type DepositChange,
@@ -21,15 +28,18 @@ interface Cause {
   name?: CryptoPaymentCallbackName;
   callback?: CryptoCallback;
   audit?: AuditedAct;
+  /** Present where the connector closes the window early, ISO 8601, ms. */
+  closed_early_at?: string;
 }
 
 export function getDepositBook(payment: CryptoPayment): DepositSet {
   const { status, deposits, accepted, facts } = payment;
-  return { status, deposits, accepted, amount_due: facts.amount_due };
+  const { amount_due, revision } = facts;
+  return { status, deposits, accepted, amount_due, revision };
 }
 
-export function isOpen({ facts }: CryptoPayment): boolean {
-  return Date.now() < Date.parse(facts.expires_at);
+export function isOpen({ closesAt }: CryptoPayment): boolean {
+  return Date.now() < closesAt;
 }
 
 /**
@@ -39,7 +49,7 @@ export function isOpen({ facts }: CryptoPayment): boolean {
 export async function applyChange(
   payment: CryptoPayment,
   change: DepositChange,
-  { name, callback, audit }: Cause,
+  { name, callback, audit, closed_early_at }: Cause,
 ): Promise<void> {
   if (change.kind === 'unapplied') {
     if (name !== undefined && callback !== undefined) {
@@ -61,8 +71,8 @@ export async function applyChange(
   const reportedStates = isReported
     ? [...payment.reported, { status, version: payment.version + 1 }]
     : payment.reported;
-  const credited = findCredited(payment.deposits, deposits).map((each) => each.transaction_id);
-  const returned = findReturned(payment.deposits, deposits).map((each) => each.transaction_id);
+  const entries = listDepositEntries(payment.deposits, deposits);
+  const credited = findCredited(payment.deposits, deposits).map(depositKey);
   const amount_received = String(amountReceived(deposits));
   const write = record.transition(payment, [status], {
     change: {
@@ -72,8 +82,11 @@ export async function applyChange(
       reported: [...reportedStates],
       credited,
       is_reported: isReported,
-      ...(returned.length > 0 ? { returned } : {}),
+      entries,
+      ...(closed_early_at === undefined ? {} : { closed_early_at }),
     },
+    // Without an event, callback or act, nothing else makes a repeat known.
+    id: `${workflowInfo().runId}:${payment.version + 1}`,
     ...(callback === undefined ? {} : { callback_id: callback.callback_id }),
     ...(audit === undefined ? {} : { audit }),
     // Scheduled, since a lost task would lose what follows the credit.
@@ -94,7 +107,9 @@ export async function applyChange(
 const NON_DEPOSIT_REASONS: readonly CryptoPaymentAttention[] = [
   'amount_differs',
   'too_many_deposits',
+  'wrong_asset',
   'malformed_callback',
+  'message_given_up',
 ];
 
 export async function updateAttention(payment: CryptoPayment): Promise<void> {
@@ -104,7 +119,8 @@ export async function updateAttention(payment: CryptoPayment): Promise<void> {
     payment.acknowledged,
   );
   const current = payment.attention;
-  const isOtherReason = current !== null && NON_DEPOSIT_REASONS.includes(current);
+  const isOfDeposit = current === 'wrong_asset' && !payment.deposits.every(isRequestedAsset);
+  const isOtherReason = current !== null && NON_DEPOSIT_REASONS.includes(current) && !isOfDeposit;
   if (attention === null && isOtherReason) return record.show(payment);
   await record.setAttention(payment, attention);
 }
@@ -127,5 +143,6 @@ async function reload(payment: CryptoPayment): Promise<void> {
   const { status, version, attention, deposits, accepted, reported } = snapshot;
   Object.assign(payment, { status, version, attention, deposits, accepted, reported });
   record.show(payment);
+  if (facts.revision !== undefined) await updateAttention(payment);
   screenDeposits(payment);
 }

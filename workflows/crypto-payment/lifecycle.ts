@@ -3,6 +3,7 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
+  patched,
 } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
 import { formatUnits } from '../../src/domain/crypto/assets';
@@ -12,6 +13,7 @@ import {
   applyDeposit,
   applyReorg,
   applyScreening,
+  applyWrongAsset,
   type DepositChange,
 } from '../../src/domain/crypto/deposit-book';
 import { cryptoPaymentWorkflowId } from '../../src/domain/crypto/payment';
@@ -20,13 +22,15 @@ import type {
   CryptoPaymentResume,
   CryptoPaymentStart,
 } from '../../src/domain/crypto/workflow';
+import { omitUndefined } from '../../src/domain/defined';
 import type { Due } from '../shared/alarm';
 import { listen, untilOpened } from '../shared/handlers';
 import { openMailbox } from '../shared/mailbox';
 import { assertIdentity } from '../shared/refusal';
-import { runUntilFinal } from '../shared/run-loop';
+import { describeItem, runUntilFinal } from '../shared/run-loop';
 import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
+import { isChainRead } from './bank';
 import { applyChange, getDepositBook, isOpen, updateAttention } from './deposits';
 import { messages } from './messages';
 import { load, open } from './opening';
@@ -71,7 +75,8 @@ function runLifecycle({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): 
   return runUntilFinal({
     inbox,
     handle: (item) => handle(payment, item),
-    isFinal: () => !isWaiting(payment) && payment.screenings.size === 0,
+    reportGivenUp: (item) => record.flagGivenUp(payment, describeItem(item)),
+    isFinal: () => !isWaiting(payment) && payment.screenings.size === 0 && !isConfirming(payment),
     nextDue: () => nextDue(payment),
     isIdle: () => payment.screenings.size === 0,
     continueInNewRun: () =>
@@ -119,37 +124,59 @@ async function applyCallback(
   const change = buildChange(payment, name, callback);
   if (change === undefined) {
     note(payment, `callback \`${name}\` (${callback_id}) lacks fields that it must have`);
+    // Every processed callback is stored as such, so that no later run reads it again.
+    if (patched('store-lacking-fields')) {
+      await record.recordUnapplied(payment, name, callback, 'it lacks fields');
+    }
     return await record.flagMalformed(payment);
   }
   note(payment, `callback \`${name}\` (${callback_id}): ${describe(payment, callback)}`);
-  await applyChange(payment, change, { name, callback });
+  const closes = name === 'expired' && change.kind === 'changed';
+  const closed_early_at = closes && payment.facts.revision ? payment.facts.expires_at : undefined;
+  await applyChange(payment, change, { name, callback, ...omitUndefined({ closed_early_at }) });
 }
 
 function describe({ facts }: CryptoPayment, callback: CryptoCallback): string {
   const { transaction_id = '', amount, confirmations = 0 } = callback;
   if (amount === undefined) return transaction_id;
   const depth = `${confirmations} of ${facts.required_confirmations} confirmations`;
-  return `${formatUnits(amount, facts)} by ${transaction_id}, ${depth}`;
+  const { network, asset } = facts;
+  const pair = { network, asset: callback.asset ?? asset };
+  return `${formatUnits(amount, pair)} by ${transaction_id}, ${depth}`;
 }
 
 /** @returns undefined where a field is missing */
 function buildChange(
   payment: CryptoPayment,
   name: CryptoPaymentCallbackName,
-  { transaction_id, amount, confirmations, occurred_at, screening }: CryptoCallback,
+  { transaction_id, amount, confirmations, occurred_at, screening, ...more }: CryptoCallback,
 ): DepositChange | undefined {
   const book = getDepositBook(payment);
+  const seen_at = new Date(occurred_at).toISOString();
+  const mined = more.mined_at && { mined_at: new Date(more.mined_at).toISOString() };
   switch (name) {
     case 'deposit': {
       if (transaction_id === undefined || amount === undefined) return undefined;
       if (confirmations === undefined) return undefined;
-      const seen_at = new Date(occurred_at).toISOString();
       const verdict = { screening: screening ?? null };
-      const report = { transaction_id, amount, confirmations, seen_at, ...verdict };
+      const report = { transaction_id, amount, confirmations, seen_at, ...mined, ...verdict };
       return applyDeposit(book, report, payment.facts);
     }
     case 'deposit_undone':
-      return transaction_id === undefined ? undefined : applyReorg(book, transaction_id);
+      return transaction_id === undefined
+        ? undefined
+        : applyReorg(book, transaction_id, more.asset);
+    case 'wrong_asset': {
+      if (transaction_id === undefined || amount === undefined) return undefined;
+      const { required_confirmations } = payment.facts;
+      const { asset } = more;
+      const report = { transaction_id, amount, asset, seen_at, ...mined };
+      return applyWrongAsset(
+        book,
+        { ...report, confirmations: required_confirmations },
+        payment.facts,
+      );
+    }
     case 'expired':
       return closeEarly(payment);
     default:
@@ -161,31 +188,61 @@ function closeEarly(payment: CryptoPayment): DepositChange {
   const isEmpty = payment.status === 'awaiting_deposit' && !isAnyPending(payment.deposits);
   if (!isEmpty) return { kind: 'unapplied', reason: 'a deposit is there, or it has ended' };
   payment.facts.expires_at = new Date().toISOString();
+  payment.closesAt = Date.parse(payment.facts.expires_at);
   return { kind: 'changed', deposits: [...payment.deposits] };
 }
 
-/** Time after the window by which a deposit should be confirmed. */
+/** Time after the window, or after it was seen, by which a deposit should be confirmed. */
 const UNCONFIRMED_MS = 24 * 3_600_000;
 
+/** Whether a deposit of an ended payment is pending, and no operator was notified of it yet. */
+function isConfirming({ facts, deposits, isOverdueReported }: CryptoPayment): boolean {
+  return facts.revision !== undefined && isAnyPending(deposits) && !isOverdueReported;
+}
+
 function nextDue(payment: CryptoPayment): Due | undefined {
-  const { facts, snoozedUntil, closed, status, isOverdueReported } = payment;
-  const closes = Date.parse(facts.expires_at);
+  const { snoozedUntil, closed, closesAt } = payment;
   const isClosing = isWaiting(payment) && !closed;
   // A snooze only silences the attention reason: the window closes on time.
-  if (snoozedUntil !== undefined && !(isClosing && closes < snoozedUntil)) {
+  if (snoozedUntil !== undefined && !(isClosing && closesAt < snoozedUntil)) {
     return { at: snoozedUntil, summary: 'The snooze ends', act: () => wake(payment) };
   }
   if (isClosing) {
-    return { at: closes, summary: 'The window closes', act: () => close(payment) };
+    return { at: closesAt, summary: 'The window closes', act: () => close(payment) };
   }
-  if (!isWaiting(payment) || isOverdueReported || status !== 'awaiting_deposit') return undefined;
+  const at = findOverdueTime(payment);
   const act = () => record.flagOverdue(payment, 'deposit_unconfirmed');
-  return { at: closes + UNCONFIRMED_MS, summary: 'The deposit should be confirmed', act };
+  return at === undefined ? undefined : { at, summary: 'The deposit should be confirmed', act };
 }
+
+function findOverdueTime(payment: CryptoPayment): number | undefined {
+  const { facts, deposits, closesAt, isOverdueReported, status } = payment;
+  if (isOverdueReported) return undefined;
+  if (facts.revision === undefined) {
+    return status === 'awaiting_deposit' ? closesAt + UNCONFIRMED_MS : undefined;
+  }
+  const pending = deposits.filter((deposit) => deposit.status === 'pending');
+  if (pending.length === 0) return undefined;
+  return Math.max(closesAt, ...pending.map(({ seen_at }) => Date.parse(seen_at))) + UNCONFIRMED_MS;
+}
+
+/** Bounds of the delay before the connector is asked again how far it has read the chain. */
+const ASK_AGAIN_MS = { min: 60_000, max: 30 * 60_000 };
+/** Time after the window at which it closes, whatever the connector has read. */
+const CLOSE_MS_MAX = 6 * 3_600_000;
 
 /** Ends the window: without a deposit the payment expires; an underpaid one needs an operator. */
 async function close(payment: CryptoPayment): Promise<void> {
   if (isOpen(payment)) return;
+  const ends = Date.parse(payment.facts.expires_at);
+  const isBound = payment.facts.revision === undefined || Date.now() >= ends + CLOSE_MS_MAX;
+  if (!isBound && !(await isChainRead(payment, ends))) {
+    // It doubles, so that an outage of the connector costs few lines of history.
+    const delay = Math.max(ASK_AGAIN_MS.min, Date.now() - ends);
+    payment.closesAt = Date.now() + Math.min(ASK_AGAIN_MS.max, delay);
+    note(payment, 'the window stays open: the connector has not read the chain up to its end');
+    return;
+  }
   await applyChange(payment, { kind: 'changed', deposits: [...payment.deposits] }, {});
   payment.closed = true;
   if (isWaiting(payment) && payment.snoozedUntil === undefined) await updateAttention(payment);

@@ -22,17 +22,28 @@ export const messages = {
   descriptions: {
     open: 'Waits until rate and address are given and stored. Sent by the API with the start.',
     release: `Credits the deposits that screening holds, for good: ${OPERATOR}}.`,
-    reject: `Gives the waiting deposits up, for good: ${OPERATOR}}. You handle the asset elsewhere.`,
+    reject: `Gives the waiting deposits up, for good: ${OPERATOR}}. They stay in suspense.`,
     accept: `Accepts the lower amount: ${OPERATOR}}. The payment becomes received.`,
     return:
-      `Debits an underpaid payment, once its window is over: ${OPERATOR}}. It becomes ` +
-      'expired; the asset is sent back elsewhere.',
+      `Debits an underpaid payment, once its window is over: ${OPERATOR}}. It becomes expired; the ` +
+      'asset is in suspense until you have sent it back.',
     credit_late: `Credits the deposits that came late, for good: ${OPERATOR}}.`,
+    mark_sent_back:
+      `The payer has the deposits in suspense back: ${OPERATOR}, "transaction_id": "of the return"}. ` +
+      'Optional "address", and "deposit" for one of several.',
+    write_off:
+      'Gives up returning the deposits in suspense, or bears the loss of those that the chain ' +
+      `removed: ${OPERATOR}}. Optional "deposit" for one of several.`,
+    debit_reorged:
+      `Debits the credited deposits that the chain removed: ${OPERATOR}}. Optional "deposit" for one ` +
+      'of several.',
+    confirm: `The chain has confirmed a pending deposit: ${OPERATOR}, "transaction_id": "its own"}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     acknowledge: ACKNOWLEDGE,
     state: 'The state of the crypto payment.',
     deposit: 'From the chain: a deposit was seen, or has more confirmations.',
     deposit_undone: 'From the chain: a deposit is in no block any more.',
+    wrong_asset: 'From the chain: another asset than the payment asks for came to its address.',
     expired: 'From the connector: nothing more is coming.',
   },
 };

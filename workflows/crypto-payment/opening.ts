@@ -1,12 +1,16 @@
 import { ActivityFailure } from '@temporalio/workflow';
+import type { CryptoPaymentOpening, OpenCryptoPayment } from '../../activities/crypto-payments';
 import { formatUnits } from '../../src/domain/crypto/assets';
+import type { CryptoPaymentAttention } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentInput, CryptoPaymentResume } from '../../src/domain/crypto/workflow';
 import type { RuleViolation } from '../../src/domain/lifecycle';
-import type { Opening } from '../shared/mailbox';
+import { type Opening, receiveMissed } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
+import { findRefusal } from '../shared/refusal';
 import { isReported } from '../shared/state';
 import { showRefusal, upsertLabels } from '../shared/view';
 import { requestTerms, screenDeposits, type Terms } from './bank';
+import { messages } from './messages';
 import {
   type CryptoPayment,
   type CryptoPaymentMailbox,
@@ -21,24 +25,42 @@ export async function open(
   input: CryptoPaymentInput,
 ): Promise<Opening<CryptoPayment>> {
   const terms = await termsOrRefusal(input);
-  if ('code' in terms) {
-    const { crypto_payment_id: resource_id } = input;
-    await writeScheduled((activities) => activities.releaseCryptoClaim({ resource_id }));
-    showRefusal({ status: 'awaiting_deposit', attention: null }, terms);
-    return { outcome: 'refused', ...terms };
-  }
+  if ('code' in terms) return await refuseOpening(input, terms, null);
   const { expires_in_seconds, ...facts } = input;
   const { chain_id = null, token_contract = null, ...otherTerms } = terms;
   const created_at = new Date().toISOString();
-  const opening = await writeLocally((activities) =>
-    activities.openCryptoPayment({ ...facts, ...otherTerms, chain_id, token_contract, created_at }),
-  );
+  const fields = { ...facts, ...otherTerms, chain_id, token_contract, created_at };
+  const opening = await openOrRefusal(fields);
+  if ('code' in opening) return await refuseOpening(input, opening, 'address_in_use');
   const snapshot = { ...opening, attention: null };
   const payment = newCryptoPayment(mail, input.crypto_payment_id, snapshot, false);
   const assetAmount = formatUnits(terms.amount_due, input);
   upsertLabels(payment, { ...payment.labels, assetAmount });
   record.show(payment);
   return { outcome: 'accepted', resource: payment };
+}
+
+async function openOrRefusal(
+  fields: OpenCryptoPayment,
+): Promise<CryptoPaymentOpening | RuleViolation> {
+  try {
+    return await writeLocally((activities) => activities.openCryptoPayment(fields));
+  } catch (error) {
+    const message = findRefusal(error, 'address_in_use');
+    if (message === undefined) throw error;
+    return { code: 'asset_not_available', message };
+  }
+}
+
+/** Releases the idempotency key. */
+async function refuseOpening(
+  { crypto_payment_id: resource_id }: CryptoPaymentInput,
+  violation: RuleViolation,
+  attention: CryptoPaymentAttention | null,
+): Promise<Opening<CryptoPayment>> {
+  await writeScheduled((activities) => activities.releaseCryptoClaim({ resource_id }));
+  showRefusal({ status: 'awaiting_deposit', attention: null }, violation, attention);
+  return { outcome: 'refused', ...violation };
 }
 
 export async function load(
@@ -51,6 +73,7 @@ export async function load(
   );
   const payment = newCryptoPayment(mail, resource_id, snapshot, true);
   payment.isOverdueReported = isReported(payment, 'deposit_unconfirmed');
+  receiveMissed(mail, messages, snapshot.missed);
   const ended = !isWaiting(payment);
   record.logActivity(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
   screenDeposits(payment);

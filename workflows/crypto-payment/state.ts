@@ -18,7 +18,7 @@ import {
   startLabels,
   type WorkflowState,
 } from '../shared/state';
-import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
+import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
 /** Crypto payment in memory, within one run. */
 export interface CryptoPayment
@@ -31,6 +31,8 @@ export interface CryptoPayment
   reported: readonly CryptoPaymentChange['reported'][number][];
   /** Transactions whose sources are being screened. */
   readonly screenings: Set<string>;
+  /** When the window closes, in ms since the epoch: after a grace, and once the chain was read. */
+  closesAt: number;
   /** Whether this run has ended the window. */
   closed: boolean;
 }
@@ -43,6 +45,9 @@ export type CryptoPaymentItem =
   | OperatorItem<CryptoPaymentAct, CryptoPaymentState>;
 
 type DepositState = Partial<Pick<CryptoPayment, 'deposits' | 'accepted' | 'reported'>>;
+
+/** Time in which the last block of the window is mined and reported. */
+const GRACE_MS = 60_000;
 
 /** @param resumed the search attributes may have any value, and are updated */
 export function newCryptoPayment(
@@ -59,6 +64,7 @@ export function newCryptoPayment(
     ...state,
     ...{ inbox, deposits, accepted, reported },
     screenings: new Set(),
+    closesAt: Date.parse(facts.expires_at) + (facts.revision === undefined ? 0 : GRACE_MS),
     closed: false,
     facts,
   };
@@ -80,7 +86,7 @@ export function getResult(
   return readResult(mail, { crypto_payment_id, status: 'awaiting_deposit', version: 0 }, getState);
 }
 
-const ACTS = '`release`, `reject`, `snooze`';
+const ACTS = '`release`, `reject`, `confirm`, `snooze`';
 
 export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
   waitingFor: {
@@ -92,30 +98,42 @@ export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
     held: { what: 'an operator to decide on what screening holds', updates: ACTS },
     received: {
       what: 'nothing: what is due has come',
-      updates: 'none, unless a deposit came late or is held',
+      updates: 'none, unless a deposit needs an operator',
     },
     expired: FINAL,
   },
   remedies: {
     deposit_held:
-      'Screening holds a deposit. `release` credits it to the merchant; `reject` gives it up.',
+      'Screening holds a deposit, which is in suspense. `release` credits it to the merchant; `reject` ' +
+      'gives it up.',
     late_deposit:
-      'A deposit came after the window. `credit_late` credits it to the merchant; `reject` gives it up.',
+      'A deposit came after the window, and is in suspense. `credit_late` credits it to the merchant; ' +
+      '`reject` gives it up.',
+    deposit_to_return:
+      'A deposit that counts for nothing is in suspense. Send it back from the wallet of the ' +
+      'connector, then send `mark_sent_back` with the transaction. `write_off` gives up returning it.',
     underpaid:
       'The window closed with less than is due; the merchant has what came. `accept` ends the payment ' +
-      'with that. `return` debits it: then send the asset to the payer from the wallet of the ' +
-      'connector. `snooze` waits for the merchant.',
+      'with that. `return` debits it, and holds it in suspense until you have sent it back. `snooze` ' +
+      'waits for the merchant.',
     deposit_undone:
-      'The chain removed a deposit that was credited. Another block may include it. ' +
-      'If none does, agree with the merchant and correct the balance.',
+      'The chain removed a deposit that was credited; no settlement pays it out meanwhile. Another ' +
+      'block may include it. If none does, `debit_reorged` takes it from the merchant; `write_off` ' +
+      'makes it our loss.',
     deposit_unconfirmed:
-      'A deposit was seen and is not confirmed. Check the chain and the connector.',
+      'A deposit was seen and is not confirmed. Check the chain and the connector. If the chain has ' +
+      'confirmed it, send `confirm` with its transaction.',
     amount_differs:
       'The connector reports another amount for an applied deposit; nothing changed. Check the chain.',
     too_many_deposits:
       'More deposits came than a payment stores; the rest was not applied. Check the address.',
-    malformed_callback: MALFORMED_REMEDY,
-    sender_not_known: SENDER_REMEDY,
+    wrong_asset:
+      'Another asset than the payment asks for came to its address; nothing was credited. Send it ' +
+      'back from the wallet of the connector. If `show` lists it, send `mark_sent_back` or `write_off`.',
+    address_in_use:
+      'The connector gave the address of another payment, so this one was refused. Its database may be ' +
+      'older than the addresses that it gave: stop it and read docs/evm.md#after-a-restore.',
+    ...COMMON_REMEDIES,
   },
 };
 
@@ -131,6 +149,7 @@ export const record = createRecord<
   isPast: () => false,
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
+  givenUpReason: 'message_given_up',
   overdueReasons: ['deposit_unconfirmed'],
   writeTransition: (input) => (activities) => activities.recordCryptoPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),

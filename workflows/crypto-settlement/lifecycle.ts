@@ -77,7 +77,9 @@ export async function cryptoSettlement(
 }
 
 const rules: InstructedRules<SettlementKind, Settlement> = {
+  kind: 'crypto_settlement',
   noun: 'settlement',
+  messages,
   record,
   isEnded: isSettlementEnded,
   isUnsent: (status) => status === 'pending',
@@ -133,12 +135,14 @@ function buildChange(
   to: readonly CryptoSettlementStatus[],
   callback: CryptoCallback,
 ): Partial<CryptoSettlementChange> {
-  const { transaction_id, bank_reference } = callback;
+  const { transaction_id, bank_reference, network_fee } = callback;
+  const isFinal = to.some(isSettlementEnded);
   const failure = describeFailure(callback, CRYPTO_SETTLEMENT_FAILURES.chain);
   return {
     ...(to.includes('failed') ? { failure } : {}),
     ...(transaction_id ? { transaction_id } : {}),
     ...(bank_reference ? { bank_reference } : {}),
+    ...(isFinal && network_fee ? { network_fee } : {}),
   };
 }
 

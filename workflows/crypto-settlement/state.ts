@@ -21,7 +21,7 @@ import type {
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
-import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
+import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
 export interface SettlementActResult extends CryptoSettlementState {
   /** The connector's answer to `resubmit`; absent when the settlement changed before it. */
@@ -80,8 +80,7 @@ export const VIEW: View<CryptoSettlementStatus, CryptoSettlementAttention> = {
       'The connector continued a failed settlement, whose amount the merchant has back; nothing ' +
       'moved. Check the chain. If the wallet has it, correct the balance.',
     amount_differs: 'The connector reported a different amount; nothing moved. Check the chain.',
-    malformed_callback: MALFORMED_REMEDY,
-    sender_not_known: SENDER_REMEDY,
+    ...COMMON_REMEDIES,
   },
 };
 
@@ -96,6 +95,7 @@ export const record = createRecord<
   until: untilText,
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
+  givenUpReason: 'message_given_up',
   overdueReasons: ['settlement_overdue'],
   getExtraFields: ({ bankReference: transaction_id }) =>
     transaction_id === undefined ? {} : { transaction_id },

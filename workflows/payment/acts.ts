@@ -1,5 +1,6 @@
 import { assertNever } from '../../src/domain/assert';
 import {
+  isFinal,
   PAYMENT_FAILURES,
   PAYMENT_STATUSES,
   type PaymentAct,
@@ -8,9 +9,10 @@ import {
 } from '../../src/domain/payment/payment';
 import { markCredited } from '../../src/domain/payment/receipt';
 import type { PaymentState } from '../../src/domain/payment/workflow';
+import { authorize } from '../shared/approvals';
 import { type ActRules, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
-import { bookChargeback, bookReversal, pickCredited } from './money';
+import { bookChargeback, bookReversal, liftDispute, pickCredited } from './money';
 import { getState, type Payment, record } from './state';
 
 const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized'] as const;
@@ -26,7 +28,15 @@ export const ACTS: ActRules<PaymentAct, PaymentStatus> = {
     from: ['settled'],
     refusal: (status) => `The payment is ${status}; only settled money can be taken back.`,
   },
+  dispute_won: {
+    from: ['settled'],
+    refusal: (status) => `The payment is ${status}; only a settled payment can be disputed.`,
+  },
   mark_reversed: { from: PAYMENT_STATUSES, refusal: neverLeft },
+  give_up_closing: {
+    from: PAYMENT_STATUSES.filter(isFinal),
+    refusal: (status) => `The payment is ${status}; it has not ended.`,
+  },
   snooze: {
     from: ['authorized'],
     refusal: (status) => `Only an authorised payment can be snoozed; it is ${status}.`,
@@ -42,9 +52,12 @@ export async function applyAct(
   payment: Payment,
   item: OperatorItem<PaymentAct, PaymentState>,
 ): Promise<void> {
-  const { what, act, hours, amount, answer } = item;
+  const { what, hours, amount, answer } = item;
   const fault = actFault(payment, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  const authorization = authorize('payment', record, payment, item);
+  if (authorization !== undefined && !(await authorization)) return;
+  const { act } = item;
   record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = buildAudit(item);
   switch (what) {
@@ -61,7 +74,12 @@ export async function applyAct(
       break;
     }
     case 'claw_back': {
-      const refusalReason = await bookChargeback(payment, audit, amount);
+      const refusalReason = await bookChargeback(payment, audit, item);
+      if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
+      break;
+    }
+    case 'dispute_won': {
+      const refusalReason = await liftDispute(payment, audit, item);
       if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
       break;
     }
@@ -70,6 +88,13 @@ export async function applyAct(
       if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
       break;
     }
+    case 'give_up_closing':
+      if (!payment.closing) {
+        return rejectUpdate(answer, 'wrong_state', 'No session of the payment is being closed.');
+      }
+      await record.recordAct(payment, audit, null);
+      payment.giveUpClosing();
+      break;
     case 'snooze':
       await record.snooze(payment, audit, hours);
       break;

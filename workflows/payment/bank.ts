@@ -1,4 +1,4 @@
-import { ActivityFailure, proxyActivities } from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope, proxyActivities } from '@temporalio/workflow';
 import type {
   CloseAnswer,
   ConnectorActivities,
@@ -8,6 +8,7 @@ import type {
 import { isInSuspense, type Receipt, reversalId } from '../../src/domain/payment/receipt';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
 import { bankQueue } from '../shared/bank-activities';
+import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';
 import { holdReceipt } from './money';
 import { type Payment, type PaymentItem, record } from './state';
@@ -67,9 +68,10 @@ export async function closeInBackground(payment: Payment): Promise<void> {
   payment.closing = true;
   await record.setAttention(payment, 'session_not_closed');
   const bank = getPatientActivities(payment, 'Close the session at the bank');
-  void unlessFailed(bank.closeSession({ payment_id: payment.id })).then((answer) =>
-    payment.inbox.push({ kind: 'closed', answer }),
-  );
+  const scope = new CancellationScope();
+  payment.giveUpClosing = () => scope.cancel();
+  const closing = scope.run(() => bank.closeSession({ payment_id: payment.id }));
+  void unlessFailed(closing).then((answer) => payment.inbox.push({ kind: 'closed', answer }));
 }
 
 export async function applyClosing(
@@ -77,6 +79,7 @@ export async function applyClosing(
   { answer }: Extract<PaymentItem, { kind: 'closed' }>,
 ): Promise<void> {
   payment.closing = false;
+  payment.giveUpClosing = () => undefined;
   note(payment, `session at the bank: ${answer?.outcome ?? 'not closed, refused for good'}`);
   // A final refusal keeps the attention reason: the customer may still be able to pay.
   if (answer === undefined) return record.show(payment);
@@ -146,6 +149,8 @@ export async function applySentBack(
 ): Promise<void> {
   payment.instructing.delete(instruction_id);
   note(payment, `reversal at the bank: ${answer?.outcome ?? 'refused'}`);
+  // The record has it back or credited, and a run that was reset does not know.
+  if (answer?.outcome === 'outdated') payment.receipts = await readReceipts(payment);
   const receipt = payment.receipts.find(({ id }) => id === receipt_id);
   // The bank may have reported that it is back before it answered.
   const isDone = answer?.outcome === 'accepted' || (receipt && !isInSuspense(receipt));
@@ -153,6 +158,11 @@ export async function applySentBack(
     payment,
     isDone ? 'late_settlement_reversed' : 'late_settlement_not_reversed',
   );
+}
+
+async function readReceipts({ id, facts }: Payment): Promise<Receipt[]> {
+  const ids = { resource_id: id, request_id: facts.request_id };
+  return (await writeScheduled((activities) => activities.loadPayment(ids))).receipts ?? [];
 }
 
 /** Gives again the instructions of an earlier run, which may not have reached the bank. */

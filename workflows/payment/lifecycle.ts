@@ -1,4 +1,10 @@
-import { CancellationScope, continueAsNew, setHandler, Trigger } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  continueAsNew,
+  patched,
+  setHandler,
+  Trigger,
+} from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
 import {
   type BankCallback,
@@ -22,7 +28,7 @@ import type { Due } from '../shared/alarm';
 import { listen, uncancelled, untilOpened } from '../shared/handlers';
 import { getResource, openMailbox } from '../shared/mailbox';
 import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
-import { runUntilFinal } from '../shared/run-loop';
+import { describeItem, runUntilFinal } from '../shared/run-loop';
 import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
 import * as bank from './bank';
@@ -57,6 +63,7 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
     await runUntilFinal({
       inbox: mail.inbox,
       handle: (item) => handle(payment, item),
+      reportGivenUp: (item) => record.flagGivenUp(payment, describeItem(item)),
       isFinal: () => isFinal(payment.status) && !payment.closing && payment.instructing.size === 0,
       nextDue: () => nextDue(payment),
       endsSoon: payment.facts.settles_soon === true,
@@ -67,6 +74,9 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
     return getState(payment);
   });
 }
+
+/** Every processed callback is stored as such, so that no later run reads it again. */
+const STORES_FAILED_REVERSAL = 'store-reversal-failed';
 
 type Resuming = (start: PaymentResume) => Promise<PaymentState>;
 
@@ -161,10 +171,14 @@ async function applyCallback(
     case 'reversed':
       return await money.applyReversal(payment, name, callback);
     case 'not_reversed':
+      if (patched(STORES_FAILED_REVERSAL))
+        await unapplied('money in suspense could not be sent back');
       return await record.setAttention(payment, 'late_settlement_not_reversed');
     case 'dispute':
       await unapplied(decision.reason);
       return await money.dispute(payment, decision.attention);
+    case 'dispute_report':
+      return await money.bookDispute(payment, decision.name, callback);
     case 'unapplied':
       await unapplied(decision.reason);
       if (decision.attention !== undefined) await record.setAttention(payment, decision.attention);

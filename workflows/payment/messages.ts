@@ -26,8 +26,9 @@ export const messages = {
     mark_failed: `The bank confirmed that the payment failed: ${OPERATOR}}.`,
     claw_back:
       `Posts the chargeback of a settled payment: ${OPERATOR}}. The merchant owes what the balance ` +
-      'does not have. An "amount" in minor units posts a part.',
+      'does not have. An "amount" in minor units posts a part, once for each "operation_id".',
     mark_reversed: `All money in suspense is back with the customer: ${OPERATOR}}.`,
+    give_up_closing: `Ends the attempts to close the session of an ended payment at a retired bank: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     acknowledge: ACKNOWLEDGE,
     state: 'The state of the payment.',
@@ -38,5 +39,10 @@ export const messages = {
     reversed: 'From the bank: money in suspense is back with the customer.',
     reversal_failed: 'From the bank: money in suspense could not be sent back.',
     clawed_back: 'From the bank: it takes settled money back.',
+    dispute_opened: 'From the bank: it takes settled money back, at once.',
+    dispute_won:
+      `What a dispute took is back: ${OPERATOR}}. The payment can be refunded again. Of several, ` +
+      'the "dispute_id"; a "fee" in minor units came back, too. As a signal, from the bank.',
+    dispute_lost: 'From the bank: what a dispute took does not come back.',
   },
 };

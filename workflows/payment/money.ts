@@ -1,5 +1,6 @@
 import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import type { DisputeCallbackName } from '../../src/domain/payment/dispute';
 import type { PaymentAttention } from '../../src/domain/payment/payment';
 import {
   findOfAmount,
@@ -10,7 +11,7 @@ import {
   reportId,
   sumAmounts,
 } from '../../src/domain/payment/receipt';
-import { type AuditedAct, datedAudit } from '../shared/operator-acts';
+import { type AuditedAct, datedAudit, type OperatorItem } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';
 import { keepsAttention, type Payment, record } from './state';
@@ -58,6 +59,7 @@ export async function applyReversal(
   const { amount, currency, value_date } = callback;
   const report = {
     ...{ payment_id: payment.id, at: now(), by: reportId(callback) },
+    callback_id: callback.callback_id,
     ...omitUndefined({ amount, currency, value_date }),
   };
   const result = await writeScheduled((activities) => activities.recordReversal(report));
@@ -93,23 +95,64 @@ export async function dispute(payment: Payment, attention: PaymentAttention): Pr
 export async function bookChargeback(
   payment: Payment,
   audit: AuditedAct,
-  amount: number | undefined,
+  { amount, operation_id }: Pick<OperatorItem<string, unknown>, 'amount' | 'operation_id'>,
 ): Promise<string | undefined> {
   const { id, at, ...act } = datedAudit(audit);
   const { id: payment_id } = payment;
   const attention = keepsAttention(payment) ? payment.attention : null;
   const answer = await writeScheduled((activities) =>
-    activities.clawBack({ payment_id, at, amount: amount ?? null, id, audit: act, attention }),
+    activities.clawBack({
+      ...{ payment_id, at, amount: amount ?? null, id, audit: act, attention },
+      ...omitUndefined({ operation_id }),
+    }),
   );
   if (answer.outcome === 'already_posted')
     return 'The chargeback of the payment is posted already.';
   if (answer.outcome === 'amount_too_large') {
-    return `The payment has brought ${answer.settled}; no more can be taken back (minor units).`;
+    const { settled, left = settled } = answer;
+    const before = settled === left ? '' : `, and ${settled - left} is taken back`;
+    return `The payment has brought ${settled}${before}; no more can be taken back (minor units).`;
   }
   payment.attention = attention;
   note(payment, `chargeback: ${answer.held} from the balance, ${answer.owed} owed (minor units)`);
   record.show(payment);
   return undefined;
+}
+
+/** @returns why no dispute can be lifted, in words */
+export async function liftDispute(
+  payment: Payment,
+  audit: AuditedAct,
+  { dispute_id, fee = 0 }: Pick<OperatorItem<string, unknown>, 'dispute_id' | 'fee'>,
+): Promise<string | undefined> {
+  const { id, at, ...act } = datedAudit(audit);
+  const { id: payment_id } = payment;
+  const attention = keepsAttention(payment) ? payment.attention : null;
+  const lift = { payment_id, at, id, audit: act, attention, dispute_id: dispute_id ?? null, fee };
+  const answer = await writeScheduled((activities) => activities.liftDispute(lift));
+  if (answer.outcome === 'refused') return answer.why;
+  payment.attention = attention;
+  record.logActivity(payment, 'dispute won');
+  return undefined;
+}
+
+/** Posts what the bank reports about a dispute; a report that does not fit is left to operators. */
+export async function bookDispute(
+  payment: Payment,
+  name: DisputeCallbackName,
+  callback: BankCallback,
+): Promise<void> {
+  const { callback_id, dispute_id, amount, currency, fee, value_date, bank_reference } = callback;
+  const report = {
+    ...{ payment_id: payment.id, at: now(), name, callback_id },
+    ...omitUndefined({ dispute_id, amount, currency, fee, value_date }),
+    ...omitUndefined({ bank_reference: bank_reference || undefined }),
+  };
+  const answer = await writeScheduled((activities) => activities.recordDisputeReport(report));
+  if (answer.outcome === 'posted') return record.show(payment);
+  const why = answer.outcome === 'refused' ? answer.why : 'the dispute is posted already';
+  await record.recordUnapplied(payment, name, callback, why);
+  if (answer.outcome === 'refused') await record.setAttention(payment, 'dispute_differs');
 }
 
 /** @returns why it can't be posted, in words */

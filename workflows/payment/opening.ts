@@ -1,9 +1,11 @@
 import { ActivityFailure } from '@temporalio/workflow';
 import { isFinal } from '../../src/domain/payment/payment';
 import type { PaymentInput, PaymentResume } from '../../src/domain/payment/workflow';
+import { receiveMissed } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { isReported, note } from '../shared/state';
 import * as bank from './bank';
+import { messages } from './messages';
 import { newPayment, type Payment, type PaymentItem, type PaymentMailbox, record } from './state';
 
 export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
@@ -36,6 +38,7 @@ export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<
   const payment = newPayment(mail, resource_id, snapshot, true);
   payment.isOverdueReported = isReported(payment, 'settlement_overdue');
   payment.receipts = snapshot.receipts ?? [];
+  receiveMissed(mail, messages, snapshot.missed);
   const { return_url, expires_at, authorized_at } = snapshot;
   if (payment.status === 'authorized' && authorized_at !== null) {
     payment.enteredAt = Date.parse(authorized_at);
@@ -64,7 +67,11 @@ export async function applySession(
   payment: Payment,
   { answer }: Extract<PaymentItem, { kind: 'session' }>,
 ): Promise<void> {
-  if (payment.status !== 'created') return;
+  if (payment.status !== 'created') {
+    // A callback came first: refunds need the bank's own name.
+    if (answer.outcome === 'opened') payment.bankReference = answer.bank_reference ?? undefined;
+    return;
+  }
   if (answer.outcome === 'declined') {
     const failure = { code: answer.code, message: answer.message };
     return await record.transition(payment, ['failed'], { change: { failure }, scheduled: true });

@@ -2,6 +2,7 @@ import type { Trigger } from '@temporalio/workflow';
 import type { PaymentChange } from '../../activities/payments';
 import type {
   CloseAnswer,
+  Outdated,
   ReversalAnswer,
   SessionAnswer,
   VoidAnswer,
@@ -30,7 +31,7 @@ import {
   startLabels,
   type WorkflowState,
 } from '../shared/state';
-import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
+import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
 export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
   expires_at_ms: number;
@@ -41,10 +42,14 @@ export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, 
   readonly inbox: PaymentItem[];
   /** Whether the session of an ended payment is being closed. */
   closing: boolean;
+  /** Ends the attempts to close it. */
+  giveUpClosing: () => void;
   /** Ids of the instructions whose answer is awaited. */
   readonly instructing: Set<string>;
   /** Money in question, the oldest first. */
   receipts: readonly Receipt[];
+  /** The bank's name for it, where a callback came before its session. */
+  bankReference: string | undefined;
   /** Facts of the first answer, if this run has opened it. */
   opening: PaymentOpening | undefined;
 }
@@ -60,6 +65,8 @@ export function newPayment(
     ...initialState(id, snapshot, startLabels(resumed)),
     inbox,
     closing: false,
+    giveUpClosing: () => undefined,
+    bankReference: undefined,
     instructing: new Set(),
     receipts: [],
     opening: undefined,
@@ -79,7 +86,7 @@ export type PaymentItem =
       kind: 'sent_back';
       instruction_id: string;
       receipt_id: string;
-      answer: ReversalAnswer | undefined;
+      answer: ReversalAnswer | Outdated | undefined;
     }
   | OperatorItem<PaymentAct, PaymentState>;
 
@@ -112,7 +119,7 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
       what: 'the bank to settle; it never expires',
       updates: '`mark_settled`, `mark_failed`, `snooze`',
     },
-    settled: { what: FINAL.what, updates: '`claw_back`, by the command line' },
+    settled: { what: FINAL.what, updates: '`claw_back`, `dispute_won`, by the command line' },
     failed: FINAL,
     cancelled: FINAL,
     expired: FINAL,
@@ -123,7 +130,7 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
     session_not_closed:
       'The payment has ended, but the bank has not confirmed that the customer can no longer pay. ' +
       'The service repeats the request, and sends back money that still comes. If this lasts, ' +
-      'check the connector.',
+      'check the connector; if it is retired, run `payment act ID give_up_closing`.',
     late_money_pending:
       'The customer paid after the payment had ended, and the bank is instructed to send the money ' +
       'back. If this lasts, check the connector.',
@@ -140,7 +147,11 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
       'bank. If it took the money back, run `payment act ID claw_back`.',
     clawed_back:
       'The bank charges the payment back. Once it has, `payment act ID claw_back` posts it. If the ' +
-      'payment had not settled, ask the bank.',
+      'payment had not settled, ask the bank. If it was an error, run `payment act ID dispute_won`.',
+    dispute_differs:
+      'The bank reported a dispute that does not fit the payment, such as more than what is left, ' +
+      'or one that is not open. Nothing was posted; the callback in `payment show` says why. Ask ' +
+      'the bank, then run `payment act ID claw_back` or `payment act ID dispute_won`.',
     amount_differs:
       'The bank reported a different amount or currency; what came is in suspense, as `payment ' +
       'show` says. Ask the bank. `mark_settled` credits it to the merchant; if it went back to the ' +
@@ -151,8 +162,7 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
     expired_after_authorized:
       'The bank reported an expiry of an authorized payment. Ask the bank, then send ' +
       '`mark_settled` or `mark_failed`.',
-    malformed_callback: MALFORMED_REMEDY,
-    sender_not_known: SENDER_REMEDY,
+    ...COMMON_REMEDIES,
   },
 };
 
@@ -162,7 +172,10 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   until,
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
+  givenUpReason: 'message_given_up',
   overdueReasons: ['settlement_overdue'],
+  getExtraFields: ({ bankReference: bank_reference }) =>
+    bank_reference === undefined ? {} : { bank_reference },
   isKept: (payment, { credited }) => keepsAttention(payment, credited),
   writeTransition: (input) => (activities) => activities.recordPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),

@@ -39,7 +39,7 @@ import {
   runInstructed,
 } from '../shared/instructed';
 import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
-import type { Opening } from '../shared/mailbox';
+import { type Opening, receiveMissed } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
 import { isReported, note } from '../shared/state';
@@ -83,7 +83,9 @@ export async function payout(start: PayoutStart): Promise<PayoutResult> {
 }
 
 const rules: InstructedRules<PayoutKind, Payout> = {
+  kind: 'payout',
   noun: 'payout',
+  messages,
   record,
   isEnded,
   isUnsent,
@@ -129,6 +131,7 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
   const payout = newPayout(mail, resource_id, snapshot, true);
   payout.sentAt = snapshot.sent_at;
   payout.completedAt = snapshot.completed_at;
+  receiveMissed(mail, messages, snapshot.missed);
   if (isEnded(payout.status)) record.logActivity(payout, 'Started again after the end.');
   else await resumeInFlight(payout);
   return { outcome: 'accepted', resource: payout };
@@ -154,7 +157,9 @@ function decide(payout: Payout, name: PayoutCallbackName, callback: BankCallback
   const { status, facts, sentAt: sent_at, completedAt: completed_at } = payout;
   const { can_be_returned } = facts;
   const returnable = { can_be_returned, sent_at, completed_at };
-  const decision = decidePayout(status, name, returnable, Date.now());
+  // The bank's report may come late, but not before it happened.
+  const at = Math.min(Date.now(), Date.parse(callback.occurred_at));
+  const decision = decidePayout(status, name, returnable, at);
   const difference = describeDifference(callback, facts);
   const isDifferent = decision.kind === 'move' && name !== 'failed' && difference !== undefined;
   return isDifferent ? differs(difference) : decision;

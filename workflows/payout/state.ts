@@ -13,7 +13,7 @@ import { type Instructed, type InstructedItem, newInstructed } from '../shared/i
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
 import type { ResourceSnapshot } from '../shared/state';
-import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View, type Waiting } from '../shared/view';
+import { COMMON_REMEDIES, FINAL, type View, type Waiting } from '../shared/view';
 
 export interface PayoutActResult extends PayoutState {
   /** Absent when the payout changed before the bank's answer. */
@@ -126,8 +126,7 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
     amount_differs:
       'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
       '`mark_completed`, or `mark_returned` with the amount that came back.',
-    malformed_callback: MALFORMED_REMEDY,
-    sender_not_known: SENDER_REMEDY,
+    ...COMMON_REMEDIES,
   },
 };
 
@@ -158,6 +157,7 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
   },
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
+  givenUpReason: 'message_given_up',
   weakReasons: ['restarted_in_flight'],
   overdueReasons: OVERDUE_REASONS,
   getExtraFields: ({ bankReference: bank_reference }) =>

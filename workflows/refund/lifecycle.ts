@@ -64,7 +64,9 @@ export async function refund(start: RefundStart): Promise<RefundResult> {
 }
 
 const rules: InstructedRules<RefundKind, Refund> = {
+  kind: 'refund',
   noun: 'refund',
+  messages,
   record,
   isEnded: isFinalRefund,
   isUnsent: (status) => !isFinalRefund(status),

@@ -11,7 +11,7 @@ import type { RefundResult, RefundState } from '../../src/domain/refund/workflow
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
-import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
+import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
 export interface RefundKind {
   status: RefundStatus;
@@ -51,11 +51,11 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
       'Ask the bank, then send `mark_settled` or `mark_failed`. `snooze` waits longer.',
     failed_after_settled:
       'The bank reported a failure of a settled refund. Ask the bank. If it has the money back, ' +
-      'credit the merchant with `balance adjust`.',
+      'credit the merchant with `balance adjust --against clearing:CONNECTOR`.',
     settled_after_failed:
       'The bank settled a failed refund. The merchant was debited again, as far as the balance ' +
       'allowed, and owes the rest; the payment counts it as refunded. Ask the bank. If it sent ' +
-      'nothing, credit the merchant with `balance adjust`.',
+      'nothing, credit the merchant with `balance adjust --against clearing:CONNECTOR`.',
     moved_after_failed:
       'The bank accepted a refund that an operator had marked as failed, and whose amount the ' +
       'merchant has back. Ask the bank to cancel it. If it settles, the merchant is debited again.',
@@ -65,8 +65,7 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
     amount_differs:
       'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
       '`mark_settled` with the amount that was sent, or `mark_failed`.',
-    malformed_callback: MALFORMED_REMEDY,
-    sender_not_known: SENDER_REMEDY,
+    ...COMMON_REMEDIES,
   },
 };
 
@@ -77,6 +76,7 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
     isFinalRefund(refund.status) ? '' : `, due ${new Date(dueAt(refund)).toISOString()}`,
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
+  givenUpReason: 'message_given_up',
   overdueReasons: ['refund_overdue'],
   getExtraFields: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },

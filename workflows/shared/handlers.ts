@@ -1,5 +1,6 @@
 import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import type { ApprovalRequired } from '../../src/domain/approval';
 import type { AnyCallback } from '../../src/domain/callback/callback';
 import { readSignature } from '../../src/domain/callback/signature';
 import { type ActPayload, readAct } from '../../src/domain/lifecycle';
@@ -28,7 +29,10 @@ interface Contract<
   callbacks: readonly { name: Name; signal: SignalDefinition<[unknown]> }[];
   /** Parses the payload of every callback; never throws. */
   read: (raw: unknown) => Callback | Faults;
-  acts: readonly { name: Act; update: UpdateDefinition<ActResult, [ActPayload]> }[];
+  acts: readonly {
+    name: Act;
+    update: UpdateDefinition<ActResult | ApprovalRequired, [ActPayload]>;
+  }[];
   /** Texts of the Temporal UI. */
   descriptions: Record<'open' | 'state' | Name | Act, string>;
 }
@@ -77,18 +81,18 @@ export function listen<
   }
   for (const { name, update } of acts) {
     const enqueue = uncancelled((act: ActPayload) => enqueueAct(mail.inbox, name, act));
-    setHandler<ActResult, [ActPayload], UpdateDefinition<ActResult, [ActPayload]>>(
-      update,
-      enqueue,
-      {
-        description: descriptions[name],
-        validator: (act) => {
-          assertWellFormed(readAct(name, act, answers.asksBank));
-          const fault = actFaultIn(mail, name, answers);
-          if (fault !== undefined) refuse('wrong_state', fault);
-        },
+    setHandler<
+      ActResult | ApprovalRequired,
+      [ActPayload],
+      UpdateDefinition<ActResult | ApprovalRequired, [ActPayload]>
+    >(update, enqueue, {
+      description: descriptions[name],
+      validator: (act) => {
+        assertWellFormed(readAct(name, act, answers.asksBank));
+        const fault = actFaultIn(mail, name, answers);
+        if (fault !== undefined) refuse('wrong_state', fault);
       },
-    );
+    });
   }
 }
 

@@ -1,6 +1,11 @@
 import type { Trigger } from '@temporalio/workflow';
 import type { CancelAnswer, Outdated } from '../../connectors/contract/activities';
-import type { AnyCallback, CallbackName } from '../../src/domain/callback/callback';
+import type {
+  AnyCallback,
+  CallbackName,
+  CallbackResource,
+} from '../../src/domain/callback/callback';
+import type { Faults } from '../../src/domain/shape';
 import type { Due } from './alarm';
 import type { BankAnswer, Instruction, NotFound } from './bank-attempts';
 import type { InstructionState } from './bank-instruction';
@@ -85,7 +90,12 @@ export type ActTransition<K extends Kind, R extends Instructed<K>> = (
 
 /** Rules that differ between the instructed resources. */
 export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
+  kind: CallbackResource;
   noun: string;
+  messages: {
+    callbacks: readonly { name: K['callbackName'] }[];
+    read: (raw: unknown) => K['callback'] | Faults;
+  };
   record: ReturnType<typeof createRecord<K['status'], K['attention'], R, K['change']>>;
   isEnded: (status: K['status']) => boolean;
   /** Whether the bank may still have to be instructed. */

@@ -6,6 +6,7 @@ import {
 } from '@temporalio/workflow';
 import type { Outdated } from '../../connectors/contract/activities';
 import { assertNever } from '../../src/domain/assert';
+import { authorize } from './approvals';
 import type { BankAnswer, Earlier } from './bank-attempts';
 import { getEarlierInstruction, giveInstruction, stopInstructing } from './bank-instruction';
 import {
@@ -18,12 +19,12 @@ import {
   type Kind,
   newInstructed,
 } from './instructed-rules';
-import type { Mailbox, Opening } from './mailbox';
+import { type Mailbox, type Opening, receiveMissed } from './mailbox';
 import { askBank, findFailureFault } from './mark-failed';
 import { amountFault, buildAudit } from './operator-acts';
 import { writeScheduled } from './persist';
 import { rejectUpdate } from './refusal';
-import { runUntilFinal } from './run-loop';
+import { describeItem, runUntilFinal } from './run-loop';
 import { isReported, note } from './state';
 
 export async function runInstructed<K extends Kind, R extends Instructed<K>>(
@@ -67,7 +68,7 @@ export function instruct<K extends Kind, R extends Instructed<K>>(
 /** Looks the instruction up before it is sent again. */
 export async function resumeInstructed<K extends Kind>(
   rules: InstructedRules<K, Instructed<K>>,
-  mail: Pick<Instructed<K>, 'inbox'>,
+  mail: Mailbox<InstructedItem<K>, Instructed<K>>,
   ids: { resource_id: string; request_id: string },
   overdueReason: K['attention'],
 ): Promise<Opening<Instructed<K>>> {
@@ -75,6 +76,7 @@ export async function resumeInstructed<K extends Kind>(
   const snapshot = await writeScheduled(readSnapshot(ids));
   const resource = newInstructed<K>(mail, ids.resource_id, snapshot, true);
   resource.isOverdueReported = isReported(resource, overdueReason);
+  receiveMissed(mail, rules.messages, snapshot.missed);
   const ended = isEnded(resource.status);
   record.logActivity(resource, ended ? 'Started again after the end.' : 'Started again in flight.');
   if (isUnsent(resource.status)) void instruct(rules, resource, getEarlierInstruction());
@@ -95,6 +97,7 @@ function runLifecycle<K extends Kind, R extends Instructed<K>>(
       // The bank's answer no longer matters to the operators who wait for it.
       if (!isUnsent(resource.status)) answerResubmits(rules, resource, {});
     },
+    reportGivenUp: (item) => rules.record.flagGivenUp(resource, describeItem(item)),
     isFinal: () => isEnded(resource.status) && pendingSends.size === 0,
     nextDue: () => nextDue(resource),
     isIdle: () => pendingSends.size === 0 && resubmits.length === 0,
@@ -166,12 +169,16 @@ async function applyAct<K extends Kind, R extends Instructed<K>>(
   item: ActItem<K>,
 ): Promise<void> {
   const { record } = rules;
-  const { what, act, hours, amount, answer } = item;
+  const { what, hours, amount, answer } = item;
   const fault = rules.actFault(resource, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
   const tooMuch = amountFault(amount, rules.getAmount?.(resource));
   if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
-  if (item.finding === undefined) {
+  const isFirst = item.finding === undefined;
+  const authorization = isFirst ? authorize(rules.kind, record, resource, item) : undefined;
+  if (authorization !== undefined && !(await authorization)) return;
+  const { act } = item;
+  if (isFirst) {
     record.logActivity(resource, `operator ${act.operator}: ${what} (${act.reason})`);
   }
   const audit = buildAudit(item);

@@ -1,5 +1,5 @@
 import type { AnyCallback, BankCallback } from '../../src/domain/callback/callback';
-import type { CallbackSignature } from '../../src/domain/callback/signature';
+import type { CallbackSignature, MissedCallback } from '../../src/domain/callback/signature';
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
 
@@ -49,6 +49,27 @@ export function readResult<Resource, Known extends State>(
 export type CallbackItem<Name extends string, Callback extends AnyCallback = BankCallback> =
   | { kind: 'callback'; name: Name; callback: Callback; signature: CallbackSignature | undefined }
   | { kind: 'malformed'; name: Name; fault: string };
+
+/**
+ * Adds the callbacks that were signalled, and that no run has applied, before what has come since:
+ * Temporal may have lost their signals.
+ */
+export function receiveMissed<Name extends string, Callback extends AnyCallback, Item>(
+  { inbox, seen }: { inbox: (Item | CallbackItem<Name, Callback>)[]; seen: Set<string> },
+  {
+    callbacks,
+    read,
+  }: { callbacks: readonly { name: Name }[]; read: (raw: unknown) => Callback | Faults },
+  missed: readonly MissedCallback[] = [],
+): void {
+  const items: CallbackItem<Name, Callback>[] = [];
+  for (const { name, body, signature } of missed) {
+    const known = callbacks.find((each) => each.name === name);
+    if (known === undefined) continue;
+    receiveCallback({ inbox: items, seen }, known.name, read(body), signature);
+  }
+  inbox.unshift(...items);
+}
 
 /**
  * Adds a signal to the inbox, also a malformed one. Each `callback_id` is added once for each

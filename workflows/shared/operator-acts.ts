@@ -1,4 +1,6 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
+import type { ApprovalRequired } from '../../src/domain/approval';
+import type { ActTarget } from '../../src/domain/crypto/deposit-book';
 import type { ActPayload, ActSender, OperatorAct } from '../../src/domain/lifecycle';
 
 /** Fields of every act in the Temporal UI: an object that is not closed. */
@@ -38,18 +40,28 @@ export interface OperatorItem<What extends string, State> {
   hours: number;
   /** Minor units that really moved; undefined: the requested amount. */
   amount: number | undefined;
+  /** Operator's own id of a chargeback. */
+  operation_id: string | undefined;
+  /** Dispute that is won, and the part of its fee that came back. */
+  dispute_id: string | undefined;
+  fee: number | undefined;
   /** Attention reason to acknowledge; undefined: the present one. */
   attention: string | undefined;
-  answer: Trigger<State>;
+  /** Deposits of a crypto payment that it is about. */
+  target?: ActTarget;
+  answer: Trigger<State | ApprovalRequired>;
 }
 
 export async function enqueueAct<What extends string, State>(
   inbox: { push(item: OperatorItem<What, State>): unknown },
   what: What,
-  { hours = 0, amount, attention, ...act }: ActPayload,
-): Promise<State> {
-  const answer = new Trigger<State>();
-  inbox.push({ kind: 'operator', what, act, hours, amount, attention, answer });
+  { hours = 0, amount, operation_id, dispute_id, fee, attention, ...rest }: ActPayload,
+): Promise<State | ApprovalRequired> {
+  const answer = new Trigger<State | ApprovalRequired>();
+  const { deposit, transaction_id, address, ...act } = rest;
+  const target = { deposit, transaction_id, address };
+  const details = { hours, amount, operation_id, dispute_id, fee, attention, target };
+  inbox.push({ kind: 'operator', what, act, ...details, answer });
   return await answer;
 }
 

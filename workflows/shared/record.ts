@@ -33,6 +33,7 @@ interface RecordTable<Status extends string, Attention extends string, Resource,
   /** Attention reason for an unverified callback: the next transition clears it. */
   unverifiedReason: Attention;
   malformedReason: Attention;
+  givenUpReason: Attention;
   /** Attention reasons that an overdue reason replaces: any other says more. */
   weakReasons?: readonly Attention[];
   /** Attention reasons for being overdue, which say the least. */
@@ -58,6 +59,8 @@ export interface TransitionOptions<Change> {
   change?: Partial<Change>;
   audit?: AuditedAct;
   callback_id?: string;
+  /** Makes a repeat known that has no event, callback or act. */
+  id?: string;
   /** Value date of the bank. */
   value_date?: string | undefined;
   scheduled?: boolean;
@@ -121,8 +124,20 @@ export function createRecord<
     show(resource);
   };
 
-  const recordAct = async (resource: Resource, act: AuditedAct, attention: Attention | null) => {
-    const marking = buildAttention(resource, attention, datedAudit(act));
+  /** Sets a reason, unless the present one says more. */
+  const flagUnlessMore = async (resource: Resource, reason: Attention) => {
+    const less = [null, table.unverifiedReason, reason, ...weakReasons, ...overdueReasons];
+    if (less.includes(resource.attention)) await setAttention(resource, reason);
+    else show(resource);
+  };
+
+  const recordAct = async (
+    resource: Resource,
+    act: AuditedAct,
+    attention: Attention | null,
+    more: Pick<RecordAttention<Attention>, 'snoozed_until'> = {},
+  ) => {
+    const marking = { ...buildAttention(resource, attention, datedAudit(act)), ...more };
     const answer = await writeScheduled(table.writeAttention(marking));
     if (answer !== undefined) throwStale(resource, answer);
     resource.attention = attention;
@@ -143,7 +158,14 @@ export function createRecord<
     transition: async (
       resource: Resource,
       to: readonly Status[],
-      { change, audit, callback_id, value_date, scheduled = false }: TransitionOptions<Change> = {},
+      {
+        change,
+        audit,
+        callback_id,
+        id,
+        value_date,
+        scheduled = false,
+      }: TransitionOptions<Change> = {},
     ): Promise<void> => {
       const last = to.at(-1);
       if (last === undefined) return;
@@ -151,7 +173,9 @@ export function createRecord<
       const at = new Date().toISOString();
       const reason = resource.attention;
       const isPast =
-        reason === table.unverifiedReason || (reason !== null && canClear(reason, last));
+        reason === table.unverifiedReason ||
+        reason === 'record_behind' ||
+        (reason !== null && canClear(reason, last));
       const staysOpen = needsOperator(reason, audit) || isKept(resource, change);
       const attention = isPast && !staysOpen ? null : reason;
       const write = scheduled ? writeScheduled : writeLocally;
@@ -165,7 +189,7 @@ export function createRecord<
           at,
           attention,
           change: { ...table.getExtraFields?.(resource), ...change },
-          ...omitUndefined({ audit, callback_id, value_date }),
+          ...omitUndefined({ audit, callback_id, id, value_date }),
         }),
       );
       throwStale(resource, result);
@@ -193,12 +217,13 @@ export function createRecord<
 
     setAttention,
 
-    flagMalformed: async (resource: Resource): Promise<void> => {
-      const { attention } = resource;
-      const { unverifiedReason, malformedReason } = table;
-      const less = [null, unverifiedReason, malformedReason, ...weakReasons, ...overdueReasons];
-      if (less.includes(attention)) await setAttention(resource, malformedReason);
-      else show(resource);
+    flagMalformed: (resource: Resource): Promise<void> =>
+      flagUnlessMore(resource, table.malformedReason),
+
+    /** Reports a message that was not applied, because the state in the database kept changing. */
+    flagGivenUp: async (resource: Resource, message: string): Promise<void> => {
+      note(resource, `not applied, since the state in the database changed each time: ${message}`);
+      await flagUnlessMore(resource, table.givenUpReason);
     },
 
     /** Reports once that the bank is overdue. */
@@ -248,8 +273,10 @@ export function createRecord<
 
     /** Clears the attention reason for some hours. */
     snooze: async (resource: Resource, act: AuditedAct, hours: number): Promise<void> => {
-      await recordAct(resource, act, isKept(resource) ? resource.attention : null);
-      resource.snoozedUntil = Date.now() + hours * HOUR_MS;
+      const snoozed_until = Date.now() + hours * HOUR_MS;
+      const attention = isKept(resource) ? resource.attention : null;
+      await recordAct(resource, act, attention, { snoozed_until });
+      resource.snoozedUntil = snoozed_until;
       resource.isOverdueReported = false;
       show(resource);
     },

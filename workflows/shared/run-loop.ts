@@ -1,12 +1,14 @@
 import { allHandlersFinished, condition, log, Trigger, workflowInfo } from '@temporalio/workflow';
 import { createAlarm, type Due } from './alarm';
 import { StaleState } from './record';
-import { rejectUpdate } from './refusal';
+import { findRefusal, rejectUpdate } from './refusal';
 
 interface Lifecycle<Item> {
   inbox: Item[];
   /** Returns when all changes of the item are written. */
   handle: (item: Item) => Promise<void>;
+  /** Reports an item that nobody waits for, and that is not applied. */
+  reportGivenUp: (item: Item) => Promise<void>;
   isFinal: () => boolean;
   /** Undefined when nothing is due. */
   nextDue: () => Due | undefined;
@@ -19,13 +21,15 @@ interface Lifecycle<Item> {
 
 export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
   const { inbox, handle, isFinal, nextDue, isIdle, continueInNewRun, endsSoon = false } = lifecycle;
+  const { reportGivenUp } = lifecycle;
   const alarm = createAlarm(endsSoon);
   const ended = () => isFinal() && allHandlersFinished();
   const mail = () => inbox.length > 0 || ended();
   while (true) {
     for (let item = inbox.shift(); item !== undefined; item = inbox.shift()) {
       const current = item;
-      if (!(await retryWhenStale(() => handle(current)))) giveUp(current);
+      if (await retryWhenStale(() => handle(current), { item: current })) continue;
+      if (!rejectAnswer(current)) await reportGivenUp(current);
     }
     if (ended()) return;
     const isLong = workflowInfo().continueAsNewSuggested;
@@ -34,34 +38,60 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
     await condition(() => mail() || alarm.hasFired());
     const due = mail() ? undefined : nextDue();
     // Where the state is stale, the next iteration decides again.
-    if (due !== undefined && due.at <= Date.now()) await retryWhenStale(due.act, 1);
+    if (due !== undefined && due.at <= Date.now()) await retryWhenStale(due.act, { attempts: 1 });
   }
 }
 
 /** Limit of concurrent transitions while one item is handled. */
 const STALE_RETRIES_MAX = 10;
 
+interface Retry {
+  attempts?: number;
+  /** Item whose update is refused when its approval has ended meanwhile. */
+  item?: unknown;
+}
+
 /** @returns whether it succeeded within its attempts */
 async function retryWhenStale(
   act: () => Promise<void>,
-  attempts = STALE_RETRIES_MAX,
+  { attempts = STALE_RETRIES_MAX, item }: Retry,
 ): Promise<boolean> {
   for (let left = attempts; left > 0; left -= 1) {
     try {
       await act();
       return true;
     } catch (error) {
+      const ended = findRefusal(error, 'approval_decided');
+      if (ended !== undefined && refuse(item, 'approval_decided', ended)) return true;
       if (!(error instanceof StaleState)) throw error;
     }
   }
   return false;
 }
 
-/** Fails the update that waits for it, so that the run can end. */
-function giveUp(item: unknown): void {
+/**
+ * Fails the update that waits for it, so that the run can end.
+ * @returns whether one waits
+ */
+function rejectAnswer(item: unknown): boolean {
   log.warn('A message was given up: the state in the database kept changing.');
-  const { answer } = Object(item);
-  if (!(answer instanceof Trigger)) return;
   const message = 'The state kept changing in the database; nothing was done. Try again.';
-  rejectUpdate(answer, 'temporarily_unavailable', message);
+  return refuse(item, 'temporarily_unavailable', message);
+}
+
+/** @returns whether an update waits for the item */
+function refuse(item: unknown, code: string, message: string): boolean {
+  const { answer } = Object(item);
+  if (!(answer instanceof Trigger)) return false;
+  rejectUpdate(answer, code, message);
+  return true;
+}
+
+/** Names a message for operators. */
+export function describeItem(item: { kind: string }): string {
+  const { kind, name, callback, answer } = { name: '', callback: {}, answer: {}, ...item };
+  const { callback_id } = Object(callback);
+  if (callback_id !== undefined) return `callback \`${name}\` (${callback_id})`;
+  const { outcome } = Object(answer);
+  return outcome === undefined ? kind : `${kind} of the bank: ${outcome}`;
 }

@@ -1,5 +1,5 @@
 import { workflowInfo } from '@temporalio/workflow';
-import type { VerificationMode } from '../../src/domain/callback/signature';
+import type { MissedCallback, VerificationMode } from '../../src/domain/callback/signature';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
 export interface CommonFacts {
@@ -64,6 +64,9 @@ export interface ResourceSnapshot<Status extends string, Attention extends strin
   attention_at?: number;
   /** Reasons that an operator acknowledged. */
   acknowledged?: Attention[];
+  missed?: MissedCallback[];
+  /** End of a snooze in this state, in ms since the epoch. */
+  snoozed_until?: number;
 }
 
 /** @param resumed the search attributes may have any value */
@@ -87,6 +90,7 @@ export function initialState<
     verification,
     attention_at = 0,
     acknowledged = [],
+    snoozed_until,
   }: ResourceSnapshot<Status, Attention, Facts>,
   labels: UpsertedLabels,
 ): WorkflowState<Status, Attention, Facts> {
@@ -100,7 +104,7 @@ export function initialState<
     acknowledged: new Set(acknowledged.filter((reason) => reason !== attention)),
     enteredAt: Date.now(),
     isOverdueReported: false,
-    snoozedUntil: undefined,
+    snoozedUntil: snoozed_until,
     appliedIds: new Set(applied),
     verifiedCallbacks: new Map(),
     verification: verification,

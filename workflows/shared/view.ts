@@ -1,6 +1,6 @@
 import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import type { RuleViolation } from '../../src/domain/lifecycle';
+import type { CommonAttention, RuleViolation } from '../../src/domain/lifecycle';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import type { CommonFacts, UpsertedLabels, WorkflowState } from './state';
 
@@ -11,13 +11,20 @@ export interface Waiting {
 
 export const FINAL: Waiting = { what: 'nothing: final', updates: 'none' };
 
-export const MALFORMED_REMEDY =
-  'A callback could not be read; the activity log quotes the fault. Ask the bank what it meant, and ' +
-  'act on that.';
-
-export const SENDER_REMEDY =
-  'A callback whose sender is not verified was stored, and not applied; the activity log says why. If ' +
-  'the bank confirms it, let its connector send it again, signed with a valid key.';
+export const COMMON_REMEDIES: Record<CommonAttention, string> = {
+  malformed_callback:
+    'A callback could not be read; the activity log quotes the fault. Ask the bank what it meant, and ' +
+    'act on that.',
+  sender_not_known:
+    'A callback whose sender is not verified was stored, and not applied; the activity log says why. If ' +
+    'the bank confirms it, let its connector send it again, signed with a valid key.',
+  record_behind:
+    'MongoDB has an earlier version than the workflow, as after a restore. Nothing is applied until ' +
+    'it is rebuilt: run `reconcile --apply`. The next transition clears this reason.',
+  message_given_up:
+    'A message was not applied, because the record kept changing; the activity log names it. Deliver a ' +
+    'callback again with `callback deliver ID --again`; otherwise ask the bank, and act on that.',
+};
 
 /** Texts of one resource for operators. */
 export interface View<Status extends string, Attention extends string> {
@@ -55,8 +62,12 @@ export function updateDetails<
 }
 
 /** Shows a refusal, which is no state of the resource. */
-export function showRefusal(labels: UpsertedLabels, { code, message }: RuleViolation): void {
-  upsertLabels({ labels }, { status: 'refused', attention: null });
+export function showRefusal(
+  labels: UpsertedLabels,
+  { code, message }: RuleViolation,
+  attention: string | null = null,
+): void {
+  upsertLabels({ labels }, { status: 'refused', attention });
   setCurrentDetails(
     `**Refused** with \`${code}\`: ${message}\n\nNothing is stored, nothing moved.`,
   );

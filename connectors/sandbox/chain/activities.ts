@@ -34,6 +34,10 @@ export function createChainActivities(deps: ChainActivityDeps): CryptoConnectorA
     quoteRate: (input) => quoteRate(deps, input),
     giveAddress: (input) => giveAddress(deps, input),
     screenSource: ({ transaction_id }) => screenSource(deps, transaction_id),
+    readChainTime: async () => {
+      const reported_until = await deps.transactions.reportedUntil();
+      return { reported_until: reported_until.toISOString() };
+    },
     sendSettlement: (input) => sendSettlement(deps, input),
     lookUpSettlement: ({ crypto_settlement_id }) => lookUpSettlement(deps, crypto_settlement_id),
     cancelSettlement: ({ crypto_settlement_id }) => cancelSettlement(deps, crypto_settlement_id),

@@ -10,7 +10,7 @@ import { CHOICES, payerPage } from './payer-page';
 import { planDeposit } from './plan';
 import { parseTypedAmount } from './rates';
 import type { TransactionStore } from './transactions';
-import type { PayerWallet, WalletStore } from './wallets';
+import { type PayerWallet, TRANSACTIONS_MAX, type WalletStore } from './wallets';
 
 export interface PayerRouteDeps {
   wallets: WalletStore;
@@ -43,7 +43,7 @@ export function addPayerRoutes(router: Router, deps: RouteDeps): void {
 
 /** Adds a transaction to the chain, once for each form. Returns the fault of the form. */
 async function send(
-  { transactions, autoplay }: PayerRouteDeps,
+  { wallets, transactions, autoplay }: PayerRouteDeps,
   { _id: resource_id, instruction }: PayerWallet,
   form: URLSearchParams,
 ): Promise<string | undefined> {
@@ -54,6 +54,9 @@ async function send(
   const { asset, network, decimals } = rules;
   const amount = parseTypedAmount(form.get('amount') ?? '', decimals);
   if (amount === undefined) return `Enter a number with up to ${decimals} digits behind the point.`;
+  if (!(await wallets.reserve(resource_id, nonce))) {
+    return `This address has had ${TRANSACTIONS_MAX} transactions, the most that it takes.`;
+  }
   const listed = choice === 'listed';
   const course = listed ? 'confirms' : choice;
   await transactions.add({

@@ -7,6 +7,7 @@ import type {
   SettlementInstruction,
   SettlementLookup,
 } from '../../contract/crypto';
+import { type Attempt, beginAttempt } from '../../contract/guard';
 import { getBehavior } from '../magic-amounts';
 import { transactionId } from './blocks';
 import { SETTLEMENT_MAGIC_AMOUNTS } from './magic-amounts';
@@ -56,6 +57,7 @@ export interface SettlementDeps {
   settlements: SettlementBook;
   transactions: TransactionStore;
   autoplay: boolean;
+  now: () => Date;
   /** @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
 }
@@ -69,6 +71,7 @@ export async function sendSettlement(
   instruction: SettlementInstruction,
 ): Promise<SettlementAnswer | Outdated> {
   const { crypto_settlement_id, asset, network, amount, livemode } = instruction;
+  const attempt = beginAttempt(deps.now);
   const networkAsset = assetRules(asset, network);
   if (livemode || networkAsset === undefined) {
     const message = 'The sandbox chain sends no such settlements.';
@@ -82,7 +85,7 @@ export async function sendSettlement(
   if (behavior === 'instruction_lost' && (await deps.settlements.lose(instruction))) {
     throw new Error('The instruction got lost in transit to the chain.');
   }
-  const answer = await recordSettlement(deps, networkAsset, instruction, behavior);
+  const answer = await recordSettlement({ ...deps, attempt }, networkAsset, instruction, behavior);
   if (behavior === 'answer_lost') throw new Error('The answer of the chain got lost.');
   return answer;
 }
@@ -116,7 +119,7 @@ export async function cancelSettlement(
 }
 
 async function recordSettlement(
-  { mongo, settlements, transactions, autoplay }: SettlementDeps,
+  { mongo, settlements, transactions, autoplay, attempt }: SettlementDeps & { attempt: Attempt },
   { asset, network }: AssetPair,
   instruction: SettlementInstruction,
   behavior: SettlementBehavior,
@@ -128,6 +131,7 @@ async function recordSettlement(
   const subject = { resource: 'crypto_settlement', resource_id } as const;
   try {
     await inTransaction(mongo, async (session) => {
+      attempt.assertInTime();
       await settlements.record(resource_id, instruction, answer, session);
       if (answer.outcome === 'refused') return;
       const transaction = { _id, ...subject, network, asset, amount, listed: false, steps };

@@ -98,6 +98,18 @@ export function createTransactionStore(db: Db, now: () => Date) {
       const due_at = later(getBackoffMs(attempts));
       return transactions.updateOne({ _id, done }, { $set: { due_at, last_error } });
     },
+    /** Time before which every transaction has been reported. */
+    reportedUntil: async (): Promise<Date> => {
+      const at = now();
+      // One that is leased now was due up to a lease earlier.
+      const [waiting] = await transactions
+        .find({ done: 0, due_at: { $type: 'date', $lte: later(LEASE_MS) } })
+        .sort({ due_at: 1 })
+        .limit(1)
+        .toArray();
+      const due = waiting?.due_at ?? later(LEASE_MS);
+      return new Date(Math.min(at.getTime(), due.getTime() - LEASE_MS));
+    },
     forResource: (resource_id: string) => transactions.find({ resource_id }).toArray(),
   };
 }

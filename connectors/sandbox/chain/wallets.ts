@@ -9,7 +9,12 @@ export interface PayerWallet {
   address: string;
   instruction: AddressInstruction;
   created_at: Date;
+  /** Nonces of the forms that have sent a transaction. */
+  nonces?: string[];
 }
+
+/** Transactions that a payer sends to one wallet: each becomes signals. */
+export const TRANSACTIONS_MAX = 100;
 
 /** Requested price, which decides how the payer behaves. */
 interface PriceRequest {
@@ -37,6 +42,13 @@ export function createWalletStore(db: Db, now: () => Date) {
     getRequestedAmount: async (_id: string): Promise<number | null> =>
       (await prices.findOne({ _id }))?.question.amount ?? null,
     byToken: (token: string) => wallets.findOne({ token }),
+    /** Reserves the transaction of a form, once for each; false when the wallet has had enough. */
+    reserve: async (_id: string, nonce: string): Promise<boolean> => {
+      const isFree = { [`nonces.${TRANSACTIONS_MAX - 1}`]: { $exists: false } };
+      const filter = { _id, $or: [{ nonces: nonce }, isFree] };
+      const { matchedCount } = await wallets.updateOne(filter, { $addToSet: { nonces: nonce } });
+      return matchedCount === 1;
+    },
     /** Creates the wallet, or returns the one of the first instruction. */
     make: async (instruction: AddressInstruction, address: string): Promise<PayerWallet> => {
       const { crypto_payment_id: _id } = instruction;

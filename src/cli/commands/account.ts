@@ -68,8 +68,7 @@ function isEachOnce(pairs: readonly { name: string }[]): boolean {
 
 const update = defineCommand({
   name: 'update',
-  description:
-    'switch crypto, payment methods and payout rails on or off; set the fees and limits of payouts',
+  description: 'switch crypto, payment methods and payout rails on or off; set fees and limits',
   options: z.object({
     account_id: AccountId,
     crypto: z
@@ -86,20 +85,26 @@ const update = defineCommand({
       )
       .meta({ placeholder: 'n' }),
     payout_limit: Limits.describe('most that is paid out in a day'),
+    owed_limit: Limits.describe('what may be owed while payouts go on (usual: nothing)'),
+    refund_step_up: Limits.describe(
+      'most that one live refund in the dashboard returns without the password again (usual: any)',
+    ),
   }),
   notes: `
 Methods: ${PAYMENT_METHOD_IDS.join(', ')}
 Rails:   ${RAIL_IDS.join(', ')}
 
 The fee of a rail in one currency comes before that of the rail. NAME=off removes a fee or a limit. Fees
-apply to payouts that are created from now on; a limit counts each day (UTC) of each environment.`,
+apply to payouts that are created from now on; a limit of payouts counts each day (UTC) of each
+environment.`,
   example: 'account update acct_… --enable-method visa --payout-fee sepa_instant=50',
   run: async (context, { account_id, ...change }) => {
     if (Object.values(change).every((value) => value === undefined)) {
       throw new ServiceError(
         'nothing_to_change',
         'Say what to change: --crypto on|off, --enable-method METHOD, --disable-method METHOD, ' +
-          '--payout-fee RAIL[:CURRENCY]=MINOR, --payout-limit CURRENCY=MINOR or ' +
+          '--payout-fee RAIL[:CURRENCY]=MINOR, --payout-limit CURRENCY=MINOR, ' +
+          '--owed-limit CURRENCY=MINOR, --refund-step-up CURRENCY=MINOR or ' +
           '--payer-data-months N.',
       );
     }
@@ -113,8 +118,10 @@ apply to payouts that are created from now on; a limit counts each day (UTC) of 
 });
 
 function presentAccount(account: AccountDocument) {
-  const { frozen, payout_limits = {} } = account;
-  const limits = Object.keys(payout_limits).length === 0 ? undefined : payout_limits;
+  const { frozen } = account;
+  const payout_limits = dropEmpty(account.payout_limits);
+  const owed_limits = dropEmpty(account.owed_limits);
+  const refund_step_up = dropEmpty(account.refund_step_up);
   return {
     account_id: account._id,
     name: account.name,
@@ -123,10 +130,14 @@ function presentAccount(account: AccountDocument) {
     enabled_rails: RAIL_IDS.filter((id) => !account.disabled_rails?.includes(id)),
     payout_fees: account.payout_fees ?? {},
     payer_data_months: account.payer_data_months ?? PAYER_MONTHS,
-    ...omitUndefined({ payout_limits: limits, frozen }),
+    ...omitUndefined({ payout_limits, owed_limits, refund_step_up, frozen }),
     dashboard_email: account.dashboard.email,
     created_at: account.created_at,
   };
+}
+
+function dropEmpty(limits: Record<string, number> = {}) {
+  return Object.keys(limits).length === 0 ? undefined : limits;
 }
 
 function printAccount(context: CliContext, account: AccountDocument): void {
@@ -141,6 +152,8 @@ function printAccount(context: CliContext, account: AccountDocument): void {
     ['Payout fees', formatPairs(json.payout_fees)],
     ['Payers stored', `${json.payer_data_months} months`],
     ['Payout limits', formatPairs(json.payout_limits ?? {})],
+    ['Owed limits', json.owed_limits && formatPairs(json.owed_limits)],
+    ['Refunds with step-up above', json.refund_step_up && formatPairs(json.refund_step_up)],
     ['Frozen', frozen && `since ${formatTime(frozen.at)}: ${frozen.reason}`],
     ['Dashboard login', json.dashboard_email],
     ['Created', formatTime(json.created_at)],
@@ -168,7 +181,12 @@ const create = defineCommand({
       )
       .describe(`name of the merchant, up to ${NAME_LENGTH_MAX} characters`),
     email: Email.optional().describe('dashboard login (default: a new one)'),
+    keep_password: z
+      .boolean()
+      .default(false)
+      .describe('the login is your own: its password stays valid, as in npm start'),
   }),
+  notes: 'The password is for the first sign-in, within 24 hours, which asks for another one.',
   example: 'account create --name "Acme Shop" --json',
   run: async (context, account) => {
     const json = await createAccount(await context.actingDeps(), account);

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { acknowledgeAttention, listAttention } from '../../service/operators/attention';
+import {
+  acknowledgeAttention,
+  acknowledgeOfBankAccount,
+  isOfBankAccount,
+  listAttention,
+} from '../../service/operators/attention';
 import { getSystemUser } from '../../service/operators/deps';
 import { defineCommand, defineGroup } from '../command';
 import { limit, Operator, Reason, textOption } from '../options';
@@ -49,10 +54,11 @@ const acknowledge = defineCommand({
 If the same reason comes again, it needs an operator again. A reason whose money is in suspense is refused.`,
   example: 'attention acknowledge payment:0d1f…:1764… --reason "Ticket 42: the bank released it"',
   run: async (context, { id, reason, operator }) => {
-    const deps = await context.withTemporal(await context.readDeps());
     const by = getSystemUser();
     const act = { operator: operator ?? by.system_user, reason, by };
-    const { resource, resource_id, ...done } = await acknowledgeAttention(deps, id, act);
+    const { resource, resource_id, ...done } = isOfBankAccount(id)
+      ? await acknowledgeOfBankAccount(await context.actingDeps(), id, act)
+      : await acknowledgeAttention(await context.withTemporal(await context.readDeps()), id, act);
     const json = { id, resource, resource_id, ...done, acknowledged: true };
     printFields(context, { json }, [
       ['Acknowledged', done.reason],

@@ -13,6 +13,7 @@ import {
   verifyChains,
 } from '../../service/audit-chains';
 import { type Actor, listAllAuditLines } from '../../service/audit-log';
+import { type RowsCheck, verifyRows } from '../../service/audit-rows';
 import { defineCommand, defineGroup } from '../command';
 import { Env, limit, Time, textOption } from '../options';
 import { formatTime, printList, table } from '../output';
@@ -36,10 +37,10 @@ const list = defineCommand({
       ...(await listAllAuditLines({ stores }, query)),
       present: ({ _id: id, prev: _, ...line }) => ({ id, ...line }),
       columns: ['AT', 'WHO', 'WHAT', 'TARGET', 'ACCOUNT'],
-      cells: ({ at, actor, act, target, account_id: owner }) => [
+      cells: ({ at, actor, act, target, account_id: owner, seq }) => [
         formatTime(at),
         formatActor(actor),
-        AUDIT_LABELS[act],
+        typeof seq === 'number' ? AUDIT_LABELS[act] : `${AUDIT_LABELS[act]} (not chained)`,
         target ?? '-',
         owner ?? '-',
       ],
@@ -49,16 +50,20 @@ const list = defineCommand({
 });
 
 function formatActor(actor: Actor): string {
-  if (actor.door === 'dashboard') return actor.email;
-  if (actor.door === 'api') return `${actor.key_id} (API)`;
+  if (actor.door === 'dashboard') return `${actor.email}${formatAddress(actor)}`;
+  if (actor.door === 'api') return `${actor.key_id} (API)${formatAddress(actor)}`;
   if (actor.door === 'workflow') return `${actor.operator} (Temporal)`;
   const user = `${actor.system_user} at ${actor.host}`;
   return actor.operator === undefined ? user : `${actor.operator} (${user})`;
 }
 
+function formatAddress({ address }: { address?: string }): string {
+  return address === undefined ? '' : ` from ${address}`;
+}
+
 const verify = defineCommand({
   name: 'verify',
-  description: 'follow the chains of the audit log, and report the first broken line of each',
+  description: 'follow the chains of the audit log, and compare with them who may do what',
   options: z.object({
     against: textOption(
       'output of an earlier --json, whose lines must still exist',
@@ -67,21 +72,41 @@ const verify = defineCommand({
   }),
   notes: `
 Each line holds the hash of the line before it, so a change is seen. A writer of the database could make
-a whole new chain: store the output of --json elsewhere, and compare with it later by --against.`,
+a whole new chain: store the output of --json elsewhere, and compare with it later by --against.
+
+Accounts, keys, users, invitations, endpoints and wallets that no line created are \`…_unexplained\`, and
+those that differ from their lines \`…_changed\`.`,
   example: 'audit verify --against heads.json',
   run: async (context, { against }) => {
     const storedHeads = against === undefined ? [] : readStoredHeads(against);
     const { stores } = await context.readDeps();
     const check = await verifyChains(stores.auditLog, storedHeads);
-    context.print({ json: check, text: report(check) });
-    if (check.broken.length === 0) return;
+    const rows = await verifyRows(await context.longReader(), context.settings().mongodb.db);
+    const text = `${reportChains(check)}\n\n${reportRows(rows)}`;
+    context.print({ json: { ...check, ...rows }, text });
     // The report is printed already; the error sets the exit code to 1.
-    const chains = formatCount(check.broken.length, 'broken chain');
-    throw new ServiceError('audit_log_broken', `The audit log has ${chains}.`);
+    const { size } = new Set(check.broken.map(({ chain }) => chain));
+    if (size > 0) {
+      const chains = formatCount(size, 'broken chain');
+      throw new ServiceError('audit_log_broken', `The audit log has ${chains}.`);
+    }
+    if (rows.unexplained > 0) {
+      const message = `The audit log does not explain ${formatCount(rows.unexplained, 'row')}.`;
+      throw new ServiceError('audit_rows_unexplained', message);
+    }
   },
 });
 
-function report({ lines, chains, unchained, broken }: ChainsCheck): string {
+function reportRows({ rows, unexplained, findings }: RowsCheck): string {
+  if (unexplained === 0) return `${formatCount(rows, 'row')}, all explained by the lines.`;
+  const cells = findings.map(({ code, account_id, id, fields }) => [
+    ...[code, account_id ?? '-', id, fields.join(', ') || '-'],
+  ]);
+  const scope = `${formatCount(rows, 'row')}, of which the lines do not explain ${unexplained}:`;
+  return `${scope}\n\n${table(['FINDING', 'ACCOUNT', 'ID', 'DIFFERS IN'], cells, '')}`;
+}
+
+function reportChains({ lines, chains, unchained, broken }: ChainsCheck): string {
   const extra =
     unchained === 0 ? '' : ` ${formatCount(unchained, 'line')} without a place in a chain.`;
   const scope = `${formatCount(lines, 'line')} in ${formatCount(chains, 'chain')}.${extra}`;

@@ -1,14 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { formatAmount } from '../../domain/amount';
+import { isApprovalRequired } from '../../domain/approval';
 import { assetRules, bookCurrency, parseBookCurrency } from '../../domain/crypto/assets';
+import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { amountInJson, formatMoney } from '../../domain/money';
 import { findAccount } from '../../service/accounts';
-import { adjustBalance, reverseOperation } from '../../service/balances/adjust';
-import { APPROVAL_LIMIT, fundBalance } from '../../service/balances/fund';
+import { actOnBalance, type BalanceCall, isLiveCall, type Note } from '../../service/balances/act';
+import { assertOpposite, parseAgainst } from '../../service/balances/adjust';
+import { auditAs } from '../../service/operators/deps';
 import { type BalanceRow, readBalances } from '../../service/read';
+import { assertNamed, identifyOperator, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup, parseInput } from '../command';
 import type { CliContext } from '../context';
 import {
@@ -21,9 +26,11 @@ import {
   OperationId,
   Operator,
   Reason,
+  readBy,
   SignedAmount,
   SignedUnits,
   textOption,
+  words,
 } from '../options';
 import { printFields, table } from '../output';
 
@@ -35,40 +42,73 @@ const AdjustOptions = z.object({
   asset: z.string().optional().describe('a crypto asset, instead of a currency'),
   network: z.string().optional().describe('network of the asset'),
   amount: textOption('how much; below 0 debits', 'minor'),
-  against: z
-    .enum(['adjustments', 'receivable'])
+  against: readBy(
+    parseAgainst,
+    'It must be adjustments, receivable, suspense, bank_fees, or clearing:CONNECTOR.',
+  )
     .default('adjustments')
     .describe('account on the other side')
     .meta({ placeholder: 'account' }),
+  bank_reference: words(100)
+    .optional()
+    .describe("the bank's name for the movement, with --against clearing:CONNECTOR")
+    .meta({ placeholder: 'text' }),
   operation_id: OperationId.optional().describe('makes a repeat post nothing'),
-  operator: Operator,
+  operator: Operator.optional(),
   reason: Reason,
   approved_by: ApprovedBy,
 });
+
+const ON_LIVE = `On live it needs OPERATOR_KEY and --reason, and above APPROVAL_LIMIT, always for an asset, the
+approval of a second operator.`;
 
 const adjust = defineCommand({
   name: 'adjust',
   description: 'correct a balance, and show it after that',
   options: AdjustOptions,
   notes: `
-A debit never exceeds the balance. --against receivable collects what the merchant owes. An asset counts
-in its smallest unit. On live a second operator approves more than APPROVAL_LIMIT (${APPROVAL_LIMIT} minor
-units by default), and each correction of an asset.`,
+A debit never exceeds the balance. --against receivable collects what the merchant owes; clearing:CONNECTOR
+corrects what a bank moved, and awaits a line of its statement; suspense holds money back and returns it;
+bank_fees is the service's cost. An asset counts in its smallest unit. ${ON_LIVE}`,
   example: `balance adjust acct_… --env live --balance-account main --currency EUR --amount -5000 \\
     --operator mia --reason "Ticket 42: wire booked twice"`,
-  run: async (context, { account_id, env, balance_account, against, operation_id, ...options }) => {
-    const money = readMoney({ ...options, against });
+  run: async (context, { account_id, env, balance_account, operation_id, ...options }) => {
+    const { against, bank_reference, operator, reason, approved_by } = options;
+    const money = readMoney(options);
+    assertNamed(context, operator);
+    const livemode = isLive(env);
+    assertOpposite(context.settings().liveConnectors, { livemode, against, bank_reference });
     const { stores } = await context.readDeps();
     await findAccount(stores, account_id);
-    const balance = await adjustBalance(
-      await createAdjustDeps(context),
-      { account_id, livemode: isLive(env), balance_account, ...money, against },
-      options,
-      operation_id,
-    );
-    printBalanceChange(context, balance, ['Adjusted', money.amount]);
+    const id = operation_id ?? `adjust_${randomUUID()}`;
+    const about = { account_id, livemode, balance_account, against, bank_reference };
+    const { currency, amount } = money;
+    const call = omitUndefined({ ...about, currency, id, amount: `${amount}` });
+    await act(context, { ...call, act: 'adjust' }, { operator, reason, approved_by }, 'Adjusted');
   },
 });
+
+/** @throws ServiceError `operator_key_required`, and those of the act */
+async function act(
+  context: CliContext,
+  call: BalanceCall,
+  { operator, reason, approved_by }: Note,
+  done: string,
+): Promise<void> {
+  const deps = await context.actingDeps();
+  const livemode = await isLiveCall(deps, call);
+  const { verified, ...who } = await identifyOperator(context, { livemode, operator });
+  if (livemode && reason === undefined) {
+    throw new ServiceError('invalid_usage', "required option '--reason <text>' not specified");
+  }
+  const note = omitUndefined({ ...who, reason, approved_by: livemode ? undefined : approved_by });
+  const audit = verified && { audit: auditAs(deps, verified.name) };
+  const { limits } = context.settings();
+  const result = await actOnBalance({ ...deps, ...audit }, call, note, { verified, limits });
+  if (isApprovalRequired(result)) return printApprovalRequired(context, result);
+  const { posted, ...balance } = result;
+  printBalanceChange(context, balance, [done, posted]);
+}
 
 /** @throws ServiceError `invalid_usage` */
 function readMoney({
@@ -98,22 +138,17 @@ const reverse = defineCommand({
     'undo a funding, an adjustment or a chargeback once, and show the balance after that',
   options: z.object({
     operation_id: z.string().meta({ argument: true }),
-    operator: Operator,
+    operator: Operator.optional(),
     reason: Reason,
     approved_by: ApprovedBy,
   }),
+  notes: ON_LIVE,
   example: 'balance reverse funded:wire-2026-03-01 --operator mia --reason "Typo"',
-  run: async (context, { operation_id, ...correction }) => {
-    const deps = await createAdjustDeps(context);
-    const { amount, ...balance } = await reverseOperation(deps, operation_id, correction);
-    printBalanceChange(context, balance, ['Reversed', amount]);
+  run: async (context, { operation_id: id, ...note }) => {
+    assertNamed(context, note.operator);
+    await act(context, { act: 'reverse', id }, note, 'Reversed');
   },
 });
-
-async function createAdjustDeps(context: CliContext) {
-  const { approvalLimit } = context.settings();
-  return { ...(await context.actingDeps()), approvalLimit };
-}
 
 /** Presents a balance; an asset counts in its smallest unit, as a text. */
 function presentBalance<Row extends BalanceRow>(row: Row) {
@@ -188,20 +223,17 @@ const fund = defineCommand({
   }),
   notes: `
 It only records funds that have arrived. If the outcome is unknown, repeat it with the same --operation-id.
-On live, a second operator approves more than APPROVAL_LIMIT, if it is set.`,
+${ON_LIVE}`,
   example:
     'balance fund acct_… --env sandbox --balance-account main --currency EUR --amount 100000',
-  run: async (context, { account_id, env, operation_id: id, ...options }) => {
+  run: async (context, { account_id, env, operation_id, ...options }) => {
     const { balance_account, currency, amount, operator, reason, approved_by } = options;
-    const { creditLimit } = context.settings();
-    const deps = await context.actingDeps();
-    await findAccount(deps.stores, account_id);
-    const balance = await fundBalance(
-      { ...deps, creditLimit },
-      { account_id, livemode: isLive(env), balance_account, currency, amount },
-      { id, note: { operator, reason, approved_by } },
-    );
-    printBalanceChange(context, balance, ['Credited', amount]);
+    const { stores } = await context.readDeps();
+    await findAccount(stores, account_id);
+    const id = operation_id ?? `fund_${randomUUID()}`;
+    const owner = { account_id, livemode: isLive(env), balance_account };
+    const call = { ...owner, currency, id, act: 'fund', amount: String(amount) } as const;
+    await act(context, call, { operator, reason, approved_by }, 'Credited');
   },
 });
 

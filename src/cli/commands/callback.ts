@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import { omitUndefined } from '../../domain/defined';
+import { ServiceError } from '../../domain/errors';
 import {
   type CallbackDocument,
   dismissCallback,
   findCallback,
   listWaitingCallbacks,
   redeliverCallback,
+  redeliverSignalled,
 } from '../../service/callbacks';
 import { defineCommand, defineGroup } from '../command';
-import { limit, Reason, textOption } from '../options';
+import type { CliContext } from '../context';
+import { limit, Reason, Since, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const CallbackId = z
@@ -81,13 +84,26 @@ const show = defineCommand({
 const deliver = defineCommand({
   name: 'deliver',
   description: 'deliver a callback that waits to its workflow; a callback counts once',
-  options: z.object({ id: CallbackId }),
-  example: 'callback deliver sandbox:cb_…',
-  run: async (context, { id }) => {
+  options: z.object({
+    id: CallbackId.optional(),
+    again: z.boolean().default(false).describe('also one that was signalled'),
+    since: Since.optional()
+      .describe('without an id: all that were signalled since, and that no workflow has applied')
+      .meta({ placeholder: 'time' }),
+    connector: textOption('only those of this bank', 'name').optional(),
+  }),
+  notes: 'After a restore or a failover Temporal may have lost signals: use --again --since.',
+  example: 'callback deliver --again --since 2026-03-01T09:00:00Z',
+  run: async (context, { id, again, since, connector }) => {
     const deps = await context.actingDeps();
+    if (id === undefined) {
+      if (!again || since === undefined) throw new ServiceError('invalid_request', NEEDS_ID);
+      return await deliverAgain(context, { since, connector });
+    }
     // An unknown callback is refused first, even while Temporal is unavailable.
     await findCallback(deps.stores, id);
-    const status = await redeliverCallback(await context.withTemporal(deps), id);
+    const acting = { ...(await context.withTemporal(deps)), ...(again && { again }) };
+    const status = await redeliverCallback(acting, id);
     const text = {
       delivered: `${id} was delivered to its workflow.`,
       parked: `${id} stays parked: its connector still has no such resource.`,
@@ -95,6 +111,25 @@ const deliver = defineCommand({
     context.print({ json: { id, status }, text: text[status] });
   },
 });
+
+const NEEDS_ID = 'Name a callback, or use --again with --since.';
+
+async function deliverAgain(
+  context: CliContext,
+  filter: { since: Date; connector?: string | undefined },
+): Promise<void> {
+  const deps = await context.withTemporal(await context.actingDeps());
+  const { delivered, failed } = await redeliverSignalled(
+    { ...deps, again: true },
+    filter,
+    context.progress,
+  );
+  const faults = failed.map(({ id, reason }) => `${id}: ${reason}`);
+  const text = [`${delivered.length} delivered again, ${failed.length} not.`, ...faults].join('\n');
+  context.print({ json: { delivered, failed }, text });
+  if (failed.length > 0)
+    throw new ServiceError('callbacks_left', `Not delivered: ${failed.length}.`);
+}
 
 const dismiss = defineCommand({
   name: 'dismiss',

@@ -4,8 +4,9 @@ import { ServiceError } from '../../domain/errors';
 import { findAccount } from '../../service/accounts';
 import { invite as inviteUser, listTeam } from '../../service/team/members';
 import { resetPassword } from '../../service/team/sessions';
+import { unlockUser } from '../../service/team/sign-in';
 import { defineCommand, defineGroup } from '../command';
-import { AccountId, Email } from '../options';
+import { AccountId, Email, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const invite = defineCommand({
@@ -21,7 +22,10 @@ const invite = defineCommand({
   run: async (context, { account_id, email, role }) => {
     const deps = await context.actingDeps();
     await findAccount(deps.stores, account_id);
-    const { token, expires_at } = await inviteUser(deps, { account_id, email, role });
+    const { token, expires_at } = await inviteUser(deps, {
+      ...{ account_id, email, role },
+      invited_by: null,
+    });
     const link = `${context.settings().publicUrl}/dashboard/invitation/${token}`;
     const expires = expires_at.toISOString();
     const note = 'The link is not stored and not shown again: pass it on now.';
@@ -68,12 +72,19 @@ const reset = defineCommand({
   description: 'give a user who is locked out a new password, and end all sessions',
   options: z.object({
     email: z.string().meta({ argument: true }),
-    without_second_factor: z.boolean().default(false).describe('also switch off a lost factor'),
+    account: textOption('whose user it is, if several have the address', 'id').optional(),
+    without_second_factor: z
+      .boolean()
+      .default(false)
+      .describe('also switch off a lost factor, and remove passkeys'),
   }),
-  notes: 'Verify the request first: the new password is enough to sign in.',
+  notes:
+    'Verify the request first: the new password is enough to sign in, once, within 24 hours, which asks ' +
+    'for another one.',
   example: 'dashboard reset-password ana@example.com',
-  run: async (context, { email, without_second_factor: dropSecondFactor }) => {
-    const password = await resetPassword(await context.actingDeps(), email, { dropSecondFactor });
+  run: async (context, { email, account, without_second_factor: dropSecondFactor }) => {
+    const request = { email, account_id: account, dropSecondFactor };
+    const password = await resetPassword(await context.actingDeps(), request);
     if (password === null) throw new ServiceError('user_not_found', `There is no login ${email}.`);
     const json = { email: email.toLowerCase(), password };
     const note = 'The password is not stored and not shown again: save it now.';
@@ -84,8 +95,23 @@ const reset = defineCommand({
   },
 });
 
+const unlock = defineCommand({
+  name: 'unlock',
+  description: 'clear the wrong passwords and codes that keep a user out',
+  options: z.object({ email: z.string().meta({ argument: true }) }),
+  example: 'dashboard unlock ana@example.com',
+  run: async (context, { email }) => {
+    const isKnown = await unlockUser(await context.actingDeps(), email);
+    if (!isKnown) throw new ServiceError('user_not_found', `There is no login ${email}.`);
+    printFields(context, { json: { email: email.toLowerCase(), unlocked: true } }, [
+      ['E-mail', email.toLowerCase()],
+      ['Unlocked', 'yes: sign-in may be tried again'],
+    ]);
+  },
+});
+
 export const dashboardCommands = defineGroup({
   name: 'dashboard',
   description: "users who sign in to a merchant's dashboard",
-  commands: [invite, team, reset],
+  commands: [invite, team, reset, unlock],
 });

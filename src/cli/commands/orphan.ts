@@ -31,8 +31,8 @@ const restart = defineCommand({
     limit: Limit,
   }),
   notes: `
-The workflow loads its state and continues. A resource with a completed workflow is restarted only by name:
-its document is behind, as after a restore, and \`reconcile\` updates it.`,
+The workflow loads its state and continues. A resource with a completed workflow is left alone: its document
+is behind, as after a restore, and \`reconcile\` updates it.`,
   example: 'orphan restart 0d1f… 7c2e…',
   run: async (context, options) => {
     const { audit } = await context.actingDeps();

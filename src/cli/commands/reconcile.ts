@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { followKeyFile } from '../../encryption/service-keys';
+import { endRestore, isBehind, readEpochs } from '../../service/epoch';
 import { type Finding, isUnresolved } from '../../service/reconcile/rebuild';
 import { type ReconcileDeps, reconcile } from '../../service/reconcile/reconcile';
 import { getRetentionStart } from '../../service/reconcile/walk';
 import { defineCommand } from '../command';
 import { findKeysFile } from '../connections';
 import type { CliContext } from '../context';
-import { readBy } from '../options';
+import { Reason, Since } from '../options';
 import { fields, formatAge, table } from '../output';
 
 const KINDS: Record<Finding['kind'], string> = {
@@ -23,11 +24,6 @@ const KINDS: Record<Finding['kind'], string> = {
   callback: "a bank's callback that no workflow has received: listed, and not a difference",
 };
 
-const Since = readBy((text) => {
-  const time = new Date(text);
-  return /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(time.getTime()) ? time : undefined;
-}, 'It must be an ISO 8601 time, such as 2026-03-01T09:00:00Z.');
-
 export const reconcileCommand = defineCommand({
   name: 'reconcile',
   description: 'compare Temporal and MongoDB both ways, after either was restored',
@@ -36,15 +32,20 @@ export const reconcileCommand = defineCommand({
       .describe('include workflows that ended since (default: all)')
       .meta({ placeholder: 'time' }),
     apply: z.boolean().default(false).describe('do what it says'),
+    done: z.boolean().default(false).describe('let the service write again, whatever is left'),
+    reason: Reason.optional(),
   }),
   notes: `
 Findings:
 ${fields(Object.entries(KINDS)).replace(/^/gm, '  ')}
 
-Exit code 1 while differences are left. Keep the api and the connectors stopped until there are none.`,
+Exit code 1 while differences are left. While MongoDB is older than Temporal, the API refuses writes and no
+worker starts: --apply ends that where nothing is left, no idempotency key is lost and --since reaches back far
+enough; --done ends it in any case, and requires a --reason.`,
   example: 'reconcile --since 2026-03-01T00:00:00Z --apply',
-  run: async (context, { since: earliest, apply }) => {
+  run: async (context, { since: earliest, apply, done, reason }) => {
     const deps = await createDeps(context);
+    if (done) return await declareDone(context, deps, reason);
     const since = earliest ?? (await getRetentionStart(deps.temporal, context.now()));
     const { findings, ...counts } = await reconcile(deps, { since, apply });
     const left = findings.filter(isUnresolved).length;
@@ -57,11 +58,60 @@ Exit code 1 while differences are left. Keep the api and the connectors stopped 
       json: { data: { since: since.toISOString(), ...counts, left, findings: rows } },
       text: rows.length === 0 ? `${scope}: nothing differs.` : `${scope}.\n\n${formatRows(rows)}`,
     });
+    const isKeyLost = findings.some(({ key_lost }) => key_lost === true);
+    if (apply) await endWhereComplete(context, deps, { since, left, isKeyLost });
     if (left === 0) return;
     const hint = apply ? '' : ' Run it again with --apply.';
     throw new ServiceError('stores_differ', `Differences left: ${left}.${hint}`);
   },
 });
+
+async function declareDone(
+  context: CliContext,
+  deps: ReconcileDeps,
+  reason: string | undefined,
+): Promise<void> {
+  if (reason === undefined)
+    throw new ServiceError('invalid_request', '--done requires a --reason.');
+  const epochs = await endRestore(await createEpochDeps(context, deps), { reason });
+  context.print({
+    json: { done: true, ...epochs },
+    text: 'Done: the API takes writes again, and the workers start.',
+  });
+}
+
+const KEYS_LOST =
+  'Idempotency keys are lost, so that a repeated request would pay again. Notify the merchants, then run ' +
+  '`reconcile --done --reason TEXT`.';
+
+/** Ends the state after a restore, unless workflows that ended before `since` may differ. */
+async function endWhereComplete(
+  context: CliContext,
+  deps: ReconcileDeps,
+  { since, left, isKeyLost }: { since: Date; left: number; isKeyLost: boolean },
+): Promise<void> {
+  const epochDeps = await createEpochDeps(context, deps);
+  const epochs = await readEpochs(epochDeps);
+  if (!isBehind(epochs)) return;
+  // Stored, since a later run finds no difference any more.
+  if (isKeyLost) await epochDeps.epoch.noteLostKeys(true);
+  if (left > 0) return;
+  if ((await epochDeps.epoch.read())?.keys_lost) {
+    context.progress(KEYS_LOST);
+    return;
+  }
+  if (since.toISOString() > (epochs.mongodb ?? '')) {
+    context.progress(`MongoDB has the state of ${epochs.mongodb}: --since must not be later.`);
+    return;
+  }
+  await endRestore(epochDeps, { reason: 'reconcile --apply left no difference' });
+  context.progress('Done: the API takes writes again, and the workers start.');
+}
+
+async function createEpochDeps(context: CliContext, { temporal, lifecycleQueue }: ReconcileDeps) {
+  const { audit, stores, now } = await context.actingDeps();
+  return { audit, temporal, lifecycleQueue, epoch: stores.epoch, now };
+}
 
 async function createDeps(context: CliContext): Promise<ReconcileDeps> {
   const deps = await context.withTemporal(await context.readDeps());

@@ -1,17 +1,30 @@
 import { z } from 'zod';
 import { formatAmount } from '../../domain/amount';
-import type { CallbackResource } from '../../domain/callback/callback';
+import { isApprovalRequired, needsKey } from '../../domain/approval';
+import { AMOUNT_MAX, type CallbackResource } from '../../domain/callback/callback';
 import { formatUnits } from '../../domain/crypto/assets';
+import { type Deposit, isInSuspense } from '../../domain/crypto/deposit';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
+import type { Dispute } from '../../domain/payment/dispute';
 import type { Receipt } from '../../domain/payment/receipt';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
-import { actOn } from '../../service/operators/act';
-import { getSystemUser } from '../../service/operators/deps';
+import { actAsOperator } from '../../service/approvals/act';
+import { auditAs, getSystemUser } from '../../service/operators/deps';
 import { findResource, type ResourcePage, readPage } from '../../service/operators/resource';
+import { assertNamed, identifyOperator, printApprovalRequired } from '../acting-operator';
 import { type CliCommand, defineCommand, defineGroup } from '../command';
-import { Amount, ApprovedBy, Hours, Operator, Reason } from '../options';
+import {
+  Amount,
+  ApprovedBy,
+  Hours,
+  OperationId,
+  Operator,
+  Reason,
+  textOption,
+  wholeNumber,
+} from '../options';
 import { fields, formatTime, printFields, table } from '../output';
 import { formatOutcome } from './callback';
 
@@ -22,6 +35,36 @@ const OUTGOING_OPTIONS = {
     .describe(
       'of mark_failed: the bank said that it did not execute it and will not; it is not asked',
     ),
+};
+
+const DISPUTE_OPTIONS = {
+  operation_id: OperationId.optional().describe('of claw_back: a repeat with it posts nothing'),
+  dispute_id: textOption('of dispute_won: which of several', 'id').optional(),
+  fee: wholeNumber(0, AMOUNT_MAX)
+    .optional()
+    .describe('of dispute_won: what came back of the fee, in minor units')
+    .meta({ placeholder: 'minor' }),
+};
+
+const ActFacts = z.object({
+  operation_id: z.string().optional(),
+  dispute_id: z.string().optional(),
+  fee: z.number().optional(),
+  deposit: z.string().optional(),
+  transaction_id: z.string().optional(),
+  address: z.string().optional(),
+});
+
+const DEPOSIT_OPTIONS = {
+  deposit: textOption(
+    'transaction of one deposit; default: all that apply',
+    'transaction',
+  ).optional(),
+  transaction_id: textOption(
+    'of confirm: the deposit’s transaction; of mark_sent_back: the one that sent it back',
+    'transaction',
+  ).optional(),
+  address: textOption('of mark_sent_back: where it was sent', 'address').optional(),
 };
 
 export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
@@ -50,7 +93,8 @@ export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
     options: getActOptions(kind, ResourceId),
     notes: `
 The workflow decides, and refuses in words what the state does not allow. One that was terminated is
-restarted for it.`,
+restarted for it. On live it needs OPERATOR_KEY, except for snooze and acknowledge, and a credit above
+APPROVAL_LIMIT the approval of a second operator.`,
     example: `${group} act 0d1f… ${LIFECYCLES[kind].acts[0]} --operator mia --reason "Ticket 42"`,
     run: async (context, { id, act: what, hours, bank_confirmed_not_executed, ...options }) => {
       const isConfirmed = bank_confirmed_not_executed === true;
@@ -61,12 +105,28 @@ restarted for it.`,
         const message = 'Only mark_failed takes --bank-confirmed-not-executed.';
         throw new ServiceError('invalid_usage', message);
       }
-      const deps = await context.withTemporal(await context.readDeps());
-      const { creditLimit } = context.settings();
+      assertNamed(context, options.operator);
+      const read = await context.readDeps();
+      const { livemode } = await findResource(read.stores, kind, id);
+      const isVerified = livemode && needsKey(what);
+      const { verified, operator = getSystemUser().system_user } = await identifyOperator(context, {
+        livemode: isVerified,
+        operator: options.operator,
+      });
+      const deps = await context.withTemporal(await context.actingDeps());
+      const audit = verified && { audit: auditAs(read, verified.name) };
       const confirmation = { bank_confirmed_not_executed: isConfirmed || undefined };
       const by = getSystemUser();
-      const request = omitUndefined({ what, hours, ...options, ...confirmation, by });
-      const { status, version, bank } = await actOn({ ...deps, creditLimit }, kind, id, request);
+      const { operation_id, dispute_id, fee, ...target } = ActFacts.parse(options);
+      const { deposit, transaction_id, address } = target;
+      const details = { operation_id, dispute_id, fee, deposit, transaction_id, address };
+      const facts = { ...details, ...confirmation };
+      const { amount, reason, approved_by } = options;
+      const names = { operator, reason, approved_by: livemode ? undefined : approved_by };
+      const request = omitUndefined({ what, hours, amount, ...names, ...facts, by });
+      const answer = await actAsOperator({ ...deps, ...audit }, kind, id, request, verified);
+      if (isApprovalRequired(answer)) return printApprovalRequired(context, answer);
+      const { status, version, bank } = answer;
       const { attention = null } = await findResource(deps.stores, kind, id);
       const json = omitUndefined({ [`${kind}_id`]: id, status, version, bank, attention });
       printFields(context, { json }, [
@@ -90,12 +150,14 @@ function getActOptions(kind: CallbackResource, ResourceId: z.ZodString) {
   return z.object({
     id: ResourceId,
     act: z.enum(LIFECYCLES[kind].acts).describe('what to do').meta({ argument: true }),
-    operator: Operator,
+    operator: Operator.optional(),
     reason: Reason,
     hours: Hours.optional().describe('of a snooze: how long, up to 720'),
     amount: Amount.optional().describe('what really moved, where that differs from the request'),
     approved_by: ApprovedBy,
     ...(LIFECYCLES[kind].isOutgoing ? OUTGOING_OPTIONS : {}),
+    ...(kind === 'payment' ? DISPUTE_OPTIONS : {}),
+    ...(kind === 'crypto_payment' ? DEPOSIT_OPTIONS : {}),
   });
 }
 
@@ -105,7 +167,7 @@ const UNITS = ['amount_due', 'amount_received'];
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
   // The entries of the ledger say the same.
-  const { receipts, sent_late, sent_again, ...rest } = page.resource;
+  const { receipts, disputes, sent_late, sent_again, ...rest } = page.resource;
   const rows = Object.entries(rest).map(
     ([name, value]) => [formatTitle(name), formatValue(name, value, currency)] as const,
   );
@@ -114,6 +176,7 @@ export function pageText(page: ResourcePage): string {
     ...formatRefunds(page, currency),
     ...formatDeposits(page),
     ...formatReceipts(receipts),
+    ...formatDisputes(disputes),
     section('MOVES', eventTable(page)),
     section('LEDGER', entryTable(page)),
     section('BANK CALLBACKS', callbackTable(page)),
@@ -172,19 +235,29 @@ function formatDeposits({ deposits, resource }: ResourcePage): string[] {
   const rows = deposits.map((deposit) => [
     deposit.transaction_id,
     formatTime(deposit.seen_at),
-    formatUnits(deposit.amount, asset),
+    formatUnits(deposit.amount, { ...asset, asset: deposit.asset ?? asset.asset }),
     `${deposit.confirmations} of ${deposit.required_confirmations}`,
     deposit.undone ? `${deposit.status}, undone` : deposit.status,
-    [deposit.late ? 'late' : '', deposit.screening === 'failed' ? 'screening failed' : '']
-      .filter((word) => word !== '')
-      .join(', ') || '-',
+    describeDeposit(deposit).join(', ') || '-',
   ]);
   const heading = ['TRANSACTION', 'SEEN', 'AMOUNT', 'CONFIRMATIONS', 'STATUS', 'MARKS'];
   return [section('DEPOSITS', table(heading, rows, 'None was seen.'))];
 }
 
+function describeDeposit(deposit: Deposit): string[] {
+  const { asset, late, screening, left } = deposit;
+  const back = left?.transaction_id ?? '';
+  return [
+    asset === undefined ? '' : 'wrong asset',
+    late && asset === undefined ? 'late' : '',
+    screening === 'failed' ? 'screening failed' : '',
+    isInSuspense(deposit) ? 'in suspense' : '',
+    left === undefined ? '' : `${left.as.replace('_', ' ')} ${back}`.trim(),
+  ].filter((word) => word !== '');
+}
+
 function formatReceipts(receipts: unknown): string[] {
-  if (!isReceipts(receipts)) return [];
+  if (!isRows<Receipt>(receipts)) return [];
   const rows = receipts.map(({ id, received_at, amount, currency, reason, state }) => [
     id,
     formatTime(received_at),
@@ -196,7 +269,21 @@ function formatReceipts(receipts: unknown): string[] {
   return [section('MONEY IN QUESTION', table(heading, rows, 'None.'))];
 }
 
-function isReceipts(value: unknown): value is Receipt[] {
+function formatDisputes(disputes: unknown): string[] {
+  if (!isRows<Dispute>(disputes)) return [];
+  const rows = disputes.map(({ id, opened_at, state, won = 0, currency, ...dispute }) => [
+    id,
+    formatTime(opened_at),
+    state,
+    ...[dispute.amount, dispute.fee, dispute.owed, won].map((money) =>
+      formatMoney(money, currency),
+    ),
+  ]);
+  const heading = ['DISPUTE', 'OPENED', 'STATE', 'AMOUNT', 'FEE', 'OWED THEN', 'WON'];
+  return [section('DISPUTES', table(heading, rows, 'None.'))];
+}
+
+function isRows<Row>(value: unknown): value is Row[] {
   return Array.isArray(value) && value.length > 0;
 }
 
@@ -239,7 +326,7 @@ function callbackTable({ callbacks }: ResourcePage): string {
 
 function auditTable({ audit }: ResourcePage): string {
   const rows = audit.map(({ who, when: at, what, why, before, after, ...act }) => [
-    who,
+    act.approved_by === undefined ? who : `${who}, approved by ${act.approved_by}`,
     formatTime(at),
     act.bank_confirmed_not_executed ? `${what} (bank_confirmed_not_executed)` : what,
     why,

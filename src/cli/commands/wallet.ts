@@ -17,8 +17,8 @@ const set = defineCommand({
     address: z.string().describe('address, with its checksum'),
   }),
   notes: `
-Settlements of every asset on the network go to it. On live it takes effect after 24 hours; until then
-settlements go to the wallet before it, if there is one.`,
+Settlements of every asset on the network go to it. On live it takes effect after 24 hours, in which nothing
+is settled: a wallet that is replaced gets nothing more.`,
   example:
     'wallet set acct_… --env sandbox --network ethereum --address 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
   run: async (context, { account_id, env, ...wallet }) => {
@@ -29,7 +29,7 @@ settlements go to the wallet before it, if there is one.`,
       ['Network', json.network],
       ['Address', json.address],
       ['Takes effect', formatTime(json.counts_from)],
-      ['Until then', json.previous ?? '-'],
+      ['Until then', json.paused_until === null ? '-' : 'nothing is settled'],
     ]);
   },
 });
@@ -46,11 +46,11 @@ const show = defineCommand({
       rows: await listWallets(deps, account_id, isLive(env)),
       present: (wallet) => wallet,
       columns: ['NETWORK', 'ADDRESS', 'TAKES EFFECT', 'SETTLEMENTS GO TO'],
-      cells: ({ network, address, counts_from, counting }) => [
+      cells: ({ network, address, counts_from, counting, paused_until }) => [
         network,
         address,
         formatTime(counts_from),
-        counting ?? '-',
+        counting ?? `nothing until ${formatTime(paused_until)}`,
       ],
       none: 'No wallet is registered.',
     });

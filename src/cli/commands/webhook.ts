@@ -49,7 +49,7 @@ sandbox endpoint may also be on this machine, over plain http.`,
     });
     if (!check.ok) throw new ServiceError(check.code, check.message);
     const owner = { account_id, livemode: isLive(env) };
-    const endpoint = await setEndpoint(deps, owner, { url: check.url, events });
+    const endpoint = await setEndpoint(deps, owner, { url: check.url, events, showsSecret: true });
     printFields(context, { json: endpoint }, [
       ['URL', endpoint.url],
       ['Signing secret', endpoint.signing_secret],

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { isDuplicateKey } from '../../base/mongo';
+import { areCidrs, splitCidrs } from '../../base/networks';
 import { isScope, SCOPES } from '../../domain/account/api-key';
-import { createKey, type ListedKey, listKeys, revokeKey } from '../../service/keys';
-import { Checks } from '../frame/fields';
+import { createKey, type ListedKey, listKeys, type NewKey, revokeKey } from '../../service/keys';
+import { Checks, Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import {
   Badge,
@@ -22,7 +23,22 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export const API_KEY_ROUTES: readonly Route[] = [
   viewRoute('/api-keys', TITLE, list),
-  { method: 'post', path: '/api-keys', act: 'keys.change', title: TITLE, handle: create },
+  {
+    method: 'post',
+    path: '/api-keys',
+    act: 'keys.change',
+    title: TITLE,
+    confirmation: {
+      question: (form) =>
+        form.getAll('scope').includes('payouts:write')
+          ? 'A person who has this key can pay out your money.'
+          : 'A person who has this key acts for you, with real money.',
+      button: 'Create key',
+      proof: 'step_up',
+      liveOnly: true,
+    },
+    handle: create,
+  },
   {
     method: 'post',
     path: '/api-keys/:id/revoke',
@@ -49,7 +65,7 @@ async function list(call: Call, deps: PageDeps): Promise<Answer> {
       <Panel>
         <Table
           label={TITLE}
-          head={['Key', 'Scopes', 'Created', 'Last used', 'State']}
+          head={['Key', 'Scopes', 'Networks', 'Created', 'Expires', 'Last used', 'State']}
           rows={keys.map((key) => toRow(call, key))}
           none="There are no keys in this environment yet."
         />
@@ -61,6 +77,7 @@ async function list(call: Call, deps: PageDeps): Promise<Answer> {
 
 function toRow(call: Call, key: ListedKey): Row {
   const { _id, last4, scopes, created_at, last_used_at, revoked_at } = key;
+  const { expires_at = null, allowed_cidrs = [] } = key;
   const state =
     revoked_at !== null ? (
       <Badge tone="plain">Revoked</Badge>
@@ -80,7 +97,9 @@ function toRow(call: Call, key: ListedKey): Row {
     cells: [
       <code key="key">{`…${last4}`}</code>,
       scopes.length === SCOPES.length ? 'all' : scopes.join(', '),
+      allowed_cidrs.length === 0 ? 'all' : allowed_cidrs.join(', '),
       <When key="created" at={created_at} />,
+      expires_at === null ? 'never' : <When key="expires" at={expires_at} />,
       <When key="used" at={last_used_at} />,
       state,
     ],
@@ -98,6 +117,13 @@ function NewKeyForm({ call }: { call: Call }) {
           checked={SCOPES}
           hint="What requests with the key may do."
         />
+        <Field label="Last day" name="last_day" type="date" hint="In UTC. Empty: no end." />
+        <Field
+          label="Networks"
+          name="networks"
+          maxLength={1_000}
+          hint="Networks that may use the key, such as 203.0.113.0/24, by commas. Empty: all."
+        />
       </PostForm>
     </Panel>
   );
@@ -111,10 +137,12 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
     const text = 'No key was created: choose at least one scope.';
     return redirect(call, '/api-keys', 'bad', text);
   }
+  const bounds = parseBounds(call);
+  if (typeof bounds === 'string') return redirect(call, '/api-keys', 'bad', bounds);
   try {
     // A form that is sent twice creates one key.
     const id = `key_${formKey}`;
-    const { key } = await createKey(deps, { ...call.scope, scopes, id });
+    const { key } = await createKey(deps, { ...call.scope, ...bounds, scopes, id });
     return (
       <>
         <PageHead title="Your new API key" />
@@ -132,6 +160,23 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
     const text = 'This key was created already, and is shown only once. Revoke it if you lost it.';
     return redirect(call, '/api-keys', 'bad', text);
   }
+}
+
+/** Parses the end and the networks of a new key; returns the fault as a text. */
+function parseBounds({ form, now }: Call): Partial<NewKey> | string {
+  const day = field(form, 'last_day');
+  const lastMoment = Date.parse(`${day}T23:59:59.999Z`);
+  if (day !== '' && !(lastMoment > now.getTime())) {
+    return 'No key was created: its last day must not be past.';
+  }
+  const networks = field(form, 'networks');
+  if (networks !== '' && !areCidrs(networks)) {
+    return 'No key was created: write networks as 203.0.113.0/24 or 2001:db8::/32, by commas.';
+  }
+  return {
+    ...(day !== '' && { expires_at: new Date(lastMoment).toISOString() }),
+    ...(networks !== '' && { allowed_cidrs: splitCidrs(networks) }),
+  };
 }
 
 async function revoke(call: Call, deps: PageDeps): Promise<Answer> {

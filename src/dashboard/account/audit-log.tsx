@@ -4,7 +4,8 @@ import {
   type AuditFacts,
   isAccountAct,
 } from '../../domain/account/audit-log';
-import { type Actor, type AuditLine, listAuditLines } from '../../service/audit-log';
+import { listAuditLines, type MerchantLine } from '../../service/audit-log';
+import { getOrigin } from '../../webhooks/url';
 import { Filters, Select } from '../frame/fields';
 import { PageHead, Pager, Panel, type Row, Table, When } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
@@ -36,7 +37,7 @@ async function list(call: Call, deps: PageDeps): Promise<Answer> {
         <Table
           label={TITLE}
           head={['When', 'Who', 'What', 'Before', 'After']}
-          rows={lines.map(toRow)}
+          rows={lines.map((line) => toRow(call, line))}
           none="Nothing has changed yet."
         />
       </Panel>
@@ -50,13 +51,17 @@ const OPTIONS: readonly (readonly [string, string])[] = [
   ...Object.entries(AUDIT_LABELS).filter(([act]) => isAct(act) && isAccountAct(act)),
 ];
 
-function toRow({ _id, at, actor, act, target, before, after }: AuditLine): Row {
+function toRow(call: Call, line: MerchantLine): Row {
+  const { _id, at, who, act, target } = line;
+  const [before, after] = [line.before, line.after].map((facts) =>
+    call.may('webhooks.change') ? facts : shortenUrl(facts),
+  );
   return {
     key: _id,
     cells: [
       <When key="at" at={at} />,
       <span key="who" class="email">
-        {getActorName(actor)}
+        {who}
       </span>,
       <span key="what">
         {AUDIT_LABELS[act]} {target !== null && <code class="muted">{target}</code>}
@@ -67,15 +72,12 @@ function toRow({ _id, at, actor, act, target, before, after }: AuditLine): Row {
   };
 }
 
-function getActorName(actor: Actor): string {
-  if (actor.door === 'dashboard') return actor.email;
-  if (actor.door === 'api') return `${actor.key_id} (API)`;
-  if (actor.door === 'workflow') return `${actor.operator} (operator)`;
-  const who = actor.operator === undefined ? '' : `${actor.operator}, `;
-  return `${who}${actor.system_user} at ${actor.host} (command line)`;
+function shortenUrl(facts: AuditFacts | null): AuditFacts | null {
+  const url = facts?.['url'];
+  return typeof url === 'string' ? { ...facts, url: getOrigin(url) } : facts;
 }
 
-function FactList({ facts }: { facts: AuditFacts | null }) {
+function FactList({ facts = null }: { facts: AuditFacts | null | undefined }) {
   const entries = Object.entries(facts ?? {}).filter(([, value]) => value !== undefined);
   if (entries.length === 0) return <span class="muted">–</span>;
   return (

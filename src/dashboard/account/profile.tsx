@@ -1,11 +1,13 @@
 import { ROLE_NAMES } from '../../domain/account/dashboard-role';
-import { hashPassword, isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
+import { hashPassword } from '../../encryption/password';
 import { getMember } from '../../service/team/members';
 import { changePassword, signOutEverywhere } from '../../service/team/sessions';
 import { NewPasswordField, PasswordField } from '../frame/fields';
 import { redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, When } from '../frame/parts';
+import { findPasswordFault } from '../frame/password-fault';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { PasskeysPanel } from '../sign-in/passkeys';
 import { SecondFactorPanel } from '../sign-in/second-factor';
 
 const PATH = '/profile';
@@ -24,7 +26,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
     confirmation: {
       question: 'Enter your current password to choose another one.',
       button: 'Change password',
-      password: true,
+      proof: 'password',
     },
     handle: setPassword,
   },
@@ -58,6 +60,7 @@ async function show(call: Call, deps: PageDeps): Promise<Answer> {
         />
       </Panel>
       <SecondFactorPanel call={call} member={member} />
+      <PasskeysPanel call={call} member={member} publicUrl={deps.publicUrl} />
       <Panel title="Password">
         <PostForm
           call={call}
@@ -88,12 +91,11 @@ async function show(call: Call, deps: PageDeps): Promise<Answer> {
 
 async function setPassword(call: Call, deps: PageDeps): Promise<Answer> {
   const password = call.form.get('new_password') ?? '';
-  if (!isLongEnough(password)) {
-    const { min, max } = PASSWORD_LENGTH;
-    return redirect(call, PATH, 'bad', `Nothing was changed: choose ${min} to ${max} characters.`);
-  }
+  const fault = findPasswordFault(password);
+  if (fault !== undefined) return redirect(call, PATH, 'bad', `Nothing was changed. ${fault}`);
   const change = { password_hash: await hashPassword(password), keep: call.viewer.session };
-  await changePassword(deps, getSelf(call), change);
+  const isChanged = await changePassword(deps, getSelf(call), change);
+  if (!isChanged) return { go: '/dashboard/sign-in' };
   const text = 'Your password is changed, and your other sessions are ended.';
   return redirect(call, PATH, 'good', text);
 }

@@ -9,7 +9,7 @@ import {
   type TeamMember,
   withdrawInvitation,
 } from '../../service/team/members';
-import { Field, PasswordField, Select } from '../frame/fields';
+import { Field, ProofFields, Select } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import {
   Badge,
@@ -39,7 +39,7 @@ export const TEAM_ROUTES: readonly Route[] = [
         return `Change the role to ${isRole(role) ? ROLE_NAMES[role] : 'none'}?`;
       },
       button: 'Change role',
-      password: true,
+      proof: 'step_up',
     },
     handle: setRole,
   },
@@ -52,7 +52,7 @@ export const TEAM_ROUTES: readonly Route[] = [
     confirmation: {
       question: 'They are signed out everywhere, and can’t sign in again.',
       button: 'Remove',
-      password: true,
+      proof: 'step_up',
     },
     handle: remove,
   },
@@ -64,7 +64,7 @@ export const TEAM_ROUTES: readonly Route[] = [
     confirmation: {
       question: 'Anyone with the link can join the team.',
       button: 'Invite',
-      password: true,
+      proof: 'step_up',
     },
     handle: inviteOne,
   },
@@ -199,7 +199,7 @@ function InviteForm({ call }: { call: Call }) {
       <h3>Invite a person</h3>
       <Field label="E-mail" name="email" type="email" required maxLength={EMAIL_LENGTH_MAX} />
       <Select label="Role" name="role" value="read_only" options={ROLE_OPTIONS} />
-      <PasswordField label="Your password" />
+      <ProofFields label="Your password" user={call.viewer.user} proof="step_up" />
     </PostForm>
   );
 }
@@ -213,7 +213,8 @@ async function inviteOne(call: Call, deps: PageDeps): Promise<Answer> {
     return redirect(call, '/team', 'bad', text);
   }
   const { account_id } = call.scope;
-  const invitation = await invite(deps, { account_id, email, role });
+  const invited_by = call.viewer.user.id;
+  const invitation = await invite(deps, { account_id, email, role, invited_by });
   const link = `${deps.publicUrl}/dashboard/invitation/${invitation.token}`;
   return (
     <>

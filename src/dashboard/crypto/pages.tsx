@@ -5,7 +5,7 @@ import {
   formatUnits,
   parseUnits,
 } from '../../domain/crypto/assets';
-import type { Deposit } from '../../domain/crypto/deposit';
+import { type Deposit, isRequestedAsset } from '../../domain/crypto/deposit';
 import { CRYPTO_PAYMENT_STATUSES } from '../../domain/crypto/payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../../domain/crypto/settlement';
 import { decimalMoney, formatMoney } from '../../domain/money';
@@ -147,7 +147,7 @@ function Deposits({ payment }: { payment: Documents['crypto_payment'] }) {
     <Table
       label="Deposits"
       head={['Transaction', 'Amount', 'Status', 'Confirmations', 'Seen']}
-      rows={payment.deposits.map((deposit) => ({
+      rows={payment.deposits.filter(isRequestedAsset).map((deposit) => ({
         key: deposit.transaction_id,
         cells: [
           <code key="id">{deposit.transaction_id}</code>,

@@ -39,7 +39,7 @@ export const WALLET_ROUTES: readonly Route[] = [
         `Settlements of every asset on ${field(form, 'network')} go to ${field(form, 'address')}. ` +
         'Assets that are sent to a wrong address are lost.',
       button: 'Register wallet',
-      password: true,
+      proof: 'step_up',
     },
     handle: register,
   },
@@ -53,7 +53,7 @@ export const WALLET_ROUTES: readonly Route[] = [
         `Pay the whole balance of ${field(form, 'asset')} out to the wallet on ` +
         `${field(form, 'network')}? What was sent can't be taken back.`,
       button: 'Settle now',
-      password: true,
+      proof: 'step_up',
     },
     handle: settle,
   },
@@ -143,9 +143,7 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
         <Note tone="note">
           {'It takes effect on '}
           <When at={wallet.counts_from} />
-          {wallet.counting === null
-            ? '; nothing is settled until then.'
-            : `; until then settlements go to ${wallet.counting}.`}
+          {'; nothing is settled until then.'}
         </Note>
       )}
       {may('wallets.change') && (
@@ -163,7 +161,7 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
             maxLength={100}
             hint={
               scope.livemode
-                ? 'Its checksum is verified. It takes effect after 24 hours.'
+                ? 'Its checksum is verified. It takes effect after 24 hours, in which nothing is settled.'
                 : 'Its checksum is verified.'
             }
             required

@@ -1,5 +1,7 @@
 import type { ComponentChildren, InputHTMLAttributes, JSX } from 'preact';
 import { PASSWORD_LENGTH } from '../../encryption/password';
+import { PasskeyButton } from './passkeys';
+import type { Proof, Viewer } from './route';
 
 type Attributes = Omit<InputHTMLAttributes, 'type' | 'role' | 'list'>;
 
@@ -59,6 +61,40 @@ export function PasswordField({
 }: Partial<Pick<FieldProps, 'label' | 'autofocus'>>) {
   const autocomplete = 'current-password';
   return <Field {...{ label, autofocus, autocomplete }} name="password" type="password" required />;
+}
+
+/** Field of a code of the app, or a recovery code. */
+export function CodeField({
+  autofocus = false,
+  required = true,
+}: Pick<FieldProps, 'autofocus' | 'required'>) {
+  return (
+    <Field
+      label="Code"
+      name="code"
+      autocomplete="one-time-code"
+      hint="From your app, or one of your recovery codes."
+      maxLength={30}
+      required={required}
+      autofocus={autofocus}
+    />
+  );
+}
+
+interface ProofFieldsProps extends Partial<Pick<FieldProps, 'label' | 'autofocus'>> {
+  user: Viewer['user'];
+  proof: Proof;
+}
+
+/** Fields by which a user who is signed in proves it again. */
+export function ProofFields({ user, proof, ...passwordField }: ProofFieldsProps) {
+  return (
+    <>
+      <PasswordField {...passwordField} />
+      {proof === 'step_up' && user.hasSecondFactor && <CodeField required={!user.hasPasskeys} />}
+      {proof === 'step_up' && user.hasPasskeys && <PasskeyButton label="Use a passkey" />}
+    </>
+  );
 }
 
 /** Field of a new password, within the limits of its length. */

@@ -99,8 +99,8 @@ export function buildCreateRequest<S extends z.ZodType>(
 }
 
 /**
- * Acts, writes the audit line with its outcome (`done`, `replayed`, the code of the refusal, or
- * `unknown`), and redirects to the page that reports it.
+ * Acts between two audit lines, of the request and of the outcome (`done`, `replayed`, the code of
+ * the refusal, or `unknown`), and redirects to the page that reports it.
  */
 export async function actOnMoney<Result extends { id?: string; isReplayed?: boolean }>(
   call: Call,

@@ -87,11 +87,25 @@ export function renderSignedIn({ children, ...shell }: SignedInShell): string {
         </nav>
         <main id="main">
           {viewer.account.frozen && <Note tone="bad">{FROZEN}</Note>}
+          {isReminderDue(viewer, path) && <SecondFactorReminder />}
           {flash !== null && <Note tone={flash.tone}>{flash.text}</Note>}
           {children}
         </main>
       </div>
     </div>,
+  );
+}
+
+function isReminderDue({ user, livemode }: Viewer, path: string): boolean {
+  return livemode && user.role === 'owner' && !user.hasSecondFactor && !path.startsWith('/profile');
+}
+
+function SecondFactorReminder() {
+  return (
+    <p class="message note">
+      Your password alone gives access to real money.{' '}
+      <a href="/dashboard/live/profile">Add a second factor</a>
+    </p>
   );
 }
 

@@ -31,6 +31,11 @@ export const NOTICES = {
     title: 'The form could not be read',
     text: 'Nothing was done. Open the page again, and send less.',
   },
+  too_many: {
+    status: 429,
+    title: 'Too many pages at once',
+    text: 'Nothing was done. Wait ten seconds, then load the page again.',
+  },
   link_over: {
     status: 410,
     title: 'This link no longer works',
@@ -83,6 +88,8 @@ export function sendNotice(ctx: Context, { assets }: Pick<Dashboard, 'assets'>, 
   const { title, status } = NOTICES[name];
   sendHtml(ctx, renderCard({ title, assets, children: <Notice name={name} /> }), status);
 }
+
+export const WRONG_CODE = 'The code is wrong, too old, or was used before.';
 
 export function explainLimit(minutes: number): string {
   return `Too many attempts. Try again in ${formatCount(minutes, 'minute')}.`;

@@ -12,8 +12,15 @@ import type { PostWebhook } from '../../webhooks/post';
 export type Env = 'sandbox' | 'live';
 
 export interface Viewer {
-  user: { id: string; email: string; role: Role };
-  account: { id: string; name: string; crypto: boolean; frozen: boolean };
+  user: { id: string; email: string; role: Role; hasSecondFactor: boolean; hasPasskeys: boolean };
+  account: {
+    id: string;
+    name: string;
+    crypto: boolean;
+    frozen: boolean;
+    /** Minor units above which a live refund has a step-up, by currency. */
+    refundStepUp: Readonly<Record<string, number>>;
+  };
   env: Env;
   livemode: boolean;
   session: string;
@@ -50,11 +57,20 @@ export type Answer =
   | { download: Readable; filename: string; type: string }
   | 'not_found';
 
+export type Proof = 'password' | 'step_up';
+
 /** Confirmation before an act that cannot be undone or shows a secret. */
 export interface Confirmation {
   question: string | ((form: URLSearchParams) => string);
   button: string;
-  password?: true;
+  /**
+   * Proof that the user gives again: the password, or with `step_up` also a code or a passkey, where
+   * the second factor is on.
+   * @see docs/dashboard.md#step-up
+   */
+  proof?: Proof | ((call: Call, deps: DashboardDeps) => Promise<Proof | undefined>);
+  /** Whether the sandbox asks nothing. */
+  liveOnly?: true;
 }
 
 export interface Route {
@@ -64,6 +80,8 @@ export interface Route {
   act: Act;
   title: string;
   crypto?: true;
+  /** Counts towards the limits of visits; by default as much as others of its method. */
+  cost?: number;
   /**
    * Allowed for a frozen account: the POST makes the account safer, or sends existing events again.
    * @see docs/operators.md#freeze-an-account
@@ -84,6 +102,10 @@ export interface DashboardDeps extends MerchantDeps {
   allowPrivateWebhooks: boolean;
   /** Whether the operator denies webhooks to the address. */
   isDeniedAddress: (address: string) => boolean;
+  /** Whether acts on live need a user with a second factor. */
+  isSecondFactorRequired: boolean;
+  /** Costs of pages in ten seconds; by default `VISIT_COSTS_MAX`. */
+  visitCostsMax?: { session: number; account: number };
   /** Limits of test events. */
   limits: EndpointLimits;
   post: PostWebhook;

@@ -4,15 +4,23 @@ import type { ComponentChildren } from 'preact';
 import { mayAct } from '../../domain/account/dashboard-role';
 import { seeOther } from '../../pages/security';
 import { auditAsUser } from '../../service/audit-log';
-import { readSession, type Visit as SessionVisit, setFlash } from '../../service/team/sessions';
-import { checkPassword } from '../../service/team/sign-in';
-import { csrfToken, type Dashboard, sendHtml } from './context';
-import { PasswordField } from './fields';
-import { readOwnForm } from './form';
+import { mustReplacePassword } from '../../service/team/initial-password';
+import {
+  hasSecondFactor,
+  readSession,
+  type Visit as SessionVisit,
+  setFlash,
+} from '../../service/team/sessions';
+import { type CheckResult, checkCode, checkPassword } from '../../service/team/sign-in';
+import { csrfToken, type Dashboard, NEW_PASSWORD_PATH, sendHtml } from './context';
+import { ProofFields } from './fields';
+import { field, readOwnForm } from './form';
 import { findEntry, renderSignedIn } from './layout';
-import { explainLimit, NOTICES, Notice, type NoticeName } from './notices';
+import { explainLimit, NOTICES, Notice, type NoticeName, sendNotice, WRONG_CODE } from './notices';
 import { Note, PageHead, PostForm } from './parts';
-import type { Answer, Call, Confirmation, Env, Route, Viewer } from './route';
+import { hasPasskeys, isByPasskey, readPasskey, WRONG_PASSKEY } from './passkeys';
+import type { Answer, Call, Confirmation, Env, Proof, Route, Viewer } from './route';
+import { describeUser, getOrigin, noteVisitor } from './visitor';
 
 export function addSignedIn(router: Router, dashboard: Dashboard, routes: readonly Route[]): void {
   for (const route of routes) {
@@ -32,12 +40,18 @@ interface Visit extends Pick<SessionVisit, 'session' | 'user'> {
   call: Call;
 }
 
-/** Checks session → role → form token → freeze → confirmation, then handles. */
+/** Checks session → limits → role → form token → freeze → second factor → confirmation, then handles. */
 async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env: Env) {
   const secret = dashboard.cookie.read(ctx);
   const visit = secret === null ? null : await loadVisit(ctx, dashboard, { route, env, secret });
-  if (visit === null || secret === null) return redirectToSignIn(ctx);
+  if (visit === null || secret === null) return redirectWithNext(ctx, '/dashboard/sign-in');
   if (visit.session.stage !== 'whole') return seeOther(ctx, '/dashboard/sign-in/code');
+  if (mustReplacePassword(visit.user)) return redirectWithNext(ctx, NEW_PASSWORD_PATH);
+  const waitSeconds = await dashboard.limitVisit(visit.call.viewer, route);
+  if (waitSeconds > 0) {
+    ctx.set('Retry-After', String(waitSeconds));
+    return sendNotice(ctx, dashboard, 'too_many');
+  }
   if (route.crypto && !visit.call.viewer.account.crypto) return notice(visit, 'not_found');
   if (!visit.call.may(route.act)) return notice(visit, 'forbidden');
   if (route.method === 'get') return await answer(visit, await handle(visit));
@@ -45,9 +59,22 @@ async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env
   if (typeof form === 'string') return notice(visit, form);
   const isFrozen = visit.call.viewer.account.frozen;
   if (isFrozen && route.whileFrozen !== true) return notice(visit, 'frozen');
+  if (lacksSecondFactor(visit)) {
+    await setFlash(dashboard, visit.session, { tone: 'bad', text: FACTOR_REQUIRED });
+    return seeOther(ctx, visit.call.href('/profile'));
+  }
   const postVisit = { ...visit, call: { ...visit.call, form } };
   if (await requireConfirmation(postVisit)) return;
   await answer(postVisit, await handle(postVisit));
+}
+
+const FACTOR_REQUIRED = 'Nothing was done: it needs a second factor. Set one up here first.';
+
+/** Finds acts on live, or on the team of both environments, without a required second factor. */
+function lacksSecondFactor({ dashboard, route, call }: Visit): boolean {
+  const { user, livemode } = call.viewer;
+  if (!dashboard.isSecondFactorRequired || user.hasSecondFactor || route.whileFrozen) return false;
+  return route.act === 'team.change' || (livemode && route.act !== 'self.change');
 }
 
 function handle({ route, call, dashboard }: Visit): Promise<Answer> {
@@ -64,13 +91,23 @@ async function loadVisit(
   if (visit === null) return null;
   const { session, user, account } = visit;
   const livemode = env === 'live';
+  const caller = describeUser(user, session._id);
+  noteVisitor(ctx, { ...caller, livemode });
+  const origin = getOrigin(ctx, dashboard);
   const viewer: Viewer = {
-    user: { id: user._id, email: user.email, role: user.role },
+    user: {
+      id: user._id,
+      email: user.email,
+      role: user.role,
+      hasSecondFactor: hasSecondFactor(user),
+      hasPasskeys: hasPasskeys(user, dashboard.publicUrl),
+    },
     account: {
       id: account._id,
       name: account.name,
       crypto: account.crypto,
       frozen: account.frozen !== undefined,
+      refundStepUp: account.refund_step_up ?? {},
     },
     env,
     livemode,
@@ -82,12 +119,13 @@ async function loadVisit(
     scope: { account_id: account._id, livemode },
     path: ctx.path.slice(`/dashboard/${env}`.length),
     params: ctx.params,
-    query: ctx.URL.searchParams,
+    // Not from `ctx.URL`, which a malformed Host makes unreadable.
+    query: new URLSearchParams(ctx.querystring),
     form: new URLSearchParams(),
-    requestId: String(ctx.state['requestId'] ?? 'unknown'),
+    requestId: origin.request_id,
     now: dashboard.now(),
     may: (act) => mayAct(user.role, act),
-    audit: auditAsUser(dashboard, user),
+    audit: auditAsUser(dashboard, user, { ...origin, session: caller.session }),
     href: (path) => `/dashboard/${env}${path}`,
   };
   return { ctx, dashboard, route, call, session, user };
@@ -95,24 +133,44 @@ async function loadVisit(
 
 /** Shows the confirmation page where it is due; true when shown. */
 async function requireConfirmation(visit: Visit): Promise<boolean> {
-  const { route, call } = visit;
-  if (route.confirmation === undefined) return false;
-  const password = call.form.get('password');
-  const confirmed = call.form.get('confirmed') === 'yes';
-  const fault =
-    confirmed && route.confirmation.password ? await passwordFault(visit, password ?? '') : null;
-  if (confirmed && fault === null) return false;
+  const { route, call, dashboard } = visit;
   const { title, confirmation } = route;
+  if (confirmation === undefined) return false;
+  if (confirmation.liveOnly && !call.viewer.livemode) return false;
+  const { proof: rule } = confirmation;
+  const proof = typeof rule === 'function' ? await rule(call, dashboard) : rule;
+  const confirmed = call.form.get('confirmed') === 'yes';
+  const fault = confirmed ? await findProofFault(visit, proof) : null;
+  if (confirmed && fault === null) return false;
   const back = call.href(findEntry(call.path)?.path ?? '');
-  const page = { call, confirmation, title, back, fault: fault ?? undefined };
+  const page = { call, confirmation, proof, title, back, fault: fault ?? undefined };
   show(visit, <ConfirmPage {...page} />, { title, status: fault === null ? 200 : 403 });
   return true;
 }
 
-async function passwordFault({ dashboard, user }: Visit, password: string) {
-  const check = await checkPassword(dashboard, user, password);
+/** Checks the password, then the code or passkey, which a wrong password does not use up. */
+async function findProofFault(
+  { ctx, dashboard, user, call }: Visit,
+  proof: Proof | undefined,
+): Promise<string | null> {
+  if (proof === undefined) return null;
+  const password = await checkPassword(dashboard, user, call.form.get('password') ?? '');
+  noteVisitor(ctx, { proof: 'password_again', outcome: password.outcome });
+  const fault = toFault(password, 'The password is wrong.');
+  if (fault !== null || proof === 'password' || !hasSecondFactor(user)) return fault;
+  if (isByPasskey(call.form)) {
+    return (await readPasskey(ctx, dashboard, call.form, user)) === null ? WRONG_PASSKEY : null;
+  }
+  const code = field(call.form, 'code');
+  if (code === '') return 'Enter a code too.';
+  const check = await checkCode(dashboard, user, code, getOrigin(ctx, dashboard));
+  noteVisitor(ctx, { proof: 'code', outcome: check.outcome });
+  return toFault(check, WRONG_CODE);
+}
+
+function toFault(check: CheckResult, wrong: string): string | null {
   if (check.outcome === 'too_many') return explainLimit(check.minutes);
-  return check.outcome === 'wrong' ? 'The password is wrong.' : null;
+  return check.outcome === 'wrong' ? wrong : null;
 }
 
 async function answer(visit: Visit, result: Answer): Promise<void> {
@@ -149,9 +207,10 @@ function show(
   sendHtml(ctx, renderSignedIn({ title, assets, viewer, path, flash, children: page }), status);
 }
 
-function redirectToSignIn(ctx: RouterContext): void {
+/** Redirects to a step of sign-in, which then leads back. */
+function redirectWithNext(ctx: RouterContext, path: string): void {
   const next = ctx.method === 'GET' ? `?next=${encodeURIComponent(ctx.path)}` : '';
-  seeOther(ctx, `/dashboard/sign-in${next}`);
+  seeOther(ctx, `${path}${next}`);
 }
 
 function parseEnv(text: string | undefined): Env | null {
@@ -159,11 +218,12 @@ function parseEnv(text: string | undefined): Env | null {
 }
 
 /** Fields that the page sets itself, or must not repeat. */
-const OWN_FIELDS = new Set(['csrf', 'confirmed', 'password', 'new_password']);
+const OWN_FIELDS = new Set(['csrf', 'confirmed', 'password', 'code', 'passkey', 'new_password']);
 
 interface ConfirmPageProps {
   call: Call;
   confirmation: Confirmation;
+  proof: Proof | undefined;
   title: string;
   back: string;
   fault?: string | undefined;
@@ -172,9 +232,9 @@ interface ConfirmPageProps {
 /**
  * Asks for confirmation. It repeats the fields of the form, so that it works without JavaScript.
  */
-function ConfirmPage({ call, confirmation, title, back, fault }: ConfirmPageProps) {
+function ConfirmPage({ call, confirmation, proof, title, back, fault }: ConfirmPageProps) {
   const { form, path } = call;
-  const { question, button, password } = confirmation;
+  const { question, button } = confirmation;
   const hiddenFields = [...form].filter(([name]) => !OWN_FIELDS.has(name));
   return (
     <>
@@ -186,7 +246,7 @@ function ConfirmPage({ call, confirmation, title, back, fault }: ConfirmPageProp
           {hiddenFields.map(([name, value]) => (
             <input key={`${name}=${value}`} type="hidden" name={name} value={value} />
           ))}
-          {password && <PasswordField autofocus />}
+          {proof && <ProofFields user={call.viewer.user} proof={proof} autofocus />}
         </PostForm>
         <a href={back}>Back without doing it</a>
       </section>

@@ -90,6 +90,7 @@ tr:last-child td { border-bottom: 0; }
   td .inline { flex-wrap: nowrap; }
 }
 time, .number { font-variant-numeric: tabular-nums; }
+.number { white-space: nowrap; }
 @media (max-width: 719px) {
   thead { position: absolute; left: -9999px; }
   table, tbody, tr, td { display: block; }
@@ -209,4 +210,11 @@ details > * + * { margin-top: 10px; }
 .buttons .form { flex-direction: row; align-items: end; flex-wrap: wrap; }
 .buttons .field { width: auto; min-width: 160px; }
 td form button { min-height: 34px; padding: 4px 12px; }
+@media print {
+  header, .navigation, .actions, .filters, .skip { display: none; }
+  .app main { padding: 0; }
+  .panel { border: 0; padding: 0 0 18px; }
+  thead { display: table-header-group; }
+  tr { break-inside: avoid; }
+}
 `;

@@ -15,10 +15,12 @@ import { Note, PageHead, Panel, Table } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
 import { VolumeChart } from './chart';
+import { STATEMENT_PATH, STATEMENT_ROUTES } from './statement';
 
 export const OVERVIEW_ROUTES: readonly Route[] = [
-  viewRoute('/overview', 'Overview', showOverview),
+  { ...viewRoute('/overview', 'Overview', showOverview), cost: 10 },
   viewRoute('/balances', 'Balances', showBalances),
+  ...STATEMENT_ROUTES,
 ];
 
 async function showOverview(call: Call, deps: PageDeps): Promise<Answer> {
@@ -164,11 +166,15 @@ function Chart({ call, days, currency, currencies }: ChartProps) {
   );
 }
 
-async function showBalances({ scope }: Call, deps: PageDeps): Promise<Answer> {
+async function showBalances({ scope, href }: Call, deps: PageDeps): Promise<Answer> {
   const { balances, receivables } = await readBalances(deps, scope);
   return (
     <>
-      <PageHead title="Balances" />
+      <PageHead title="Balances">
+        <a class="button plain" href={href(STATEMENT_PATH)}>
+          Statement
+        </a>
+      </PageHead>
       {receivables.map(({ currency, owed }) => (
         <Note key={currency} tone="bad">
           {`You owe ${formatAmount(owed, currency)}: a bank took back more than the balance held.`}

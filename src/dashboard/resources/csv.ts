@@ -1,6 +1,11 @@
 import { Readable } from 'node:stream';
 
-type CsvValue = string | number | null | undefined;
+/** Amount as a plain decimal, which is no formula, also below 0. */
+interface Decimal {
+  decimal: string;
+}
+
+type CsvValue = string | number | Decimal | null | undefined;
 
 export type CsvColumn<D> = readonly [heading: string, value: (row: D) => CsvValue];
 
@@ -11,8 +16,11 @@ export function fieldColumns<Name extends string>(...names: readonly Name[]) {
   );
 }
 
-/** First characters of a cell that a spreadsheet would run as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/**
+ * Start of a text that a spreadsheet would run as a formula, full-width signs included. A text may
+ * start again after a semicolon, which separates cells in many locales.
+ */
+const FORMULA_START = /^(?=[\r\n])|(?:^|[;\t\r\n])(?=[=+\-@\t＝＋－＠])/g;
 const CHUNK_CHARS = 16 * 1_024;
 
 /**
@@ -38,11 +46,12 @@ function line(values: readonly CsvValue[]): string {
   return `${values.map(cell).join(',')}\r\n`;
 }
 
-/** Formats a cell; an apostrophe stops a spreadsheet from running it as a formula. */
+/** Formats a cell; an apostrophe stops a spreadsheet from running a text as a formula. */
 export function cell(value: CsvValue): string {
-  const text = value === null || value === undefined ? '' : String(value);
-  const safe = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'object' && value !== null) return value.decimal;
+  const safe = (value ?? '').replace(FORMULA_START, "$&'");
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /** Limits the running exports of each account in this process. */

@@ -15,7 +15,12 @@ export function listRoutes<K extends Kind>(
   const route = { method: 'get', act: 'view', title } as const;
   return [
     { ...route, path, handle: (call, deps) => showList(list, call, deps, Tabs) },
-    { ...route, path: `${path}.csv`, handle: (call, deps) => exportList(list, call, deps) },
+    {
+      ...route,
+      path: `${path}.csv`,
+      cost: EXPORT_COST,
+      handle: (call, deps) => exportList(list, call, deps),
+    },
   ];
 }
 
@@ -67,9 +72,11 @@ async function showList<K extends Kind>(
   );
 }
 
+/** Cost of a list that is read to its end. */
+export const EXPORT_COST = 50;
 /** Exports at once for each account in this process. */
 const EXPORTS_MAX = 4;
-const runningExports = createExports(EXPORTS_MAX);
+export const runningExports = createExports(EXPORTS_MAX);
 
 async function exportList<K extends Kind>(list: ResourceList<K>, call: Call, deps: PageDeps) {
   const { query, scope, viewer, now } = call;

@@ -1,4 +1,5 @@
 import { decimalMoney, formatMoney, minorUnitDigits } from '../../domain/money';
+import { sumDisputed } from '../../domain/payment/dispute';
 import { isCancellable } from '../../domain/payment/payment';
 import { holdsMoney, isInSuspense } from '../../domain/payment/receipt';
 import { refundableAmount, refundFault } from '../../domain/refund/rules';
@@ -34,6 +35,7 @@ async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
   if (result === null) return 'not_found';
   const { resource: payment, customer, refunds, timeline } = result;
   const { currency, refunded = 0, settled_amount } = payment;
+  const disputed = sumDisputed(payment.disputes);
   const name = [customer.first_name, customer.last_name].filter((part) => part !== null).join(' ');
   return answerResource(call, {
     title: `Payment of ${formatMoney(payment.amount, currency)}`,
@@ -49,6 +51,7 @@ async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
       ['Refunded', refunded > 0 ? formatMoney(refunded, currency) : null],
       ['Came', settled_amount == null ? null : formatMoney(settled_amount, currency)],
       ['In suspense', formatHeld(payment)],
+      ['Disputed', disputed > 0 ? formatMoney(disputed, currency) : null],
       ['Reason', formatFailure(payment.failure)],
       ['Bank reference', payment.bank_reference ?? '–'],
       ['Metadata', <code key="metadata">{payment.metadata}</code>],

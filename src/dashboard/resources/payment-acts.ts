@@ -4,7 +4,7 @@ import { CreateRefund } from '../../domain/wire/refunds';
 import { cancelPayment, findPayment } from '../../service/payments';
 import { createRefund } from '../../service/refunds';
 import { actOnMoney, buildCreateRequest, FORM_KEY, field, redirect } from '../frame/form';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import type { Answer, Call, DashboardDeps, PageDeps, Route } from '../frame/route';
 
 export const PAYMENT_ACT_ROUTES: readonly Route[] = [
   {
@@ -16,6 +16,7 @@ export const PAYMENT_ACT_ROUTES: readonly Route[] = [
       question: (form) =>
         `Refund ${field(form, 'amount')} to the customer? A refund can't be taken back.`,
       button: 'Refund',
+      proof: findRefundProof,
     },
     handle: refund,
   },
@@ -31,6 +32,16 @@ export const PAYMENT_ACT_ROUTES: readonly Route[] = [
     handle: cancel,
   },
 ];
+
+/** Requires a step-up of a live refund above the account's limit, and of an unreadable amount. */
+async function findRefundProof({ viewer, scope, params, form }: Call, deps: DashboardDeps) {
+  const { id = '' } = params;
+  const payment = scope.livemode ? await findPayment(deps, scope, id) : null;
+  const limit = payment === null ? undefined : viewer.account.refundStepUp[payment.currency];
+  if (payment === null || limit === undefined) return undefined;
+  const amount = parseMoney(field(form, 'amount'), payment.currency);
+  return amount !== undefined && amount <= limit ? undefined : 'step_up';
+}
 
 /** Refunds under the form key, so that a repeated form refunds once. */
 async function refund(call: Call, deps: PageDeps): Promise<Answer> {

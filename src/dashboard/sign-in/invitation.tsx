@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
-import { hashPassword, isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
+import { hashPassword } from '../../encryption/password';
 import { SECRET } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
 import { acceptInvitation, findInvitation } from '../../service/team/members';
@@ -8,6 +8,8 @@ import { type Dashboard, HOME_PATH } from '../frame/context';
 import { NewPasswordField } from '../frame/fields';
 import { readOwnForm } from '../frame/form';
 import { sendCard, sendNotice } from '../frame/notices';
+import { findPasswordFault } from '../frame/password-fault';
+import { getOrigin } from '../frame/visitor';
 import { openSession } from './sign-in';
 
 const PATH = '/dashboard/invitation/:token';
@@ -31,18 +33,18 @@ async function accept(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   const invitation = await find(ctx, dashboard);
   if (invitation === null) return sendNotice(ctx, dashboard, 'link_over');
   const password = form.get('password') ?? '';
-  if (!isLongEnough(password)) {
-    const { min, max } = PASSWORD_LENGTH;
-    return show(ctx, dashboard, invitation, `Choose ${min} to ${max} characters.`);
-  }
-  const user = await acceptInvitation(dashboard, token, await hashPassword(password));
+  const fault = findPasswordFault(password);
+  if (fault !== undefined) return show(ctx, dashboard, invitation, fault);
+  const password_hash = await hashPassword(password);
+  const user = await acceptInvitation(dashboard, token, password_hash, getOrigin(ctx, dashboard));
   if (user === null) return sendNotice(ctx, dashboard, 'link_over');
-  if (user === 'email_taken') {
-    const fault = 'This address has a login already. Ask to be invited with another one.';
-    return show(ctx, dashboard, invitation, fault);
+  if (user === 'is_member') {
+    const text = 'This address is a member of the team already: sign in.';
+    return show(ctx, dashboard, invitation, text);
   }
   const path = HOME_PATH;
-  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path });
+  const proof = { by: 'invitation' } as const;
+  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
   if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
 }
 

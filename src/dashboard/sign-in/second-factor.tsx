@@ -21,7 +21,7 @@ export const SECOND_FACTOR_ROUTES: readonly Route[] = [
     confirmation: {
       question: 'You need an app for one-time codes.',
       button: 'Set up',
-      password: true,
+      proof: 'step_up',
     },
     handle: setUp,
   },
@@ -40,41 +40,45 @@ export const SECOND_FACTOR_ROUTES: readonly Route[] = [
     path: `${PATH}/off`,
     title: 'Switch off the second factor',
     confirmation: {
-      question: 'Your password alone is then enough to sign in.',
+      question: 'Without a passkey, your password alone is then enough to sign in.',
       button: 'Switch off',
-      password: true,
+      proof: 'step_up',
     },
     handle: dropFactor,
   },
 ];
 
 export function SecondFactorPanel({ call, member }: { call: Call; member: TeamMember }) {
-  const isOn = member.has_second_factor;
+  const { has_second_factor: isOn, has_app: hasApp } = member;
   return (
     <Panel title="Second factor">
       <p>
         <Badge tone={isOn ? 'good' : 'note'}>{isOn ? 'On' : 'Off'}</Badge>{' '}
         {isOn
-          ? `${member.recovery_codes} recovery codes are left.`
+          ? `${hasApp ? 'By your app' : 'By your passkeys, without an app'}. ${member.recovery_codes} recovery codes are left.`
           : 'With a second factor, a stolen password is not enough to sign in.'}
       </p>
       <PostForm
         call={call}
-        path={`${PATH}${isOn ? '/off' : ''}`}
-        button={isOn ? 'Switch off' : 'Set up'}
-        tone={isOn ? 'danger' : 'plain'}
+        path={`${PATH}${hasApp ? '/off' : ''}`}
+        button={hasApp ? 'Switch off' : 'Set up'}
+        tone={hasApp ? 'danger' : 'plain'}
       />
     </Panel>
   );
 }
 
 async function setUp(call: Call, deps: PageDeps): Promise<Answer> {
-  await offerSecret(deps, { _id: call.viewer.user.id });
+  await offerSecret(deps, getEnrollment(call));
   return { go: call.href(PATH) };
 }
 
+function getEnrollment({ viewer }: Call) {
+  return { user_id: viewer.user.id, session: viewer.session };
+}
+
 async function scan(call: Call, deps: PageDeps): Promise<Answer> {
-  const enrollment = await getOffer(deps, call.viewer.user.id);
+  const enrollment = await getOffer(deps, getEnrollment(call));
   if (enrollment === null) return { go: call.href(PROFILE) };
   return (
     <>
@@ -100,17 +104,23 @@ async function scan(call: Call, deps: PageDeps): Promise<Answer> {
 
 async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
   const code = field(call.form, 'code').replace(/\s/g, '');
-  const codes = await switchOn(deps, call.viewer.user.id, code);
+  const { user, session: keep } = call.viewer;
+  const codes = await switchOn(deps, user.id, { code, keep });
   if (codes === null) {
     const text = 'The code is wrong or too old. Look at your app, and try again.';
     return redirect(call, PATH, 'bad', text);
   }
+  return <RecoveryCodes call={call} codes={codes} />;
+}
+
+/** Shows the recovery codes of the first second factor. */
+export function RecoveryCodes({ call, codes }: { call: Call; codes: readonly string[] }) {
   return (
     <>
       <PageHead title="Your recovery codes" />
       <Note tone="note">
-        Store these apart from your app: each signs you in once without it. They are shown only
-        once.
+        Store these apart from your devices: each replaces your second factor once. They are shown
+        only once.
       </Note>
       <Panel>
         <pre>{codes.join('\n')}</pre>
@@ -124,6 +134,6 @@ async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
 
 async function dropFactor(call: Call, deps: PageDeps): Promise<Answer> {
   const member = { _id: call.viewer.user.id, account_id: call.scope.account_id };
-  await switchOff(deps, member);
+  await switchOff(deps, member, call.viewer.session);
   return redirect(call, PROFILE, 'good', 'The second factor is off.');
 }

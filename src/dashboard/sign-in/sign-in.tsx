@@ -1,23 +1,36 @@
+import { randomBytes } from 'node:crypto';
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
+import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
 import {
   endSession,
+  hasSecondFactor,
   readSession,
+  type SignInProof,
   startSession,
   type UserDocument,
 } from '../../service/team/sessions';
-import { checkCode, checkLogin } from '../../service/team/sign-in';
+import { checkCode, checkLogin, listMerchants } from '../../service/team/sign-in';
 import { csrfToken, type Dashboard, HOME_PATH } from '../frame/context';
-import { Field, PasswordField } from '../frame/fields';
+import { CodeField, Field, PasswordField, Select } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';
-import { explainLimit, sendCard, sendNotice } from '../frame/notices';
+import { explainLimit, sendCard, sendNotice, WRONG_CODE } from '../frame/notices';
+import {
+  hasPasskeys,
+  isByPasskey,
+  PasskeyButton,
+  PasskeySignIn,
+  readPasskey,
+  WRONG_PASSKEY,
+} from '../frame/passkeys';
+import { describeSession, describeUser, getOrigin, noteVisitor } from '../frame/visitor';
 
 const EMAIL_LENGTH_MAX = 254;
 /** Pages of the dashboard, the only addresses that sign-in leads back to. */
 const NEXT = /^\/dashboard\/(?:sandbox|live)(?:\/[\w-]+){1,3}$/;
 
-interface SignInFields {
+export interface SignInFields {
   email?: string;
   next: string | undefined;
   fault?: string;
@@ -27,7 +40,7 @@ interface SignInFields {
 /** Adds sign-in and sign-out. No answer reveals whether a user exists. */
 export function addSignIn(router: Router, dashboard: Dashboard): void {
   router.get('/dashboard/sign-in', (ctx) => {
-    showSignIn(ctx, dashboard, { next: getNextPath(ctx.URL.searchParams) });
+    showSignIn(ctx, dashboard, { next: getNextPath(new URLSearchParams(ctx.querystring)) });
   });
   router.post('/dashboard/sign-in', (ctx) => signIn(ctx, dashboard));
   router.post('/dashboard/sign-out', (ctx) => signOut(ctx, dashboard));
@@ -41,11 +54,23 @@ async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   const next = getNextPath(form);
   const password = form.get('password') ?? '';
   const address = dashboard.clientAddress(ctx.req);
-  const check = await checkLogin(dashboard, { email, password, address });
+  const deviceSecret = dashboard.device.read(ctx);
+  const device = deviceSecret === null ? null : hashSecret(deviceSecret);
+  const merchant = field(form, 'merchant') || undefined;
+  const check = await checkLogin(dashboard, { email, password, address, device, merchant });
+  const { outcome, user_ids } = check;
+  noteVisitor(ctx, { proof: 'password', outcome, ...(outcome !== 'right' && { user_ids }) });
   if (check.outcome === 'too_many') {
     ctx.set('Retry-After', String(check.minutes * 60));
     const fault = explainLimit(check.minutes);
     return showSignIn(ctx, dashboard, { email, next, fault, status: 429 });
+  }
+  if (check.outcome === 'several') {
+    return await showMerchants(ctx, dashboard, { email, next, users: check.users });
+  }
+  if (check.outcome === 'expired') {
+    const fault = 'This password has expired. Ask for a new one.';
+    return showSignIn(ctx, dashboard, { email, next, fault, status: 401 });
   }
   const hasSession =
     check.outcome === 'right' && (await openNextSession(ctx, dashboard, check.user, next));
@@ -61,18 +86,20 @@ async function openNextSession(
   user: UserDocument,
   next: string | undefined,
 ): Promise<boolean> {
-  if (user.totp === null) {
+  const proof = { by: 'password' } as const;
+  if (!hasSecondFactor(user)) {
     const path = next ?? HOME_PATH;
-    return await openSession(ctx, dashboard, user, { stage: 'whole', path });
+    return await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
   }
   const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
   const path = `${CODE_PATH}${query}`;
-  return await openSession(ctx, dashboard, user, { stage: 'password', path });
+  return await openSession(ctx, dashboard, user, { stage: 'password', path, proof });
 }
 
 async function signOut(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   const secret = dashboard.cookie.read(ctx);
   if (secret === null) return seeOther(ctx, '/dashboard/sign-in');
+  noteVisitor(ctx, describeSession(hashSecret(secret)));
   const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
   if (typeof form === 'string') return sendNotice(ctx, dashboard, 'foreign');
   await endSession(dashboard, secret);
@@ -80,46 +107,75 @@ async function signOut(ctx: RouterContext, dashboard: Dashboard): Promise<void> 
   seeOther(ctx, '/dashboard/sign-in');
 }
 
-function showSignIn(ctx: RouterContext, dashboard: Dashboard, fields: SignInFields): void {
+export function showSignIn(ctx: RouterContext, dashboard: Dashboard, fields: SignInFields): void {
   const { email = '', next, fault, status } = fields;
   const children = (
-    <form method="post" action="/dashboard/sign-in" class="form">
-      {next !== undefined && <input type="hidden" name="next" value={next} />}
-      <Field
-        label="E-mail"
-        name="email"
-        type="email"
-        value={email}
-        autocomplete="username"
-        required
-        autofocus
-      />
-      <PasswordField />
-      <button type="submit">Sign in</button>
-    </form>
+    <>
+      <form method="post" action="/dashboard/sign-in" class="form">
+        {next !== undefined && <input type="hidden" name="next" value={next} />}
+        <Field
+          label="E-mail"
+          name="email"
+          type="email"
+          value={email}
+          autocomplete="username"
+          required
+          autofocus
+        />
+        <PasswordField />
+        <button type="submit">Sign in</button>
+      </form>
+      <PasskeySignIn publicUrl={dashboard.publicUrl} next={next} />
+    </>
   );
   sendCard(ctx, dashboard, { title: 'Sign in', status, fault, children });
 }
 
-function getNextPath(fields: URLSearchParams): string | undefined {
+/** Asks for the merchant, and for the password again, since a page must not hold it. */
+async function showMerchants(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+  { email, next, users }: SignInFields & { users: readonly UserDocument[] },
+): Promise<void> {
+  const merchants = await listMerchants(dashboard, users);
+  const children = (
+    <form method="post" action="/dashboard/sign-in" class="form">
+      {next !== undefined && <input type="hidden" name="next" value={next} />}
+      <input type="hidden" name="email" value={email} />
+      <Select label="Merchant" name="merchant" options={merchants} />
+      <PasswordField autofocus />
+      <button type="submit">Sign in</button>
+    </form>
+  );
+  sendCard(ctx, dashboard, { title: 'Choose a merchant', status: 200, children });
+}
+
+/** Returns the page that sign-in leads back to. */
+export function getNextPath(fields: URLSearchParams): string | undefined {
   const next = fields.get('next') ?? '';
   return NEXT.test(next) ? next : undefined;
 }
 
 /**
  * Replaces the browser's session, and redirects to `path`.
- * @returns false when the password has changed since it was checked
+ * @returns false when what was checked has changed since
  */
 export async function openSession(
   ctx: RouterContext,
   dashboard: Dashboard,
   user: UserDocument,
-  { stage, path }: { stage: 'password' | 'whole'; path: string },
+  { path, ...fresh }: { stage: 'password' | 'whole'; path: string; proof: SignInProof },
 ): Promise<boolean> {
-  const { cookie } = dashboard;
-  const secret = await startSession(dashboard, user, stage, cookie.read(ctx));
+  const { cookie, device } = dashboard;
+  const deviceSecret = device.read(ctx) ?? randomBytes(32).toString('base64url');
+  const origin = getOrigin(ctx, dashboard);
+  const browser = { device: hashSecret(deviceSecret), oldSecret: cookie.read(ctx), origin };
+  const session = { ...fresh, ...browser };
+  const secret = await startSession(dashboard, user, session);
   if (secret === null) return false;
+  noteVisitor(ctx, describeUser(user, hashSecret(secret)));
   cookie.write(ctx, secret);
+  if (fresh.stage === 'whole') device.write(ctx, deviceSecret);
   seeOther(ctx, path);
   return true;
 }
@@ -132,8 +188,8 @@ export function addSignInCode(router: Router, dashboard: Dashboard): void {
     const mfaSession = await loadMfaSession(ctx, dashboard);
     if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
     showCode(ctx, dashboard, {
-      secret: mfaSession.secret,
-      next: getNextPath(ctx.URL.searchParams),
+      ...mfaSession,
+      next: getNextPath(new URLSearchParams(ctx.querystring)),
     });
   });
   router.post(CODE_PATH, (ctx) => acceptCode(ctx, dashboard));
@@ -146,49 +202,58 @@ async function acceptCode(ctx: RouterContext, dashboard: Dashboard): Promise<voi
   const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
   if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
   const next = getNextPath(form);
-  const check = await checkCode(dashboard, user, field(form, 'code'));
+  const proof = await proveSecondFactor(ctx, dashboard, user, form);
+  if ('fault' in proof) return showCode(ctx, dashboard, { secret, user, next, ...proof });
+  const path = next ?? HOME_PATH;
+  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
+  if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
+}
+
+async function proveSecondFactor(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+  user: UserDocument,
+  form: URLSearchParams,
+): Promise<SignInProof | { fault: string; status: number }> {
+  if (isByPasskey(form)) {
+    const proof = await readPasskey(ctx, dashboard, form, user);
+    if (proof === null) return { fault: WRONG_PASSKEY, status: 401 };
+    return { by: 'password, passkey', passkey: proof.passkey };
+  }
+  const origin = getOrigin(ctx, dashboard);
+  const check = await checkCode(dashboard, user, field(form, 'code'), origin);
+  noteVisitor(ctx, { proof: 'code', outcome: check.outcome });
   if (check.outcome === 'too_many') {
     ctx.set('Retry-After', String(check.minutes * 60));
-    const fault = explainLimit(check.minutes);
-    return showCode(ctx, dashboard, { secret, next, fault, status: 429 });
+    return { fault: explainLimit(check.minutes), status: 429 };
   }
-  if (check.outcome === 'wrong') {
-    const fault = 'The code is wrong, too old, or was used before.';
-    return showCode(ctx, dashboard, { secret, next, fault, status: 401 });
-  }
-  const path = next ?? HOME_PATH;
-  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path });
-  if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
+  if (check.outcome === 'wrong') return { fault: WRONG_CODE, status: 401 };
+  return { by: 'password, code' };
 }
 
 async function loadMfaSession(ctx: RouterContext, dashboard: Dashboard) {
   const secret = dashboard.cookie.read(ctx);
   const visit = secret === null ? null : await readSession(dashboard, secret);
   if (secret === null || visit?.session.stage !== 'password') return null;
+  noteVisitor(ctx, describeUser(visit.user, visit.session._id));
   return { secret, user: visit.user };
 }
 
 function showCode(
   ctx: RouterContext,
   dashboard: Dashboard,
-  fields: SignInFields & { secret: string },
+  fields: SignInFields & { secret: string; user: UserDocument },
 ): void {
-  const { secret, next, fault, status } = fields;
+  const { secret, user, next, fault, status } = fields;
+  const canUsePasskey = hasPasskeys(user, dashboard.publicUrl);
   const children = (
     <>
       <form method="post" action={CODE_PATH} class="form">
         <input type="hidden" name="csrf" value={csrfToken(secret)} />
         {next !== undefined && <input type="hidden" name="next" value={next} />}
-        <Field
-          label="Code"
-          name="code"
-          autocomplete="one-time-code"
-          hint="From your app, or one of your recovery codes."
-          maxLength={30}
-          required
-          autofocus
-        />
+        <CodeField autofocus required={!canUsePasskey} />
         <button type="submit">Continue</button>
+        {canUsePasskey && <PasskeyButton label="Use a passkey" />}
       </form>
       <p>
         <a href="/dashboard/sign-in">Back to the password</a>

@@ -8,6 +8,7 @@ import {
 } from '../../service/events/list';
 import { sendEventAgain } from '../../service/events/redeliveries';
 import { deliveryText } from '../../service/resources/timeline';
+import { getOrigin } from '../../webhooks/url';
 import { redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, Status, Table, When } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
@@ -157,7 +158,7 @@ function DeliveryPage({ call, event, attempts }: DeliveryProps) {
       </Panel>
       {attempts.map((row) => (
         <Panel key={`${row.run} ${row.attempt}`} title={attemptTitle(row)}>
-          <AttemptFacts row={row} />
+          <AttemptFacts call={call} row={row} />
         </Panel>
       ))}
       {attempts.length === 0 && <p class="empty">No attempt was made yet.</p>}
@@ -169,7 +170,12 @@ function attemptTitle({ run, attempt }: DeliveryDocument): string {
   return run === 0 ? `Attempt ${attempt}` : `Attempt ${attempt}, sent again ${run}`;
 }
 
-export function AttemptFacts({ row }: { row: DeliveryDocument }) {
+interface AttemptFactsProps {
+  call: Pick<Call, 'may'>;
+  row: DeliveryDocument;
+}
+
+export function AttemptFacts({ call, row }: AttemptFactsProps) {
   const { outcome, at, url, status_code, error, duration_ms, response_excerpt } = row;
   return (
     <>
@@ -177,7 +183,7 @@ export function AttemptFacts({ row }: { row: DeliveryDocument }) {
         rows={[
           ['Outcome', <Status key="outcome" of={outcome} />],
           ['At', <When key="at" at={at} />],
-          ['URL', <code key="url">{url}</code>],
+          ['URL', <code key="url">{call.may('webhooks.change') ? url : getOrigin(url)}</code>],
           ['Answer', status_code === null ? (error ?? 'None') : `HTTP ${status_code}`],
           ['Took', `${duration_ms} ms`],
         ]}

@@ -2,7 +2,7 @@ import { ServiceError } from '../../domain/errors';
 import { EVENT_TYPES, type EventType } from '../../domain/webhook/event';
 import { type EndpointSummary, getEndpoint, setEndpoint } from '../../service/endpoints';
 import { sendTestEvent } from '../../service/events/test-event';
-import { checkWebhookUrl } from '../../webhooks/url';
+import { checkWebhookUrl, getOrigin } from '../../webhooks/url';
 import { Checks, Field, Select } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Note, PageHead, Panel, PostForm } from '../frame/parts';
@@ -17,12 +17,19 @@ export const ENDPOINT_ROUTES: readonly Route[] = [
     path: '/webhooks/endpoint',
     act: 'webhooks.change',
     title: 'Save the endpoint',
+    confirmation: {
+      question: (form) => `All live events go to ${field(form, 'url')} from now on.`,
+      button: 'Save the endpoint',
+      proof: 'step_up',
+      liveOnly: true,
+    },
     handle: saveEndpoint,
   },
   {
     method: 'post',
     path: '/webhooks/test',
     act: 'events.send',
+    cost: 20,
     title: 'Test event',
     handle: sendTest,
   },
@@ -48,7 +55,8 @@ async function saveEndpoint(call: Call, deps: PageDeps): Promise<Answer> {
     return { page: <WebhooksPage {...{ call, endpoint, refused }} />, status: 400 };
   }
   const isAll = events.length === EVENT_TYPES.length;
-  await setEndpoint(deps, scope, { url: urlCheck.url, events: isAll ? 'all' : events });
+  const request = { url: urlCheck.url, events: isAll ? ('all' as const) : events };
+  await setEndpoint(deps, scope, { ...request, showsSecret: false });
   const text = 'The endpoint is saved. Send a test event to see that it answers.';
   return redirect(call, '/webhooks', 'good', text);
 }
@@ -87,7 +95,13 @@ function EndpointPanel({ call, endpoint, refused }: PageProps) {
   if (!call.may('webhooks.change')) {
     return (
       <Panel title="Endpoint">
-        <p>{endpoint === null ? 'No endpoint is registered.' : <code>{endpoint.url}</code>}</p>
+        <p>
+          {endpoint === null ? (
+            'No endpoint is registered.'
+          ) : (
+            <code>{getOrigin(endpoint.url)}</code>
+          )}
+        </p>
         {endpoint !== null && <p class="muted">{events.join(', ')}</p>}
       </Panel>
     );
@@ -171,7 +185,7 @@ async function sendTest(call: Call, deps: PageDeps): Promise<Answer> {
       <>
         <PageHead title={isGood ? 'The test was acknowledged' : 'The test was not acknowledged'} />
         <Panel title={type}>
-          <AttemptFacts row={row} />
+          <AttemptFacts call={call} row={row} />
           <a href={href(`/webhooks/deliveries/${row.event_id}`)}>Show the event</a>
           <a href={href('/webhooks')}>Back to webhooks</a>
         </Panel>

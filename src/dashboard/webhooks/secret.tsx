@@ -19,7 +19,7 @@ export const SECRET_ROUTES: readonly Route[] = [
     confirmation: {
       question: 'The secret signs every delivery. Anyone who has it can forge them.',
       button: 'Show signing secret',
-      password: true,
+      proof: 'password',
     },
     handle: showSecret,
   },
@@ -32,7 +32,7 @@ export const SECRET_ROUTES: readonly Route[] = [
       question: (form) =>
         `Create a new secret that signs ${WORDS[parseAfter(form)]}? The current one cannot be restored.`,
       button: 'Roll signing secret',
-      password: true,
+      proof: 'step_up',
     },
     handle: roll,
   },

@@ -15,6 +15,12 @@ export const AUDIT_LABELS = {
   'account.unfrozen': 'Account unfrozen',
   'api_key.created': 'API key created',
   'api_key.revoked': 'API key revoked',
+  'operator.created': 'Operator created',
+  'operator.revoked': 'Operator’s key revoked',
+  'approval.requested': 'Approval requested',
+  'approval.confirmed': 'Request confirmed',
+  'approval.approved': 'Request approved',
+  'approval.rejected': 'Request rejected',
   'connector_key.created': 'Connector key created',
   'connector_key.revoked': 'Connector key revoked',
   'webhook.set': 'Webhook endpoint set',
@@ -25,16 +31,24 @@ export const AUDIT_LABELS = {
   'callback.delivered': 'Callback delivered manually',
   'callback.dismissed': 'Callback dismissed',
   'orphan.restarted': 'Workflow restarted',
+  'stores.reconciled': 'Restore declared complete',
   'keys.rotated': 'Encryption key created',
   'keys.retired': 'Encryption key removed',
   'payment.cancelled': 'Payment cancellation requested',
   'refund.created': 'Refund requested',
+  'payer.erased': 'Payer erased',
   'recipient.deleted': 'Recipient deleted',
   'settlement.created': 'Settlement requested',
   'wallet.set': 'Wallet set',
   'balance.funded': 'Balance funded',
   'balance.adjusted': 'Balance corrected',
   'balance.reversed': 'Journal entry reversed',
+  'bank_account.added': 'Bank account added',
+  'statement.imported': 'Bank statement imported',
+  'statement.matched': 'Statement line matched',
+  'statement.unmatched': 'Statement line unmatched',
+  'statement.assigned': 'Statement line assigned',
+  'statement.refusal_acknowledged': 'Refused statement acknowledged',
   'user.invited': 'Team member invited',
   'user.invitation_withdrawn': 'Invitation withdrawn',
   'user.joined': 'Team member joined',
@@ -44,22 +58,25 @@ export const AUDIT_LABELS = {
   'user.signed_out_everywhere': 'Signed out everywhere',
   'user.password_changed': 'Password changed',
   'user.password_reset': 'Password reset',
+  'user.unlocked': 'Sign-in unlocked',
   'user.second_factor_on': 'Second factor turned on',
   'user.second_factor_off': 'Second factor turned off',
   'user.recovery_code_used': 'Recovery code used',
+  'passkey.added': 'Passkey added',
+  'passkey.removed': 'Passkey removed',
 } as const satisfies Record<string, string>;
 
 export type AuditedAct = keyof typeof AUDIT_LABELS;
 
 export function isAccountAct(act: AuditedAct): boolean {
-  return !/^(?:connector_key|keys)[.]/.test(act);
+  return !/^(?:approval|bank_account|connector_key|keys|operator|statement|stores)[.]/.test(act);
 }
 
 export type AuditFacts = Readonly<
   Record<string, string | number | boolean | null | readonly string[] | undefined>
 >;
 
-const SECRET = /sk_(?:sandbox|live)_|whsec_|cnsec_|\$argon2|^[A-Za-z0-9_-]{43}$/;
+const SECRET = /sk_(?:sandbox|live)_|whsec_|cnsec_|opkey_|\$argon2|^[A-Za-z0-9_-]{43}$/;
 
 /** @throws Error when a value looks like a secret */
 export function assertNoSecret(facts: AuditFacts | null): void {

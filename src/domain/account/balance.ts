@@ -12,6 +12,8 @@ export interface AvailableBalance {
 export interface Debit extends Pick<AvailableBalance, 'balance_account' | 'currency'> {
   /** Units, fees included. */
   amount: number | bigint;
+  /** Units of the balance that are held back. */
+  withheld?: bigint;
 }
 
 /** @param rows all balances of the account in its environment */
@@ -19,7 +21,8 @@ export function balanceFault(
   rows: readonly AvailableBalance[],
   debit: Debit,
 ): RuleViolation | undefined {
-  return findAvailable(rows, debit) < debit.amount ? insufficientBalance(rows, debit) : undefined;
+  const available = BigInt(findAvailable(rows, debit)) - (debit.withheld ?? 0n);
+  return available < debit.amount ? insufficientBalance(rows, debit) : undefined;
 }
 
 export function insufficientBalance(
@@ -28,7 +31,12 @@ export function insufficientBalance(
 ): RuleViolation {
   const available = formatAmount(findAvailable(rows, debit), debit.currency);
   const needed = formatAmount(debit.amount, debit.currency);
-  const message = `The balance has ${available}; ${needed} is needed.`;
+  const { withheld = 0n, currency } = debit;
+  const rest =
+    withheld === 0n
+      ? ''
+      : ` ${formatAmount(withheld, currency)} is held back, since the chain has removed a deposit.`;
+  const message = `The balance has ${available}; ${needed} is needed.${rest}`;
   return { code: 'insufficient_balance', message };
 }
 

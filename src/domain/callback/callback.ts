@@ -14,6 +14,9 @@ export const PAYMENT_CALLBACKS = [
   'reversed',
   'reversal_failed',
   'clawed_back',
+  'dispute_opened',
+  'dispute_won',
+  'dispute_lost',
 ] as const;
 export type PaymentCallbackName = (typeof PAYMENT_CALLBACKS)[number];
 
@@ -60,6 +63,10 @@ export interface BankCallback {
   currency?: string | undefined;
   /** Day on which the bank posts it: `YYYY-MM-DD`. */
   value_date?: string | undefined;
+  /** The bank's name for the dispute that it reports. */
+  dispute_id?: string | undefined;
+  /** Minor units that the bank charges for a dispute, or returns with one that is won. */
+  fee?: number | undefined;
 }
 
 /** Largest amount, in minor units. @see docs/api.md#money-json-text */
@@ -98,5 +105,7 @@ export function readCallback(raw: unknown): BankCallback | Faults {
     amount: integer({ min: 1, max: AMOUNT_MAX, optional: true }),
     currency: currencyCode,
     value_date: day,
+    dispute_id: text({ min: 1, max: 200, optional: true }),
+    fee: integer({ min: 0, max: AMOUNT_MAX, optional: true }),
   });
 }

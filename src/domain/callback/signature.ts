@@ -8,6 +8,13 @@ export interface CallbackSignature {
   v1: string;
 }
 
+/** Stored callback that was signalled to its workflow, and that no run has applied. */
+export interface MissedCallback {
+  name: CallbackName;
+  body: AnyCallback;
+  signature?: CallbackSignature;
+}
+
 export interface SignedCallback {
   connector: string;
   resource: CallbackResource;

@@ -6,6 +6,8 @@ interface AssetRules {
   decimals: number;
   /** Smallest units from which a balance is paid out daily. */
   settled_from: string;
+  /** Smallest units below which a deposit is dust, unless it completes the payment. */
+  least_deposit: string;
 }
 
 /** Payment window of an asset that has no other. */
@@ -19,6 +21,7 @@ export const ASSETS = [
     display_name: 'Bitcoin',
     decimals: 8,
     settled_from: '10000',
+    least_deposit: '1000',
   },
   {
     asset: 'ETH',
@@ -26,6 +29,7 @@ export const ASSETS = [
     display_name: 'Ether',
     decimals: 18,
     settled_from: '1000000000000000',
+    least_deposit: '10000000000000',
   },
   {
     asset: 'USDC',
@@ -33,6 +37,7 @@ export const ASSETS = [
     display_name: 'USD Coin on Ethereum',
     decimals: 6,
     settled_from: '1000000',
+    least_deposit: '10000',
   },
   {
     asset: 'USDT',
@@ -40,6 +45,7 @@ export const ASSETS = [
     display_name: 'Tether on Tron',
     decimals: 6,
     settled_from: '1000000',
+    least_deposit: '10000',
   },
 ] as const satisfies readonly AssetRules[];
 
@@ -68,6 +74,17 @@ function requireRules({ asset, network }: Pair): AssetRules & AssetPair {
   const rules = assetRules(asset, network);
   if (rules === undefined) throw new RangeError(`No asset: ${asset} on ${network}`);
   return rules;
+}
+
+/** Asset in which a network takes its fees; null where it is none of ours. */
+const NATIVE_ASSETS = {
+  bitcoin: 'BTC',
+  ethereum: 'ETH',
+  tron: null,
+} as const satisfies Record<Network, AssetCode | null>;
+
+export function isNative({ asset, network }: AssetPair): boolean {
+  return NATIVE_ASSETS[network] === asset;
 }
 
 const WINDOW_MINUTES_MAX = 24 * 60;

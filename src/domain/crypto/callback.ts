@@ -1,8 +1,13 @@
 import { type Faults, instant, object, type Rule, text, wholeNumber } from '../shape';
-import { UNITS } from './assets';
+import { ASSET_CODES, UNITS } from './assets';
 
 /** Signals of the `cryptoPayment` workflow. @see docs/connectors.md#crypto-connectors */
-export const CRYPTO_PAYMENT_CALLBACKS = ['deposit', 'deposit_undone', 'expired'] as const;
+export const CRYPTO_PAYMENT_CALLBACKS = [
+  'deposit',
+  'deposit_undone',
+  'wrong_asset',
+  'expired',
+] as const;
 export type CryptoPaymentCallbackName = (typeof CRYPTO_PAYMENT_CALLBACKS)[number];
 
 export const CRYPTO_SETTLEMENT_CALLBACKS = ['sent', 'completed', 'failed'] as const;
@@ -21,9 +26,15 @@ export interface CryptoCallback {
   amount?: string | undefined;
   /** Number of blocks including its own; 0 while it is in none. */
   confirmations?: number | undefined;
+  /** Time of its block: a deposit is in time if it was seen or mined before the window closed. */
+  mined_at?: string | undefined;
   block_number?: number | undefined;
   block_hash?: string | undefined;
   screening?: 'passed' | 'failed' | undefined;
+  /** Asset that came to the address in place of the payment's, of `wrong_asset`. */
+  asset?: string | undefined;
+  /** Cost of a settlement's transaction, in the smallest unit of the network's own asset. */
+  network_fee?: string | undefined;
   bank_reference?: string | undefined;
   code?: string | undefined;
   /** Never personal, because Temporal's history contains it. */
@@ -38,6 +49,20 @@ const units: Rule = (value) => {
   return isValid ? undefined : 'must be an integer in the smallest unit, as a text';
 };
 
+export const FEE_UNITS = /^(0|[1-9]\d{0,27})$/;
+
+const feeUnits: Rule = (value) => {
+  const isValid = value === undefined || (typeof value === 'string' && FEE_UNITS.test(value));
+  return isValid ? undefined : 'must be an integer in the smallest unit, as a text';
+};
+
+const assetCode: Rule = (value) =>
+  value === undefined || ASSET_CODES.some((code) => code === value)
+    ? undefined
+    : `must be one of ${ASSET_CODES.join(', ')}`;
+
+const time: Rule = (value) => (value === undefined ? undefined : instant(value));
+
 const verdict: Rule = (value) =>
   value === undefined || value === 'passed' || value === 'failed'
     ? undefined
@@ -50,9 +75,12 @@ export function readCryptoCallback(raw: unknown): CryptoCallback | Faults {
     transaction_id: text({ min: 1, max: 200, optional: true }),
     amount: units,
     confirmations: wholeNumber(BLOCKS_MAX),
+    mined_at: time,
     block_number: wholeNumber(BLOCKS_MAX),
     block_hash: text({ min: 1, max: 200, optional: true }),
     screening: verdict,
+    asset: assetCode,
+    network_fee: feeUnits,
     bank_reference: text({ max: 200, optional: true }),
     code: text({ max: 100, optional: true }),
     reason: text({ max: 500, optional: true }),

@@ -1,3 +1,4 @@
+import type { CommonAttention } from '../lifecycle';
 import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#states-of-a-crypto-payment */
@@ -19,10 +20,10 @@ export type CryptoPaymentStatus = (typeof CRYPTO_PAYMENT_STATUSES)[number];
 /** Allowed transitions; one to the same state means that deposits changed. */
 export const CRYPTO_PAYMENT_TRANSITIONS = {
   awaiting_deposit: ['awaiting_deposit', 'underpaid', 'held', 'received', 'expired'],
-  underpaid: ['underpaid', 'held', 'received', 'expired'],
+  underpaid: ['underpaid', 'awaiting_deposit', 'held', 'received', 'expired'],
   held: ['held', 'awaiting_deposit', 'underpaid', 'received', 'expired'],
   received: ['received'],
-  expired: ['expired', 'underpaid', 'received'],
+  expired: ['expired', 'held', 'underpaid', 'received'],
 } as const satisfies Record<CryptoPaymentStatus, readonly CryptoPaymentStatus[]>;
 
 /** Emitted once, when the state is first reached. */
@@ -46,6 +47,10 @@ export const CRYPTO_PAYMENT_ACTS = [
   'accept',
   'return',
   'credit_late',
+  'mark_sent_back',
+  'write_off',
+  'debit_reorged',
+  'confirm',
   'snooze',
   'acknowledge',
 ] as const;
@@ -55,13 +60,15 @@ export type CryptoPaymentAct = (typeof CRYPTO_PAYMENT_ACTS)[number];
 export type CryptoPaymentAttention =
   | 'deposit_held'
   | 'late_deposit'
+  | 'deposit_to_return'
   | 'underpaid'
   | 'deposit_undone'
   | 'deposit_unconfirmed'
   | 'amount_differs'
   | 'too_many_deposits'
-  | 'malformed_callback'
-  | 'sender_not_known';
+  | 'wrong_asset'
+  | 'address_in_use'
+  | CommonAttention;
 
 export function cryptoPaymentWorkflowId(cryptoPaymentId: string): string {
   return `crypto-payment:${cryptoPaymentId}`;

@@ -1,5 +1,12 @@
-import { type Decision, type Failure, transition, unapplied } from '../lifecycle';
+import {
+  type CommonAttention,
+  type Decision,
+  type Failure,
+  transition,
+  unapplied,
+} from '../lifecycle';
 import type { EventType } from '../webhook/event';
+import { assetRules, parseUnits } from './assets';
 import type { CryptoSettlementCallbackName } from './callback';
 
 /** @see docs/api.md#settlements */
@@ -54,8 +61,7 @@ export type CryptoSettlementAttention =
   | 'failed_after_completed'
   | 'moved_after_failed'
   | 'amount_differs'
-  | 'malformed_callback'
-  | 'sender_not_known';
+  | CommonAttention;
 
 export type CryptoSettlementDecision = Decision<CryptoSettlementStatus, CryptoSettlementAttention>;
 const alreadyPassed = unapplied('the settlement has passed this state already');
@@ -103,8 +109,21 @@ export const CRYPTO_SETTLEMENT_FAILURES = {
   operator: { code: 'settlement_failed', message: 'The settlement was not sent.' },
 } as const satisfies Record<string, Failure>;
 
-/** Smallest units. */
-export const SMALLEST_SETTLEMENT = 1n;
+/** Amounts that the sandbox chain answers in a way of their own. @see docs/api.md#amounts-that-misbehave */
+const SANDBOX_AMOUNTS = { from: 66_641n, to: 66_649n };
+
+/**
+ * Smallest units that a settlement must have: the service pays the network for each.
+ * @param amount requested; null for the whole balance
+ */
+export function leastSettlement(
+  { asset, network, livemode }: { asset: string; network: string; livemode: boolean },
+  amount: bigint | null,
+): bigint {
+  const { from, to } = SANDBOX_AMOUNTS;
+  if (!livemode && amount !== null && amount >= from && amount <= to) return amount;
+  return parseUnits(assetRules(asset, network)?.settled_from ?? '1');
+}
 
 export const SETTLEMENT_DUE_SECONDS = 6 * 3_600;
 

@@ -1,6 +1,13 @@
 import type { PaymentCallbackName } from '../callback/callback';
-import { type Decision, type Failure, transition, unapplied } from '../lifecycle';
+import {
+  type CommonAttention,
+  type Decision,
+  type Failure,
+  transition,
+  unapplied,
+} from '../lifecycle';
 import type { EventType } from '../webhook/event';
+import type { DisputeCallbackName } from './dispute';
 
 /** @see docs/api.md#states */
 export const PAYMENT_STATUSES = [
@@ -60,7 +67,9 @@ export const PAYMENT_ACTS = [
   'snooze',
   'acknowledge',
   'claw_back',
+  'dispute_won',
   'mark_reversed',
+  'give_up_closing',
 ] as const;
 export type PaymentAct = (typeof PAYMENT_ACTS)[number];
 
@@ -74,11 +83,11 @@ export type PaymentAttention =
   | 'late_settlement_not_reversed'
   | 'failed_after_settled'
   | 'clawed_back'
+  | 'dispute_differs'
   | 'amount_differs'
   | 'second_settlement'
   | 'expired_after_authorized'
-  | 'malformed_callback'
-  | 'sender_not_known';
+  | CommonAttention;
 
 export type PaymentDecision =
   | Decision<PaymentStatus, PaymentAttention>
@@ -92,7 +101,16 @@ export type PaymentDecision =
   | { kind: 'reversed' }
   | { kind: 'not_reversed' }
   /** Chargeback: the payment is disputed, and an operator posts the entry. */
-  | { kind: 'dispute'; reason: string; attention: PaymentAttention };
+  | { kind: 'dispute'; reason: string; attention: PaymentAttention }
+  /** Report about a dispute, which is posted. */
+  | { kind: 'dispute_report'; name: DisputeCallbackName };
+
+const notDisputable = unapplied('only a settled payment can be disputed', 'dispute_differs');
+const undisputable = {
+  dispute_opened: notDisputable,
+  dispute_won: notDisputable,
+  dispute_lost: notDisputable,
+} as const;
 
 const lateDecisions = {
   authorized: { kind: 'void' },
@@ -102,6 +120,7 @@ const lateDecisions = {
   reversed: { kind: 'reversed' },
   reversal_failed: { kind: 'not_reversed' },
   clawed_back: unapplied('the payment never settled', 'clawed_back'),
+  ...undisputable,
 } as const satisfies Record<PaymentCallbackName, PaymentDecision>;
 
 const notSent = unapplied('no money of this payment was sent back');
@@ -109,6 +128,7 @@ const unsettledDecisions = {
   reversed: notSent,
   reversal_failed: notSent,
   clawed_back: unapplied('the payment has not settled', 'clawed_back'),
+  ...undisputable,
 } as const;
 
 /** Every status × every callback; a final state is never left. @see docs/decisions.md#payments */
@@ -150,6 +170,9 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
       reason: 'an operator posts the chargeback',
       attention: 'clawed_back',
     },
+    dispute_opened: { kind: 'dispute_report', name: 'dispute_opened' },
+    dispute_won: { kind: 'dispute_report', name: 'dispute_won' },
+    dispute_lost: { kind: 'dispute_report', name: 'dispute_lost' },
   },
   failed: lateDecisions,
   cancelled: lateDecisions,

@@ -1,5 +1,11 @@
 import type { PayoutCallbackName } from '../callback/callback';
-import { type Decision, type Failure, transition, unapplied } from '../lifecycle';
+import {
+  type CommonAttention,
+  type Decision,
+  type Failure,
+  transition,
+  unapplied,
+} from '../lifecycle';
 import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#states-of-a-payout */
@@ -79,8 +85,7 @@ export type PayoutAttention =
   | 'return_too_late'
   | 'return_not_possible'
   | 'amount_differs'
-  | 'malformed_callback'
-  | 'sender_not_known';
+  | CommonAttention;
 
 export const OVERDUE_ATTENTION = {
   created: 'not_submitted',
@@ -152,7 +157,7 @@ export interface Returnable {
 
 /**
  * Applies a return only on rails that have returns, and for 60 days, the last millisecond included.
- * @param at time of the report, in ms since the epoch
+ * @param at when it occurred, in ms since the epoch
  */
 export function decidePayout(
   status: PayoutStatus,

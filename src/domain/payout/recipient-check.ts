@@ -1,4 +1,5 @@
-import { isSEPACountry, isValidIBAN } from 'ibantools';
+import { isSEPACountry } from 'ibantools';
+import { isIban, normalizeIban } from '../iban';
 import { isDay } from '../shape';
 import { RAIL_FIELDS } from './rails';
 import type { CardScheme, RecipientDetails, RecipientFacts } from './recipient';
@@ -43,15 +44,6 @@ export function detectScheme(cardNumber: string): CardScheme | null {
   const six = Number(cardNumber.slice(0, 6));
   const isMastercard = (six >= 510_000 && six < 560_000) || (six >= 222_100 && six < 272_100);
   return isMastercard ? 'mastercard' : null;
-}
-
-function normalizeIban(text: string): string {
-  return text.replaceAll(' ', '').toUpperCase();
-}
-
-/** Accepts spaces and lower case. */
-export function isIban(text: string): boolean {
-  return /^[A-Za-z0-9 ]+$/.test(text) && isValidIBAN(normalizeIban(text));
 }
 
 /** Accepts real days from 1900 on, as `YYYY-MM-DD`. */

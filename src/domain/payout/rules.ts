@@ -140,6 +140,27 @@ export function payoutBalanceFault(
   return unfundedFault(rows, payout.balance_account) ?? balanceFault(rows, debit);
 }
 
+/** Refuses all payouts while the merchant owes more than an operator allows, in minor units. */
+export function debtFault(
+  owed: number,
+  owedMax: number | undefined,
+  currency: string,
+): RuleViolation | undefined {
+  if (owed <= (owedMax ?? 0)) return undefined;
+  const message =
+    `You owe ${formatMoney(owed, currency)}, which is collected from what comes in: nothing in ` +
+    `${currency} is paid out until then.`;
+  return { code: 'insufficient_balance', message };
+}
+
+/** Finds the limit of a day: once any currency has one, every other is limited to 0. */
+export function findPayoutLimit(
+  limits: Readonly<Record<string, number>> = {},
+  currency: string,
+): number | undefined {
+  return limits[currency] ?? (Object.keys(limits).length === 0 ? undefined : 0);
+}
+
 /** @param spentToday minor units of today's other payouts */
 export function limitFault(
   limit: number | undefined,

@@ -1,5 +1,11 @@
 import type { RefundCallbackName } from '../callback/callback';
-import { type Decision, type Failure, transition, unapplied } from '../lifecycle';
+import {
+  type CommonAttention,
+  type Decision,
+  type Failure,
+  transition,
+  unapplied,
+} from '../lifecycle';
 import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#refunds */
@@ -44,8 +50,7 @@ export type RefundAttention =
   | 'moved_after_failed'
   | 'second_completion'
   | 'amount_differs'
-  | 'malformed_callback'
-  | 'sender_not_known';
+  | CommonAttention;
 
 export type RefundDecision = Decision<RefundStatus, RefundAttention>;
 

@@ -1,6 +1,7 @@
 import type { RuleViolation } from '../lifecycle';
 import { formatMoney } from '../money';
 import { isPaymentMethodId, methodRules } from '../payment/catalog';
+import { type Dispute, isDisputeOpen, sumDisputed } from '../payment/dispute';
 import type { PaymentStatus } from '../payment/payment';
 
 export interface RefundablePayment {
@@ -14,16 +15,20 @@ export interface RefundablePayment {
   settled_at: string | null;
   /** Minor units received, if they differ from `amount`. */
   settled_amount?: number | null;
+  /** Set while a bank's report of a chargeback waits for an operator. */
   disputed_at?: string | null;
+  disputes?: readonly Dispute[];
 }
 
 const DAY_MS = 86_400_000;
 
+/** Minor units of all refunds that a payment can have. */
 export function refundableAmount({
   amount,
   settled_amount,
-}: Pick<RefundablePayment, 'amount' | 'settled_amount'>): number {
-  return Math.min(amount, settled_amount ?? amount);
+  disputes,
+}: Pick<RefundablePayment, 'amount' | 'settled_amount' | 'disputes'>): number {
+  return Math.min(amount, settled_amount ?? amount) - sumDisputed(disputes);
 }
 
 /**
@@ -50,7 +55,9 @@ export function refundFault(
     const advice = open ? ' Cancel it instead.' : paid ? ' Wait until it settles.' : '';
     return { code: 'payment_not_settled', message: message + advice };
   }
-  if (payment.disputed_at) {
+  const remaining = refundableAmount(payment) - payment.refunded;
+  const isLost = remaining <= 0 && sumDisputed(payment.disputes) > 0;
+  if (payment.disputed_at || isDisputeOpen(payment) || isLost) {
     const message = 'The payment is disputed, so there is nothing left to refund.';
     return { code: 'payment_disputed', message };
   }
@@ -59,7 +66,6 @@ export function refundFault(
     const message = `${rules.display_name} can be refunded for ${days} days after settlement.`;
     return { code: 'refund_window_expired', message };
   }
-  const remaining = refundableAmount(payment) - payment.refunded;
   if (remaining === 0 || (amount ?? 0) > remaining) {
     const message = `${formatMoney(remaining, currency)} of the payment can still be refunded.`;
     return { code: 'refund_amount_exceeds_balance', message };

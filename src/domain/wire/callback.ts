@@ -11,8 +11,8 @@ import {
   type CallbackResource,
   CRYPTO_RESOURCES,
 } from '../callback/callback';
-import { UNITS } from '../crypto/assets';
-import { BLOCKS_MAX, type CryptoCallback as CryptoPayload } from '../crypto/callback';
+import { ASSET_CODES, UNITS } from '../crypto/assets';
+import { BLOCKS_MAX, type CryptoCallback as CryptoPayload, FEE_UNITS } from '../crypto/callback';
 import { Currency } from './fields';
 
 /** Payload of every bank callback, published to connector teams. */
@@ -26,6 +26,8 @@ export const BankCallback = z
     amount: z.int().min(1).max(AMOUNT_MAX).optional(),
     currency: Currency.optional(),
     value_date: z.iso.date().optional(),
+    dispute_id: z.string().min(1).max(200).optional(),
+    fee: z.int().min(0).max(AMOUNT_MAX).optional(),
   })
   .meta({ id: 'BankCallback' }) satisfies z.ZodType<Callback>;
 
@@ -38,9 +40,12 @@ const CryptoCallback = z
     transaction_id: z.string().min(1).max(200).optional(),
     amount: z.string().regex(UNITS).optional(),
     confirmations: Count,
+    mined_at: z.iso.datetime({ offset: true }).optional(),
     block_number: Count,
     block_hash: z.string().min(1).max(200).optional(),
     screening: z.enum(['passed', 'failed']).optional(),
+    asset: z.enum(ASSET_CODES).optional(),
+    network_fee: z.string().regex(FEE_UNITS).optional(),
     bank_reference: z.string().max(200).optional(),
     code: z.string().max(100).optional(),
     reason: z.string().max(500).optional(),

@@ -185,6 +185,7 @@ export const createCryptoSettlement = endpoint({
     'asset_not_supported',
     'asset_not_available',
     'wallet_not_registered',
+    'method_requirements_not_met',
     'insufficient_balance',
   ],
 });

@@ -15,6 +15,8 @@ export interface Endpoint {
   crypto?: boolean;
   /** Whether it needs an Idempotency-Key. */
   creates?: boolean;
+  /** Whether it costs as much as a create. */
+  simulates?: boolean;
   /** Fields of the body that are stored byte for byte. */
   raw?: readonly string[];
   params?: z.ZodObject;

@@ -29,6 +29,12 @@ export const Amount = z
 const currencies = new Set<string>(CURRENCIES);
 const countries = new Set<string>(COUNTRIES);
 
+/** Money that moved, in minor units; 0 where none did. */
+export const Moved = z
+  .int()
+  .min(0)
+  .meta({ format: 'int64', examples: [0] });
+
 export const Currency = z
   .string()
   .refine((code) => currencies.has(code), 'must be an ISO 4217 currency code')

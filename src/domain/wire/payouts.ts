@@ -2,7 +2,17 @@ import { z } from 'zod';
 import { PAYOUT_STATUSES } from '../payout/payout';
 import { RAIL_IDS, railEntry } from '../payout/rails';
 import { endpoint } from './endpoint';
-import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
+import {
+  Amount,
+  ById,
+  Currency,
+  Failure,
+  Moved,
+  optional,
+  Reference,
+  Timestamp,
+  text,
+} from './fields';
 import { buildListQuery, buildListSchema, buildPageSchema, listEndpoint } from './lists';
 import { Metadata } from './payments';
 import { SAMPLE_IDS } from './samples';
@@ -63,6 +73,8 @@ export const Payout = z
     metadata: z.record(z.string(), z.unknown()),
     failure: Failure.nullable(),
     returned: Return.nullable(),
+    fee: Moved.meta({ description: 'Charged besides the amount.' }),
+    amount_returned: Moved.nullable().meta({ description: 'What came back; null before.' }),
     livemode: z.boolean(),
     created_at: Timestamp,
     completed_at: Timestamp.nullable(),

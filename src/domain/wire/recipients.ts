@@ -1,10 +1,10 @@
 import { isValidBIC } from 'ibantools';
 import { z } from 'zod';
+import { isIban } from '../iban';
 import { CARD_SCHEMES } from '../payout/recipient';
 import {
   isBirthDate,
   isCardNumber,
-  isIban,
   type RecipientInput,
   recipientFaults,
 } from '../payout/recipient-check';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { REFUND_STATUSES } from '../refund/refund';
 import { endpoint } from './endpoint';
-import { Amount, ById, Failure, optional, Timestamp, text } from './fields';
+import { Amount, ById, Failure, Moved, optional, Timestamp, text } from './fields';
 import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
 import { SAMPLE_IDS } from './samples';
 
@@ -36,6 +36,7 @@ export const Refund = z
       .nullable()
       .meta({ examples: ['One item came back.'] }),
     failure: Failure.nullable(),
+    amount_settled: Moved.nullable().meta({ description: 'What was sent; null until it settles.' }),
     settled_at: Timestamp.nullable(),
     created_at: Timestamp,
   })

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type BankResource, CALLBACKS } from '../callback/callback';
+import { AMOUNT_MAX, type BankResource, CALLBACKS } from '../callback/callback';
 import { SIMULATED_DEPOSITS } from '../crypto/simulation';
 import { CryptoPayment, CryptoSettlement, RequestUnits } from './crypto';
 import { endpoint } from './endpoint';
-import { ById, optional, text } from './fields';
+import { Amount, ById, optional, text } from './fields';
 import { Payment } from './payments';
 import { Payout } from './payouts';
 import { Refund } from './refunds';
@@ -12,6 +12,7 @@ import { SAMPLE_TRANSACTION, SAMPLE_UNITS, SAMPLE_UPDATED } from './samples';
 const CODE_LENGTH_MAX = 100;
 const REASON_LENGTH_MAX = 500;
 const TRANSACTION_LENGTH_MAX = 200;
+const DISPUTE_LENGTH_MAX = 200;
 const CONFIRMATIONS_MAX = 1_000;
 
 /** @param event shown in the example; the resource then has the state of this name */
@@ -22,6 +23,22 @@ function buildReportSchema<const Names extends readonly string[]>(events: Names,
       code: optional(text(CODE_LENGTH_MAX)),
       reason: optional(text(REASON_LENGTH_MAX)),
     })
+    .meta({ examples: [{ event }] });
+}
+
+/** Adds the facts of a dispute to what can be reported about a payment. */
+function buildPaymentReportSchema(event: unknown) {
+  return buildReportSchema(CALLBACKS.payment, event)
+    .extend({
+      dispute_id: optional(text(DISPUTE_LENGTH_MAX).min(1)),
+      amount: optional(Amount),
+      fee: optional(z.int().min(0).max(AMOUNT_MAX)),
+    })
+    .refine(
+      ({ event: name, dispute_id, amount, fee }) =>
+        name.startsWith('dispute_') || (dispute_id ?? amount ?? fee) == null,
+      { path: ['event'], message: 'dispute_id, amount and fee are for disputes only' },
+    )
     .meta({ examples: [{ event }] });
 }
 
@@ -44,8 +61,12 @@ function simulateBank<Noun extends BankResource>(
     summary: `Let the sandbox bank report something about a ${noun}`,
     description: describeSimulation(noun),
     scope: `${noun}s:write`,
+    simulates: true,
     params: ById,
-    body: buildReportSchema(CALLBACKS[noun], example['status']),
+    body:
+      noun === 'payment'
+        ? buildPaymentReportSchema(example['status'])
+        : buildReportSchema(CALLBACKS[noun], example['status']),
     success: { status: 200, description: `The ${noun} after the event.`, schema, example },
     codes: [`${noun}_not_found`],
   });
@@ -60,6 +81,7 @@ export const simulatePayment = simulateBank('payment', Payment, {
 
 export const simulateRefund = simulateBank('refund', Refund, {
   status: 'settled',
+  amount_settled: 500,
   settled_at: SAMPLE_UPDATED,
 });
 
@@ -76,6 +98,7 @@ export const simulateCryptoPayment = endpoint({
   description: describeSimulation('crypto payment'),
   scope: 'crypto:write',
   crypto: true,
+  simulates: true,
   params: ById,
   body: z
     .strictObject({
@@ -117,6 +140,7 @@ export const simulateCryptoSettlement = endpoint({
   description: describeSimulation('settlement'),
   scope: 'crypto:write',
   crypto: true,
+  simulates: true,
   params: ById,
   body: buildReportSchema(CALLBACKS.crypto_settlement, 'completed'),
   success: {

@@ -1,59 +1,94 @@
 import { randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
 import { insufficientBalance } from '../../domain/account/balance';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
 import type { BookDocument, EntryDocument } from '../../ledger/documents';
-import { type EntryLine, InsufficientBalance, type NewEntry } from '../../ledger/entries';
-import { ENTRY_LINES } from '../../ledger/entry-lines';
+import {
+  type EntryLine,
+  InsufficientBalance,
+  type NewEntry,
+  operationId,
+} from '../../ledger/entries';
+import { type Against, ENTRY_LINES, readConnector } from '../../ledger/entry-lines';
+import { assertServes } from '../connectors';
 import type { WriteDeps } from '../deps';
-import { assertApproved, type PostedBalance, postOnce } from './fund';
+import { type PostedBalance, type PostOptions, postOnce } from './fund';
+
+export { parseAgainst } from '../../ledger/entry-lines';
 
 export interface Correction {
   operator: string;
   reason: string;
   /** Second operator. */
   approved_by?: string | undefined;
+  approval_id?: string | undefined;
 }
 
-export interface Adjustment {
+interface BalanceAmount {
   account_id: string;
-  livemode: boolean;
   balance_account: string;
   /** ISO 4217 code, or the book currency of an asset. */
   currency: string;
   /** Minor units, or the smallest units of an asset as a bigint; a negative amount debits. */
   amount: number | bigint;
-  /** Account of the opposite entry line: corrections by operators, or the merchant's debt. */
-  against: 'adjustments' | 'receivable';
 }
 
-export interface AdjustDeps extends WriteDeps {
-  /** Minor units above which a second operator approves on live. */
-  approvalLimit: number;
+export interface Adjustment extends BalanceAmount {
+  livemode: boolean;
+  /** Account of the opposite entry line. */
+  against: Against;
+  /** Name that the bank gave the movement, with `clearing:CONNECTOR`. */
+  bank_reference?: string | undefined;
+}
+
+/**
+ * Asserts that the opposite side of a correction exists.
+ * @param liveConnectors the variable `LIVE_CONNECTORS`
+ * @throws ServiceError `invalid_usage`, `connector_unknown`
+ */
+export function assertOpposite(
+  liveConnectors: string,
+  { livemode, against, bank_reference }: Omit<Adjustment, keyof BalanceAmount>,
+): void {
+  const connector = readConnector(against);
+  if (connector !== undefined) assertServes(liveConnectors, { connector, livemode });
+  else if (bank_reference !== undefined) {
+    const message = 'A bank reference needs --against clearing:CONNECTOR.';
+    throw new ServiceError('invalid_usage', message);
+  }
 }
 
 /**
  * Corrects a balance, or collects the merchant's debt from it. A repeat with the same id posts
  * nothing.
  * @see docs/ledger.md#money-that-goes-wrong
- * @throws ServiceError `approval_required`, `insufficient_balance`, `nothing_owed`,
- *   `operation_id_used`
+ * @throws ServiceError `insufficient_balance`, `nothing_owed`, `operation_id_used`,
+ *   `approval_decided`
  */
 export async function adjustBalance(
-  deps: AdjustDeps,
+  deps: WriteDeps,
   adjustment: Adjustment,
   correction: Correction,
   id: string = `adjust_${randomUUID()}`,
 ): Promise<PostedBalance> {
   const { account_id, livemode, balance_account, currency, amount, against } = adjustment;
-  assertApproved(deps.approvalLimit, { livemode, currency, amount, ...pickOperators(correction) });
   const owner = { account_id, livemode, currency };
   const lines = ENTRY_LINES.adjusted(balance_account, amount, against);
-  const entry = { kind: 'adjusted', resource_id: id, ...owner, legs: lines } as const;
+  const { bank_reference } = adjustment;
+  const entry = {
+    kind: 'adjusted',
+    resource_id: id,
+    ...owner,
+    bank_reference,
+    legs: lines,
+  } as const;
   if (against === 'receivable') await assertOwed(deps, owner, entry.resource_id, Number(amount));
-  return await post(deps, { ...entry, ...buildEntryDetails(deps, correction) }, balance_account);
+  const { approval_id } = correction;
+  const details = buildEntryDetails(deps, correction);
+  return await post(deps, { ...entry, ...details }, { balance_account, approval_id });
 }
 
 /** Kinds of journal entries that no workflow decides about. */
@@ -61,17 +96,19 @@ const REVERSIBLE: readonly string[] = [
   'funded',
   'adjusted',
   'payment_clawed_back',
+  'payment_dispute_opened',
   'refund_sent_again',
   'payout_sent_again',
 ];
 
 /**
- * Reverses a journal entry; a repeat posts nothing.
- * @throws ServiceError `operation_not_found`, `not_reversible`, `approval_required`,
- *   `insufficient_balance`
+ * Finds the entry to reverse, and whose it is.
+ * @throws ServiceError `operation_not_found`, `not_reversible`
  */
-export async function reverseOperation(deps: AdjustDeps, id: string, correction: Correction) {
-  const { ledger } = deps.stores;
+export async function prepareReversal(
+  { stores: { ledger } }: Pick<WriteDeps, 'stores'>,
+  id: string,
+) {
   const original = await ledger.findEntry(id);
   const book = original === null ? null : await ledger.book(original.book);
   if (original === null || book === null) {
@@ -85,18 +122,53 @@ export async function reverseOperation(deps: AdjustDeps, id: string, correction:
   }
   const { account_id, livemode, currency } = book;
   const lines = parseLines(original, currency);
-  const { balance_account, amount } = findCredit(lines);
-  assertApproved(deps.approvalLimit, { livemode, currency, amount, ...pickOperators(correction) });
-  const entry = {
-    ...({ kind: 'reversed', resource_id: id, account_id, livemode, currency } as const),
-    legs: ENTRY_LINES.reversed(lines),
-    ...buildEntryDetails(deps, correction),
-  };
-  return { ...(await post(deps, entry, balance_account)), amount: -amount };
+  return { original, account_id, livemode, currency, lines };
 }
 
-function pickOperators({ operator, approved_by }: Correction) {
-  return { operator, approved_by };
+/**
+ * Reverses a journal entry; a repeat posts nothing.
+ * @throws ServiceError `operation_not_found`, `not_reversible`, `insufficient_balance`,
+ *   `approval_decided`
+ */
+export async function reverseOperation(deps: WriteDeps, id: string, correction: Correction) {
+  const { lines, original, ...owner } = await prepareReversal(deps, id);
+  const legs = ENTRY_LINES.reversed(lines);
+  const { balance_account, amount } = findCredit(legs);
+  const { approval_id } = correction;
+  const entry = {
+    ...({ kind: 'reversed', resource_id: id, ...owner, legs } as const),
+    // A correction that no bank has made is on no statement, nor is its reversal.
+    offsets: original.kind === 'adjusted' ? id : undefined,
+    ...buildEntryDetails(deps, correction),
+  };
+  const writeMore = (session: ClientSession) => markDisputeWon(deps, original, entry.at, session);
+  const balance = await post(deps, entry, { balance_account, approval_id, writeMore });
+  return { ...balance, amount };
+}
+
+/**
+ * Closes the dispute whose money an entry took, so that it comes back once.
+ * @throws ServiceError `not_reversible` when it was won
+ */
+async function markDisputeWon(
+  { stores: { payments } }: WriteDeps,
+  { _id, kind, resource_id }: EntryDocument,
+  at: string,
+  session: ClientSession,
+): Promise<void> {
+  if (!kind.startsWith('payment_')) return;
+  const { disputes = [] } = (await payments.get(resource_id, session)) ?? {};
+  const dispute = disputes.find(
+    (each) => operationId({ ...each, kind: `payment_${each.kind}`, resource_id }) === _id,
+  );
+  if (dispute !== undefined) {
+    const { id, amount, fee } = dispute;
+    const closing = { state: 'won', won: amount, fee_returned: fee, is_reversed: true } as const;
+    const change = { ...closing, closed_at: at, closed_by: `reversed:${_id}` };
+    const from = { id, states: ['opened', 'lost'] as const };
+    if (await payments.closeDispute(resource_id, from, { at, change, act: {} }, session)) return;
+  }
+  throw new ServiceError('not_reversible', `The dispute of ${_id} is won already.`);
 }
 
 function buildEntryDetails({ now }: WriteDeps, { operator, reason, approved_by }: Correction) {
@@ -149,17 +221,27 @@ async function explainShortage({ stores }: WriteDeps, entry: NewEntry): Promise<
   const { code, message } =
     amount < 0
       ? insufficientBalance(rows, debit)
-      : ({ code: 'insufficient_balance', message: 'The merchant owes less by now.' } as const);
+      : ({ code: 'insufficient_balance', message: explainOpposite(entry) } as const);
   return new ServiceError(code, `${message} Nothing was posted.`);
 }
 
-async function post(deps: AdjustDeps, entry: NewEntry, balance: string): Promise<PostedBalance> {
+function explainOpposite({ legs: lines }: NewEntry): string {
+  const isHeld = lines.some(({ account }) => account.startsWith('suspense.'));
+  return isHeld ? 'Less is in suspense.' : 'The merchant owes less by now.';
+}
+
+async function post(
+  deps: WriteDeps,
+  entry: NewEntry,
+  posting: PostOptions,
+): Promise<PostedBalance> {
   const { kind, currency, legs: lines, note } = entry;
   const act = kind === 'reversed' ? 'balance.reversed' : 'balance.adjusted';
   const changes = lines.map((line) => `${line.account} ${line.amount}`);
-  const after = { currency, legs: changes, ...note };
+  const { approval_id } = posting;
+  const after = { currency, legs: changes, ...note, approval_id };
   try {
-    return await postOnce(deps, entry, { act, after }, balance);
+    return await postOnce(deps, entry, { act, after }, posting);
   } catch (error) {
     throw error instanceof InsufficientBalance ? await explainShortage(deps, entry) : error;
   }

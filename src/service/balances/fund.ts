@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
-import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
-import { formatMoney } from '../../domain/money';
 import type { BalanceRow } from '../../ledger/book';
 import type { EntryDocument } from '../../ledger/documents';
 import { bookId, type NewEntry, operationId } from '../../ledger/entries';
@@ -36,28 +34,28 @@ export interface FundingOptions {
     reason?: string | undefined;
     /** Second operator. */
     approved_by?: string | undefined;
+    approval_id?: string | undefined;
   };
 }
 
 /**
  * Credits a balance with money from outside the product. A repeat with the same id returns the
  * unchanged balance.
- * @param creditLimit minor units above which a second operator approves on live
- * @throws ServiceError `approval_required`; `operation_id_used` when another funding has this id
+ * @throws ServiceError `operation_id_used` when another funding has this id; `approval_decided`
  */
 export async function fundBalance(
-  deps: WriteDeps & { creditLimit?: number },
+  deps: WriteDeps,
   funding: Funding,
   { id = `fund_${randomUUID()}`, note = {} }: FundingOptions = {},
 ): Promise<PostedBalance> {
-  const { livemode, currency, amount } = funding;
-  const { operator, approved_by } = note;
-  const { creditLimit = Number.POSITIVE_INFINITY } = deps;
-  assertApproved(creditLimit, { livemode, currency, amount, operator, approved_by });
+  const { currency, amount } = funding;
+  const { approval_id } = note;
   const storedNote = buildNote(note);
   const entry = { ...buildEntry(funding, id, deps.now()), note: storedNote };
-  const after = { balance_account: funding.balance_account, currency, amount, ...storedNote };
-  return await postOnce(deps, entry, { act: 'balance.funded', after }, funding.balance_account);
+  const { balance_account } = funding;
+  const after = { balance_account, currency, amount, ...storedNote, approval_id };
+  const change = { act: 'balance.funded', after } as const;
+  return await postOnce(deps, entry, change, { balance_account, approval_id });
 }
 
 function buildNote({ operator, reason, approved_by }: NonNullable<FundingOptions['note']>) {
@@ -103,24 +101,45 @@ function buildEntry(funding: Funding, resource_id: string, at: Date): NewEntry {
 
 export type PostedBalance = BalanceRow & { operation_id: string };
 
+export interface PostOptions {
+  /** Balance to return. */
+  balance_account: string;
+  /** Approval that ends with the entry. */
+  approval_id: string | undefined;
+  /** Further writes of the transaction. */
+  writeMore?: (session: ClientSession) => Promise<void>;
+}
+
 /**
- * Posts a journal entry with its audit line; a repeat posts nothing.
+ * Posts a journal entry with its audit line, and collects what the merchant owes from what came; a
+ * repeat posts nothing.
+ * @param writeMore in the same transaction
  * @returns the balance with this name in the entry's book
- * @throws ServiceError `operation_id_used` when another entry has this id; InsufficientBalance
+ * @throws ServiceError `operation_id_used` when another entry has this id; `approval_decided`;
+ *   InsufficientBalance
  */
 export async function postOnce(
-  { mongo, stores: { ledger }, audit }: WriteDeps,
+  { mongo, stores: { ledger, approvals }, audit }: WriteDeps,
   entry: NewEntry,
   change: Pick<Change, 'act' | 'after'>,
-  balance_account: string,
+  { balance_account, approval_id, writeMore }: PostOptions,
 ): Promise<PostedBalance> {
   await ledger.ensureIndexes();
   const { account_id, livemode, currency } = entry;
+  const owner = { account_id, livemode, currency };
   const operation_id = operationId(entry);
+  const credited = `balances.${balance_account}.available`;
+  const isCredit = entry.legs.some(({ account, amount }) => account === credited && amount > 0);
   const empty = { balance_account, currency, available: 0, reserved: 0 };
   try {
     const row = await inTransaction(mongo, async (session) => {
       await ledger.post(entry, session);
+      await writeMore?.(session);
+      if (isCredit) await ledger.collectDebt(owner, balance_account, entry.at, session);
+      if (approval_id !== undefined && !(await approvals.finish(approval_id, session))) {
+        const message = `The approval ${approval_id} has ended meanwhile; nothing was posted.`;
+        throw new ServiceError('approval_decided', message);
+      }
       await audit({ ...change, account_id, livemode, target: operation_id }, session);
       return await ledger.balance(entry, balance_account, session);
     });
@@ -138,7 +157,8 @@ export async function postOnce(
 
 function isSameEntry(storedEntry: EntryDocument, entry: NewEntry): boolean {
   const [stored, wanted] = [storedEntry.legs, entry.legs].map((lines) => formatLines(lines).join());
-  return storedEntry.book === bookId(entry) && stored === wanted;
+  const isSameMovement = storedEntry.bank_reference === (entry.bank_reference ?? undefined);
+  return storedEntry.book === bookId(entry) && stored === wanted && isSameMovement;
 }
 
 function createIdUsedFailure({ _id, kind, book, legs: lines, at }: EntryDocument): ServiceError {
@@ -152,45 +172,4 @@ function createIdUsedFailure({ _id, kind, book, legs: lines, at }: EntryDocument
 
 function formatLines(lines: EntryDocument['legs'] | NewEntry['legs']): string[] {
   return lines.map(({ account, amount }) => `${account} ${amount}`);
-}
-
-/** Default limit in minor units. */
-export const APPROVAL_LIMIT = 100_000;
-
-interface ApprovalRequest {
-  livemode: boolean;
-  currency: string;
-  /** Minor units, or the smallest units of an asset; the sign is ignored. */
-  amount: number | bigint;
-  operator: string | undefined;
-  approved_by: string | undefined;
-}
-
-/**
- * Enforces the two-person rule. Both names are unverified; the audit log records the system user
- * who typed them. A correction of an asset always needs two persons.
- * @param limit minor units
- * @throws ServiceError `approval_required`
- */
-export function assertApproved(
-  limit: number,
-  { livemode, currency, amount, operator, approved_by }: ApprovalRequest,
-): void {
-  if (approved_by !== undefined && approved_by.toLowerCase() === operator?.toLowerCase()) {
-    throw new ServiceError('approval_required', 'The second operator must be another person.');
-  }
-  if (approved_by !== undefined && operator === undefined) {
-    const message = 'An approval needs the first operator, too: add --operator.';
-    throw new ServiceError('approval_required', message);
-  }
-  if (!livemode || approved_by !== undefined) return;
-  const isAsset = parseBookCurrency(currency) !== undefined;
-  if (!isAsset && amount <= limit && -amount <= limit) return;
-  const subject = isAsset
-    ? 'a correction of an asset'
-    : `more than ${formatMoney(limit, currency)}`;
-  throw new ServiceError(
-    'approval_required',
-    `On live, ${subject} needs a second operator: add --approved-by. Nothing was posted.`,
-  );
 }

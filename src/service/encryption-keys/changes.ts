@@ -12,7 +12,7 @@ import type { Audit } from '../../store/audit';
  * its response.
  * @see src/base/mongo.ts
  */
-const WRITE_MS_MAX = 18_000;
+export const WRITE_MS_MAX = 18_000;
 
 /**
  * Time after which every process has read the changed file, and has stored or dropped its earlier
@@ -36,11 +36,20 @@ export interface KeyFileDeps {
 
 /** Waits until no process encrypts with an earlier key. */
 export async function waitUntilSettled(deps: KeyFileDeps): Promise<void> {
-  const { now, wait, progress, keysFile, keysDir } = deps;
+  const { keysFile, keysDir } = deps;
   const publicFiles = ENVIRONMENTS.map((env) => keyRingPath(keysDir, env, 'public'));
   const changedAt = Math.max(...[keysFile, ...publicFiles].map((path) => statSync(path).mtimeMs));
+  await waitSince(deps, changedAt, SETTLE_MS);
+}
+
+/** Waits until some time after a change. @param changedAt ms since the epoch */
+export async function waitSince(
+  { now, wait, progress }: Pick<KeyFileDeps, 'now' | 'wait' | 'progress'>,
+  changedAt: number,
+  settleMs: number,
+): Promise<void> {
   const age = Math.max(0, now().getTime() - changedAt);
-  const remainingMs = Math.ceil(SETTLE_MS - age);
+  const remainingMs = Math.ceil(settleMs - age);
   if (remainingMs <= 0) return;
   progress(
     `waiting ${Math.ceil(remainingMs / 1_000)} s: until then a running process may still store values ` +

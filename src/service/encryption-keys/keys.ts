@@ -20,10 +20,12 @@ import {
   countByKey,
   countRemaining,
   createEncrypters,
+  type Encrypters,
   findKeyRingName,
   type KeyRingName,
   ZERO_COUNTS,
 } from './encrypters';
+import { countReplacedKeys, reencryptPayers } from './payers';
 import { reencryptAll } from './reencrypt';
 import type { EncryptedStores } from './values';
 
@@ -101,7 +103,7 @@ export async function showKeys(deps: KeyDeps) {
 export async function rotateKeys(deps: KeyDeps, force: boolean, name: KeyRingName = 'seal') {
   return await withKeyFileLock(deps, async () => {
     const encrypters = createEncrypters(deps);
-    const remaining = countRemaining(await countByKey(deps.stores, encrypters), encrypters);
+    const remaining = await countAllRemaining(deps.stores, encrypters);
     if (remaining > 0 && !force) {
       throw new ServiceError(
         'rotation_unfinished',
@@ -166,12 +168,21 @@ function finishPairs({ keysDir }: KeyDeps): void {
   changeKeyFile(() => publishPairs(keysDir));
 }
 
+async function countAllRemaining(stores: EncryptedStores, encrypters: Encrypters): Promise<number> {
+  const remaining = countRemaining(await countByKey(stores, encrypters), encrypters);
+  return remaining + (await countReplacedKeys(stores));
+}
+
 async function reencrypt(deps: KeyDeps): Promise<ReencryptionResult> {
   finishPairs(deps);
   await waitUntilSettled(deps);
   const { stores, now, progress } = deps;
   const encrypters = createEncrypters(deps);
-  const resealed = await reencryptAll({ stores, encrypters, now, progress });
-  const remaining = countRemaining(await countByKey(stores, encrypters), encrypters);
-  return { kid: encrypters.seal.kid, resealed, remaining };
+  const values = await reencryptAll({ stores, encrypters, now, progress });
+  const resealed = values + (await reencryptPayers(deps, encrypters.seal.encrypter));
+  return {
+    kid: encrypters.seal.kid,
+    resealed,
+    remaining: await countAllRemaining(stores, encrypters),
+  };
 }

@@ -3,6 +3,7 @@ import { DecryptionError, type Encrypted } from '../../encryption/encrypter';
 import { RECIPIENT_KEY_RINGS } from '../../encryption/recipient-keys';
 import { buildRecipient, recipientOwner } from '../../store/recipients';
 import { type CurrentEncrypter, type Encrypters, readKid, sum } from './encrypters';
+import { replacePayerKeys } from './payers';
 import { type EncryptedStores, VALUE_KINDS } from './values';
 
 interface ReencryptDeps {
@@ -30,6 +31,7 @@ export async function reencryptAll(deps: ReencryptDeps): Promise<number> {
     for (const environment of ENVIRONMENTS) {
       count += await reencryptRecipients(deps, reencrypt, environment);
     }
+    await replacePayerKeys(deps.stores, deps.encrypters.seal, deps.now);
     count += await reencryptValues(deps, reencrypt);
     if (count === 0) break;
     total += count;

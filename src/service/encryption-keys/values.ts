@@ -1,15 +1,16 @@
 import type { ObjectId } from 'mongodb';
-import { ENVIRONMENTS, isLive } from '../../domain/environment';
+import { ENVIRONMENTS, type Env, isLive } from '../../domain/environment';
 import type { Encrypted } from '../../encryption/encrypter';
 import type { Stores } from '../../store';
-import { payerKeyOwner } from '../../store/accounts';
+import { type AccountDocument, type PayerKeys, payerKeyOwner } from '../../store/accounts';
 import { connectorKeyOwner } from '../../store/connector-keys';
 import { endpointOwner } from '../../store/endpoints';
+import type { KeyOwner } from '../../store/keys';
 import { totpOwner } from '../../store/users';
 
 export type EncryptedStores = Pick<
   Stores,
-  'accounts' | 'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
+  'accounts' | 'payments' | 'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
 >;
 
 export interface EncryptedValue {
@@ -66,18 +67,35 @@ async function* readConnectorKeys({ connectorKeys }: EncryptedStores) {
   }
 }
 
-/** Yields the data key of each account and environment that has payers. */
-async function* readPayerKeys({ accounts }: EncryptedStores) {
+export interface KeyedAccount {
+  account: AccountDocument;
+  env: Env;
+  owner: KeyOwner;
+  keys: PayerKeys;
+}
+
+/** Yields the data keys of each account and environment that has payers. */
+export async function* listPayerKeys({
+  accounts,
+}: Pick<EncryptedStores, 'accounts'>): AsyncGenerator<KeyedAccount> {
   const readPage = (after = '') => accounts.page(after, BATCH);
-  for await (const { _id: account_id, payer_keys = {} } of readAll(readPage)) {
+  for await (const account of readAll(readPage)) {
     for (const env of ENVIRONMENTS) {
-      const ciphertext = payer_keys[env]?.sealed;
-      if (ciphertext === undefined) continue;
-      const replace = (sealed: Encrypted, kid: string) =>
-        accounts.reencryptPayerKey(account_id, env, ciphertext, { sealed, kid });
-      const owner = payerKeyOwner({ account_id, livemode: isLive(env) });
-      yield [{ ciphertext, owner, replace }];
+      const keys = account.payer_keys?.[env];
+      const owner = { account_id: account._id, livemode: isLive(env) };
+      if (keys !== undefined) yield { account, env, owner, keys };
     }
+  }
+}
+
+async function* readPayerKeys(stores: EncryptedStores) {
+  for await (const { env, owner, keys } of listPayerKeys(stores)) {
+    yield [keys, ...(keys.earlier ?? [])].map(({ sealed: ciphertext }) => ({
+      ciphertext,
+      owner: payerKeyOwner(owner),
+      replace: (sealed: Encrypted, kid: string) =>
+        stores.accounts.reencryptPayerKey(owner.account_id, env, ciphertext, { sealed, kid }),
+    }));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Logger } from '../../base/log';
-import { ServiceError } from '../../domain/errors';
 import type { ResendFilter } from '../../store/events';
+import { auditRequest, withAuditLine, withOutcomeLine } from '../audit-log';
 import type { ActDeps, Owner } from '../deps';
 import { startOfDay } from '../paging';
 import { findOwnEvent } from './list';
@@ -50,15 +50,8 @@ export async function sendEventAgain(
   const event = await findOwnEvent({ stores }, owner, id);
   if (event === null) return false;
   const { type } = event;
-  const line = { act: 'event.sent', ...owner, target: id } as const;
-  try {
-    await redeliveries.one(id);
-  } catch (error) {
-    if (error instanceof ServiceError)
-      await audit({ ...line, after: { type, outcome: error.code } });
-    throw error;
-  }
-  await audit({ ...line, after: { type } });
+  const line = { act: 'event.sent', ...owner, target: id, after: { type } } as const;
+  await withAuditLine(audit, line, () => redeliveries.one(id));
   return true;
 }
 
@@ -86,13 +79,18 @@ export async function sendFailedEvents(
   const name = `${owner.account_id} ${owner.livemode}`;
   if (activeSends.has(name)) return;
   activeSends.add(name);
-  void redeliveries
-    .all(selectFailed(owner, from, now()))
+  const after = { since: from, delivery: 'exhausted' };
+  const line = { act: 'event.sent', ...owner, target: null, after } as const;
+  try {
+    await auditRequest(audit, line);
+  } catch (error) {
+    activeSends.delete(name);
+    throw error;
+  }
+  const send = () => redeliveries.all(selectFailed(owner, from, now()));
+  void withOutcomeLine(audit, line, send, ({ sent, skipped }) => ({ sent, skipped }))
     .catch((err) => log.warn({ err }, 'failed events were not all sent again'))
     .finally(() => activeSends.delete(name));
-  // Each event holds its own outcome: the line says that sending has started.
-  const line = { act: 'event.sent', ...owner, target: null } as const;
-  await audit({ ...line, after: { since: from, delivery: 'exhausted' } });
 }
 
 function selectFailed(owner: Owner, from: string, now: Date): ResendFilter {

@@ -7,14 +7,15 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
+import type { ApprovalRequired } from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
 import type { ActSender } from '../../domain/lifecycle';
 import { LIFECYCLE_QUEUE } from '../../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import { withTimeout } from '../../temporal/in-time';
+import { assertNotBehind } from '../../temporal/reopening';
 import { nextRun } from '../../temporal/start';
-import { assertApproved } from '../balances/fund';
 import { findResource } from './resource';
 
 /** The workflow may call the bank before it answers. */
@@ -25,8 +26,6 @@ export interface ActDeps {
   /** Task queue; tests have their own. */
   lifecycleQueue?: string;
   stores: ResourceStores;
-  /** Minor units above which a second operator approves `mark_settled` on live; no limit when undefined. */
-  creditLimit?: number;
   /** Shorter in tests. */
   timeoutMs?: number;
 }
@@ -38,10 +37,23 @@ export interface Act {
   hours?: number | undefined;
   /** Minor units that the bank really transferred. */
   amount?: number | undefined;
+  /** Operator's own id of a chargeback: the same again posts nothing. */
+  operation_id?: string | undefined;
+  /** Dispute that is won, and the minor units of its fee that came back. */
+  dispute_id?: string | undefined;
+  fee?: number | undefined;
   /** Reason to acknowledge, where the operator saw one. */
   attention?: string | undefined;
+  /** Transaction of one deposit of a crypto payment. */
+  deposit?: string | undefined;
+  /** Transaction of the deposit to confirm, or the one that sent it back. */
+  transaction_id?: string | undefined;
+  /** Address to which it was sent back. */
+  address?: string | undefined;
   /** Second operator. */
   approved_by?: string | undefined;
+  /** Approval of the second operator, on live. */
+  approval_id?: string | undefined;
   /** Whether the operator of `mark_failed` knows it from the bank, which is not asked. */
   bank_confirmed_not_executed?: boolean | undefined;
   /** System user who runs the command. */
@@ -57,8 +69,8 @@ export interface ActResult {
 
 /**
  * Sends an operator's act to the workflow, and starts it again if it has ended. The workflow
- * decides, and records the act in the audit trail.
- * @throws ServiceError `…_not_found`; `approval_required`; `wrong_state`, `invalid_request`,
+ * decides, and records the act in the audit trail; above the limit it requests an approval instead.
+ * @throws ServiceError `…_not_found`; `record_behind`; `wrong_state`, `invalid_request`,
  *   `held_by_bank` or `bank_unreachable` with the message of the workflow; `outcome_unknown` after
  *   the timeout; `temporal_unavailable`
  */
@@ -67,14 +79,8 @@ export async function actOn(
   kind: CallbackResource,
   id: string,
   { what, ...act }: Act,
-): Promise<ActResult> {
+): Promise<ActResult | ApprovalRequired> {
   const resource = await findResource(deps.stores, kind, id);
-  if (what === 'mark_settled' && deps.creditLimit !== undefined) {
-    const { livemode, currency } = resource;
-    const { amount = Number(resource.amount), operator, approved_by } = act;
-    const request = { livemode, currency, amount, operator, approved_by };
-    assertApproved(deps.creditLimit, request);
-  }
   if (!LIFECYCLES[kind].actsWhenEnded.includes(what)) {
     if (!isInFlight(kind, resource.status)) {
       const message = `The ${kind} is ${resource.status}; a final state is never left.`;
@@ -88,21 +94,25 @@ export async function actOn(
 }
 
 async function update(
-  { temporal, lifecycleQueue = LIFECYCLE_QUEUE, timeoutMs = ACT_TIMEOUT_MS }: ActDeps,
+  { temporal, stores, lifecycleQueue = LIFECYCLE_QUEUE, timeoutMs = ACT_TIMEOUT_MS }: ActDeps,
   kind: CallbackResource,
   resource: Resource,
   name: string,
   args: object[],
-): Promise<ActResult> {
+): Promise<ActResult | ApprovalRequired> {
+  await withTimeout(temporal, () => assertNotBehind({ temporal, stores }, kind, resource));
   const start = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {
     ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
     workflowIdConflictPolicy: 'USE_EXISTING',
   });
   const call = () =>
-    temporal.workflow.executeUpdateWithStart<Workflow, ActResult, object[]>(name, {
-      args,
-      startWorkflowOperation: start,
-    });
+    temporal.workflow.executeUpdateWithStart<Workflow, ActResult | ApprovalRequired, object[]>(
+      name,
+      {
+        args,
+        startWorkflowOperation: start,
+      },
+    );
   const timeoutMessage =
     `The workflow of the ${kind} gave no answer within ${timeoutMs / 1_000} seconds, so the ` +
     `outcome is unknown: \`${kind} show ${resource._id}\` shows it.`;

@@ -1,13 +1,16 @@
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
 import { KINDS, LIFECYCLES, type ResourceStores } from '../../lifecycles';
-import type { AttentionRow } from '../../store/resource';
+import type { Stores } from '../../store';
+import type { AttentionPlace, AttentionRow } from '../../store/resource';
+import type { WriteDeps } from '../deps';
 import { toFirstRows } from '../paging';
+import { acknowledgeRefusal, listRefusedStatements } from '../statements/refusals';
 import { type Act, type ActDeps, actOn } from './act';
 
 export interface ShownAttention extends Omit<AttentionRow, 'since'> {
   id: string;
-  resource: CallbackResource;
+  resource: CallbackResource | 'bank_account';
   /** ISO 8601, ms. */
   since: string;
 }
@@ -31,10 +34,11 @@ interface AttentionQuery {
  * @throws ServiceError `attention_not_found` when `after` is not the id of a row
  */
 export async function listAttention(
-  stores: ResourceStores,
+  stores: ResourceStores & Pick<Stores, 'statements'>,
   { all, after, limit }: AttentionQuery,
 ): Promise<AttentionPage> {
-  const place = after === undefined ? undefined : parseId(after);
+  const place = after === undefined ? undefined : parsePlace(after);
+  const refused = await listRefusedStatements(stores, { all, after: place, limit: limit + 1 });
   const pages = await Promise.all(
     KINDS.map(async (kind) => {
       const store = stores[LIFECYCLES[kind].collection];
@@ -45,7 +49,8 @@ export async function listAttention(
       return [...open, ...acknowledged].map((row) => ({ kind, row }));
     }),
   );
-  const sorted = pages.flat().sort((a, b) => compareAge(a.row, b.row));
+  const ofAccounts = refused.map((row) => ({ kind: 'bank_account' as const, row }));
+  const sorted = [...pages.flat(), ...ofAccounts].sort((a, b) => compareAge(a.row, b.row));
   const { rows: first, has_more } = toFirstRows(sorted, limit);
   const rows = first.map(({ kind, row }) => present(kind, row));
   return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?.id ?? null) : null };
@@ -72,22 +77,53 @@ export async function acknowledgeAttention(
   return { ...about, reason: attention };
 }
 
+/** Whether a reason is about a bank account, and not about a resource with a workflow. */
+export function isOfBankAccount(id: string): boolean {
+  return parsePlace(id).name === 'bank_account';
+}
+
+/**
+ * Acknowledges a refused statement. A repeat changes nothing.
+ * @throws ServiceError `attention_not_found`
+ */
+export async function acknowledgeOfBankAccount(
+  deps: WriteDeps,
+  id: string,
+  act: Pick<Act, 'operator' | 'reason'>,
+) {
+  const { resource_id, since } = parsePlace(id);
+  const reason = await acknowledgeRefusal(deps, { bank_account_id: resource_id, since }, act);
+  if (reason === undefined) throw createNotFound(id);
+  return { resource: 'bank_account' as const, resource_id, reason };
+}
+
 function compareAge(a: AttentionRow, b: AttentionRow): number {
   return a.since - b.since || (a.resource_id < b.resource_id ? -1 : 1);
 }
 
-function present(resource: CallbackResource, { since, ...row }: AttentionRow): ShownAttention {
+function present(
+  resource: ShownAttention['resource'],
+  { since, ...row }: AttentionRow,
+): ShownAttention {
   const id = `${resource}:${row.resource_id}:${since}`;
   return { id, resource, ...row, since: new Date(since).toISOString() };
 }
 
 /** @throws ServiceError `attention_not_found` */
 function parseId(id: string): { kind: CallbackResource; resource_id: string; since: number } {
-  const [name, resource_id, since, ...more] = id.split(':');
+  const { name, ...place } = parsePlace(id);
   const kind = KINDS.find((each) => each === name);
-  const isWellFormed = more.length === 0 && /^\d{1,15}$/.test(since ?? '');
-  if (kind === undefined || !resource_id || !isWellFormed) throw createNotFound(id);
-  return { kind, resource_id, since: Number(since) };
+  if (kind === undefined) throw createNotFound(id);
+  return { kind, ...place };
+}
+
+/** Parses the id of a row. @throws ServiceError `attention_not_found` */
+function parsePlace(id: string): { name: string } & AttentionPlace {
+  const [name = '', resource_id, since, ...more] = id.split(':');
+  const isKnown = name === 'bank_account' || KINDS.some((kind) => kind === name);
+  const isWellFormed = isKnown && more.length === 0 && /^\d{1,15}$/.test(since ?? '');
+  if (!resource_id || !isWellFormed) throw createNotFound(id);
+  return { name, resource_id, since: Number(since) };
 }
 
 function createNotFound(id: string): ServiceError {

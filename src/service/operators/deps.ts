@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { MongoClient } from 'mongodb';
 import { createStores } from '../../store';
-import { auditBy } from '../../store/audit';
+import { type Audit, auditBy } from '../../store/audit';
 import type { ServiceDeps, WriteDeps } from '../deps';
 
 export type ReadDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
@@ -10,11 +10,16 @@ export function createReadDeps(mongo: MongoClient, db: string): ReadDeps {
   return { mongo, stores: createStores(mongo.db(db)), now: () => new Date() };
 }
 
+/** Binds the audit log to an operator, whose key was verified. */
+export function auditAs(deps: ReadDeps, operator: string): Audit {
+  return auditBy(deps, { door: 'command_line', ...getSystemUser(), operator });
+}
+
 /** Binds the audit log to the system user, and creates the indexes that acts need. */
 export async function createOperatorDeps(deps: ReadDeps): Promise<WriteDeps> {
   // Before the first start of the service, these collections do not exist.
-  const { auditLog, keys, connectorKeys, invitations } = deps.stores;
-  const stores = [auditLog, keys, connectorKeys, invitations];
+  const { approvals, auditLog, connectorKeys, invitations, keys, operators } = deps.stores;
+  const stores = [approvals, auditLog, connectorKeys, invitations, keys, operators];
   await Promise.all(stores.map((store) => store.ensureIndexes()));
   return { ...deps, audit: auditBy(deps, { door: 'command_line', ...getSystemUser() }) };
 }

@@ -30,6 +30,7 @@ const RARE = [
   'settled_amount',
   'returned_amount',
   'disputed_at',
+  'disputes',
   'refunded_over',
   'receipts',
   'sent_late',
@@ -146,6 +147,7 @@ function presentCallback(callback: CallbackDocument) {
 }
 
 function presentAudit({ who, when, what, why, before, after, ...act }: AuditEntry) {
-  const { bank_confirmed_not_executed } = act;
-  return omitUndefined({ who, when, what, why, before, after, bank_confirmed_not_executed });
+  const { approved_by, approval_id, bank_confirmed_not_executed } = act;
+  const names = { approved_by, approval_id, bank_confirmed_not_executed };
+  return omitUndefined({ who, when, what, why, before, after, ...names });
 }

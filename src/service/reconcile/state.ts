@@ -11,7 +11,7 @@ export type Booking = (typeof BOOKINGS)[number];
 export interface ResourceState {
   status: string;
   version: number;
-  /** Those of `BOOKINGS`, and those of its receipts. @see listReceiptBookings */
+  /** Those of `BOOKINGS`, and those of its receipts and disputes. */
   bookings: readonly string[];
 }
 
@@ -33,6 +33,9 @@ const BookedResult = z.union([
 const Receipts = z.looseObject({
   receipts: z.array(z.looseObject({ id: z.string(), state: z.string() })),
 });
+const Disputes = z.looseObject({
+  disputes: z.array(z.looseObject({ id: z.string(), state: z.string() })),
+});
 const Sent = z.looseObject({ sent: z.array(z.string()) });
 const LocalStep = z.looseObject({ activity_type: z.string() });
 
@@ -50,6 +53,8 @@ export function readResourceState(histories: readonly Pick<History, 'events'>[])
     if (booking !== undefined && BookedResult.safeParse(result).success) bookings.add(booking);
     const receipts = RECEIPT_STEPS.has(activity) ? Receipts.safeParse(result).data : undefined;
     for (const each of listReceiptBookings(receipts?.receipts ?? [])) bookings.add(each);
+    const disputes = DISPUTE_STEPS.has(activity) ? Disputes.safeParse(result).data : undefined;
+    for (const each of listDisputeBookings(disputes?.disputes ?? [])) bookings.add(each);
     const sent = SENT_STEPS.has(activity) ? Sent.safeParse(result).data : undefined;
     for (const id of sent?.sent ?? []) bookings.add(`sent ${id}`);
   }
@@ -59,6 +64,7 @@ export function readResourceState(histories: readonly Pick<History, 'events'>[])
 }
 
 const SENT_STEPS = new Set(['recordRefundSent', 'recordPayoutSent']);
+const DISPUTE_STEPS = new Set(['recordDisputeReport', 'clawBack', 'liftDispute']);
 const RECEIPT_STEPS = new Set(['recordReceipt', 'recordReversal']);
 
 /** Lists the entries of receipts: each is held, and may be returned. */
@@ -66,6 +72,15 @@ export function listReceiptBookings(receipts: readonly { id: string; state: stri
   return receipts.flatMap(({ id, state }) => [
     `held ${id}`,
     ...(state === 'returned' ? [`returned ${id}`] : []),
+  ]);
+}
+
+/** Lists the entries of disputes: what is lost may be won later. */
+export function listDisputeBookings(disputes: readonly { id: string; state: string }[]): string[] {
+  return disputes.flatMap(({ id, state }) => [
+    `disputed ${id}`,
+    ...(state === 'opened' ? [] : [`closed ${id}`]),
+    ...(state === 'won' ? [`won ${id}`] : []),
   ]);
 }
 

@@ -8,6 +8,7 @@ import {
   type Booking,
   compare,
   type Disagreement,
+  listDisputeBookings,
   listReceiptBookings,
   REFUSED,
   type ResourceState,
@@ -20,6 +21,8 @@ export interface WalkDeps {
   /** Two services may share a namespace. */
   lifecycleQueue: string;
   stores: ResourceStores;
+  /** Runs of one kind that are held in memory at once; smaller in tests. */
+  runsMax?: number;
 }
 
 export interface Difference {
@@ -43,6 +46,8 @@ interface Run {
 }
 
 const BATCH_SIZE = 20;
+const RUNS_MAX = 50_000;
+const HEX = [...'0123456789abcdef'];
 
 /**
  * Compares the histories of the workflows that run, or have ended since, with their documents, kind
@@ -51,28 +56,56 @@ const BATCH_SIZE = 20;
  */
 export async function* walk(deps: WalkDeps, since: Date) {
   for (const kind of KINDS) {
-    const resources = [...(await listRuns(deps, kind, since)).values()];
-    for (let from = 0; from < resources.length; from += BATCH_SIZE) {
-      const batch = resources.slice(from, from + BATCH_SIZE);
-      const differences = await Promise.all(batch.map((runs) => findDifference(deps, kind, runs)));
-      yield { checked: batch.length, differences: differences.filter((each) => each !== null) };
+    for (const prefix of await listPrefixes(deps, kind, since)) {
+      const resources = [...(await listRuns(deps, kind, since, prefix)).values()];
+      for (let from = 0; from < resources.length; from += BATCH_SIZE) {
+        const batch = resources.slice(from, from + BATCH_SIZE);
+        const differences = await Promise.all(
+          batch.map((runs) => findDifference(deps, kind, runs)),
+        );
+        yield { checked: batch.length, differences: differences.filter((each) => each !== null) };
+      }
     }
   }
 }
 
-/** Groups runs by workflow id, newest run first. */
-async function listRuns(
-  { temporal: { workflow }, lifecycleQueue }: WalkDeps,
+/** Lists first digits of ids, so that the runs of each are few enough for the memory. */
+async function listPrefixes(deps: WalkDeps, kind: CallbackResource, since: Date) {
+  const { temporal, runsMax = RUNS_MAX } = deps;
+  const counts = await Promise.all(
+    buildQueries(deps, kind, since).map((query) => temporal.workflow.count(query)),
+  );
+  const total = counts.reduce((sum, { count }) => sum + count, 0);
+  if (total <= runsMax) return [''];
+  if (total <= runsMax * HEX.length) return HEX;
+  return HEX.flatMap((first) => HEX.map((second) => `${first}${second}`));
+}
+
+/** Builds the queries of the runs that run, and of those that have ended since. */
+function buildQueries(
+  { lifecycleQueue }: WalkDeps,
   kind: CallbackResource,
   since: Date,
-): Promise<Map<string, Run[]>> {
-  const { workflowType } = LIFECYCLES[kind];
+  prefix = '',
+) {
+  const { workflowType, workflowId } = LIFECYCLES[kind];
   const queues = [false, true].map((livemode) => environmentQueue(lifecycleQueue, livemode));
-  const baseQuery = `WorkflowType = '${workflowType}' AND TaskQueue IN ('${queues.join(`', '`)}')`;
+  const named = prefix === '' ? '' : ` AND WorkflowId STARTS_WITH '${workflowId(prefix)}'`;
+  const base = `WorkflowType = '${workflowType}' AND TaskQueue IN ('${queues.join(`', '`)}')${named}`;
   const ended = `CloseTime >= '${since.toISOString()}'`;
+  return [`${base} AND ExecutionStatus = 'Running'`, `${base} AND ${ended}`];
+}
+
+/** Groups runs by workflow id, newest run first. */
+async function listRuns(
+  deps: WalkDeps,
+  kind: CallbackResource,
+  since: Date,
+  prefix: string,
+): Promise<Map<string, Run[]>> {
   const runs: Run[] = [];
-  for (const which of [`ExecutionStatus = 'Running'`, ended]) {
-    for await (const each of workflow.list({ query: `${baseQuery} AND ${which}` })) {
+  for (const query of buildQueries(deps, kind, since, prefix)) {
+    for await (const each of deps.temporal.workflow.list({ query })) {
       const { workflowId, runId, startTime: startedAt, status } = each;
       runs.push({ workflowId, runId, startedAt, running: status.name === 'RUNNING' });
     }
@@ -135,12 +168,13 @@ function listBookings(document: Resource): string[] {
   if ('due_at' in document) return listSent(document).map((id) => `sent ${id}`);
   if (!('browser_hash' in document)) return [];
   const isBooked: Record<Booking, boolean> = {
-    recordDispute: Boolean(document.disputed_at),
-    clawBack: Boolean(document.clawed_back),
+    recordDispute: Boolean(document.disputed_at ?? document.dispute_ended_at),
+    clawBack: document.disputes?.some(({ kind }) => kind === 'clawed_back') ?? false,
   };
   return [
     ...BOOKINGS.filter((booking) => isBooked[booking]),
     ...listReceiptBookings(document.receipts ?? []),
+    ...listDisputeBookings(document.disputes ?? []),
   ];
 }
 

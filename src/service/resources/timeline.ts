@@ -10,6 +10,7 @@ import type { CallbackDocument } from '../../store/callbacks';
 import type { DeliveryDocument } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import type { IdempotencyRecord } from '../../store/idempotency';
+import { getOrigin } from '../../webhooks/url';
 
 /** Entries of the same moment follow this order. */
 const KINDS = [
@@ -131,9 +132,10 @@ function describeTransaction(
   ];
 }
 
-function describeAct({ who, when: at, what, why, before, after }: AuditEntry): TimelineEntry {
-  const title = `Operator ${who}: ${what.replaceAll('_', ' ')}`;
-  return { at, kind: 'act', title, tone: 'note', details: [why, `${before} → ${after}`] };
+/** Merchants read it: without the operator's name and reason. */
+function describeAct({ when: at, what, before, after }: AuditEntry): TimelineEntry {
+  const title = `Our operators: ${what.replaceAll('_', ' ')}`;
+  return { at, kind: 'act', title, tone: 'note', details: [`${before} → ${after}`] };
 }
 
 const GOOD = /\.(settled|completed|authorized|received)$/;
@@ -182,7 +184,7 @@ function describeAttempt(row: DeliveryDocument, events: Facts['events']): Timeli
     tone: outcome === 'delivered' ? 'good' : 'bad',
     details: [
       ...(error === null ? [] : [error]),
-      `${type} to ${url} in ${duration_ms} ms`,
+      `${type} to ${getOrigin(url)} in ${duration_ms} ms`,
       ...rerunDetails,
     ],
     event_id,

@@ -1,10 +1,12 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
+import { leaveOutSecret } from '../../domain/account/audit-log';
 import type { Role } from '../../domain/account/dashboard-role';
 import type { AccountDocument } from '../../store/accounts';
-import { auditBy } from '../../store/audit';
 import type { InvitationDocument } from '../../store/invitations';
-import type { UserDocument } from '../../store/users';
+import { hasSecondFactor, type Passkey, type UserDocument } from '../../store/users';
+import { auditAsUser, type Origin } from '../audit-log';
 import type { ServiceDeps, WriteDeps } from '../deps';
 
 /** @see docs/dashboard.md#invitations */
@@ -17,13 +19,10 @@ export function hashToken(token: string): string {
 
 export function buildOwner(
   { _id: account_id, dashboard, created_at }: AccountDocument,
-  password_hash: string,
+  { password_hash, ...login }: Pick<UserDocument, 'password_hash' | 'password_expires_at'>,
 ): UserDocument {
-  return buildUser(
-    { account_id, email: dashboard.email, role: 'owner' },
-    password_hash,
-    created_at,
-  );
+  const fields = { account_id, email: dashboard.email, role: 'owner' } as const;
+  return { ...buildUser(fields, password_hash, created_at), ...login };
 }
 
 export type Invitation = Pick<InvitationDocument, 'email' | 'role' | 'expires_at'>;
@@ -48,9 +47,34 @@ export type TeamMember = ReturnType<typeof presentMember>;
 
 function presentMember(user: UserDocument) {
   const { _id: id, email, role, totp, recovery_hashes, created_at, signed_in_at } = user;
-  const recovery_codes = recovery_hashes.length;
-  const facts = { id, email, role, created_at, signed_in_at };
-  return { ...facts, has_second_factor: totp !== null, recovery_codes };
+  const { passkeys = [] } = user;
+  return {
+    ...{ id, email, role, created_at, signed_in_at },
+    has_second_factor: hasSecondFactor(user),
+    has_app: totp !== null,
+    recovery_codes: recovery_hashes.length,
+    passkeys: passkeys.map(presentPasskey),
+  };
+}
+
+function presentPasskey({ id, name, created_at, last_used_at }: Passkey) {
+  return { id, name, created_at, last_used_at };
+}
+
+/** Removes a passkey; false when there is none. */
+export async function dropPasskey(
+  { stores, audit }: Pick<WriteDeps, 'stores' | 'audit'>,
+  { _id, account_id }: Pick<UserDocument, '_id' | 'account_id'>,
+  id: string,
+  session: ClientSession,
+): Promise<boolean> {
+  const user = await stores.users.removePasskey(_id, id, session);
+  const passkey = user?.passkeys?.find((each) => each.id === id);
+  if (passkey === undefined) return false;
+  const before = { passkey: id, name: leaveOutSecret(passkey.name) };
+  const change = { account_id, livemode: null, target: _id, before };
+  await audit({ act: 'passkey.removed', ...change }, session);
+  return true;
 }
 
 /** Finds an invitation by its link; null when it has expired. */
@@ -78,13 +102,18 @@ function buildUser(
   };
 }
 
+export type NewInvitation = Pick<
+  InvitationDocument,
+  'account_id' | 'email' | 'role' | 'invited_by'
+>;
+
 /**
  * Invites a team member, in place of an earlier invitation of the address.
  * @returns token of the link, which is not stored and not shown again
  */
 export async function invite(
   { mongo, stores, audit, now }: WriteDeps,
-  { account_id, email, role }: { account_id: string; email: string; role: Role },
+  { account_id, email, role, invited_by }: NewInvitation,
 ): Promise<{ token: string; expires_at: Date }> {
   const token = randomBytes(32).toString('base64url');
   const at = now();
@@ -93,6 +122,7 @@ export async function invite(
     account_id,
     email: email.toLowerCase(),
     role,
+    invited_by,
     created_at: at.toISOString(),
     expires_at: new Date(at.getTime() + INVITATION_MS),
   };
@@ -109,24 +139,44 @@ export async function withdrawInvitation(
   account_id: string,
   email: string,
 ): Promise<void> {
-  await inTransaction(mongo, async (session) => {
-    const invitation = await stores.invitations.withdraw(account_id, email, session);
-    if (invitation === null) return;
-    const change = { account_id, livemode: null, target: email, before: { role: invitation.role } };
-    await audit({ act: 'user.invitation_withdrawn', ...change }, session);
-  });
+  await inTransaction(mongo, (session) =>
+    withdraw({ stores, audit }, { account_id, email }, session),
+  );
+}
+
+async function withdraw(
+  { stores, audit }: Pick<WriteDeps, 'stores' | 'audit'>,
+  { account_id, email }: Pick<InvitationDocument, 'account_id' | 'email'>,
+  session: ClientSession,
+): Promise<void> {
+  const invitation = await stores.invitations.withdraw(account_id, email, session);
+  if (invitation === null) return;
+  const change = { account_id, livemode: null, target: email, before: { role: invitation.role } };
+  await audit({ act: 'user.invitation_withdrawn', ...change }, session);
+}
+
+/** Withdraws what a user has invited, who may have kept the links. */
+export async function withdrawSentInvitations(
+  deps: Pick<WriteDeps, 'stores' | 'audit'>,
+  { _id, account_id }: Pick<UserDocument, '_id' | 'account_id'>,
+  session: ClientSession,
+): Promise<void> {
+  for (const invitation of await deps.stores.invitations.by(account_id, _id, session)) {
+    await withdraw(deps, invitation, session);
+  }
 }
 
 /**
  * Creates the user of an invitation.
- * @returns null when the link is used, withdrawn or too old; `email_taken` when any account has a
- *   login of this address
+ * @returns null when the link is used, withdrawn or too old; `is_member` when the account has a
+ *   user of this address
  */
 export async function acceptInvitation(
   { mongo, stores, now }: Omit<WriteDeps, 'audit'>,
   token: string,
   password_hash: string,
-): Promise<UserDocument | 'email_taken' | null> {
+  origin?: Origin,
+): Promise<UserDocument | 'is_member' | null> {
   try {
     return await inTransaction(mongo, async (session) => {
       const invitation = await stores.invitations.consume(hashToken(token), now(), session);
@@ -134,13 +184,13 @@ export async function acceptInvitation(
       const { account_id, email, role } = invitation;
       const user = buildUser({ account_id, email, role }, password_hash, now().toISOString());
       await stores.users.insert(user, session);
-      const audit = auditBy({ stores, now }, { door: 'dashboard', user_id: user._id, email });
+      const audit = auditAsUser({ stores, now }, user, origin);
       const change = { account_id, livemode: null, target: user._id, after: { email, role } };
       await audit({ act: 'user.joined', ...change }, session);
       return user;
     });
   } catch (error) {
-    if (isDuplicateKey(error, 'email')) return 'email_taken';
+    if (isDuplicateKey(error, 'email_account')) return 'is_member';
     throw error;
   }
 }
@@ -164,6 +214,7 @@ export async function changeMember(
     if (user.role === 'owner' && role !== 'owner' && owners < 2) return 'last_owner';
     const { email } = user;
     const change = { account_id, livemode: null, target: id, before: { email, role: user.role } };
+    await withdrawSentInvitations({ stores, audit }, user, session);
     if (role === null) {
       await stores.users.remove(id, session);
       await stores.sessions.endAll(id, session);

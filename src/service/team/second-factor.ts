@@ -7,39 +7,55 @@ import type { ActDeps } from '../deps';
 const STEP_S = 30;
 const ISSUER = 'Payments dashboard';
 const CODE = /^\d{6}$/;
+const OFFER_MS = 10 * 60_000;
 const RECOVERY_CODES = 10;
 /** 80 random bits each, so a fast hash protects them. */
 const RECOVERY_BYTES = 10;
 
 type SecondFactorDeps = Omit<ActDeps, 'payers'>;
 
-/** Creates a secret for a user without a second factor; an earlier offer is replaced. */
-export async function offerSecret(
-  { stores, encrypter }: Pick<SecondFactorDeps, 'stores' | 'encrypter'>,
-  { _id }: Pick<UserDocument, '_id'>,
-): Promise<void> {
-  const secret = new Secret({ size: 20 }).base32;
-  await stores.users.offerTotp(_id, await encrypter.encrypt(secret, totpOwner(_id)));
+type OfferDeps = Pick<SecondFactorDeps, 'stores' | 'encrypter' | 'now'>;
+
+/** User and session that see an offer. */
+interface Enrollment {
+  user_id: string;
+  session: string;
 }
 
+/** Creates a secret for a user without a second factor; an earlier offer is replaced. */
+export async function offerSecret(
+  { stores, encrypter, now }: OfferDeps,
+  { user_id, session }: Enrollment,
+): Promise<void> {
+  const secret = new Secret({ size: 20 }).base32;
+  await stores.users.offerTotp(user_id, {
+    totp_offered: await encrypter.encrypt(secret, totpOwner(user_id)),
+    totp_offer: { session, until: new Date(now().getTime() + OFFER_MS) },
+  });
+}
+
+/** Returns the offer to the session that gave the password for it, for ten minutes. */
 export async function getOffer(
-  { stores, encrypter }: Pick<SecondFactorDeps, 'stores' | 'encrypter'>,
-  user_id: string,
+  { stores, encrypter, now }: OfferDeps,
+  { user_id, session }: Enrollment,
 ) {
   const user = await stores.users.get(user_id);
   if (user === null || user.totp_offered === null) return null;
+  const { totp_offer: offer } = user;
+  if (offer?.session !== session || offer.until <= now()) return null;
   const secret = await encrypter.decrypt(user.totp_offered, totpOwner(user_id));
   return { secret, uri: buildTotp(secret, user.email).toString() };
 }
 
 /**
- * Turns the second factor on.
+ * Turns the second factor on, and ends the other sessions of the user.
+ * @param keep id of the session that goes on
  * @returns recovery codes, shown only once; null when the code is wrong
  */
 export async function switchOn(
   { mongo, stores, encrypter, audit, now }: SecondFactorDeps,
   user_id: string,
-  code: string,
+  { code, keep }: { code: string; keep: string },
 ): Promise<string[] | null> {
   const user = await stores.users.get(user_id);
   if (user === null || user.totp_offered === null) return null;
@@ -51,22 +67,26 @@ export async function switchOn(
     const isUsed = await stores.users.useTotp(
       _id,
       { sealed: ciphertext, step },
-      codes.map(hashCode),
+      codes.map(hashRecoveryCode),
       session,
     );
     if (!isUsed) return null;
+    await stores.sessions.endAll(_id, session, keep);
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.second_factor_on', ...change }, session);
     return codes;
   });
 }
 
+/** Turns the second factor off, and ends the other sessions of the user. */
 export async function switchOff(
   { mongo, stores, audit }: SecondFactorDeps,
   { _id, account_id }: Pick<UserDocument, '_id' | 'account_id'>,
+  keep: string,
 ): Promise<void> {
   await inTransaction(mongo, async (session) => {
     await stores.users.dropTotp(_id, session);
+    await stores.sessions.endAll(_id, session, keep);
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.second_factor_off', ...change }, session);
   });
@@ -79,14 +99,13 @@ export async function verifySecondFactor(
   input: string,
 ): Promise<boolean> {
   const { _id, account_id, totp } = user;
-  if (totp === null) return false;
   const code = input.replace(/[\s-]/g, '').toUpperCase();
-  if (CODE.test(code)) {
+  if (totp !== null && CODE.test(code)) {
     const step = findStep(await encrypter.decrypt(totp.sealed, totpOwner(_id)), code, now());
     return step !== null && (await stores.users.useStep(_id, step));
   }
   return await inTransaction(mongo, async (session) => {
-    if (!(await stores.users.useRecovery(_id, hashCode(code), session))) return false;
+    if (!(await stores.users.useRecovery(_id, hashRecoveryCode(code), session))) return false;
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.recovery_code_used', ...change }, session);
     return true;
@@ -106,13 +125,13 @@ function buildTotp(secret: string, label: string): TOTP {
   return new TOTP({ issuer: ISSUER, label, secret: Secret.fromBase32(secret), ...options });
 }
 
-function makeRecoveryCodes(): string[] {
+export function makeRecoveryCodes(): string[] {
   return Array.from({ length: RECOVERY_CODES }, () => {
     const { base32 } = new Secret({ buffer: new Uint8Array(randomBytes(RECOVERY_BYTES)).buffer });
     return base32.replace(/(.{4})(?=.)/g, '$1-');
   });
 }
 
-function hashCode(code: string): string {
+export function hashRecoveryCode(code: string): string {
   return createHash('sha256').update(code.replaceAll('-', '')).digest('hex');
 }

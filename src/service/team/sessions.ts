@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../../base/mongo';
-import { hashPassword } from '../../encryption/password';
+import { ServiceError } from '../../domain/errors';
 import type { AccountDocument } from '../../store/accounts';
 import type { Flash, SessionDocument, SessionStore } from '../../store/sessions';
 import type { UserDocument } from '../../store/users';
-import { auditAsUser } from '../audit-log';
+import { auditAsUser, type Origin } from '../audit-log';
 import type { ServiceDeps, WriteDeps } from '../deps';
-import { hashToken } from './members';
+import { createInitialPassword } from './initial-password';
+import { dropPasskey, hashToken, withdrawSentInvitations } from './members';
+import { clearUser } from './sign-in';
 
 export type { Flash } from '../../store/sessions';
-export type { UserDocument } from '../../store/users';
+export { hasSecondFactor, type UserDocument } from '../../store/users';
 
 /** @see docs/dashboard.md#sessions */
 const IDLE_MS = 2 * 3_600_000;
@@ -42,28 +44,44 @@ export async function readSession({ stores, now }: SessionDeps, secret: string) 
   return { session, user, account };
 }
 
+/** Proof with which a user signs in. */
+export type SignInProof =
+  | { by: 'password' | 'password, code' | 'invitation' }
+  | { by: 'passkey' | 'password, passkey'; passkey: string };
+
+interface NewSession {
+  proof: SignInProof;
+  /** `password` waits for the second factor; `whole` is signed in. */
+  stage: SessionDocument['stage'];
+  /** Hash of the browser's device cookie. */
+  device: string;
+  /** Session cookie of the browser, which an attacker may have set. */
+  oldSecret: string | null;
+  origin?: Origin;
+}
+
 /**
  * Starts a session in place of the browser's current one. A password change ends existing sessions,
- * so the same transaction checks that the verified password and second factor are still current.
- * @param stage `password` waits for the second factor; `whole` is signed in
- * @param oldSecret cookie of the browser, which an attacker may have set
- * @returns secret of the new cookie; null when password or second factor have changed
+ * so the same transaction checks that what was verified is still current.
+ * @returns secret of the new cookie; null when password, second factor or passkey have changed
  */
 export async function startSession(
   { stores, mongo, now }: SessionDeps,
   user: UserDocument,
-  stage: SessionDocument['stage'],
-  oldSecret: string | null,
+  { stage, device, oldSecret, proof, origin }: NewSession,
 ): Promise<string | null> {
   const { _id, account_id } = user;
   if (oldSecret !== null) await endSession({ stores }, oldSecret);
   return await inTransaction(mongo, async (session) => {
     const at = now();
-    if (!(await stores.users.lockLogin(user, at.toISOString(), session))) return null;
+    const { passkey } = { passkey: undefined, ...proof };
+    const lock = { held_at: at.toISOString(), passkey };
+    if (!(await stores.users.lockLogin(user, lock, session))) return null;
     if (stage === 'whole') {
-      await stores.users.recordSignIn(_id, at.toISOString(), session);
-      const audit = auditAsUser({ stores, now }, user);
-      await audit({ act: 'user.signed_in', account_id, livemode: null, target: _id }, session);
+      await stores.users.recordSignIn(_id, { signed_in_at: at.toISOString(), device }, session);
+      const audit = auditAsUser({ stores, now }, user, origin);
+      const change = { account_id, livemode: null, target: _id, after: proof };
+      await audit({ act: 'user.signed_in', ...change }, session);
     }
     return await insertSession(stores.sessions, user, stage, at, session);
   });
@@ -123,17 +141,22 @@ async function renewSession(
 
 type UserRef = Pick<UserDocument, '_id' | 'account_id'>;
 
-/** Sets a new password and ends the other sessions of the user. */
+/**
+ * Sets a new password and ends the other sessions of the user.
+ * @returns false when a reset has ended the session meanwhile: its password stays
+ */
 export async function changePassword(
-  { mongo, stores, audit }: WriteDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   { _id, account_id }: UserRef,
   { password_hash, keep }: { password_hash: string; keep: string },
-): Promise<void> {
-  await inTransaction(mongo, async (session) => {
+): Promise<boolean> {
+  return await inTransaction(mongo, async (session) => {
+    if ((await stores.sessions.find(keep, now(), session)) === null) return false;
     await stores.users.setPassword(_id, password_hash, session);
     await stores.sessions.endAll(_id, session, keep);
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.password_changed', ...change }, session);
+    return true;
   });
 }
 
@@ -148,28 +171,49 @@ export async function signOutEverywhere(
   });
 }
 
+interface PasswordReset {
+  email: string;
+  /** Needed where several merchants have a user of the address. */
+  account_id: string | undefined;
+  dropSecondFactor: boolean;
+}
+
 /**
  * Resets the password of a user, ends the sessions, and removes a lost second factor.
  * @returns the new password, shown only once; null when there is no such user
+ * @throws ServiceError `account_required` when several merchants have a user of the address
  */
 export async function resetPassword(
-  { mongo, stores, audit }: WriteDeps,
-  email: string,
-  { dropSecondFactor }: { dropSecondFactor: boolean },
+  { mongo, stores, audit, now }: WriteDeps,
+  { email, account_id, dropSecondFactor }: PasswordReset,
 ): Promise<string | null> {
-  const user = await stores.users.byEmail(email.toLowerCase());
-  if (user === null) return null;
-  const password = randomBytes(16).toString('hex');
-  const password_hash = await hashPassword(password);
+  const users = (await stores.users.byEmail(email.toLowerCase())).filter(
+    (each) => account_id === undefined || each.account_id === account_id,
+  );
+  const [user] = users;
+  if (user === undefined) return null;
+  if (users.length > 1) {
+    const accounts = users.map((each) => each.account_id).join(', ');
+    throw new ServiceError('account_required', `Name the account with --account: ${accounts}.`);
+  }
+  const { password, ...login } = await createInitialPassword(now());
   await inTransaction(mongo, async (session) => {
-    await stores.users.setPassword(user._id, password_hash, session);
+    await stores.users.setInitialPassword(user._id, login, session);
     await stores.sessions.endAll(user._id, session);
-    const { _id: target, account_id } = user;
-    const change = { account_id, livemode: null, target, after: { email: user.email } };
+    await withdrawSentInvitations({ stores, audit }, user, session);
+    const { _id: target } = user;
+    const change = {
+      ...{ account_id: user.account_id, livemode: null, target },
+      after: { email: user.email },
+    };
     await audit({ act: 'user.password_reset', ...change }, session);
-    if (!dropSecondFactor || user.totp === null) return;
+    if (!dropSecondFactor) return;
+    for (const { id } of user.passkeys ?? [])
+      await dropPasskey({ stores, audit }, user, id, session);
+    if (user.totp === null) return;
     await stores.users.dropTotp(target, session);
     await audit({ act: 'user.second_factor_off', ...change }, session);
   });
+  await clearUser(stores.throttles, user);
   return password;
 }

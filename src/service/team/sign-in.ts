@@ -1,47 +1,153 @@
 import { createHash } from 'node:crypto';
-import { isPassword } from '../../encryption/password';
+import { inTransaction } from '../../base/mongo';
+import { toCustomerNetwork } from '../../base/networks';
+import { arePasswordsBusy, isPassword } from '../../encryption/password';
 import type { Limit, ThrottleStore } from '../../store/throttles';
 import type { UserDocument } from '../../store/users';
-import { auditAsUser } from '../audit-log';
-import type { ServiceDeps } from '../deps';
+import { auditAsUser, type Origin } from '../audit-log';
+import type { ServiceDeps, WriteDeps } from '../deps';
+import { isPasswordExpired } from './initial-password';
 import { verifySecondFactor } from './second-factor';
 
 const QUARTER_MS = 15 * 60_000;
 
 /** @see docs/dashboard.md#sign-in */
 const LIMITS = {
-  /** Passwords for one e-mail address, even without such a user. */
-  email: { max: 10, windowMs: QUARTER_MS },
-  /** Passwords from one network address. */
-  address: { max: 100, windowMs: QUARTER_MS },
+  /** Passwords for one e-mail address from one network, even without such a user. */
+  pair: { max: 10, windowMs: QUARTER_MS },
+  /** Passwords for one e-mail address from all networks. */
+  email: { max: 100, windowMs: QUARTER_MS },
+  /** Passwords from one network. */
+  network: { max: 100, windowMs: QUARTER_MS },
+  /** Passwords from everywhere. */
+  total: { max: 3_000, windowMs: QUARTER_MS },
+  /** Passwords in a browser that the user has signed in with; then no other of these counts. */
+  device: { max: 10, windowMs: QUARTER_MS },
   /** Codes of one user. */
   code: { max: 10, windowMs: QUARTER_MS },
+  codeOfDay: { max: 30, windowMs: 24 * 60 * 60_000 },
   /** Passwords that a signed-in user repeats. */
   again: { max: 10, windowMs: QUARTER_MS },
+  /** Challenges for passkeys of one network. */
+  passkey: { max: 100, windowMs: QUARTER_MS },
 } as const satisfies Record<string, Limit>;
+/** Shared counters, from which a correct attempt takes only itself. */
+const SHARED: readonly string[] = ['email', 'network', 'total', 'passkey'];
 
 type AttemptSubject = Partial<Record<keyof typeof LIMITS, string>>;
 
 /** With `too_many`, the password or code was not checked. */
-export type CheckResult =
-  | { outcome: 'right'; user: UserDocument }
+export type CheckResult<User = UserDocument> =
+  | { outcome: 'right'; user: User }
   | { outcome: 'wrong' }
   | { outcome: 'too_many'; minutes: number };
 
-/** Checks e-mail and password. Neither result nor duration reveals whether there is such a user. */
-export async function checkLogin(
-  { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
-  { email, password, address }: { email: string; password: string; address: string },
-): Promise<CheckResult> {
-  return await check(stores.throttles, { email, address }, now(), async () => {
-    const user = await stores.users.byEmail(email);
-    return (await isPassword(password, user?.password_hash)) ? user : null;
-  });
+/** With `expired`, somebody else set the password, and its user did not replace it in time. */
+interface Expired {
+  outcome: 'expired';
 }
 
-export async function checkCode(deps: ServiceDeps, user: UserDocument, code: string) {
-  return await check(deps.stores.throttles, { code: user._id }, deps.now(), async () => {
-    const audit = auditAsUser(deps, user);
+/** `user_ids` are those of the e-mail address, for the log alone. */
+type LoginCheck = (
+  | CheckResult
+  | { outcome: 'several'; users: readonly UserDocument[] }
+  | Expired
+) & { user_ids: readonly string[] };
+
+interface Login {
+  email: string;
+  password: string;
+  /** Network address of the browser. */
+  address: string;
+  /** Hash of the browser's device cookie, if it has one. */
+  device: string | null;
+  /** Account to sign in to, where the password fits several. */
+  merchant: string | undefined;
+}
+
+/**
+ * Checks e-mail and password. Neither result nor duration reveals whether there is such a user.
+ * Strangers never keep out a browser that the user has signed in with.
+ */
+export async function checkLogin(
+  { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  { email, password, address, device, merchant }: Login,
+): Promise<LoginCheck> {
+  const users = await stores.users.byEmail(email);
+  const network = toCustomerNetwork(address);
+  const isKnown = device !== null && users.some((each) => each.device_hashes?.includes(device));
+  const subject = isKnown
+    ? { device }
+    : { pair: pairName(email, network), email, network, total: 'all' };
+  const result = await check(stores.throttles, subject, now(), async () => {
+    const matching = await findMatching(users, password);
+    return matching.length === 0 ? null : matching;
+  });
+  const user_ids = users.map(({ _id }) => _id);
+  if (result.outcome !== 'right') return { ...result, user_ids };
+  const valid = result.user.filter((each) => !isPasswordExpired(each, now()));
+  if (valid.length === 0) return { outcome: 'expired', user_ids };
+  const chosen = valid.filter((each) => [each.account_id, undefined].includes(merchant));
+  const [user] = chosen;
+  if (user !== undefined && chosen.length === 1) return { outcome: 'right', user, user_ids };
+  return { outcome: 'several', users: valid, user_ids };
+}
+
+/** Compares at least once, so that the duration does not reveal whether there is a user. */
+async function findMatching(users: readonly UserDocument[], password: string) {
+  if (users.length === 0) await isPassword(password, undefined);
+  const matching: UserDocument[] = [];
+  for (const user of users) {
+    if (await isPassword(password, user.password_hash)) matching.push(user);
+  }
+  return matching;
+}
+
+/** Lists the accounts of users, by id and name. */
+export async function listMerchants(
+  { stores }: Pick<ServiceDeps, 'stores'>,
+  users: readonly UserDocument[],
+): Promise<[string, string][]> {
+  const accounts = await Promise.all(users.map((user) => stores.accounts.get(user.account_id)));
+  return accounts.flatMap((account) => (account === null ? [] : [[account._id, account.name]]));
+}
+
+/** Clears the attempts that keep a user out. @returns whether there is such a user */
+export async function unlockUser(
+  { stores, audit, mongo }: WriteDeps,
+  email: string,
+): Promise<boolean> {
+  const users = await stores.users.byEmail(email.toLowerCase());
+  for (const user of users) {
+    await clearUser(stores.throttles, user);
+    await inTransaction(mongo, async (session) => {
+      const { _id: target, account_id } = user;
+      await audit({ act: 'user.unlocked', account_id, livemode: null, target }, session);
+    });
+  }
+  return users.length > 0;
+}
+
+export async function clearUser(
+  throttles: Pick<ThrottleStore, 'clear' | 'clearAll'>,
+  { _id, email, device_hashes = [] }: UserDocument,
+): Promise<void> {
+  const own = { email, code: _id, codeOfDay: _id, again: _id };
+  const names = listCounters(own).map(([, name]) => name);
+  const devices = device_hashes.map((device) => getCounterName('device', device));
+  await Promise.all([...names, ...devices].map((name) => throttles.clear(name)));
+  await throttles.clearAll(`pair:${hashText(email)}`);
+}
+
+export async function checkCode(
+  deps: ServiceDeps,
+  user: UserDocument,
+  code: string,
+  origin?: Origin,
+) {
+  const subject = { code: user._id, codeOfDay: user._id };
+  return await check(deps.stores.throttles, subject, deps.now(), async () => {
+    const audit = auditAsUser(deps, user, origin);
     return (await verifySecondFactor({ ...deps, audit }, user, code)) ? user : null;
   });
 }
@@ -56,12 +162,13 @@ export async function checkPassword(
   );
 }
 
-async function check(
-  throttles: Pick<ThrottleStore, 'count' | 'clear' | 'decrement'>,
+async function check<User>(
+  throttles: Pick<ThrottleStore, 'wait' | 'count' | 'clear' | 'decrement'>,
   subject: AttemptSubject,
   now: Date,
-  verify: () => Promise<UserDocument | null>,
-): Promise<CheckResult> {
+  verify: () => Promise<User | null>,
+): Promise<CheckResult<User>> {
+  if (arePasswordsBusy()) return { outcome: 'too_many', minutes: 1 };
   const minutes = await countAttempt(throttles, subject, now);
   if (minutes > 0) return { outcome: 'too_many', minutes };
   const user = await verify();
@@ -70,40 +177,52 @@ async function check(
   return { outcome: 'right', user };
 }
 
-/** Counts an attempt before it is made. @returns minutes to wait; 0 when the attempt is allowed */
-async function countAttempt(
-  throttles: Pick<ThrottleStore, 'count'>,
+/**
+ * Counts an attempt before it is made; one that is refused writes nothing, but for races.
+ * @returns minutes to wait; 0 when the attempt is allowed
+ */
+export async function countAttempt(
+  throttles: Pick<ThrottleStore, 'wait' | 'count'>,
   subject: AttemptSubject,
   now: Date,
 ): Promise<number> {
-  const waits = await Promise.all(
-    listCounters(subject).map(([limit, name]) => throttles.count(name, LIMITS[limit], now)),
-  );
-  return Math.ceil(Math.max(0, ...waits) / 60_000);
+  const counters = listCounters(subject);
+  const waitBy = async (how: 'wait' | 'count') => {
+    const waits = counters.map(([limit, name]) => throttles[how](name, LIMITS[limit], now));
+    return Math.max(0, ...(await Promise.all(waits)));
+  };
+  return Math.ceil(((await waitBy('wait')) || (await waitBy('count'))) / 60_000);
 }
 
-/**
- * Clears the failed attempts after a correct one. For the network address it removes only the last
- * one, since others may share the address.
- */
-async function clearAttempts(
+/** Clears the failed attempts after a correct one; of a shared counter, only the last one. */
+export async function clearAttempts(
   throttles: Pick<ThrottleStore, 'clear' | 'decrement'>,
   subject: AttemptSubject,
 ): Promise<void> {
   const clear = ([limit, name]: [keyof typeof LIMITS, string]) =>
-    limit === 'address' ? throttles.decrement(name) : throttles.clear(name);
+    SHARED.includes(limit) ? throttles.decrement(name) : throttles.clear(name);
   await Promise.all(listCounters(subject).map(clear));
 }
 
 function listCounters(subject: AttemptSubject): [keyof typeof LIMITS, string][] {
-  const limits = ['email', 'address', 'code', 'again'] as const;
+  const limits = Object.keys(LIMITS) as (keyof typeof LIMITS)[];
   return limits.flatMap((limit) => {
     const value = subject[limit];
-    return value === undefined ? [] : [[limit, getCounterName(limit, value)]];
+    if (value === undefined) return [];
+    return [[limit, limit === 'pair' ? `pair:${value}` : getCounterName(limit, value)]];
   });
+}
+
+/** Begins with the e-mail address, so that all of its networks can be cleared. */
+function pairName(email: string, network: string): string {
+  return `${hashText(email)}:${hashText(network)}`;
 }
 
 /** Hashed, since users may type anything as an e-mail address. */
 function getCounterName(limit: string, value: string): string {
-  return `${limit}:${createHash('sha256').update(value).digest('hex')}`;
+  return `${limit}:${hashText(value)}`;
+}
+
+function hashText(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { createClientAddress, isTrustedProxies } from '../../../src/base/client-address';
-import { createNetworkMatcher, parseCidr } from '../../../src/base/networks';
+import { createNetworkMatcher, parseCidr, toCustomerNetwork } from '../../../src/base/networks';
 
 /** Request of a socket, with what proxies have added. */
 function requestFrom(remote: string, forwarded: string | undefined): IncomingMessage {
@@ -59,4 +59,16 @@ test('an address is in a network however it is written', () => {
   for (const address of ['203.0.114.9', '2001:db9::1', '198.51.100.8', 'unknown', '']) {
     expect(isIn(address)).toBe(false);
   }
+});
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2::1', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['2001:db8:1:2:3:4:5::', '2001:db8:1:2::/64'],
+  ['unknown', 'unknown'],
+])('the network of %s is %s', (address, network) => {
+  expect(toCustomerNetwork(address)).toBe(network);
 });

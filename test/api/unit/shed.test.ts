@@ -1,27 +1,65 @@
-import { createShedding } from '../../../src/api/rate-limit';
+import { createSlots } from '../../../src/api/create-slots';
 import { gate } from '../../support/gate';
 
 const REFUSED = {
   code: 'temporarily_unavailable',
   message: expect.stringContaining('Nothing was done'),
 };
+const holder = (account_id: string, connector?: string, livemode = false) => ({
+  ...{ account_id, livemode, connector },
+});
+
+/** Takes as many slots as there are, up to `wanted`. @returns how many */
+async function take(
+  slots: ReturnType<typeof createSlots>,
+  who: ReturnType<typeof holder>,
+  { wanted, opened }: { wanted: number; opened: Promise<unknown> },
+) {
+  let taken = wanted;
+  for (let i = 0; i < wanted; i += 1) slots(who, () => opened).catch(() => (taken -= 1));
+  await new Promise(setImmediate);
+  return taken;
+}
 
 test('what is over the limit is refused at once, until something ends; live is counted apart', async () => {
-  const shed = createShedding(2);
+  const slots = createSlots(2);
   const { opened, release } = gate();
-  const first = [shed(false, () => opened), shed(false, () => opened)];
+  const first = [slots(holder('a'), () => opened), slots(holder('b'), () => opened)];
   const never = jest.fn();
-  await expect(shed(false, never)).rejects.toMatchObject(REFUSED);
+  await expect(slots(holder('c'), never)).rejects.toMatchObject(REFUSED);
   expect(never).not.toHaveBeenCalled();
-  expect(await shed(true, async () => 'live')).toBe('live');
+  expect(await slots(holder('a', undefined, true), async () => 'live')).toBe('live');
   release();
   await Promise.all(first);
-  expect(await shed(false, async () => 'later')).toBe('later');
+  expect(await slots(holder('c'), async () => 'later')).toBe('later');
 });
 
 test('a create that fails makes room', async () => {
-  const shed = createShedding(1);
-  const broken = shed(false, () => Promise.reject(new Error('broken')));
+  const slots = createSlots(1);
+  const broken = slots(holder('a'), () => Promise.reject(new Error('broken')));
   await expect(broken).rejects.toThrow('broken');
-  expect(await shed(false, async () => 'next')).toBe('next');
+  expect(await slots(holder('a'), async () => 'next')).toBe('next');
+});
+
+test('one account never takes the last slots, which others then share', async () => {
+  const slots = createSlots(100);
+  const { opened } = gate();
+  expect(await take(slots, holder('greedy'), { wanted: 200, opened })).toBe(80);
+  expect(await take(slots, holder('second'), { wanted: 200, opened })).toBe(20);
+  const other = createSlots(100);
+  expect(await take(other, holder('greedy'), { wanted: 200, opened })).toBe(80);
+  expect(await take(other, holder('second'), { wanted: 5, opened })).toBe(5);
+  expect(await take(other, holder('third'), { wanted: 5, opened })).toBe(5);
+  expect(await take(other, holder('greedy'), { wanted: 1, opened })).toBe(0);
+});
+
+test('a slow bank leaves room for the others, also where many accounts wait for it', async () => {
+  const slots = createSlots(100);
+  const { opened } = gate();
+  let waiting = 0;
+  for (let i = 0; i < 30; i += 1) {
+    waiting += await take(slots, holder(`a${i}`, 'slow'), { wanted: 10, opened });
+  }
+  expect(waiting).toBe(80);
+  expect(await take(slots, holder('b', 'fast'), { wanted: 3, opened })).toBe(3);
 });

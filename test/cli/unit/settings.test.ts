@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '../../../src/cli/settings';
+import { DEFAULT_LIMITS } from '../../../src/domain/approval';
 
 /** As `npm start` writes it. */
 const STACK = {
@@ -35,14 +36,15 @@ function writeStack(stack: unknown): void {
 test('without an environment everything is taken from the stack that runs here', () => {
   writeStack(STACK);
   expect(readSettings({ DATA_DIR })).toEqual({
+    dataDir: DATA_DIR,
+    keysDir: undefined,
     mongodb: { uri: STACK.mongodb.uri, db: 'shop' },
     temporal: { address: '127.0.0.1:7301', namespace: 'shop' },
     taskQueuePrefix: 'shop-1',
     keysFile: '/data/keys.json',
     allowPrivate: true,
     deniedNetworks: '',
-    approvalLimit: 100_000,
-    creditLimit: Number.POSITIVE_INFINITY,
+    limits: DEFAULT_LIMITS,
     publicUrl: 'https://pay.example',
     allowPlainText: false,
     liveConnectors: 'acme=visa',
@@ -52,14 +54,15 @@ test('without an environment everything is taken from the stack that runs here',
 
 test('without a stack everything is taken from the environment, with its defaults', () => {
   expect(readSettings({ DATA_DIR, MONGODB_URI: 'mongodb://db.example', KEYS_FILE: '' })).toEqual({
+    dataDir: DATA_DIR,
+    keysDir: undefined,
     mongodb: { uri: 'mongodb://db.example', db: 'payments' },
     temporal: { address: '127.0.0.1:7233', namespace: 'default' },
     taskQueuePrefix: '',
     keysFile: undefined,
     allowPrivate: false,
     deniedNetworks: '',
-    approvalLimit: 100_000,
-    creditLimit: Number.POSITIVE_INFINITY,
+    limits: DEFAULT_LIMITS,
     publicUrl: 'http://localhost:8080',
     allowPlainText: false,
     liveConnectors: '',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { getAddress } from 'viem';
-import { createNode, type EvmNode } from '../../../connectors/evm/node';
+import { type Block, createNode, type EvmNode } from '../../../connectors/evm/node';
 import { LISTED } from './ethereum';
 import { Killed, type Step } from './kills';
 import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
@@ -90,14 +90,17 @@ describe('a deposit', () => {
     });
   });
 
-  it('of nothing, or in another asset than was asked for, is not told; the latter is kept', async () => {
+  it('of nothing is not told; in another asset than was asked for it is told once, as such', async () => {
     const { id, address } = await world.address('USDC');
     await world.chain.pay(address, ETHER);
     await world.chain.payToken(address, 0n);
     await world.blocks(CONFIRMATIONS);
-    expect(world.product.about(id)).toEqual([]);
-    const kept = await world.db.collection('deposits').findOne({ crypto_payment_id: id });
-    expect(kept).toMatchObject({ asset: 'ETH', amount: String(ETHER), is_stray: true });
+    expect(world.product.about(id)).toMatchObject([
+      { name: 'wrong_asset', callback: { asset: 'ETH', amount: String(ETHER) } },
+    ]);
+    await world.chain.reorganise(CONFIRMATIONS + 1);
+    await world.blocks(CONFIRMATIONS + 2);
+    expect(world.product.names(id)).toEqual(['wrong_asset']);
   });
 
   it('that a contract sends is seen, unless the contract took it back', async () => {
@@ -164,8 +167,14 @@ describe('a deposit', () => {
 
   it('that a node hid, having a block without its logs, is found where the cursor is set back', async () => {
     const { id, address } = await world.address('USDC');
+    const node = createNode(world.chain.url);
+    const noBlooms = (block: Block | undefined) => block && { ...block, logsBloom: null };
     await world.restart({
-      node: { ...createNode(world.chain.url), transfers: async () => [] },
+      node: {
+        ...node,
+        transfers: async () => [],
+        block: async (number) => noBlooms(await node.block(number)),
+      },
     });
     await world.chain.payToken(address, 5n);
     await world.blocks(CONFIRMATIONS);
@@ -202,6 +211,25 @@ describe('a deposit', () => {
     world.product.away(false);
     await world.blocks(CONFIRMATIONS);
     expect(world.product.credited(id)).toBe(ETHER);
+  });
+
+  it('carries the time of its block, and the cursor’s time stays before it until it is reported', async () => {
+    const { id, address } = await world.address('ETH');
+    const until = async () => {
+      const question = { network: 'ethereum', livemode: true };
+      return (await world.evm.activities.readChainTime?.(question))?.reported_until ?? '';
+    };
+    world.product.away(true);
+    await world.chain.pay(address, ETHER);
+    await world.blocks(2);
+    const number = (await world.chain.client.getBlockNumber()) - 1n;
+    const { timestamp } = await world.chain.client.getBlock({ blockNumber: number });
+    const mined_at = new Date(Number(timestamp) * 1_000).toISOString();
+    expect((await until()) < mined_at).toBe(true);
+    world.product.away(false);
+    await world.run();
+    expect(world.product.about(id)[0]).toMatchObject({ callback: { mined_at } });
+    expect((await until()) >= mined_at).toBe(true);
   });
 
   it('is found after the node was away, with all blocks of the gap', async () => {

@@ -18,6 +18,7 @@ const wallet = (): Address => privateKeyToAddress(generatePrivateKey());
 const etherOf = (address: Address) => world.chain.client.getBalance({ address });
 const sentCount = () => world.chain.client.getTransactionCount({ address: world.payer.address });
 const kept = (_id: string) => world.db.collection<Settlement>('settlements').findOne({ _id });
+const CANCELLED = { outcome: 'cancelled' };
 const send = (input: SettlementInstruction) => world.evm.activities.sendSettlement(input);
 
 describe('a settlement', () => {
@@ -174,6 +175,46 @@ describe('a settlement is not taken yet, and nothing is kept', () => {
     const input = world.settle('ETH', 1n, wallet());
     world.product.endInRecord(input.crypto_settlement_id);
     expect(await send(input)).toEqual({ outcome: 'outdated' });
+  });
+});
+
+describe('a cancellation', () => {
+  const cancel = (input: SettlementInstruction) => world.evm.activities.cancelSettlement?.(input);
+
+  it('keeps a settlement that is not signed from ever being signed', async () => {
+    const input = world.settle('ETH', 1n, wallet());
+    expect([await cancel(input), await cancel(input)]).toEqual(Array(2).fill(CANCELLED));
+    const refused = { outcome: 'refused', code: 'cancelled' };
+    expect(await send(input)).toMatchObject(refused);
+    expect(await world.evm.activities.lookUpSettlement(input)).toMatchObject(refused);
+    expect(await kept(input.crypto_settlement_id)).toBeNull();
+  });
+
+  it('of a refused settlement changes nothing', async () => {
+    const input = world.settle('ETH', 1n, '0x0000000000000000000000000000000000000000');
+    const refused = await send(input);
+    expect(await cancel(input)).toEqual(CANCELLED);
+    expect(await send(input)).toEqual(refused);
+  });
+
+  it('comes too late for one that is signed, also before its broadcast', async () => {
+    const input = world.settle('ETH', 1n, wallet());
+    world.killAt('settlement kept');
+    await expect(send(input)).rejects.toThrow(Killed);
+    expect(await cancel(input)).toEqual({ outcome: 'too_late' });
+    await world.run();
+    await world.blocks(CONFIRMATIONS);
+    expect(world.product.names(input.crypto_settlement_id).at(-1)).toBe('completed');
+  });
+
+  it('and an instruction at once are one of the two', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const input = world.settle('ETH', 1n, wallet());
+      const sending = send(input).catch(() => undefined);
+      const [cancelled] = await Promise.all([cancel(input), sending]);
+      const isSigned = (await kept(input.crypto_settlement_id)) !== null;
+      expect(cancelled).toEqual(isSigned ? { outcome: 'too_late' } : CANCELLED);
+    }
   });
 });
 

@@ -1,8 +1,13 @@
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
-import { deliverCallback } from '../../../connectors/contract/callbacks';
+import { type ConnectorKey, deliverCallback } from '../../../connectors/contract/callbacks';
 import type { CryptoConnectorActivities } from '../../../connectors/contract/crypto';
 import { createInstructionGuard } from '../../../connectors/contract/guard';
+import { runCommand } from '../../../connectors/evm/commands';
+import { createLogger } from '../../../src/base/log';
+import { createConnectorKey, revokeConnectorKey } from '../../../src/callbacks/keys';
+import { createEncrypter } from '../../../src/encryption/encrypter';
 import { type CryptoShop, IN_ETHER, openCryptoShop } from '../../api/crypto-setting';
+import { operatorsAudit } from '../../support/audit';
 import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
 import { type Service, startService } from '../../support/service';
@@ -13,16 +18,21 @@ import { CONFIRMATIONS, type EvmWorld, startEvmWorld } from './world';
 let service: Service;
 let world: EvmWorld;
 let shop: CryptoShop;
+/** Key that signs the reports; without it they are unsigned. */
+let key: ConnectorKey | undefined;
 
 beforeAll(async () => {
   service = await startService({ chain: scriptedChain(sandboxed()) });
   const { stores, temporal, queues, coins: connector } = service;
-  const inbox = { stores, temporal, lifecycleQueue: queues.lifecycle, now: () => new Date() };
-  const guard = createInstructionGuard(stores);
+  const now = () => new Date();
+  const inbox = { stores, temporal, lifecycleQueue: queues.lifecycle, now };
+  const log = createLogger('test-guard', 'silent');
+  const guard = createInstructionGuard({ ...stores, connector, log });
   world = await startEvmWorld({
-    deliver: (report) => deliverCallback(inbox, { connector, ...report }),
-    findOutdated: ({ crypto_settlement_id: id, version }) =>
-      guard({ resource: 'crypto_settlement', id, version }),
+    deliver: (report) => deliverCallback({ ...inbox, key }, { connector, ...report }),
+    findTaken: (addresses) => stores.crypto_payments.takenAddresses('ethereum', addresses),
+    findOutdated: (instruction) =>
+      guard.findOutdated('crypto_settlement', { ...instruction, livemode: false }),
   });
   shop = await openCryptoShop(service);
 });
@@ -119,6 +129,47 @@ test('a reorganisation is forgotten before a deposit counts, and shown to operat
   await world.chain.reorganise(CONFIRMATIONS);
   await world.blocks(1);
   await shop.attention(id, 'deposit_undone');
+});
+
+test('a deposit whose key was revoked at its delivery counts once it is told again', async () => {
+  const { mongo, stores, keys, coins: connector } = service;
+  const acting = { mongo, stores, audit: operatorsAudit(stores), now: () => new Date() };
+  const create = () =>
+    createConnectorKey({ ...acting, encrypter: createEncrypter(keys.seal) }, connector);
+  const since = new Date().toISOString();
+  const { id, address } = await shop.pay();
+  key = await create();
+  await world.chain.pay(address, due);
+  await world.blocks(CONFIRMATIONS - 1);
+  await shop.until(id, 'seen', ({ deposits }) => deposits.length === 1);
+  await revokeConnectorKey(acting, key.key_id);
+  await world.blocks(2);
+  await shop.attention(id, 'sender_not_known');
+  expect((await shop.read(id)).status).toBe('awaiting_deposit');
+  key = await create();
+  const log = createLogger('test-evm', 'silent');
+  const told = await runCommand({ ...acting, db: world.db, log }, ['tell-again', '--since', since]);
+  expect(told).toMatchObject({ deposits: 1 });
+  await world.run();
+  await shop.until(id, 'received', ({ status }) => status === 'received');
+  const before = await shop.balance();
+  await runCommand({ ...acting, db: world.db, log }, ['tell-again', '--since', since]);
+  await world.run();
+  expect(await shop.balance()).toEqual(before);
+  key = undefined;
+});
+
+test('a payment gets no address that another one has, after the connector was restored', async () => {
+  const { address } = await shop.pay();
+  await world.db.collection('address_lines').deleteMany({});
+  await world.db.collection('addresses').deleteMany({});
+  const after = await shop.pay();
+  expect(after.address).not.toBe(address);
+  const held = await service.stores.crypto_payments.takenAddresses('ethereum', [
+    address,
+    after.address,
+  ]);
+  expect(held.sort()).toEqual([address, after.address].sort());
 });
 
 test('the ledger says so to the unit', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Address, getAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import type { Outdated } from '../../../connectors/contract/activities';
+import type { AddressInstruction } from '../../../connectors/contract/crypto';
 import { createEvm, type Evm, type EvmDeps, type EvmSettings } from '../../../connectors/evm/evm';
 import { readExtendedKey } from '../../../connectors/evm/extended-key';
 import { createNode } from '../../../connectors/evm/node';
@@ -26,15 +27,22 @@ export const ETHER = 10n ** 18n;
 interface KnownDeposit {
   amount: string;
   confirmations: number;
+  isHeld?: true;
 }
 
 /** Settings and node of a connector, as far as they are others than the usual ones. */
-type Change = Partial<EvmSettings & Pick<EvmDeps, 'node'>>;
+type Change = Partial<
+  EvmSettings & Pick<EvmDeps, 'node' | 'secondNode' | 'secondRates' | 'findTaken'>
+>;
+
+type AddressChange = Partial<Pick<AddressInstruction, 'amount_due' | 'expires_at'>>;
 
 export type EvmWorld = Awaited<ReturnType<typeof startEvmWorld>>;
 
 /** A connector on a real chain and a real database, and the product that it tells. */
-export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdated'>) {
+export async function startEvmWorld(
+  real?: Pick<EvmDeps, 'deliver' | 'findOutdated' | 'findTaken'>,
+) {
   const [chain, mongo] = await Promise.all([
     startEthereum(),
     connectMongo(mongodbUri(), 'test-evm'),
@@ -48,6 +56,7 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
   const account = privateKeyToAccount(generatePrivateKey());
   const product = createProduct();
   const clock = { ahead_ms: 0 };
+  const followed: Partial<Parameters<EvmDeps['meter']['followed']>[0]> = {};
   const { killAt, restore } = createKiller();
   const now = () => new Date(Date.now() + clock.ahead_ms);
   const settings: EvmSettings = {
@@ -57,11 +66,18 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
     traces: true,
     feeCap: 10n ** 12n,
     raiseAfterMs: 180_000,
+    checkAbove: { ETH: 0n, USDC: 0n },
+    least: { ETH: 10n ** 13n, USDC: 10_000n },
+    rateChangeMax: 20,
+    rateDifferenceMax: 3,
   };
   const build = (change: Change = {}): Evm =>
     createEvm({
       ...settings,
       node: createNode(chain.url),
+      secondNode: undefined,
+      secondRates: undefined,
+      findTaken: async () => [],
       ...change,
       mongo,
       database,
@@ -72,6 +88,7 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
       deliver: async (report) => product.take(report),
       findOutdated: async ({ crypto_settlement_id }) => product.findOutdated(crypto_settlement_id),
       ...real,
+      meter: { followed: (state) => Object.assign(followed, state) },
       now,
       log: createLogger('test-evm', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
     });
@@ -89,6 +106,9 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
     clock,
     payer: account,
     screeningFile,
+    ratesFile,
+    /** State that the connector's metrics show. */
+    followed,
     db: mongo.db(database),
     get evm() {
       return evm;
@@ -110,7 +130,7 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
       await evm.begin();
     },
     /** Address of a new payment. */
-    address: async (asset: 'ETH' | 'USDC', id = randomUUID()) => {
+    address: async (asset: 'ETH' | 'USDC', id = randomUUID(), change: AddressChange = {}) => {
       const answer = await evm.activities.giveAddress({
         crypto_payment_id: id,
         asset,
@@ -118,6 +138,7 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
         amount_due: '1',
         livemode: true,
         expires_at: new Date(Date.now() + 1_800_000).toISOString(),
+        ...change,
       });
       if (answer.outcome !== 'given') throw new Error(answer.message);
       return { id, address: getAddress(answer.address), answer };
@@ -150,15 +171,19 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
 function createProduct() {
   const heard = new Map<string, string>();
   const reports: Report[] = [];
+  const deliveries: string[] = [];
   const ended = new Set<string>();
   let isAway = false;
   const about = (id: string) => reports.filter(({ resource_id }) => resource_id === id);
   return {
     take: (report: Report) => {
       if (isAway) throw new Error('The product is away.');
-      const said = JSON.stringify(report);
+      // A restored connector may see a deposit later than it did before.
+      const { confirmations, ...facts } = report.callback;
+      const said = JSON.stringify({ ...report, callback: facts });
       const before = heard.get(report.callback.callback_id);
       if (before !== undefined && before !== said) throw new Error(`said anew: ${said}`);
+      deliveries.push(report.callback.callback_id);
       if (before === undefined) reports.push(report);
       heard.set(report.callback.callback_id, said);
     },
@@ -170,13 +195,16 @@ function createProduct() {
       isAway = is;
     },
     about,
+    /** Ids of all callbacks, repeats included. */
+    deliveries,
     names: (id: string) => about(id).map(({ name }) => name),
     /** Deposits of a payment, as the reports leave them. */
     deposits: (id: string): Record<string, KnownDeposit> => {
       const known: Record<string, KnownDeposit> = {};
       for (const { name, callback } of about(id)) {
         const { transaction_id = '', amount = '', confirmations = 0 } = callback;
-        if (name === 'deposit') known[transaction_id] = { amount, confirmations };
+        const hold = callback.screening === 'failed' ? { isHeld: true as const } : {};
+        if (name === 'deposit') known[transaction_id] = { amount, confirmations, ...hold };
         else delete known[transaction_id];
       }
       return known;
@@ -184,7 +212,7 @@ function createProduct() {
     /** Smallest units that count by now. */
     credited(id: string): bigint {
       return Object.values(this.deposits(id))
-        .filter(({ confirmations }) => confirmations >= CONFIRMATIONS)
+        .filter(({ confirmations, isHeld }) => confirmations >= CONFIRMATIONS && !isHeld)
         .reduce((sum, { amount }) => sum + BigInt(amount), 0n);
     },
   };

@@ -44,12 +44,17 @@ test.each([
   ['+49', "'+49"],
   ['-1', "'-1"],
   ['@x', "'@x"],
-  ['\tx', "'\tx"],
+  ['\tx', `"'\tx"`],
+  ['x;=1+1', `"x;'=1+1"`],
+  ['x\n@y', `"x\n'@y"`],
+  ['＝1+1', "'＝1+1"],
+  ['1-1', '1-1'],
   ['a,b', '"a,b"'],
   ['say "x"', '"say ""x"""'],
   ['=a,"b"\r\n', `"'=a,""b""\r\n"`],
   [null, ''],
   [12, '12'],
+  [-12, '-12'],
 ])('the cell of %j is %j', (value, text) => expect(cell(value)).toBe(text));
 
 test('an export reads no further than its reader, and ends where it leaves', async () => {

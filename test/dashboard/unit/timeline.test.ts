@@ -39,7 +39,7 @@ const attempt: DeliveryDocument = {
   run: 0,
   attempt: 1,
   at: '2026-03-01T12:00:06.000Z',
-  url: 'https://shop.example/hook',
+  url: 'https://shop.example/hook?token=secret',
   status_code: 500,
   error: null,
   duration_ms: 12,
@@ -106,7 +106,7 @@ test('all that happened stands in its order, and of one moment in that of cause 
     ['attempt', 'Webhook attempt 1: HTTP 500'],
     ['attempt', 'Webhook attempt 2: no answer'],
     ['callback', 'Bank reported failed'],
-    ['act', 'Operator mia: mark settled'],
+    ['act', 'Our operators: mark settled'],
   ]);
 });
 
@@ -118,10 +118,10 @@ test('each entry says what is known of it, and nothing of accounts that are not 
     [],
     ['main, available: +€10.00'],
     [events[0]?._id, 'Not delivered yet', `Next attempt ${LATER}`],
-    ['payment.settled to https://shop.example/hook in 12 ms'],
-    ['No answer.', 'payment.settled to https://shop.example/hook in 12 ms'],
+    ['payment.settled to https://shop.example in 12 ms'],
+    ['No answer.', 'payment.settled to https://shop.example in 12 ms'],
     ['Not applied: The payment is settled.', 'Code late', 'Too late'],
-    ['The bank says so.', 'authorized → settled'],
+    ['authorized → settled'],
   ]);
 });
 

@@ -63,3 +63,15 @@ test.each([
   const { environment, healthcheck } = services[name] ?? {};
   expect(healthcheck?.test.at(-1)).toContain(`http://127.0.0.1:${environment?.[variable]}${path}'`);
 });
+
+test('a build sends what the image copies, and no folder of data; it runs no script of a package', () => {
+  const dockerfile = readFileSync('Dockerfile', 'utf8');
+  const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
+    ([, sources = '']) => sources.split(' '),
+  );
+  const [comment, all, ...sent] = readFileSync('.dockerignore', 'utf8').trim().split('\n');
+  expect([comment?.[0], all]).toEqual(['#', '*']);
+  expect(sent).toEqual(copied.map((source) => `!${source}`));
+  const installs = dockerfile.match(/npm (?:ci|prune)[^\\\n]*/g) ?? [];
+  expect(installs.filter((command) => !command.includes('--ignore-scripts'))).toEqual([]);
+});

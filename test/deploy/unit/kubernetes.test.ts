@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
+import { basename, dirname, join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
+import { ENVIRONMENTS } from '../../../src/domain/environment';
 import { NODE_PARTS } from '../../../stack/parts';
 import { listVariables } from '../../../stack/usage';
 
@@ -53,12 +54,14 @@ const Pods = z.object({
 });
 const Resource = z.looseObject({ kind: z.string() });
 
-const resources = readdirSync(FOLDER)
+const files = readdirSync(FOLDER, { encoding: 'utf8', recursive: true }).filter(
+  (file) => file.endsWith('.yaml') && basename(file) !== 'kustomization.yaml',
+);
+const resources = files
   .flatMap((file) => parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8')))
   .map((document) => Resource.parse(document.toJS()));
 const configMap = resources.find(({ kind }) => kind === 'ConfigMap');
 const { data: shared } = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(configMap);
-const files = readdirSync(FOLDER).filter((file) => file !== 'kustomization.yaml');
 
 /** Pods of the one workload in a file, and their container. */
 function podsOf(file: string) {
@@ -75,7 +78,7 @@ function podsOf(file: string) {
 
 const WORKLOADS = [
   ['api.yaml', 'api', 'PORT', 'http'],
-  ['worker.yaml', 'worker', 'METRICS_PORT', 'metrics'],
+  ['worker/base/worker.yaml', 'worker', 'METRICS_PORT', 'metrics'],
   ['sandbox-bank.yaml', 'sandbox_bank', 'SANDBOX_BANK_PORT', 'http'],
 ] as const;
 
@@ -112,17 +115,18 @@ test('migrate is a command, without a port', () => {
   expect(container.ports).toEqual([]);
 });
 
-test('each process has the keys that it needs, and no others', () => {
+test('each process has the keys that it needs, a certificate of its own, and no others', () => {
   const secretsOf = (file: string) =>
     podsOf(file).volumes.flatMap(({ secret }) => (secret === undefined ? [] : [secret.secretName]));
   const needed = {
     'api.yaml': ['payments-keys', 'payments-recipients-public'],
-    'worker.yaml': ['payments-keys'],
+    'worker/base/worker.yaml': ['payments-keys'],
     'sandbox-bank.yaml': ['payments-recipients-sandbox'],
     'migrate.yaml': [],
   };
   for (const [file, names] of Object.entries(needed)) {
-    expect(secretsOf(file)).toEqual([...names, 'payments-servers']);
+    const certificate = `payments-temporal-${basename(file, '.yaml')}`;
+    expect(secretsOf(file)).toEqual([...names, 'payments-servers', certificate]);
     expect(podsOf(file).env.has('KEYS_FILE')).toBe(names.some((name) => name === 'payments-keys'));
   }
 });
@@ -130,7 +134,8 @@ test('each process has the keys that it needs, and no others', () => {
 test.each(['api', 'worker', 'sandbox-bank', 'migrate'])(
   '%s reaches MongoDB as a user of its own, and sees no other',
   (name) => {
-    const { env, secrets, volumes } = podsOf(`${name}.yaml`);
+    const file = name === 'worker' ? 'worker/base/worker' : name;
+    const { env, secrets, volumes } = podsOf(`${file}.yaml`);
     expect(env.has('MONGODB_URI')).toBe(true);
     expect(secrets).toEqual([{ name: 'payments-mongodb', key: name }]);
     expect(JSON.stringify(volumes)).not.toContain('payments-mongodb');
@@ -146,5 +151,25 @@ test('every variable that is given exists', () => {
 
 test('the kustomization names every file, the sandbox bank as a choice', () => {
   const text = readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8');
-  for (const file of files) expect(text).toContain(`- ${file}`);
+  for (const file of files) {
+    if (dirname(file) === '.') expect(text).toContain(`- ${file}`);
+  }
+});
+
+const Overlay = z.object({
+  resources: z.tuple([z.literal('../base')]),
+  nameSuffix: z.string(),
+  labels: z.tuple([
+    z.object({ pairs: z.object({ environment: z.string() }), includeSelectors: z.literal(true) }),
+  ]),
+  patches: z.tuple([z.object({ patch: z.string() })]),
+});
+
+test.each(ENVIRONMENTS)('the workers of %s serve it alone, as a deployment of their own', (env) => {
+  const overlay = join('worker', env);
+  const text = readFileSync(join(FOLDER, overlay, 'kustomization.yaml'), 'utf8');
+  const { nameSuffix, labels, patches } = Overlay.parse(parse(text));
+  expect([nameSuffix, labels[0].pairs.environment]).toEqual([`-${env}`, env]);
+  expect(patches[0].patch).toContain(`{ name: WORKER_ENVIRONMENTS, value: ${env} }`);
+  expect(readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8')).toContain(`- ${overlay}\n`);
 });

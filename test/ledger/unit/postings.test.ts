@@ -24,6 +24,7 @@ const EVERY_KIND = {
     .tuple(name, amount, fc.constantFrom('adjustments', 'receivable'))
     .map((of) => ENTRY_LINES.adjusted(...of)),
   reversed: fc.tuple(name, amount).map((of) => ENTRY_LINES.reversed(ENTRY_LINES.funded(...of))),
+  debt_collected: fc.tuple(name, amount).map((of) => ENTRY_LINES.debt_collected(...of)),
   payment_settled: fc.tuple(name, amount).map((of) => ENTRY_LINES.payment_settled(...of)),
   payment_receipt_held: fc.tuple(name, amount).map((of) => ENTRY_LINES.payment_receipt_held(...of)),
   payment_receipt_returned: fc
@@ -38,6 +39,10 @@ const EVERY_KIND = {
   payment_clawed_back: fc
     .tuple(name, amount, fee)
     .map((of) => ENTRY_LINES.payment_clawed_back(...of)),
+  payment_dispute_opened: fc
+    .tuple(name, amount, fee)
+    .map((of) => ENTRY_LINES.payment_dispute_opened(...of)),
+  payment_dispute_won: fc.tuple(name, amount).map((of) => ENTRY_LINES.payment_dispute_won(...of)),
   refund_accepted: amount.map(ENTRY_LINES.refund_accepted),
   refund_sent_late: fc.tuple(name, amount, fee).map((of) => ENTRY_LINES.refund_sent_late(...of)),
   refund_sent_again: fc.tuple(name, amount).map((of) => ENTRY_LINES.refund_sent_again(...of)),
@@ -55,6 +60,14 @@ const EVERY_KIND = {
     .tuple(name, name, amount, fee)
     .map((of) => ENTRY_LINES.payout_reversed(...of)),
   payout_returned: fc.tuple(name, name, amount).map((of) => ENTRY_LINES.payout_returned(...of)),
+  crypto_payment_held: fc.tuple(name, units).map((of) => ENTRY_LINES.crypto_payment_held(...of)),
+  crypto_payment_withdrawn: units.map(ENTRY_LINES.crypto_payment_withdrawn),
+  crypto_payment_sent_back: fc
+    .tuple(name, units)
+    .map((of) => ENTRY_LINES.crypto_payment_sent_back(...of)),
+  crypto_payment_written_off: fc
+    .tuple(name, units, fc.boolean())
+    .map((of) => ENTRY_LINES.crypto_payment_written_off(...of)),
   crypto_payment_credited: fc
     .tuple(name, units)
     .map((of) => ENTRY_LINES.crypto_payment_credited(...of)),
@@ -66,6 +79,19 @@ const EVERY_KIND = {
     .tuple(name, units)
     .map((of) => ENTRY_LINES.crypto_settlement_captured(...of)),
   crypto_settlement_released: units.map(ENTRY_LINES.crypto_settlement_released),
+  crypto_settlement_fee: fc
+    .tuple(name, units)
+    .map((of) => ENTRY_LINES.crypto_settlement_fee(...of)),
+  bank_opening: amount.map(ENTRY_LINES.bank_opening),
+  bank_line: fc
+    .record({ clearing: amount, bank_fees: fee, unmatched: fee })
+    .map(ENTRY_LINES.bank_line),
+  bank_line_matched: fc
+    .record({ clearing: amount, bank_fees: fee })
+    .map(ENTRY_LINES.bank_line_matched),
+  bank_line_unmatched: fc
+    .record({ clearing: amount, bank_fees: fee })
+    .map(ENTRY_LINES.bank_line_unmatched),
 } satisfies Record<keyof typeof ENTRY_LINES, fc.Arbitrary<EntryLine[]>>;
 
 function sumOf(legs: EntryLine[], of: string): number {
@@ -127,6 +153,21 @@ describe('the legs of every posting', () => {
       'suspense.late -5',
       'clearing.sandbox 5',
     ]);
+    expect(moves(ENTRY_LINES.crypto_payment_held('chain', 5n))).toEqual([
+      'clearing.chain -5',
+      'suspense.deposits 5',
+    ]);
+    const released = ENTRY_LINES.crypto_payment_credited('chain', 5n, true);
+    expect(moves(released)).toEqual(['suspense.deposits -5', 'balances.main.available 5']);
+    expect(isPending({ kind: 'crypto_payment_credited', legs: released })).toBe(false);
+    expect(moves(ENTRY_LINES.crypto_payment_written_off('chain', 5n, false))).toEqual([
+      'suspense.deposits -5',
+      'external.adjustments 5',
+    ]);
+    expect(moves(ENTRY_LINES.crypto_payment_written_off('chain', 5n, true))).toEqual([
+      'external.adjustments -5',
+      'clearing.chain 5',
+    ]);
     expect(moves(ENTRY_LINES.payment_settled('sandbox', 5, 5))).toEqual([
       'suspense.late -5',
       'balances.main.available 5',
@@ -165,9 +206,50 @@ describe('the legs of every posting', () => {
       'receivable.merchant 5',
       'balances.ads.available -5',
     ]);
+    expect(
+      moves(ENTRY_LINES.reversed(ENTRY_LINES.payment_dispute_opened('sandbox', 3, 2))),
+    ).toEqual(['clearing.sandbox -5', 'balances.main.available 5']);
+    expect(moves(ENTRY_LINES.reversed(ENTRY_LINES.payment_clawed_back('sandbox', 0, 2)))).toEqual([
+      'clearing.sandbox -2',
+      'balances.main.available 2',
+    ]);
+    expect(moves(ENTRY_LINES.reversed(ENTRY_LINES.adjusted('ads', -5, 'receivable')))).toEqual([
+      'receivable.merchant -5',
+      'balances.ads.available 5',
+    ]);
     expect(moves(ENTRY_LINES.reversed(ENTRY_LINES.funded('ads', 5)))).toEqual([
       'external.funding 5',
       'balances.ads.available -5',
+    ]);
+  });
+
+  test('say what a line of a bank statement is, in the signs of the statement', () => {
+    const moves = (legs: EntryLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    expect(moves(ENTRY_LINES.bank_opening(5))).toEqual(['cash -5', 'external.opening 5']);
+    expect(moves(ENTRY_LINES.bank_line({ clearing: 5 }))).toEqual(['cash -5', 'clearing 5']);
+    expect(moves(ENTRY_LINES.bank_line({ bank_fees: -5 }))).toEqual([
+      'cash 5',
+      'expense.bank_fees -5',
+    ]);
+    expect(moves(ENTRY_LINES.bank_line({ clearing: 1_000, bank_fees: -5 }))).toEqual([
+      'cash -995',
+      'clearing 1000',
+      'expense.bank_fees -5',
+    ]);
+    expect(moves(ENTRY_LINES.bank_line({ unmatched: -5 }))).toEqual([
+      'cash 5',
+      'suspense.unmatched -5',
+    ]);
+    const match = { clearing: 7, bank_fees: -2 };
+    expect(moves(ENTRY_LINES.bank_line_matched(match))).toEqual([
+      'suspense.unmatched -5',
+      'clearing 7',
+      'expense.bank_fees -2',
+    ]);
+    expect(moves(ENTRY_LINES.bank_line_unmatched(match))).toEqual([
+      'suspense.unmatched 5',
+      'clearing -7',
+      'expense.bank_fees 2',
     ]);
   });
 
@@ -242,15 +324,18 @@ describe('open postings', () => {
     'payment_settled',
     'payment_late_received',
     'payment_receipt_held',
+    'payment_dispute_won',
     'refund_settled',
     'refund_failed',
     'payout_captured',
     'payout_released',
     'payout_reversed',
     'payout_returned',
+    'crypto_payment_held',
     'crypto_payment_credited',
     'crypto_settlement_captured',
     'crypto_settlement_released',
+    'crypto_settlement_fee',
   ];
 
   test.each(Object.entries(EVERY_KIND))(
@@ -368,6 +453,9 @@ test('the money of merchants and in transit never falls below 0; the rest may', 
     'suspense.late',
   ];
   expect(never.filter(mustNotBeNegative)).toEqual(never);
-  const may = ['clearing.sandbox', 'external.funding', 'income.fees', 'receivable.merchant'];
+  const may = [
+    ...['clearing.sandbox', 'external.funding', 'income.fees', 'receivable.merchant'],
+    ...['cash', 'clearing', 'suspense.unmatched', 'expense.bank_fees'],
+  ];
   expect(may.filter(mustNotBeNegative)).toEqual([]);
 });

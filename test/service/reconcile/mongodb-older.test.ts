@@ -57,7 +57,13 @@ test('a payout that was sent and completed since is paid, debited and told of on
   const applied = (await setting.look(true)).findings;
   expect(applied.filter(({ act, done }) => act === 'rebuild' && done)).toHaveLength(4);
   expect(applied.filter(({ key_lost }) => key_lost)).toEqual([]);
-  const again = await Promise.all(ids.map((id) => stores.payouts.get(id)));
+  const again = await Promise.all(
+    ids.map(async (id) => {
+      // The workflow of one that was behind has marked it meanwhile.
+      const { attention_at, attention_since, ...payout } = (await stores.payouts.get(id)) ?? {};
+      return payout;
+    }),
+  );
   expect(again[0]).toEqual(documents[0]);
   for (const at of [1, 2, 3]) {
     expect(again[at]).toEqual(sameBut(documents[at], REFERENCE));
@@ -248,7 +254,7 @@ test('what a bank took back is booked again, after the refunds from before', asy
   await actOn(deps, 'payment', id, act);
   await setting.handle('payment', id).result();
   const payment = await stores.payments.get(id);
-  expect(payment).toMatchObject({ refunded: 300, clawed_back: { held: 1_050, owed: 0 } });
+  expect(payment).toMatchObject({ refunded: 300, disputes: [{ held: 1_050, owed: 0 }] });
   const recorded = await setting.recorded(id);
   const balance = await shop.balance();
 

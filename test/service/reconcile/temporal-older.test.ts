@@ -77,7 +77,7 @@ test(
     const afterwards = await Promise.all(ids.map(setting.recorded));
     expect(afterwards.slice(0, 3)).toEqual(recorded.slice(0, 3));
     expect(afterwards[3]?.postings).toEqual(recorded[3]?.postings);
-    const bank = setting.service.mongo.db(`${setting.service.database}_bank`);
+    const bank = setting.service.mongo.db(`${setting.service.database}_sandbox_bank`);
     const payments = await bank.collection('payouts').find().toArray();
     expect(payments.map(({ _id }) => String(_id)).toSorted()).toEqual(ids.toSorted());
     const { stdout } = await setting.cli('ledger', 'verify', '--json');

@@ -60,11 +60,21 @@ test('whole chains hold, and their ends are told', async () => {
   });
 });
 
-test('a line without a place breaks its chain and is counted', async () => {
-  const [installation, ...others] = WHOLE;
-  const check = await verify([Object(installation), Object(line('acct_a', 1)), ...others]);
-  expect(check).toMatchObject({ unchained: 1, broken: [{ chain: 'acct_a', seq: 1 }] });
-});
+test.each([undefined, null, '2'])(
+  'a line with the place %j is told, and the others hold',
+  async (seq) => {
+    const [installation, ...others] = WHOLE;
+    const added = { ...line('acct_a', 1), seq, prev: null, hash: '' };
+    const check = await verify([Object(installation), Object(added), ...others]);
+    const broken = [{ chain: 'acct_a', seq: 0, line_id: added._id, fault: 'unchained' }];
+    expect(check).toMatchObject({ unchained: 1, broken, heads: [{}, {}, {}] });
+    const alone = await verify([...WHOLE, Object({ ...added, account_id: 'acct_c' })]);
+    expect(alone).toMatchObject({
+      broken: [{ chain: 'acct_c', fault: 'unchained' }],
+      heads: [{}, {}, {}],
+    });
+  },
+);
 
 test('the order in which a line keeps its facts is no part of its hash', () => {
   const { after, ...rest } = line('acct_a', 1);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createEncrypter, DecryptionError } from '../../../src/encryption/encrypter';
-import { createPayers, type PayerDeps } from '../../../src/service/payers';
+import { createEncrypter, DecryptionError, findKid } from '../../../src/encryption/encrypter';
+import { createPayers, newPayerKey, type PayerDeps } from '../../../src/service/payers';
 import type { AccountDocument } from '../../../src/store/accounts';
 
 const JAN = { email: 'jan@example.com', first_name: 'Jan', last_name: null, reference: 'c-1' };
@@ -9,6 +9,7 @@ const NONE = { email: null, first_name: null, last_name: null };
 /** Accounts as a store holds them; `account` reads one. */
 function world() {
   const kept = new Map<string, AccountDocument>();
+  const cached = new Map<string, AccountDocument>();
   const account = (_id: string): AccountDocument => {
     const dashboard = { email: `${_id}@example.com` };
     const made = { _id, name: '', crypto: false, enabled_methods: [], dashboard, created_at: '' };
@@ -17,7 +18,12 @@ function world() {
     return found;
   };
   const accounts: PayerDeps['accounts'] = {
-    getCached: async (id) => account(id),
+    // As it was when this was last refreshed.
+    getCached: async (id) => cached.get(id) ?? account(id),
+    refresh: async (id) => {
+      cached.set(id, account(id));
+      return account(id);
+    },
     storePayerKey: async (id, env, key) => {
       const found = account(id);
       kept.set(id, { ...found, payer_keys: { [env]: key, ...found.payer_keys } });
@@ -27,9 +33,23 @@ function world() {
   const error = jest.fn();
   const sealer = createEncrypter({ current: 'a', keys: { a: randomBytes(32) } });
   const payers = (ring = sealer) => createPayers({ accounts, encrypter: ring, log: { error } });
-  return { payers, account, error };
+  /** Makes another data key the current one, which the old one's processes have not read yet. */
+  const replace = async (id: string) => {
+    const { payer_keys = {} } = account(id);
+    const before = payer_keys.sandbox;
+    if (before === undefined) throw new Error('There is no key.');
+    cached.set(id, account(id));
+    const next = await newPayerKey(sealer, { account_id: id, livemode: false });
+    const earlier = [{ ...before, replaced_at: '' }];
+    kept.set(id, { ...account(id), payer_keys: { sandbox: { ...next, earlier } } });
+    return next.id;
+  };
+  return { payers, account, error, replace };
 }
 
+const header = JSON.stringify({ alg: 'dir', enc: 'A256GCM', kid: 'unknown', sub: 'payment/3' });
+/** Payer of a key that no account has. */
+const NAMED = `${Buffer.from(header).toString('base64url')}..AAAA.AAAA.AAAA`;
 const SHOP = { account_id: 'acct_1', livemode: false };
 
 test('a payer is sealed for its payment, and opens in any process', async () => {
@@ -42,6 +62,31 @@ test('a payer is sealed for its payment, and opens in any process', async () => 
   if (first === undefined || second === undefined) throw new Error('Nothing was sealed.');
   expect(await another.decrypt({ ...SHOP, _id: '1', customer: first })).toEqual(JAN);
   expect(await another.decrypt({ ...SHOP, _id: '2', customer: second })).toEqual(JAN);
+});
+
+test('a replaced data key still opens its payers, and encrypts none once the account is read', async () => {
+  const { payers, account, replace, error } = world();
+  const before = await payers().encrypt(SHOP, '1', JAN);
+  const first = account('acct_1').payer_keys?.sandbox?.id;
+  const next = await replace('acct_1');
+  expect(findKid(before.sealed ?? '')).toBe(first);
+  // From a cached account, as in the seconds after the change.
+  const between = await payers().encrypt(SHOP, '2', JAN);
+  expect(findKid(between.sealed ?? '')).toBe(first);
+  expect(await payers().decrypt({ ...SHOP, _id: '1', customer: before })).toEqual(JAN);
+  expect(error).not.toHaveBeenCalled();
+  // The unknown name makes it read the account.
+  await payers().decrypt({ ...SHOP, _id: '3', customer: { reference: null, sealed: NAMED } });
+  const after = await payers().encrypt(SHOP, '4', JAN);
+  expect(findKid(after.sealed ?? '')).toBe(next);
+  for (const [_id, customer] of [
+    ['1', before],
+    ['2', between],
+    ['4', after],
+  ] as const) {
+    expect(await payers().decrypt({ ...SHOP, _id, customer })).toEqual(JAN);
+  }
+  expect(error).toHaveBeenCalledTimes(1);
 });
 
 test('nothing is encrypted where no name is given', async () => {

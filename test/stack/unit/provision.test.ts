@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -5,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -113,12 +115,44 @@ test('a cached server that was damaged is fetched again', async () => {
   expect(readFileSync(path, 'utf8')).toBe(whole);
 });
 
-test('a cached server that others may have exchanged is fetched again', async () => {
+test.each([
+  ['server', 0o775],
+  ['server', 0o757],
+  ['.', 0o770],
+  ['.', 0o707],
+])('a cached server whose %s others may exchange is fetched again', async (name, mode) => {
   const count = { fetches: 0 };
   const { path } = await provision(server(works('official', count)), context());
-  chmodSync(path, 0o777);
+  chmodSync(join(path, '..', name), mode);
   await provision(server(works('official', count)), context());
   expect(count.fetches).toBe(2);
+  await provision(server(works('official', count)), context());
+  expect(count.fetches).toBe(2);
+});
+
+test('a cached server whose hash is known is fetched again, whatever its manifest says', async () => {
+  const count = { fetches: 0 };
+  const known = createHash('sha256').update('#!/bin/sh\necho official\n').digest('hex');
+  const find = () => provision(server({ ...works('official', count), sha256: known }), context());
+  const { path } = await find();
+  const other = createHash('sha256').update('#!/bin/sh\necho exchanged\n').digest('hex');
+  writeFileSync(path, '#!/bin/sh\necho exchanged\n');
+  const manifest = { from: 'official', bytes: statSync(path).size, sha256: other };
+  writeFileSync(join(path, '..', 'manifest.json'), JSON.stringify(manifest));
+  expect((await find()).from).toBe('official');
+  expect(count.fetches).toBe(2);
+  expect((await find()).from).toBe('official, cached');
+});
+
+test('the folder of the cache is closed to others before anything in it is used', async () => {
+  chmodSync(cacheDir, 0o777);
+  const { path } = await provision(server(works('official')), context());
+  expect([cacheDir, join(path, '..'), path].map((each) => statSync(each).mode & 0o022)).toEqual([
+    0, 0, 0,
+  ]);
+  chmodSync(cacheDir, 0o770);
+  expect((await provision(server(works('official')), context())).from).toBe('official, cached');
+  expect(statSync(cacheDir).mode & 0o777).toBe(0o700);
 });
 
 test('two that want the same server at once fetch it once', async () => {

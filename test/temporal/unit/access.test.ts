@@ -86,12 +86,14 @@ const LIVE = {
   KEYS_DIR: 'keys',
   LIVE_CONNECTORS: 'acme=visa',
   PUBLIC_URL: 'https://pay.example',
+  TRUSTED_PROXIES: '0',
 };
 
 test.each([
   [{ PUBLIC_URL: 'http://pay.example' }, 'PUBLIC_URL: http://pay.example has to be https'],
   [{ PUBLIC_URL: undefined }, 'PUBLIC_URL: http://localhost:8080 has to be https'],
   [{ WEBHOOK_ALLOW_PRIVATE: 'sandbox' }, 'WEBHOOK_ALLOW_PRIVATE: has to be unset'],
+  [{ TRUSTED_PROXIES: undefined }, 'TRUSTED_PROXIES: has to be set'],
 ])('with a live bank %j is refused, unless it is a trial', (change, words) => {
   expect(() => readConfig({ ...LIVE, ...change })).toThrow(words);
   expect(() => readConfig({ ...LIVE, ...change, ALLOW_LIVE_DEMO: 'yes' })).not.toThrow();

@@ -15,7 +15,8 @@ import { temporalAddress } from '../../support/servers';
 let setting: ResourceSetting;
 let schedule: ScheduleHandle;
 beforeAll(async () => {
-  setting = await openResourceSetting();
+  // Schedules run on live's queue.
+  setting = await openResourceSetting({ environments: ['sandbox', 'live'] });
   const { temporal, lifecycleQueue } = setting.deps;
   schedule = temporal.schedule.getHandle(getScheduleId('audit', lifecycleQueue));
   expect(await ensureSchedule(temporal, 'audit', lifecycleQueue)).toBe('made');
@@ -136,11 +137,20 @@ test('a worker that starts makes the schedule once, and mends one that is differ
   expect(await retryUntilDone(() => ensureSchedule(temporal, 'audit', lifecycleQueue))).toBe(
     'kept',
   );
-  await schedule.update((previous) => ({ ...previous, spec: { intervals: [{ every: '1 day' }] } }));
+  await schedule.update(({ action, ...previous }) => ({
+    ...previous,
+    spec: { intervals: [{ every: '1 day' }] },
+    // As an earlier version made it.
+    action: { ...action, taskQueue: lifecycleQueue },
+  }));
   expect(await retryUntilDone(() => ensureSchedule(temporal, 'audit', lifecycleQueue))).toBe(
     'changed',
   );
-  const { spec, state, policies } = await schedule.describe();
+  const { action, spec, state, policies } = await schedule.describe();
+  expect(action).toMatchObject({
+    taskQueue: `${lifecycleQueue}-live`,
+    workflowId: `audit:${lifecycleQueue}`,
+  });
   expect(spec.intervals).toEqual([expect.objectContaining({ every: 3_600_000 })]);
   expect([state.paused, state.note, policies.overlap]).toEqual([true, 'in a test', 'SKIP']);
 

@@ -23,6 +23,7 @@ import {
   registerWallet,
   settle,
   spend,
+  stands as standsIn,
   WALLET,
 } from './setting';
 
@@ -32,11 +33,7 @@ const ACT = { operator: 'mia', reason: 'Ticket 42' };
 const METADATA = '__temporal_workflow_metadata';
 
 /** Waits until the record of a payment is in a state. */
-const stands = (id: string, status: string) =>
-  eventually(status, async () => {
-    const payment = await setting.stores.crypto_payments.get(id);
-    return payment?.status === status && payment;
-  });
+const stands = (id: string, status: string) => standsIn(setting, id, status);
 
 /** Waits until a settlement is sent: time must not be skipped while the connector is at it. */
 const isSent = (id: string) =>
@@ -87,11 +84,11 @@ describe('the window of a crypto payment', () => {
   test('is long enough for the rest to come in its last minute', () =>
     withBank(setting, scriptedChain(), async (connector) => {
       const { id, account_id, handle, deposit } = await openPayment(setting, connector);
-      await deposit('tx', 1n, 3);
+      await deposit('tx', ETHER / 4n, 3);
       await stands(id, 'underpaid');
       await setting.env.sleep('29 minutes');
       expect(await handle.query('state')).toMatchObject({ status: 'underpaid' });
-      await deposit('rest', ETHER - 1n, 3);
+      await deposit('rest', (ETHER / 4n) * 3n, 3);
       await stands(id, 'received');
       expect(await handle.result()).toMatchObject({ status: 'received' });
       expect(await balanceOf(setting, account_id)).toMatchObject({ available: `${ETHER}` });
@@ -122,7 +119,7 @@ describe('the window of a crypto payment', () => {
       expect(await handle.result()).toMatchObject({ status: 'expired' });
       expect(await balanceOf(setting, account_id)).toMatchObject({ available: '0' });
       const kept = await setting.stores.crypto_payments.get(id);
-      expect(kept).toMatchObject({ amount_received: '0', attention: null });
+      expect(kept).toMatchObject({ amount_received: '0', attention: 'deposit_to_return' });
       expect(kept?.deposits).toMatchObject([{ status: 'rejected', returned: true }]);
       expect(await eventTypes(setting, id)).toEqual([
         'crypto.payment.underpaid',
@@ -172,20 +169,39 @@ describe('a crypto payment', () => {
     });
   });
 
+  test('gets no address that another one has: it is refused, and an operator sees it', () => {
+    const chain = scriptedChain();
+    const { giveAddress } = chain.activities;
+    const address = `0x${randomUUID()}`;
+    chain.activities.giveAddress = async (input) => ({ ...(await giveAddress(input)), address });
+    return withBank(setting, chain, async (connector) => {
+      await openPayment(setting, connector);
+      const id = randomUUID();
+      await expect(openPayment(setting, connector, id)).rejects.toMatchObject({
+        cause: { type: 'asset_not_available', message: expect.stringMatching(/another payment/) },
+      });
+      expect(await setting.stores.crypto_payments.get(id)).toBeNull();
+      expect(await setting.stores.idempotency.forResource(id)).toBeNull();
+      const handle = setting.env.client.workflow.getHandle(`crypto-payment:${id}`);
+      await saveHistory(handle, 'crypto-payment-address-in-use');
+    });
+  });
+
   test('keeps a mark of what no deposit tells until an operator has looked', () =>
     withBank(setting, scriptedChain(), async (connector) => {
       const { id, handle, deposit } = await openPayment(setting, connector);
-      await deposit('tx', 1n, 3);
+      const quarter = ETHER / 4n;
+      await deposit('tx', quarter, 3);
       await stands(id, 'underpaid');
-      await deposit('tx', 2n, 3);
+      await deposit('tx', 2n * quarter, 3);
       await marked(setting, id, 'amount_differs');
-      await deposit('more', ETHER - 2n, 3);
+      await deposit('more', 2n * quarter, 3);
       await eventually('more', async () => {
         const payment = await setting.stores.crypto_payments.get(id);
-        return payment?.amount_received === String(ETHER - 1n);
+        return payment?.amount_received === String(3n * quarter);
       });
       await handle.executeUpdate('snooze', { args: [{ ...ACT, hours: 1 }] });
-      await deposit('rest', 1n, 3);
+      await deposit('rest', quarter, 3);
       expect(await handle.result()).toMatchObject({ status: 'received' });
       const { audit } = await marked(setting, id, null);
       expect(audit).toMatchObject([{ what: 'snooze', before: 'amount_differs' }]);
@@ -251,7 +267,7 @@ test('an act on a crypto payment reads its deposits again where the record is ah
   }));
 
 describe('a settlement', () => {
-  test('goes on live to the wallet that counts: a new one does after 24 hours', () =>
+  test('goes on live to the wallet that counts, and to none for 24 hours after a new one is set', () =>
     withBank(setting, scriptedChain(), async (connector) => {
       const other = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
       const owner = await openBalance(setting, true);
@@ -274,7 +290,9 @@ describe('a settlement', () => {
       expect(await walletNow()).toBe(WALLET);
       await register(other);
       await setting.env.sleep('23 hours');
-      expect(await walletNow()).toBe(WALLET);
+      await expect(walletNow()).rejects.toMatchObject({
+        cause: { type: 'wallet_not_registered', message: expect.stringMatching(/pause until/) },
+      });
       await setting.env.sleep('1 hour');
       expect(await walletNow()).toBe(other);
     }));

@@ -32,10 +32,11 @@ export async function openPayment(
   setting: WorkflowSetting,
   connector: string,
   id: string = randomUUID(),
+  livemode = false,
 ) {
   const account_id = `acct_${id}`;
   const routing = {
-    ...{ account_id, livemode: false, amount: 10_000, currency: 'EUR', ...COIN, connector },
+    ...{ account_id, livemode, amount: 10_000, currency: 'EUR', ...COIN, connector },
     expires_in_seconds: 1_800,
   };
   const input: CryptoPaymentInput = { ...routing, crypto_payment_id: id, request_id: 'req-1' };
@@ -193,5 +194,13 @@ export function marked({ stores }: WorkflowSetting, id: string, mark: string | n
   return eventually(String(mark), async () => {
     const payment = await stores.crypto_payments.get(id);
     return payment?.attention === mark && payment;
+  });
+}
+
+/** Waits until the record of a payment is in a state. */
+export function stands({ stores }: WorkflowSetting, id: string, status: string) {
+  return eventually(status, async () => {
+    const payment = await stores.crypto_payments.get(id);
+    return payment?.status === status && payment;
   });
 }

@@ -71,6 +71,23 @@ test('a session that cannot be closed is shown, and money that comes meanwhile i
   });
 });
 
+test('an operator gives up closing at a retired bank, and the run ends', async () => {
+  const bank = scriptedBank({ closeSession: () => Promise.reject(new Error('the bank is away')) });
+  await withPayment(bank, async ({ handle, act, refusal, becomes, stored, refusalAfterEnd }) => {
+    expect(await refusal('give_up_closing')).toMatchObject({
+      code: 'wrong_state',
+      message: 'The payment is awaiting_customer; it has not ended.',
+    });
+    await act('cancel', MERCHANT);
+    await becomes({ attention: 'session_not_closed' });
+    await act('give_up_closing');
+    expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+    expect(await stored()).toMatchObject({ attention: null, audit: [{ what: 'give_up_closing' }] });
+    expect(await refusalAfterEnd('give_up_closing')).toMatchObject({ code: 'wrong_state' });
+    await saveHistory(handle, 'payment-closing-given-up');
+  });
+});
+
 describe('the customer pays while a bank that can not be asked to close is asked', () => {
   /** Away whenever it is asked, and meanwhile its callback comes. */
   const payingBank = (name: PaymentCallbackName, facts: object = {}) => {

@@ -189,6 +189,24 @@ test('a cancel request from the Temporal UI ends nothing, and updates are still 
   });
 });
 
+test('a session that comes after the authorization keeps its reference for refunds', async () => {
+  let isAway = true;
+  const bank = scriptedBank({
+    openSession: async () => {
+      if (isAway) throw new Error('the bank is away');
+      return { outcome: 'opened', bank_reference: 'B-77', session_url: 'https://bank.example' };
+    },
+  });
+  await withPayment(bank, async ({ signal, becomes, endBy, stored }) => {
+    await signal('authorized');
+    await becomes({ status: 'authorized' });
+    isAway = false;
+    await setting.env.sleep('5m');
+    await endBy('settled');
+    expect(await stored()).toMatchObject({ status: 'settled', bank_reference: 'B-77' });
+  });
+});
+
 test('a payment that was opened before, while the bank was slow, gets its session', async () => {
   await withBank(setting, scriptedBank(), async (connector) => {
     const input = paymentInput(connector);

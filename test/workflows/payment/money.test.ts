@@ -241,7 +241,7 @@ describe('a settled payment that the bank takes back', () => {
       expect(await bookOf(setting, account_id)).toMatchObject({ available: 0, receivable: -300 });
       expect(await storedPayment(setting, id)).toMatchObject({
         attention: null,
-        clawed_back: { held: 750, owed: 300 },
+        disputes: [{ kind: 'clawed_back', amount: 1_050, held: 750, owed: 300, state: 'lost' }],
         disputed_at: expect.any(String),
         audit: [{ who: 'mia', what: 'claw_back', why: ACT.reason }],
       });

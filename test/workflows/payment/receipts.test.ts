@@ -1,3 +1,5 @@
+import { createPaymentMoney } from '../../../activities/payment-money';
+import { createLogger } from '../../../src/base/log';
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
@@ -337,6 +339,28 @@ describe('an instruction without an answer', () => {
       bank,
     );
   });
+});
+
+test('late funds that the record has back already are not taken for refused', async () => {
+  const { mongo, stores, env, queues } = setting;
+  const log = createLogger('test', 'silent');
+  const deps = { mongo, stores, temporal: env.client, webhookQueue: queues.webhooks, log };
+  const bank = scriptedBank({
+    // Only the record knows of it, as after a reset of the workflow.
+    reversePayment: async ({ payment_id }) => {
+      const ids = (await receiptsOf(payment_id)).map(({ id }) => id);
+      const booking = { payment_id, at: new Date().toISOString(), ids };
+      await createPaymentMoney(deps).recordReversal(booking);
+      return { outcome: 'outdated' };
+    },
+  });
+  const story = async ({ id }: Opened) => {
+    await reportAfterEnd(setting, id, 'settled', callback({ bank_reference: 'one' }));
+    expect(await storedPayment(setting, id)).toMatchObject({
+      attention: 'late_settlement_reversed',
+    });
+  };
+  await ended('cancelled', story, bank);
 });
 
 describe('a late authorization that has settled', () => {

@@ -38,10 +38,13 @@ async function failInRecord(id: string): Promise<void> {
 
 /** A connector that sends what its guard lets pass, and the ids of what it sent. */
 function guardedSend() {
-  const findOutdated = createInstructionGuard(setting.stores);
+  const log = createLogger('test', 'silent');
   const paid: string[] = [];
-  const sendPayout: ConnectorActivities['sendPayout'] = async ({ payout_id: id, version }) => {
-    const outdated = await findOutdated({ resource: 'payout', id, version });
+  const sendPayout: ConnectorActivities['sendPayout'] = async (instruction) => {
+    const { payout_id: id } = instruction;
+    const connector = (await setting.stores.payouts.get(id))?.connector ?? '';
+    const guard = createInstructionGuard({ ...setting.stores, connector, log });
+    const outdated = await guard.findOutdated('payout', instruction);
     if (outdated !== undefined) return outdated;
     paid.push(id);
     return { outcome: 'sent', bank_reference: `again-${id}` };

@@ -74,12 +74,25 @@ test('on day 59 it counts', async () => {
   });
 });
 
+test('one of day 59 counts, also when its report comes on day 61', async () => {
+  await withStatus.sent(async ({ handle, endBy, signalAfterEnd, stored }) => {
+    await endBy('completed');
+    await setting.env.sleep('59 days');
+    const occurred_at = new Date(await setting.env.currentTimeMs()).toISOString();
+    await setting.env.sleep('2 days');
+    await signalAfterEnd('returned', { occurred_at });
+    await handle.result();
+    expect(await stored()).toMatchObject({ status: 'returned', attention: null });
+  });
+});
+
 test('on day 61 it is kept and shown; an operator may still mark it as returned', async () => {
   await withStatus.sent(async (payout) => {
     const { id, handle, money } = payout;
     await payout.endBy('completed');
     await setting.env.sleep('61 days');
-    await payout.signalAfterEnd('returned', CAME_BACK);
+    const occurred_at = new Date(await setting.env.currentTimeMs()).toISOString();
+    await payout.signalAfterEnd('returned', { ...CAME_BACK, occurred_at });
     expect(await handle.result()).toMatchObject({ status: 'completed', version: 4 });
     expect(await payout.attention()).toBe('return_too_late');
     const reason = 'returned: a payout comes back within 60 days';

@@ -102,7 +102,7 @@ test.each([
     expect(await postingsOf(setting, id)).toHaveLength(3);
     await saveHistory(handle, 'refund-second-completion');
     const audit = operatorsAudit(setting.stores);
-    const deps = { ...setting, now: () => new Date(), approvalLimit: 0, audit };
+    const deps = { ...setting, now: () => new Date(), audit };
     const by = { operator: 'ana', reason: 'the bank has it back' };
     await reverseOperation(deps, `refund_sent_again:${id}:second`, by);
     expect(await owedByBank(of)).toBe(0);

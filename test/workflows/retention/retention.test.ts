@@ -6,9 +6,10 @@ import type { PayoutDocument } from '../../../src/store/payouts';
 import type { RecipientDocument } from '../../../src/store/recipients';
 import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
 import { insertRecipient, storedPayout } from '../../api/payout-setting';
-import { everythingStored } from '../../cli/cli';
-import { call, idealPayment } from '../../support/http';
+import { commandsIn, everythingStored } from '../../cli/cli';
+import { call, idealPayment, waitForBank } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
+import { mongodbUri } from '../../support/servers';
 import { useService } from '../../support/service';
 
 const service = useService();
@@ -17,6 +18,8 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const ago = (months: number) => monthsBefore(new Date(), months);
 const rows = <D extends object>(name: string) =>
   service.mongo.db(service.database).collection<D>(name);
+
+const payments = () => rows<PaymentDocument>('payments');
 
 const run = (): Promise<RetentionResult> =>
   service.temporal.workflow.execute('retention', {
@@ -50,6 +53,8 @@ test('recipients are deleted when none has paid them for 13 months, and no earli
   const kept = async (id: string) => (await service.stores.recipients.get(id))?.sealed !== null;
 
   expect(await run()).toMatchObject({ recipients: 2 });
+  const [noted] = await service.stores.scheduleRuns.list();
+  expect(noted).toEqual({ _id: 'retention', succeeded_at: expect.stringMatching(/Z$/) });
   expect(await Promise.all([never, once].map(kept))).toEqual([false, false]);
   expect(await Promise.all([lately, underWay, young].map(kept))).toEqual([true, true, true]);
   expect(await service.stores.recipients.get(never)).toMatchObject({
@@ -79,12 +84,11 @@ test('payers are redacted by the retention period of their account', async () =>
     reference: 'c-9',
   };
   const blank = { email: null, first_name: null, last_name: null, reference: 'c-9' };
-  const payments = rows<PaymentDocument>('payments');
   const paid = async ({ key }: { key: string }, months: number) => {
     const body = idealPayment({ customer });
     const { id } = (await call(service.url, 'POST', '/v1/payments', { key, body })).body;
     const position = buildPosition(ago(months).getTime(), 7);
-    await payments.updateOne({ _id: id }, { $set: { position } });
+    await payments().updateOne({ _id: id }, { $set: { position } });
     const read = () => call(service.url, 'GET', `/v1/payments/${id}`, { key });
     return async () => (await read()).body.customer;
   };
@@ -106,6 +110,93 @@ test('payers are redacted by the retention period of their account', async () =>
   expect(await young()).toEqual(blank);
 });
 
+test('one payer is exported, and erased where the payments have ended', async () => {
+  const { account_id, key } = await service.account();
+  const commands = commandsIn({
+    ...{ DATA_DIR: 'none', MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
+    ...{ KEYS_FILE: service.keysFile, KEYS_DIR: service.keysDir },
+  });
+  const payer = (act: string, ...more: string[]) =>
+    commands.json('payer', act, account_id, '--env', 'sandbox', ...more);
+  const ana = {
+    ...{ email: 'Ana.Erased@example.com', first_name: 'Ana' },
+    ...{ last_name: 'Erased', reference: 'payer-42' },
+  };
+  const bob = { ...ana, email: 'bob@example.com', first_name: 'Bob', reference: 'payer-4' };
+  const blank = { email: null, first_name: null, last_name: null, reference: null };
+  const pay = async (customer: object, idempotencyKey: string): Promise<string> => {
+    const body = idealPayment({ customer });
+    const made = await call(service.url, 'POST', '/v1/payments', { key, body, idempotencyKey });
+    await waitForBank(service, key, made.body.id);
+    return made.body.id;
+  };
+  const cancel = (id: string) => call(service.url, 'POST', `/v1/payments/${id}/cancel`, { key });
+  const customerOf = async (id: string) =>
+    (await call(service.url, 'GET', `/v1/payments/${id}`, { key })).body.customer;
+
+  const [ended, open, other] = [await pay(ana, 'k1'), await pay(ana, 'k2'), await pay(bob, 'k3')];
+  for (const id of [ended, other]) expect((await cancel(id)).body.status).toBe('cancelled');
+  const place = { account_id, livemode: false, payment_id: ended, position: 'x', status: 'failed' };
+  const refund = { _id: randomUUID(), ...place, reason: 'Ana Erased complained' };
+  await rows<{ _id: string }>('refunds').insertOne(refund);
+
+  const byEmail = ['--email', ana.email.toUpperCase()];
+  const exported = await payer('export', ...byEmail);
+  expect(exported).toEqual({
+    ...{ account_id, environment: 'sandbox', exported_at: expect.stringMatching(/Z$/) },
+    payments: [
+      {
+        payment_id: ended,
+        customer: ana,
+        payment: expect.objectContaining({ _id: ended, status: 'cancelled', metadata: '{}' }),
+        refunds: [refund],
+        callbacks: [],
+        events: expect.arrayContaining([expect.objectContaining({ type: 'payment.cancelled' })]),
+        idempotency: [expect.objectContaining({ key: 'k1', request: null, answer: null })],
+      },
+      expect.objectContaining({ payment_id: open, customer: ana }),
+    ],
+    ...{ crypto_payments: [], unreadable: [] },
+  });
+  expect(JSON.stringify(exported)).not.toMatch(/bob@|token_hash|browser_hash|"sealed"/);
+  expect(await payer('export', '--reference', 'payer-42')).toMatchObject({
+    payments: [{ payment_id: ended }, { payment_id: open }],
+  });
+
+  const left = [{ payment_id: open, reason: 'it is awaiting_customer' }];
+  const dryRun = { dry_run: true, erased: [ended], left, unreadable: [] };
+  expect(await payer('erase', ...byEmail, '--dry-run')).toMatchObject(dryRun);
+  expect(await customerOf(ended)).toEqual(ana);
+
+  const both = await Promise.allSettled([payer('erase', ...byEmail), payer('erase', ...byEmail)]);
+  expect(both).toContainEqual(
+    expect.objectContaining({ value: expect.objectContaining({ erased: [ended], left }) }),
+  );
+  expect(await payer('erase', ...byEmail)).toMatchObject({ erased: [], left });
+  expect(await Promise.all([ended, open, other].map(customerOf))).toEqual([blank, ana, bob]);
+  expect(await pay(ana, 'k1')).toBe(ended);
+  expect(await service.stores.refunds.get(refund._id)).toMatchObject({ reason: null });
+  const list = { account_id, act: 'payer.erased', limit: 9 } as const;
+  expect(await service.stores.auditLog.list(list)).toMatchObject([{ target: ended }]);
+
+  await cancel(open);
+  const byReference = ['--reference', 'payer-42'];
+  expect(await payer('erase', ...byReference)).toMatchObject({ erased: [open], left: [] });
+  expect(await payer('export', ...byReference)).toMatchObject({ payments: [], unreadable: [] });
+  const stored = await everythingStored(service.mongo.db(service.database));
+  expect(stored).not.toMatch(/payer-42|Ana Erased|Ana\.Erased/i);
+
+  // A payer that no key decrypts may be this one.
+  await payments().updateOne({ _id: other }, { $set: { 'customer.sealed': 'e30..e30.e30.e30' } });
+  expect(await payer('erase', ...byEmail)).toMatchObject({ erased: [], unreadable: [other] });
+  const env = ['payer', 'erase', account_id, '--env', 'sandbox'];
+  for (const wrong of [env, [...env, ...byEmail, ...byReference]]) {
+    expect(await commands.refusal(...wrong)).toMatchObject({ code: 'invalid_usage' });
+  }
+  const unknown = ['payer', 'export', 'acct_none', '--env', 'live', ...byEmail];
+  expect(await commands.refusal(...unknown)).toMatchObject({ code: 'account_not_found' });
+});
+
 test('an unfinished idempotency record lives 30 days; a repeat after that is a new request', async () => {
   const { account_id } = await service.account();
   const { idempotency } = service.stores;
@@ -124,12 +215,20 @@ test('an unfinished idempotency record lives 30 days; a repeat after that is a n
   expect((await open('month', later)).resource_id).not.toBe(first.resource_id);
 });
 
-test('a worker that starts makes the schedule once, each day', async () => {
+test('a worker that starts makes the schedule once, each day, and late on the same day', async () => {
   const { temporal } = service;
   const queue = `lifecycle-${randomUUID()}`;
   expect(await ensureSchedule(temporal, 'retention', queue)).toBe('made');
   expect(await retryUntilDone(() => ensureSchedule(temporal, 'retention', queue))).toBe('kept');
   const schedule = temporal.schedule.getHandle(getScheduleId('retention', queue));
-  expect((await schedule.describe()).spec.intervals).toMatchObject([{ every: DAY_MS }]);
+  const { spec, policies } = await schedule.describe();
+  expect(spec.intervals).toMatchObject([{ every: DAY_MS }]);
+  expect(policies.catchupWindow).toBe((20 / 24) * DAY_MS);
+  // As an earlier release made it.
+  await schedule.update(({ action, ...rest }) => ({
+    ...rest,
+    action: { ...action, workflowExecutionTimeout: DAY_MS },
+  }));
+  expect(await retryUntilDone(() => ensureSchedule(temporal, 'retention', queue))).toBe('changed');
   await schedule.delete();
 });

@@ -25,6 +25,7 @@ const APART = [
   'update bank_callbacks',
   'heartbeats',
   'outbox',
+  'sandbox_reports',
   'chain_transactions',
   'update api_keys',
   'endSessions',

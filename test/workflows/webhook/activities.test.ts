@@ -280,6 +280,7 @@ describe('an outage of our own uses up no attempt', () => {
     const first = await attemptAt(event, { ...away, atMs: FIRST_AT, result: answer(500) });
     expect(first).toMatchObject({ outcome: unreachable, posts: [{ url: URL_1 }] });
     const [heartbeatDetails] = first.heartbeats;
+    expect(heartbeatDetails).toMatchObject({ url: new URL(URL_1).origin, response_excerpt: '' });
     const soon = { attempt: 2, atMs: FIRST_AT + 15_000, heartbeatDetails };
     const second = await attemptAt(event, soon);
     expect(second.posts).toEqual([]);

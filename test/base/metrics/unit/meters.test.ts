@@ -1,3 +1,4 @@
+import { createEvmMeter } from '../../../../connectors/evm/metrics';
 import { createApiMeter } from '../../../../src/api/metrics';
 import { createRegistry, serveMetrics } from '../../../../src/base/metrics-page';
 import { measureStores } from '../../../../src/service/metrics';
@@ -5,12 +6,27 @@ import type { ServiceMetrics } from '../../../../src/store/metrics';
 import { meterPost } from '../../../../src/webhooks/metrics';
 import type { PostResult } from '../../../../src/webhooks/post-result';
 import { freePort } from '../../../../stack/ports';
-import { expressions, metricsIn } from '../../../support/monitoring';
+import { expressions, metricsIn, metricsOn } from '../../../support/monitoring';
 
 const METRICS_HOST = '127.0.0.1';
 
 test.each(expressions())('the expression of "$of" is PromQL', ({ expr }) => {
   expect(metricsIn(expr).length).toBeGreaterThan(0);
+});
+
+test('the Ethereum connector has the metrics that expressions name', async () => {
+  const registry = createRegistry();
+  const findings = { nodes_disagree: 2, unexplained_balance: 0, rate_refused: 0 };
+  const state = { at: new Date(5_000), unchecked: 1, dust: 3, findings };
+  createEvmMeter(registry).followed(state);
+  const page = await registry.metrics();
+  const names = expressions()
+    .flatMap(({ expr }) => metricsIn(expr))
+    .filter((name) => name.startsWith('payments_evm_'));
+  expect(names.length).toBeGreaterThan(2);
+  expect(names.filter((name) => !metricsOn(page).has(name))).toEqual([]);
+  expect(page).toContain('payments_evm_cursor_timestamp_seconds 5\n');
+  expect(page).toContain('payments_evm_findings{finding="nodes_disagree"} 2\n');
 });
 
 test('names end in `_total` where they are of counters, and nowhere else', async () => {
@@ -43,6 +59,21 @@ test('creates are counted by what became of them, other requests by their route'
   expect(text).toContain(`payments_http_request_duration_seconds_count{${get}} 1\n`);
 });
 
+test('refused keys and attempts to sign in are counted', async () => {
+  const registry = createRegistry();
+  const { answered } = createApiMeter(registry);
+  const call = { method: 'POST', route: '/', seconds: 0, livemode: undefined, replayed: false };
+  answered({ ...call, status: 401, code: 'api_key_revoked' });
+  answered({ ...call, status: 404, code: 'not_found' });
+  answered({ ...call, status: 401, attempt: { proof: 'code', outcome: 'wrong' } });
+  answered({ ...call, status: 200, attempt: {} });
+  const text = await registry.metrics();
+  expect(text.match(/^payments_(?:api_keys|sign_in)_.*/gm)).toEqual([
+    'payments_api_keys_refused_total{code="api_key_revoked"} 1',
+    'payments_sign_in_attempts_total{proof="code",outcome="wrong"} 1',
+  ]);
+});
+
 test('attempts of webhooks are counted by what came of them', async () => {
   const registry = createRegistry();
   const results: PostResult[] = [
@@ -68,8 +99,12 @@ const FIGURES: ServiceMetrics = {
   backlog: 3,
   backlog_age_seconds: 12.5,
   stuck: [{ resource: 'payout', livemode: 'true', reason: 'not_submitted', count: 2 }],
-  callbacks: { parked: 1, unsignalled: 0 },
+  callbacks: [{ waits: 'parked', connector: 'sepa', count: 1 }],
   ledger: { _id: 'last', checked_at: '2026-11-22T00:00:00.000Z', differences: 0 },
+  statement_lines: [{ connector: 'sepa', livemode: 'true', count: 2, day: '2026-11-20' }],
+  schedules: [{ schedule: 'settlements', succeeded_at: '2026-11-22T00:00:00.000Z' }],
+  approvals: 2,
+  acts: [{ act: 'wallet.set', count: 1 }],
 };
 
 test('figures of the database are read once for scrapes that follow closely, and go when it goes', async () => {
@@ -91,8 +126,16 @@ test('figures of the database are read once for scrapes that follow closely, and
   expect(text).toContain(
     'payments_stuck{resource="payout",livemode="true",reason="not_submitted"} 2\n',
   );
-  expect(text).toContain('payments_callbacks_waiting{waits="parked"} 1\n');
+  expect(text).toContain('payments_callbacks_waiting{waits="parked",connector="sepa"} 1\n');
+  expect(text).toContain('payments_approvals_waiting 2\n');
+  expect(text).toContain('payments_watched_acts{act="wallet.set"} 1\n');
   expect(text).toContain('payments_ledger_checked_timestamp_seconds 1795305600\n');
+  const lines = 'connector="sepa",livemode="true"';
+  expect(text).toContain(`payments_statement_lines_open{${lines}} 2\n`);
+  expect(text).toContain(`payments_statement_lines_open_since_seconds{${lines}} 1795132800\n`);
+  expect(text).toContain(
+    'payments_schedule_succeeded_timestamp_seconds{schedule="settlements"} 1795305600\n',
+  );
   await registry.metrics();
   expect(reads).toBe(1);
   now += 10_001;

@@ -81,25 +81,32 @@ describe('the settings', () => {
       confirmations: 12,
       fee_max_gwei: '200',
     });
+    const deposit_min = { ETH: '5' };
+    expect(read({ deposit_min }).settings.deposit_min).toEqual({ ETH: '5', USDC: '10000' });
   });
 
   it.each([
-    [{}, {}, 'https://node.example/v1/secret', []],
-    [{}, {}, 'http://127.0.0.1:8545', []],
-    [{}, {}, 'http://node.example/v1/secret', ['rpc_url_file']],
-    [{ rates: 'http://rates.example/' }, {}, 'http://localhost', ['rates']],
-    [{ rates: '/etc/rates.json' }, {}, 'http://[::1]:8545', []],
-    [{}, { ALLOW_CLEAR_TEXT: 'yes' }, 'http://node.example/', []],
-  ])('%j with %j allow a node at %s, except %j', (change, variables, node, refused) => {
-    let message = '';
-    try {
-      assertTls(read(change, variables), node);
-    } catch (error) {
-      message = error instanceof Error ? error.message : '';
-    }
-    expect(message).not.toContain('secret');
-    expect([...message.matchAll(/^\w+/gm)].map(([name]) => name)).toEqual(refused);
-  });
+    [{}, {}, 'https://node.example/v1/secret', undefined, []],
+    [{}, {}, 'http://127.0.0.1:8545', undefined, []],
+    [{}, {}, 'http://node.example/v1/secret', undefined, ['rpc_url_file']],
+    [{}, {}, 'https://node.example', 'http://second.example/secret', ['check_rpc_url_file']],
+    [{ rates: 'http://rates.example/' }, {}, 'http://localhost', undefined, ['rates']],
+    [{ rates_check: 'http://r.example/' }, {}, 'http://localhost', undefined, ['rates_check']],
+    [{ rates: '/etc/rates.json' }, {}, 'http://[::1]:8545', undefined, []],
+    [{}, { ALLOW_CLEAR_TEXT: 'yes' }, 'http://node.example/', undefined, []],
+  ])(
+    '%j with %j allow nodes at %s and %s, except %j',
+    (change, variables, node, second, refused) => {
+      let message = '';
+      try {
+        assertTls(read(change, variables), { node, secondNode: second });
+      } catch (error) {
+        message = error instanceof Error ? error.message : '';
+      }
+      expect(message).not.toContain('secret');
+      expect([...message.matchAll(/^\w+/gm)].map(([name]) => name)).toEqual(refused);
+    },
+  );
 
   it.each([
     ['absent', undefined, ''],
@@ -124,6 +131,12 @@ describe('the settings', () => {
       /chain_id: .*start_block: .*usdc_address: must be an address with its checksum.*fee_max_gwei: /s;
     expect(() => read(bad)).toThrow(message);
     expect(() => read({ chainid: 1 })).toThrow('chainid');
+    expect(() => read({ deposit_min: { ETH: '0.1' } })).toThrow(
+      'deposit_min.ETH: must be an integer',
+    );
+    expect(() => read({ check_above: { ETH: '1' } })).toThrow(
+      'check_above: needs check_rpc_url_file',
+    );
   });
 
   it('are refused where the file is missing or is no JSON', () => {

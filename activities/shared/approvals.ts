@@ -1,0 +1,20 @@
+import { DEFAULT_LIMITS } from '../../src/domain/approval';
+import {
+  type ActDecision,
+  authorizeAct,
+  type ResourceActRequest,
+} from '../../src/service/approvals/request';
+import { auditBy } from '../../src/store/audit';
+import type { RecordDeps } from './record-table';
+
+/** Checks an operator's act before it moves money of a live resource. It writes no resource. */
+export function createAuthorizeAct(deps: RecordDeps) {
+  const { mongo, stores, approvalLimits = DEFAULT_LIMITS } = deps;
+  const now = () => new Date();
+  return {
+    authorizeAct: (request: ResourceActRequest): Promise<ActDecision> => {
+      const audit = auditBy({ stores, now }, { door: 'workflow', operator: request.operator });
+      return authorizeAct({ mongo, stores, now }, approvalLimits, audit, request);
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { parseArgs } from 'node:util';
+import type { Db } from 'mongodb';
+import type { Logger } from '../../src/base/log';
+import { createDeposits } from './deposits';
+import { createFindings } from './findings';
+import { createSettlements } from './settlements';
+
+const DUST_MAX = 100;
+const REPEAT_COMMAND = 'tell-again';
+
+const USAGE = `Commands, in the environment of the connector, which may run:
+  findings               what an operator has to look at
+  acknowledge ID         takes a finding off the list
+  dust                   the newest ${DUST_MAX} deposits below the least amount
+  ${REPEAT_COMMAND} --since T   repeats all reports since T (ISO 8601) under the present key`;
+
+interface CommandDeps {
+  /** Database of the connector. */
+  db: Db;
+  now: () => Date;
+  log: Pick<Logger, 'error'>;
+}
+
+/** Runs a command. @returns its result, as JSON @throws Error with the usage */
+export async function runCommand(deps: CommandDeps, args: string[]): Promise<unknown> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { since: { type: 'string' } },
+  });
+  const [name, id] = positionals;
+  const findings = createFindings(deps);
+  switch (name) {
+    case 'findings':
+      return { findings: await findings.open() };
+    case 'acknowledge':
+      if (id === undefined || !(await findings.acknowledge(id))) {
+        throw new Error('There is no open finding with this ID.');
+      }
+      return { acknowledged: id };
+    case 'dust':
+      return { dust: (await createDeposits(deps.db).dust(DUST_MAX)).map(presentDust) };
+    case REPEAT_COMMAND:
+      return await repeatReports(deps, values.since);
+    default:
+      throw new Error(USAGE);
+  }
+}
+
+function presentDust({ crypto_payment_id, asset, amount, transaction_id, mined_at }: Dust) {
+  return { crypto_payment_id, asset, amount, transaction_id, mined_at };
+}
+
+type Dust = Awaited<ReturnType<ReturnType<typeof createDeposits>['dust']>>[number];
+
+/** Lets the running connector repeat its reports: those that were applied change nothing. */
+async function repeatReports({ db, now }: CommandDeps, since: string | undefined) {
+  const time = new Date(since ?? '');
+  if (Number.isNaN(time.getTime())) throw new Error('--since must be a time, in ISO 8601.');
+  if (time > now()) throw new Error('--since must be in the past.');
+  return {
+    deposits: await createDeposits(db).repeatSince(time),
+    settlements: await createSettlements(db).repeatSince(time),
+  };
+}

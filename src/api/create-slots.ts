@@ -1,0 +1,79 @@
+import { Refusal } from '../domain/errors';
+
+/** Part of the slots that stays free for those who hold less than a fair share. */
+const RESERVED_SHARE = 0.2;
+
+interface Holder {
+  account_id: string;
+  livemode: boolean;
+  /** Bank that the create waits for; undefined when none, or no other, serves the environment. */
+  connector: string | undefined;
+}
+
+export type CreateSlots = <T>(holder: Holder, work: () => Promise<T>) => Promise<T>;
+
+/**
+ * Refuses creates beyond the limit immediately, since a waiting one would be too late. Sandbox and
+ * live are counted separately. Slots are shared out: once most are taken, only accounts and
+ * connectors below their fair share get another, so that a slow bank or a mass payout of one
+ * merchant leaves slots for the others.
+ * @throws Refusal 503 `temporarily_unavailable`
+ * @see docs/operations.md#overload
+ */
+export function createSlots(atOnce: number): CreateSlots {
+  const live = createPool(atOnce);
+  const sandbox = createPool(atOnce);
+  return async ({ account_id, livemode, connector }, work) => {
+    const leave = (livemode ? live : sandbox).enter({ account_id, connector });
+    if (leave === null) {
+      throw new Refusal(
+        'temporarily_unavailable',
+        'Too many creates are under way. Nothing was done: try again, with the same Idempotency-Key.',
+      );
+    }
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  };
+}
+
+function createPool(atOnce: number) {
+  let taken = 0;
+  const accounts = createCount();
+  const connectors = createCount();
+  return {
+    /** Takes a slot; null when there is none. @returns gives it back */
+    enter: ({ account_id, connector }: Omit<Holder, 'livemode'>): (() => void) | null => {
+      const isFree = taken < atOnce * (1 - RESERVED_SHARE);
+      const isFair =
+        accounts.isBelowShare(account_id, atOnce) &&
+        (connector === undefined || connectors.isBelowShare(connector, atOnce));
+      if (taken >= atOnce || !(isFree || isFair)) return null;
+      const change = (by: 1 | -1) => {
+        taken += by;
+        accounts.add(account_id, by);
+        if (connector !== undefined) connectors.add(connector, by);
+      };
+      change(1);
+      return () => change(-1);
+    },
+  };
+}
+
+function createCount() {
+  const held = new Map<string, number>();
+  return {
+    add: (name: string, by: 1 | -1): void => {
+      const count = (held.get(name) ?? 0) + by;
+      if (count > 0) held.set(name, count);
+      else held.delete(name);
+    },
+    /** Whether a name holds less than its part, if another one came as well. */
+    isBelowShare: (name: string, atOnce: number): boolean => {
+      const names = held.size + (held.has(name) ? 0 : 1);
+      return (held.get(name) ?? 0) < Math.max(1, Math.floor(atOnce / (names + 1)));
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** Measures by how much the clock of this process leads Temporal's. */
+export interface ClockMeter {
+  /** @param taskTime time of Temporal at the start of the task, in ms since the epoch */
+  observe(taskTime: number): void;
+}
+
+const WINDOW_MS = 60_000;
+/** Samples without which a busy process would look like a wrong clock. */
+const SAMPLES_MIN = 3;
+const WARN_MS = 1_000;
+
+interface Window {
+  from: number;
+  samples: number;
+  leastMs: number;
+}
+
+/**
+ * Takes the least difference of the last minutes, since work and queues only add to it. A payout is
+ * refused where it exceeds five seconds.
+ */
+export function createClockMeter(
+  registry: Registry,
+  log: { warn: (fields: object, line: string) => void },
+  now: () => number = Date.now,
+): ClockMeter {
+  let windows: Window[] = [];
+  const read = (): number | undefined => {
+    const recent = windows.filter(({ from }) => from > now() - 3 * WINDOW_MS);
+    const samples = recent.reduce((sum, window) => sum + window.samples, 0);
+    return samples < SAMPLES_MIN ? undefined : Math.min(...recent.map(({ leastMs }) => leastMs));
+  };
+  const warn = () => {
+    const ahead = read();
+    if (ahead === undefined || Math.abs(ahead) < WARN_MS) return;
+    const fields = { seconds: ahead / 1_000, code: 'clock_differs' };
+    log.warn(fields, 'the clock of this worker differs from that of Temporal');
+  };
+  const gauge: Gauge = new Gauge({
+    name: 'payments_clock_ahead_seconds',
+    help: "Least time by which this worker's clock led Temporal's; below 0: it lagged.",
+    registers: [registry],
+    collect: () => {
+      const ahead = read();
+      gauge.remove();
+      if (ahead !== undefined) gauge.set(ahead / 1_000);
+    },
+  });
+  return {
+    observe: (taskTime) => {
+      const at = now();
+      let window = windows.at(-1);
+      if (window === undefined || at - window.from >= WINDOW_MS) {
+        warn();
+        window = { from: at, samples: 0, leastMs: Number.POSITIVE_INFINITY };
+        windows = [...windows.slice(-2), window];
+      }
+      window.samples += 1;
+      window.leastMs = Math.min(window.leastMs, at - taskTime);
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { VerifiedOperator } from '../domain/account/operator';
+import type { ApprovalRequired } from '../domain/approval';
+import { ServiceError } from '../domain/errors';
+import { verifyOperator } from '../service/operators/keys';
+import type { CliContext } from './context';
+import { printFields } from './output';
+
+interface Acting {
+  /** Name in the records. */
+  operator: string | undefined;
+  /** Present on live. */
+  verified?: VerifiedOperator;
+}
+
+/**
+ * Finds out who acts: on live the operator of OPERATOR_KEY, and in the sandbox the typed name.
+ * @throws ServiceError `operator_key_required`, `operator_key_invalid` or `operator_key_revoked`
+ */
+export async function identifyOperator(
+  context: Pick<CliContext, 'operatorKey' | 'readDeps'>,
+  { livemode, operator }: { livemode: boolean; operator: string | undefined },
+): Promise<Acting> {
+  if (!livemode) return { operator };
+  const verified = await verifyOperator(await context.readDeps(), context.operatorKey);
+  return { operator: verified.name, verified };
+}
+
+/** @throws ServiceError `invalid_usage` when nobody is named */
+export function assertNamed(
+  context: Pick<CliContext, 'operatorKey'>,
+  operator: string | undefined,
+): void {
+  if (operator === undefined && context.operatorKey === undefined) {
+    throw new ServiceError('invalid_usage', "required option '--operator <name>' not specified");
+  }
+}
+
+/** Prints that the act waits: nothing was done yet. */
+export function printApprovalRequired(
+  context: Pick<CliContext, 'print'>,
+  json: ApprovalRequired,
+): void {
+  const { approval_id } = json;
+  const note = 'Nothing was done yet. Another operator runs `approval approve` within 24 hours.';
+  printFields(context, { json, note }, [['Approval required', approval_id]]);
+}

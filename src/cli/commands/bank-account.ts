@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { isLive } from '../../domain/environment';
+import { formatMoney } from '../../domain/money';
+import { addBankAccount, listBankAccounts } from '../../service/bank-accounts';
+import { defineCommand, defineGroup } from '../command';
+import { Currency, Env, textOption } from '../options';
+import { formatTime, printFields, printList } from '../output';
+
+type BankAccount = Awaited<ReturnType<typeof addBankAccount>>;
+
+function present({ _id, connector, livemode, iban, currency, created_at, closing }: BankAccount) {
+  const env = livemode ? 'live' : 'sandbox';
+  return { bank_account_id: _id, connector, env, iban, currency, created_at, closing };
+}
+
+const add = defineCommand({
+  name: 'add',
+  description: 'register an account that a bank keeps for the service; again changes nothing',
+  options: z.object({
+    connector: textOption('the connector of the bank', 'name'),
+    env: Env,
+    iban: textOption('its IBAN', 'iban'),
+    currency: Currency,
+  }),
+  notes: 'Only statements of registered accounts are imported.',
+  example:
+    'bank-account add --connector sandbox --env sandbox --iban DE89370400440532013000 --currency EUR',
+  run: async (context, { env, ...account }) => {
+    const { liveConnectors } = context.settings();
+    const deps = { ...(await context.actingDeps()), liveConnectors };
+    const json = present(await addBankAccount(deps, { ...account, livemode: isLive(env) }));
+    printFields(context, { json }, [
+      ['Bank account', json.bank_account_id],
+      ['Connector', json.connector],
+      ['Environment', json.env],
+      ['IBAN', json.iban],
+      ['Currency', json.currency],
+      ['Created', formatTime(json.created_at)],
+    ]);
+  },
+});
+
+const list = defineCommand({
+  name: 'list',
+  description: 'list the bank accounts, with the end of their last statement',
+  options: z.object({}),
+  example: 'bank-account list',
+  run: async (context) => {
+    printList(context, {
+      rows: await listBankAccounts(await context.readDeps()),
+      present,
+      columns: [
+        'BANK ACCOUNT',
+        'CONNECTOR',
+        'ENVIRONMENT',
+        'IBAN',
+        'CURRENCY',
+        'CLOSED',
+        'BALANCE',
+      ],
+      cells: ({ bank_account_id, connector, env, iban, currency, closing }) => [
+        ...[bank_account_id, connector, env, iban, currency],
+        ...[closing?.day ?? '-', closing === null ? '-' : formatMoney(closing.amount, currency)],
+      ],
+      none: 'No bank account is registered.',
+    });
+  },
+});
+
+export const bankAccountCommands = defineGroup({
+  name: 'bank-account',
+  description: 'accounts that banks keep for the service, and whose statements it imports',
+  commands: [add, list],
+});

@@ -1,0 +1,79 @@
+import type { RouterContext } from '@koa/router';
+import { findSite } from '../../service/team/passkey-messages';
+import { checkPasskey } from '../../service/team/passkeys';
+import type { UserDocument } from '../../service/team/sessions';
+import type { Dashboard } from './context';
+import { field } from './form';
+import { noteVisitor } from './visitor';
+
+export const PASSKEY_SIGN_IN_PATH = '/dashboard/sign-in/passkey';
+export const WRONG_PASSKEY = 'This passkey was not accepted. Try again, or use another way.';
+export const NO_PASSKEYS =
+  'Passkeys need the dashboard at a domain name with https, not at an IP address.';
+
+interface PasskeyButtonProps {
+  label: string;
+  /** Options to create a passkey; without them, an existing one is used. */
+  options?: object;
+}
+
+/** Button of a form that a passkey answers; the script shows it. */
+export function PasskeyButton({ label, options }: PasskeyButtonProps) {
+  return (
+    <>
+      <input type="hidden" name="passkey" />
+      <p class="fault" role="alert" data-passkey-fault hidden />
+      <button
+        type="button"
+        class={options === undefined ? 'plain' : undefined}
+        data-passkey={options === undefined ? 'get' : JSON.stringify(options)}
+        hidden
+      >
+        {label}
+      </button>
+    </>
+  );
+}
+
+interface PasskeySignInProps {
+  publicUrl: string;
+  /** Page to go on to. */
+  next: string | undefined;
+}
+
+export function PasskeySignIn({ publicUrl, next }: PasskeySignInProps) {
+  if (findSite(publicUrl) === null) return <p class="muted">{NO_PASSKEYS}</p>;
+  return (
+    <form method="post" action={PASSKEY_SIGN_IN_PATH} class="form">
+      {next !== undefined && <input type="hidden" name="next" value={next} />}
+      <PasskeyButton label="Use a passkey" />
+    </form>
+  );
+}
+
+/** Whether a user has passkeys that work at this address. */
+export function hasPasskeys({ passkeys = [] }: Pick<UserDocument, 'passkeys'>, publicUrl: string) {
+  return passkeys.length > 0 && findSite(publicUrl) !== null;
+}
+
+export function isByPasskey(form: URLSearchParams): boolean {
+  return field(form, 'passkey') !== '';
+}
+
+/** Checks the passkey of a form. @param user the only one whose passkeys are accepted */
+export async function readPasskey(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+  form: URLSearchParams,
+  user?: UserDocument,
+) {
+  const site = findSite(dashboard.publicUrl);
+  const browser = dashboard.device.hash(ctx);
+  if (site === null || browser === null) return null;
+  const address = dashboard.clientAddress(ctx.req);
+  const message = field(form, 'passkey');
+  const proof = await checkPasskey(dashboard, site, { browser, address, message });
+  const isAccepted = user === undefined || user._id === proof?.user._id;
+  noteVisitor(ctx, { proof: 'passkey', outcome: isAccepted && proof !== null ? 'right' : 'wrong' });
+  return isAccepted ? proof : null;
+}

@@ -1,0 +1,34 @@
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Route, Viewer } from './route';
+
+const WINDOW_SECONDS = 10;
+/** Costs in one window: 500 plain pages of a session, for example, 100 overviews, or twenty exports. */
+export const VISIT_COSTS_MAX = { session: 1_000, account: 2_000 } as const;
+const COSTS = { get: 2, post: 5 } as const;
+
+export type VisitLimits = ReturnType<typeof createVisitLimits>;
+
+/**
+ * Limits what the pages of a session, and of an account in one environment, cost this process.
+ * @returns a function that counts a visit, and returns the seconds to wait; 0 when it is admitted
+ * @see docs/dashboard.md#environments
+ */
+export function createVisitLimits(costsMax: Record<keyof typeof VISIT_COSTS_MAX, number>) {
+  const createLimit = (points: number) =>
+    new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
+  const sessions = createLimit(costsMax.session);
+  const accounts = createLimit(costsMax.account);
+  return async (
+    { session, account, env }: Pick<Viewer, 'session' | 'account' | 'env'>,
+    { method, cost = COSTS[method] }: Pick<Route, 'method' | 'cost'>,
+  ): Promise<number> => {
+    try {
+      await sessions.consume(session, cost);
+      await accounts.consume(`${account.id}:${env}`, cost);
+      return 0;
+    } catch (error) {
+      if (!(error instanceof RateLimiterRes)) throw error;
+      return Math.max(1, Math.ceil(error.msBeforeNext / 1_000));
+    }
+  };
+}

@@ -1,0 +1,20 @@
+export const OPERATOR_ROLES = ['operator', 'approver'] as const;
+
+/** An approver may do what an operator may, and decide on the requests of others. */
+export type OperatorRole = (typeof OPERATOR_ROLES)[number];
+
+/** Operator whose key was verified. */
+export interface VerifiedOperator {
+  operator_id: string;
+  name: string;
+  role: OperatorRole;
+}
+
+/** Keys under one name belong to one operator, however the name is spelled. */
+export function isSameOperator(a: string, b: string): boolean {
+  return normalizeName(a) === normalizeName(b);
+}
+
+function normalizeName(name: string): string {
+  return name.normalize('NFKC').trim().toLowerCase();
+}

@@ -1,0 +1,238 @@
+import type { CallbackResource } from './callback/callback';
+import { bookCurrency, parseBookCurrency } from './crypto/assets';
+import type { Deposit } from './crypto/deposit';
+import { type ActTarget, actOnDeposits } from './crypto/deposit-book';
+import type { CryptoPaymentAct } from './crypto/payment';
+import type { CryptoSettlementAct } from './crypto/settlement';
+import { isCurrency } from './currencies';
+import type { Dispute } from './payment/dispute';
+import type { PaymentAct } from './payment/payment';
+import { listCreditable, type Receipt, sumAmounts } from './payment/receipt';
+import type { PayoutAct } from './payout/payout';
+import type { RefundAct } from './refund/refund';
+
+/** Facts of any resource that decide how much an act credits. */
+export interface CreditFacts {
+  /** ISO 4217; of an asset, its name and network decide. */
+  currency: string;
+  /** Minor units, or the smallest units of an asset as a text. */
+  amount: number | string;
+  fee?: number | string;
+  receipts?: readonly Receipt[] | null;
+  disputes?: readonly Dispute[];
+  deposits?: readonly Deposit[];
+  asset?: string;
+  network?: string;
+}
+
+/** Facts that the operator names. */
+export interface NamedFacts extends ActTarget {
+  /** Minor units. */
+  amount?: number | undefined;
+  fee?: number | undefined;
+  dispute_id?: string | undefined;
+}
+
+/** Computes the largest entry line of an act, in minor or smallest units. */
+type Credit = (facts: CreditFacts, named: NamedFacts) => bigint;
+
+const whole: Credit = ({ amount }) => BigInt(amount);
+const withFee: Credit = ({ amount, fee = 0 }) => BigInt(amount) + BigInt(fee);
+const namedOrWhole: Credit = ({ amount }, named) => BigInt(named.amount ?? amount);
+
+const settled: Credit = ({ amount, receipts, currency }, named) => {
+  const held = sumAmounts(listCreditable(receipts ?? [], currency));
+  return BigInt(Math.max(held, named.amount ?? (held > 0 ? held : Number(amount))));
+};
+
+const won: Credit = ({ disputes = [] }, { dispute_id, fee = 0 }) => {
+  const possible = disputes.filter(
+    ({ id, state }) => state !== 'won' && (dispute_id === undefined || id === dispute_id),
+  );
+  return BigInt(Math.max(0, ...possible.map(({ amount }) => amount + fee)));
+};
+
+/** Counts the deposits that an act changes; their status does not matter for that. */
+function deposited(act: 'release' | 'accept' | 'credit_late' | 'confirm' | 'write_off'): Credit {
+  return ({ deposits = [] }, target) => {
+    const set = { status: 'underpaid', amount_due: '0', deposits, accepted: false } as const;
+    const change = actOnDeposits(set, act, target);
+    const after = change.kind === 'changed' ? change.deposits : deposits;
+    const changed = after.filter((deposit) => !deposits.includes(deposit));
+    return changed.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+  };
+}
+
+interface Acts extends Record<CallbackResource, string> {
+  payment: PaymentAct;
+  refund: RefundAct;
+  payout: PayoutAct;
+  crypto_payment: CryptoPaymentAct;
+  crypto_settlement: CryptoSettlementAct;
+}
+
+/**
+ * Acts of operators on resources, each with what it credits a merchant; null where it credits
+ * nothing. @see docs/operators.md#approvals
+ */
+export const CREDITS: {
+  readonly [Kind in CallbackResource]: Readonly<Record<Acts[Kind], Credit | null>>;
+} = {
+  payment: {
+    mark_settled: settled,
+    mark_failed: null,
+    claw_back: null,
+    give_up_closing: null,
+    dispute_won: won,
+    mark_reversed: null,
+    snooze: null,
+    acknowledge: null,
+  },
+  // `mark_settled` credits what the bank did not send.
+  refund: { mark_settled: whole, mark_failed: whole, snooze: null, acknowledge: null },
+  payout: {
+    resubmit: null,
+    mark_failed: withFee,
+    mark_completed: null,
+    mark_returned: namedOrWhole,
+    snooze: null,
+    acknowledge: null,
+  },
+  crypto_payment: {
+    release: deposited('release'),
+    reject: null,
+    accept: deposited('accept'),
+    return: null,
+    credit_late: deposited('credit_late'),
+    mark_sent_back: null,
+    write_off: deposited('write_off'),
+    debit_reorged: null,
+    confirm: deposited('confirm'),
+    snooze: null,
+    acknowledge: null,
+  },
+  crypto_settlement: {
+    resubmit: null,
+    mark_failed: withFee,
+    mark_completed: null,
+    snooze: null,
+    acknowledge: null,
+  },
+};
+
+/** Acts on balances; each may credit, and counts by its largest entry line. */
+export const BALANCE_ACTS = ['fund', 'adjust', 'reverse'] as const;
+
+function findCredit(kind: CallbackResource, act: string): Credit | null {
+  const credits: Partial<Record<string, Credit | null>> = CREDITS[kind];
+  return credits[act] ?? null;
+}
+
+/** Whether an act may credit a merchant: on live it may need a second operator. */
+export function mayCredit(kind: CallbackResource, act: string): boolean {
+  return findCredit(kind, act) !== null;
+}
+
+export interface Credited {
+  /** Minor units, or the smallest units of an asset. */
+  amount: bigint;
+  /** ISO 4217 code, or the book currency of an asset. */
+  currency: string;
+}
+
+export function computeCredit(
+  kind: CallbackResource,
+  act: string,
+  facts: CreditFacts,
+  named: NamedFacts,
+): Credited {
+  const { asset, network } = facts;
+  const isAsset = asset !== undefined && network !== undefined;
+  const currency = isAsset ? bookCurrency({ asset, network }) : facts.currency;
+  return { amount: findCredit(kind, act)?.(facts, named) ?? 0n, currency };
+}
+
+/** Acts that move no money: an operator of the sandbox or the night shift needs no key for them. */
+const WITHOUT_KEY: readonly string[] = ['snooze', 'acknowledge'];
+
+/** Whether an act on a live resource takes an operator's key. */
+export function needsKey(act: string): boolean {
+  return !WITHOUT_KEY.includes(act);
+}
+
+/** Minor units above which a second operator approves; a currency that is not named has `others`. */
+export interface ApprovalLimits {
+  named: Readonly<Partial<Record<string, number>>>;
+  others: number;
+}
+
+/** About 1,000 euros each. */
+export const DEFAULT_LIMITS: ApprovalLimits = {
+  named: {
+    ...{ EUR: 100_000, GBP: 100_000, USD: 100_000, CHF: 100_000 },
+    ...{ AUD: 150_000, CAD: 150_000, NZD: 150_000, JPY: 150_000 },
+    ...{ PLN: 400_000, RON: 500_000, DKK: 700_000, NOK: 1_000_000, SEK: 1_000_000 },
+    ...{ MXN: 2_000_000, CZK: 2_500_000, HUF: 40_000_000 },
+  },
+  others: 0,
+};
+
+/** Limits of a worker that has never run. */
+export const NO_LIMITS: ApprovalLimits = { named: {}, others: Number.MAX_SAFE_INTEGER };
+
+const LIMIT = /^\d{1,11}$/;
+
+/**
+ * Parses `100000`, for every currency, or `EUR=100000,JPY=150000`, where any other currency always
+ * needs a second operator.
+ * @returns undefined for any other text
+ */
+export function parseApprovalLimits(text: string): ApprovalLimits | undefined {
+  if (LIMIT.test(text)) return { named: {}, others: Number(text) };
+  const named: Record<string, number> = {};
+  for (const part of text.split(',')) {
+    const [currency = '', limit = '', ...more] = part.trim().split('=');
+    if (!isCurrency(currency) || !LIMIT.test(limit) || more.length > 0) return undefined;
+    if (currency in named) return undefined;
+    named[currency] = Number(limit);
+  }
+  return { named, others: 0 };
+}
+
+/** Whether a second operator approves it on live. An asset that is credited always needs one. */
+export function isAboveLimit(
+  { named, others }: ApprovalLimits,
+  { amount, currency }: Credited,
+): boolean {
+  const isAsset = parseBookCurrency(currency) !== undefined;
+  return amount > BigInt(isAsset ? 0 : (named[currency] ?? others));
+}
+
+export type ApprovalState =
+  | 'requested'
+  | 'approved'
+  | 'rejected'
+  | 'expired'
+  | 'done'
+  /** Approved, and not possible any more. */
+  | 'refused';
+
+/** States in which it waits for an operator. */
+export const OPEN_APPROVALS = ['requested', 'approved'] as const satisfies ApprovalState[];
+
+/** A request that nobody decided on is void after a day. */
+export const APPROVAL_MS = 24 * 3_600_000;
+
+/** Answer in place of the act. */
+export interface ApprovalRequired {
+  status: 'approval_required';
+  approval_id: string;
+}
+
+export function requireApproval(approval_id: string): ApprovalRequired {
+  return { status: 'approval_required', approval_id };
+}
+
+export function isApprovalRequired(answer: object): answer is ApprovalRequired {
+  return 'approval_id' in answer;
+}

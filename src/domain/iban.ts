@@ -1,0 +1,11 @@
+import { isValidIBAN } from 'ibantools';
+
+/** Writes an IBAN without spaces, in upper case. */
+export function normalizeIban(text: string): string {
+  return text.replaceAll(' ', '').toUpperCase();
+}
+
+/** Accepts spaces and lower case. */
+export function isIban(text: string): boolean {
+  return /^[A-Za-z0-9 ]+$/.test(text) && isValidIBAN(normalizeIban(text));
+}

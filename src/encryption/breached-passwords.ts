@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+let passwords: ReadonlySet<string> | undefined;
+
+/**
+ * Finds a password in the shipped list of breached ones, also repeated or between digits and signs:
+ * guessing programs try those first.
+ * @see docs/dashboard.md#sign-in
+ */
+export function isBreachedPassword(password: string): boolean {
+  passwords ??= readList();
+  const text = password.toLowerCase();
+  const word = text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
+  const [, repeated] = /^(.+?)\1+$/su.exec(text) ?? [];
+  return [text, word, repeated].some((each) => each !== undefined && passwords?.has(each));
+}
+
+/** Reads the list, in lower case, at the first new password only. */
+function readList(): ReadonlySet<string> {
+  const path = require.resolve('@zxcvbn-ts/language-common/src/passwords.json');
+  return new Set(z.array(z.string()).parse(JSON.parse(readFileSync(path, 'utf8'))));
+}

@@ -1,0 +1,228 @@
+import type { ClientSession, Collection } from 'mongodb';
+import type { NamedIndex } from '../base/mongo-indexes';
+import { parseBookCurrency } from '../domain/crypto/assets';
+import { omitUndefined } from '../domain/defined';
+import type { BankMovement, EntryDocument } from './documents';
+import type { NewEntry } from './entries';
+import { toStoredInteger } from './integers';
+
+/** Account with a bank, whose statement has the movements. */
+export interface ClearingScope {
+  connector: string;
+  livemode: boolean;
+  /** ISO 4217. */
+  currency: string;
+}
+
+/** Journal entry that no line of a statement matches. */
+export interface UnclearedEntry extends ClearingScope {
+  entry_id: string;
+  kind: string;
+  resource_id: string;
+  /** Minor units as the statement should have them: above 0 comes in. */
+  amount: number;
+  /** Value date, else the day of `at`. */
+  day: string;
+  /** ISO 8601, ms. */
+  at: string;
+  bank_reference: string | null;
+}
+
+export type UnclearedKey =
+  | { resource_id: string }
+  | { bank_reference: string }
+  /** Minor units as the statement has them, and its day. */
+  | { amount: number; day: string };
+
+type UnclearedKeys =
+  | { resource_id: readonly string[] }
+  | { bank_reference: readonly string[] }
+  | { _id: readonly string[] };
+
+/** Index of each key, without which all entries without a line may be read. */
+const INDEXES: Readonly<Record<string, string>> = {
+  resource_id: 'resource',
+  bank_reference: 'bank_reference',
+};
+
+/** Entries that one key finds; a key of more cannot decide. */
+const FOUND_MAX = 100;
+/** Entries for each line that one query for many amounts reads. */
+const AMOUNTS_FOUND_MAX = 5;
+
+export const UNCLEARED_INDEXES: readonly NamedIndex[] = [
+  {
+    key: { uncleared: 1, livemode: 1, currency: 1, bank_day: 1, bank_amount: 1, _id: 1 },
+    name: 'uncleared',
+    partialFilterExpression: { uncleared: { $exists: true } },
+  },
+  { key: { bank_reference: 1 }, name: 'bank_reference', sparse: true },
+];
+
+/** Error of a match with an entry that another line has, or that is on no statement. */
+export class EntriesCleared extends Error {
+  override readonly name = 'EntriesCleared';
+}
+
+/**
+ * Builds what a statement line matches by; nothing for an entry that no statement has.
+ * @param cleared_at time at which it is cleared at once; absent: it is not
+ */
+export function buildBankMovement(
+  entry: NewEntry,
+  cleared_at?: string,
+): (BankMovement & Partial<Pick<NewEntry, 'livemode' | 'currency'>>) | undefined {
+  const { legs, livemode, currency, at, value_date } = entry;
+  const line = legs.find(({ account }) => account.startsWith(CLEARING));
+  if (line === undefined) return undefined;
+  const reference = omitUndefined({ bank_reference: entry.bank_reference || undefined });
+  // Chains have no statements.
+  if (parseBookCurrency(currency) !== undefined) return reference;
+  const connector = line.account.slice(CLEARING.length);
+  return {
+    ...{ livemode, currency },
+    ...(cleared_at === undefined ? { uncleared: connector } : { cleared: connector, cleared_at }),
+    bank_day: value_date ?? at.slice(0, 'YYYY-MM-DD'.length),
+    bank_amount: toStoredInteger(-line.amount, currency),
+    ...reference,
+  };
+}
+
+const CLEARING = 'clearing.';
+
+const UNCLEARED = { uncleared: { $exists: true } } as const;
+
+function buildClearing(cleared_at: string) {
+  return { $rename: { uncleared: 'cleared' }, $set: { cleared_at } };
+}
+
+export function createUncleared(entries: Collection<EntryDocument>, now: () => Date) {
+  const find = (filter: object, limit: number, session?: ClientSession) =>
+    entries
+      .find(filter, { session })
+      .sort({ bank_day: 1, bank_amount: 1, _id: 1 })
+      .limit(limit)
+      .map(toUncleared)
+      .toArray();
+
+  const change = async (
+    ids: readonly string[],
+    filter: object,
+    update: object,
+    session: ClientSession,
+  ) => {
+    const distinct = [...new Set(ids)];
+    const own = { _id: { $in: distinct }, ...filter };
+    // Otherwise it may read all entries without a line.
+    const { modifiedCount } = await entries.updateMany(own, update, { session, hint: '_id_' });
+    if (modifiedCount === distinct.length) return;
+    throw new EntriesCleared('An entry is on another line, or on no statement.');
+  };
+
+  return {
+    /**
+     * Lists entries without a statement line, the earliest day first.
+     * @param scope `before`: days before it; `after`: days after it; `YYYY-MM-DD`
+     */
+    listUncleared: (
+      {
+        connector,
+        before,
+        after,
+        limit,
+        ...scope
+      }: ClearingScope & {
+        before?: string;
+        after?: string;
+        limit: number;
+      },
+      session?: ClientSession,
+    ): Promise<UnclearedEntry[]> => {
+      const bank_day = omitUndefined({ $lt: before, $gt: after });
+      const days = Object.keys(bank_day).length === 0 ? {} : { bank_day };
+      return find({ uncleared: connector, ...scope, ...days }, limit, session);
+    },
+    /** Finds entries without a statement line by what the line says; 100 at most. */
+    findUncleared: (
+      { connector, livemode, currency, ...key }: ClearingScope & UnclearedKey,
+      session?: ClientSession,
+    ): Promise<UnclearedEntry[]> => {
+      const filter = 'amount' in key ? { bank_amount: key.amount, bank_day: key.day } : key;
+      return find({ uncleared: connector, livemode, currency, ...filter }, FOUND_MAX, session);
+    },
+    /**
+     * Finds entries without a statement line of any of the amounts and days.
+     * @returns undefined where they are too many to read for these lines
+     */
+    findUnclearedOfAmounts: async (
+      { connector, livemode, currency }: ClearingScope,
+      amounts: readonly number[],
+      days: readonly string[],
+      session?: ClientSession,
+    ): Promise<UnclearedEntry[] | undefined> => {
+      if (amounts.length === 0) return [];
+      const bank_amount = { $in: [...new Set(amounts)] };
+      const bank_day = { $in: [...new Set(days)] };
+      const limit = amounts.length * AMOUNTS_FOUND_MAX;
+      const filter = { uncleared: connector, livemode, currency, bank_day, bank_amount };
+      const found = await find(filter, limit, session);
+      return found.length < limit ? found : undefined;
+    },
+    /** Finds entries without a statement line by one of several values; 100 for each at most. */
+    findAllUncleared: async (
+      { connector, livemode, currency }: ClearingScope,
+      key: UnclearedKeys,
+      session?: ClientSession,
+    ): Promise<UnclearedEntry[]> => {
+      const [[name, values] = ['', []]] = Object.entries(key);
+      if (values.length === 0) return [];
+      const filter = { [name]: { $in: [...new Set(values)] } };
+      return await entries
+        .find({ uncleared: connector, livemode, currency, ...filter }, { session })
+        .hint(INDEXES[name] ?? '_id_')
+        .limit(values.length * FOUND_MAX)
+        // All in one answer: by default the first has 101.
+        .batchSize(values.length * FOUND_MAX)
+        .map(toUncleared)
+        .toArray();
+    },
+    /** Notes that a statement line matches entries. @throws EntriesCleared: let it abort */
+    clear: (ids: readonly string[], session: ClientSession): Promise<void> =>
+      change(ids, UNCLEARED, buildClearing(now().toISOString()), session),
+    /**
+     * Clears an entry that its reversal offsets: neither will be on a statement.
+     * @returns the time; undefined where a line has the entry already
+     */
+    offset: async (id: string, session: ClientSession): Promise<string | undefined> => {
+      const cleared_at = now().toISOString();
+      const { modifiedCount } = await entries.updateOne(
+        { _id: id, ...UNCLEARED },
+        buildClearing(cleared_at),
+        { session },
+      );
+      return modifiedCount === 1 ? cleared_at : undefined;
+    },
+    /** Undoes `clear`. @throws EntriesCleared: let it abort */
+    unclear: (ids: readonly string[], session: ClientSession): Promise<void> =>
+      change(
+        ids,
+        { cleared: { $exists: true } },
+        { $rename: { cleared: 'uncleared' }, $unset: { cleared_at: '' } },
+        session,
+      ),
+  };
+}
+
+function toUncleared(entry: EntryDocument): UnclearedEntry {
+  const { _id: entry_id, kind, resource_id, livemode = false, currency = '', at } = entry;
+  const {
+    uncleared: connector = '',
+    bank_amount,
+    bank_day: day = '',
+    bank_reference = null,
+  } = entry;
+  return {
+    ...{ entry_id, kind, resource_id, connector, livemode, currency },
+    ...{ amount: Number(bank_amount), day, at, bank_reference },
+  };
+}

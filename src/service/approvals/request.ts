@@ -1,0 +1,197 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { MongoClient } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../../base/mongo';
+import type { VerifiedOperator } from '../../domain/account/operator';
+import {
+  APPROVAL_MS,
+  type ApprovalLimits,
+  type Credited,
+  computeCredit,
+  isAboveLimit,
+  type NamedFacts,
+} from '../../domain/approval';
+import type { CallbackResource } from '../../domain/callback/callback';
+import { omitUndefined } from '../../domain/defined';
+import { ServiceError } from '../../domain/errors';
+import { LIFECYCLES } from '../../lifecycles';
+import type { Stores } from '../../store';
+import type { ApprovalDocument } from '../../store/approvals';
+import type { Audit } from '../../store/audit';
+
+export interface ApprovalDeps {
+  mongo: MongoClient;
+  stores: Stores;
+  now: () => Date;
+}
+
+export interface ApprovalRequest extends Credited {
+  act: string;
+  account_id: string;
+  resource: CallbackResource | null;
+  target: string;
+  input: ApprovalDocument['input'];
+  /** Name; without a verified operator it proves nothing. */
+  operator: string;
+  verified?: VerifiedOperator | undefined;
+  reason: string;
+}
+
+/**
+ * Requests an approval once: a repeat with the same input finds the one that waits.
+ * @throws ServiceError `operation_id_used` when another act waits under this id
+ */
+export async function requestApproval(
+  { mongo, stores, now }: ApprovalDeps,
+  audit: Audit,
+  request: ApprovalRequest,
+): Promise<string> {
+  await stores.approvals.expire(now());
+  const document = buildApproval(request, now());
+  const { _id, act, account_id, target, amount, currency, open } = document;
+  try {
+    await inTransaction(mongo, async (session) => {
+      await stores.approvals.insert(document, session);
+      const change = { act: 'approval.requested', account_id: null, livemode: true } as const;
+      const about = { act, account_id, target, amount, currency };
+      await audit({ ...change, target: _id, after: about }, session);
+    });
+    return _id;
+  } catch (error) {
+    if (!isDuplicateKey(error, 'open')) throw error;
+    const waiting = await stores.approvals.findOpen(open);
+    // It was decided meanwhile.
+    if (waiting === null) return await requestApproval({ mongo, stores, now }, audit, request);
+    if (isSameInput(waiting.input, document.input)) return waiting._id;
+    const message = `Another ${act} waits under this id: see the approval ${waiting._id}.`;
+    throw new ServiceError('operation_id_used', message);
+  }
+}
+
+function buildApproval(
+  { operator, verified, amount, ...request }: ApprovalRequest,
+  now: Date,
+): ApprovalDocument & { open: string } {
+  return {
+    _id: `appr_${randomUUID()}`,
+    ...request,
+    amount: String(amount),
+    requested_by: verified?.name ?? operator,
+    requester_id: verified?.operator_id ?? null,
+    created_at: now.toISOString(),
+    expires_at: new Date(now.getTime() + APPROVAL_MS).toISOString(),
+    state: 'requested',
+    open: nameSubject(request),
+    decided_by: null,
+    decided_at: null,
+    decision_reason: null,
+    refusal: null,
+  };
+}
+
+/** Acts on one resource differ by their input; an act on a balance has an id. */
+function nameSubject({
+  act,
+  resource,
+  target,
+  input,
+}: Pick<ApprovalRequest, 'act' | 'resource' | 'target' | 'input'>): string {
+  return resource === null ? `${act}:${target}` : `${act}:${target}:${hashInput(input)}`;
+}
+
+function hashInput(input: ApprovalDocument['input']): string {
+  return createHash('sha256')
+    .update(JSON.stringify(sortEntries(input)))
+    .digest('hex');
+}
+
+function sortEntries(input: ApprovalDocument['input']) {
+  return Object.entries(omitUndefined(input)).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function isSameInput(a: ApprovalDocument['input'], b: ApprovalDocument['input']): boolean {
+  return hashInput(a) === hashInput(b);
+}
+
+/** Operator's act on a resource, as its workflow received it. */
+export interface ResourceActRequest {
+  resource: CallbackResource;
+  resource_id: string;
+  what: string;
+  operator: string;
+  reason: string;
+  /** Facts that the operator names. */
+  named: NamedFacts;
+  bank_confirmed_not_executed?: boolean;
+  approval_id?: string;
+}
+
+/** Whether a workflow may carry out an act now. */
+export type ActDecision =
+  /** The names are those of the approval, where it has one. */
+  | { outcome: 'allowed'; operator?: string; approved_by?: string }
+  | { outcome: 'approval_required'; approval_id: string }
+  | { outcome: 'refused'; code: string; message: string };
+
+/**
+ * Checks whether an act on a live resource needs a second operator, and requests the approval. The
+ * sender of an update may have typed any name, so that its requester is not verified.
+ * @see docs/operators.md#approvals
+ */
+export async function authorizeAct(
+  deps: ApprovalDeps,
+  limits: ApprovalLimits,
+  audit: Audit,
+  request: ResourceActRequest,
+): Promise<ActDecision> {
+  const { resource, resource_id, what, named, operator, reason, approval_id } = request;
+  const document = await LIFECYCLES[resource].get(deps.stores, resource_id);
+  if (document === null) throw new Error(`The record of ${resource_id} is not there.`);
+  const credited = computeCredit(resource, what, document, named);
+  const subject = {
+    act: `${resource}.${what}`,
+    resource,
+    target: resource_id,
+    input: {
+      ...omitUndefined(named),
+      ...(request.bank_confirmed_not_executed ? { bank_confirmed_not_executed: true } : {}),
+    },
+  };
+  if (approval_id !== undefined) {
+    const approval = await deps.stores.approvals.get(approval_id);
+    return checkApproval(approval, { subject, credited, now: deps.now() });
+  }
+  if (!document.livemode || !isAboveLimit(limits, credited)) return { outcome: 'allowed' };
+  const { account_id } = document;
+  const full = { ...subject, ...credited, account_id, operator, reason };
+  return { outcome: 'approval_required', approval_id: await requestApproval(deps, audit, full) };
+}
+
+interface Use {
+  subject: Pick<ApprovalRequest, 'act' | 'resource' | 'target' | 'input'>;
+  credited: Credited;
+  now: Date;
+}
+
+function checkApproval(
+  approval: ApprovalDocument | null,
+  { subject, credited, now }: Use,
+): ActDecision {
+  const refuse = (code: string, message: string) =>
+    ({ outcome: 'refused', code, message }) as const;
+  if (approval === null) return refuse('approval_not_found', 'There is no such approval.');
+  const { _id, state, expires_at, open, requested_by: operator, decided_by } = approval;
+  if (state === 'expired' || expires_at <= now.toISOString()) {
+    return refuse('approval_expired', `The approval ${_id} expired at ${expires_at}.`);
+  }
+  if (state !== 'approved') {
+    return refuse('approval_decided', `The approval ${_id} is ${state}; nothing was done.`);
+  }
+  if (open !== nameSubject(subject)) {
+    return refuse('approval_differs', `The approval ${_id} is for another act.`);
+  }
+  if (approval.amount !== String(credited.amount) || approval.currency !== credited.currency) {
+    const amounts = `${approval.amount}, and it is ${credited.amount} now`;
+    return refuse('approval_differs', `The approval ${_id} is for ${amounts}; request it again.`);
+  }
+  return { outcome: 'allowed', operator, ...(decided_by && { approved_by: decided_by }) };
+}

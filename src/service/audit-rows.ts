@@ -1,0 +1,240 @@
+import type { Document, MongoClient } from 'mongodb';
+import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
+import { toEnv } from '../domain/environment';
+import { type InSnapshot, openSnapshots, type Read, readAll } from '../ledger-check/snapshot';
+import type { ChainedLine } from '../store/audit-log';
+import { fingerprint } from '../store/keys';
+import { presentSettings } from './accounts';
+
+/** Change of one row by a line; without facts, the row is removed. */
+interface Effect {
+  /** Name of the row among those of its account. */
+  name: unknown;
+  creates?: AuditFacts;
+  changes?: AuditFacts;
+}
+
+interface AuditedKind {
+  collection: string;
+  name: (row: Document) => unknown;
+  /** Facts that lines state under the same names. */
+  facts: (row: Document) => AuditFacts;
+  acts: Partial<Record<AuditedAct, (line: ChainedLine) => Effect>>;
+}
+
+const getId = ({ _id }: Document): unknown => _id;
+const creates = ({ target, livemode, after }: ChainedLine): Effect => ({
+  name: target,
+  creates: { livemode, ...after },
+});
+const changes = ({ target, after }: ChainedLine): Effect => ({
+  name: target,
+  changes: { ...after },
+});
+const removes = ({ target }: ChainedLine): Effect => ({ name: target });
+const changesTo =
+  (facts: AuditFacts) =>
+  ({ target }: ChainedLine): Effect => ({ name: target, changes: facts });
+
+/** Rows that give access or direct money, and the acts that explain them. */
+const AUDITED_KINDS: Record<string, AuditedKind> = {
+  account: {
+    collection: 'accounts',
+    name: getId,
+    facts: ({ name, frozen, ...settings }) => ({
+      ...presentSettings(Object(settings)),
+      ...{ name, frozen: frozen !== undefined },
+    }),
+    acts: {
+      'account.created': creates,
+      'account.updated': changes,
+      'account.frozen': changesTo({ frozen: true }),
+      'account.unfrozen': changesTo({ frozen: false }),
+    },
+  },
+  api_key: {
+    collection: 'api_keys',
+    name: getId,
+    facts: ({ livemode, hash, scopes, expires_at, allowed_cidrs, revoked_at }) => ({
+      ...{ livemode, fingerprint: fingerprint(String(hash)), scopes },
+      ...{ expires_at, allowed_cidrs, revoked_at },
+    }),
+    acts: { 'api_key.created': creates, 'api_key.revoked': changes },
+  },
+  operator: {
+    collection: 'operators',
+    name: getId,
+    facts: ({ hash, name, role, revoked_at }) => ({
+      ...{ fingerprint: fingerprint(String(hash)), name, role, revoked_at },
+    }),
+    acts: { 'operator.created': creates, 'operator.revoked': changes },
+  },
+  connector_key: {
+    collection: 'connector_keys',
+    name: getId,
+    facts: ({ connector, revoked_at }) => ({ connector, revoked_at }),
+    acts: { 'connector_key.created': creates, 'connector_key.revoked': changes },
+  },
+  user: {
+    collection: 'users',
+    name: getId,
+    facts: ({ email, role, totp, passkeys = [] }) => ({
+      ...{ email, role, second_factor: totp !== null },
+      ...Object.fromEntries(Object.values(passkeys).map((passkey) => [Object(passkey).id, true])),
+    }),
+    acts: {
+      'account.created': ({ after }) => ({
+        name: after?.['owner'],
+        creates: { email: after?.['email'], role: 'owner' },
+      }),
+      'user.joined': creates,
+      'user.role_changed': changes,
+      'user.removed': removes,
+      'user.second_factor_on': changesTo({ second_factor: true }),
+      'user.second_factor_off': changesTo({ second_factor: false }),
+      'passkey.added': ({ target, after }) => ({
+        name: target,
+        changes: { [String(after?.['passkey'])]: true },
+      }),
+      'passkey.removed': ({ target, before }) => ({
+        name: target,
+        changes: { [String(before?.['passkey'])]: false },
+      }),
+    },
+  },
+  invitation: {
+    collection: 'dashboard_invitations',
+    name: ({ email }) => email,
+    facts: ({ role }) => ({ role }),
+    acts: {
+      'user.invited': creates,
+      'user.invitation_withdrawn': removes,
+      'user.joined': ({ after }) => ({ name: after?.['email'] }),
+    },
+  },
+  webhook_endpoint: {
+    collection: 'webhook_endpoints',
+    name: ({ livemode }) => toEnv(livemode),
+    facts: ({ url, enabled_events }) => ({ url, events: enabled_events ?? 'all' }),
+    acts: { 'webhook.set': (line) => ({ ...creates(line), name: toEnv(line.livemode === true) }) },
+  },
+  wallet: {
+    collection: 'wallets',
+    name: ({ livemode, network }) => `${toEnv(livemode)} ${network}`,
+    facts: ({ address, counts_from }) => ({ address, counts_from }),
+    acts: {
+      'wallet.set': (line) => ({
+        ...creates(line),
+        name: `${toEnv(line.livemode === true)} ${line.target}`,
+      }),
+    },
+  },
+};
+
+/** Row that no line created (`…_unexplained`), or whose state no line explains (`…_changed`). */
+interface RowFinding {
+  code: string;
+  account_id: string | null;
+  id: string;
+  /** Facts that differ from those of the lines. */
+  fields: string[];
+}
+
+export interface RowsCheck {
+  rows: number;
+  unexplained: number;
+  /** First of them. */
+  findings: RowFinding[];
+}
+
+const FINDINGS_MAX = 1_000;
+/** Rows of one account that are checked together. */
+const ROWS_AT_ONCE = 500;
+
+/**
+ * Compares accounts, keys, users, invitations, endpoints and wallets with the lines of the audit
+ * log about them; both may change meanwhile. Lines without a place in a chain explain nothing.
+ */
+export async function verifyRows(client: MongoClient, database: string): Promise<RowsCheck> {
+  const inSnapshot = openSnapshots(client, database);
+  const check: RowsCheck = { rows: 0, unexplained: 0, findings: [] };
+  for (const [noun, kind] of Object.entries(AUDITED_KINDS)) {
+    for await (const batch of listBatches(client, database, kind)) {
+      const findings = await checkBatch(inSnapshot, { noun, ...kind }, batch);
+      check.rows += batch.ids.length;
+      check.unexplained += findings.length;
+      check.findings.push(...findings.slice(0, FINDINGS_MAX - check.findings.length));
+    }
+  }
+  return check;
+}
+
+interface Batch {
+  /** A planted row may have anything. */
+  account_id: unknown;
+  ids: unknown[];
+}
+
+async function* listBatches(
+  client: MongoClient,
+  database: string,
+  { collection }: AuditedKind,
+): AsyncIterable<Batch> {
+  const key = collection === 'accounts' ? '_id' : 'account_id';
+  const rows = client.db(database).collection<Document>(collection);
+  let batch: Batch = { account_id: null, ids: [] };
+  for await (const row of rows.find({}, { projection: { [key]: 1 } }).sort({ [key]: 1 })) {
+    const account_id = row[key] ?? null;
+    if (account_id !== batch.account_id || batch.ids.length === ROWS_AT_ONCE) {
+      if (batch.ids.length > 0) yield batch;
+      batch = { account_id, ids: [] };
+    }
+    batch.ids.push(row._id);
+  }
+  if (batch.ids.length > 0) yield batch;
+}
+
+async function checkBatch(
+  inSnapshot: InSnapshot,
+  { noun, collection, acts, name, facts }: AuditedKind & { noun: string },
+  { account_id, ids }: Batch,
+): Promise<RowFinding[]> {
+  return await inSnapshot(async (read) => {
+    const rows = await readAll(read(collection, { _id: { $in: ids } }));
+    const expected = new Map<unknown, AuditFacts | undefined>(
+      rows.map((row) => [name(row), undefined]),
+    );
+    for await (const line of readLines(read, account_id, Object.keys(acts))) {
+      const effect = acts[line.act]?.(line);
+      if (effect === undefined || !expected.has(effect.name)) continue;
+      const before = expected.get(effect.name);
+      const changed = effect.changes && before && { ...before, ...effect.changes };
+      expected.set(effect.name, effect.creates ?? changed);
+    }
+    return rows.flatMap((row) => {
+      const id = name(row);
+      const explained = expected.get(id);
+      const about = { account_id: account_id === null ? null : String(account_id), id: String(id) };
+      if (explained === undefined) return [{ code: `${noun}_unexplained`, ...about, fields: [] }];
+      const fields = listDifferences(facts(row), explained);
+      return fields.length === 0 ? [] : [{ code: `${noun}_changed`, ...about, fields }];
+    });
+  });
+}
+
+function readLines(read: Read, account_id: unknown, acts: readonly string[]) {
+  const account = { account_id: { $eq: account_id } };
+  const filter = { ...account, act: { $in: acts }, seq: { $gte: 1 } };
+  return read<ChainedLine>('audit_log', filter, { sort: { seq: 1 } });
+}
+
+function listDifferences(actual: AuditFacts, expected: AuditFacts): string[] {
+  return Object.keys(actual).filter((name) => toText(actual[name]) !== toText(expected[name]));
+}
+
+/** An absent value, an empty list and `false` are the same. */
+function toText(value: AuditFacts[string]): string {
+  const isEmpty =
+    value === undefined || value === false || (Array.isArray(value) && value.length === 0);
+  return JSON.stringify(isEmpty ? null : value);
+}

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import type { VerifiedOperator } from '../../domain/account/operator';
+import {
+  type ApprovalLimits,
+  type ApprovalRequired,
+  type Credited,
+  DEFAULT_LIMITS,
+  isAboveLimit,
+  NO_LIMITS,
+  parseApprovalLimits,
+  requireApproval,
+} from '../../domain/approval';
+import { parseBookCurrency } from '../../domain/crypto/assets';
+import { ServiceError } from '../../domain/errors';
+import { requestApproval } from '../approvals/request';
+import type { WriteDeps } from '../deps';
+import {
+  type Adjustment,
+  adjustBalance,
+  type Correction,
+  parseAgainst,
+  prepareReversal,
+  reverseOperation,
+} from './adjust';
+import { fundBalance, type PostedBalance } from './fund';
+
+const Subject = z.object({
+  account_id: z.string(),
+  livemode: z.boolean(),
+  balance_account: z.string(),
+  currency: z.string(),
+  id: z.string(),
+});
+
+/** Act on a balance, as an approval stores it. */
+const BalanceCall = z.discriminatedUnion('act', [
+  z.object({ ...Subject.shape, act: z.literal('fund'), amount: z.string() }),
+  z.object({
+    ...Subject.shape,
+    act: z.literal('adjust'),
+    amount: z.string(),
+    against: z.custom<Adjustment['against']>(
+      (text) => typeof text === 'string' && parseAgainst(text) !== undefined,
+    ),
+    bank_reference: z.string().optional(),
+  }),
+  z.object({ act: z.literal('reverse'), id: z.string() }),
+]);
+export type BalanceCall = z.infer<typeof BalanceCall>;
+
+/** Names and reason; the operator may be absent in the sandbox. */
+export type Note = Partial<Correction>;
+
+export type Posted = PostedBalance & { posted: number | bigint };
+
+/** Posts it. @throws ServiceError those of funding, adjusting and reversing */
+export async function postBalanceAct(
+  deps: WriteDeps,
+  call: BalanceCall,
+  note: Note,
+): Promise<Posted> {
+  if (call.act === 'fund') {
+    const { act, id, amount, ...funding } = call;
+    const money = { ...funding, amount: Number(amount) };
+    return { ...(await fundBalance(deps, money, { id, note })), posted: money.amount };
+  }
+  const { operator = 'unknown', reason = '' } = note;
+  const correction = { ...note, operator, reason };
+  if (call.act === 'adjust') {
+    const { act, id, ...adjustment } = call;
+    const amount = readAmount(call);
+    const balance = await adjustBalance(deps, { ...adjustment, amount }, correction, id);
+    return { ...balance, posted: amount };
+  }
+  const { amount, ...balance } = await reverseOperation(deps, call.id, correction);
+  return { ...balance, posted: amount };
+}
+
+interface Request {
+  /** Verified on live. */
+  verified: VerifiedOperator | undefined;
+  limits: ApprovalLimits;
+}
+
+/**
+ * Posts an act on a balance or, on live above the limit, requests the approval of a second
+ * operator. @see docs/operators.md#approvals
+ * @throws ServiceError `operator_key_required`, `operation_id_used`, and those of the act
+ */
+export async function actOnBalance(
+  deps: WriteDeps,
+  call: BalanceCall,
+  note: Note,
+  { verified, limits }: Request,
+): Promise<Posted | ApprovalRequired> {
+  const { account_id, livemode, operation_id, ...credited } = await measure(deps, call);
+  if (!livemode) return await postBalanceAct(deps, call, note);
+  const { reason } = note;
+  if (verified === undefined || reason === undefined) {
+    const message = 'On live this needs an operator’s key and a reason.';
+    throw new ServiceError('operator_key_required', message);
+  }
+  const isPosted = (await deps.stores.ledger.findEntry(operation_id)) !== null;
+  const isAbove = isAboveLimit(limits, credited) || isAboveLimit(await readLimits(deps), credited);
+  // A repeat posts nothing.
+  if (isPosted || !isAbove) return await postBalanceAct(deps, call, note);
+  const { act, ...input } = call;
+  const target = operation_id;
+  const subject = { act: `balance.${act}`, account_id, resource: null, target, input };
+  const request = { ...subject, ...credited, operator: verified.name, verified, reason };
+  return requireApproval(await requestApproval(deps, deps.audit, request));
+}
+
+/** Reads the worker's limits: no environment of a command raises them. */
+async function readLimits({ stores }: WriteDeps): Promise<ApprovalLimits> {
+  const text = await stores.approvals.readLimit();
+  if (text === null) return NO_LIMITS;
+  return parseApprovalLimits(text) ?? DEFAULT_LIMITS;
+}
+
+/** @throws ServiceError `operation_not_found`, `not_reversible` */
+export async function isLiveCall(
+  deps: Pick<WriteDeps, 'stores'>,
+  call: BalanceCall,
+): Promise<boolean> {
+  return call.act === 'reverse' ? (await prepareReversal(deps, call.id)).livemode : call.livemode;
+}
+
+export function readBalanceCall(act: string, input: object): BalanceCall {
+  return BalanceCall.parse({ ...input, act: act.replace(/^balance\./, '') });
+}
+
+function readAmount({ amount, currency }: { amount: string; currency: string }): number | bigint {
+  return parseBookCurrency(currency) === undefined ? Number(amount) : BigInt(amount);
+}
+
+interface Measured extends Credited {
+  account_id: string;
+  livemode: boolean;
+  /** Id of the entry that it posts. */
+  operation_id: string;
+}
+
+/** Finds the largest entry line of an act, and whose money it is. */
+async function measure(deps: WriteDeps, call: BalanceCall): Promise<Measured> {
+  if (call.act === 'reverse') {
+    const { lines, account_id, livemode, currency } = await prepareReversal(deps, call.id);
+    const amounts = lines.map(({ amount }) => absolute(BigInt(amount)));
+    const amount = amounts.reduce((most, each) => (each > most ? each : most), 0n);
+    return { account_id, livemode, currency, amount, operation_id: `reversed:${call.id}` };
+  }
+  const { act, account_id, livemode, currency, id } = call;
+  const operation_id = `${act === 'fund' ? 'funded' : 'adjusted'}:${id}`;
+  const amount = absolute(BigInt(call.amount));
+  return { account_id, livemode, currency, amount, operation_id };
+}
+
+function absolute(amount: bigint): bigint {
+  return amount < 0n ? -amount : amount;
+}

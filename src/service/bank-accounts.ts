@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import { inTransaction, isDuplicateKey } from '../base/mongo';
+import { omitUndefined } from '../domain/defined';
+import { ServiceError } from '../domain/errors';
+import { isIban, normalizeIban } from '../domain/iban';
+import type { BankAccountDocument } from '../store/bank-accounts';
+import { assertServes } from './connectors';
+import type { WriteDeps } from './deps';
+
+export interface NewBankAccount {
+  connector: string;
+  livemode: boolean;
+  /** With or without spaces. */
+  iban: string;
+  /** ISO 4217. */
+  currency: string;
+}
+
+export interface BankAccountFilter {
+  connector?: string | undefined;
+  livemode?: boolean | undefined;
+  iban?: string | undefined;
+}
+
+/**
+ * Registers an account that a connector's bank keeps for us. A repeat returns the stored one.
+ * @param liveConnectors the variable `LIVE_CONNECTORS`
+ * @throws ServiceError `iban_invalid`, `connector_name_invalid`, `connector_unknown`
+ */
+export async function addBankAccount(
+  deps: WriteDeps & { liveConnectors: string },
+  account: NewBankAccount,
+): Promise<BankAccountDocument> {
+  const { mongo, stores, audit, now } = deps;
+  assertServes(deps.liveConnectors, account);
+  if (!isIban(account.iban)) {
+    throw new ServiceError('iban_invalid', 'The IBAN is wrong: its check digits do not fit.');
+  }
+  const { connector, livemode, currency } = account;
+  const key = { connector, livemode, iban: normalizeIban(account.iban), currency };
+  // This may be the first write of the installation.
+  await stores.bankAccounts.ensureIndexes();
+  const fresh = {
+    ...{ _id: `ba_${randomUUID()}`, ...key },
+    ...{ created_at: now().toISOString(), closing: null },
+  };
+  const change = { act: 'bank_account.added', account_id: null, livemode } as const;
+  const after = { connector, iban: key.iban, currency };
+  try {
+    await inTransaction(mongo, async (session) => {
+      await stores.bankAccounts.insert(fresh, session);
+      await audit({ ...change, target: fresh._id, after }, session);
+    });
+    return fresh;
+  } catch (error) {
+    const [stored] = isDuplicateKey(error) ? await stores.bankAccounts.list(key) : [];
+    if (stored === undefined) throw error;
+    return stored;
+  }
+}
+
+/** Finds bank accounts, the oldest first; an IBAN may have one for each currency. */
+export async function listBankAccounts(
+  { stores }: Pick<WriteDeps, 'stores'>,
+  { iban, ...filter }: BankAccountFilter = {},
+): Promise<BankAccountDocument[]> {
+  const key = iban === undefined ? filter : { ...filter, iban: normalizeIban(iban) };
+  return await stores.bankAccounts.list(omitUndefined(key));
+}

@@ -1,0 +1,156 @@
+import type { Client } from '@temporalio/client';
+import { Gauge, type Registry } from 'prom-client';
+import { ServiceError } from '../domain/errors';
+import type { Audit } from '../store/audit';
+import type { EpochStore } from '../store/epoch';
+import { createTemporalEpoch } from '../temporal/epoch';
+
+/** Interval at which workers move the epoch forward; a restore over less time is not noticed. */
+const ADVANCE_MS = 60_000;
+export const CHECK_MS = 15_000;
+
+export interface EpochDeps {
+  epoch: EpochStore;
+  temporal: Client;
+  lifecycleQueue: string;
+  now: () => Date;
+}
+
+/** Times of both stores, ISO 8601; undefined where one has none. */
+export interface Epochs {
+  mongodb: string | undefined;
+  temporal: string | undefined;
+}
+
+/** Reads the epochs of both stores. A new database has none, and no resource that may be behind. */
+export async function readEpochs({ epoch, temporal, lifecycleQueue }: EpochDeps): Promise<Epochs> {
+  const stored = await epoch.read();
+  if (stored === null) return { mongodb: undefined, temporal: undefined };
+  const { installation, at } = stored;
+  return {
+    mongodb: at,
+    temporal: await createTemporalEpoch(temporal, lifecycleQueue).read(installation),
+  };
+}
+
+/**
+ * Whether MongoDB is older than Temporal, as after a restore: each epoch is written to MongoDB first.
+ */
+export function isBehind({ mongodb, temporal }: Epochs): boolean {
+  return mongodb !== undefined && temporal !== undefined && temporal > mongodb;
+}
+
+function describeBehind({ mongodb, temporal }: Epochs): string {
+  return (
+    `MongoDB has the state of ${mongodb}, and Temporal that of ${temporal}, as after a restore: ` +
+    'run `reconcile --apply`, then `reconcile --done` if anything is left.'
+  );
+}
+
+function describeOlder({ mongodb, temporal }: Epochs): string {
+  return (
+    `Temporal has the state of ${temporal}, and MongoDB that of ${mongodb}: if Temporal was restored, ` +
+    `run \`callback deliver --again --since ${temporal}\`.`
+  );
+}
+
+/** Moves both epochs forward when it is time, unless MongoDB is behind. @returns what they were */
+export async function advanceEpoch(deps: EpochDeps): Promise<Epochs> {
+  const epochs = await readEpochs(deps);
+  const { mongodb = '', temporal } = epochs;
+  const now = deps.now();
+  // One of all workers is enough.
+  const isDue = !(now.getTime() - Date.parse(mongodb) < ADVANCE_MS) || temporal === undefined;
+  if (isDue && !isBehind(epochs)) await raise(deps, now.toISOString());
+  return epochs;
+}
+
+/** Whether Temporal is older than MongoDB, so that it may have lost signals. */
+function isTemporalBehind({ mongodb = '', temporal = '' }: Epochs): boolean {
+  return Date.parse(mongodb) - Date.parse(temporal) > 3 * ADVANCE_MS;
+}
+
+async function raise({ epoch, temporal, lifecycleQueue }: EpochDeps, to: string): Promise<void> {
+  // MongoDB first, so that Temporal is never later while neither was restored.
+  const { installation, at } = await epoch.raise(to);
+  await createTemporalEpoch(temporal, lifecycleQueue).write(installation, at);
+}
+
+/**
+ * Ends the state after a restore: processes write again.
+ * @throws ServiceError `not_behind`
+ */
+export async function endRestore(
+  deps: EpochDeps & { audit: Audit },
+  { reason }: { reason: string },
+): Promise<Epochs> {
+  const epochs = await readEpochs(deps);
+  if (!isBehind(epochs)) throw new ServiceError('not_behind', 'MongoDB is not behind Temporal.');
+  await deps.audit({
+    act: 'stores.reconciled',
+    ...{ account_id: null, livemode: null, target: null },
+    after: { ...epochs, reason },
+  });
+  await deps.epoch.noteLostKeys(false);
+  const at = [epochs.temporal ?? '', deps.now().toISOString()].sort().at(-1) ?? '';
+  await raise(deps, at);
+  return epochs;
+}
+
+export interface EpochGuard {
+  /** Why nothing may be written; undefined when both stores agree, or cannot be compared. */
+  fault: () => string | undefined;
+  close: () => void;
+}
+
+interface GuardOptions {
+  registry: Registry;
+  log: Record<'warn' | 'error', (fields: object, line: string) => void>;
+  /** A worker moves the epoch forward; other processes read it. */
+  advances: boolean;
+  onBehind?: () => void;
+}
+
+/** Compares the stores at the start and from then on. Without an answer, the last one counts. */
+export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promise<EpochGuard> {
+  const { log, advances, onBehind } = options;
+  let epochs: Epochs = { mongodb: undefined, temporal: undefined };
+  let wasBehind = false;
+  let isWarned = false;
+  const check = async (): Promise<void> => {
+    try {
+      epochs = await (advances && !wasBehind ? advanceEpoch(deps) : readEpochs(deps));
+    } catch (err) {
+      if (!isWarned) log.warn({ err }, 'MongoDB and Temporal are not compared');
+      isWarned = true;
+      return;
+    }
+    isWarned = false;
+    const behind = isBehind(epochs);
+    if (behind) log.error({ code: 'mongodb_behind' }, describeBehind(epochs));
+    if (behind && !wasBehind) onBehind?.();
+    if (isTemporalBehind(epochs)) log.warn({ code: 'temporal_behind' }, describeOlder(epochs));
+    wasBehind = behind;
+  };
+  measure(options.registry, () => epochs);
+  await check();
+  const timer = setInterval(() => void check(), CHECK_MS);
+  timer.unref();
+  return {
+    fault: () => (isBehind(epochs) ? describeBehind(epochs) : undefined),
+    close: () => clearInterval(timer),
+  };
+}
+
+function measure(registry: Registry, read: () => Epochs): void {
+  const gauge: Gauge = new Gauge({
+    name: 'payments_mongodb_behind_seconds',
+    help: 'Time by which MongoDB is older than Temporal, as after a restore; 0 when it is not.',
+    registers: [registry],
+    collect: () => {
+      const { mongodb = '', temporal = '' } = read();
+      const seconds = isBehind(read()) ? (Date.parse(temporal) - Date.parse(mongodb)) / 1_000 : 0;
+      gauge.set(seconds);
+    },
+  });
+}

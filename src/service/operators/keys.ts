@@ -1,0 +1,101 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { inTransaction } from '../../base/mongo';
+import {
+  isSameOperator,
+  type OperatorRole,
+  type VerifiedOperator,
+} from '../../domain/account/operator';
+import { ServiceError } from '../../domain/errors';
+import { fingerprint, hashKey } from '../../store/keys';
+import type { OperatorDocument } from '../../store/operators';
+import type { WriteDeps } from '../deps';
+
+const KEY_BYTES = 32;
+
+/**
+ * Creates a key of an operator, which is shown once. Another key under the same name is the same
+ * operator's. @see docs/operators.md#operators-and-their-keys
+ */
+export async function createOperator(
+  { mongo, stores, audit, now }: WriteDeps,
+  { name, role }: { name: string; role: OperatorRole },
+): Promise<VerifiedOperator & { key: string }> {
+  const operator_id = `op_${randomUUID()}`;
+  const key = `opkey_${randomBytes(KEY_BYTES).toString('base64url')}`;
+  await inTransaction(mongo, async (session) => {
+    const created_at = now().toISOString();
+    const hash = hashKey(key);
+    const document = { _id: operator_id, name, role, hash, created_at };
+    await stores.operators.insert({ ...document, revoked_at: null }, session);
+    const change = { act: 'operator.created', account_id: null, livemode: null } as const;
+    await audit(
+      { ...change, target: operator_id, after: { name, role, fingerprint: fingerprint(hash) } },
+      session,
+    );
+  });
+  return { operator_id, name, role, key };
+}
+
+export type ListedOperator = Omit<OperatorDocument, 'hash'>;
+
+/** Lists all keys, oldest first. */
+export function listOperators({ stores }: Pick<WriteDeps, 'stores'>): Promise<ListedOperator[]> {
+  return stores.operators.list();
+}
+
+/**
+ * Revokes one key, or all keys under a name, at once; a repeat changes nothing.
+ * @throws ServiceError `operator_not_found`
+ */
+export async function revokeOperator(
+  { mongo, stores, audit, now }: WriteDeps,
+  nameOrId: string,
+): Promise<ListedOperator[]> {
+  const all = await stores.operators.list();
+  const byId = all.filter(({ _id }) => _id === nameOrId);
+  const found = byId.length > 0 ? byId : all.filter(({ name }) => isSameOperator(name, nameOrId));
+  if (found.length === 0) {
+    const message = `There is no operator ${nameOrId}: \`operator list\` shows those there are.`;
+    throw new ServiceError('operator_not_found', message);
+  }
+  return await inTransaction(mongo, async (session) => {
+    const at = now().toISOString();
+    const revoked: ListedOperator[] = [];
+    for (const { _id: target, ...operator } of found) {
+      const before = await stores.operators.revoke(target, at, session);
+      revoked.push({ ...operator, _id: target, revoked_at: before?.revoked_at ?? at });
+      if (before?.revoked_at !== null) continue;
+      const { name, role } = operator;
+      const change = { act: 'operator.revoked', account_id: null, livemode: null, target } as const;
+      const facts = { before: { name, role, revoked_at: null }, after: { revoked_at: at } };
+      await audit({ ...change, ...facts }, session);
+    }
+    return revoked;
+  });
+}
+
+/**
+ * Finds the operator of a key by its hash, as for API keys.
+ * @throws ServiceError `operator_key_required`, `operator_key_invalid` or `operator_key_revoked`
+ */
+export async function verifyOperator(
+  { stores }: Pick<WriteDeps, 'stores'>,
+  key: string | undefined,
+): Promise<VerifiedOperator> {
+  if (key === undefined) {
+    const message =
+      'On live this needs your key: set OPERATOR_KEY. `operator create` makes one; a typed name ' +
+      'proves nothing.';
+    throw new ServiceError('operator_key_required', message);
+  }
+  const operator = await stores.operators.byHash(hashKey(key));
+  if (operator === null) {
+    throw new ServiceError('operator_key_invalid', 'OPERATOR_KEY is not the key of an operator.');
+  }
+  const { _id: operator_id, name, role, revoked_at } = operator;
+  if (revoked_at !== null) {
+    const message = `The key of ${name} in OPERATOR_KEY is revoked since ${revoked_at}.`;
+    throw new ServiceError('operator_key_revoked', message);
+  }
+  return { operator_id, name, role };
+}

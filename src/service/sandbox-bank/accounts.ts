@@ -1,0 +1,21 @@
+import { sandboxIban } from '../../domain/sandbox/movement';
+import { SANDBOX_CONNECTOR } from '../../routing';
+import { addBankAccount, listBankAccounts } from '../bank-accounts';
+import type { WriteDeps } from '../deps';
+
+/** Currencies of the test funds of a new account. */
+export const SANDBOX_CURRENCIES: readonly string[] = ['EUR', 'GBP', 'USD'];
+
+/** Registers the service's accounts at the sandbox bank, one for each currency. */
+export async function registerSandboxAccounts(
+  deps: WriteDeps,
+  currencies: Iterable<string>,
+): Promise<void> {
+  const account = { connector: SANDBOX_CONNECTOR, livemode: false };
+  const registered = new Set((await listBankAccounts(deps, account)).map(({ iban }) => iban));
+  for (const currency of new Set(currencies)) {
+    const iban = sandboxIban(currency);
+    if (registered.has(iban)) continue;
+    await addBankAccount({ ...deps, liveConnectors: '' }, { ...account, iban, currency });
+  }
+}

@@ -1,0 +1,192 @@
+import type { ClientSession } from 'mongodb';
+import { inTransaction } from '../../base/mongo';
+import { parseResourceId } from '../../domain/statement';
+import type { NewEntry } from '../../ledger/entries';
+import { ENTRY_LINES } from '../../ledger/entry-lines';
+import type { ClearingScope } from '../../ledger/uncleared';
+import {
+  type Candidate,
+  isAnonymous,
+  type LineFacts,
+  type Match,
+  matchLine,
+} from '../../statements/match';
+import type { Stores } from '../../store';
+import type { BankAccountDocument } from '../../store/bank-accounts';
+import type { LineDocument } from '../../store/statement-lines';
+import type { ServiceDeps } from '../deps';
+
+type MatchDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
+type LineToMatch = LineFacts & Pick<LineDocument, 'day' | 'value_date'>;
+
+/** Open lines that are tried at once, and those of one transaction. */
+const TRIED_LINES = 1_000;
+const CHANGED_LINES = 200;
+
+export function pickScope({ connector, livemode, currency }: ClearingScope): ClearingScope {
+  return { connector, livemode, currency };
+}
+
+/** Decides on lines in their order: no entry matches two of them. */
+export async function matchLines(
+  ledger: Stores['ledger'],
+  scope: ClearingScope,
+  lines: readonly LineToMatch[],
+  session?: ClientSession,
+): Promise<Match[]> {
+  const ids = lines.flatMap(({ reference }) => parseResourceId(reference) ?? []);
+  const names = lines.flatMap(({ bank_reference }) => bank_reference ?? []);
+  const ofResources = await ledger.findAllUncleared(scope, { resource_id: ids }, session);
+  const ofNames = await ledger.findAllUncleared(scope, { bank_reference: names }, session);
+  const byResource = groupBy(ofResources, ({ resource_id }) => resource_id);
+  const byName = groupBy(ofNames, ({ bank_reference }) => bank_reference);
+  const findByAmount = await findAmounts(ledger, scope, lines.filter(isAnonymous), session);
+  const taken = new Set<string>();
+  const free = (found: readonly Candidate[] = []) =>
+    found.filter(({ entry_id }) => !taken.has(entry_id));
+  const matches: Match[] = [];
+  for (const line of lines) {
+    const by_reference = free(byResource.get(parseResourceId(line.reference)));
+    const by_bank_reference = free(byName.get(line.bank_reference));
+    const needsAmount =
+      isAnonymous(line) && by_reference.length === 0 && by_bank_reference.length === 0;
+    const by_amount = needsAmount ? free(await findByAmount(line)) : [];
+    const match = matchLine(line, { by_reference, by_bank_reference, by_amount });
+    if (match.status === 'matched') for (const id of match.entries) taken.add(id);
+    matches.push(match);
+  }
+  return matches;
+}
+
+/** Finds entries of the amounts and days of lines in one query, unless these are common ones. */
+async function findAmounts(
+  ledger: Stores['ledger'],
+  scope: ClearingScope,
+  lines: readonly LineToMatch[],
+  session: ClientSession | undefined,
+): Promise<(line: LineToMatch) => Promise<Candidate[]>> {
+  const amounts = lines.map(({ amount }) => amount);
+  const found = await ledger.findUnclearedOfAmounts(
+    scope,
+    amounts,
+    lines.flatMap(listDays),
+    session,
+  );
+  const byKey = found && groupBy(found, ({ amount, day }) => `${amount} ${day}`);
+  const findOne = async (amount: number, day: string) =>
+    byKey === undefined
+      ? await ledger.findUncleared({ ...scope, amount, day }, session)
+      : (byKey.get(`${amount} ${day}`) ?? []);
+  return async (line) => {
+    const each: Candidate[] = [];
+    for (const day of listDays(line)) each.push(...(await findOne(line.amount, day)));
+    return each;
+  };
+}
+
+function listDays({ day, value_date }: LineToMatch): string[] {
+  return value_date === null || value_date === day ? [day] : [day, value_date];
+}
+
+export function groupBy<Row, Key>(
+  rows: readonly Row[],
+  getKey: (row: Row) => Key,
+): Map<Key | null, Row[]> {
+  const groups = new Map<Key | null, Row[]>();
+  for (const row of rows) {
+    const key = getKey(row);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [row]);
+    else group.push(row);
+  }
+  return groups;
+}
+
+type LineOfEntry = Pick<
+  LineDocument,
+  '_id' | 'bank_account_id' | 'livemode' | 'currency' | 'day' | 'value_date'
+>;
+
+/** Builds an entry of a line in the book of its bank account. */
+export function buildLineEntry(
+  kind: 'bank_line' | 'bank_line_matched' | 'bank_line_unmatched',
+  line: LineOfEntry,
+  legs: NewEntry['legs'],
+  { now, step }: { now: () => Date; step?: number },
+): NewEntry {
+  const { _id: resource_id, bank_account_id: account_id, livemode, currency } = line;
+  return {
+    ...{ kind, resource_id, account_id, livemode, currency, legs },
+    ...{ at: now().toISOString(), value_date: line.value_date ?? line.day },
+    ...(step === undefined ? {} : { step: String(step) }),
+  };
+}
+
+/** Moves what a match explains out of suspense, and notes it on the line and on its entries. */
+export async function storeMatch(
+  { stores: { ledger, statements }, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  line: LineDocument,
+  { status, entries, parts }: Exclude<Match, { status: 'open' }>,
+  session: ClientSession,
+): Promise<boolean> {
+  const version = line.version + 1;
+  const change = { status, entries: [...entries], parts, different: null, version };
+  if (!(await statements.changeLine(line, change, session))) return false;
+  const legs = ENTRY_LINES.bank_line_matched(parts);
+  const entry = buildLineEntry('bank_line_matched', line, legs, { now, step: version });
+  await ledger.post(entry, session);
+  if (entries.length > 0) await ledger.clear(entries, session);
+  return true;
+}
+
+/**
+ * Matches open lines of an account with entries that came after them. A repeat changes nothing.
+ * @returns the number of lines that match now
+ */
+export async function rematch(deps: MatchDeps, account: BankAccountDocument): Promise<number> {
+  const { mongo, stores } = deps;
+  const scope = pickScope(account);
+  const [waiting] = await stores.ledger.listUncleared({ ...scope, limit: 1 });
+  if (waiting === undefined) return 0;
+  let matched = 0;
+  let after: LineDocument | undefined;
+  for (;;) {
+    const place = { after, limit: TRIED_LINES };
+    const page = await stores.statements.listWaiting(account._id, 'open', place);
+    const free = page.filter(({ held, repeats }) => !held && repeats === null);
+    const matches = await matchLines(stores.ledger, scope, free);
+    const ids = free.filter((line, index) => isChanged(line, matches[index])).map(({ _id }) => _id);
+    for (let at = 0; at < ids.length; at += CHANGED_LINES) {
+      const some = ids.slice(at, at + CHANGED_LINES);
+      matched += await inTransaction(mongo, (session) => rematchPage(deps, account, some, session));
+    }
+    after = page.at(-1);
+    if (page.length < TRIED_LINES) return matched;
+  }
+}
+
+function isChanged(line: LineDocument, match: Match | undefined): boolean {
+  return match?.status !== 'open' || match.different !== line.different;
+}
+
+async function rematchPage(
+  deps: MatchDeps,
+  account: BankAccountDocument,
+  ids: readonly string[],
+  session: ClientSession,
+): Promise<number> {
+  const { ledger, statements } = deps.stores;
+  const lines = (await statements.getLines(ids, session)).filter(({ status }) => status === 'open');
+  const matches = await matchLines(ledger, pickScope(account), lines, session);
+  let matched = 0;
+  for (const [index, line] of lines.entries()) {
+    const match = matches[index];
+    if (match === undefined) continue;
+    if (match.status !== 'open') {
+      if (await storeMatch(deps, line, match, session)) matched += 1;
+    } else if (match.different !== line.different) {
+      await statements.changeLine(line, { different: match.different }, session);
+    }
+  }
+  return matched;
+}

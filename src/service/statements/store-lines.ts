@@ -1,0 +1,135 @@
+import type { ClientSession } from 'mongodb';
+import { inTransaction } from '../../base/mongo';
+import type { StatementLine } from '../../domain/statement';
+import type { NewEntry } from '../../ledger/entries';
+import { ENTRY_LINES } from '../../ledger/entry-lines';
+import type { LineDocument } from '../../store/statement-lines';
+import type { StatementDocument } from '../../store/statements';
+import type { WriteDeps } from '../deps';
+import { buildLineEntry, groupBy, matchLines, pickScope } from './matching';
+import type { PlannedStatement } from './plan';
+
+/** Lines of one transaction: few on a slow server, since a transaction must end in time. */
+const BATCH_MIN = 200;
+const BATCH_MAX = 1_000;
+const FAST_MS = 250;
+const SLOW_MS = 1_000;
+
+/** Stores the lines of a statement, matched and booked, in transactions of a batch each. */
+export async function storeLines(deps: WriteDeps, planned: PlannedStatement): Promise<void> {
+  const { lines } = planned.statement;
+  let size = BATCH_MIN;
+  for (let at = 0; at < lines.length; ) {
+    const batch = { first: at, lines: lines.slice(at, at + size) };
+    const began = performance.now();
+    await inTransaction(deps.mongo, (session) => storeBatch(deps, planned, batch, session));
+    at += size;
+    const took = performance.now() - began;
+    if (took < FAST_MS) size = Math.min(BATCH_MAX, size * 2);
+    else if (took > SLOW_MS) size = BATCH_MIN;
+  }
+}
+
+/** Stores lines that are not stored yet, with their entries. */
+async function storeBatch(
+  deps: WriteDeps,
+  { account, document }: PlannedStatement,
+  { first, lines }: { first: number; lines: readonly StatementLine[] },
+  session: ClientSession,
+): Promise<void> {
+  const { ledger, statements } = deps.stores;
+  const rows = lines.map((line, index) => buildRow(document, line, first + index + 1));
+  const ids = rows.map(({ _id }) => _id);
+  const stored = await statements.findStored(ids, session);
+  const fresh = rows.filter(({ _id }) => !stored.has(_id));
+  if (fresh.length === 0) return;
+  const names = fresh.flatMap(({ bank_reference }) => bank_reference ?? []);
+  const known = await statements.findByBankReference(account._id, names, session);
+  if (document.kind === 'notification') {
+    const byName = groupBy(known, getName);
+    await statements.insertLines(
+      fresh.map((row) => announce(row, byName.get(row.bank_reference))),
+      session,
+    );
+    return;
+  }
+  const byName = groupBy([...known, ...fresh], getName);
+  const unique = fresh.filter((row) => {
+    row.repeats = findRepeated(row, byName.get(row.bank_reference));
+    return row.repeats === null;
+  });
+  const matches = await matchLines(ledger, pickScope(account), unique, session);
+  for (const [index, row] of unique.entries()) {
+    const match = matches[index];
+    if (match?.status === 'open') row.different = match.different;
+    else if (match !== undefined) {
+      Object.assign(row, { status: match.status, entries: [...match.entries], parts: match.parts });
+    }
+  }
+  await statements.insertLines(fresh, session);
+  await ledger.postAll(
+    fresh.map((row) => buildBooking(row, deps.now)),
+    session,
+  );
+  const cleared = fresh.flatMap(({ entries }) => entries);
+  if (cleared.length > 0) await ledger.clear(cleared, session);
+  await noteRepeated(deps, fresh, known, session);
+}
+
+const getName = ({ bank_reference }: LineDocument) => bank_reference;
+
+function buildRow(document: StatementDocument, line: StatementLine, number: number): LineDocument {
+  const { _id: statement, bank_account_id, connector, livemode, iban } = document;
+  return {
+    _id: `${statement}:${number}`,
+    statement,
+    ...{ bank_account_id, connector, livemode, iban, ...line },
+    ...{ status: 'open', entries: [], parts: { clearing: 0, bank_fees: 0 } },
+    ...{ different: null, repeats: null, held: false, owner: null, version: 0 },
+  };
+}
+
+/** Books a line: what it does not match is in suspense. */
+function buildBooking(row: LineDocument, now: () => Date): NewEntry {
+  const { amount, parts } = row;
+  const unmatched = amount - parts.clearing - parts.bank_fees;
+  return buildLineEntry('bank_line', row, ENTRY_LINES.bank_line({ ...parts, unmatched }), { now });
+}
+
+const isBooked = ({ status }: LineDocument) => status !== 'announced' && status !== 'repeated';
+
+/** Finds the line that another repeats: the bank's name, the reference and the amount agree. */
+function findRepeated(row: LineDocument, namesakes: readonly LineDocument[] = []): string | null {
+  if (row.bank_reference === null) return null;
+  const before = namesakes.find(
+    (other) =>
+      isBooked(other) &&
+      other.reference === row.reference &&
+      other.amount === row.amount &&
+      // Parts of a batch share the bank's name for it.
+      (other.statement !== row.statement || other.entry < row.entry),
+  );
+  return before?._id ?? null;
+}
+
+/** Presents a movement of a notification as repeated where a statement has it already. */
+function announce(row: LineDocument, namesakes: readonly LineDocument[] = []): LineDocument {
+  const line = row.bank_reference === null ? undefined : namesakes.find(isBooked);
+  return line === undefined
+    ? { ...row, status: 'announced' }
+    : { ...row, status: 'repeated', repeats: line._id };
+}
+
+/** Notes on movements of notifications that a statement has them. */
+async function noteRepeated(
+  { stores: { statements } }: WriteDeps,
+  rows: readonly LineDocument[],
+  known: readonly LineDocument[],
+  session: ClientSession,
+): Promise<void> {
+  const names = new Map(rows.map((row) => [row.bank_reference, row._id]));
+  for (const each of known.filter(({ status }) => status === 'announced')) {
+    const repeats = names.get(each.bank_reference) ?? null;
+    await statements.changeLine(each, { status: 'repeated', repeats }, session);
+  }
+}

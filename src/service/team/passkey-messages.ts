@@ -1,0 +1,134 @@
+import { isIP } from 'node:net';
+import {
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from '@simplewebauthn/server';
+import { z } from 'zod';
+import type { Passkey, UserDocument } from '../../store/users';
+
+/** @see docs/dashboard.md#passkeys */
+export const CHALLENGE_MS = 5 * 60_000;
+/** EdDSA, ES256 and RS256, by their COSE numbers. */
+const ALGORITHMS = [-8, -7, -257];
+/** A passkey verifies its user (by finger, face or PIN), so it is two factors. */
+const userVerification = 'required';
+
+/** Site to which browsers bind passkeys. */
+export interface Site {
+  rpId: string;
+  origin: string;
+}
+
+/** Finds the site of a public URL; null where browsers allow no passkeys. */
+export function findSite(publicUrl: string): Site | null {
+  const { protocol, hostname: rpId, origin } = new URL(publicUrl);
+  const isDomain = isIP(rpId.replace(/^\[|\]$/g, '')) === 0;
+  const isSecure = protocol === 'https:' || rpId === 'localhost';
+  return isDomain && isSecure ? { rpId, origin } : null;
+}
+
+/** Builds the options to sign in with any passkey of the browser. */
+export async function buildRequestOptions({ rpId: rpID }: Site) {
+  return await generateAuthenticationOptions({ rpID, userVerification, timeout: CHALLENGE_MS });
+}
+
+/** Builds the options to create a passkey that the browser finds without an e-mail address. */
+export async function buildCreationOptions(
+  { rpId: rpID }: Site,
+  { _id, email, passkeys = [] }: Pick<UserDocument, '_id' | 'email' | 'passkeys'>,
+  merchant: string,
+) {
+  return await generateRegistrationOptions({
+    ...{ rpName: 'Payments dashboard', rpID, timeout: CHALLENGE_MS },
+    userID: toBytes(Buffer.from(_id).toString('base64url')),
+    // One address may have users of several merchants.
+    userName: `${email} (${merchant})`,
+    authenticatorSelection: { residentKey: 'required', userVerification },
+    excludeCredentials: passkeys.map(({ credential_id: id }) => ({ id })),
+    supportedAlgorithmIDs: ALGORITHMS,
+  });
+}
+
+const Base64Url = z.string().regex(/^[\w-]+$/);
+
+const Assertion = z.object({
+  id: Base64Url,
+  clientDataJSON: Base64Url,
+  authenticatorData: Base64Url,
+  signature: Base64Url,
+  userHandle: Base64Url,
+});
+
+const Attestation = z.object({
+  id: Base64Url,
+  clientDataJSON: Base64Url,
+  attestationObject: Base64Url,
+});
+
+const ClientData = z.object({ challenge: z.string() });
+
+/** Parses the message of a passkey, with the challenge that it answers; null when malformed. */
+export const parseAssertion = (text: string) => parseAnswer(Assertion, text);
+/** Parses the message of a new passkey. */
+export const parseAttestation = (text: string) => parseAnswer(Attestation, text);
+
+function parseAnswer<S extends z.ZodType<{ clientDataJSON: string }>>(schema: S, text: string) {
+  const message = parseJson(schema, text);
+  if (message === null) return null;
+  const clientData = parseJson(ClientData, toText(message.clientDataJSON));
+  return clientData && { ...clientData, message };
+}
+
+function parseJson<S extends z.ZodType>(schema: S, text: string): z.output<S> | null {
+  try {
+    return schema.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Verifies what a passkey of a user has signed. @returns its counter; null when it is wrong */
+export async function verifyAssertion(
+  { rpId: expectedRPID, origin: expectedOrigin }: Site,
+  { challenge, message }: NonNullable<ReturnType<typeof parseAssertion>>,
+  { user_id, passkey }: { user_id: string; passkey: Passkey },
+): Promise<number | null> {
+  const { id, userHandle, ...response } = message;
+  if (toText(userHandle) !== user_id) return null;
+  const { credential_id, public_key, counter } = passkey;
+  const credential = { id: credential_id, publicKey: toBytes(public_key), counter };
+  const verification = await verifyAuthenticationResponse({
+    response: { ...buildCredential(id), response },
+    ...{ expectedChallenge: challenge, expectedOrigin, expectedRPID, credential },
+  }).catch(toNull);
+  return verification?.verified ? verification.authenticationInfo.newCounter : null;
+}
+
+/** Verifies a new passkey. @returns null when it is wrong */
+export async function verifyAttestation(
+  { rpId: expectedRPID, origin: expectedOrigin }: Site,
+  { challenge, message }: NonNullable<ReturnType<typeof parseAttestation>>,
+): Promise<Pick<Passkey, 'credential_id' | 'public_key' | 'counter'> | null> {
+  const { id, ...response } = message;
+  const verification = await verifyRegistrationResponse({
+    response: { ...buildCredential(id), response },
+    ...{ expectedChallenge: challenge, expectedOrigin, expectedRPID },
+    supportedAlgorithmIDs: ALGORITHMS,
+  }).catch(toNull);
+  const credential = verification?.registrationInfo?.credential;
+  if (credential === undefined) return null;
+  const public_key = Buffer.from(credential.publicKey).toString('base64url');
+  return { credential_id: credential.id, public_key, counter: credential.counter };
+}
+
+/** The library throws what is wrong with a message. */
+const toNull = () => null;
+
+function buildCredential(id: string) {
+  return { id, rawId: id, type: 'public-key', clientExtensionResults: {} } as const;
+}
+
+const toText = (base64Url: string) => Buffer.from(base64Url, 'base64url').toString();
+const toBytes = (base64Url: string) => Uint8Array.from(Buffer.from(base64Url, 'base64url'));

@@ -1,0 +1,166 @@
+import { parseDecimalMoney } from '../domain/money';
+import {
+  InvalidStatement,
+  parseReference,
+  type Statement,
+  type StatementLine,
+} from '../domain/statement';
+import { type Element, find, findAll, isTrueAt, textAt } from './xml';
+
+/** Codes of a bank's own charges. @see ISO 20022 external code list, BankTransactionSubFamily */
+const CHARGES = new Set(['CHRG', 'COMM', 'COME', 'COMI', 'COMT', 'FEES']);
+
+type Place = Pick<Statement, 'statement_id' | 'currency' | 'to_day'>;
+
+/** Reads the lines of one entry: several for a batch whose parts add up; none that moves nothing. */
+export function* readEntry(entry: Element, place: Place, number: number): Generator<StatementLine> {
+  // Pending and informative entries are no part of the balance.
+  if ((textAt(entry, 'Sts/Cd') ?? textAt(entry, 'Sts')) !== 'BOOK') return;
+  const amount = readSigned(entry, place);
+  if (amount === 0) return;
+  const day = readDay(entry, 'BookgDt') ?? readDay(entry, 'ValDt') ?? place.to_day;
+  const parts = findAll(entry, 'NtryDtls/TxDtls');
+  const [only] = parts;
+  const booked = {
+    day,
+    value_date: readDay(entry, 'ValDt') ?? null,
+    currency: place.currency,
+    kind: describeKind(entry, parts.length === 1 ? only : undefined),
+    is_fee: isCharge(entry),
+    entry: number,
+  };
+  const bank_reference = parseReference(textAt(entry, 'AcctSvcrRef'));
+  const fee = readFee(entry, parts.length === 1 ? only : undefined, amount, place);
+  if (parts.length > 1) {
+    const amounts = parts.map((part) => readPart(part, Math.sign(amount), place));
+    const sum = amounts.reduce<number>((total, each) => total + (each ?? Number.NaN), 0);
+    if (sum === amount || sum === amount + fee) {
+      for (const [index, part] of parts.entries()) {
+        const own = parseReference(textAt(part, 'Refs/AcctSvcrRef')) ?? bank_reference;
+        const line = { amount: amounts[index] ?? 0, reference: readReference(part), fee: 0 };
+        if (line.amount === 0) continue;
+        const kind = describeKind(entry, part);
+        yield { ...booked, ...line, kind, bank_reference: own, batch: parts.length };
+      }
+      if (sum === amount) return;
+      const charge = { amount: -fee, reference: null, fee: 0, is_fee: true };
+      yield { ...booked, ...charge, bank_reference, batch: null };
+      return;
+    }
+  }
+  const count = Number(textAt(entry, 'NtryDtls/Btch/NbOfTxs') ?? parts.length);
+  yield {
+    ...booked,
+    amount,
+    reference: parts.length === 1 && only !== undefined ? readReference(only) : null,
+    bank_reference: bank_reference ?? parseReference(textAt(only, 'Refs/AcctSvcrRef')),
+    fee,
+    batch: count > 1 ? count : null,
+  };
+}
+
+function readReference(part: Element): string | null {
+  const proprietary = findAll(part, 'Refs/Prtry').find(
+    (each) => textAt(each, 'Tp') === 'OrgnlEndToEndId',
+  );
+  return parseReference(textAt(proprietary, 'Ref') ?? textAt(part, 'Refs/EndToEndId'));
+}
+
+function readPart(part: Element, sign: number, place: Money): number | undefined {
+  const amount = find(part, 'Amt') ?? find(part, 'AmtDtls/TxAmt/Amt');
+  if (amount?.currency !== place.currency) return undefined;
+  return readAmount(amount, place) * readSign(part, sign);
+}
+
+/**
+ * Reads the charges that are in the amount: those that say so, or those by which the amount differs
+ * from that of the transaction.
+ */
+function readFee(entry: Element, part: Element | undefined, amount: number, place: Money): number {
+  const own = readCharges(part);
+  const charges = (own.length > 0 ? own : readCharges(entry)).filter(
+    (charge) => find(charge, 'Amt')?.currency === place.currency,
+  );
+  // A charge lowers what comes in, so that its own sign is a debit.
+  const sum = (some: readonly Element[]) =>
+    some.reduce((total, charge) => total - readCharge(charge, place), 0);
+  const included = charges.filter((charge) => isTrueAt(charge, 'ChrgInclInd'));
+  if (included.length > 0) return sum(included);
+  const silent = charges.filter((charge) => textAt(charge, 'ChrgInclInd') === undefined);
+  const fee = sum(silent);
+  const gross = ['AmtDtls/TxAmt/Amt', 'AmtDtls/InstdAmt/Amt'].flatMap((path) =>
+    [part, entry].flatMap((each) => findAll(each, path)),
+  );
+  const isIncluded = gross.some(
+    (each) =>
+      each.currency === place.currency &&
+      readAmount(each, place) * Math.sign(amount) === amount + fee,
+  );
+  return isIncluded ? fee : 0;
+}
+
+function readCharge(charge: Element, place: Money): number {
+  const amount = find(charge, 'Amt');
+  return amount === undefined ? 0 : readAmount(amount, place) * readSign(charge, -1);
+}
+
+function readCharges(element: Element | undefined): readonly Element[] {
+  const records = findAll(element, 'Chrgs/Rcrd');
+  return records.length > 0 ? records : findAll(element, 'Chrgs');
+}
+
+function isCharge(entry: Element): boolean {
+  return CHARGES.has(textAt(entry, 'BkTxCd/Domn/Fmly/SubFmlyCd') ?? '');
+}
+
+/** Describes a line by the bank's codes, such as `PMNT.ICDT.RRTN return AC04`. */
+function describeKind(entry: Element, part: Element | undefined): string {
+  const code = find(part, 'BkTxCd') ?? find(entry, 'BkTxCd');
+  const names = ['Domn/Cd', 'Domn/Fmly/Cd', 'Domn/Fmly/SubFmlyCd'].flatMap(
+    (path) => textAt(code, path) ?? [],
+  );
+  const reason = textAt(part, 'RtrInf/Rsn/Cd');
+  return [
+    names.length > 0 ? names.join('.') : (textAt(code, 'Prtry/Cd') ?? ''),
+    ...(isTrueAt(entry, 'RvslInd') ? ['reversal'] : []),
+    ...(find(part, 'RtrInf') === undefined ? [] : [`return ${reason ?? ''}`.trim()]),
+  ]
+    .filter((word) => word !== '')
+    .join(' ');
+}
+
+type Money = Pick<Place, 'statement_id' | 'currency'>;
+
+export function readDay(element: Element, path: string): string | undefined {
+  return (textAt(element, `${path}/Dt`) ?? textAt(element, `${path}/DtTm`))?.slice(0, 10);
+}
+
+function readAmount(amount: Element, { statement_id, currency }: Money): number {
+  if (amount.currency !== currency) {
+    throw new InvalidStatement(
+      'wrong_currency',
+      `Statement ${statement_id} is in ${currency}, and has an amount in ${amount.currency}.`,
+    );
+  }
+  const minor = parseDecimalMoney(amount.text, currency);
+  if (minor !== undefined) return minor;
+  throw fault(`Statement ${statement_id} has an amount that is no exact number of ${currency}.`);
+}
+
+/** Reads the amount of a balance or an entry; above 0 is credit. */
+export function readSigned(element: Element, place: Money): number {
+  const amount = find(element, 'Amt');
+  if (amount === undefined) throw fault(`Statement ${place.statement_id} lacks an amount.`);
+  // Not -0, which equals 0 but is shown otherwise.
+  return readAmount(amount, place) * readSign(element) || 0;
+}
+
+function readSign(element: Element, otherwise = 1): number {
+  const direction = textAt(element, 'CdtDbtInd');
+  if (direction === undefined) return otherwise;
+  return direction === 'DBIT' ? -1 : 1;
+}
+
+export function fault(message: string): InvalidStatement {
+  return new InvalidStatement('file_invalid', message);
+}

@@ -1,0 +1,171 @@
+import type { XmlElement } from 'libxml2-wasm';
+import { isCurrency } from '../domain/currencies';
+import { addDays, InvalidStatement, type Statement, type StatementLine } from '../domain/statement';
+import { fault, readDay, readEntry, readSigned } from './camt-entry';
+import {
+  childElements,
+  type Element,
+  find,
+  findAll,
+  isTrueAt,
+  readElement,
+  textAt,
+  type Xml,
+} from './xml';
+
+/** Elements of the two messages that hold statements. */
+const STATEMENTS: Readonly<Record<string, readonly [group: string, statement: string]>> = {
+  'camt.053': ['BkToCstmrStmt', 'Stmt'],
+  'camt.054': ['BkToCstmrDbtCdtNtfctn', 'Ntfctn'],
+};
+
+/**
+ * Reads the statements of a valid `camt.053` or `camt.054`.
+ * @throws InvalidStatement
+ */
+export function readCamt({ message, root }: Xml): Statement[] {
+  const [containers = '', name = ''] = STATEMENTS[message.slice(0, 'camt.053'.length)] ?? [];
+  return [...childElements(root, containers)].flatMap((container) => {
+    const group = readElement(container, name);
+    const elements = [...childElements(container, name)];
+    return joinPages(elements.map((each) => readPage(each, `${name}Pgntn`))).map((pages) => {
+      const [{ head: first, element }] = pages;
+      const { head: last } = pages.at(-1) ?? pages[0];
+      const [entry] = childElements(element, 'Ntry');
+      const statement =
+        name === 'Stmt'
+          ? readStatement(first, last)
+          : readNotification(first, group, entry && readElement(entry));
+      return { ...statement, lines: [...readLines(pages, statement)] };
+    });
+  });
+}
+
+function* readLines(pages: Pages, statement: Head): Generator<StatementLine> {
+  let number = 0;
+  for (const { element } of pages) {
+    for (const entry of childElements(element, 'Ntry')) {
+      number += 1;
+      yield* readEntry(readElement(entry), statement, number);
+    }
+  }
+}
+
+type Head = Omit<Statement, 'lines'>;
+
+interface Page {
+  element: XmlElement;
+  head: Element;
+  id: string;
+  iban: string | undefined;
+  /** Undefined where the bank numbers no pages. */
+  number: number | undefined;
+  isLast: boolean;
+}
+
+function readPage(element: XmlElement, pagination: string): Page {
+  const head = readElement(element, 'Ntry');
+  const number = textAt(head, `${pagination}/PgNb`);
+  return {
+    ...{ element, head, id: textAt(head, 'Id') ?? '', iban: textAt(head, 'Acct/Id/IBAN') },
+    number: number === undefined ? undefined : Number(number),
+    isLast: isTrueAt(head, `${pagination}/LastPgInd`),
+  };
+}
+
+type Pages = [Page, ...Page[]];
+
+/** Puts the pages of each statement together. @throws InvalidStatement when one is missing */
+function joinPages(all: readonly Page[]): Pages[] {
+  const whole: Pages[] = [];
+  const paged = new Map<string, Pages>();
+  for (const page of all.toSorted((a, b) => (a.number ?? 0) - (b.number ?? 0))) {
+    const { id, iban, number } = page;
+    const key = JSON.stringify([id, iban]);
+    const pages = paged.get(key);
+    if (number === undefined) whole.push([page]);
+    else if (pages === undefined) paged.set(key, [page]);
+    else pages.push(page);
+  }
+  const joined = [...paged.values()];
+  joined.forEach(assertWhole);
+  return [...whole, ...joined];
+}
+
+function assertWhole(pages: Pages): void {
+  const missing = pages.findIndex(({ number }, at) => number !== at + 1);
+  const last = pages.findIndex(({ isLast }) => isLast);
+  if (missing < 0 && last === pages.length - 1) return;
+  const which = missing < 0 ? 'its last page' : `page ${missing + 1}`;
+  throw fault(
+    `Statement ${pages[0].id} lacks ${which}: import a file with all of its pages, once each.`,
+  );
+}
+
+function readHead(head: Element, currency: string | undefined) {
+  const statement_id = textAt(head, 'Id') ?? '';
+  const iban = textAt(head, 'Acct/Id/IBAN');
+  if (iban === undefined) {
+    throw new InvalidStatement(
+      'bank_account_unknown',
+      `Statement ${statement_id} names its account by no IBAN.`,
+    );
+  }
+  if (currency === undefined || !isCurrency(currency)) {
+    throw new InvalidStatement(
+      'wrong_currency',
+      `Statement ${statement_id} has no currency that ISO 4217 lists with minor units.`,
+    );
+  }
+  const sequence = textAt(head, 'ElctrncSeqNb') ?? textAt(head, 'LglSeqNb') ?? null;
+  return { statement_id, iban: iban.toUpperCase(), currency, sequence };
+}
+
+/** @param last page with the closing balance, or the same */
+function readStatement(head: Element, last: Element): Head {
+  const closingBalance = findBalance(last, ['CLBD']);
+  const openingBalance = findBalance(head, ['OPBD', 'PRCD']);
+  const id = textAt(head, 'Id');
+  if (closingBalance === undefined || openingBalance === undefined) {
+    throw fault(
+      `Statement ${id} lacks its opening balance (OPBD, PRCD) or closing one (CLBD), as a page of a ` +
+        'longer one does: import all of its pages in one file.',
+    );
+  }
+  const account = readHead(head, textAt(head, 'Acct/Ccy') ?? find(closingBalance, 'Amt')?.currency);
+  const [opening, closing] = [openingBalance, closingBalance].map((balance) =>
+    readSigned(balance, account),
+  );
+  const to_day = readDay(closingBalance, 'Dt');
+  if (to_day === undefined || opening === undefined || closing === undefined) {
+    throw fault(`Statement ${id} has no day.`);
+  }
+  const isPrevious = textAt(openingBalance, 'Tp/CdOrPrtry/Cd') === 'PRCD';
+  const opened = readDay(openingBalance, 'Dt') ?? to_day;
+  const from =
+    textAt(head, 'FrToDt/FrDtTm')?.slice(0, 10) ?? (isPrevious ? addDays(opened, 1) : opened);
+  return {
+    ...account,
+    balances: { opening, closing },
+    from_day: from < to_day ? from : to_day,
+    to_day,
+  };
+}
+
+function findBalance(head: Element, codes: readonly string[]): Element | undefined {
+  const balances = findAll(head, 'Bal');
+  for (const code of codes) {
+    const balance = balances.find((each) => textAt(each, 'Tp/CdOrPrtry/Cd') === code);
+    if (balance !== undefined) return balance;
+  }
+  return undefined;
+}
+
+/** Reads a notification, whose account often has no currency: then it is that of the first entry. */
+function readNotification(head: Element, group: Element, entry: Element | undefined): Head {
+  const created = textAt(head, 'CreDtTm') ?? textAt(group, 'GrpHdr/CreDtTm') ?? '';
+  const to_day = (textAt(head, 'FrToDt/ToDtTm') ?? created).slice(0, 10);
+  const from_day = (textAt(head, 'FrToDt/FrDtTm') ?? created).slice(0, 10);
+  const currency = textAt(head, 'Acct/Ccy') ?? find(entry, 'Amt')?.currency;
+  return { ...readHead(head, currency), balances: null, from_day, to_day };
+}

@@ -1,0 +1,104 @@
+import { parseResourceId, type StatementLine } from '../domain/statement';
+
+/** Entry of ours without a line; its amount as a statement would have it. */
+export interface Candidate {
+  entry_id: string;
+  resource_id: string;
+  /** Minor units; above 0 comes in. */
+  amount: number;
+  bank_reference: string | null;
+}
+
+export type LineFacts = Pick<
+  StatementLine,
+  'amount' | 'fee' | 'is_fee' | 'reference' | 'bank_reference'
+>;
+
+/** Candidates of one line, by what they were found by. */
+export interface Candidates {
+  by_reference: readonly Candidate[];
+  by_bank_reference: readonly Candidate[];
+  /** Those of the amount and day of the line. */
+  by_amount: readonly Candidate[];
+}
+
+/** Accounts that the amount of a line goes to; minor units. */
+export interface Parts {
+  clearing: number;
+  bank_fees: number;
+}
+
+export type Match =
+  | { status: 'matched'; entries: readonly string[]; parts: Parts }
+  | { status: 'booked'; entries: readonly []; parts: Parts }
+  /** `different`: entry that the line names, of another amount. */
+  | { status: 'open'; different: string | null };
+
+/**
+ * Decides which entries a line matches.
+ * @see docs/statements.md#matching
+ */
+export function matchLine(line: LineFacts, candidates: Candidates): Match {
+  const named = [candidates.by_reference, candidates.by_bank_reference].map((found) =>
+    preferSameName(line, found.filter(isInDirection(line))),
+  );
+  for (const found of named) {
+    const match = matchAmount(line, found) ?? matchSum(line, found);
+    if (match !== undefined) return match;
+  }
+  const [different] = named.flat();
+  if (different !== undefined) return { status: 'open', different: different.entry_id };
+  if (line.is_fee) {
+    return { status: 'booked', entries: [], parts: { clearing: 0, bank_fees: line.amount } };
+  }
+  return matchOnly(line, candidates.by_amount) ?? { status: 'open', different: null };
+}
+
+/** Whether entries of its amount and day may match a line: it names none of ours. */
+export function isAnonymous({ reference, is_fee }: LineFacts): boolean {
+  return !is_fee && parseResourceId(reference) === null;
+}
+
+function isInDirection({ amount }: LineFacts) {
+  return (candidate: Candidate) => Math.sign(candidate.amount) === Math.sign(amount);
+}
+
+/** Puts the entries first to which the bank gave the name of the line. */
+function preferSameName(line: LineFacts, found: readonly Candidate[]): readonly Candidate[] {
+  const isSame = ({ bank_reference }: Candidate) =>
+    bank_reference !== null && bank_reference === line.bank_reference;
+  return [...found.filter(isSame), ...found.filter((candidate) => !isSame(candidate))];
+}
+
+/** Amounts that entries may have, the one before the bank's charges first. */
+function listTargets({ amount, fee }: LineFacts): Parts[] {
+  const plain = { clearing: amount, bank_fees: 0 };
+  return fee === 0 ? [plain] : [{ clearing: amount + fee, bank_fees: -fee }, plain];
+}
+
+function matchAmount(line: LineFacts, found: readonly Candidate[]): Match | undefined {
+  for (const parts of listTargets(line)) {
+    const entry = found.find(({ amount }) => amount === parts.clearing);
+    if (entry !== undefined) return { status: 'matched', entries: [entry.entry_id], parts };
+  }
+  return undefined;
+}
+
+/** Matches a sum that the bank booked for all of several entries. */
+function matchSum(line: LineFacts, found: readonly Candidate[]): Match | undefined {
+  if (found.length < 2) return undefined;
+  const sum = found.reduce((total, { amount }) => total + amount, 0);
+  const parts = listTargets(line).find(({ clearing }) => clearing === sum);
+  if (parts === undefined) return undefined;
+  return { status: 'matched', entries: found.map(({ entry_id }) => entry_id), parts };
+}
+
+/** Matches the one entry of the amount, unless the bank gave it another name. */
+function matchOnly(line: LineFacts, found: readonly Candidate[]): Match | undefined {
+  const [entry, ...more] = isAnonymous(line)
+    ? found.filter(({ bank_reference }) => bank_reference === null || line.bank_reference === null)
+    : [];
+  if (entry === undefined || more.length > 0) return undefined;
+  const parts = { clearing: line.amount, bank_fees: 0 };
+  return { status: 'matched', entries: [entry.entry_id], parts };
+}

@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { XmlDocument, XmlElement, XmlTreeNode, XsdValidator } from 'libxml2-wasm';
+import { InvalidStatement } from '../domain/statement';
+
+/** Schemas of the ISO, by namespace. @see src/statements/xsd/README.md */
+const SCHEMAS = ['camt.053.001.02', 'camt.053.001.08', 'camt.054.001.02', 'camt.054.001.08'];
+const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:';
+
+/** The package is an ES module that compiles as it loads, so no CommonJS module can require it. */
+const load = () => import('libxml2-wasm');
+type Library = Awaited<ReturnType<typeof load>>;
+
+export interface Xml {
+  /** Name of the message, such as `camt.053.001.08`. */
+  message: string;
+  root: XmlElement;
+  /** Frees the memory of the document. */
+  dispose(): void;
+}
+
+/**
+ * Parses a message of ISO 20022, and validates it by its schema. It loads nothing and expands no
+ * entities; a document type is refused. Memory: about eight times the file.
+ * @throws InvalidStatement
+ */
+export async function parseMessage(bytes: Uint8Array): Promise<Xml> {
+  const library = await load();
+  const document = parse(library, bytes);
+  try {
+    if (document.dtd !== null) throw createDtdError();
+    const message = readMessageName(document.root);
+    validate(library, document, message);
+    return { message, root: document.root, dispose: () => document.dispose() };
+  } catch (error) {
+    document.dispose();
+    throw error;
+  }
+}
+
+function parse({ XmlDocument, XmlParseError, ParseOption }: Library, bytes: Uint8Array) {
+  // A document type may hold entities that grow as they are read.
+  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes('<!DOCTYPE')) {
+    throw createDtdError();
+  }
+  const { XML_PARSE_NONET, XML_PARSE_NO_XXE, XML_PARSE_COMPACT } = ParseOption;
+  const option = XML_PARSE_NONET | XML_PARSE_NO_XXE | XML_PARSE_COMPACT;
+  try {
+    return XmlDocument.fromBuffer(bytes, { option });
+  } catch (error) {
+    if (!(error instanceof XmlParseError)) throw error;
+    const line = error.details[0]?.line ?? 1;
+    throw new InvalidStatement(
+      'file_invalid',
+      `The file is not complete, well-formed XML: see line ${line}.`,
+    );
+  }
+}
+
+function createDtdError(): InvalidStatement {
+  return new InvalidStatement('file_invalid', 'The file has a document type (DTD).');
+}
+
+function readMessageName(root: XmlElement): string {
+  const uri = root.namespaceUri;
+  const name = uri.startsWith(NAMESPACE) ? uri.slice(NAMESPACE.length) : '';
+  if (SCHEMAS.includes(name)) return name;
+  const known = /^[a-z]{4}(?:[.]\d{2,3}){3}$/.test(name) ? name : 'XML of another kind';
+  throw new InvalidStatement(
+    'format_not_supported',
+    `The file is ${known}: statements are ${SCHEMAS.join(', ')} or CSV.`,
+  );
+}
+
+const validators = new Map<string, XsdValidator>();
+
+function getValidator({ XmlDocument, XsdValidator }: Library, message: string): XsdValidator {
+  const validator = validators.get(message);
+  if (validator !== undefined) return validator;
+  const schema = XmlDocument.fromBuffer(readFileSync(join(__dirname, 'xsd', `${message}.xsd`)));
+  const fresh = XsdValidator.fromDoc(schema);
+  schema.dispose();
+  validators.set(message, fresh);
+  return fresh;
+}
+
+function validate(library: Library, document: XmlDocument, message: string): void {
+  try {
+    getValidator(library, message).validate(document);
+  } catch (error) {
+    if (!(error instanceof library.XmlValidateError)) throw error;
+    const [detail] = error.details;
+    // The rest of the message may quote a person's name.
+    const name = /^Element '(?:\{[^}]*\})?(\w+)'/.exec(detail?.message ?? '')?.[1] ?? 'an element';
+    const place = detail === undefined ? '' : ` in line ${detail.line}`;
+    throw new InvalidStatement(
+      'file_invalid',
+      `The file is not valid ${message}: see ${name}${place}.`,
+    );
+  }
+}
+
+/** Part of a message, read out of the document's memory. */
+export interface Element {
+  text: string;
+  currency: string | undefined;
+  children: ReadonlyMap<string, readonly Element[]>;
+}
+
+/** Elements about people and free text, which are not read. */
+const PRIVATE = new Set([
+  ...['RltdPties', 'RltdAgts', 'RmtInf', 'RltdRmtInf', 'AddtlTxInf', 'AddtlNtryInf', 'SplmtryData'],
+  ...['CardTx', 'Ownr', 'Svcr', 'Orgtr', 'AddtlInf', 'Prxy', 'Nm', 'Pty', 'Agt', 'Tax'],
+]);
+
+export function* childElements(parent: XmlElement, name: string): Generator<XmlElement> {
+  for (let child = parent.firstChild; child !== null; child = child.next) {
+    if (isElement(child) && child.name === name) yield child;
+  }
+}
+
+/** @param skip name of elements below the first level that are read later */
+export function readElement(element: XmlElement, skip?: string): Element {
+  const children = new Map<string, Element[]>();
+  for (let child = element.firstChild; child !== null; child = child.next) {
+    if (!isElement(child)) continue;
+    const { name } = child;
+    if (name === skip || PRIVATE.has(name)) continue;
+    const same = children.get(name);
+    if (same === undefined) children.set(name, [readElement(child)]);
+    else same.push(readElement(child));
+  }
+  const isLeaf = children.size === 0;
+  return {
+    text: isLeaf ? element.content.trim() : '',
+    currency: isLeaf ? element.attr('Ccy')?.value : undefined,
+    children,
+  };
+}
+
+function isElement(node: XmlTreeNode): node is XmlElement {
+  return 'firstChild' in node;
+}
+
+/** Finds all elements of a path such as `Refs/EndToEndId`. */
+export function findAll(element: Element | undefined, path: string): readonly Element[] {
+  if (element === undefined) return [];
+  return path
+    .split('/')
+    .reduce<readonly Element[]>(
+      (parents, name) => parents.flatMap(({ children }) => children.get(name) ?? []),
+      [element],
+    );
+}
+
+export function find(element: Element | undefined, path: string): Element | undefined {
+  return findAll(element, path)[0];
+}
+
+export function textAt(element: Element | undefined, path: string): string | undefined {
+  return find(element, path)?.text || undefined;
+}
+
+/** Whether the element of a path is `true`, which XML also writes as `1`. */
+export function isTrueAt(element: Element | undefined, path: string): boolean {
+  return /^(?:true|1)$/.test(textAt(element, path) ?? '');
+}

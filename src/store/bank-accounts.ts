@@ -1,0 +1,67 @@
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
+
+/** Account that a connector's bank keeps for us. */
+export interface BankAccountDocument {
+  /** `ba_{UUID}`: its book is `{_id}:{live|sandbox}:{currency}`. */
+  _id: string;
+  connector: string;
+  livemode: boolean;
+  /** Without spaces, in upper case. */
+  iban: string;
+  /** ISO 4217. */
+  currency: string;
+  /** ISO 8601, ms. */
+  created_at: string;
+  /** End of the last statement, in minor units; null before the first. */
+  closing: { amount: number; day: string; statement_id: string } | null;
+  /** Statement whose lines are being stored; absent without one. */
+  importing?: { _id: string; statement_id: string };
+}
+
+type BankAccountKey = Pick<BankAccountDocument, 'connector' | 'livemode' | 'iban' | 'currency'>;
+
+/** Accounts of the service, which are few. */
+const ACCOUNTS_MAX = 1_000;
+
+export function createBankAccountStore(db: Db) {
+  const accounts = db.collection<BankAccountDocument>('bank_accounts');
+  return {
+    ensureIndexes: indexBuilder(accounts, [
+      { key: { connector: 1, livemode: 1, iban: 1, currency: 1 }, name: 'account', unique: true },
+    ]),
+    /** @throws MongoServerError duplicate key when it exists */
+    insert: (account: BankAccountDocument, session: ClientSession) =>
+      accounts.insertOne(account, { session }),
+    get: (id: string) => accounts.findOne({ _id: id }),
+    /** Notes which statement is next; false when another has begun, or ended, since. */
+    beginImport: async (
+      _id: string,
+      closing: BankAccountDocument['closing'],
+      importing: NonNullable<BankAccountDocument['importing']>,
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const filter = { _id, closing, importing: { $exists: false } };
+      const update = { $set: { importing } };
+      return (await accounts.updateOne(filter, update, { session })).matchedCount === 1;
+    },
+    endImport: (
+      _id: string,
+      statement: string,
+      closing: NonNullable<BankAccountDocument['closing']>,
+      session: ClientSession,
+    ) =>
+      accounts.updateOne(
+        { _id, 'importing._id': statement },
+        { $set: { closing }, $unset: { importing: '' } },
+        { session },
+      ),
+    /** Finds the accounts of some fields, the oldest first. */
+    list: (filter: Partial<BankAccountKey> = {}, session?: ClientSession) =>
+      accounts
+        .find(filter, { session })
+        .sort({ created_at: 1, _id: 1 })
+        .limit(ACCOUNTS_MAX)
+        .toArray(),
+  };
+}

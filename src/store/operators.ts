@@ -1,0 +1,34 @@
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
+import type { OperatorRole } from '../domain/account/operator';
+
+/** Key of an operator. Only its hash is stored, as of an API key. */
+export interface OperatorDocument {
+  _id: string;
+  name: string;
+  role: OperatorRole;
+  hash: string;
+  created_at: string;
+  revoked_at: string | null;
+}
+
+const OPERATORS_MAX = 1_000;
+
+export function createOperatorStore(db: Db) {
+  const operators = db.collection<OperatorDocument>('operators');
+  return {
+    ensureIndexes: indexBuilder(operators, [{ key: { hash: 1 }, name: 'hash', unique: true }]),
+    insert: (operator: OperatorDocument, session?: ClientSession) =>
+      operators.insertOne(operator, { session }),
+    /** Never cached, so that a revocation takes effect at once. */
+    byHash: (hash: string) => operators.findOne({ hash }),
+    list: () => operators.find().sort({ created_at: 1, _id: 1 }).limit(OPERATORS_MAX).toArray(),
+    /** Revokes once, and returns the key as it was before. */
+    revoke: (id: string, now: string, session?: ClientSession) =>
+      operators.findOneAndUpdate(
+        { _id: id },
+        [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }],
+        { returnDocument: 'before', session },
+      ),
+  };
+}

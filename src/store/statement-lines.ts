@@ -1,0 +1,166 @@
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
+import type { StatementLine } from '../domain/statement';
+
+export interface OfAccount {
+  bank_account_id: string;
+  connector: string;
+  livemode: boolean;
+  iban: string;
+  /** ISO 4217. */
+  currency: string;
+}
+
+/**
+ * State of a line of a statement: `matched` with entries of ours, `booked` as a charge, or `open`;
+ * of a notification: `announced`, or `repeated` when a statement has it.
+ */
+export type LineStatus = 'matched' | 'booked' | 'open' | 'announced' | 'repeated';
+
+export interface LineDocument extends OfAccount, StatementLine {
+  /** `{statement}:{number}` */
+  _id: string;
+  statement: string;
+  status: LineStatus;
+  /** Ids of the journal entries that it matches. */
+  entries: string[];
+  /** Minor units of the amount that are not in suspense. */
+  parts: { clearing: number; bank_fees: number };
+  /** Entry that an open line names, of another amount. */
+  different: string | null;
+  /** Earlier line of the same name and amount; this one is matched by an operator only. */
+  repeats: string | null;
+  /** Whether an operator undid a match; it is then matched by an operator only. */
+  held: boolean;
+  owner: string | null;
+  /** Number of changes of its match. */
+  version: number;
+}
+
+export type LineChange = Partial<
+  Pick<
+    LineDocument,
+    'status' | 'entries' | 'parts' | 'different' | 'repeats' | 'held' | 'owner' | 'version'
+  >
+>;
+
+export interface OpenLines {
+  connector: string;
+  livemode: string;
+  count: number;
+  /** Day of the oldest. */
+  day: string;
+}
+
+const READ_MS_MAX = 4_000;
+
+/** Lines of statements; a part of the store of statements. */
+export function createStatementLines(db: Db) {
+  const lines = db.collection<LineDocument>('statement_lines');
+  return {
+    ensureLineIndexes: indexBuilder(lines, [
+      { key: { statement: 1, status: 1, day: 1, entry: 1, _id: 1 }, name: 'statement_status' },
+      { key: { bank_account_id: 1, bank_reference: 1 }, name: 'bank_reference' },
+      {
+        key: { bank_account_id: 1, day: 1, _id: 1 },
+        name: 'open',
+        partialFilterExpression: { status: 'open' },
+      },
+      {
+        key: { bank_account_id: 1, day: 1, _id: 1 },
+        name: 'announced',
+        partialFilterExpression: { status: 'announced' },
+      },
+    ]),
+    getLine: (_id: string, session?: ClientSession) => lines.findOne({ _id }, { session }),
+    getLines: (ids: readonly string[], session?: ClientSession) =>
+      lines.find({ _id: { $in: [...ids] } }, { session }).toArray(),
+    /** @returns those of the ids that are stored */
+    findStored: async (ids: readonly string[], session: ClientSession): Promise<Set<string>> => {
+      const options = { session, projection: { _id: 1 }, batchSize: ids.length + 1 };
+      const found = await lines.find({ _id: { $in: [...ids] } }, options).toArray();
+      return new Set(found.map(({ _id }) => _id));
+    },
+    insertLines: (rows: readonly LineDocument[], session: ClientSession) =>
+      lines.insertMany([...rows], { session }),
+    /** Changes the match of a line; false when another changed it meanwhile. */
+    changeLine: async (
+      { _id, version }: Pick<LineDocument, '_id' | 'version'>,
+      change: LineChange,
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const update = { $set: change };
+      return (await lines.updateOne({ _id, version }, update, { session })).matchedCount === 1;
+    },
+    /** Finds lines of an account by the bank's names for them. */
+    findByBankReference: (
+      bank_account_id: string,
+      references: readonly string[],
+      session: ClientSession,
+    ) =>
+      lines
+        .find({ bank_account_id, bank_reference: { $in: [...references] } }, { session })
+        .toArray(),
+    listLines: (
+      filter: { statement: { $in: string[] } } & Partial<Pick<LineDocument, 'status'>>,
+      limit: number,
+    ) => lines.find(filter).sort({ day: 1, entry: 1, _id: 1 }).limit(limit).toArray(),
+    /** Lists lines of an account that wait, the oldest first, after one of them. */
+    listWaiting: (
+      bank_account_id: string,
+      status: 'open' | 'announced',
+      {
+        after,
+        before,
+        limit,
+      }: { after?: LineDocument | undefined; before?: string; limit: number },
+      session?: ClientSession,
+    ) => {
+      const days = before === undefined ? {} : { day: { $lt: before } };
+      const next =
+        after === undefined
+          ? {}
+          : { $or: [{ day: { $gt: after.day } }, { day: after.day, _id: { $gt: after._id } }] };
+      return lines
+        .find({ bank_account_id, status, ...days, ...next }, { session })
+        .sort({ day: 1, _id: 1 })
+        .limit(limit)
+        .toArray();
+    },
+    hasOpen: async (ids: readonly string[]): Promise<boolean> => {
+      const filter = { statement: { $in: [...ids] }, status: 'open' as const };
+      return (await lines.findOne(filter, { projection: { _id: 1 } })) !== null;
+    },
+    countLines: async (ids: readonly string[]): Promise<Partial<Record<LineStatus, number>>> => {
+      const counts = await lines
+        .aggregate<{ _id: LineStatus; count: number }>([
+          { $match: { statement: { $in: [...ids] } } },
+          { $group: { _id: '$status', count: { $sum: 1 } } },
+        ])
+        .toArray();
+      return Object.fromEntries(counts.map(({ _id, count }) => [_id, count]));
+    },
+    countOpen: (): Promise<OpenLines[]> =>
+      lines
+        .aggregate<OpenLines>(
+          [
+            { $match: { status: 'open' } },
+            {
+              $group: {
+                _id: { connector: '$connector', livemode: '$livemode' },
+                count: { $sum: 1 },
+                day: { $min: '$day' },
+              },
+            },
+            {
+              $project: {
+                ...{ _id: 0, count: 1, day: 1, connector: '$_id.connector' },
+                livemode: { $toString: '$_id.livemode' },
+              },
+            },
+          ],
+          { maxTimeMS: READ_MS_MAX },
+        )
+        .toArray(),
+  };
+}

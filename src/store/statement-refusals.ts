@@ -1,0 +1,94 @@
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
+
+/** Refusal of a file; nothing else of the file is stored. */
+export interface RefusalDocument {
+  /** Derived from the file and the code, so that a repeat adds none. */
+  _id: string;
+  connector: string;
+  livemode: boolean;
+  sha256: string | null;
+  code: string;
+  message: string;
+  bank_account_id: string | null;
+  statement_id: string | null;
+  /** Minor units by which it differs. */
+  amount: number | null;
+  currency: string | null;
+  /** When it came, ms since the epoch; of a repeat, when it came again. */
+  since: number;
+  /** Whether it needs an operator, until that acknowledges it or the statement is imported. */
+  attention: boolean;
+  acknowledged: { operator: string; reason: string; at: string } | null;
+}
+
+const READ_MS_MAX = 4_000;
+
+/** Refused files; a part of the store of statements. */
+export function createStatementRefusals(db: Db) {
+  const refusals = db.collection<RefusalDocument>('statement_refusals');
+  return {
+    ensureRefusalIndexes: indexBuilder(refusals, [
+      {
+        key: { since: 1, _id: 1 },
+        name: 'attention',
+        partialFilterExpression: { attention: true },
+      },
+      { key: { bank_account_id: 1, since: 1 }, name: 'account' },
+    ]),
+    /** Stores a refusal once; one that was acknowledged and comes again needs an operator again. */
+    refuse: async ({ _id, since, ...refusal }: RefusalDocument): Promise<void> => {
+      await refusals.updateOne({ _id }, { $setOnInsert: { since, ...refusal } }, { upsert: true });
+      if (!refusal.attention) return;
+      await refusals.updateOne(
+        { _id, attention: false },
+        { $set: { attention: true, since, acknowledged: null } },
+      );
+    },
+    /** Ends the attention for refusals of a statement that was imported since. */
+    resolveRefusals: (bank_account_id: string, statement_id: string, session: ClientSession) =>
+      refusals.updateMany(
+        { bank_account_id, statement_id, attention: true },
+        { $set: { attention: false } },
+        { session },
+      ),
+    /** Counts refusals that need an operator, as the metrics have them. */
+    countRefusals: () =>
+      refusals
+        .aggregate<{ resource: string; livemode: string; reason: string; count: number }>(
+          [
+            { $match: { attention: true } },
+            { $group: { _id: { code: '$code', livemode: '$livemode' }, count: { $sum: 1 } } },
+            {
+              $project: {
+                ...{ _id: 0, count: 1, resource: { $literal: 'bank_account' } },
+                ...{ livemode: { $toString: '$_id.livemode' }, reason: '$_id.code' },
+              },
+            },
+          ],
+          { maxTimeMS: READ_MS_MAX },
+        )
+        .toArray(),
+    findRefusal: (bank_account_id: string, since: number) =>
+      refusals.findOne({ bank_account_id, since }),
+    /** Lists refusals that need an operator, or that one acknowledged, the oldest first. */
+    listRefusals: (isAcknowledged: boolean, since: number, limit: number) =>
+      refusals
+        .find({
+          ...(isAcknowledged ? { acknowledged: { $type: 'object' } } : { attention: true }),
+          since: { $gte: since },
+        })
+        .sort({ since: 1, _id: 1 })
+        .limit(limit)
+        .toArray(),
+    acknowledgeRefusal: async (
+      { _id, since }: Pick<RefusalDocument, '_id' | 'since'>,
+      acknowledged: NonNullable<RefusalDocument['acknowledged']>,
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const filter = { _id, since, attention: true };
+      const update = { $set: { attention: false, acknowledged } };
+      return (await refusals.updateOne(filter, update, { session })).matchedCount === 1;
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder, type MissingIndexes } from '../base/mongo-indexes';
+import { omitUndefined } from '../domain/defined';
+import { createStatementLines, type OfAccount } from './statement-lines';
+import { createStatementRefusals } from './statement-refusals';
+
+/** Statement of a bank account, or a notification of movements, which moves no money. */
+export interface StatementDocument extends OfAccount {
+  /** `st_{UUID}`, derived from the account and the bank's id. */
+  _id: string;
+  kind: 'statement' | 'notification';
+  /** Id that the bank gave it. */
+  statement_id: string;
+  /** Hash of the file that it came in, hex. */
+  sha256: string;
+  sequence: string | null;
+  /** Minor units; null in a notification. */
+  opening: number | null;
+  closing: number | null;
+  from_day: string;
+  to_day: string;
+  /** Number of lines. */
+  lines: number;
+  /** ISO 8601, ms. */
+  imported_at: string;
+  /** When all lines were stored; null before that. */
+  completed_at: string | null;
+  /** When nothing of its day was open any more; null while something is. */
+  closed_at: string | null;
+}
+
+const LIST_MAX = 1_000;
+
+export function createStatementStore(db: Db) {
+  const statements = db.collection<StatementDocument>('statements');
+  const indexStatements = indexBuilder(statements, [
+    { key: { bank_account_id: 1, kind: 1, to_day: 1, _id: 1 }, name: 'day' },
+    { key: { statement_id: 1 }, name: 'statement_id' },
+  ]);
+  const { ensureLineIndexes, ...lines } = createStatementLines(db);
+  const { ensureRefusalIndexes, ...refusals } = createStatementRefusals(db);
+  return {
+    ensureIndexes: async (missing?: MissingIndexes) => {
+      await indexStatements(missing);
+      await ensureLineIndexes(missing);
+      await ensureRefusalIndexes(missing);
+    },
+    get: (_id: string, session?: ClientSession) => statements.findOne({ _id }, { session }),
+    insert: (statement: StatementDocument, session: ClientSession) =>
+      statements.insertOne(statement, { session }),
+    /** Finds statements by the id that the bank gave them. */
+    findByBankId: (statement_id: string) => statements.find({ statement_id }).limit(2).toArray(),
+    /** Lists statements, the latest day first. */
+    list: (
+      filter: Partial<Pick<StatementDocument, 'connector' | 'livemode' | 'iban' | 'kind'>>,
+      limit: number,
+    ) => statements.find(omitUndefined(filter)).sort({ to_day: -1, _id: 1 }).limit(limit).toArray(),
+    /** Lists the complete statements of an account, the earliest day first. */
+    ofAccount: (bank_account_id: string, filter: { to_day?: string; closed_at?: null } = {}) =>
+      statements
+        .find({ bank_account_id, kind: 'statement', completed_at: { $type: 'string' }, ...filter })
+        .sort({ to_day: 1, _id: 1 })
+        .limit(LIST_MAX)
+        .toArray(),
+    last: (bank_account_id: string) =>
+      statements
+        .find({ bank_account_id, kind: 'statement', completed_at: { $type: 'string' } })
+        .sort({ to_day: -1, _id: -1 })
+        .limit(1)
+        .next(),
+    /** Notes that all lines are stored; false when they were already. */
+    complete: async (
+      _id: string,
+      change: Pick<StatementDocument, 'completed_at' | 'closed_at'>,
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const filter = { _id, completed_at: null };
+      return (await statements.updateOne(filter, { $set: change }, { session })).matchedCount > 0;
+    },
+    setClosed: (ids: readonly string[], closed_at: string | null, session?: ClientSession) =>
+      statements.updateMany({ _id: { $in: [...ids] } }, { $set: { closed_at } }, { session }),
+    /** Opens the day of a statement again. */
+    reopen: async (_id: string, session: ClientSession): Promise<void> => {
+      const found = await statements.findOne({ _id }, { session });
+      if (found === null) return;
+      const { bank_account_id, to_day } = found;
+      const day = { bank_account_id, kind: 'statement', to_day } as const;
+      await statements.updateMany(day, { $set: { closed_at: null } }, { session });
+    },
+    ...lines,
+    ...refusals,
+  };
+}

@@ -1,0 +1,48 @@
+import type { Client } from '@temporalio/client';
+import type { CallbackResource } from '../domain/callback/callback';
+import { ServiceError } from '../domain/errors';
+import { LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
+import { getNewestRun } from './status';
+
+interface ReopeningDeps {
+  temporal: Client;
+  stores: ResourceStores;
+}
+
+type Known = Pick<Resource, '_id' | 'version'>;
+
+/**
+ * Refuses to start a run on a document that is older than the end of the last run, as after a
+ * restore: a payout that was paid would be sent or given back again. Marks the document.
+ * @throws ServiceError `record_behind`
+ */
+export async function assertNotBehind(
+  { temporal, stores }: ReopeningDeps,
+  kind: CallbackResource,
+  { _id: id, version }: Known,
+): Promise<void> {
+  const { workflowId, collection } = LIFECYCLES[kind];
+  const completed = await readCompletedVersion(temporal, workflowId(id));
+  if (completed === undefined || completed <= version) return;
+  const attention_at = Date.now();
+  const mark = { version, attention: 'record_behind', audit: null, attention_at } as const;
+  await stores[collection].setAttention(id, mark);
+  throw new ServiceError(
+    'record_behind',
+    `The workflow of the ${kind} ${id} completed at version ${completed}, and MongoDB has version ` +
+      `${version}, as after a restore: run \`reconcile --apply\` first.`,
+  );
+}
+
+/** Reads the version at the end of the last run; undefined while one runs, or without a result. */
+async function readCompletedVersion(
+  temporal: Client,
+  workflowId: string,
+): Promise<number | undefined> {
+  const { status, runId } = await getNewestRun(temporal, workflowId);
+  if (status !== 'COMPLETED') return undefined;
+  // Of this run: one that starts meanwhile may last for days.
+  const result: unknown = await temporal.workflow.getHandle(workflowId, runId).result();
+  const { version } = Object(result);
+  return Number.isInteger(version) ? version : undefined;
+}

@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describeError } from '../src/base/failure';
+import { connectMongo } from '../src/base/mongo';
+import { SANDBOX_CONNECTOR } from '../src/routing';
+import { listBankAccounts } from '../src/service/bank-accounts';
+import { createOperatorDeps, createReadDeps } from '../src/service/operators/deps';
+import { registerSandboxAccounts, SANDBOX_CURRENCIES } from '../src/service/sandbox-bank/accounts';
+import { type StatementFile, writeDueStatements } from '../src/service/sandbox-bank/statements';
+import { importStatementPath } from '../src/service/statements/import';
+import type { StackConfig } from './config';
+import { mongoAddress } from './parts';
+import type { Progress } from './terminal';
+
+export type StatementConfig = Pick<
+  StackConfig,
+  'mongodbUri' | 'mongodbPort' | 'mongodbLogin' | 'mongodbDb' | 'dataDir' | 'sandboxAutoplay'
+>;
+
+/** A day that is over has its statements within an hour. */
+const ROUND_MS = 3_600_000;
+
+/**
+ * Registers the service's accounts at the sandbox bank. Then writes the statements of each day that
+ * is over, and imports them with autoplay, until `stop`. A failure stops nothing: the next round
+ * makes up for it.
+ */
+export async function keepStatements(
+  config: StatementConfig,
+  progress: Pick<Progress, 'line'>,
+  ended: AbortSignal,
+) {
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([ended, stopping.signal]);
+  const attempt = async (work: (deps: KeeperDeps) => Promise<void>): Promise<void> => {
+    try {
+      await withDeps(config, work);
+    } catch (error) {
+      if (!signal.aborted) progress.line(`Sandbox statements: ${describeError(error)}`);
+    }
+  };
+  await attempt((deps) => registerSandboxAccounts(deps, SANDBOX_CURRENCIES));
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await attempt((deps) => writeAndImport(deps, config));
+      await sleep(ROUND_MS, undefined, { signal }).catch(() => {});
+    }
+  };
+  const running = run();
+  return {
+    stop: async (): Promise<void> => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+type KeeperDeps = Awaited<ReturnType<typeof createOperatorDeps>>;
+
+async function withDeps(
+  config: StatementConfig,
+  work: (deps: KeeperDeps) => Promise<void>,
+): Promise<void> {
+  const mongo = await connectMongo(mongoAddress(config), 'statements');
+  try {
+    await work(await createOperatorDeps(createReadDeps(mongo, config.mongodbDb)));
+  } finally {
+    await mongo.close();
+  }
+}
+
+async function writeAndImport(
+  deps: KeeperDeps,
+  { mongodbDb: database, dataDir, sandboxAutoplay }: StatementConfig,
+): Promise<void> {
+  const files = await writeDueStatements({ ...deps, database, dataDir });
+  await registerSandboxAccounts(
+    deps,
+    files.map(({ currency }) => currency),
+  );
+  if (sandboxAutoplay === 'on') await importNew(deps, files);
+}
+
+/** Imports from the last imported statement of each account on: a repeat completes it. */
+async function importNew(deps: KeeperDeps, files: readonly StatementFile[]): Promise<void> {
+  const source = { connector: SANDBOX_CONNECTOR, livemode: false };
+  const accounts = await listBankAccounts(deps, source);
+  for (const { file, account, statement_id } of files) {
+    const last = accounts.find(({ iban }) => iban === account)?.closing?.statement_id ?? '';
+    if (statement_id >= last) await importStatementPath(deps, file, source);
+  }
+}

@@ -1,0 +1,189 @@
+import { randomInt } from 'node:crypto';
+import { z } from 'zod';
+import { connectMongo, isDuplicateKey } from '../../src/base/mongo';
+import { deliverCallback } from '../../src/callbacks/deliver';
+import { ServiceError } from '../../src/domain/errors';
+import { taskQueues } from '../../src/domain/task-queues';
+import { actOn } from '../../src/service/operators/act';
+import { createStores } from '../../src/store';
+import { connectTemporal } from '../../src/temporal/connect';
+import { eventually } from '../support/http';
+import { retryUntilDone } from '../support/insist';
+import { type HistoryWorld, runHistory } from './history';
+import { allReady } from './nemesis';
+import { createPatientClient } from './patient-client';
+import { differences, openAccount } from './race';
+import { reconcile } from './reconcile';
+import { type RunningStack, startStack } from './running-stack';
+
+/**
+ * Random histories under kills of the worker. `HISTORIES=1000` runs as many, and `HISTORY_SEED=7` begins with
+ * that seed; each history follows from its own seed.
+ */
+const HISTORIES = Number(process.env['HISTORIES'] ?? 12);
+const FIRST_SEED = Number(process.env['HISTORY_SEED'] ?? randomInt(2 ** 30));
+/** More at once for many, so that kills do not outweigh the histories. */
+const AT_ONCE = HISTORIES > 100 ? 32 : 8;
+/** Histories of one merchant, so that its test funds suffice. */
+const PER_ACCOUNT = 12;
+const HISTORY_MS = 30_000;
+const STATE_MS_MAX = 90_000;
+const RECOVERY_MS_MAX = 90_000;
+const REFUSALS_MAX = 4;
+
+const RECIPIENT = {
+  ...{ type: 'bank_account', first_name: 'Jan', last_name: 'Jansen', iban: 'NL91ABNA0417164300' },
+  ...{ address_line1: 'Damrak 1', city: 'Amsterdam', postal_code: '1012 LG' },
+};
+const Created = z.object({ id: z.string() });
+
+const over = new AbortController();
+let stack: RunningStack;
+let tools: Awaited<ReturnType<typeof openTools>>;
+
+beforeAll(async () => {
+  stack = await startStack();
+  tools = await openTools();
+});
+
+afterAll(async () => {
+  over.abort();
+  await tools?.close();
+  await stack?.destroy();
+});
+
+test(
+  'whatever banks say and whoever is killed, ledger and bank agree',
+  async () => {
+    const seeds = Array.from({ length: HISTORIES }, (_, index) => FIRST_SEED + index);
+    console.info(`${HISTORIES} histories from HISTORY_SEED=${FIRST_SEED} on`);
+    const histories = new Map<number, string[]>();
+    const merchants: Promise<Merchant>[] = [];
+    const getMerchant = (index: number) => {
+      const number = Math.floor(index / PER_ACCOUNT);
+      merchants[number] ??= openMerchant(number);
+      return merchants[number];
+    };
+    const queue = seeds.map((seed, index) => ({ seed, index }));
+    const loop = async () => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        const world = { ...tools, ...(await getMerchant(next.index)) };
+        const told = await runHistory(world, next.seed).catch((error: unknown) => {
+          throw new Error(`The history of seed ${next?.seed} ended early.`, { cause: error });
+        });
+        histories.set(next.seed, told);
+      }
+    };
+    const running = Promise.all(Array.from({ length: AT_ONCE }, loop));
+    const [kills] = await Promise.all([killWorkers(running, () => histories.size), running]);
+    expect(kills).toBeGreaterThan(0);
+
+    const movements = await reconcile(stack, (reference) =>
+      [...histories].filter(([, told]) => told.join().replaceAll('-', '').includes(reference)),
+    );
+    expect(movements).toBeGreaterThan(HISTORIES / 2);
+    expect(await differences(stack)).toEqual([]);
+    console.info(`${HISTORIES} histories, ${movements} movements, ${kills} kills: all agree`);
+  },
+  120_000 + HISTORIES * HISTORY_MS,
+);
+
+type Merchant = Pick<HistoryWorld, 'create' | 'recipient_id'>;
+
+async function openMerchant(number: number): Promise<Merchant> {
+  const { key } = await openAccount(stack, `Histories ${number}`);
+  const client = createPatientClient(stack.url, key, over.signal);
+  const create: HistoryWorld['create'] = async (path, idempotencyKey, body) => {
+    const answer = await client.insist({ method: 'POST', path, body, idempotencyKey });
+    return answer.status === 201 ? Created.parse(JSON.parse(answer.text)).id : undefined;
+  };
+  const recipient_id = await create('/v1/payout-recipients', 'recipient', RECIPIENT);
+  if (recipient_id === undefined) throw new Error('The recipient was refused.');
+  return { create, recipient_id };
+}
+
+/** Does what the bank, the operators and the tests' eyes do, past the API. */
+async function openTools() {
+  const state = stack.state();
+  if (state === undefined) throw new Error('stack.json is missing while the stack runs.');
+  const { mongodb, settings, temporal: server } = state;
+  const mongo = await connectMongo(mongodb.uri, 'histories');
+  const stores = createStores(mongo.db(settings.MONGODB_DB));
+  const temporal = connectTemporal(server);
+  const { lifecycleQueue } = taskQueues(settings.TASK_QUEUE_PREFIX);
+  const now = () => new Date();
+  const deps = { stores, temporal, lifecycleQueue, now };
+  const find = { payment: stores.payments, refund: stores.refunds, payout: stores.payouts };
+  const world: Omit<HistoryWorld, keyof Merchant> = {
+    decide: async (decision, callback_id, dispute) => {
+      const { resource, resource_id, name, bank_reference, amount, currency } = decision;
+      const facts = { bank_reference, amount, currency, ...dispute };
+      const body = { callback_id, occurred_at: now().toISOString(), ...facts };
+      const moved = { ...decision, amount: amount + (dispute?.fee ?? 0) };
+      const report = { _id: callback_id, connector: 'sandbox', ...moved, body, at: now() };
+      await stores.sandboxReports.add(report).catch((error: unknown) => {
+        if (!isDuplicateKey(error)) throw error;
+      });
+      const about = { connector: 'sandbox', resource, resource_id, name, callback: body };
+      await retryUntilDone(() => deliverCallback(deps, about));
+    },
+    reaches: async (resource, id, ...states) => {
+      await eventually(
+        `${resource} ${id} to be ${states.join(' or ') || 'in question'}`,
+        async () => {
+          const stored = await find[resource].get(id);
+          return stored !== null && (stored.attention !== null || states.includes(stored.status));
+        },
+        STATE_MS_MAX,
+      );
+    },
+    act: async (resource, id, what, amount) => {
+      const by = { operator: 'ana', reason: 'The bank says so.' };
+      // An act whose outcome is unknown is sent again, and done once.
+      const once = what === 'claw_back' ? { operation_id: `${what}-${id}` } : {};
+      const request = { what, amount, ...by, ...once };
+      let refusals = 0;
+      const acted = async () => {
+        try {
+          await actOn({ stores, temporal, lifecycleQueue }, resource, id, request);
+          return true;
+        } catch (error) {
+          if (!(error instanceof ServiceError)) throw error;
+          // The workflow may know a moment later than the document what has happened.
+          refusals += error.code === 'wrong_state' ? 1 : 0;
+          return refusals === REFUSALS_MAX;
+        }
+      };
+      await eventually(`${what} of ${resource} ${id}`, acted, STATE_MS_MAX);
+    },
+  };
+  return {
+    ...world,
+    close: async () => {
+      await Promise.all([mongo.close(), temporal.connection.close()]);
+    },
+  };
+}
+
+/** Kills the worker each time that some histories have ended; says how often. */
+async function killWorkers(running: Promise<unknown>, count: () => number): Promise<number> {
+  let isOver = false;
+  const ended = running.finally(() => {
+    isOver = true;
+  });
+  ended.catch(() => {});
+  for (let kills = 0; ; kills += 1) {
+    const before = count();
+    const more = async () => isOver || count() >= before + AT_ONCE / 2;
+    await eventually('more histories to end', more, HISTORY_MS * AT_ONCE);
+    if (isOver) return kills;
+    const victim = stack.state()?.worker.pid;
+    if (victim == null) throw new Error('The worker has no process to kill.');
+    process.kill(victim, 'SIGKILL');
+    const back = async () => {
+      const pid = stack.state()?.worker.pid;
+      return pid != null && pid !== victim && (await allReady(stack));
+    };
+    await eventually('a new worker', back, RECOVERY_MS_MAX);
+  }
+}

@@ -1,0 +1,137 @@
+import { Registry } from 'prom-client';
+import { advanceEpoch, type EpochGuard, watchEpochs } from '../../src/service/epoch';
+import { createClient, idealPayment } from '../support/http';
+import { useResourceSetting } from './resource-setting';
+
+const setting = useResourceSetting();
+
+const BACKUP = '2026-01-01T00:00:00.000Z';
+const createDeps = () => {
+  const { stores, temporal, now } = setting.deps;
+  // The queue of the command line.
+  return { epoch: stores.epoch, temporal, lifecycleQueue: 'lifecycle', now };
+};
+const epochs = () => setting.deps.db.collection<{ _id: string }>('service_epoch');
+/** Makes MongoDB as old as a backup. */
+const restore = () => epochs().updateOne({ _id: 'epoch' }, { $set: { at: BACKUP } });
+
+/** Watches both stores as a process does. */
+async function watch(advances: boolean, run: (guard: Watch) => Promise<void>): Promise<void> {
+  const registry = new Registry();
+  const lines: string[] = [];
+  const write = (_: object, line: string) => void lines.push(line);
+  const log = { warn: write, error: write };
+  const behind = jest.fn();
+  const options = { registry, log, advances, onBehind: behind };
+  const guard = await watchEpochs(createDeps(), options);
+  try {
+    await run({ ...guard, lines, behind, metrics: () => registry.metrics() });
+  } finally {
+    guard.close();
+  }
+}
+
+interface Watch extends EpochGuard {
+  lines: string[];
+  behind: jest.Mock;
+  metrics: () => Promise<string>;
+}
+
+afterEach(async () => {
+  await epochs().deleteMany({});
+});
+
+test('a new database, and one that agrees, are written to', async () => {
+  await watch(false, async ({ fault }) => expect(fault()).toBeUndefined());
+  for (const _ of [1, 2]) {
+    await watch(true, async ({ fault, lines, metrics }) => {
+      expect({ fault: fault(), lines }).toEqual({ fault: undefined, lines: [] });
+      expect(await metrics()).toContain('payments_mongodb_behind_seconds 0');
+    });
+  }
+  const refused = await setting.refusal('reconcile', '--done', '--reason', 'r');
+  expect(refused).toMatchObject({ code: 'not_behind' });
+});
+
+test('after a restore of MongoDB nothing is written until `reconcile` has run', async () => {
+  await advanceEpoch(createDeps());
+  await restore();
+  await watch(true, async ({ fault, lines, behind, metrics }) => {
+    expect(lines).toEqual([fault()]);
+    expect(lines[0]).toContain(`MongoDB has the state of ${BACKUP}`);
+    expect(behind).toHaveBeenCalledTimes(1);
+    expect(await metrics()).toMatch(/payments_mongodb_behind_seconds [1-9]/);
+    await setting.service.withApp({ epochs: { fault } }, async (url) => {
+      const shop = createClient(url, setting.shop.key);
+      const before = await setting.shop.count('idempotency');
+      const refused = await shop.post('/v1/payments', idealPayment());
+      expect(refused.status).toBe(503);
+      expect(refused.body.error).toMatchObject({
+        code: 'temporarily_unavailable',
+        message: expect.stringMatching(/^The service is being restored\. Try again, with the same/),
+      });
+      expect(await setting.shop.count('idempotency')).toBe(before);
+      expect((await shop.get('/v1/payments')).status).toBe(200);
+      for (const path of ['/dashboard/sign-in', '/connectors/sandbox/callbacks']) {
+        expect((await fetch(`${url}${path}`, { method: 'POST' })).status).toBe(503);
+      }
+      const ready = await (await fetch(`${url}/readyz`)).json();
+      expect(ready).toMatchObject({ missing: expect.arrayContaining(['reconciled']) });
+    });
+  });
+  // It stands in the database, so another process finds it too, and none moves it on.
+  await watch(true, async ({ fault }) => expect(fault()).toBeDefined());
+});
+
+test('`reconcile --apply` lets the service write again, if it looked back far enough', async () => {
+  await advanceEpoch(createDeps());
+  await restore();
+  const isBehind = async () => {
+    let isOld = false;
+    await watch(false, async ({ fault }) => {
+      isOld = fault() !== undefined;
+    });
+    return isOld;
+  };
+  await setting.json('reconcile');
+  expect(await isBehind()).toBe(true);
+  const late = await setting.cli('reconcile', '--apply', '--since', '2026-01-02T00:00:00Z');
+  expect(late.stderr).toContain(`MongoDB has the state of ${BACKUP}: --since must not be later.`);
+  expect(await isBehind()).toBe(true);
+  const all = ['reconcile', '--apply', '--since', '2025-12-31T00:00:00Z'];
+  await setting.deps.stores.epoch.noteLostKeys(true);
+  expect((await setting.cli(...all)).stderr).toMatch(/^Idempotency keys are lost.* --done/m);
+  expect(await isBehind()).toBe(true);
+  await setting.deps.stores.epoch.noteLostKeys(false);
+  await setting.json(...all);
+  expect(await isBehind()).toBe(false);
+  await watch(true, async ({ fault }) => expect(fault()).toBeUndefined());
+
+  await restore();
+  expect(await setting.refusal('reconcile', '--done')).toMatchObject({ code: 'invalid_request' });
+  const done = await setting.json(
+    'reconcile',
+    '--done',
+    '--reason',
+    'two payouts are left, ticket 7',
+  );
+  expect(done).toMatchObject({ done: true, mongodb: BACKUP });
+  expect(await isBehind()).toBe(false);
+  const [line] = await setting.deps.stores.auditLog.list({
+    ...{ account_id: undefined, livemode: undefined, since: undefined, limit: 1 },
+  });
+  expect(line).toMatchObject({
+    act: 'stores.reconciled',
+    after: { mongodb: BACKUP, reason: 'two payouts are left, ticket 7' },
+  });
+});
+
+test('a worker names the time from which Temporal may have lost signals', async () => {
+  await advanceEpoch(createDeps());
+  const later = new Date(Date.now() + 3_600_000).toISOString();
+  await epochs().updateOne({ _id: 'epoch' }, { $set: { at: later } });
+  await watch(true, async ({ fault, lines }) => {
+    expect(fault()).toBeUndefined();
+    expect(lines).toEqual([expect.stringContaining('callback deliver --again --since 2')]);
+  });
+});

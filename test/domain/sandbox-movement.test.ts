@@ -1,0 +1,71 @@
+import { isValidIBAN } from 'ibantools';
+import { CURRENCIES } from '../../src/domain/currencies';
+import {
+  type BankDecision,
+  decideMovements,
+  type Movement,
+  sandboxIban,
+} from '../../src/domain/sandbox/movement';
+
+const OTHER = 'other reference';
+
+/** Decisions about one resource, in order, by name or by name and fields. */
+type Step = BankDecision['name'] | [BankDecision['name'], Partial<BankDecision>];
+
+/** Amounts that each decision moves. */
+function moved(resource: BankDecision['resource'], steps: readonly Step[]): number[][] {
+  const book: Movement[] = [];
+  return steps.map((step) => {
+    const [name, change] = typeof step === 'string' ? [step, {}] : step;
+    const facts = { resource, resource_id: 'r', bank_reference: 'own', amount: 1_000 };
+    const decision = { ...facts, currency: 'EUR', name, ...change };
+    const amounts = decideMovements(decision, book);
+    book.push(...amounts.map((amount) => ({ ...decision, amount })));
+    return amounts;
+  });
+}
+
+test.each<[BankDecision['resource'], Step[], number[][]]>([
+  ['payment', ['authorized', 'settled', 'settled', 'expired'], [[], [1_000], [], []]],
+  ['payment', ['settled', ['settled', { bank_reference: OTHER }]], [[1_000], [1_000]]],
+  ['payment', [['settled', { amount: 900 }], 'clawed_back', 'failed'], [[900], [-900], []]],
+  [
+    'payment',
+    [
+      'dispute_opened',
+      'settled',
+      ['dispute_opened', { amount: 1_015, bank_reference: OTHER }],
+      'dispute_lost',
+      ['dispute_opened', { amount: 200, bank_reference: 'another reference' }],
+      ['dispute_won', { amount: 900 }],
+    ],
+    [[], [1_000], [-1_015], [], [-200], [900]],
+  ],
+  ['payment', ['failed', 'settled', 'reversed', 'reversed'], [[], [1_000], [-1_000], []]],
+  ['payment', ['settled', 'reversed', 'reversal_failed'], [[1_000], [-1_000], [1_000]]],
+  ['payment', ['settled', 'reversal_failed'], [[1_000], []]],
+  [
+    'payment',
+    [
+      ['settled', { currency: 'USD' }],
+      ['reversed', { bank_reference: OTHER }],
+      ['reversed', { currency: 'USD' }],
+    ],
+    [[1_000], [], [-1_000]],
+  ],
+  ['refund', ['failed', 'settled', 'settled', 'failed'], [[], [-1_000], [], [1_000]]],
+  ['refund', ['settled', ['settled', { bank_reference: OTHER }]], [[-1_000], [-1_000]]],
+  ['payout', ['submitted', 'sent', 'completed', 'failed'], [[], [-1_000], [], [1_000]]],
+  ['payout', ['completed', ['returned', { amount: 400 }]], [[-1_000], [400]]],
+  ['payout', ['returned', 'returned'], [[-1_000, 1_000], []]],
+  ['payout', ['sent', 'failed', 'completed'], [[-1_000], [1_000], [-1_000]]],
+])('a %s that is %j moves %j', (resource, steps, amounts) => {
+  expect(moved(resource, steps)).toEqual(amounts);
+});
+
+test('each currency has a valid IBAN of its own', () => {
+  const ibans = CURRENCIES.map(sandboxIban);
+  expect(ibans.filter((iban) => !isValidIBAN(iban))).toEqual([]);
+  expect(new Set(ibans).size).toBe(CURRENCIES.length);
+  expect(sandboxIban('EUR')).toMatch(/^DE\d{2}999999990000143027$/);
+});

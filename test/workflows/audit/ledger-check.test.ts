@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import type { LedgerCheckResult } from '../../../src/domain/ledger-check';
+import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
+import { createMetricStore } from '../../../src/store/metrics';
+import { openShop } from '../../api/payout-setting';
+import { useService } from '../../support/service';
+
+const service = useService();
+
+async function check() {
+  const handle = await service.temporal.workflow.start<() => Promise<LedgerCheckResult>>(
+    'ledgerCheck',
+    { taskQueue: service.queues.lifecycle, workflowId: `ledger-${randomUUID()}` },
+  );
+  const result = await handle.result();
+  const { typedSearchAttributes } = await handle.describe();
+  return { result, attention: typedSearchAttributes.get(SEARCH_KEYS.attention) };
+}
+
+const readMetrics = () => createMetricStore(service.db).read(new Date());
+
+test('the ledger is checked by itself, wholly once a week, and what differs is shown', async () => {
+  await openShop(service);
+  const first = await check();
+  expect(first.result).toMatchObject({ full: true, differences: 0, named: [] });
+  expect(first.result.postings).toBeGreaterThan(0);
+  expect(first.attention).toBeUndefined();
+  const { ledger, schedules } = await readMetrics();
+  expect(ledger).toMatchObject({ differences: 0, full_at: ledger?.checked_at });
+  expect(schedules).toEqual([{ schedule: 'ledger', succeeded_at: expect.any(String) }]);
+
+  const { books } = service.stores.ledger.collections;
+  const book = await books.findOne({});
+  await books.updateOne({ _id: book?._id ?? '' }, { $inc: { 'balances.main.available': 1 } });
+  const second = await check();
+  expect(second.attention).toBe('ledger_differs');
+  expect(second.result).toMatchObject({
+    full: false,
+    differences: 2,
+    named: expect.arrayContaining([`balance_differs: ${book?._id} balances.main.available`]),
+  });
+  expect((await readMetrics()).ledger).toMatchObject({ differences: 2, full_at: ledger?.full_at });
+});

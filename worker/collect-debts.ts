@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClientSession, MongoClient } from 'mongodb';
+import type { Logger } from '../src/base/log';
+import { Contention, inTransaction } from '../src/base/mongo';
+import { MAIN_BALANCE } from '../src/domain/account/balance-account';
+import { bookOwner } from '../src/ledger/entries';
+import { withLock } from '../src/ledger/locks';
+import type { Stores } from '../src/store';
+
+interface CollectDeps {
+  mongo: MongoClient;
+  stores: Pick<Stores, 'ledger'>;
+  livemode: boolean;
+  log: Logger;
+}
+
+const ROUND_MS = 1_000;
+const BOOKS_MAX = 200;
+
+/**
+ * Collects what merchants owe as soon as something comes to `main`. It looks by the clock, so that
+ * no payment has to: a settled payment reads no book.
+ * @returns a function that ends it
+ * @see docs/ledger.md#money-that-goes-wrong
+ */
+export function startCollecting(deps: CollectDeps): () => Promise<void> {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const run = async () => {
+    let after = '';
+    while (!signal.aborted) {
+      try {
+        after = await collectDebts(deps, after);
+      } catch (err) {
+        deps.log.warn({ err }, 'debts not collected');
+      }
+      await sleep(ROUND_MS, undefined, { signal }).catch(() => undefined);
+    }
+  };
+  const running = run();
+  return async () => {
+    stop.abort();
+    await running;
+  };
+}
+
+/**
+ * Collects the debts of some books; two at once collect no debt twice.
+ * @returns the book after which the next round continues
+ */
+export async function collectDebts(deps: CollectDeps, after: string): Promise<string> {
+  const { books, last = '' } = await deps.stores.ledger.listCollectable(
+    deps.livemode,
+    after,
+    BOOKS_MAX,
+  );
+  for (const book of books) await collectDebt(deps, book);
+  return last;
+}
+
+async function collectDebt({ mongo, stores, log }: CollectDeps, book: string): Promise<void> {
+  const at = new Date().toISOString();
+  const collect = (session: ClientSession) =>
+    stores.ledger.collectDebt(bookOwner(book), MAIN_BALANCE, at, session);
+  try {
+    // Behind every debit that a caller waits for.
+    const lockRequest = { book, by: Number.MAX_SAFE_INTEGER };
+    const amount = await withLock(lockRequest, () => inTransaction(mongo, collect));
+    if (amount > 0) log.info({ book, amount }, 'debt collected');
+  } catch (err) {
+    // One book that fails must not keep the round from the others.
+    const level = err instanceof Contention ? 'debug' : 'warn';
+    log[level]({ err, book }, 'debt not collected');
+  }
+}
