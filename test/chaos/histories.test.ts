@@ -143,18 +143,22 @@ async function openTools() {
       const once = what === 'claw_back' ? { operation_id: `${what}-${id}` } : {};
       const request = { what, amount, ...by, ...once };
       let refusals = 0;
+      let refusal: unknown;
       const acted = async () => {
         try {
           await actOn({ stores, temporal, lifecycleQueue }, resource, id, request);
           return true;
         } catch (error) {
           if (!(error instanceof ServiceError)) throw error;
+          refusal = error;
           // The workflow may know a moment later than the document what has happened.
           refusals += error.code === 'wrong_state' ? 1 : 0;
           return refusals === REFUSALS_MAX;
         }
       };
-      await eventually(`${what} of ${resource} ${id}`, acted, STATE_MS_MAX);
+      await eventually(`${what} of ${resource} ${id}`, acted, STATE_MS_MAX).catch((error) => {
+        throw new Error(String(error), { cause: refusal });
+      });
     },
   };
   return {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ServiceError } from '../../../src/domain/errors';
 import { readAct } from '../../../src/domain/lifecycle';
 import { toBigInt } from '../../../src/ledger/integers';
 import { verifyLedger } from '../../../src/ledger-check/verify';
@@ -54,7 +55,14 @@ test('a deposit that stays pending after the end needs an operator, who confirms
     const deps = { stores, temporal: env.client, lifecycleQueue: queues.lifecycle };
     await actOn(deps, 'crypto_payment', id, { ...ACT, what: 'confirm', transaction_id: 'late' });
     await marked(setting, id, 'late_deposit');
-    await actOn(deps, 'crypto_payment', id, { ...ACT, what: 'credit_late' });
+    await actOn(deps, 'crypto_payment', id, { ...ACT, what: 'credit_late' }).catch(
+      async (error: ServiceError) => {
+        // Where this server fails an answer, the client asks again, and the next run refuses the repeat.
+        if (error.code !== 'wrong_state') throw error;
+        const stored = await setting.stores.crypto_payments.get(id);
+        expect(stored).toMatchObject({ status: 'received' });
+      },
+    );
     await stands(setting, id, 'received');
     expect(await balanceOf(setting, account_id)).toMatchObject({ available: `${ETHER}` });
     await expectVerified(id);
