@@ -9,7 +9,7 @@ import { createDashboard } from '../dashboard/dashboard';
 import { readVisitor } from '../dashboard/frame/visitor';
 import { Refusal, unavailable } from '../domain/errors';
 import { createPayPages } from '../pages/pay';
-import { HSTS } from '../pages/security';
+import { HSTS, NOTHING_ALLOWED } from '../pages/security';
 import type { EpochGuard } from '../service/epoch';
 import type { Redeliveries } from '../service/events/redeliveries';
 import { checkDependencies, type HealthDeps } from '../service/health';
@@ -114,6 +114,8 @@ function nameRequest(clientAddress: ClientAddress): Middleware {
     // Responses belong to one merchant, and may contain the URL of a payment page.
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');
+    // A page sets its own policy instead.
+    ctx.set(NOTHING_ALLOWED);
     await next();
   };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { Refusal } from '../domain/errors';
+import { NOTHING_ALLOWED } from '../pages/security';
 import { errorBody } from './errors';
 import { SERVICE_VERSION } from './openapi';
 
@@ -54,6 +55,7 @@ function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
     'Connection: close',
     `Request-Id: ${requestId}`,
     `Service-Version: ${SERVICE_VERSION}`,
+    ...Object.entries(NOTHING_ALLOWED).map(([name, value]) => `${name}: ${value}`),
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];

@@ -9,6 +9,11 @@ interface FormTargets {
 /** Forces TLS for this host, not for its subdomains. */
 export const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' };
 
+/** Policy of an answer that no page shows, such as JSON. */
+export const NOTHING_ALLOWED = {
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+};
+
 /**
  * Sets the headers of every page: never framed, never cached, no foreign script.
  * @param publicUrl https turns HSTS on

@@ -36,6 +36,8 @@ const ROUTES: readonly [path: string, methods: string[]][] = [
   ['/readyz', ['GET', 'HEAD']],
   ['/openapi.json', ['GET', 'HEAD']],
 ];
+/** Policy of JSON: it loads nothing, and no page frames it. */
+const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
 test.each(ROUTES)('%s takes %j; any other method is a 405 that says so', async (path, methods) => {
@@ -158,6 +160,7 @@ test('every answer has an id of its own and the version, and is kept by no cache
     expect(headers.get('Request-Id')).toMatch(/^[0-9a-f-]{36}$/);
     expect(headers.get('Service-Version')).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     expect(headers.get('Cache-Control')).toBe('no-store');
+    expect(headers.get('Content-Security-Policy')).toBe(NOTHING);
     expect(headers.get('X-Powered-By')).toBeNull();
   }
 });
@@ -224,6 +227,7 @@ describe('what is no HTTP for us', () => {
     expect(answer.status).toBe(status);
     expectErrorShape(answer);
     expect(answer.headers.get('Service-Version')).toMatch(/^\d{4}-\d{2}-\d{2}$/);
+    expect(answer.headers.get('Content-Security-Policy')).toBe(NOTHING);
     expect(answer.headers.get('Connection')).toBe('close');
   });
 });
