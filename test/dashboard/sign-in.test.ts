@@ -4,6 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { Secret, TOTP } from 'otpauth';
 import { inTransaction } from '../../src/base/mongo';
 import { hashSecret } from '../../src/pages/browser';
+import { hashRecoveryCode, makeRecoveryCodes } from '../../src/service/team/second-factor';
 import { changePassword, resetPassword, startSession } from '../../src/service/team/sessions';
 import { unlockUser } from '../../src/service/team/sign-in';
 import { hashKey } from '../../src/store/keys';
@@ -306,6 +307,26 @@ describe('a second factor', () => {
       expect((await browser.post(PATH, { code: guess })).status).toBe(401);
     }
     expect((await browser.post(PATH, { code: code() })).status).toBe(429);
+  });
+
+  test('comes with recovery codes of 128 bits; an earlier one of 80 bits works, too', async () => {
+    const { user } = await guarded();
+    const codes = makeRecoveryCodes();
+    expect(new Set(codes).size).toBe(10);
+    for (const code of codes)
+      expect(Secret.fromBase32(code.replaceAll('-', '')).bytes).toHaveLength(16);
+    const earlier = 'ABCD-EFGH-IJKL-MNOP';
+    const hashes = [codes[0] ?? '', earlier].map(hashRecoveryCode);
+    await inTransaction(service.mongo, (session) =>
+      service.stores.users.setRecovery(user._id, hashes, session),
+    );
+    for (const [code, status] of [
+      [codes[0] ?? '', 303],
+      [earlier.toLowerCase(), 303],
+      [earlier, 401],
+    ] as const) {
+      expect((await (await half(user)).post(PATH, { code })).status).toBe(status);
+    }
   });
 
   test('ends the other sessions when it is turned on', async () => {

@@ -9,8 +9,8 @@ const ISSUER = 'Payments dashboard';
 const CODE = /^\d{6}$/;
 const OFFER_MS = 10 * 60_000;
 const RECOVERY_CODES = 10;
-/** 80 random bits each, so a fast hash protects them. */
-const RECOVERY_BYTES = 10;
+/** 128 random bits each, so a fast hash protects them. */
+const RECOVERY_BYTES = 16;
 
 type SecondFactorDeps = Omit<ActDeps, 'payers'>;
 
