@@ -12,14 +12,17 @@ const PUBLIC_MODE = 0o644;
  * @returns paths of the files that were written
  */
 export function createRecipientKeyRings(dir: string, now: Date): string[] {
+  return ENVIRONMENTS.flatMap((environment) => createRecipientKeyRing(dir, environment, now));
+}
+
+/** @returns paths of the files that were written */
+export function createRecipientKeyRing(dir: string, environment: Env, now: Date): string[] {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return ENVIRONMENTS.flatMap((environment) => {
-    const path = keyRingPath(dir, environment, 'private');
-    if (existsSync(path)) return publish(dir, environment);
-    const { kid, key } = newPair(environment, now);
-    writePairs(path, { current: kid, keys: { [kid]: key } });
-    return [path, ...publish(dir, environment)];
-  });
+  const path = keyRingPath(dir, environment, 'private');
+  if (existsSync(path)) return publish(dir, environment);
+  const { kid, key } = newPair(environment, now);
+  writePairs(path, { current: kid, keys: { [kid]: key } });
+  return [path, ...publish(dir, environment)];
 }
 
 /**

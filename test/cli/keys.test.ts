@@ -271,6 +271,25 @@ test('a recipient is forgotten by its id, its key holds nothing of it, and it is
   });
 });
 
+test('the audit log has the request of each change of the files, and its outcome', async () => {
+  const { deps, stores } = setting;
+  const { kid: first } = await rotateKeys(deps, false, SANDBOX);
+  const { kid } = await rotateKeys(deps, false, SANDBOX);
+  await retireKey(deps, first);
+  const audit = () => Promise.reject(new Error('MongoDB is away'));
+  await expect(rotateKeys({ ...deps, audit }, false, SANDBOX)).rejects.toThrow('is away');
+  expect(setting.currentPair()).toBe(kid);
+
+  const lines = await stores.auditLog.list({ limit: 4 });
+  const before = { current: first };
+  expect(lines.map(({ act, target, before, after }) => ({ act, target, before, after }))).toEqual([
+    { act: 'keys.retired', target: first, before: null, after: { outcome: 'done' } },
+    { act: 'keys.retired', target: first, before: null, after: { outcome: 'requested' } },
+    { act: 'keys.rotated', target: SANDBOX, before, after: { outcome: 'done', current: kid } },
+    { act: 'keys.rotated', target: SANDBOX, before, after: { outcome: 'requested' } },
+  ]);
+});
+
 test('links and fingerprints have one key each, which is not rotated', async () => {
   for (const ring of ['pay_token', 'fingerprint']) {
     expect(await setting.refusal('keys', 'rotate', '--ring', ring)).toMatchObject({

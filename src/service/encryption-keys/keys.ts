@@ -4,11 +4,12 @@ import { ServiceError } from '../../domain/errors';
 import { addKey, removeKey } from '../../encryption/key-file';
 import {
   addPair,
-  createRecipientKeyRings,
+  createRecipientKeyRing,
   publishPairs,
   removePair,
 } from '../../encryption/recipient-key-files';
 import { keyRingPath, RECIPIENT_KEY_RINGS } from '../../encryption/recipient-keys';
+import { withAuditLine } from '../audit-log';
 import {
   changeKeyFile,
   INSTALLATION,
@@ -71,12 +72,16 @@ export async function createPairs({
   now,
 }: Omit<KeyFileDeps, 'wait' | 'progress'>): Promise<string[]> {
   return await withKeyFileLock({ keysFile }, async () => {
+    const written: string[] = [];
     for (const environment of ENVIRONMENTS) {
-      if (existsSync(keyRingPath(keysDir, environment, 'private'))) continue;
+      const create = async () =>
+        changeKeyFile(() => createRecipientKeyRing(keysDir, environment, now()));
+      const isMissing = !existsSync(keyRingPath(keysDir, environment, 'private'));
       const target = RECIPIENT_KEY_RINGS[environment];
-      await audit({ act: 'keys.rotated', ...INSTALLATION, target });
+      const change = { act: 'keys.rotated', ...INSTALLATION, target } as const;
+      written.push(...(await (isMissing ? withAuditLine(audit, change, create) : create())));
     }
-    return changeKeyFile(() => createRecipientKeyRings(keysDir, now()));
+    return written;
   });
 }
 
@@ -113,8 +118,9 @@ export async function rotateKeys(deps: KeyDeps, force: boolean, name: KeyRingNam
     }
     const target = name === 'seal' ? null : name;
     const before = { current: encrypters[name].kid };
-    await deps.audit({ act: 'keys.rotated', ...INSTALLATION, target, before });
-    const kid = changeKeyFile(() => KEY_RINGS[name].add(deps));
+    const change = { act: 'keys.rotated', ...INSTALLATION, target, before } as const;
+    const add = async () => changeKeyFile(() => KEY_RINGS[name].add(deps));
+    const kid = await withAuditLine(deps.audit, change, add, (current) => ({ current }));
     deps.progress(`${kid} is the current key`);
     return { ...(await reencrypt(deps)), kid };
   });
@@ -145,8 +151,10 @@ export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
     await refuseInUse(deps, kid);
     await waitUntilSettled(deps);
     await refuseInUse(deps, kid);
-    await deps.audit({ act: 'keys.retired', ...INSTALLATION, target: kid });
-    changeKeyFile(() => KEY_RINGS[name].remove(deps, kid));
+    const change = { act: 'keys.retired', ...INSTALLATION, target: kid } as const;
+    await withAuditLine(deps.audit, change, async () =>
+      changeKeyFile(() => KEY_RINGS[name].remove(deps, kid)),
+    );
     return kids.filter((other) => other !== kid);
   });
 }
