@@ -1,4 +1,4 @@
-import { isGrpcServiceError } from '@temporalio/client';
+import { type ConnectionOptions, isGrpcServiceError } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
@@ -12,6 +12,18 @@ export async function skippingServer(): Promise<TestWorkflowEnvironment> {
   return env;
 }
 
+/**
+ * This server closes a connection that pings it oftener than every five minutes. The client would repeat the calls in
+ * progress, so that an update whose run has ended since starts another run.
+ */
+const WITHOUT_PINGS = {
+  name: 'without-pings',
+  configureConnection: (options: ConnectionOptions): ConnectionOptions => ({
+    ...options,
+    channelArgs: { ...options.channelArgs, 'grpc.keepalive_time_ms': 2 ** 31 - 1 },
+  }),
+};
+
 const STARTS_MAX = 40;
 
 /** The SDK gives the server 5 s to start, which a busy machine may exceed. */
@@ -21,6 +33,7 @@ async function startSkippingServer(): Promise<TestWorkflowEnvironment> {
     try {
       return await TestWorkflowEnvironment.createTimeSkipping({
         server: { executable: { type: 'existing-path', path } },
+        plugins: [WITHOUT_PINGS],
       });
     } catch (error) {
       // An error of native code is of no class of this context.
