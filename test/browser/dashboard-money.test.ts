@@ -1,40 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import type { PaymentDocument } from '../../src/store/payments';
 import { ETHER, openCryptoShop } from '../api/crypto-setting';
-import { openShop, type Shop } from '../api/payout-setting';
+import { useShop } from '../api/payout-setting';
 import { openUser, PASSWORD } from '../support/dashboard';
-import { call, eventually, idealPayment } from '../support/http';
+import { useInbox } from '../support/hook';
+import { eventually, idealPayment } from '../support/http';
 import { paymentAt } from '../support/list-rows';
 import { scriptedChain } from '../support/scripted-chain';
-import { type Service, startService } from '../support/service';
-import { enter, look, openBrowser } from './dashboard-visit';
+import { useService } from '../support/service';
+import { enter, look, useBrowser } from './dashboard-visit';
 
-let service: Service;
-let browser: Browser;
-let receiver: Server;
-let shop: Shop;
+const service = useService({ autoplay: true, chain: scriptedChain() });
+const shop = useShop(service);
+const inbox = useInbox();
+const browser = useBrowser();
 let page: Page;
 
 beforeAll(async () => {
-  service = await startService({ autoplay: true, chain: scriptedChain() });
-  shop = await openShop(service);
-  receiver = createServer((request, response) => {
-    request.resume().on('end', () => response.writeHead(200).end('ok'));
-  });
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  browser = await openBrowser();
   await fillMonth(shop.account_id);
   const user = await openUser(service.stores, shop.account_id);
   page = await enter(await browser.newContext(), service.url, user);
-});
-afterAll(async () => {
-  await browser?.close();
-  receiver?.close();
-  receiver?.closeAllConnections();
-  await service?.stop();
 });
 
 /** Payments of thirty days, so that lists have pages and the chart has bars. */
@@ -49,12 +35,6 @@ async function fillMonth(account_id: string): Promise<void> {
   await db.collection<PaymentDocument>('payments').insertMany(payments);
 }
 
-function hook(): string {
-  const address: AddressInfo | string | null = receiver.address();
-  if (address === null || typeof address === 'string') throw new Error('Not listening on TCP.');
-  return `http://localhost:${address.port}/hook`;
-}
-
 const link = (name: string) => page.getByRole('link', { name, exact: true });
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const NAVIGATION = [
@@ -66,7 +46,7 @@ const heading = (name: string | RegExp) => page.getByRole('heading', { name });
 
 test('an endpoint is saved, tested, and its secret shown and rolled', async () => {
   await link('Webhooks').click();
-  await page.getByLabel('Endpoint URL').fill(hook());
+  await page.getByLabel('Endpoint URL').fill(inbox.url);
   await button('Save endpoint').click();
   await page.getByText('The endpoint is saved.').waitFor();
   await look(page, 'webhooks');
@@ -115,10 +95,7 @@ test('a payment is found by its reference, refunded, and shows what happened', a
 
 test('a payment that nobody has paid is cancelled once it was asked', async () => {
   const body = idealPayment({ reference: 'open' });
-  const { body: payment } = await call(service.url, 'POST', '/v1/payments', {
-    key: shop.key,
-    body,
-  });
+  const { body: payment } = await shop.post('/v1/payments', body);
   await page.goto(`${service.url}/dashboard/sandbox/payments/${payment.id}`);
   await button('Cancel payment').click();
   await button('Cancel payment').click();
@@ -158,7 +135,11 @@ test('each name that scripts rely on is there once, by its role', async () => {
   const path = (rest: string) => `${service.url}/dashboard/sandbox${rest}`;
   const field = (name: string) => page.getByLabel(name, { exact: true });
   const once = async (...found: Locator[]) => {
-    for (const one of found) expect([String(one), await one.count()]).toEqual([String(one), 1]);
+    for (const one of found) {
+      await one.page().waitForLoadState();
+      await one.first().waitFor();
+      expect([String(one), await one.count()]).toEqual([String(one), 1]);
+    }
   };
   const guest = await (await browser.newContext()).newPage();
   await guest.goto(`${service.url}/dashboard/sign-in`);

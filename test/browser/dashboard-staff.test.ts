@@ -1,25 +1,17 @@
 import { Secret, TOTP } from 'otpauth';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { resetPassword } from '../../src/service/team/sessions';
-import type { UserDocument } from '../../src/store/users';
 import { openUser, PASSWORD } from '../support/dashboard';
+import { useFixture } from '../support/fixture';
 import { call } from '../support/http';
-import { type Service, startService } from '../support/service';
-import { enter, look, openBrowser, SIZES } from './dashboard-visit';
+import { useService } from '../support/service';
+import { enter, look, SIZES, useBrowser } from './dashboard-visit';
 
-let service: Service;
-let browser: Browser;
-let owner: UserDocument;
-
-beforeAll(async () => {
-  service = await startService({ worker: false });
-  browser = await openBrowser();
+const service = useService({ worker: false });
+const browser = useBrowser();
+const owner = useFixture(async () => {
   const { account_id } = await service.account();
-  owner = await openUser(service.stores, account_id);
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
+  return await openUser(service.stores, account_id);
 });
 
 const follow = (page: Page, name: string) =>

@@ -1,38 +1,15 @@
-import { type Browser, chromium as engine, type Page } from 'playwright-core';
-import { call, eventually, idealPayment } from '../support/http';
-import { chromium } from '../support/servers';
-import { type Service, startService } from '../support/service';
+import type { Page } from 'playwright-core';
+import { eventually, idealPayment } from '../support/http';
+import { useAccount, useService } from '../support/service';
+import { useBrowser } from './dashboard-visit';
 
-/** Nothing of its own goes out: this machine may have no network. */
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-let service: Service;
-let browser: Browser;
-let key: string;
-
-beforeAll(async () => {
-  service = await startService({ autoplay: true });
-  ({ key } = await service.account());
-  browser = await engine.launch({ executablePath: chromium(), args: ARGS });
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+const service = useService({ autoplay: true });
+const shop = useAccount(service);
+const browser = useBrowser();
 
 const create = async (changes: object = {}) =>
-  (await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment({ ...changes }) }))
-    .body;
-const read = async (id: string) =>
-  (await call(service.url, 'GET', `/v1/payments/${id}`, { key })).body;
+  (await shop.post('/v1/payments', idealPayment({ ...changes }))).body;
+const read = async (id: string) => (await shop.get(`/v1/payments/${id}`)).body;
 
 /** A customer's browser in which the shop answers without a network. */
 async function customer(): Promise<Page> {

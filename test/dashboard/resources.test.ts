@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { useShop } from '../api/payout-setting';
-import { openUser, openVisitor, useVisitor } from '../support/dashboard';
-import { idealPayment } from '../support/http';
+import { openUser, openVisitor, sendUntilMade, useVisitor } from '../support/dashboard';
+import { eventually, idealPayment } from '../support/http';
 import { useService } from '../support/service';
 
 const service = useService();
@@ -62,8 +62,9 @@ test('a list is searched by id and reference, narrowed, and paged both ways', as
   expect(await search('method=visa')).toEqual([made[25]]);
   expect(await search('status=settled')).toEqual([]);
   expect(await search('status=nonsense&method=nonsense&before=x&from=2026-02-30')).toHaveLength(25);
-  const today = new Date().toISOString().slice(0, 10);
-  expect(await search(`from=${today}&to=${today}&method=visa`)).toEqual([made[25]]);
+  const { body: visa } = await merchant.get(`/v1/payments/${made[25]}`);
+  const day = visa.created_at.slice(0, 10);
+  expect(await search(`from=${day}&to=${day}&method=visa`)).toEqual([made[25]]);
   expect(await search('to=2020-01-01')).toEqual([]);
   expect((await page('/payments?search=order+%3C3%3E', by)).html).toContain('order &lt;3>');
 });
@@ -101,16 +102,15 @@ test('a payment is refunded once however often its form is sent, and shows it al
   const asked = await owner.post(act, form);
   expect(textOf(asked.html)).toContain('Refund 4.20 to the customer?');
   expect((await page(path)).html).not.toContain('Refunds of this payment');
-  const [first, second] = await Promise.all([owner.confirm(act, form), owner.confirm(act, form)]);
-  const places = [first, second].map(({ location }) => location);
-  const again = await owner.confirm(act, form);
-  expect(again.location).toMatch(/\/refunds\/[0-9a-f-]{36}$/);
-  expect(places).toContain(again.location);
+  const send = () => sendUntilMade(() => owner.confirm(act, form), /\/refunds\/[0-9a-f-]{36}$/);
+  const [first, second] = await Promise.all([send(), send()]);
+  const again = await send();
+  expect([first, second]).toEqual([again, again]);
   expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
   const after = await page(path);
-  expect(idsIn(after.html, '/refunds')).toEqual([again.location?.split('/').at(-1)]);
+  expect(idsIn(after.html, '/refunds')).toEqual([again.split('/').at(-1)]);
   expect(hidden(after.html, 'key')).not.toBe(form.key);
-  const seen = await owner.get(again.location ?? '');
+  const seen = await owner.get(again);
   expect(textOf(seen.html)).toContain('Refund of €4.20');
   expect(seen.html).toContain('Too &lt;big>');
   const over = await owner.confirm(act, { key: hidden(after.html, 'key'), amount: '6.31' });
@@ -123,7 +123,8 @@ test('a payment is refunded once however often its form is sent, and shows it al
   expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
 });
 
-test('the audit log says what came of each refund and cancellation', async () => {
+/** Refunds and cancels of a new merchant, and the lines about them. */
+async function actOnPayments() {
   const merchant = await service.account();
   const by = await openVisitor(service, await openUser(service.stores, merchant.account_id));
   const payment = await merchant.settledPayment();
@@ -136,12 +137,17 @@ test('the audit log says what came of each refund and cancellation', async () =>
   await by.confirm(`${path}/cancel`);
   const open = await merchant.post('/v1/payments', idealPayment());
   await by.confirm(`/dashboard/sandbox/payments/${open.body.id}/cancel`);
-  const lines = await service.stores.auditLog.list({
-    account_id: merchant.account_id,
-    livemode: false,
-    limit: 100,
+  const owner = { account_id: merchant.account_id, livemode: false };
+  const lines = await service.stores.auditLog.list({ ...owner, limit: 100 });
+  return { lines, payment, form, id: refunded.location?.split('/').at(-1), open };
+}
+
+test('the audit log says what came of each refund and cancellation', async () => {
+  // An act that a busy machine does not answer in time says only that.
+  const { lines, payment, form, id, open } = await eventually('timely answers', async () => {
+    const acted = await actOnPayments();
+    return !JSON.stringify(acted.lines).includes('temporarily_unavailable') && acted;
   });
-  const id = refunded.location?.split('/').at(-1);
   const refund = { amount: 420, currency: 'EUR', idempotency_key: form.key };
   const over = { amount: 631, currency: 'EUR', idempotency_key: expect.any(String) };
   const acts = [
@@ -194,7 +200,7 @@ test('a payment that nobody has paid is cancelled by the same door as the API’
 });
 
 test('a payout shows its recipient’s last four, and its life', async () => {
-  const { body: payout } = await shop.pay();
+  const { body: payout } = await shop.paid();
   await shop.simulate(payout.id, { event: 'completed' });
   await service.becomes('payouts', payout.id, { status: 'completed' });
   const { text } = await page(`/payouts/${payout.id}`);

@@ -10,6 +10,8 @@ import { startPayServer } from './pay-server';
 
 /** Folder of pictures for people to look at; none are taken when it is not set. */
 const PICTURES = process.env['TEST_SCREENSHOTS'];
+/** Longer than any step takes on a busy machine. */
+const STEP_MS_MAX = 120_000;
 export const DESKTOP = { width: 1280, height: 860 };
 export const PHONE = { width: 390, height: 844 };
 
@@ -23,13 +25,17 @@ async function startBrowserWorld() {
   const pay = await startPayServer();
   const bank = await startBankServer(pay.mongo, pay.database);
   const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
-  const browser = await chromium.launch({ executablePath: servers.chromium(), args });
+  const browser = await chromium.launch({
+    executablePath: servers.chromium(),
+    args,
+    timeout: STEP_MS_MAX,
+  });
   return {
     pay,
     /** A browser of its own, in which the shop answers. */
     visit: async <T>(options: Options, work: (page: Page) => Promise<T>): Promise<T> => {
       const context: BrowserContext = await browser.newContext({ viewport: DESKTOP, ...options });
-      context.setDefaultTimeout(90_000);
+      context.setDefaultTimeout(STEP_MS_MAX);
       await context.route('https://shop.example/**', (route) => {
         const path = new URL(route.request().url()).pathname;
         return route.fulfill({ contentType: 'text/html', body: `<h1>Shop ${path}</h1>` });

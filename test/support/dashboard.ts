@@ -8,6 +8,7 @@ import { insertSession } from '../../src/service/team/sessions';
 import type { Stores } from '../../src/store';
 import { totpOwner, type UserDocument } from '../../src/store/users';
 import { useFixture } from './fixture';
+import { eventually } from './http';
 import type { Service } from './service';
 
 export const PASSWORD = 'correct horse battery staple';
@@ -102,6 +103,17 @@ export function visitor(url: string, secret: string) {
         form: { csrf: csrfToken(secret), confirmed: 'yes', password: PASSWORD, ...form },
       }),
   };
+}
+
+/** Sends a form again until it leads to a page about what it made; its key lets it act once. */
+export async function sendUntilMade(
+  send: () => Promise<PageResponse>,
+  page: RegExp,
+): Promise<string> {
+  return await eventually(`a page like ${page}`, async () => {
+    const { location } = await send();
+    return location !== null && page.test(location) && location;
+  });
 }
 
 /** Browser of a person who has signed in. */
