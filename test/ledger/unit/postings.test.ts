@@ -17,82 +17,65 @@ const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/);
 /** Smallest units of a coin. */
 const units = fc.bigInt({ min: 1n, max: 10n ** 27n });
 
+const money = fc.tuple(name, amount);
+const withFee = fc.tuple(name, amount, fee);
+const sending = fc.tuple(name, name, amount, fee);
+const coins = fc.tuple(name, units);
+const match = fc.record({ clearing: amount, bank_fees: fee });
+
+const LINES = ENTRY_LINES;
+type Lines = fc.Arbitrary<EntryLine[]>;
+const build = <A extends unknown[]>(of: fc.Arbitrary<A>, kind: (...of: A) => EntryLine[]): Lines =>
+  of.map((args) => kind(...args));
+
 /** Each kind of posting with arguments that it takes. */
 const EVERY_KIND = {
-  funded: fc.tuple(name, amount).map((of) => ENTRY_LINES.funded(...of)),
-  adjusted: fc
-    .tuple(name, amount, fc.constantFrom('adjustments', 'receivable'))
-    .map((of) => ENTRY_LINES.adjusted(...of)),
-  reversed: fc.tuple(name, amount).map((of) => ENTRY_LINES.reversed(ENTRY_LINES.funded(...of))),
-  debt_collected: fc.tuple(name, amount).map((of) => ENTRY_LINES.debt_collected(...of)),
-  payment_settled: fc.tuple(name, amount).map((of) => ENTRY_LINES.payment_settled(...of)),
-  payment_receipt_held: fc.tuple(name, amount).map((of) => ENTRY_LINES.payment_receipt_held(...of)),
-  payment_receipt_returned: fc
-    .tuple(name, amount)
-    .map((of) => ENTRY_LINES.payment_receipt_returned(...of)),
-  payment_late_received: fc
-    .tuple(name, amount)
-    .map((of) => ENTRY_LINES.payment_late_received(...of)),
-  payment_late_reversed: fc
-    .tuple(name, amount)
-    .map((of) => ENTRY_LINES.payment_late_reversed(...of)),
-  payment_clawed_back: fc
-    .tuple(name, amount, fee)
-    .map((of) => ENTRY_LINES.payment_clawed_back(...of)),
-  payment_dispute_opened: fc
-    .tuple(name, amount, fee)
-    .map((of) => ENTRY_LINES.payment_dispute_opened(...of)),
-  payment_dispute_won: fc.tuple(name, amount).map((of) => ENTRY_LINES.payment_dispute_won(...of)),
-  refund_accepted: amount.map(ENTRY_LINES.refund_accepted),
-  refund_sent_late: fc.tuple(name, amount, fee).map((of) => ENTRY_LINES.refund_sent_late(...of)),
-  refund_sent_again: fc.tuple(name, amount).map((of) => ENTRY_LINES.refund_sent_again(...of)),
-  payout_sent_again: fc.tuple(name, amount).map((of) => ENTRY_LINES.payout_sent_again(...of)),
+  funded: build(money, LINES.funded),
+  adjusted: build(
+    fc.tuple(name, amount, fc.constantFrom('adjustments', 'receivable')),
+    LINES.adjusted,
+  ),
+  reversed: build(money, LINES.funded).map(LINES.reversed),
+  debt_collected: build(money, LINES.debt_collected),
+  payment_settled: build(money, LINES.payment_settled),
+  payment_receipt_held: build(money, LINES.payment_receipt_held),
+  payment_receipt_returned: build(money, LINES.payment_receipt_returned),
+  payment_late_received: build(money, LINES.payment_late_received),
+  payment_late_reversed: build(money, LINES.payment_late_reversed),
+  payment_clawed_back: build(withFee, LINES.payment_clawed_back),
+  payment_dispute_opened: build(withFee, LINES.payment_dispute_opened),
+  payment_dispute_won: build(money, LINES.payment_dispute_won),
+  refund_accepted: amount.map(LINES.refund_accepted),
+  refund_sent_late: build(withFee, LINES.refund_sent_late),
+  refund_sent_again: build(money, LINES.refund_sent_again),
+  payout_sent_again: build(money, LINES.payout_sent_again),
   refund_settled: fc
     .tuple(name, amount, amount)
-    .map(([bank, asked, sent]) => ENTRY_LINES.refund_settled(bank, asked, Math.min(asked, sent))),
-  refund_failed: amount.map(ENTRY_LINES.refund_failed),
-  payout_reserved: fc.tuple(name, amount, fee).map((of) => ENTRY_LINES.payout_reserved(...of)),
-  payout_captured: fc
-    .tuple(name, name, amount, fee)
-    .map((of) => ENTRY_LINES.payout_captured(...of)),
-  payout_released: fc.tuple(name, amount, fee).map((of) => ENTRY_LINES.payout_released(...of)),
-  payout_reversed: fc
-    .tuple(name, name, amount, fee)
-    .map((of) => ENTRY_LINES.payout_reversed(...of)),
-  payout_returned: fc.tuple(name, name, amount).map((of) => ENTRY_LINES.payout_returned(...of)),
-  crypto_payment_held: fc.tuple(name, units).map((of) => ENTRY_LINES.crypto_payment_held(...of)),
-  crypto_payment_withdrawn: units.map(ENTRY_LINES.crypto_payment_withdrawn),
-  crypto_payment_sent_back: fc
-    .tuple(name, units)
-    .map((of) => ENTRY_LINES.crypto_payment_sent_back(...of)),
-  crypto_payment_written_off: fc
-    .tuple(name, units, fc.boolean())
-    .map((of) => ENTRY_LINES.crypto_payment_written_off(...of)),
-  crypto_payment_credited: fc
-    .tuple(name, units)
-    .map((of) => ENTRY_LINES.crypto_payment_credited(...of)),
-  crypto_payment_returned: fc
-    .tuple(name, units)
-    .map((of) => ENTRY_LINES.crypto_payment_returned(...of)),
-  crypto_settlement_reserved: units.map(ENTRY_LINES.crypto_settlement_reserved),
-  crypto_settlement_captured: fc
-    .tuple(name, units)
-    .map((of) => ENTRY_LINES.crypto_settlement_captured(...of)),
-  crypto_settlement_released: units.map(ENTRY_LINES.crypto_settlement_released),
-  crypto_settlement_fee: fc
-    .tuple(name, units)
-    .map((of) => ENTRY_LINES.crypto_settlement_fee(...of)),
-  bank_opening: amount.map(ENTRY_LINES.bank_opening),
-  bank_line: fc
-    .record({ clearing: amount, bank_fees: fee, unmatched: fee })
-    .map(ENTRY_LINES.bank_line),
-  bank_line_matched: fc
-    .record({ clearing: amount, bank_fees: fee })
-    .map(ENTRY_LINES.bank_line_matched),
-  bank_line_unmatched: fc
-    .record({ clearing: amount, bank_fees: fee })
-    .map(ENTRY_LINES.bank_line_unmatched),
-} satisfies Record<keyof typeof ENTRY_LINES, fc.Arbitrary<EntryLine[]>>;
+    .map(([bank, asked, sent]) => LINES.refund_settled(bank, asked, Math.min(asked, sent))),
+  refund_failed: amount.map(LINES.refund_failed),
+  payout_reserved: build(withFee, LINES.payout_reserved),
+  payout_captured: build(sending, LINES.payout_captured),
+  payout_released: build(withFee, LINES.payout_released),
+  payout_reversed: build(sending, LINES.payout_reversed),
+  payout_returned: build(fc.tuple(name, name, amount), LINES.payout_returned),
+  crypto_payment_held: build(coins, LINES.crypto_payment_held),
+  crypto_payment_withdrawn: units.map(LINES.crypto_payment_withdrawn),
+  crypto_payment_sent_back: build(coins, LINES.crypto_payment_sent_back),
+  crypto_payment_written_off: build(
+    fc.tuple(name, units, fc.boolean()),
+    LINES.crypto_payment_written_off,
+  ),
+  crypto_payment_credited: build(coins, LINES.crypto_payment_credited),
+  crypto_payment_returned: build(coins, LINES.crypto_payment_returned),
+  crypto_settlement_reserved: units.map(LINES.crypto_settlement_reserved),
+  crypto_settlement_captured: build(coins, LINES.crypto_settlement_captured),
+  crypto_settlement_released: units.map(LINES.crypto_settlement_released),
+  crypto_settlement_fee: build(coins, LINES.crypto_settlement_fee),
+  bank_opening: amount.map(LINES.bank_opening),
+  bank_line: fc.record({ clearing: amount, bank_fees: fee, unmatched: fee }).map(LINES.bank_line),
+  bank_line_matched: match.map(LINES.bank_line_matched),
+  bank_line_unmatched: match.map(LINES.bank_line_unmatched),
+} satisfies Record<keyof typeof ENTRY_LINES, Lines>;
 
 function sumOf(legs: EntryLine[], of: string): number {
   return legs
@@ -111,189 +94,118 @@ describe('the legs of every posting', () => {
     );
   });
 
-  test('say where the money comes from and where it goes', () => {
-    const moves = (legs: EntryLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
-    expect(moves(ENTRY_LINES.funded('ads', 5))).toEqual([
-      'external.funding -5',
-      'balances.ads.available 5',
-    ]);
-    expect(moves(ENTRY_LINES.payment_settled('sandbox', 5))).toEqual([
-      'clearing.sandbox -5',
-      'balances.main.available 5',
-    ]);
-    expect(moves(ENTRY_LINES.refund_accepted(5))).toEqual([
-      'balances.main.available -5',
-      'transit.refunds 5',
-    ]);
-    expect(moves(ENTRY_LINES.refund_settled('sandbox', 5, 5))).toEqual([
-      'transit.refunds -5',
-      'clearing.sandbox 5',
-    ]);
-    expect(moves(ENTRY_LINES.refund_failed(5))).toEqual([
-      'transit.refunds -5',
-      'balances.main.available 5',
-    ]);
+  test.each<[string, EntryLine[]]>([
+    // A balance, and where its money comes from and goes.
+    ['external.funding -5, balances.ads.available 5', LINES.funded('ads', 5)],
+    ['clearing.sandbox -5, balances.main.available 5', LINES.payment_settled('sandbox', 5)],
+    ['balances.main.available -5, transit.refunds 5', LINES.refund_accepted(5)],
+    ['transit.refunds -5, clearing.sandbox 5', LINES.refund_settled('sandbox', 5, 5)],
+    ['transit.refunds -5, balances.main.available 5', LINES.refund_failed(5)],
+    // Money that goes wrong.
+    ['clearing.sandbox -5, suspense.late 5', LINES.payment_late_received('sandbox', 5)],
+    ['suspense.late -5, clearing.sandbox 5', LINES.payment_late_reversed('sandbox', 5)],
+    ['clearing.sandbox -5, suspense.late 5', LINES.payment_receipt_held('sandbox', 5)],
+    ['suspense.late -5, clearing.sandbox 5', LINES.payment_receipt_returned('sandbox', 5)],
+    ['clearing.chain -5, suspense.deposits 5', LINES.crypto_payment_held('chain', 5n)],
+    [
+      'suspense.deposits -5, balances.main.available 5',
+      LINES.crypto_payment_credited('chain', 5n, true),
+    ],
+    [
+      'suspense.deposits -5, external.adjustments 5',
+      LINES.crypto_payment_written_off('chain', 5n, false),
+    ],
+    [
+      'external.adjustments -5, clearing.chain 5',
+      LINES.crypto_payment_written_off('chain', 5n, true),
+    ],
+    ['suspense.late -5, balances.main.available 5', LINES.payment_settled('sandbox', 5, 5)],
+    [
+      'clearing.sandbox 2, suspense.late -7, balances.main.available 5',
+      LINES.payment_settled('sandbox', 5, 7),
+    ],
+    [
+      'clearing.sandbox 5, balances.main.available -3, receivable.merchant -2',
+      LINES.payment_clawed_back('sandbox', 3, 2),
+    ],
+    [
+      'clearing.sandbox 5, balances.main.available -3, receivable.merchant -2',
+      LINES.refund_sent_late('sandbox', 3, 2),
+    ],
+    ['receivable.bank -5, clearing.sandbox 5', LINES.refund_sent_again('sandbox', 5)],
+    ['receivable.bank -5, clearing.sandbox 5', LINES.payout_sent_again('sandbox', 5)],
+    [
+      'transit.refunds -5, clearing.sandbox 3, balances.main.available 2',
+      LINES.refund_settled('sandbox', 5, 3),
+    ],
+    ['external.adjustments 5, balances.ads.available -5', LINES.adjusted('ads', -5, 'adjustments')],
+    ['receivable.merchant 5, balances.ads.available -5', LINES.adjusted('ads', -5, 'receivable')],
+    [
+      'clearing.sandbox -5, balances.main.available 5',
+      LINES.reversed(LINES.payment_dispute_opened('sandbox', 3, 2)),
+    ],
+    [
+      'clearing.sandbox -2, balances.main.available 2',
+      LINES.reversed(LINES.payment_clawed_back('sandbox', 0, 2)),
+    ],
+    [
+      'receivable.merchant -5, balances.ads.available 5',
+      LINES.reversed(LINES.adjusted('ads', -5, 'receivable')),
+    ],
+    ['external.funding 5, balances.ads.available -5', LINES.reversed(LINES.funded('ads', 5))],
+    // A line of a bank statement, in the signs of the statement.
+    ['cash -5, external.opening 5', LINES.bank_opening(5)],
+    ['cash -5, clearing 5', LINES.bank_line({ clearing: 5 })],
+    ['cash 5, expense.bank_fees -5', LINES.bank_line({ bank_fees: -5 })],
+    [
+      'cash -995, clearing 1000, expense.bank_fees -5',
+      LINES.bank_line({ clearing: 1_000, bank_fees: -5 }),
+    ],
+    ['cash 5, suspense.unmatched -5', LINES.bank_line({ unmatched: -5 })],
+    [
+      'suspense.unmatched -5, clearing 7, expense.bank_fees -2',
+      LINES.bank_line_matched({ clearing: 7, bank_fees: -2 }),
+    ],
+    [
+      'suspense.unmatched 5, clearing -7, expense.bank_fees 2',
+      LINES.bank_line_unmatched({ clearing: 7, bank_fees: -2 }),
+    ],
+    // A payout, with its fee and without.
+    ['balances.ads.available -7, balances.ads.reserved 7', LINES.payout_reserved('ads', 5, 2)],
+    [
+      'balances.ads.reserved -7, clearing.sandbox 5, income.fees 2',
+      LINES.payout_captured('ads', 'sandbox', 5, 2),
+    ],
+    ['balances.ads.reserved -7, balances.ads.available 7', LINES.payout_released('ads', 5, 2)],
+    [
+      'clearing.sandbox -5, income.fees -2, balances.ads.available 7',
+      LINES.payout_reversed('ads', 'sandbox', 5, 2),
+    ],
+    ['clearing.sandbox -5, balances.ads.available 5', LINES.payout_returned('ads', 'sandbox', 5)],
+    ['balances.ads.reserved -5, clearing.sandbox 5', LINES.payout_captured('ads', 'sandbox', 5, 0)],
+    [
+      'clearing.sandbox -5, balances.ads.available 5',
+      LINES.payout_reversed('ads', 'sandbox', 5, 0),
+    ],
+  ])('say where money comes from and where it goes: %s', (moves, lines) => {
+    expect(lines.map(({ account, amount }) => `${account} ${amount}`).join(', ')).toBe(moves);
   });
 
-  test('say what becomes of money that goes wrong', () => {
-    const moves = (legs: EntryLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
-    expect(moves(ENTRY_LINES.payment_late_received('sandbox', 5))).toEqual([
-      'clearing.sandbox -5',
-      'suspense.late 5',
-    ]);
-    expect(moves(ENTRY_LINES.payment_late_reversed('sandbox', 5))).toEqual([
-      'suspense.late -5',
-      'clearing.sandbox 5',
-    ]);
-    expect(moves(ENTRY_LINES.payment_receipt_held('sandbox', 5))).toEqual([
-      'clearing.sandbox -5',
-      'suspense.late 5',
-    ]);
-    expect(moves(ENTRY_LINES.payment_receipt_returned('sandbox', 5))).toEqual([
-      'suspense.late -5',
-      'clearing.sandbox 5',
-    ]);
-    expect(moves(ENTRY_LINES.crypto_payment_held('chain', 5n))).toEqual([
-      'clearing.chain -5',
-      'suspense.deposits 5',
-    ]);
-    const released = ENTRY_LINES.crypto_payment_credited('chain', 5n, true);
-    expect(moves(released)).toEqual(['suspense.deposits -5', 'balances.main.available 5']);
-    expect(isPending({ kind: 'crypto_payment_credited', legs: released })).toBe(false);
-    expect(moves(ENTRY_LINES.crypto_payment_written_off('chain', 5n, false))).toEqual([
-      'suspense.deposits -5',
-      'external.adjustments 5',
-    ]);
-    expect(moves(ENTRY_LINES.crypto_payment_written_off('chain', 5n, true))).toEqual([
-      'external.adjustments -5',
-      'clearing.chain 5',
-    ]);
-    expect(moves(ENTRY_LINES.payment_settled('sandbox', 5, 5))).toEqual([
-      'suspense.late -5',
-      'balances.main.available 5',
-    ]);
-    expect(moves(ENTRY_LINES.payment_settled('sandbox', 5, 7))).toEqual([
-      'clearing.sandbox 2',
-      'suspense.late -7',
-      'balances.main.available 5',
-    ]);
-    expect(moves(ENTRY_LINES.payment_clawed_back('sandbox', 3, 2))).toEqual([
-      'clearing.sandbox 5',
-      'balances.main.available -3',
-      'receivable.merchant -2',
-    ]);
-    expect(moves(ENTRY_LINES.refund_sent_late('sandbox', 3, 2))).toEqual([
-      'clearing.sandbox 5',
-      'balances.main.available -3',
-      'receivable.merchant -2',
-    ]);
-    for (const kind of ['refund_sent_again', 'payout_sent_again'] as const) {
-      expect(moves(ENTRY_LINES[kind]('sandbox', 5))).toEqual([
-        'receivable.bank -5',
-        'clearing.sandbox 5',
-      ]);
-    }
-    expect(moves(ENTRY_LINES.refund_settled('sandbox', 5, 3))).toEqual([
-      'transit.refunds -5',
-      'clearing.sandbox 3',
-      'balances.main.available 2',
-    ]);
-    expect(moves(ENTRY_LINES.adjusted('ads', -5, 'adjustments'))).toEqual([
-      'external.adjustments 5',
-      'balances.ads.available -5',
-    ]);
-    expect(moves(ENTRY_LINES.adjusted('ads', -5, 'receivable'))).toEqual([
-      'receivable.merchant 5',
-      'balances.ads.available -5',
-    ]);
-    expect(
-      moves(ENTRY_LINES.reversed(ENTRY_LINES.payment_dispute_opened('sandbox', 3, 2))),
-    ).toEqual(['clearing.sandbox -5', 'balances.main.available 5']);
-    expect(moves(ENTRY_LINES.reversed(ENTRY_LINES.payment_clawed_back('sandbox', 0, 2)))).toEqual([
-      'clearing.sandbox -2',
-      'balances.main.available 2',
-    ]);
-    expect(moves(ENTRY_LINES.reversed(ENTRY_LINES.adjusted('ads', -5, 'receivable')))).toEqual([
-      'receivable.merchant -5',
-      'balances.ads.available 5',
-    ]);
-    expect(moves(ENTRY_LINES.reversed(ENTRY_LINES.funded('ads', 5)))).toEqual([
-      'external.funding 5',
-      'balances.ads.available -5',
-    ]);
-  });
-
-  test('say what a line of a bank statement is, in the signs of the statement', () => {
-    const moves = (legs: EntryLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
-    expect(moves(ENTRY_LINES.bank_opening(5))).toEqual(['cash -5', 'external.opening 5']);
-    expect(moves(ENTRY_LINES.bank_line({ clearing: 5 }))).toEqual(['cash -5', 'clearing 5']);
-    expect(moves(ENTRY_LINES.bank_line({ bank_fees: -5 }))).toEqual([
-      'cash 5',
-      'expense.bank_fees -5',
-    ]);
-    expect(moves(ENTRY_LINES.bank_line({ clearing: 1_000, bank_fees: -5 }))).toEqual([
-      'cash -995',
-      'clearing 1000',
-      'expense.bank_fees -5',
-    ]);
-    expect(moves(ENTRY_LINES.bank_line({ unmatched: -5 }))).toEqual([
-      'cash 5',
-      'suspense.unmatched -5',
-    ]);
-    const match = { clearing: 7, bank_fees: -2 };
-    expect(moves(ENTRY_LINES.bank_line_matched(match))).toEqual([
-      'suspense.unmatched -5',
-      'clearing 7',
-      'expense.bank_fees -2',
-    ]);
-    expect(moves(ENTRY_LINES.bank_line_unmatched(match))).toEqual([
-      'suspense.unmatched 5',
-      'clearing -7',
-      'expense.bank_fees 2',
-    ]);
-  });
-
-  test('say the same of a payout, with its fee and without', () => {
-    const moves = (legs: EntryLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
-    expect(moves(ENTRY_LINES.payout_reserved('ads', 5, 2))).toEqual([
-      'balances.ads.available -7',
-      'balances.ads.reserved 7',
-    ]);
-    expect(moves(ENTRY_LINES.payout_captured('ads', 'sandbox', 5, 2))).toEqual([
-      'balances.ads.reserved -7',
-      'clearing.sandbox 5',
-      'income.fees 2',
-    ]);
-    expect(moves(ENTRY_LINES.payout_released('ads', 5, 2))).toEqual([
-      'balances.ads.reserved -7',
-      'balances.ads.available 7',
-    ]);
-    expect(moves(ENTRY_LINES.payout_reversed('ads', 'sandbox', 5, 2))).toEqual([
-      'clearing.sandbox -5',
-      'income.fees -2',
-      'balances.ads.available 7',
-    ]);
-    expect(moves(ENTRY_LINES.payout_returned('ads', 'sandbox', 5))).toEqual([
-      'clearing.sandbox -5',
-      'balances.ads.available 5',
-    ]);
-    expect(moves(ENTRY_LINES.payout_captured('ads', 'sandbox', 5, 0))).toHaveLength(2);
-    expect(moves(ENTRY_LINES.payout_reversed('ads', 'sandbox', 5, 0))).toHaveLength(2);
+  test('of a released deposit are booked at once', () => {
+    const legs = LINES.crypto_payment_credited('chain', 5n, true);
+    expect(isPending({ kind: 'crypto_payment_credited', legs })).toBe(false);
   });
 
   test('a payout that ends leaves nothing reserved; only one that came back costs its fee', () => {
     fc.assert(
       fc.property(amount, fee, name, name, (minor, cost, balance, bank) => {
-        const reserved = ENTRY_LINES.payout_reserved(balance, minor, cost);
-        const captured = [...reserved, ...ENTRY_LINES.payout_captured(balance, bank, minor, cost)];
+        const reserved = LINES.payout_reserved(balance, minor, cost);
+        const captured = [...reserved, ...LINES.payout_captured(balance, bank, minor, cost)];
         const ends = {
           sent: captured,
-          failed: [...reserved, ...ENTRY_LINES.payout_released(balance, minor, cost)],
-          failedAfterSent: [
-            ...captured,
-            ...ENTRY_LINES.payout_reversed(balance, bank, minor, cost),
-          ],
-          returned: [...captured, ...ENTRY_LINES.payout_returned(balance, bank, minor)],
+          failed: [...reserved, ...LINES.payout_released(balance, minor, cost)],
+          failedAfterSent: [...captured, ...LINES.payout_reversed(balance, bank, minor, cost)],
+          returned: [...captured, ...LINES.payout_returned(balance, bank, minor)],
         };
         const left = (legs: EntryLine[]) => ({
           reserved: sumOf(legs, `balances.${balance}.reserved`),
@@ -311,9 +223,9 @@ describe('the legs of every posting', () => {
     const left = (legs: EntryLine[]) => sumOf(legs, 'transit.refunds');
     fc.assert(
       fc.property(amount, name, (minor, connector) => {
-        const accepted = ENTRY_LINES.refund_accepted(minor);
-        expect(left([...accepted, ...ENTRY_LINES.refund_settled(connector, minor, minor)])).toBe(0);
-        expect(left([...accepted, ...ENTRY_LINES.refund_failed(minor)])).toBe(0);
+        const accepted = LINES.refund_accepted(minor);
+        expect(left([...accepted, ...LINES.refund_settled(connector, minor, minor)])).toBe(0);
+        expect(left([...accepted, ...LINES.refund_failed(minor)])).toBe(0);
       }),
     );
   });
@@ -395,12 +307,12 @@ describe('a name', () => {
     '%j is none, since it could reach into another field',
     (text) => {
       expect(isBalanceAccountName(text)).toBe(false);
-      expect(() => ENTRY_LINES.funded(text, 1)).toThrow(RangeError);
-      expect(() => ENTRY_LINES.payment_settled(text, 1)).toThrow(RangeError);
-      expect(() => ENTRY_LINES.refund_settled(text, 1, 1)).toThrow(RangeError);
-      expect(() => ENTRY_LINES.payout_reserved(text, 1, 0)).toThrow(RangeError);
-      expect(() => ENTRY_LINES.payout_captured('main', text, 1, 0)).toThrow(RangeError);
-      expect(() => ENTRY_LINES.payout_returned(text, 'bank', 1)).toThrow(RangeError);
+      expect(() => LINES.funded(text, 1)).toThrow(RangeError);
+      expect(() => LINES.payment_settled(text, 1)).toThrow(RangeError);
+      expect(() => LINES.refund_settled(text, 1, 1)).toThrow(RangeError);
+      expect(() => LINES.payout_reserved(text, 1, 0)).toThrow(RangeError);
+      expect(() => LINES.payout_captured('main', text, 1, 0)).toThrow(RangeError);
+      expect(() => LINES.payout_returned(text, 'bank', 1)).toThrow(RangeError);
     },
   );
 
