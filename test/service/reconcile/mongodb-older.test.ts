@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { deliverCallback } from '../../../src/callbacks/deliver';
-import { actOn } from '../../../src/service/operators/act';
 import { expectRefusal } from '../../api/refusal';
 import { eventually } from '../../support/http';
 import { SILENT, sameBut, useRestoreSetting } from './setting';
@@ -151,7 +150,7 @@ test('payments and refunds come back before what they paid for', async () => {
 });
 
 test('coins come back: credited once, and settled once to the wallet of that time', async () => {
-  const { stores, shop, deps } = setting;
+  const { stores, shop } = setting;
   const [earlier, later] = [
     '0x52908400098527886E0F7030069857D2E4169EE7',
     '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
@@ -172,8 +171,7 @@ test('coins come back: credited once, and settled once to the wallet of that tim
   const released = await setting.cryptoPayment({ idempotencyKey });
   await tell(released, { event: 'held' });
   await eventually('the mark', async () => (await stores.crypto_payments.get(released))?.attention);
-  const act = { what: 'release', operator: 'mia', reason: 'their statement' };
-  await actOn(deps, 'crypto_payment', released, act);
+  await setting.act('crypto_payment', released, 'release');
   await setting.handle('crypto_payment', released).result();
   const open = await setting.cryptoPayment();
   const [{ transaction_id }] = (await tell(open, { amount: '7', confirmations: 1 })).deposits;
@@ -250,8 +248,7 @@ test('what a bank took back is booked again, after the refunds from before', asy
     },
   );
   await eventually('the dispute', async () => (await stores.payments.get(id))?.disputed_at);
-  const act = { what: 'claw_back', operator: 'mia', reason: 'their statement' };
-  await actOn(deps, 'payment', id, act);
+  await setting.act('payment', id, 'claw_back');
   await setting.handle('payment', id).result();
   const payment = await stores.payments.get(id);
   expect(payment).toMatchObject({ refunded: 300, disputes: [{ held: 1_050, owed: 0 }] });

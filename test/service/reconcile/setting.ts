@@ -1,8 +1,13 @@
 import type { Db, Document } from 'mongodb';
-import { isUnresolved } from '../../../src/service/reconcile/rebuild';
+import type { CallbackResource } from '../../../src/domain/callback/callback';
+import { ServiceError } from '../../../src/domain/errors';
+import { isInFlight, KINDS, type Resource } from '../../../src/lifecycles';
+import { actOn } from '../../../src/service/operators/act';
+import { type Finding, isUnresolved } from '../../../src/service/reconcile/rebuild';
 import { type ReconcileDeps, reconcile } from '../../../src/service/reconcile/reconcile';
+import { sandboxBankDatabase } from '../../../src/service/sandbox-bank/movements';
 import type { Stores } from '../../../src/store';
-import { openResourceSetting } from '../../cli/resource-setting';
+import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
 import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
 import { openRebuilder } from '../../support/rebuilder';
@@ -51,15 +56,32 @@ async function openRestoreSetting(options: ServiceOptions = {}) {
     left: async (count: number) =>
       await eventually(`${count} differences`, async () => {
         const found = (await look()).findings.filter(isUnresolved);
-        return found.length === count && found;
+        if (found.length !== count) return false;
+        const current = await Promise.all(found.map((each) => isCurrent(setting, each)));
+        return current.every(Boolean) && found;
+      }),
+    /** Acts as an operator, once the workflow knows what the document shows. */
+    act: async (kind: CallbackResource, id: string, what: string) =>
+      await eventually(`${what} of ${kind} ${id}`, async () => {
+        const act = { what, operator: 'mia', reason: 'their statement' };
+        return await actOn(deps, kind, id, act).catch((error: unknown) => {
+          if (error instanceof ServiceError && error.code === 'wrong_state') return false;
+          throw error;
+        });
       }),
     /** Differences that `ledger verify` finds. */
     verified: async () => {
       const { stdout } = await setting.cli('ledger', 'verify', '--json');
       return JSON.parse(stdout).data.differences;
     },
-    backUp: () => backUp(db),
-    restore: (kept: Kept) => restore(db, kept),
+    backUp: async () => {
+      await untilQuiet(setting);
+      return await backUp(db);
+    },
+    restore: async (kept: Kept) => {
+      await untilQuiet(setting);
+      await restore(db, kept);
+    },
     /** Everything of one resource that money and merchants hang on. */
     recorded: async (id: string) => {
       const { account_id } = setting.shop;
@@ -88,6 +110,32 @@ export function useRestoreSetting(options?: () => ServiceOptions): RestoreSettin
     () => openRestoreSetting(options?.()),
     (setting) => setting.close(),
   );
+}
+
+/** Whether the list of workflows, which lags, has the run of a finding as it is. */
+async function isCurrent({ handle }: ResourceSetting, { resource, id, workflow }: Finding) {
+  const listed = /, (closed|running)$/.exec(workflow ?? '')?.[1];
+  if (listed === undefined || resource === 'event') return true;
+  const { status } = await handle(resource, id).describe();
+  return (status.name === 'RUNNING') === (listed === 'running');
+}
+
+/** Waits until neither the bank, which repeats what was simulated, nor a workflow writes any more. */
+async function untilQuiet({ service, handle }: ResourceSetting): Promise<void> {
+  const { mongo, stores, database } = service;
+  const outbox = mongo.db(sandboxBankDatabase(database)).collection('outbox');
+  await eventually('the bank to have reported everything', async () => {
+    if (await stores.sandboxReports.hasDue()) return false;
+    const waiting = { state: 'pending' };
+    const now = new Date();
+    await outbox.updateMany({ ...waiting, due_at: { $gt: now } }, { $set: { due_at: now } });
+    return (await outbox.countDocuments(waiting)) === 0;
+  });
+  for (const kind of KINDS) {
+    const resources = await service.collection<Resource>(`${kind}s`).find().toArray();
+    const ended = resources.filter(({ status }) => !isInFlight(kind, status));
+    await Promise.all(ended.map(({ _id }) => handle(kind, _id).result()));
+  }
 }
 
 const byId = (a: { _id: string }, b: { _id: string }) => a._id.localeCompare(b._id);
