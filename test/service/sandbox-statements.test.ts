@@ -13,6 +13,7 @@ import {
 import { readStatementFile } from '../../src/statements/read';
 import { useDatabase } from '../support/database';
 import { useFreshFixture } from '../support/fixture';
+import { retryUntilDone } from '../support/insist';
 
 const database = useDatabase();
 const folders: string[] = [];
@@ -48,7 +49,9 @@ const bank = useFreshFixture(async () => {
         ...change,
         amount: Math.abs(amount),
       };
-      await inTransaction(mongo, (session) => movements.book(decision, session));
+      await retryUntilDone(() =>
+        inTransaction(mongo, (session) => movements.book(decision, session)),
+      );
     },
     due: () => writeDueStatements(deps),
     of: (day: string) => writeDayStatements(deps, day),
@@ -120,7 +123,7 @@ test('each movement is on one statement, however many processes write them while
   const COUNT = 60;
   const booking = Array.from({ length: COUNT }, (_, n) => bank.book(n + 1));
   const writing = Array.from({ length: 4 }, async () => {
-    for (let round = 0; round < 5; round += 1) await bank.of('2026-11-20');
+    for (let round = 0; round < 5; round += 1) await retryUntilDone(() => bank.of('2026-11-20'));
   });
   await Promise.all([...booking, ...writing]);
   const files = await bank.of('2026-11-20');

@@ -27,8 +27,12 @@ const SLOW = {
   $function: { body: 'function () { sleep(300); return true; }', args: [], lang: 'js' },
 };
 
-/** Holds a connection for a second. */
-const occupy = (rows: Collection<Row>) => rows.find({ $where: 'sleep(1000) || true' }).toArray();
+/** Holds a connection for half a second: longer than anyone waits for one. */
+const occupy = (rows: Collection<Row>) =>
+  rows.find({ _id: 'first', $where: 'sleep(500) || true' }).toArray();
+
+/** Less than a transaction lives, and more than a busy machine needs for one write. */
+const FREE_MS = 30_000;
 
 /** Rows behind the two connections, which are open from then on, however long the machine takes. */
 async function warmRows() {
@@ -55,7 +59,7 @@ test('a transaction whose commit finds no free connection is committed when ther
   const seen = other.db(database).collection<Row>('rows');
   expect(await seen.countDocuments({ _id: 'second' })).toBe(1);
   // Nothing is held any more.
-  await seen.updateOne({ _id: 'second' }, { $set: { changed: true } }, { maxTimeMS: 2_500 });
+  await seen.updateOne({ _id: 'second' }, { $set: { changed: true } }, { maxTimeMS: FREE_MS });
   await other.close();
 });
 
@@ -82,7 +86,7 @@ test.each<[string, string, (session: ClientSession) => Promise<unknown>]>([
     expect(runs).toBe(1);
     // Nothing is held any more.
     const seen = other.db(database).collection<Row>('rows');
-    await seen.updateOne({ _id: said }, { $set: {} }, { upsert: true, maxTimeMS: 2_500 });
+    await seen.updateOne({ _id: said }, { $set: {} }, { upsert: true, maxTimeMS: FREE_MS });
     await Promise.all(busy);
     await other.close();
   },
