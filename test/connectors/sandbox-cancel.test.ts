@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { retryUntilDone } from '../support/insist';
 import { useBankWorld } from './bank-world';
 
 const world = useBankWorld();
@@ -40,7 +41,10 @@ test.each([
 
 test('a payout is either sent or cancelled, whichever comes first', async () => {
   const { input, id } = await world.knowPayout();
-  const [answer, cancelled] = await Promise.all([activities().sendPayout(input), cancelPayout(id)]);
+  const [answer, cancelled] = await Promise.all([
+    retryUntilDone(() => activities().sendPayout(input)),
+    retryUntilDone(() => Promise.resolve(cancelPayout(id))),
+  ]);
   const wasSent = answer.outcome === 'sent';
   expect(cancelled).toEqual(wasSent ? TOO_LATE : CANCELLED);
   expect(await world.payouts.findOne({ _id: id })).toMatchObject({

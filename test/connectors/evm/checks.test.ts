@@ -10,7 +10,7 @@ import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 /** Reports of the chain are compared before they are believed. */
 const world = useEvmWorld();
 beforeEach(async () => {
-  world.clock.ahead_ms = 0;
+  Object.assign(world.clock, { ahead_ms: 0, stopped_at: undefined });
   await world.restart();
 });
 
@@ -36,6 +36,7 @@ describe('a second node', () => {
     ['has another amount', { movements }],
     ['has another block', { block }],
   ])('that %s holds the deposit after ten minutes, and an operator is told', async (_, change) => {
+    world.clock.stopped_at = Date.now();
     const { id, address } = await world.address('ETH');
     await world.restart({ secondNode: { ...node(), ...change } });
     await world.chain.pay(address, ETHER);

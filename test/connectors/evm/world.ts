@@ -55,10 +55,10 @@ export async function startEvmWorld(
   writeFileSync(ratesFile, JSON.stringify({ as_of: new Date().toISOString(), rates: prices }));
   const account = privateKeyToAccount(generatePrivateKey());
   const product = createProduct();
-  const clock = { ahead_ms: 0 };
+  const clock: { ahead_ms: number; stopped_at?: number | undefined } = { ahead_ms: 0 };
   const followed: Partial<Parameters<EvmDeps['meter']['followed']>[0]> = {};
   const { killAt, restore } = createKiller();
-  const now = () => new Date(Date.now() + clock.ahead_ms);
+  const now = () => new Date((clock.stopped_at ?? Date.now()) + clock.ahead_ms);
   const settings: EvmSettings = {
     chainId: CHAIN_ID,
     assets: { usdc: getAddress(chain.token) },
