@@ -1,3 +1,4 @@
+import { useFixture } from '../support/fixture';
 import { commandsIn, useProvisioning } from './cli';
 
 const service = useProvisioning();
@@ -19,6 +20,9 @@ async function opened() {
       .toArray();
   return { account_id, adjusting, adjust, entries };
 }
+
+/** Merchant of refused corrections. */
+const merchant = useFixture(opened);
 
 const legs = (account: string, amount: number) => [
   { account, amount: -amount },
@@ -99,7 +103,7 @@ test.each([
     ...(['invalid_usage', /needs --against clearing:CONNECTOR/] as const),
   ],
 ])('%j is refused in words', async (options, code, message) => {
-  const { adjusting, entries } = await opened();
+  const { adjusting, entries } = merchant;
   const refusal = await service.refusal(...adjusting('5', ...options));
   expect(refusal).toEqual({ code, message: expect.stringMatching(message) });
   expect(await entries()).toEqual([]);

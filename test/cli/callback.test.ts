@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { deliverCallback, type ResourceCallback } from '../../src/callbacks/deliver';
 import type { CallbackDocument, WaitingFilter } from '../../src/store/callbacks';
+import { createMetricStore } from '../../src/store/metrics';
 import { useResourceSetting } from './resource-setting';
 
 const setting = useResourceSetting();
@@ -8,6 +10,8 @@ afterEach(async () => {
   await setting.deps.db.collection('bank_callbacks').deleteMany({});
 });
 
+const PARKED = 'no such refund at this connector';
+const NO_CALLBACK = { data: [], has_more: false };
 const OCCURRED_AT = '2026-03-01T12:00:00.000Z';
 
 /** As it is kept when its connector dies before the signal. */
@@ -73,7 +77,7 @@ test('one that was never signalled is listed, delivered once, and refused from t
     code: 'callback_signalled',
     message: `${kept._id} was signalled to its workflow: \`callback show ${kept._id}\` shows when.`,
   });
-  expect(await listed()).toEqual({ data: [], has_more: false });
+  expect(await listed()).toEqual(NO_CALLBACK);
   expect((await setting.cli('callback', 'list')).stdout).toBe('No callback waits.\n');
   const { stdout } = await setting.cli('callback', 'show', kept._id);
   expect(stdout).toMatch(/\nReason: +It arrived\n/);
@@ -107,9 +111,9 @@ test('a parked one stays so until its resource is there, and its connector is wa
       'callback parked',
     ],
   ]);
-  const parked = 'no such refund at this connector';
-  expect(await listed('--parked')).toMatchObject({ data: [{ id, parked, signalled_at: null }] });
-  expect(await setting.json('callback', 'show', id)).toMatchObject({ id, parked, callback });
+  const row = { id, parked: PARKED };
+  expect(await listed('--parked')).toMatchObject({ data: [{ ...row, signalled_at: null }] });
+  expect(await setting.json('callback', 'show', id)).toMatchObject({ ...row, callback });
   expect(await setting.json('callback', 'deliver', id)).toEqual({ id, status: 'parked' });
   const { stdout } = await setting.cli('callback', 'deliver', id);
   expect(stdout).toBe(`${id} stays parked: its connector still has no such resource.\n`);
@@ -155,4 +159,52 @@ test.each<WaitingFilter>([
   const plan = JSON.stringify(await callbacks.waiting(filter).explain('queryPlanner'));
   expect(plan).toContain('"indexName":"waiting"');
   expect(plan).not.toContain('COLLSCAN');
+});
+
+/** Id of a kept one, parked if `isParked`. */
+async function store(isParked: boolean): Promise<string> {
+  const { _id } = await keep(randomUUID(), { connector: 'stranger' });
+  if (isParked) await setting.service.stores.callbacks.park(_id, PARKED);
+  return _id;
+}
+
+const dismiss = (id: string) =>
+  setting.json('callback', 'dismiss', id, '--reason', 'Another service has it');
+
+test('a dismissed callback leaves the list and the metrics, and its audit line says why', async () => {
+  const id = await store(true);
+  const { db } = setting.deps;
+  const listWaiting = async () => (await createMetricStore(db).read(new Date())).callbacks;
+  expect(await listWaiting()).toEqual([
+    { waits: 'parked', connector: expect.any(String), count: 1 },
+  ]);
+  expect(await dismiss(id)).toEqual({ id, status: 'dismissed' });
+  expect(await listWaiting()).toEqual([]);
+  for (const options of [[], ['--parked']]) {
+    expect(await setting.json('callback', 'list', ...options)).toEqual(NO_CALLBACK);
+    expect(await setting.json('callback', 'list', ...options, '--all')).toMatchObject({
+      data: [{ id, parked: PARKED, dismissed_at: expect.any(String) }],
+    });
+  }
+  expect((await setting.cli('callback', 'show', id)).stdout).toMatch(/Outcome: +dismissed, parked/);
+  expect(await dismiss(id)).toEqual({ id, status: 'dismissed' });
+  expect(await db.collection('audit_log').find({ target: id }).toArray()).toMatchObject([
+    {
+      act: 'callback.dismissed',
+      actor: { door: 'command_line', host: hostname() },
+      after: { resource: 'payout', name: 'completed', reason: 'Another service has it' },
+    },
+  ]);
+});
+
+test('only a parked callback is dismissed', async () => {
+  const unsignalled = await store(false);
+  const refusal = (id: string) =>
+    setting.refusal('callback', 'dismiss', id, '--reason', 'Another service has it');
+  expect((await refusal(unsignalled)).code).toBe('callback_not_parked');
+  expect((await refusal('stranger:none')).code).toBe('callback_not_found');
+  const signalled = await store(true);
+  const { callbacks } = setting.service.stores;
+  await callbacks.markSignalled({ _id: signalled }, '2026-03-01T12:01:00.000Z');
+  expect((await refusal(signalled)).code).toBe('callback_signalled');
 });

@@ -51,9 +51,16 @@ export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ou
 
 const oneLine = (text: string) => text.replaceAll('\n', ' ');
 
-/** Commands with these settings. */
+/** Words of a command that has done nothing: a server was slow, or write conflicts lasted too long. */
+const NOT_DONE = /(MongoDB|Temporal) does not answer at|this step was not done: run it again/;
+
+/** Commands with these settings, repeated while a busy machine keeps them from doing anything. */
 export function commandsIn(env: NodeJS.ProcessEnv) {
-  const cli = (...args: string[]) => run(env, ...args);
+  const cli = (...args: string[]) =>
+    eventually(args.join(' '), async () => {
+      const outcome = await run(env, ...args);
+      return !NOT_DONE.test(outcome.stderr) && outcome;
+    });
   return {
     env,
     cli,
@@ -108,14 +115,6 @@ export async function openProvisioning() {
   const commands = commandsIn(env);
   return {
     ...commands,
-    /** As `json`, again when write conflicts lasted too long: such a command has done nothing. */
-    jsonAfterConflicts: (...args: string[]): Promise<unknown> =>
-      eventually(`${args[0]} ${args[1]}`, async () => {
-        const { exit, stdout, stderr } = await commands.cli(...args, '--json');
-        if (exit === 0) return JSON.parse(stdout);
-        expect(CliError.parse(JSON.parse(stderr)).error.code).toBe('busy');
-        return undefined;
-      }),
     folder,
     db,
     mongo,

@@ -12,6 +12,7 @@ import { useFixture } from '../support/fixture';
 import { readPayloads } from '../support/histories';
 import { openInbox } from '../support/hook';
 import { temporalAddress } from '../support/servers';
+import { openAccount } from '../support/service';
 import { openProvisioning } from './cli';
 import { recordEvents, registerEndpoint } from './event-log';
 
@@ -21,10 +22,16 @@ export type DeliverySetting = Awaited<ReturnType<typeof openDeliverySetting>>;
 async function openDeliverySetting() {
   Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
   const service = await openProvisioning();
-  const connection = await Connection.connect({ address: temporalAddress() });
+  const connection = await Connection.connect({
+    address: temporalAddress(),
+    connectTimeout: '2 minutes',
+  });
   const temporal = new Client({ connection });
   const inbox = await openInbox();
   const { stores } = service;
+  for (const store of [stores.accounts, stores.keys, stores.endpoints, stores.events]) {
+    await store.ensureIndexes();
+  }
   const webhookQueue = `webhooks-${randomUUID()}`;
   const handleOf = ({ _id }: EventDocument) => temporal.workflow.getHandle(webhookWorkflowId(_id));
   return {
@@ -44,7 +51,7 @@ async function openDeliverySetting() {
     },
     /** An event of a new merchant with an endpoint, its delivery standing like this. */
     event: async (standing: Omit<EventDelivery, 'run'>): Promise<EventDocument> => {
-      const { account_id } = await service.account();
+      const { account_id } = await openAccount(stores, {});
       await registerEndpoint(service, account_id, inbox.url);
       const [event] = await recordEvents(service, account_id, ['payment.settled']);
       if (event === undefined) throw new Error('No event was recorded.');

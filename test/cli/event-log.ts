@@ -1,13 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { buildEvents } from '../../activities/shared/events';
 import type { EventType, Subscription } from '../../src/domain/webhook/event';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { followKeyFile } from '../../src/encryption/service-keys';
+import { makeSigningSecret } from '../../src/service/endpoints';
+import { endpointOwner } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
 import type { Provisioning } from './cli';
 
 /** An endpoint for one account's sandbox. */
-export async function registerEndpoint(service: Provisioning, account: string, url: string) {
-  const place = [account, '--env', 'sandbox', '--url', url];
-  await service.json('webhook', 'set', ...place);
+export async function registerEndpoint(
+  { stores, env }: Pick<Provisioning, 'stores' | 'env'>,
+  account_id: string,
+  url: string,
+): Promise<void> {
+  const encrypter = createEncrypter(followKeyFile(env['KEYS_FILE'] ?? '').seal);
+  const sealed = await encrypter.encrypt(makeSigningSecret(), endpointOwner(account_id, false));
+  await stores.endpoints.set({ account_id, livemode: false, url, sealed, now: new Date() });
 }
 
 /** Events of one payment, recorded as its moves would, all within one millisecond. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { EventDocument } from '../../src/store/events';
+import { openAccount } from '../support/service';
 import { useProvisioning } from './cli';
 import { recordEvents } from './event-log';
 
@@ -20,7 +21,7 @@ const idsOf = (events: readonly EventDocument[]) => events.map(({ _id }) => _id)
 
 describe('event list', () => {
   test('gives each event as it is sent, with where its delivery stands', async () => {
-    const { account_id } = await service.account();
+    const { account_id } = await openAccount(service.stores, {});
     const [event] = await recordEvents(service, account_id, ['payment.settled']);
     const { _id: id, type, created, data } = event ?? fail();
     expect(await page(account_id)).toEqual({
@@ -40,7 +41,7 @@ describe('event list', () => {
   });
 
   test('walks through events of one millisecond, newest first, each once', async () => {
-    const { account_id } = await service.account();
+    const { account_id } = await openAccount(service.stores, {});
     const types = ['payment.awaiting_customer', 'payment.authorized', 'payment.settled'] as const;
     const events = [
       ...(await recordEvents(service, account_id, [...types])),
@@ -62,10 +63,10 @@ describe('event list', () => {
   });
 
   test('keeps to the account, the environment, the resource and the time asked for', async () => {
-    const { account_id } = await service.account();
+    const { account_id } = await openAccount(service.stores, {});
     const events = await recordEvents(service, account_id, ['payment.failed']);
     await recordEvents(service, account_id, ['payment.expired']);
-    const other = await service.account();
+    const other = await openAccount(service.stores, {});
     const resource = events[0]?.resource_id ?? '';
     expect((await page(account_id, '--resource', resource)).data).toEqual([
       expect.objectContaining({ id: events[0]?._id }),
@@ -79,7 +80,7 @@ describe('event list', () => {
   });
 
   test('prints a table for people, and how to go on', async () => {
-    const { account_id } = await service.account();
+    const { account_id } = await openAccount(service.stores, {});
     await recordEvents(service, account_id, ['payment.authorized', 'payment.settled']);
     const list = ['event', 'list', account_id, '--env', 'sandbox'];
     const { stdout } = await service.cli(...list, '--limit', '1');
@@ -102,7 +103,7 @@ describe('event list', () => {
 });
 
 test('event show tells every attempt, the first one first', async () => {
-  const { account_id } = await service.account();
+  const { account_id } = await openAccount(service.stores, {});
   const [event] = await recordEvents(service, account_id, ['payment.settled']);
   const event_id = event?._id ?? '';
   const attempt = {

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { buildPosition } from '../../src/domain/cursor';
+import { ENVIRONMENTS } from '../../src/domain/environment';
 import { createEncrypter, type Encrypter } from '../../src/encryption/encrypter';
 import { readPairs } from '../../src/encryption/recipient-key-files';
-import { createRecipientEncrypters } from '../../src/encryption/recipient-keys';
+import { createRecipientEncrypters, keyRingPath } from '../../src/encryption/recipient-keys';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
 import type { KeyDeps } from '../../src/service/encryption-keys/keys';
 import { createPayers, readPayers } from '../../src/service/payers';
@@ -37,7 +39,11 @@ async function openKeysSetting() {
     audit: operatorsAudit(stores),
     keysFile,
     keysDir,
-    now: () => new Date(),
+    // Stands at the last change of the keys, from which on a rotation waits.
+    now: () => {
+      const files = [keysFile, ...ENVIRONMENTS.map((env) => keyRingPath(keysDir, env, 'public'))];
+      return new Date(Math.max(...files.map((file) => statSync(file).mtimeMs)));
+    },
     wait: async (ms) => {
       waits.push(ms);
     },

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { camt, TEST_IBAN } from '../support/camt';
+import { openAccount } from '../support/service';
 import { asOperator, commandsIn, everythingStored, run, useProvisioning } from './cli';
 
 const service = useProvisioning();
@@ -47,7 +48,7 @@ test('a key is shown once, listed without its secret, and audited', async () => 
 
 test('keys are replaced one by one, and revoked by name or id, once', async () => {
   const [old, next] = [await create('Bo'), await create('bo')];
-  const { account_id } = await service.account();
+  const { account_id } = await openAccount(service.stores, {});
   const revoke = (what: string) => service.json('operator', 'revoke', what);
   expect(await revoke(old.operator_id)).toMatchObject({ data: [{ name: 'Bo' }] });
   await withKey(next.key).json(...funding(account_id, 'live', ...WHY));
@@ -68,7 +69,7 @@ test('keys are replaced one by one, and revoked by name or id, once', async () =
 
 describe('on live a command that moves money', () => {
   const commands = async () => {
-    const { account_id } = await service.account();
+    const { account_id } = await openAccount(service.stores, {});
     const posted = await asOperator(service, 'cleo');
     const said = await posted.json(...funding(account_id, 'live', ...WHY));
     const { operation_id } = z.object({ operation_id: z.string() }).parse(said);
@@ -94,7 +95,7 @@ describe('on live a command that moves money', () => {
   });
 
   test('is written under the name of the key, and needs a reason', async () => {
-    const { account_id } = await service.account();
+    const { account_id } = await openAccount(service.stores, {});
     const dora = await asOperator(service, 'dora');
     const typed = ['--operator', 'mia', '--approved-by', 'ada'];
     const said = await dora.json(...funding(account_id, 'live', ...WHY, ...typed));
@@ -130,7 +131,7 @@ describe('on live a command that moves money', () => {
   });
 
   test('in the sandbox needs neither key nor reason', async () => {
-    const { account_id } = await service.account();
+    const { account_id } = await openAccount(service.stores, {});
     expect((await service.cli(...funding(account_id, 'sandbox'))).exit).toBe(0);
     expect((await withKey('opkey_unknown').cli(...funding(account_id, 'sandbox'))).exit).toBe(0);
   });

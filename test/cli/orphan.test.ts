@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import { findOrphans, type Orphan, restart } from '../../src/service/orphans';
 import { storedPayout } from '../api/payout-setting';
+import { eventually } from '../support/http';
 import { useResourceSetting } from './resource-setting';
 
 const setting = useResourceSetting();
@@ -68,8 +69,12 @@ test('coins are listed, too, and go on where they were', async () => {
   await setting.registerWallet('0x52908400098527886E0F7030069857D2E4169EE7');
   const paid = await setting.cryptoPayment();
   await setting.simulate('crypto_payment', paid, { event: 'received' });
+  await setting.handle('crypto_payment', paid).result();
   const payment = await setting.cryptoPayment();
-  const seen = await setting.simulate('crypto_payment', payment, { amount: '7', confirmations: 1 });
+  await setting.simulate('crypto_payment', payment, { amount: '7', confirmations: 1 });
+  const transaction_id = await eventually('the deposit', async () => {
+    return (await stores.crypto_payments.get(payment))?.deposits[0]?.transaction_id;
+  });
   // Sent, and nothing more is heard of it.
   const settlement = await setting.cryptoSettlement('66643');
   await setting.service.becomes('crypto_settlements', settlement, { status: 'sent' });
@@ -86,7 +91,6 @@ test('coins are listed, too, and go on where they were', async () => {
     await restart(setting.deps, orphan);
   }
   expect(await setting.json('orphan', 'list')).toEqual(NONE);
-  const [{ transaction_id }] = seen.body.deposits;
   await setting.simulate('crypto_payment', payment, { transaction_id });
   await setting.service.becomes('crypto_payments', payment, { status: 'underpaid' });
   await setting.simulate('crypto_payment', payment, { event: 'received' });

@@ -9,83 +9,42 @@ import { openRebuilder } from '../support/rebuilder';
 import { CliError, run, useProvisioning } from './cli';
 
 const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'main.js');
-const COMMANDS = [
-  'account create',
-  'account freeze',
-  'account unfreeze',
-  'account update',
-  'account show',
-  'account list',
-  'audit list',
-  'audit verify',
-  'migrate',
-  'roles',
-  'key create',
-  'key list',
-  'key revoke',
-  'keys rotate',
-  'keys reseal',
-  'keys show',
-  'keys split',
-  'keys retire',
-  'dashboard invite',
-  'dashboard people',
-  'dashboard reset-password',
-  'dashboard unlock',
-  'webhook set',
-  'webhook roll',
-  'webhook show',
-  'event list',
-  'event show',
-  'event redeliver',
-  'balance show',
-  'bank-account add',
-  'bank-account list',
-  'balance fund',
-  'balance adjust',
-  'balance reverse',
-  'ledger trial-balance',
-  'ledger verify',
-  'sandbox statement',
-  'statement import',
-  'statement list',
-  'statement show',
-  'statement match',
-  'statement unmatch',
-  'statement assign',
-  'reconciliation show',
-  'wallet set',
-  'wallet show',
-  'payment show',
-  'payment act',
-  'refund show',
-  'refund act',
-  'payout show',
-  'payout act',
-  'crypto-payment show',
-  'crypto-payment act',
-  'crypto-settlement show',
-  'crypto-settlement act',
-  'orphan list',
-  'orphan restart',
-  'callback list',
-  'callback show',
-  'callback deliver',
-  'callback dismiss',
-  'attention list',
-  'attention acknowledge',
-  'operator create',
-  'operator list',
-  'operator revoke',
-  'approval list',
-  'approval approve',
-  'approval reject',
-  'connector key',
-  'recipient forget',
-  'payer export',
-  'payer erase',
-  'reconcile',
-];
+/** Commands by their group; one without a name is a command by itself. */
+const GROUPED = {
+  account: 'create freeze unfreeze update show list',
+  audit: 'list verify',
+  migrate: '',
+  roles: '',
+  key: 'create list revoke',
+  keys: 'rotate reseal show split retire',
+  dashboard: 'invite people reset-password unlock',
+  webhook: 'set roll show',
+  event: 'list show redeliver',
+  balance: 'show fund adjust reverse',
+  'bank-account': 'add list',
+  ledger: 'trial-balance verify',
+  sandbox: 'statement',
+  statement: 'import list show match unmatch assign',
+  reconciliation: 'show',
+  wallet: 'set show',
+  payment: 'show act',
+  refund: 'show act',
+  payout: 'show act',
+  'crypto-payment': 'show act',
+  'crypto-settlement': 'show act',
+  orphan: 'list restart',
+  callback: 'list show deliver dismiss',
+  attention: 'list acknowledge',
+  operator: 'create list revoke',
+  approval: 'list approve reject',
+  connector: 'key',
+  recipient: 'forget',
+  payer: 'export erase',
+  reconcile: '',
+};
+const COMMANDS = Object.entries(GROUPED).flatMap(([group, names]) =>
+  names.split(' ').map((name) => `${group} ${name}`.trim()),
+);
 
 const service = useProvisioning();
 
@@ -101,9 +60,9 @@ test('the commands are these, and no other', () => {
   expect(found.toSorted()).toEqual(COMMANDS.toSorted());
 });
 
-const GROUPS = [...new Set(COMMANDS.map((command) => command.split(' ')[0] ?? ''))];
+const GROUPS = Object.keys(GROUPED);
 
-test.each(['', ...GROUPS, ...COMMANDS])(
+test.each([...new Set(['', ...GROUPS, ...COMMANDS])])(
   '"%s --help" says how it is used and what its exit codes mean, and exits 0',
   async (command) => {
     const args = command.split(' ').filter((word) => word !== '');
@@ -143,8 +102,8 @@ test('--json is taken before and after the command, and prints one document', as
   }
 });
 
-/** Four or five seconds, and time for a busy machine; the driver's own limit is 30. */
-const IN_TIME_MS = 20_000;
+/** Four or five seconds, and time for a busy machine; the driver's own limit is 30, waited for twice. */
+const IN_TIME_MS = 60_000;
 
 test('MongoDB away: within about three seconds, in words that do not show its password', async () => {
   const env = { ...service.env, MONGODB_URI: 'mongodb://me:secret@127.0.0.1:1/' };

@@ -1,6 +1,7 @@
 import { explain } from '../../src/cli/failure';
 import { redeliverAll } from '../../src/service/events/redeliver';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
+import { openAccount } from '../support/service';
 import { useDeliverySetting } from './delivery-setting';
 import { recordEvents, registerEndpoint } from './event-log';
 
@@ -15,7 +16,7 @@ const STANDINGS: EventDelivery[] = [
 
 /** A merchant with an event in each standing, and an exhausted one of another type. */
 async function merchant() {
-  const { account_id } = await setting.service.account();
+  const { account_id } = await openAccount(setting.deps.stores, {});
   await registerEndpoint(setting.service, account_id, setting.inbox.url);
   const types = STANDINGS.map(() => 'payment.settled' as const);
   const events = await recordEvents(setting.service, account_id, [...types, 'payment.failed']);
@@ -119,7 +120,7 @@ test('wrong usage is refused, and a merchant without an endpoint', async () => {
   for (const args of usage) {
     expect((await setting.service.refusal(...args)).code).toBe('invalid_usage');
   }
-  const { account_id } = await setting.service.account();
+  const { account_id } = await openAccount(setting.deps.stores, {});
   const codes = [many('acct_1'), many(account_id)].map(async (args) => {
     return (await setting.service.refusal(...args)).code;
   });

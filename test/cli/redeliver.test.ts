@@ -2,6 +2,7 @@ import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import { redeliverEvent } from '../../src/service/events/redeliver';
 import type { EventDocument } from '../../src/store/events';
 import { eventually } from '../support/http';
+import { openAccount } from '../support/service';
 import { run } from './cli';
 import { useDeliverySetting } from './delivery-setting';
 import { recordEvents, registerEndpoint } from './event-log';
@@ -101,7 +102,7 @@ test('it is refused when another redelivery came between', async () => {
 });
 
 test('it is refused without an endpoint, also for an event that never had one', async () => {
-  const { account_id } = await setting.service.account();
+  const { account_id } = await openAccount(setting.deps.stores, {});
   const [event] = await recordEvents(setting.service, account_id, ['payment.settled'], null);
   const id = event?._id ?? '';
   expect(await setting.service.refusal('event', 'redeliver', id)).toEqual({
@@ -117,7 +118,7 @@ test('it is refused without an endpoint, also for an event that never had one', 
 });
 
 test('it sends an event that its endpoint had not asked for', async () => {
-  const { account_id } = await setting.service.account();
+  const { account_id } = await openAccount(setting.deps.stores, {});
   await registerEndpoint(setting.service, account_id, setting.inbox.url);
   const wanted = ['payment.failed' as const];
   const [event] = await recordEvents(setting.service, account_id, ['payment.settled'], wanted);
@@ -135,7 +136,7 @@ test('it leaves the event as it was when Temporal is away or refuses', async () 
   const redeliver = ['event', 'redeliver', event._id];
   const startedAt = performance.now();
   const away = await run({ ...setting.service.env, TEMPORAL_ADDRESS: '127.0.0.1:1' }, ...redeliver);
-  expect(performance.now() - startedAt).toBeLessThan(20_000);
+  expect(performance.now() - startedAt).toBeLessThan(60_000);
   expect(away.exit).toBe(1);
   expect(away.stderr).toContain('Temporal does not answer at 127.0.0.1:1 (address from the env');
   const elsewhere = { ...setting.service.env, TEMPORAL_NAMESPACE: 'nowhere' };

@@ -9,9 +9,10 @@ const setting = useResourceSetting();
 let queued: string[];
 beforeAll(async () => {
   const silent = () => setting.payout({ amount: 66_624 }, 'submitted');
-  queued = await Promise.all(Array.from({ length: 3 }, silent));
+  queued = await Promise.all(Array.from({ length: 4 }, silent));
 });
 
+const CONFIRMED = '--bank-confirmed-not-executed';
 const BY = ['--operator', 'mia', '--reason', 'The bank said so'];
 const act = (kind: CallbackResource, id: string, what: string, ...more: string[]) => [
   kind,
@@ -83,6 +84,22 @@ describe('payout act', () => {
     expect(lines.filter(({ target }) => target === id)).toMatchObject([
       { act: 'payout.act', after: { what: 'snooze', approved_by: 'noah' } },
     ]);
+  });
+
+  test('marks one that the bank holds as failed by a confirmation alone', async () => {
+    const id = queuedPayout();
+    expect(await setting.refusal(...act('payout', id, 'mark_failed'))).toEqual({
+      code: 'held_by_bank',
+      message: expect.stringMatching(/^The bank holds the payout and may still execute it/),
+    });
+    expect((await payout(id))?.audit).toEqual([]);
+    const done = await setting.json(...act('payout', id, 'mark_failed', CONFIRMED));
+    expect(done).toMatchObject({ status: 'failed' });
+    expect(await setting.json('payout', 'show', id)).toMatchObject({
+      audit: [{ what: 'mark_failed', bank_confirmed_not_executed: true }],
+    });
+    const { stdout } = await setting.cli('payout', 'show', id);
+    expect(stdout).toContain('mark_failed (bank_confirmed_not_executed)');
   });
 
   test("is refused in the workflow's words, and changes nothing", async () => {
@@ -183,6 +200,8 @@ const WRONG: [string[], string][] = [
   [act('payout', 'x', 'resubmit', '--hours', '1'), 'A snooze, and nothing else, takes --hours.'],
   [act('payout', 'x', 'snooze', '--hours', '721'), 'It must be more than 0 and at most 720.'],
   [act('payout', 'x', 'snooze', '--hours', '0'), 'It must be more than 0 and at most 720.'],
+  [act('payout', 'x', 'snooze', '--hours', '1', CONFIRMED), 'Only mark_failed takes'],
+  [act('refund', 'x', 'mark_failed', CONFIRMED), 'unknown option'],
   [['payout', 'act', 'x', 'resubmit', '--operator', 'mia'], "'--reason <text>' not specified"],
   [['payout', 'act', 'x', 'resubmit', '--reason', 'Why'], "'--operator <name>' not specified"],
 ];

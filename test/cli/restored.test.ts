@@ -64,7 +64,7 @@ test('after a restore of MongoDB nothing is written until `reconcile` has run', 
     await setting.service.withApp({ epochs: { fault } }, async (url) => {
       const shop = createClient(url, setting.shop.key);
       const before = await setting.shop.count('idempotency');
-      const refused = await shop.post('/v1/payments', idealPayment());
+      const refused = await shop.post('/v1/payments', idealPayment(), { once: true });
       expect(refused.status).toBe(503);
       expect(refused.body.error).toMatchObject({
         code: 'temporarily_unavailable',

@@ -1,5 +1,6 @@
 import { inTransaction } from '../../src/base/mongo';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { openAccount } from '../support/service';
 import { run, useProvisioning } from './cli';
 
 const FIRST = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
@@ -14,7 +15,7 @@ function set(account: string, env: string, address: string, network = 'ethereum'
 }
 
 test('a wallet counts at once in the sandbox', async () => {
-  const { account_id } = await service.account();
+  const { account_id } = await openAccount(service.stores, {});
   const wallet = await set(account_id, 'sandbox', FIRST);
   expect(wallet).toMatchObject({ network: 'ethereum', address: FIRST, counting: FIRST });
   const shown = await service.json('wallet', 'show', account_id, '--env', 'sandbox');
@@ -34,7 +35,7 @@ test('a wallet counts at once in the sandbox', async () => {
 });
 
 test('on live it counts after 24 hours, and the one before it gets nothing until then', async () => {
-  const { account_id } = await service.account();
+  const { account_id } = await openAccount(service.stores, {});
   const first = await set(account_id, 'live', FIRST);
   expect(first).toMatchObject({ counting: null, previous: null });
   expect(await set(account_id, 'live', FIRST)).toEqual(first);
@@ -53,7 +54,7 @@ test('on live it counts after 24 hours, and the one before it gets nothing until
 });
 
 test('a wrong checksum, network or account is refused', async () => {
-  const { account_id } = await service.account();
+  const { account_id } = await openAccount(service.stores, {});
   const refused = async (account: string, address: string, network = 'ethereum') => {
     const options = ['--env', 'live', '--network', network, '--address', address, '--json'];
     return await run(service.env, 'wallet', 'set', account, ...options);
@@ -69,7 +70,7 @@ test('a wrong checksum, network or account is refused', async () => {
 });
 
 test('balance show has a row for each coin, exact at any size', async () => {
-  const { account_id } = await service.account();
+  const { account_id } = await openAccount(service.stores, {});
   const { mongo, ledger } = { mongo: service.db.client, ledger: service.stores.ledger };
   const at = new Date().toISOString();
   const about = { account_id, livemode: true, at, resource_id: 'deposit', step: 'tx' };

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { createKeyFile } from '../../src/encryption/key-file';
 import { hashKey } from '../../src/store/keys';
-import { everythingStored, run, useProvisioning } from './cli';
+import { useFixture } from '../support/fixture';
+import { commandsIn, everythingStored, useProvisioning } from './cli';
 
 const Endpoint = z.strictObject({ url: z.string(), signing_secret: z.string() });
 const Rolled = Endpoint.extend({ active_from: z.iso.datetime() });
@@ -9,6 +10,8 @@ const LOCAL = 'http://localhost:4000/hook';
 const HOUR_MS = 3_600_000;
 
 const service = useProvisioning();
+/** Merchant that never has an endpoint. */
+const bare = useFixture(() => service.account());
 
 async function setUrl(account: string, env: string, url: string) {
   return Endpoint.parse(await service.json('webhook', 'set', account, '--env', env, '--url', url));
@@ -44,7 +47,7 @@ describe('webhook set', () => {
       Array.from({ length: 8 }, async (_, port) => {
         const url = ['--url', `http://localhost:${5000 + port}/`];
         const set = ['webhook', 'set', account_id, '--env', 'sandbox', ...url];
-        return Endpoint.parse(await service.jsonAfterConflicts(...set));
+        return Endpoint.parse(await service.json(...set));
       }),
     );
     expect(new Set(made.map(({ signing_secret }) => signing_secret)).size).toBe(1);
@@ -62,18 +65,17 @@ describe('webhook set', () => {
     ['sandbox', 'https://me:pw@1.1.1.1/', 'url_userinfo'],
     ['sandbox', 'hook', 'url_invalid'],
   ])('refuses for %s %s', async (env, url, code) => {
-    const { account_id } = await service.account();
+    const { account_id } = bare;
     const set = ['webhook', 'set', account_id, '--env', env, '--url', url];
     expect((await service.refusal(...set)).code).toBe(code);
     expect(await service.json('webhook', 'show', account_id, '--env', env)).toBeNull();
   });
 
   test('refuses this machine in the sandbox too, unless it is allowed', async () => {
-    const { account_id } = await service.account();
-    const env = { ...service.env, WEBHOOK_ALLOW_PRIVATE: '' };
-    const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', LOCAL];
-    expect((await run(env, ...set)).stderr).toContain('https://');
-    expect((await run(env, ...set)).exit).toBe(1);
+    const { refusal } = commandsIn({ ...service.env, WEBHOOK_ALLOW_PRIVATE: '' });
+    const place = [bare.account_id, '--env', 'sandbox'];
+    const { message } = await refusal('webhook', 'set', ...place, '--url', LOCAL);
+    expect(message).toContain('https://');
   });
 
   test('changes nothing when the present secret was sealed with other keys', async () => {
@@ -82,9 +84,9 @@ describe('webhook set', () => {
     const env = { ...service.env, KEYS_FILE: `${service.folder}/other-keys.json` };
     createKeyFile(env.KEYS_FILE);
     const place = [account_id, '--env', 'sandbox'];
-    const { exit, stderr } = await run(env, 'webhook', 'set', ...place, '--url', `${LOCAL}/2`);
-    expect(exit).toBe(1);
-    expect(stderr).toContain('can not be decrypted with this KEYS_FILE');
+    const set = ['webhook', 'set', ...place, '--url', `${LOCAL}/2`];
+    const { message } = await commandsIn(env).refusal(...set);
+    expect(message).toContain('can not be decrypted with this KEYS_FILE');
     expect(await service.json('webhook', 'show', ...place)).toEqual(before);
   });
 });
@@ -110,7 +112,7 @@ describe('webhook set --events', () => {
   test.each(['payment.paid', '', 'payment.settled,', 'all,payment.settled'])(
     'refuses "%s", and changes nothing',
     async (events) => {
-      const { account_id } = await service.account();
+      const { account_id } = bare;
       const place = [account_id, '--env', 'sandbox'];
       const set = ['webhook', 'set', ...place, '--url', LOCAL, '--events', events];
       expect((await service.refusal(...set)).message).toContain('Allowed, separated by commas');
@@ -152,7 +154,7 @@ describe('webhook roll', () => {
   });
 
   test('is refused without an endpoint, and for another time', async () => {
-    const { account_id } = await service.account();
+    const { account_id } = bare;
     const roll = ['webhook', 'roll', account_id, '--env', 'live'];
     expect((await service.refusal(...roll)).code).toBe('webhook_not_set');
     const other = await service.refusal(...roll, '--after', '2h');
@@ -161,7 +163,7 @@ describe('webhook roll', () => {
 });
 
 test('webhook show says that there is no endpoint: null in JSON, words otherwise', async () => {
-  const { account_id } = await service.account();
+  const { account_id } = bare;
   const show = ['webhook', 'show', account_id, '--env', 'live'];
   expect(await service.json(...show)).toBeNull();
   const { exit, stdout } = await service.cli(...show);
