@@ -10,6 +10,7 @@ import { readVisitor } from '../dashboard/frame/visitor';
 import { Refusal, unavailable } from '../domain/errors';
 import { createPayPages } from '../pages/pay';
 import { HSTS, NOTHING_ALLOWED } from '../pages/security';
+import { createSlots } from '../service/create-slots';
 import type { EpochGuard } from '../service/epoch';
 import type { Redeliveries } from '../service/events/redeliveries';
 import { checkDependencies, type HealthDeps } from '../service/health';
@@ -27,7 +28,7 @@ import { openApiDocument, SERVICE_VERSION } from './openapi';
 import { createRateLimits } from './rate-limit';
 import { mountRoutes } from './routes';
 
-export interface AppDeps extends Omit<ApiDeps, 'payers'> {
+export interface AppDeps extends Omit<ApiDeps, 'payers' | 'takeSlot'> {
   redeliveries: Redeliveries;
   tracing?: Tracing;
   /** Aborts when the process is about to end, while it still serves. */
@@ -43,14 +44,15 @@ export interface AppDeps extends Omit<ApiDeps, 'payers'> {
   epochs?: Pick<EpochGuard, 'fault'>;
 }
 
-type AppRouteDeps = AppDeps & Pick<ApiDeps, 'payers'>;
+type AppRouteDeps = AppDeps & ApiDeps;
 
 /** Most test events in progress in one process. */
 const TEST_EVENTS_AT_ONCE = 20;
 
 export function createApp(params: AppDeps): Koa {
   const { config, now, log, stores, encrypter } = params;
-  const deps = { ...params, payers: createPayers({ accounts: stores.accounts, encrypter, log }) };
+  const payers = createPayers({ accounts: stores.accounts, encrypter, log });
+  const deps = { ...params, payers, takeSlot: createSlots(config.CREATES_AT_ONCE) };
   const app = new Koa();
   const router = createRouter(deps);
   const { TRUSTED_PROXIES = '', PUBLIC_URL: publicUrl } = config;
@@ -77,9 +79,7 @@ function createRouter(deps: AppRouteDeps): Router {
   const limits = createRateLimits(deps.config);
   mountRoutes(createMount(router, deps, limits), deps);
   mountConnectors(router, deps, limits);
-  const { mongo, temporal, now, stopping, epochs } = deps;
-  const { heartbeats } = deps.stores;
-  mountHealth(router, { mongo, temporal, now, stopping, epochs, heartbeats });
+  mountHealth(router, { ...deps, heartbeats: deps.stores.heartbeats });
   // Built once, since it takes longer than most requests.
   const text = JSON.stringify(openApiDocument(deps.config.PUBLIC_URL));
   router.get('/openapi.json', (ctx) => {

@@ -6,7 +6,6 @@ import { stringifyJson } from '../base/json-write';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { validate } from '../domain/wire/validate';
-import type { Connectors } from '../routing';
 import {
   type ApiKey,
   assertCryptoEnabled,
@@ -17,10 +16,10 @@ import {
   recordKeyUse,
 } from '../service/access';
 import type { CreateAnswer, CreateRequest } from '../service/create-once';
+import { findSlowPart } from '../service/create-slots';
 import { checkAddress, checkScope, readBearer, readIdempotencyKey } from './admission';
 import { readBody } from './body';
 import { type ApiDeps, getAddress, getRequestId } from './context';
-import { createSlots } from './create-slots';
 import { createFailureLimit, type RateLimits } from './rate-limit';
 
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
@@ -39,7 +38,7 @@ export type Mount = ReturnType<typeof createMount>;
 /** Adds endpoints to the router. The order of the middleware is the order of the checks. */
 export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const limitFailures = createFailureLimit();
-  const takeSlot = createSlots(deps.config.CREATES_AT_ONCE);
+  const { takeSlot } = deps;
   /** Requests without the scope count towards the limit too. */
   const admit = async (ctx: Context, endpoint: Endpoint): Promise<ApiKey> => {
     const { method, scope, creates, simulates, crypto } = endpoint;
@@ -106,18 +105,6 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       });
     },
   };
-}
-
-/** Finds the bank that a create waits for, where several serve the environment. */
-function findSlowPart(
-  connectors: Connectors,
-  value: JsonValue,
-  livemode: boolean,
-): string | undefined {
-  if (!livemode || connectors.names.length <= 2) return undefined;
-  const { method, asset, network } = Object(value);
-  const name = method ?? `${asset}_${network}`.toLowerCase();
-  return connectors.findConnector(String(name), livemode);
 }
 
 function send(ctx: Context, status: number, json: string): void {

@@ -9,6 +9,7 @@ import type { Connectors } from '../routing';
 import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
 import type { TemporalClient } from '../temporal/client';
+import type { CreateSlots } from './create-slots';
 import type { Payers } from './payers';
 
 export interface ServiceDeps {
@@ -29,6 +30,8 @@ export interface MerchantDeps extends ServiceDeps {
   /** Encrypt with public keys, which cannot decrypt. */
   recipientEncrypters: Record<Env, Pick<Encrypter, 'encrypt' | 'getKid'>>;
   payers: Payers;
+  /** Bounds the creates of the API and the dashboard together. */
+  takeSlot: CreateSlots;
   log: Logger;
 }
 

@@ -15,6 +15,7 @@ import { Field } from '../frame/fields';
 import {
   actOnMoney,
   buildCreateRequest,
+  createInSlot,
   FORM_KEY,
   field,
   newFormKey,
@@ -192,12 +193,13 @@ async function settle(call: Call, deps: PageDeps): Promise<Answer> {
   const { form } = call;
   const [asset, network, key] = [field(form, 'asset'), field(form, 'network'), field(form, 'key')];
   if (assetRules(asset, network) === undefined || !FORM_KEY.test(key)) return 'not_found';
-  const request = buildCreateRequest(call, key, CreateCryptoSettlement, { asset, network });
+  const fields = { asset, network };
+  const request = buildCreateRequest(call, key, CreateCryptoSettlement, fields);
   return await actOnMoney(call, {
     act: 'settlement.created',
     target: null,
-    facts: { asset, network, idempotency_key: key },
-    run: () => createCryptoSettlement(deps, request),
+    facts: { ...fields, idempotency_key: key },
+    run: () => createInSlot(deps, request, fields, () => createCryptoSettlement(deps, request)),
     success: ({ id }) => [
       `/crypto/settlements/${id}`,
       'The settlement has started. Its status shows when it has completed.',

@@ -8,9 +8,10 @@ import { validate } from '../../domain/wire/validate';
 import { isForeignPost } from '../../pages/security';
 import { withAuditLine } from '../../service/audit-log';
 import type { CreateRequest } from '../../service/create-once';
+import { findSlowPart } from '../../service/create-slots';
 import type { Flash } from '../../service/team/sessions';
 import { isCsrfToken } from './context';
-import type { Answer, Call } from './route';
+import type { Answer, Call, PageDeps } from './route';
 
 const BODY_BYTES_MAX = 32 * 1_024;
 const FIELDS_MAX = 100;
@@ -96,6 +97,20 @@ export function buildCreateRequest<S extends z.ZodType>(
     requestId,
     parseBody: () => validate(schema, fields),
   };
+}
+
+/**
+ * Creates in one of the account's slots, as the API does.
+ * @throws Refusal 503 `temporarily_unavailable`
+ */
+export function createInSlot<Result>(
+  { takeSlot, connectors }: Pick<PageDeps, 'takeSlot' | 'connectors'>,
+  { caller }: CreateRequest<unknown>,
+  fields: object,
+  create: () => Promise<Result>,
+): Promise<Result> {
+  const connector = findSlowPart(connectors, fields, caller.livemode);
+  return takeSlot({ ...caller, connector }, create);
 }
 
 /**

@@ -3,7 +3,14 @@ import { parseMoney } from '../../domain/money';
 import { CreateRefund } from '../../domain/wire/refunds';
 import { cancelPayment, findPayment } from '../../service/payments';
 import { createRefund } from '../../service/refunds';
-import { actOnMoney, buildCreateRequest, FORM_KEY, field, redirect } from '../frame/form';
+import {
+  actOnMoney,
+  buildCreateRequest,
+  createInSlot,
+  FORM_KEY,
+  field,
+  redirect,
+} from '../frame/form';
 import type { Answer, Call, DashboardDeps, PageDeps, Route } from '../frame/route';
 
 export const PAYMENT_ACT_ROUTES: readonly Route[] = [
@@ -64,7 +71,7 @@ async function refund(call: Call, deps: PageDeps): Promise<Answer> {
     act: 'refund.created',
     target: payment_id,
     facts: { amount, currency, idempotency_key: key },
-    run: () => createRefund(deps, request),
+    run: () => createInSlot(deps, request, fields, () => createRefund(deps, request)),
     success: ({ id }) => [
       `/refunds/${id}`,
       'The refund has started. Its status shows when it has settled.',

@@ -1,4 +1,5 @@
 import { Refusal } from '../domain/errors';
+import type { Connectors } from '../routing';
 
 /** Part of the slots that stays free for those who hold less than a fair share. */
 const RESERVED_SHARE = 0.2;
@@ -37,6 +38,18 @@ export function createSlots(atOnce: number): CreateSlots {
       leave();
     }
   };
+}
+
+/** Finds the bank that a create waits for, where several serve the environment. */
+export function findSlowPart(
+  connectors: Connectors,
+  fields: unknown,
+  livemode: boolean,
+): string | undefined {
+  if (!livemode || connectors.names.length <= 2) return undefined;
+  const { method, asset, network } = Object(fields);
+  const name = method ?? `${asset}_${network}`.toLowerCase();
+  return connectors.findConnector(String(name), livemode);
 }
 
 function createPool(atOnce: number) {

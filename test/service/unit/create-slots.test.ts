@@ -1,4 +1,4 @@
-import { createSlots } from '../../../src/api/create-slots';
+import { createSlots } from '../../../src/service/create-slots';
 import { gate } from '../../support/gate';
 
 const REFUSED = {
