@@ -1,7 +1,7 @@
 import type { CallbackResource } from './callback/callback';
 import { bookCurrency, parseBookCurrency } from './crypto/assets';
 import type { Deposit } from './crypto/deposit';
-import { type ActTarget, actOnDeposits } from './crypto/deposit-book';
+import { type ActTarget, actOnDeposits } from './crypto/deposit-acts';
 import type { CryptoPaymentAct } from './crypto/payment';
 import type { CryptoSettlementAct } from './crypto/settlement';
 import { isCurrency } from './currencies';

@@ -8,25 +8,26 @@ import {
   isInSuspense,
   listDepositEntries,
 } from '../../src/domain/crypto/deposit';
+import { actOnDeposits, depositActFault } from '../../src/domain/crypto/deposit-acts';
+import { getDepositAttention } from '../../src/domain/crypto/deposit-attention';
 import {
-  actOnDeposits,
   applyDeposit,
   applyReorg,
   applyScreening,
   applyWrongAsset,
+} from '../../src/domain/crypto/deposit-report';
+import {
   computeStatus,
   DEPOSITS_MAX,
   type DepositChange,
   type DepositSet,
-  depositActFault,
-  getDepositAttention,
-} from '../../src/domain/crypto/deposit-book';
+} from '../../src/domain/crypto/deposit-set';
 import {
   CRYPTO_PAYMENT_ACTS,
   CRYPTO_PAYMENT_TRANSITIONS,
   type CryptoPaymentStatus,
 } from '../../src/domain/crypto/payment';
-import { buildDepositLines } from '../../src/ledger/resource-entries';
+import { buildDepositLines } from '../../src/ledger/crypto-entries';
 
 const DUE = 10n ** 18n;
 const IN_TIME = '2026-11-22T10:00:00.000Z';

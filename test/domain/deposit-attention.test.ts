@@ -1,5 +1,5 @@
 import type { Deposit } from '../../src/domain/crypto/deposit';
-import { findNewReasons, getDepositAttention } from '../../src/domain/crypto/deposit-book';
+import { findNewReasons, getDepositAttention } from '../../src/domain/crypto/deposit-attention';
 import type { CryptoPaymentAttention } from '../../src/domain/crypto/payment';
 
 const DEPOSIT: Deposit = {

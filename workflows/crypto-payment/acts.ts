@@ -2,7 +2,7 @@ import {
   type ActTarget,
   actOnDeposits,
   depositActFault,
-} from '../../src/domain/crypto/deposit-book';
+} from '../../src/domain/crypto/deposit-acts';
 import {
   CRYPTO_PAYMENT_IN_FLIGHT,
   CRYPTO_PAYMENT_STATUSES,
@@ -13,7 +13,7 @@ import type { CryptoPaymentState } from '../../src/domain/crypto/workflow';
 import { authorize } from '../shared/approvals';
 import { type ActRules, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { findRefusal, rejectUpdate } from '../shared/refusal';
-import { applyChange, getDepositBook, isOpen, orReload, updateAttention } from './deposits';
+import { applyChange, getDepositSet, isOpen, orReload, updateAttention } from './deposits';
 import { type CryptoPayment, getState, record } from './state';
 
 const neverLeft = (status: CryptoPaymentStatus) =>
@@ -47,7 +47,7 @@ export function actFault(
 ): string | undefined {
   return (
     stateFault(ACTS, payment.status, what) ??
-    depositActFault(getDepositBook(payment), what, isOpen(payment), target)
+    depositActFault(getDepositSet(payment), what, isOpen(payment), target)
   );
 }
 
@@ -75,7 +75,7 @@ export async function applyAct(
     await updateAttention(payment);
   } else {
     try {
-      const change = actOnDeposits(getDepositBook(payment), what, target);
+      const change = actOnDeposits(getDepositSet(payment), what, target);
       await applyChange(payment, change, { audit });
     } catch (error) {
       if (findRefusal(error, 'insufficient_balance') === undefined) throw error;

@@ -7,13 +7,12 @@ import {
   isRequestedAsset,
   listDepositEntries,
 } from '../../src/domain/crypto/deposit';
+import { findNewReasons, getDepositAttention } from '../../src/domain/crypto/deposit-attention';
 import {
   computeStatus,
   type DepositChange,
   type DepositSet,
-  findNewReasons,
-  getDepositAttention,
-} from '../../src/domain/crypto/deposit-book';
+} from '../../src/domain/crypto/deposit-set';
 import {
   CRYPTO_PAYMENT_EVENTS,
   type CryptoPaymentAttention,
@@ -32,7 +31,7 @@ interface Cause {
   closed_early_at?: string;
 }
 
-export function getDepositBook(payment: CryptoPayment): DepositSet {
+export function getDepositSet(payment: CryptoPayment): DepositSet {
   const { status, deposits, accepted, facts } = payment;
   const { amount_due, revision } = facts;
   return { status, deposits, accepted, amount_due, revision };
@@ -59,7 +58,7 @@ export async function applyChange(
     return;
   }
   const { deposits, accepted = payment.accepted } = change;
-  const status = computeStatus({ ...getDepositBook(payment), deposits, accepted }, isOpen(payment));
+  const status = computeStatus({ ...getDepositSet(payment), deposits, accepted }, isOpen(payment));
   const isSame = status === payment.status && accepted === payment.accepted;
   if (isSame && JSON.stringify(deposits) === JSON.stringify(payment.deposits)) {
     const cause = { ...(name && { name }), ...(callback && { callback }) };
@@ -114,7 +113,7 @@ const NON_DEPOSIT_REASONS: readonly CryptoPaymentAttention[] = [
 
 export async function updateAttention(payment: CryptoPayment): Promise<void> {
   const attention = getDepositAttention(
-    getDepositBook(payment),
+    getDepositSet(payment),
     isOpen(payment),
     payment.acknowledged,
   );

@@ -14,8 +14,8 @@ import {
   applyReorg,
   applyScreening,
   applyWrongAsset,
-  type DepositChange,
-} from '../../src/domain/crypto/deposit-book';
+} from '../../src/domain/crypto/deposit-report';
+import type { DepositChange } from '../../src/domain/crypto/deposit-set';
 import { cryptoPaymentWorkflowId } from '../../src/domain/crypto/payment';
 import type {
   CryptoPaymentResult,
@@ -31,7 +31,7 @@ import { describeItem, runUntilFinal } from '../shared/run-loop';
 import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
 import { isChainRead } from './bank';
-import { applyChange, getDepositBook, isOpen, updateAttention } from './deposits';
+import { applyChange, getDepositSet, isOpen, updateAttention } from './deposits';
 import { messages } from './messages';
 import { load, open } from './opening';
 import {
@@ -104,7 +104,7 @@ async function handle(payment: CryptoPayment, item: CryptoPaymentItem): Promise<
       record.logActivity(payment, `screening of ${transaction_id}: ${answer.outcome}`);
       return await applyChange(
         payment,
-        applyScreening(getDepositBook(payment), transaction_id, answer.outcome),
+        applyScreening(getDepositSet(payment), transaction_id, answer.outcome),
         {},
       );
     }
@@ -151,7 +151,7 @@ function buildChange(
   name: CryptoPaymentCallbackName,
   { transaction_id, amount, confirmations, occurred_at, screening, ...more }: CryptoCallback,
 ): DepositChange | undefined {
-  const book = getDepositBook(payment);
+  const book = getDepositSet(payment);
   const seen_at = new Date(occurred_at).toISOString();
   const mined = more.mined_at && { mined_at: new Date(more.mined_at).toISOString() };
   switch (name) {

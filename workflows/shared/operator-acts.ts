@@ -1,6 +1,6 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
 import type { ApprovalRequired } from '../../src/domain/approval';
-import type { ActTarget } from '../../src/domain/crypto/deposit-book';
+import type { ActTarget } from '../../src/domain/crypto/deposit-acts';
 import type { ActPayload, ActSender, OperatorAct } from '../../src/domain/lifecycle';
 
 /** Fields of every act in the Temporal UI: an object that is not closed. */

@@ -1,0 +1,141 @@
+import { omitUndefined } from '../defined';
+import {
+  classify,
+  type Deposit,
+  isAnyPending,
+  isConfirmed,
+  isCounted,
+  isHeldByScreening,
+  isHeldLate,
+  isInSuspense,
+  isReorged,
+  isWaiting,
+} from './deposit';
+import { type DepositChange, type DepositSet, postsSuspense } from './deposit-set';
+import type { CryptoPaymentAct } from './payment';
+
+/** Names what an act changes. */
+export interface ActTarget {
+  /** Transaction of one deposit; absent: all to which the act applies. */
+  deposit?: string | undefined;
+  /** Transaction of the deposit to `confirm`, or the one that sent it back. */
+  transaction_id?: string | undefined;
+  /** Address to which it was sent back. */
+  address?: string | undefined;
+}
+
+interface DepositAct {
+  applies: (deposit: Deposit) => boolean;
+  change: (deposit: Deposit, target: ActTarget, posts: boolean) => Deposit;
+  fault?: string;
+}
+
+/** Acts that change deposits. */
+type DepositActName = Exclude<CryptoPaymentAct, 'snooze' | 'acknowledge'>;
+
+const DEPOSIT_ACTS: Record<Exclude<DepositActName, 'accept'>, DepositAct> = {
+  release: {
+    applies: isHeldByScreening,
+    change: (deposit, _, posts) => classify({ ...deposit, screening: 'passed' }, posts),
+    fault: 'No deposit is held by its screening.',
+  },
+  reject: {
+    applies: isWaiting,
+    change: (deposit, _, posts) => ({
+      ...deposit,
+      status: 'rejected',
+      ...(posts ? { held: true } : {}),
+    }),
+    fault: 'No deposit waits for an operator.',
+  },
+  credit_late: {
+    applies: isHeldLate,
+    change: (deposit) => ({ ...deposit, status: 'confirmed' }),
+    fault: 'No late deposit waits to be credited.',
+  },
+  return: {
+    applies: (deposit) => isCounted(deposit) && !deposit.undone,
+    change: (deposit, _, posts) => ({
+      ...deposit,
+      status: 'rejected',
+      returned: true,
+      ...(posts ? { withdrawn: true } : {}),
+    }),
+    fault: 'No deposit has counted.',
+  },
+  mark_sent_back: {
+    applies: isInSuspense,
+    change: (deposit, { transaction_id, address }) => ({
+      ...deposit,
+      status: 'rejected',
+      left: { as: 'returned', ...omitUndefined({ transaction_id, address }) },
+    }),
+    fault: 'No deposit is in suspense.',
+  },
+  write_off: {
+    applies: (deposit) => isInSuspense(deposit) || isReorged(deposit),
+    change: (deposit) => ({
+      ...deposit,
+      status: isReorged(deposit) ? 'confirmed' : 'rejected',
+      left: { as: 'written_off' },
+    }),
+    fault: 'No deposit is in suspense, and none that was credited is gone.',
+  },
+  debit_reorged: {
+    applies: isReorged,
+    change: (deposit) => ({ ...deposit, status: 'rejected', returned: true }),
+    fault: 'No deposit that was credited is gone from the chain.',
+  },
+  confirm: {
+    applies: (deposit) => deposit.status === 'pending' && !isConfirmed(deposit),
+    change: (deposit, _, posts) => {
+      const confirmations = Math.max(deposit.confirmations, deposit.required_confirmations);
+      // Without a verdict it still waits for its screening.
+      return classify({ ...deposit, confirmations }, posts);
+    },
+    fault: 'No deposit of this transaction waits for its confirmations.',
+  },
+};
+
+/** Selects the deposits that an act changes. */
+function isTarget(act: DepositActName, target: ActTarget, { transaction_id }: Deposit): boolean {
+  const named = act === 'confirm' ? (target.transaction_id ?? '') : target.deposit;
+  return named === undefined || named === transaction_id;
+}
+
+export function actOnDeposits(
+  depositSet: DepositSet,
+  act: DepositActName,
+  target: ActTarget = {},
+): DepositChange {
+  const { deposits } = depositSet;
+  if (act === 'accept') return { kind: 'changed', deposits: [...deposits], accepted: true };
+  const { applies, change } = DEPOSIT_ACTS[act];
+  const changed = deposits.map((deposit) =>
+    applies(deposit) && isTarget(act, target, deposit)
+      ? change(deposit, target, postsSuspense(depositSet))
+      : deposit,
+  );
+  return { kind: 'changed', deposits: changed };
+}
+
+/**
+ * Explains to the operator why the act is not possible now; undefined if it is.
+ * @param isOpen whether the payer still has time
+ */
+export function depositActFault(
+  { deposits }: Pick<DepositSet, 'deposits'>,
+  act: CryptoPaymentAct,
+  isOpen: boolean,
+  target?: ActTarget,
+): string | undefined {
+  if (act === 'accept' || act === 'snooze' || act === 'acknowledge') return undefined;
+  if (act === 'return' && isOpen) {
+    return 'The payer may still send the rest: wait until the window closes.';
+  }
+  if (act === 'return' && isAnyPending(deposits)) return 'A deposit is not confirmed yet.';
+  const { applies, fault } = DEPOSIT_ACTS[act];
+  const isPossible = (deposit: Deposit) =>
+    applies(deposit) && (target === undefined || isTarget(act, target, deposit));
+  return deposits.some(isPossible) ? undefined : fault;
+}

@@ -1,0 +1,147 @@
+import { unapplied } from '../lifecycle';
+import { parseUnits } from './assets';
+import { amountReceived, classify, isConfirmed, isInSuspense, isReorged } from './deposit';
+import {
+  DEPOSITS_MAX,
+  type DepositChange,
+  type DepositSet,
+  findDeposit,
+  postsSuspense,
+  replaceDeposit,
+} from './deposit-set';
+
+export interface DepositReport {
+  transaction_id: string;
+  /** Smallest units. */
+  amount: string;
+  confirmations: number;
+  /** ISO 8601, ms. */
+  seen_at: string;
+  /** ISO 8601, ms. */
+  mined_at?: string;
+  screening: 'passed' | 'failed' | null;
+}
+
+export interface DepositTerms {
+  required_confirmations: number;
+  /** ISO 8601, ms. */
+  expires_at: string;
+  /** Smallest units below which a deposit is dust, unless it completes the payment. */
+  least_deposit?: string | undefined;
+}
+
+/** Applies a report of a deposit. A report never changes the amount of a counted deposit. */
+export function applyDeposit(
+  depositSet: DepositSet,
+  report: DepositReport,
+  terms: DepositTerms,
+): DepositChange {
+  const existing = findDeposit(depositSet, report);
+  if (existing === undefined) return addDeposit(depositSet, report, terms);
+  const { amount, confirmations, mined_at } = report;
+  if (existing.status === 'pending') {
+    const known = { ...existing, amount, confirmations, ...(mined_at && { mined_at }) };
+    const late = postsSuspense(depositSet) ? isLate(known, terms) : existing.late;
+    const screening = existing.screening ?? report.screening;
+    const deposit = classify({ ...known, late, screening }, postsSuspense(depositSet));
+    return replaceDeposit(depositSet, deposit);
+  }
+  if (existing.amount !== amount) {
+    return unapplied('the deposit was reported with a different amount before', 'amount_differs');
+  }
+  if (existing.undone) {
+    if (!isReorged(existing) && postsSuspense(depositSet)) {
+      return unapplied('the deposit was given up before', 'amount_differs');
+    }
+    return replaceDeposit(depositSet, { ...existing, undone: false, confirmations });
+  }
+  if (confirmations <= existing.confirmations) return unapplied('the deposit is known already');
+  return replaceDeposit(depositSet, { ...existing, confirmations });
+}
+
+function addDeposit(
+  depositSet: DepositSet,
+  report: DepositReport,
+  terms: DepositTerms,
+): DepositChange {
+  const { required_confirmations, least_deposit = '0' } = terms;
+  const { status, amount_due, deposits } = depositSet;
+  const isByTime = postsSuspense(depositSet);
+  const units = parseUnits(report.amount);
+  const missing = parseUnits(amount_due) - amountReceived(deposits);
+  const completes = missing > 0n && units >= missing;
+  if (isByTime && !completes && units < parseUnits(least_deposit)) {
+    return unapplied('the deposit is dust: nothing of it is credited');
+  }
+  if (
+    deposits.length >= DEPOSITS_MAX &&
+    !(isByTime && completes && isConfirmed({ ...report, required_confirmations }))
+  ) {
+    return unapplied('the payment has too many deposits', 'too_many_deposits');
+  }
+  const late = isLate(report, terms) || (!isByTime && status === 'expired');
+  const newDeposit = { ...report, required_confirmations, late, undone: false };
+  const deposit = classify({ ...newDeposit, status: 'pending' }, isByTime);
+  return { kind: 'changed', deposits: [...deposits, deposit] };
+}
+
+/** Whether it was neither seen nor mined in time. */
+function isLate(
+  { seen_at, mined_at = seen_at }: Pick<DepositReport, 'seen_at' | 'mined_at'>,
+  { expires_at }: DepositTerms,
+): boolean {
+  return (mined_at < seen_at ? mined_at : seen_at) > expires_at;
+}
+
+/** Adds what came in another asset than the payment's: it is in suspense until it leaves. */
+export function applyWrongAsset(
+  depositSet: DepositSet,
+  { asset, ...report }: Omit<DepositReport, 'screening'> & { asset: string | undefined },
+  { required_confirmations }: DepositTerms,
+): DepositChange {
+  const reason = 'another asset came to the address';
+  if (asset === undefined || !postsSuspense(depositSet)) return unapplied(reason, 'wrong_asset');
+  const { deposits } = depositSet;
+  const added = { ...report, asset };
+  if (findDeposit(depositSet, added) !== undefined) return unapplied('it is known already');
+  if (deposits.length >= DEPOSITS_MAX) return unapplied(reason, 'too_many_deposits');
+  const state = { status: 'rejected', late: true, undone: false, screening: null } as const;
+  return {
+    kind: 'changed',
+    deposits: [...deposits, { ...added, ...state, required_confirmations, held: true }],
+  };
+}
+
+export function applyScreening(
+  depositSet: DepositSet,
+  transaction_id: string,
+  screening: 'passed' | 'failed',
+): DepositChange {
+  const existing = findDeposit(depositSet, { transaction_id });
+  if (existing?.status !== 'pending')
+    return unapplied('the deposit is not waiting for a screening');
+  const deposit = classify({ ...existing, screening }, postsSuspense(depositSet));
+  return replaceDeposit(depositSet, deposit);
+}
+
+/** Removes a deposit that the chain reorganized; a counted one waits for an operator. */
+export function applyReorg(
+  depositSet: DepositSet,
+  transaction_id: string,
+  asset?: string,
+): DepositChange {
+  const existing = findDeposit(depositSet, { transaction_id, ...(asset && { asset }) });
+  if (existing === undefined) return unapplied('no such deposit is known');
+  if (existing.status === 'confirmed') {
+    if (existing.undone) return unapplied('the deposit was already reported as reorged');
+    return replaceDeposit(depositSet, { ...existing, undone: true });
+  }
+  if (isInSuspense(existing)) {
+    if (existing.withdrawn) return unapplied('the deposit was debited', 'amount_differs');
+    const left = { as: 'undone' } as const;
+    return replaceDeposit(depositSet, { ...existing, status: 'rejected', undone: true, left });
+  }
+  if (existing.status === 'rejected') return unapplied('the deposit was rejected');
+  const deposits = depositSet.deposits.filter((deposit) => deposit !== existing);
+  return { kind: 'changed', deposits };
+}
