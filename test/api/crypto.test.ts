@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
-import { pageText } from '../../src/cli/commands/resource';
+import { pageText } from '../../src/cli/commands/resource-page';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { readPage } from '../../src/service/operators/resource';
 import { ensureSchedule, getScheduleId } from '../../src/temporal/schedules';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
-import { isDay } from '../../domain/shape';
-import { type ImportedStatement, importStatementPath } from '../../service/statements/import';
+import { importStatementPath } from '../../service/statements/import';
 import {
   assignLine,
   DIFFERENCE_ACCOUNTS,
@@ -13,25 +12,19 @@ import {
   showStatement,
   unmatchByHand,
 } from '../../service/statements/lines';
-import {
-  presentLine,
-  presentStatement,
-  type ShownEntry,
-  type ShownLine,
-} from '../../service/statements/present';
-import { combine, reconcileAccounts } from '../../service/statements/reconciliation';
+import { presentLine, presentStatement, type ShownLine } from '../../service/statements/present';
 import { identifyOperator } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { Env, limit, Operator, Reason, textOption } from '../options';
-import { fields, printFields, printList, table } from '../output';
+import { fields, printFields, printList } from '../output';
+import { Account, Connector, formatBoolean, formatImport, formatLines } from './statement-output';
 
-const Connector = textOption('the connector of the bank', 'name');
-const Account = textOption('IBAN of one account', 'iban').optional();
 const LineId = z
   .string()
   .describe('id of the line')
   .meta({ argument: true, placeholder: 'line_id' });
+
 const WHO = { operator: Operator.optional(), reason: Reason.optional() };
 const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';
 
@@ -56,19 +49,6 @@ with several statements prints them under "data".`,
     context.print({ json, text: imported.map(formatImport).join('\n\n') });
   },
 });
-
-function formatImport(row: ImportedStatement): string {
-  return fields([
-    ['Statement', `${row.statement_id} (${row.id})`],
-    ['Account', row.account],
-    ['Day', row.day],
-    ['Lines', String(row.lines)],
-    ['Matched', String(row.matched)],
-    ['Booked', String(row.booked)],
-    ['Open', String(row.open)],
-    ['Imported', row.already_imported ? 'before' : 'now'],
-  ]);
-}
 
 const list = defineCommand({
   name: 'list',
@@ -212,94 +192,8 @@ function printLine(context: CliContext, line: ShownLine): void {
   ]);
 }
 
-function formatBoolean(value: boolean): string {
-  return value ? 'yes' : 'no';
-}
-
-const LINE_COLUMNS = ['LINE', 'DAY', 'AMOUNT', 'REFERENCE', 'BANK REFERENCE', 'STATUS', 'OWNER'];
-
-function formatLines(lines: readonly ShownLine[], none = 'It has no such lines.'): string {
-  const rows = lines.map((line) => [
-    ...[line.id, line.day, formatMoney(line.amount, line.currency), line.reference ?? '-'],
-    ...[line.bank_reference ?? '-', line.status, line.owner ?? '-'],
-  ]);
-  return table(LINE_COLUMNS, rows, none);
-}
-
-function formatEntries(entries: readonly ShownEntry[]): string {
-  const rows = entries.map(({ entry_id, day, amount, currency, age_days }) => [
-    entry_id,
-    day,
-    formatMoney(amount, currency),
-    `${age_days} d`,
-  ]);
-  return table(['ENTRY', 'DAY', 'AMOUNT', 'AGE'], rows, '');
-}
-
-const reconcile = defineCommand({
-  name: 'show',
-  description: "show what a day has on one side only: on the bank's statement, or in the ledger",
-  options: z.object({
-    connector: Connector,
-    env: Env,
-    account: Account,
-    date: z
-      .string()
-      .refine(isDay, 'It must be a day, such as 2026-11-20.')
-      .optional()
-      .describe('which day; by default the latest with a statement')
-      .meta({ placeholder: 'day' }),
-  }),
-  notes: `
-First it matches open lines with entries that came since, and closes days that have nothing open. Of
-several accounts it shows all rows together, and each account under "accounts".`,
-  example: 'reconciliation show --connector sandbox --env sandbox',
-  run: async (context, { connector, env, account: iban, date: day }) => {
-    const query = { connector, livemode: isLive(env), iban, day };
-    const each = await reconcileAccounts(await context.readDeps(), query);
-    const text = each.map(formatReconciliation).join('\n\n');
-    context.print({ json: combine(each), text });
-  },
-});
-
-function formatReconciliation(shown: Awaited<ReturnType<typeof reconcileAccounts>>[number]) {
-  const balance = (amount: number | null) =>
-    amount === null ? '-' : formatMoney(amount, shown.currency);
-  const { ours_only, theirs_only, different, findings } = shown;
-  const section = (title: string, count: number, text: string) =>
-    count === 0 ? [] : [`${title}:\n${text}`];
-  const pairs = different.map(({ line, entry }) => [
-    ...[line.id, balance(line.amount), entry.entry_id, balance(entry.amount)],
-  ]);
-  return [
-    fields([
-      ['Account', `${shown.account} ${shown.currency}`],
-      ['Day', shown.day ?? '-'],
-      ['Closed', formatBoolean(shown.closed)],
-      ['Opening', balance(shown.opening)],
-      ['Closing', balance(shown.closing)],
-      ['Matched', String(shown.matched)],
-    ]),
-    ...section('Only in the ledger', ours_only.length, formatEntries(ours_only)),
-    ...section('Only on the statement', theirs_only.length, formatLines(theirs_only)),
-    ...section(
-      'Different amounts',
-      pairs.length,
-      table(['LINE', 'HAS', 'ENTRY', 'HAS'], pairs, ''),
-    ),
-    ...findings.map(({ message }) => message),
-    ...(shown.has_more ? ['There are more.'] : []),
-  ].join('\n\n');
-}
-
 export const statementCommands = defineGroup({
   name: 'statement',
   description: 'statements of banks: importing them, and matching their lines',
   commands: [importFile, list, show, match, unmatch, assign],
-});
-
-export const reconciliationCommands = defineGroup({
-  name: 'reconciliation',
-  description: "the bank's statements against the ledger, day by day",
-  commands: [reconcile],
 });
