@@ -17,8 +17,9 @@ import {
 } from '../src/domain/crypto/payment';
 import type { CryptoPaymentInput } from '../src/domain/crypto/workflow';
 import { derivePayTokenHash } from '../src/encryption/pay-token';
-import { bookId, InsufficientBalance } from '../src/ledger/entries';
-import { buildDepositEntry } from '../src/ledger/resource-entries';
+import { buildDepositEntry } from '../src/ledger/crypto-entries';
+import { bookId } from '../src/ledger/entries';
+import { InsufficientBalance } from '../src/ledger/insufficient-balance';
 import type { Stores } from '../src/store';
 import {
   ADDRESS_INDEX,

@@ -1,4 +1,3 @@
-import { insufficientBalance } from '../src/domain/account/balance';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { parseUnits } from '../src/domain/crypto/assets';
 import {
@@ -8,8 +7,9 @@ import {
   leastSettlement,
 } from '../src/domain/crypto/settlement';
 import type { Failure } from '../src/domain/lifecycle';
+import { buildNetworkFee, buildSettlementEntry } from '../src/ledger/crypto-entries';
 import { bookId } from '../src/ledger/entries';
-import { buildNetworkFee, buildSettlementEntry } from '../src/ledger/resource-entries';
+import { explainShortage } from '../src/ledger/insufficient-balance';
 import type { Stores } from '../src/store';
 import type { CryptoSettlementDocument } from '../src/store/crypto-settlements';
 import { addressAt, describeNoWallet, type WalletDocument } from '../src/store/wallets';
@@ -120,12 +120,11 @@ async function refuseDebit(
   { stores }: RecordDeps,
   input: OpenCryptoSettlement,
 ): Promise<CryptoSettlementOpening> {
-  const { account_id, livemode, currency, amount } = input;
+  const { currency, amount } = input;
   const needed = amount === null ? leastSettlement(input, null) : parseUnits(amount);
   const withheld = await stores.crypto_payments.sumReorged(input);
   const debit = { balance_account: MAIN_BALANCE, currency, amount: needed, withheld };
-  const rows = await stores.ledger.balances(account_id, livemode);
-  return { outcome: 'refused', ...insufficientBalance(rows, debit) };
+  return { outcome: 'refused', ...(await explainShortage(stores.ledger, input, debit)) };
 }
 
 function buildChange(

@@ -1,3 +1,4 @@
+import { debtFault } from '../src/domain/account/insufficient-balance';
 import type { Failure } from '../src/domain/lifecycle';
 import {
   PAYOUT_EVENTS,
@@ -6,7 +7,7 @@ import {
   type Return,
 } from '../src/domain/payout/payout';
 import { isRailId, railRules } from '../src/domain/payout/rails';
-import { ACCEPT_WITHIN_MS, debtFault, payoutBalanceFault } from '../src/domain/payout/rules';
+import { ACCEPT_WITHIN_MS, payoutBalanceFault } from '../src/domain/payout/rules';
 import { bookId } from '../src/ledger/entries';
 import { buildPayoutEntries } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';

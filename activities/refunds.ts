@@ -1,10 +1,10 @@
-import { insufficientBalance } from '../src/domain/account/balance';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { notFound } from '../src/domain/errors';
 import type { Failure } from '../src/domain/lifecycle';
 import { REFUND_EVENTS, REFUND_TRANSITIONS, type RefundStatus } from '../src/domain/refund/refund';
 import { refundableAmount, refundFault } from '../src/domain/refund/rules';
 import { bookId } from '../src/ledger/entries';
+import { explainShortage } from '../src/ledger/insufficient-balance';
 import { buildRefundEntry, settledAmount } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { RefundDocument } from '../src/store/refunds';
@@ -89,15 +89,12 @@ function buildOpening(
   };
 }
 
-async function refuseDebit(
-  { stores }: RecordDeps,
-  { account_id, livemode, payment_id, currency, amount }: OpenRefund,
-): Promise<RefundOpening> {
-  const rows = await stores.ledger.balances(account_id, livemode);
+async function refuseDebit({ stores }: RecordDeps, input: OpenRefund): Promise<RefundOpening> {
+  const { payment_id, currency, amount } = input;
   const payment = amount === null ? await stores.payments.get(payment_id) : null;
   const remainder = payment === null ? 0 : refundableAmount(payment) - payment.refunded;
   const debit = { balance_account: MAIN_BALANCE, currency, amount: amount ?? remainder };
-  return { outcome: 'refused', ...insufficientBalance(rows, debit) };
+  return { outcome: 'refused', ...(await explainShortage(stores.ledger, input, debit)) };
 }
 
 async function explainRefusal({ stores }: RecordDeps, input: OpenRefund): Promise<RefundOpening> {

@@ -4,7 +4,7 @@ import { isDuplicateKey } from '../../src/base/mongo';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { getVerificationMode } from '../../src/domain/callback/signature';
 import type { RuleViolation } from '../../src/domain/lifecycle';
-import { InsufficientBalance } from '../../src/ledger/entries';
+import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import type { LockRequest } from '../../src/ledger/locks';
 import type { Stores } from '../../src/store';
 import { withDebitLock } from './debit';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
-import { connectLongReader } from '../../src/base/mongo';
+import { connectLongReader } from '../../src/base/mongo-reads';
 import { bookId, type NewEntry, operationId } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { addBankAccount } from '../../src/service/bank-accounts';

@@ -1,8 +1,9 @@
 import type { Client } from '@temporalio/client';
 import { type MongoClient, MongoServerError } from 'mongodb';
 import { describeError } from '../base/failure';
-import { connectLongReader, connectMongo } from '../base/mongo';
+import { connectMongo } from '../base/mongo';
 import { connectToBuild } from '../base/mongo-indexes';
+import { connectLongReader } from '../base/mongo-reads';
 import { checkMongoTls, checkTemporalTls } from '../base/tls';
 import { ENVIRONMENTS } from '../domain/environment';
 import { ServiceError } from '../domain/errors';

@@ -1,6 +1,7 @@
 import type { BookDocument } from '../ledger/documents';
 import { bookId, isPending, operationId } from '../ledger/entries';
-import { ENTRY_LINES, mustNotBeNegative } from '../ledger/entry-lines';
+import { ENTRY_LINES } from '../ledger/entry-lines';
+import { mustNotBeNegative } from '../ledger/insufficient-balance';
 import { toBigInt } from '../ledger/integers';
 import { addPending, type Sums } from '../ledger/pending';
 import { SANDBOX_CONNECTOR } from '../routing';

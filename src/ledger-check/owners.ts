@@ -1,7 +1,7 @@
 import { MaxKey, MinKey } from 'mongodb';
 import { bookId } from '../ledger/entries';
 import type { BankAccountDocument } from '../store/bank-accounts';
-import { UPDATED } from '../store/resource';
+import { UPDATED } from '../store/resource-indexes';
 import { addEntry, type CheckpointStore, type Tally } from './checkpoints';
 import {
   BANK_KIND,
@@ -11,7 +11,7 @@ import {
   difference,
   type EntryRow,
 } from './compare';
-import { RESOURCE_CHECKS } from './resources';
+import { RESOURCE_CHECKS } from './resources/index';
 import type { Page, ResourceCheck, ResourceRow } from './rule';
 import { type InSnapshot, type Read, readAll } from './snapshot';
 

@@ -2,7 +2,7 @@ import type { Db, MongoClient } from 'mongodb';
 import { createLedgerStore } from '../ledger/book';
 import { LIFECYCLES } from '../lifecycles';
 import { PAYMENT } from '../store/refunds';
-import { UPDATED } from '../store/resource';
+import { UPDATED } from '../store/resource-indexes';
 import { verifyBook } from './books';
 import { createCheckpointStore } from './checkpoints';
 import type { Difference } from './compare';

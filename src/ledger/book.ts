@@ -3,55 +3,32 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import { inSnapshot } from '../base/mongo';
 import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import { TIES } from '../domain/cursor';
-import { omitUndefined } from '../domain/defined';
-import { buildBalanceChange } from './balance-changes';
+import { type BalanceRow, byNameAndCurrency, type Receivable, toBalanceRows } from './balance-rows';
 import type { BookDocument, EntryDocument } from './documents';
+import { bookId, bookOwner, buildBookRange, isPending, type NewEntry } from './entries';
+import { ENTRY_LINES } from './entry-lines';
 import {
-  bookId,
-  bookOwner,
-  buildBookRange,
-  type EntryLine,
+  type Applied,
+  buildBounds,
+  buildDebtBound,
   InsufficientBalance,
-  isPending,
-  type NewEntry,
-  operationId,
-} from './entries';
-import {
-  assertBalanced,
-  ENTRY_LINES,
-  mustNotBeNegative,
-  mustNotBePositive,
-  RECEIVABLE,
-  UNMATCHED,
-} from './entry-lines';
-import { type StoredInteger, toBigInt, toStoredInteger } from './integers';
+  isCovered,
+  readOwed,
+} from './insufficient-balance';
+import { RECEIVABLE, UNMATCHED } from './ledger-accounts';
 import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
-import { buildBankMovement, createUncleared, UNCLEARED_INDEXES } from './uncleared';
-
-/**
- * Balance in minor units, or in an asset's smallest; a bigint where a number would not be exact.
- */
-export interface BalanceRow {
-  balance_account: string;
-  currency: string;
-  available: number | bigint;
-  reserved: number | bigint;
-}
-
-/** Debt of a merchant whose balance did not cover a chargeback. */
-export interface Receivable {
-  currency: string;
-  /** Minor units. */
-  owed: number;
-}
+import { buildDocument, sumByBook, toStoredLines } from './stored-entry';
+import { createUncleared, UNCLEARED_INDEXES } from './uncleared';
 
 export const WRITTEN = 'written';
+
 /** Books of merchants who owe, which are few. */
 const OWING_INDEX = {
   key: { _id: 1, [RECEIVABLE]: 1 },
   name: 'owing',
   partialFilterExpression: { [RECEIVABLE]: { $lt: 0 } },
 } as const;
+
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
 export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
@@ -251,106 +228,4 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       entries.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
     collections: { postings: entries, books },
   };
-}
-
-/** Adds up the lines of entries, by book and account; those that add up to 0 change nothing. */
-function sumByBook(entries: readonly NewEntry[]): Map<string, EntryLine[]> {
-  const sums = new Map<string, Map<string, bigint>>();
-  for (const entry of entries) {
-    const book = bookId(entry);
-    const accounts = sums.get(book) ?? new Map<string, bigint>();
-    sums.set(book, accounts);
-    for (const { account, amount } of entry.legs) {
-      accounts.set(account, (accounts.get(account) ?? 0n) + BigInt(amount));
-    }
-  }
-  return new Map(
-    [...sums].map(([book, accounts]) => [
-      book,
-      [...accounts].flatMap(([account, amount]) => (amount === 0n ? [] : [{ account, amount }])),
-    ]),
-  );
-}
-
-/** Builds the stored form. @throws RangeError when the lines do not sum to zero */
-function buildDocument(
-  entry: NewEntry,
-  writtenAt: Date,
-  tie: number,
-  cleared_at?: string,
-): EntryDocument {
-  const { legs, kind, resource_id, step, currency, at, value_date, note } = entry;
-  assertBalanced(legs);
-  const open = isPending(entry) ? (true as const) : undefined;
-  return {
-    _id: operationId(entry),
-    book: bookId(entry),
-    ...{ kind, resource_id, at, legs: toStoredLines(legs, currency) },
-    ...omitUndefined({ step, value_date, note, open }),
-    written_at: writtenAt.toISOString(),
-    ...buildBankMovement(entry, cleared_at),
-    ...buildBalanceChange(entry, writtenAt, tie),
-  };
-}
-
-function toStoredLines(
-  lines: readonly EntryLine[],
-  currency: string,
-): { account: string; amount: StoredInteger }[] {
-  return lines.map(({ account, amount }) => ({
-    account,
-    amount: toStoredInteger(amount, currency),
-  }));
-}
-
-type Applied = Pick<NewEntry, 'legs' | 'owed_max'>;
-
-/** Minor units that the merchant owes. */
-function readOwed(balances: ReadonlyMap<string, unknown>): number {
-  return -Number(balances.get(RECEIVABLE) ?? 0);
-}
-
-/** Condition under which the merchant owes no more; a book without debts has no such balance. */
-function buildDebtBound(owed_max: number | undefined): [string, object][] {
-  return owed_max === undefined ? [] : [[RECEIVABLE, { $not: { $lt: -owed_max } }]];
-}
-
-/** Conditions under which no balance passes 0. */
-function buildBounds(lines: readonly EntryLine[], currency: string) {
-  return lines.flatMap(({ account, amount }): [string, object][] => {
-    const bound = toStoredInteger(-amount, currency);
-    if (amount < 0 && mustNotBeNegative(account)) return [[account, { $gte: bound }]];
-    if (amount > 0 && mustNotBePositive(account)) return [[account, { $lte: bound }]];
-    return [];
-  });
-}
-
-/** Whether balances, pending entries included, cover the lines. */
-function isCovered(lines: readonly EntryLine[], balances: ReadonlyMap<string, unknown>): boolean {
-  return lines.every(({ account, amount }) => {
-    const after = (toBigInt(balances.get(account)) ?? 0n) + BigInt(amount);
-    if (after < 0n) return !mustNotBeNegative(account);
-    return after === 0n || !mustNotBePositive(account);
-  });
-}
-
-function toBalanceRows(currency: string, balances: ReadonlyMap<string, unknown>): BalanceRow[] {
-  const names = [...balances.keys()].flatMap(
-    (path) => /^balances\.([^.]+)\./.exec(path)?.[1] ?? [],
-  );
-  return [...new Set(names)].map((balance_account) => {
-    const at = (part: string) => asNumber(balances.get(`balances.${balance_account}.${part}`));
-    return { balance_account, currency, available: at('available'), reserved: at('reserved') };
-  });
-}
-
-function asNumber(balance: unknown): number | bigint {
-  const amount = toBigInt(balance) ?? 0n;
-  const number = Number(amount);
-  return Number.isSafeInteger(number) ? number : amount;
-}
-
-function byNameAndCurrency(a: BalanceRow, b: BalanceRow): number {
-  const [left, right] = [a, b].map((row) => `${row.balance_account} ${row.currency}`);
-  return (left ?? '') < (right ?? '') ? -1 : 1;
 }

@@ -180,7 +180,3 @@ export function isPending({
 function isDrawnOn(account: string): boolean {
   return /^(balances\.[^.]+\.available$|suspense\.|receivable\.)/.test(account);
 }
-
-export class InsufficientBalance extends Error {
-  override readonly name = 'InsufficientBalance';
-}

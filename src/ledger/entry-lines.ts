@@ -1,57 +1,20 @@
-import { isBalanceAccountName, MAIN_BALANCE } from '../domain/account/balance-account';
+import { MAIN_BALANCE } from '../domain/account/balance-account';
+import { type Against, getOppositeAccount } from './against';
 import type { EntryKind, EntryLine } from './entries';
-
-const available = (name: string) => `balances.${checkName(name)}.available`;
-const reserved = (name: string) => `balances.${checkName(name)}.reserved`;
-const clearing = (connector: string) => `clearing.${checkName(connector)}`;
-const REFUNDS = 'transit.refunds';
-const FEES = 'income.fees';
-const LATE = 'suspense.late';
-const DEPOSITS = 'suspense.deposits';
-const ADJUSTMENTS = 'external.adjustments';
-export const RECEIVABLE = 'receivable.merchant';
-const OWED_BY_BANK = 'receivable.bank';
-/** Money that operators hold back from a merchant. */
-const HELD = 'suspense.held';
-const BANK_FEES = 'expense.bank_fees';
-/** Statement lines that match no entry yet. */
-export const UNMATCHED = 'suspense.unmatched';
-
-/** Opposite side of an operator's correction. */
-export type Against = keyof typeof AGAINST | `clearing:${string}`;
-
-const AGAINST = {
-  adjustments: ADJUSTMENTS,
-  receivable: RECEIVABLE,
-  suspense: HELD,
-  bank_fees: BANK_FEES,
-} as const;
-
-const isNamed = (name: string): name is keyof typeof AGAINST => Object.hasOwn(AGAINST, name);
-
-/** Parses the opposite side of a correction; undefined for any other text. */
-export function parseAgainst(text: string): Against | undefined {
-  if (isNamed(text)) return text;
-  const connector = readConnector(text);
-  return connector !== undefined && isBalanceAccountName(connector)
-    ? `clearing:${connector}`
-    : undefined;
-}
-
-/** Reads the connector of a correction of its clearing account. */
-export function readConnector(against: string): string | undefined {
-  return /^clearing:(.+)$/.exec(against)?.[1];
-}
-
-function getOppositeAccount(against: Against): string {
-  return isNamed(against) ? AGAINST[against] : clearing(readConnector(against) ?? '');
-}
-
-/** @throws RangeError when a name cannot be part of a path */
-function checkName(name: string): string {
-  if (!isBalanceAccountName(name)) throw new RangeError(`No name of a ledger account: ${name}`);
-  return name;
-}
+import {
+  ADJUSTMENTS,
+  available,
+  BANK_FEES,
+  clearing,
+  DEPOSITS,
+  FEES,
+  LATE,
+  OWED_BY_BANK,
+  RECEIVABLE,
+  REFUNDS,
+  reserved,
+  UNMATCHED,
+} from './ledger-accounts';
 
 function transfer(from: string, to: string, amount: number | bigint): EntryLine[] {
   return [
@@ -235,15 +198,6 @@ export const ENTRY_LINES = {
   crypto_settlement_fee: (connector: string, amount: bigint) =>
     transfer('expense.network', clearing(connector), amount),
 } satisfies Record<EntryKind, (...args: never[]) => EntryLine[]>;
-
-export function mustNotBeNegative(account: string): boolean {
-  return account !== UNMATCHED && /^(balances|transit|suspense)\./.test(account);
-}
-
-/** Whether a balance may never rise above 0. */
-export function mustNotBePositive(account: string): boolean {
-  return account === RECEIVABLE;
-}
 
 /** Asserts that lines sum to zero, in whole units, one for each account. @throws RangeError */
 export function assertBalanced(lines: readonly EntryLine[]): void {

@@ -1,14 +1,12 @@
 import { assertNever } from '../domain/assert';
-import { ASSETS, bookCurrency, isNative, parseUnits } from '../domain/crypto/assets';
-import { type Deposit, type DepositStep, depositKey } from '../domain/crypto/deposit';
 import type { Dispute } from '../domain/payment/dispute';
 import type { Receipt } from '../domain/payment/receipt';
 import type { PayoutStatus } from '../domain/payout/payout';
 import type { SentAgain } from '../domain/sent-again';
-import type { EntryKind, EntryLine, NewEntry, ResourceEntryKind } from './entries';
+import type { EntryKind, EntryLine, NewEntry } from './entries';
 import { ENTRY_LINES } from './entry-lines';
 
-interface Owned {
+export interface Owned {
   _id: string;
   account_id: string;
   livemode: boolean;
@@ -20,7 +18,9 @@ interface Owned {
 
 /** Facts that the entries of a resource need; amounts in minor units. */
 type PaymentFacts = Owned & { amount: number; settled_amount?: number | null };
+
 type RefundFacts = Owned & { amount: number; settled_amount?: number | null };
+
 type PayoutFacts = Owned & {
   amount: number;
   fee: number;
@@ -28,9 +28,6 @@ type PayoutFacts = Owned & {
   created_at: string;
   returned_amount?: number | null;
 };
-type CryptoPaymentFacts = Omit<Owned, 'currency'> & { asset: string; network: string };
-type CryptoSettlementFacts = Owned & { amount: string; fee: string };
-type NetworkFeeFacts = Owned & { network: string; network_fee?: string };
 
 interface BookingTime {
   /** ISO 8601, ms. */
@@ -50,11 +47,7 @@ export function returnedAmount(of: Pick<PayoutFacts, 'amount' | 'returned_amount
   return of.returned_amount ?? of.amount;
 }
 
-export function settlementDraw(of: Pick<CryptoSettlementFacts, 'amount' | 'fee'>): bigint {
-  return parseUnits(of.amount) + parseUnits(of.fee);
-}
-
-function buildEntry(
+export function buildEntry(
   kind: EntryKind,
   { _id: resource_id, account_id, livemode, currency, bank_reference }: Omit<Owned, 'connector'>,
   legs: EntryLine[],
@@ -204,67 +197,4 @@ export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransi
         return assertNever(status);
     }
   });
-}
-
-/** Builds an entry of a deposit, in the book of the asset that came. */
-export function buildDepositEntry(
-  step: DepositStep,
-  payment: CryptoPaymentFacts,
-  deposit: Deposit,
-  at: string,
-): NewEntry {
-  const lines = buildDepositLines(step, payment.connector, deposit);
-  const { network, asset } = payment;
-  const currency = bookCurrency({ network, asset: deposit.asset ?? asset });
-  const entry = buildEntry(`crypto_payment_${step}`, { ...payment, currency }, lines, { at });
-  return { ...entry, step: depositKey(deposit) };
-}
-
-export function buildDepositLines(
-  step: DepositStep,
-  connector: string,
-  { amount, held, undone }: Deposit,
-): EntryLine[] {
-  const units = parseUnits(amount);
-  switch (step) {
-    case 'credited':
-      return ENTRY_LINES.crypto_payment_credited(connector, units, held);
-    case 'withdrawn':
-      return ENTRY_LINES.crypto_payment_withdrawn(units);
-    case 'written_off':
-      return ENTRY_LINES.crypto_payment_written_off(connector, units, undone);
-    case 'held':
-    case 'returned':
-    case 'sent_back':
-      return ENTRY_LINES[`crypto_payment_${step}`](connector, units);
-    default:
-      return assertNever(step);
-  }
-}
-
-/** @returns undefined where the network took nothing, or an asset that has no book */
-export function buildNetworkFee(settlement: NetworkFeeFacts, at: string): NewEntry | undefined {
-  const { network, network_fee = '0', connector } = settlement;
-  const pair = ASSETS.find((each) => each.network === network && isNative(each));
-  const fee = parseUnits(network_fee);
-  if (fee === 0n || pair === undefined) return undefined;
-  const owner = { ...settlement, currency: bookCurrency(pair) };
-  const lines = ENTRY_LINES.crypto_settlement_fee(connector, fee);
-  return buildEntry('crypto_settlement_fee', owner, lines, { at });
-}
-
-export function buildSettlementEntry(
-  kind: Exclude<ResourceEntryKind<'crypto_settlement'>, 'crypto_settlement_fee'>,
-  settlement: CryptoSettlementFacts,
-  at: string,
-): NewEntry {
-  const draw = settlementDraw(settlement);
-  const lines =
-    kind === 'crypto_settlement_captured'
-      ? ENTRY_LINES[kind](settlement.connector, draw)
-      : ENTRY_LINES[kind](draw);
-  const entry = buildEntry(kind, settlement, lines, { at });
-  return kind === 'crypto_settlement_reserved'
-    ? { ...entry, fee: parseUnits(settlement.fee) }
-    : entry;
 }

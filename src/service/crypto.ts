@@ -1,5 +1,5 @@
-import { balanceFault } from '../domain/account/balance';
 import { MAIN_BALANCE } from '../domain/account/balance-account';
+import { balanceFault } from '../domain/account/insufficient-balance';
 import type { AcceptedCryptoPayment, AcceptedCryptoSettlement } from '../domain/creation';
 import {
   type AssetPair,

@@ -10,7 +10,8 @@ import { createLedgerCheckStore } from '../store/metrics';
 
 export { CHECKS } from '../ledger-check/compare';
 export { type StoredCheckpoint, StoredCheckpoints } from '../ledger-check/heads';
-export { FINDINGS, readTrialBalance, type TrialBalance } from '../ledger-check/trial-balance';
+export { readTrialBalance, type TrialBalance } from '../ledger-check/trial-balance';
+export { FINDINGS } from '../ledger-check/trial-balance-clearing';
 export type { Verification } from '../ledger-check/verify';
 
 /**

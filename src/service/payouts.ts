@@ -1,9 +1,9 @@
+import { debtFault } from '../domain/account/insufficient-balance';
 import type { AcceptedPayout } from '../domain/creation';
 import { buildRefusal } from '../domain/errors';
 import { payoutFee } from '../domain/payout/fees';
 import { isRailId } from '../domain/payout/rails';
 import {
-  debtFault,
   findPayoutLimit,
   limitFault,
   payoutBalanceFault,

@@ -1,6 +1,6 @@
 import { buildRefusal, notFound, type ResourceNoun, unavailable } from '../domain/errors';
-import type { BalanceRow, Receivable } from '../ledger/book';
-import type { ListFilter } from '../store/resource';
+import type { BalanceRow, Receivable } from '../ledger/balance-rows';
+import type { ListFilter } from '../store/list';
 import type { MerchantDeps, Owner, ServiceDeps } from './deps';
 import { toFirstRows } from './paging';
 
@@ -85,7 +85,7 @@ export async function listPage<D extends { position: string }>(
   return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?.position ?? null) : null };
 }
 
-export type { BalanceRow, Receivable } from '../ledger/book';
+export type { BalanceRow, Receivable } from '../ledger/balance-rows';
 
 export async function readBalances(
   { stores }: Pick<ServiceDeps, 'stores'>,

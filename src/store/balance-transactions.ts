@@ -1,7 +1,8 @@
 import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { BalanceChange, EntryDocument } from '../ledger/documents';
-import { EXPORT_MS_MAX, type ListFilter, listIndexes, listNewest } from './resource';
+import { EXPORT_MS_MAX, type ListFilter, listNewest } from './list';
+import { listIndexes } from './resource-indexes';
 
 /** Journal entry that changes what a balance has available. */
 export type BalanceTransactionDocument = EntryDocument & BalanceChange;

@@ -7,7 +7,8 @@ import {
   type CryptoPaymentAttention,
   type CryptoPaymentStatus,
 } from '../domain/crypto/payment';
-import { type ResourceDocument, resourceIndexes, resourceStore } from './resource';
+import { type ResourceDocument, resourceStore } from './resource';
+import { resourceIndexes } from './resource-indexes';
 
 /** Crypto payment: the fields of docs/api.md#crypto under their wire names, and ours. */
 export interface CryptoPaymentDocument

@@ -5,7 +5,8 @@ import {
   type CryptoSettlementAttention,
   type CryptoSettlementStatus,
 } from '../domain/crypto/settlement';
-import { type ResourceDocument, resourceIndexes, resourceStore } from './resource';
+import { type ResourceDocument, resourceStore } from './resource';
+import { resourceIndexes } from './resource-indexes';
 
 /** Settlement: the fields of docs/api.md#settlements under their wire names, and ours. */
 export interface CryptoSettlementDocument

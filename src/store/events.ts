@@ -1,7 +1,8 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { DeliveryStatus, EventType } from '../domain/webhook/event';
-import { LIST_MS_MAX, type ListFilter, listIndexes, listNewest, OWNER } from './resource';
+import { LIST_MS_MAX, type ListFilter, listNewest } from './list';
+import { listIndexes, OWNER } from './resource-indexes';
 
 /** Event of a merchant, written in the transaction of its transition. */
 export interface EventDocument {

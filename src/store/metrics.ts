@@ -5,7 +5,7 @@ import { createApprovalStore } from './approvals';
 import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
 import { createEventStore } from './events';
-import { STUCK } from './resource';
+import { STUCK } from './resource-indexes';
 import { createScheduleRunStore } from './schedule-runs';
 import type { OpenLines } from './statement-lines';
 import { createStatementStore } from './statements';

@@ -1,7 +1,8 @@
 import type { Collection } from 'mongodb';
 import type { NamedIndex } from '../base/mongo-indexes';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../domain/payment/payment';
-import { LIST_MS_MAX, OWNER } from './resource';
+import { LIST_MS_MAX } from './list';
+import { OWNER } from './resource-indexes';
 
 /** Index that covers the query of the volume per day. */
 export const SETTLED_DAY: NamedIndex = {

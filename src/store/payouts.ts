@@ -7,7 +7,8 @@ import {
   type Return,
 } from '../domain/payout/payout';
 import type { SentAgain } from '../domain/sent-again';
-import { type ResourceDocument, resourceIndexes, resourceStore } from './resource';
+import { type ResourceDocument, resourceStore } from './resource';
+import { resourceIndexes } from './resource-indexes';
 
 /** Payout: the fields of docs/api.md#payouts under their wire names, and ours. */
 export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAttention> {

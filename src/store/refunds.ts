@@ -2,7 +2,8 @@ import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund/refund';
 import type { SentAgain } from '../domain/sent-again';
-import { OWNER, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
+import { type ResourceDocument, resourceStore } from './resource';
+import { OWNER, resourceIndexes } from './resource-indexes';
 
 /** Refund: the fields of docs/api.md#refunds under their wire names, and ours. */
 export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAttention> {

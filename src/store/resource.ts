@@ -1,5 +1,4 @@
-import type { AggregationCursor, ClientSession, FindCursor, UpdateResult } from 'mongodb';
-import type { NamedIndex } from '../base/mongo-indexes';
+import type { AggregationCursor, ClientSession, UpdateResult } from 'mongodb';
 import { omitUndefined } from '../domain/defined';
 import type { Failure } from '../domain/lifecycle';
 import {
@@ -8,6 +7,15 @@ import {
   type AuditEntry,
   buildAttentionUpdate,
 } from './attention';
+import {
+  EXPORT_MS_MAX,
+  LIST_MS_MAX,
+  type Listable,
+  type ListFilter,
+  listNewest,
+  listQuery,
+} from './list';
+import { STUCK } from './resource-indexes';
 
 export interface ResourceDocument<
   Status extends string = string,
@@ -48,20 +56,6 @@ export interface ResourceDocument<
   last_transition?: string;
 }
 
-export interface ListFilter {
-  account_id: string;
-  livemode: boolean;
-  /** Position: rows strictly before it. */
-  before?: string | undefined;
-  /** Position: the next rows strictly after it. */
-  after?: string | undefined;
-  /** Position: rows at it or after it. */
-  since?: string | undefined;
-  /** Position: rows strictly before it, in addition to `before`. */
-  until?: string | undefined;
-  limit: number;
-}
-
 interface Rows<D> extends Listable<D> {
   aggregate<Row extends object>(
     pipeline: object[],
@@ -81,10 +75,6 @@ interface Rows<D> extends Listable<D> {
   ): Promise<UpdateResult>;
 }
 
-interface Listable<D> {
-  find(filter: object): FindCursor<D>;
-}
-
 /** Attention reason of a resource, as operators list them. */
 export interface AttentionRow {
   resource_id: string;
@@ -100,6 +90,7 @@ export type AttentionPlace = Pick<AttentionRow, 'since' | 'resource_id'>;
 
 /** Callbacks per document; a resource has few transitions. */
 const APPLIED_MAX = 50;
+
 const EXPORT_BATCH = 500;
 
 /** Filter of a list, with the fields that it may be limited to. */
@@ -219,86 +210,8 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
   };
 }
 
-/** Reads a page, newest first; an undefined filter is ignored. */
-export async function listNewest<D>(
-  rows: Listable<D>,
-  { limit, ...filter }: ListFilter,
-): Promise<D[]> {
-  const forwards = filter.after !== undefined;
-  const page = await rows
-    .find(listQuery(filter))
-    .sort({ position: forwards ? 1 : -1 })
-    .limit(limit)
-    .maxTimeMS(LIST_MS_MAX)
-    .toArray();
-  return forwards ? page.reverse() : page;
-}
-
 function buildPlaceFilter(field: string, after: AttentionPlace | undefined): object {
   if (after === undefined) return {};
   const { since, resource_id } = after;
   return { $or: [{ [field]: { $gt: since } }, { [field]: since, _id: { $gt: resource_id } }] };
-}
-
-function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, 'limit'>) {
-  const ends = [before, until].filter((end) => end !== undefined);
-  const $lt = ends.length === 0 ? undefined : ends.reduce((a, b) => (a < b ? a : b));
-  const bounds = omitUndefined({ $lt, $gt: after, $gte: since });
-  return omitUndefined({
-    ...equal,
-    position: Object.keys(bounds).length === 0 ? undefined : bounds,
-  });
-}
-
-/** Limit after which the server stops a list, and the API responds that it is unavailable. */
-export const LIST_MS_MAX = 4_000;
-/** Limit of an export, for all its batches. */
-export const EXPORT_MS_MAX = 60_000;
-
-/** First fields of every list index: no merchant reads rows of another. */
-export const OWNER = { account_id: 1, livemode: 1 } as const;
-
-export const UPDATED = { key: { updated_at: 1, _id: 1 }, name: 'updated' } as const;
-
-/** Rows with an attention reason, which are few. */
-export const STUCK = { attention: { $type: 'string' } } as const;
-
-/** Indexes of a list: one of all rows, and one for each field. */
-export function listIndexes(...fields: string[]): NamedIndex[] {
-  return [
-    { key: { ...OWNER, position: -1 }, name: 'position', unique: true },
-    ...fields.map((field) => ({
-      key: { ...OWNER, [field]: 1, position: -1 } as const,
-      name: `${field}_position`,
-    })),
-  ];
-}
-
-/** Indexes of a resource: those of its list, and small ones for what is in flight or stuck. */
-export function resourceIndexes(inFlight: readonly string[], ...fields: string[]): NamedIndex[] {
-  return [
-    ...listIndexes(...fields),
-    {
-      key: { status: 1, _id: 1 },
-      name: 'in_flight',
-      partialFilterExpression: { status: { $in: inFlight } },
-    },
-    {
-      key: { ...OWNER, position: -1 },
-      name: 'in_need_position',
-      partialFilterExpression: STUCK,
-    },
-    UPDATED,
-    { key: { attention: 1, livemode: 1 }, name: 'attention', partialFilterExpression: STUCK },
-    {
-      key: { attention_since: 1, _id: 1 },
-      name: 'attention_since',
-      partialFilterExpression: STUCK,
-    },
-    {
-      key: { 'acknowledged.since': 1 },
-      name: 'acknowledged',
-      partialFilterExpression: { 'acknowledged.since': { $exists: true } },
-    },
-  ];
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import { createLedgerStore, type LedgerStore } from '../../src/ledger/book';
-import { InsufficientBalance, type NewEntry, operationId } from '../../src/ledger/entries';
+import { type NewEntry, operationId } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import { useDatabase } from '../support/database';
 import { retryTransient } from '../support/eventually';
 

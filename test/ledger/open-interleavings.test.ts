@@ -6,11 +6,11 @@ import { createLedgerStore } from '../../src/ledger/book';
 import {
   type EntryKind,
   type EntryLine,
-  InsufficientBalance,
   type NewEntry,
   operationId,
 } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import { mongodbUri } from '../support/servers';
 import { type Fuse, fused, fuseOf, Killed } from './fuse';
 import { expectWholeBook } from './whole-books';

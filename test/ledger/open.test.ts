@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction } from '../../src/base/mongo';
-import { InsufficientBalance, type NewEntry } from '../../src/ledger/entries';
+import type { NewEntry } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import {
   authorizedPayment,

@@ -1,5 +1,5 @@
 import { isPending } from '../../src/ledger/entries';
-import { mustNotBeNegative, mustNotBePositive } from '../../src/ledger/entry-lines';
+import { mustNotBeNegative, mustNotBePositive } from '../../src/ledger/insufficient-balance';
 import { toBigInt } from '../../src/ledger/integers';
 import { addPending, EXACT, type Sums, sumEntryLines } from '../../src/ledger/pending';
 import type { Records } from '../support/records';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type ClientSession, type Collection, MongoClient, MongoError } from 'mongodb';
-import { abandon, connectMongo, inTransaction, openDatabase } from '../../src/base/mongo';
+import { abandon, connectMongo, inTransaction } from '../../src/base/mongo';
+import { openDatabase } from '../../src/base/mongo-reads';
 import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 

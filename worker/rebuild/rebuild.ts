@@ -5,7 +5,7 @@ import { MongoError } from 'mongodb';
 import { createLifecycleActivities, type LifecycleActivities } from '../../activities';
 import { createLogger } from '../../src/base/log';
 import type { CallbackResource } from '../../src/domain/callback/callback';
-import { InsufficientBalance } from '../../src/ledger/entries';
+import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type {
   Part,

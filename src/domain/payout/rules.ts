@@ -1,6 +1,6 @@
 import type { RawJson } from '../../base/json';
-import { type AvailableBalance, balanceFault, type Debit } from '../account/balance';
 import { isBalanceAccountName, MAIN_BALANCE } from '../account/balance-account';
+import { type AvailableBalance, balanceFault, type Debit } from '../account/insufficient-balance';
 import type { ErrorDetail } from '../errors';
 import type { RuleViolation } from '../lifecycle';
 import { formatMoney } from '../money';
@@ -138,19 +138,6 @@ export function payoutBalanceFault(
 ): RuleViolation | undefined {
   const debit = { ...payout, amount: payout.amount + payout.fee };
   return unfundedFault(rows, payout.balance_account) ?? balanceFault(rows, debit);
-}
-
-/** Refuses all payouts while the merchant owes more than an operator allows, in minor units. */
-export function debtFault(
-  owed: number,
-  owedMax: number | undefined,
-  currency: string,
-): RuleViolation | undefined {
-  if (owed <= (owedMax ?? 0)) return undefined;
-  const message =
-    `You owe ${formatMoney(owed, currency)}, which is collected from what comes in: nothing in ` +
-    `${currency} is paid out until then.`;
-  return { code: 'insufficient_balance', message };
 }
 
 /** Finds the limit of a day: once any currency has one, every other is limited to 0. */

@@ -1,23 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
-import { insufficientBalance } from '../../domain/account/balance';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
+import { type Against, readConnector } from '../../ledger/against';
 import type { BookDocument, EntryDocument } from '../../ledger/documents';
-import {
-  type EntryLine,
-  InsufficientBalance,
-  type NewEntry,
-  operationId,
-} from '../../ledger/entries';
-import { type Against, ENTRY_LINES, readConnector } from '../../ledger/entry-lines';
+import { type EntryLine, type NewEntry, operationId } from '../../ledger/entries';
+import { ENTRY_LINES } from '../../ledger/entry-lines';
+import { explainShortage, InsufficientBalance } from '../../ledger/insufficient-balance';
 import { assertServes } from '../connectors';
 import type { WriteDeps } from '../deps';
 import { type PostedBalance, type PostOptions, postOnce } from './fund';
 
-export { parseAgainst } from '../../ledger/entry-lines';
+export { parseAgainst } from '../../ledger/against';
 
 export interface Correction {
   operator: string;
@@ -213,14 +209,13 @@ async function assertOwed(
   );
 }
 
-async function explainShortage({ stores }: WriteDeps, entry: NewEntry): Promise<ServiceError> {
-  const { account_id, livemode, currency } = entry;
+async function refuseShortage({ stores }: WriteDeps, entry: NewEntry): Promise<ServiceError> {
+  const { currency } = entry;
   const { balance_account, amount } = findCredit(entry.legs);
   const debit = { balance_account, currency, amount: -amount };
-  const rows = await stores.ledger.balances(account_id, livemode);
   const { code, message } =
     amount < 0
-      ? insufficientBalance(rows, debit)
+      ? await explainShortage(stores.ledger, entry, debit)
       : ({ code: 'insufficient_balance', message: explainOpposite(entry) } as const);
   return new ServiceError(code, `${message} Nothing was posted.`);
 }
@@ -243,6 +238,6 @@ async function post(
   try {
     return await postOnce(deps, entry, { act, after }, posting);
   } catch (error) {
-    throw error instanceof InsufficientBalance ? await explainShortage(deps, entry) : error;
+    throw error instanceof InsufficientBalance ? await refuseShortage(deps, entry) : error;
   }
 }

@@ -3,7 +3,7 @@ import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { ServiceError } from '../../domain/errors';
-import type { BalanceRow } from '../../ledger/book';
+import type { BalanceRow } from '../../ledger/balance-rows';
 import type { EntryDocument } from '../../ledger/documents';
 import { bookId, type NewEntry, operationId } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';

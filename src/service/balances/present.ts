@@ -3,7 +3,7 @@ import { NumberLiteral } from '../../base/json';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { findSource, readChange } from '../../ledger/balance-changes';
-import type { BalanceRow, Receivable } from '../../ledger/book';
+import type { BalanceRow, Receivable } from '../../ledger/balance-rows';
 import type { BalanceTransactionDocument } from '../../store/balance-transactions';
 
 /** Presents balances with the fields of docs/api.md#balances, those of assets last. */

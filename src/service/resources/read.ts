@@ -1,7 +1,7 @@
 import type { CallbackResource } from '../../domain/callback/callback';
 import type { Documents, Resource } from '../../lifecycles';
 import type { CallbackDocument } from '../../store/callbacks';
-import type { ListFilter } from '../../store/resource';
+import type { ListFilter } from '../../store/list';
 import type { Owner, ServiceDeps } from '../deps';
 import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '../paging';
 import { assembleTimeline, type TimelineEntry } from './timeline';

@@ -8,7 +8,8 @@ import {
   isPending,
   operationId,
 } from '../../../src/ledger/entries';
-import { assertBalanced, ENTRY_LINES, mustNotBeNegative } from '../../../src/ledger/entry-lines';
+import { assertBalanced, ENTRY_LINES } from '../../../src/ledger/entry-lines';
+import { mustNotBeNegative } from '../../../src/ledger/insufficient-balance';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });

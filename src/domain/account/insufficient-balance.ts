@@ -1,5 +1,6 @@
 import { formatAmount } from '../amount';
 import type { RuleViolation } from '../lifecycle';
+import { formatMoney } from '../money';
 
 export interface AvailableBalance {
   balance_account: string;
@@ -16,7 +17,11 @@ export interface Debit extends Pick<AvailableBalance, 'balance_account' | 'curre
   withheld?: bigint;
 }
 
-/** @param rows all balances of the account in its environment */
+/**
+ * Refuses early what a balance does not hold; its entry decides.
+ * @see src/ledger/insufficient-balance.ts
+ * @param rows all balances of the account in its environment
+ */
 export function balanceFault(
   rows: readonly AvailableBalance[],
   debit: Debit,
@@ -48,4 +53,17 @@ function findAvailable(
     (row) => row.balance_account === balance_account && row.currency === currency,
   );
   return balance?.available ?? 0;
+}
+
+/** Refuses all payouts while the merchant owes more than an operator allows, in minor units. */
+export function debtFault(
+  owed: number,
+  owedMax: number | undefined,
+  currency: string,
+): RuleViolation | undefined {
+  if (owed <= (owedMax ?? 0)) return undefined;
+  const message =
+    `You owe ${formatMoney(owed, currency)}, which is collected from what comes in: nothing in ` +
+    `${currency} is paid out until then.`;
+  return { code: 'insufficient_balance', message };
 }

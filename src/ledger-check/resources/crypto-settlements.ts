@@ -1,0 +1,47 @@
+import type { CryptoSettlementStatus } from '../../domain/crypto/settlement';
+import { buildNetworkFee, settlementDraw } from '../../ledger/crypto-entries';
+import { bookId, type EntryKind, type ResourceEntryKind } from '../../ledger/entries';
+import { ENTRY_LINES } from '../../ledger/entry-lines';
+import type { CryptoSettlementDocument } from '../../store/crypto-settlements';
+import type { ExpectedStep, ResourceRule } from '../rule';
+import { COMMON } from './common';
+
+const SETTLEMENT_FIELDS = [
+  ...COMMON,
+  ...(['connector', 'amount', 'fee', 'network', 'network_fee'] as const),
+] as const;
+
+type SettlementPart = Pick<CryptoSettlementDocument, (typeof SETTLEMENT_FIELDS)[number]>;
+
+function listNetworkFees({ status, ...settlement }: SettlementPart): ExpectedStep[] {
+  const entry = buildNetworkFee({ ...settlement, _id: '' }, '');
+  return entry === undefined ? [] : [{ lines: [...entry.legs], book: bookId(entry) }];
+}
+
+const SETTLEMENT_RESERVED = ['crypto_settlement_reserved'] as const;
+
+export const CRYPTO_SETTLEMENTS: ResourceRule<
+  SettlementPart,
+  ResourceEntryKind<'crypto_settlement'>
+> = {
+  collection: 'crypto_settlements',
+  fields: SETTLEMENT_FIELDS,
+  entries: {
+    pending: SETTLEMENT_RESERVED,
+    sent: SETTLEMENT_RESERVED,
+    completed: [...SETTLEMENT_RESERVED, 'crypto_settlement_captured', 'crypto_settlement_fee'],
+    failed: [...SETTLEMENT_RESERVED, 'crypto_settlement_released', 'crypto_settlement_fee'],
+  } satisfies Record<CryptoSettlementStatus, readonly EntryKind[]>,
+  lines: {
+    crypto_settlement_reserved: (part) =>
+      ENTRY_LINES.crypto_settlement_reserved(settlementDraw(part)),
+    crypto_settlement_captured: (part) =>
+      ENTRY_LINES.crypto_settlement_captured(part.connector, settlementDraw(part)),
+    crypto_settlement_released: (part) =>
+      ENTRY_LINES.crypto_settlement_released(settlementDraw(part)),
+    crypto_settlement_fee: () => [],
+  },
+  steps: { crypto_settlement_fee: listNetworkFees },
+  reportedVersions: ({ status, version }) =>
+    status === 'completed' || status === 'failed' ? [version] : [],
+};

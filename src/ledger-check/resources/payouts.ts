@@ -1,0 +1,50 @@
+import type { PayoutStatus } from '../../domain/payout/payout';
+import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
+import { ENTRY_LINES } from '../../ledger/entry-lines';
+import { returnedAmount } from '../../ledger/resource-entries';
+import type { PayoutDocument } from '../../store/payouts';
+import type { ExpectedKinds, ResourceRule } from '../rule';
+import { COMMON, listSentAgain } from './common';
+
+const PAYOUT_FIELDS = [
+  ...COMMON,
+  'amount',
+  'connector',
+  'fee',
+  'balance_account',
+  'sent_at',
+  'returned_amount',
+  'sent_again',
+] as const;
+
+export type PayoutPart = Pick<PayoutDocument, (typeof PAYOUT_FIELDS)[number]>;
+const RESERVED = ['payout_reserved'] as const;
+const CAPTURED = [...RESERVED, 'payout_captured'] as const;
+
+export const PAYOUTS: ResourceRule<PayoutPart, ResourceEntryKind<'payout'>> = {
+  collection: 'payouts',
+  fields: PAYOUT_FIELDS,
+  entries: {
+    created: RESERVED,
+    submitted: RESERVED,
+    sent: CAPTURED,
+    completed: [...CAPTURED, 'payout_sent_again'],
+    failed: ({ sent_at }) =>
+      sent_at === null ? [...RESERVED, 'payout_released'] : [...CAPTURED, 'payout_reversed'],
+    returned: [...CAPTURED, 'payout_sent_again', 'payout_returned'],
+  } satisfies Record<PayoutStatus, ExpectedKinds<PayoutPart, EntryKind>>,
+  lines: {
+    payout_reserved: ({ balance_account, amount, fee }) =>
+      ENTRY_LINES.payout_reserved(balance_account, amount, fee),
+    payout_captured: ({ balance_account, connector, amount, fee }) =>
+      ENTRY_LINES.payout_captured(balance_account, connector, amount, fee),
+    payout_released: ({ balance_account, amount, fee }) =>
+      ENTRY_LINES.payout_released(balance_account, amount, fee),
+    payout_reversed: ({ balance_account, connector, amount, fee }) =>
+      ENTRY_LINES.payout_reversed(balance_account, connector, amount, fee),
+    payout_returned: (payout) =>
+      ENTRY_LINES.payout_returned(payout.balance_account, payout.connector, returnedAmount(payout)),
+    payout_sent_again: () => [],
+  },
+  steps: { payout_sent_again: (payout) => listSentAgain(payout) },
+};

@@ -1,0 +1,186 @@
+import type { Document } from 'mongodb';
+import { formatCount } from '../domain/counted';
+import { toEnv } from '../domain/environment';
+import type { EntryDocument } from '../ledger/documents';
+import { bookId } from '../ledger/entries';
+import { toBigInt } from '../ledger/integers';
+import { UNMATCHED } from '../ledger/ledger-accounts';
+import { EXACT } from '../ledger/pending';
+import type { ClearingScope } from '../ledger/uncleared';
+import { type BankAccountDocument, createBankAccountStore } from '../store/bank-accounts';
+import type { Reader } from './trial-balance-books';
+
+export const FINDINGS = {
+  book_unbalanced: 'the balances of a book do not sum to 0',
+  in_transit: 'journal entries that no statement line matches',
+  unmatched: 'statement lines that match no journal entry',
+  clearing_differs: 'what neither of the two explains between merchants and a bank',
+} as const satisfies Record<string, string>;
+
+export interface TrialBalanceFinding {
+  code: keyof typeof FINDINGS;
+  message: string;
+  /** Minor units; of movements at a bank as its statement has them: above 0 comes in. */
+  amount: bigint;
+  currency: string;
+  /** First 100 of the books, entries or lines. */
+  ids: string[];
+}
+
+export interface TrialBalanceOptions {
+  /** Absent: both environments. */
+  livemode?: boolean | undefined;
+  /** ISO 8601, ms: entries that were written until then; absent: all. */
+  at?: string | undefined;
+  now: () => Date;
+}
+
+export const IDS_MAX = 100;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Connector, environment and currency that have bank accounts, with their books. */
+interface BankScope extends ClearingScope {
+  books: string[];
+}
+
+export async function listScopes(
+  { db, session }: Reader,
+  livemode: boolean | undefined,
+): Promise<readonly BankScope[]> {
+  const scopes = new Map<string, BankScope>();
+  const accounts = await createBankAccountStore(db).list(
+    livemode === undefined ? {} : { livemode },
+    session,
+  );
+  for (const account of accounts) {
+    const key = scopeKey(account);
+    const { books = [] } = scopes.get(key) ?? {};
+    scopes.set(key, { ...pickScope(account), books: [...books, bankBookId(account)] });
+  }
+  return [...scopes.values()];
+}
+
+function pickScope({ connector, livemode, currency }: BankAccountDocument): ClearingScope {
+  return { connector, livemode, currency };
+}
+
+function bankBookId({ _id: account_id, livemode, currency }: BankAccountDocument): string {
+  return bookId({ account_id, livemode, currency });
+}
+
+export async function compareScope(
+  reader: Reader,
+  options: TrialBalanceOptions,
+  scope: BankScope,
+  clearing: ReadonlyMap<string, bigint>,
+): Promise<TrialBalanceFinding[]> {
+  const { connector, livemode, currency, books } = scope;
+  const place = `${connector} ${toEnv(livemode)} ${currency}`;
+  const inTransit = await readInTransit(reader, options, scope);
+  const unmatched = await readUnmatched(reader, options, books);
+  const sum = [scopeKey(scope), ...books].reduce(
+    (total, key) => total + (clearing.get(key) ?? 0n),
+    0n,
+  );
+  const difference = sum + inTransit.amount;
+  const describeAge = (day: string) => {
+    const days = Math.floor((options.now().getTime() - Date.parse(day)) / DAY_MS);
+    return `the oldest is of ${day}, ${formatCount(Math.max(0, days), 'day')} old`;
+  };
+  const findings: (TrialBalanceFinding | false)[] = [
+    inTransit.count > 0 && {
+      ...{ code: 'in_transit', amount: inTransit.amount, currency, ids: inTransit.ids },
+      message:
+        `${place}: ${formatCount(inTransit.count, 'movement')} on no statement; ` +
+        `${describeAge(inTransit.oldest)}.`,
+    },
+    unmatched.count > 0 && {
+      ...{ code: 'unmatched', amount: unmatched.amount, currency, ids: unmatched.ids },
+      message:
+        `${place}: ${formatCount(unmatched.count, 'statement line')} without an entry; ` +
+        `${describeAge(unmatched.oldest)}.`,
+    },
+    difference !== 0n && {
+      ...{ code: 'clearing_differs', amount: difference, currency, ids: books },
+      message: `${place}: the clearing accounts of merchants and bank differ by an amount that no entry in transit explains.`,
+    },
+  ];
+  return findings.filter((finding) => finding !== false);
+}
+
+interface Items {
+  count: number;
+  amount: bigint;
+  /** Day of the oldest, `YYYY-MM-DD`. */
+  oldest: string;
+  ids: string[];
+}
+
+const NONE: Items = { count: 0, amount: 0n, oldest: '', ids: [] };
+
+/** Summarizes documents of an `amount` and a `day`; the ids are of the oldest. */
+const SUMMARY = {
+  $group: {
+    ...{ _id: null, count: { $sum: 1 }, amount: { $sum: '$amount' }, oldest: { $min: '$day' } },
+    ids: { $topN: { n: IDS_MAX, sortBy: { day: 1, _id: 1 }, output: '$_id' } },
+  },
+};
+
+async function readInTransit(
+  reader: Reader,
+  { at }: TrialBalanceOptions,
+  { connector, livemode, currency }: ClearingScope,
+): Promise<Items> {
+  const scope = { livemode, currency };
+  const filter =
+    at === undefined
+      ? { uncleared: connector, ...scope }
+      : {
+          ...scope,
+          written_at: { $lte: at },
+          $or: [{ uncleared: connector }, { cleared: connector, cleared_at: { $gt: at } }],
+        };
+  return await summarize(reader, [
+    { $match: filter },
+    { $project: { amount: '$bank_amount', day: '$bank_day' } },
+  ]);
+}
+
+/** Reads the lines that are in suspense, each by the sum of its entries. */
+async function readUnmatched(
+  reader: Reader,
+  { at }: TrialBalanceOptions,
+  books: readonly string[],
+): Promise<Items> {
+  const until = at === undefined ? {} : { written_at: { $lte: at } };
+  return await summarize(reader, [
+    { $match: { book: { $in: books }, 'legs.account': UNMATCHED, ...until } },
+    { $unwind: '$legs' },
+    { $match: { 'legs.account': UNMATCHED } },
+    {
+      $group: {
+        _id: '$resource_id',
+        amount: { $sum: '$legs.amount' },
+        day: { $min: { $substrBytes: ['$at', 0, 'YYYY-MM-DD'.length] } },
+      },
+    },
+    { $match: { amount: { $ne: 0 } } },
+  ]);
+}
+
+async function summarize({ db, session }: Reader, stages: Document[]): Promise<Items> {
+  const entries = db.collection<EntryDocument>('ledger_postings');
+  const options = { session, allowDiskUse: true, ...EXACT };
+  const [row] = await entries
+    .aggregate<{ count: unknown; amount: unknown; oldest: string; ids: string[] }>(
+      [...stages, SUMMARY],
+      options,
+    )
+    .toArray();
+  if (row === undefined) return NONE;
+  return { ...row, count: Number(row.count), amount: toBigInt(row.amount) ?? 0n };
+}
+
+export function scopeKey({ connector, livemode, currency }: ClearingScope): string {
+  return `${connector} ${toEnv(livemode)} ${currency}`;
+}

@@ -1,0 +1,42 @@
+import { toBigInt } from './integers';
+
+/**
+ * Balance in minor units, or in an asset's smallest; a bigint where a number would not be exact.
+ */
+export interface BalanceRow {
+  balance_account: string;
+  currency: string;
+  available: number | bigint;
+  reserved: number | bigint;
+}
+
+/** Debt of a merchant whose balance did not cover a chargeback. */
+export interface Receivable {
+  currency: string;
+  /** Minor units. */
+  owed: number;
+}
+
+export function toBalanceRows(
+  currency: string,
+  balances: ReadonlyMap<string, unknown>,
+): BalanceRow[] {
+  const names = [...balances.keys()].flatMap(
+    (path) => /^balances\.([^.]+)\./.exec(path)?.[1] ?? [],
+  );
+  return [...new Set(names)].map((balance_account) => {
+    const at = (part: string) => asNumber(balances.get(`balances.${balance_account}.${part}`));
+    return { balance_account, currency, available: at('available'), reserved: at('reserved') };
+  });
+}
+
+function asNumber(balance: unknown): number | bigint {
+  const amount = toBigInt(balance) ?? 0n;
+  const number = Number(amount);
+  return Number.isSafeInteger(number) ? number : amount;
+}
+
+export function byNameAndCurrency(a: BalanceRow, b: BalanceRow): number {
+  const [left, right] = [a, b].map((row) => `${row.balance_account} ${row.currency}`);
+  return (left ?? '') < (right ?? '') ? -1 : 1;
+}

@@ -1,0 +1,66 @@
+import {
+  type AvailableBalance,
+  type Debit,
+  insufficientBalance,
+} from '../domain/account/insufficient-balance';
+import type { RuleViolation } from '../domain/lifecycle';
+import type { EntryLine, NewEntry } from './entries';
+import { toBigInt, toStoredInteger } from './integers';
+import { RECEIVABLE, UNMATCHED } from './ledger-accounts';
+
+/** Refuses an entry: a balance would pass its limit. The transaction aborts. */
+export class InsufficientBalance extends Error {
+  override readonly name = 'InsufficientBalance';
+}
+
+/** Explains to the merchant why a debit was refused, by the balances as they are now. */
+export async function explainShortage(
+  ledger: { balances(account_id: string, livemode: boolean): Promise<AvailableBalance[]> },
+  { account_id, livemode }: Pick<NewEntry, 'account_id' | 'livemode'>,
+  debit: Debit,
+): Promise<RuleViolation> {
+  return insufficientBalance(await ledger.balances(account_id, livemode), debit);
+}
+
+export function mustNotBeNegative(account: string): boolean {
+  return account !== UNMATCHED && /^(balances|transit|suspense)\./.test(account);
+}
+
+/** Whether a balance may never rise above 0. */
+export function mustNotBePositive(account: string): boolean {
+  return account === RECEIVABLE;
+}
+
+export type Applied = Pick<NewEntry, 'legs' | 'owed_max'>;
+
+/** Minor units that the merchant owes. */
+export function readOwed(balances: ReadonlyMap<string, unknown>): number {
+  return -Number(balances.get(RECEIVABLE) ?? 0);
+}
+
+/** Condition under which the merchant owes no more; a book without debts has no such balance. */
+export function buildDebtBound(owed_max: number | undefined): [string, object][] {
+  return owed_max === undefined ? [] : [[RECEIVABLE, { $not: { $lt: -owed_max } }]];
+}
+
+/** Conditions under which no balance passes 0. */
+export function buildBounds(lines: readonly EntryLine[], currency: string) {
+  return lines.flatMap(({ account, amount }): [string, object][] => {
+    const bound = toStoredInteger(-amount, currency);
+    if (amount < 0 && mustNotBeNegative(account)) return [[account, { $gte: bound }]];
+    if (amount > 0 && mustNotBePositive(account)) return [[account, { $lte: bound }]];
+    return [];
+  });
+}
+
+/** Whether balances, pending entries included, cover the lines. */
+export function isCovered(
+  lines: readonly EntryLine[],
+  balances: ReadonlyMap<string, unknown>,
+): boolean {
+  return lines.every(({ account, amount }) => {
+    const after = (toBigInt(balances.get(account)) ?? 0n) + BigInt(amount);
+    if (after < 0n) return !mustNotBeNegative(account);
+    return after === 0n || !mustNotBePositive(account);
+  });
+}

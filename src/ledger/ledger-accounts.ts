@@ -1,0 +1,26 @@
+import { isBalanceAccountName } from '../domain/account/balance-account';
+
+export const available = (name: string) => `balances.${checkName(name)}.available`;
+export const reserved = (name: string) => `balances.${checkName(name)}.reserved`;
+export const clearing = (connector: string) => `clearing.${checkName(connector)}`;
+export const REFUNDS = 'transit.refunds';
+export const FEES = 'income.fees';
+export const LATE = 'suspense.late';
+export const DEPOSITS = 'suspense.deposits';
+export const ADJUSTMENTS = 'external.adjustments';
+export const RECEIVABLE = 'receivable.merchant';
+export const OWED_BY_BANK = 'receivable.bank';
+
+/** Money that operators hold back from a merchant. */
+export const HELD = 'suspense.held';
+
+export const BANK_FEES = 'expense.bank_fees';
+
+/** Statement lines that match no entry yet. */
+export const UNMATCHED = 'suspense.unmatched';
+
+/** @throws RangeError when a name cannot be part of a path */
+function checkName(name: string): string {
+  if (!isBalanceAccountName(name)) throw new RangeError(`No name of a ledger account: ${name}`);
+  return name;
+}

@@ -1,0 +1,51 @@
+import type { FindCursor } from 'mongodb';
+import { omitUndefined } from '../domain/defined';
+
+export interface ListFilter {
+  account_id: string;
+  livemode: boolean;
+  /** Position: rows strictly before it. */
+  before?: string | undefined;
+  /** Position: the next rows strictly after it. */
+  after?: string | undefined;
+  /** Position: rows at it or after it. */
+  since?: string | undefined;
+  /** Position: rows strictly before it, in addition to `before`. */
+  until?: string | undefined;
+  limit: number;
+}
+
+export interface Listable<D> {
+  find(filter: object): FindCursor<D>;
+}
+
+/** Reads a page, newest first; an undefined filter is ignored. */
+export async function listNewest<D>(
+  rows: Listable<D>,
+  { limit, ...filter }: ListFilter,
+): Promise<D[]> {
+  const forwards = filter.after !== undefined;
+  const page = await rows
+    .find(listQuery(filter))
+    .sort({ position: forwards ? 1 : -1 })
+    .limit(limit)
+    .maxTimeMS(LIST_MS_MAX)
+    .toArray();
+  return forwards ? page.reverse() : page;
+}
+
+export function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, 'limit'>) {
+  const ends = [before, until].filter((end) => end !== undefined);
+  const $lt = ends.length === 0 ? undefined : ends.reduce((a, b) => (a < b ? a : b));
+  const bounds = omitUndefined({ $lt, $gt: after, $gte: since });
+  return omitUndefined({
+    ...equal,
+    position: Object.keys(bounds).length === 0 ? undefined : bounds,
+  });
+}
+
+/** Limit after which the server stops a list, and the API responds that it is unavailable. */
+export const LIST_MS_MAX = 4_000;
+
+/** Limit of an export, for all its batches. */
+export const EXPORT_MS_MAX = 60_000;

@@ -1,0 +1,52 @@
+import type { ClientSession, Collection } from 'mongodb';
+import type { PaymentDocument } from './payment-document';
+import { updateOnce } from './payment-receipts';
+
+/** Reads and writes of the payer's data. */
+export function paymentPayers(payments: Collection<PaymentDocument>) {
+  return {
+    /** Reads the payers of payments after a position, the oldest first. */
+    listPayers: (
+      { account_id, livemode }: { account_id: string; livemode: boolean },
+      after: string,
+      limit: number,
+    ) =>
+      payments
+        .find({ account_id, livemode, position: { $gt: after } })
+        .sort({ position: 1 })
+        .limit(limit)
+        .project<Pick<PaymentDocument, '_id' | 'customer' | 'position'>>({
+          customer: 1,
+          position: 1,
+        })
+        .toArray(),
+    /** Replaces an encrypted payer unless it has changed. */
+    reencryptPayer: (_id: string, before: string, sealed: string) =>
+      payments.updateOne(
+        { _id, 'customer.sealed': before },
+        { $set: { 'customer.sealed': sealed } },
+      ),
+    redactPayers: (ids: string[]) =>
+      payments.updateMany(
+        { _id: { $in: ids } },
+        { $set: { 'customer.sealed': null, browser_hash: null } },
+      ),
+    /** Erases a payer with the merchant's name for it, unless the payment has changed. */
+    erasePayer: (
+      _id: string,
+      { status, customer }: Pick<PaymentDocument, 'status' | 'customer'>,
+      session: ClientSession,
+    ) =>
+      updateOnce(
+        payments,
+        {
+          _id,
+          status,
+          'customer.sealed': customer.sealed,
+          'customer.reference': customer.reference,
+        },
+        { $set: { customer: { reference: null, sealed: null }, browser_hash: null } },
+        session,
+      ),
+  };
+}
