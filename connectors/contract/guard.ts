@@ -1,5 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import type { Logger } from '../../src/base/log';
+import { describeMetric } from '../../src/base/metrics';
 import { isInSuspense, type Receipt, reversalId } from '../../src/domain/payment/receipt';
 import { isUnsent } from '../../src/domain/payout/payout';
 import { type Documents, isInFlight, LIFECYCLES, type ResourceStores } from '../../src/lifecycles';
@@ -119,9 +120,7 @@ export type GuardMeter = ReturnType<typeof createGuardMeter>;
 
 export function createGuardMeter(registry: Registry) {
   const refused = new Counter({
-    name: 'payments_instructions_refused_total',
-    help: 'Instructions that differ from the record, which nobody but the service gives.',
-    labelNames: ['connector', 'resource'] as const,
+    ...describeMetric('payments_instructions_refused_total'),
     registers: [registry],
   });
   return { refused: (about: { connector: string; resource: string }) => refused.inc(about) };

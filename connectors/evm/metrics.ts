@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import { describeMetric } from '../../src/base/metrics';
 import type { FindingName } from './findings';
 
 /** State of the connector after a round. */
@@ -19,24 +20,19 @@ export interface EvmMeter {
 export function createEvmMeter(registry: Registry): EvmMeter {
   const registers = [registry];
   const cursor = new Gauge({
-    name: 'payments_evm_cursor_timestamp_seconds',
-    help: 'Time of the newest block that was read, by the clock of the chain.',
+    ...describeMetric('payments_evm_cursor_timestamp_seconds'),
     registers,
   });
   const unchecked = new Gauge({
-    name: 'payments_evm_deposits_unchecked',
-    help: 'Deposits with all confirmations that the second node has not confirmed.',
+    ...describeMetric('payments_evm_deposits_unchecked'),
     registers,
   });
   const findings = new Gauge({
-    name: 'payments_evm_findings',
-    help: 'Findings that no operator has acknowledged.',
-    labelNames: ['finding'] as const,
+    ...describeMetric('payments_evm_findings'),
     registers,
   });
   const dust = new Gauge({
-    name: 'payments_evm_dust_deposits',
-    help: 'Deposits below the least amount, which are not reported.',
+    ...describeMetric('payments_evm_dust_deposits'),
     registers,
   });
   return {

@@ -1,4 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
+import { describeMetric } from '../base/metrics';
 import type { Visitor } from '../dashboard/frame/visitor';
 import { ENDPOINTS } from '../domain/wire';
 
@@ -35,34 +36,24 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 export function createApiMeter(registry: Registry): ApiMeter {
   const registers = [registry];
   const requests = new Counter({
-    name: 'payments_http_requests_total',
-    help: 'Requests that the API has answered.',
-    labelNames: ['method', 'route', 'status'] as const,
+    ...describeMetric('payments_http_requests_total'),
     registers,
   });
   const durations = new Histogram({
-    name: 'payments_http_request_duration_seconds',
-    help: 'Time from a request to its answer.',
-    labelNames: ['method', 'route'] as const,
+    ...describeMetric('payments_http_request_duration_seconds'),
     buckets: BUCKETS,
     registers,
   });
   const creates = new Counter({
-    name: 'payments_creates_total',
-    help: 'Creating requests, by outcome.',
-    labelNames: ['operation', 'livemode', 'outcome'] as const,
+    ...describeMetric('payments_creates_total'),
     registers,
   });
   const refusedKeys = new Counter({
-    name: 'payments_api_keys_refused_total',
-    help: 'Requests whose API key was refused, by the code of the error.',
-    labelNames: ['code'] as const,
+    ...describeMetric('payments_api_keys_refused_total'),
     registers,
   });
   const attempts = new Counter({
-    name: 'payments_sign_in_attempts_total',
-    help: 'Passwords and codes that were entered in the dashboard, by outcome.',
-    labelNames: ['proof', 'outcome'] as const,
+    ...describeMetric('payments_sign_in_attempts_total'),
     registers,
   });
   return {

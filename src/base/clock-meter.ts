@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import { describeMetric } from './metrics';
 
 /** Measures by how much the clock of this process leads Temporal's. */
 export interface ClockMeter {
@@ -39,8 +40,7 @@ export function createClockMeter(
     log.warn(fields, 'the clock of this worker differs from that of Temporal');
   };
   const gauge: Gauge = new Gauge({
-    name: 'payments_clock_ahead_seconds',
-    help: "Least time by which this worker's clock led Temporal's; below 0: it lagged.",
+    ...describeMetric('payments_clock_ahead_seconds'),
     registers: [registry],
     collect: () => {
       const ahead = read();

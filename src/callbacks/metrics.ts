@@ -1,11 +1,10 @@
 import { Counter, type Registry } from 'prom-client';
+import { describeMetric } from '../base/metrics';
 import type { CallbackMeter } from './deliver';
 
 export function createCallbackMeter(registry: Registry): CallbackMeter {
   const callbacks = new Counter({
-    name: 'payments_callbacks_total',
-    help: 'Callbacks received from banks, by receipt.',
-    labelNames: ['connector', 'resource', 'name', 'receipt'] as const,
+    ...describeMetric('payments_callbacks_total'),
     registers: [registry],
   });
   return { received: (about) => callbacks.inc({ ...about }) };
@@ -13,9 +12,7 @@ export function createCallbackMeter(registry: Registry): CallbackMeter {
 
 export function createRefusalMeter(registry: Registry) {
   const refusals = new Counter({
-    name: 'payments_callbacks_refused_total',
-    help: 'Callbacks ignored because their signature is not verified, by reason.',
-    labelNames: ['connector', 'resource', 'reason'] as const,
+    ...describeMetric('payments_callbacks_refused_total'),
     registers: [registry],
   });
   return {

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { Gauge, type Registry } from 'prom-client';
+import { describeMetric } from '../base/metrics';
 import { ServiceError } from '../domain/errors';
 import type { Audit } from '../store/audit';
 import type { EpochStore } from '../store/epoch';
@@ -144,8 +145,7 @@ export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promi
 
 function measure(registry: Registry, read: () => Epochs): void {
   const gauge: Gauge = new Gauge({
-    name: 'payments_mongodb_behind_seconds',
-    help: 'Time by which MongoDB is older than Temporal, as after a restore; 0 when it is not.',
+    ...describeMetric('payments_mongodb_behind_seconds'),
     registers: [registry],
     collect: () => {
       const { mongodb = '', temporal = '' } = read();

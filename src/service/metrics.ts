@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Logger } from '../base/log';
+import { describeMetric, type MetricName } from '../base/metrics';
 import type { MetricStore, ServiceMetrics } from '../store/metrics';
 
 /** Frequent scrapes must add little load on the database. */
@@ -24,18 +25,16 @@ export function measureStores(
     }
     return cache.metrics;
   };
-  for (const { name, help, labels, values } of GAUGES) {
+  for (const { values, ...gaugeOptions } of GAUGES) {
     const gauge: Gauge = new Gauge({
-      name,
-      help,
-      labelNames: [...labels],
+      ...gaugeOptions,
       registers: [registry],
       // While the database is unavailable there is no value, which is better than an old one.
       collect: async () => {
         const metrics = await readMetrics();
         gauge.reset();
         // A gauge without labels would report 0.
-        if (labels.length === 0) gauge.remove();
+        if (gaugeOptions.labelNames.length === 0) gauge.remove();
         if (metrics === undefined) return;
         for (const { value, ...labelled } of values(metrics)) gauge.set(labelled, value);
       },
@@ -44,55 +43,41 @@ export function measureStores(
 }
 
 interface StoreGauge {
-  name: string;
+  name: MetricName;
   help: string;
-  labels: readonly string[];
+  labelNames: string[];
   values(metrics: ServiceMetrics): { value: number; [label: string]: string | number }[];
 }
 
 const GAUGES: readonly StoreGauge[] = [
   {
-    name: 'payments_webhook_backlog',
-    help: 'Events that have not reached their endpoint yet; 10,000 means that many or more.',
-    labels: [],
+    ...describeMetric('payments_webhook_backlog'),
     values: ({ backlog }) => [{ value: backlog }],
   },
   {
-    name: 'payments_webhook_backlog_age_seconds',
-    help: 'Time by which the latest attempt of a webhook is overdue.',
-    labels: [],
+    ...describeMetric('payments_webhook_backlog_age_seconds'),
     values: ({ backlog_age_seconds }) => [{ value: backlog_age_seconds }],
   },
   {
-    name: 'payments_stuck',
-    help: 'Payments, refunds and payouts with an attention reason that is not acknowledged.',
-    labels: ['resource', 'livemode', 'reason'],
+    ...describeMetric('payments_stuck'),
     values: ({ stuck }) => stuck.map(({ count, ...labels }) => ({ ...labels, value: count })),
   },
   {
-    name: 'payments_callbacks_waiting',
-    help: 'Callbacks of banks that no workflow has received, including parked ones.',
-    labels: ['waits', 'connector'],
+    ...describeMetric('payments_callbacks_waiting'),
     values: ({ callbacks }) =>
       callbacks.map(({ count: value, ...labels }) => ({ ...labels, value })),
   },
   {
-    name: 'payments_ledger_checked_timestamp_seconds',
-    help: 'Unix time at which `ledger verify` last checked all books.',
-    labels: [],
+    ...describeMetric('payments_ledger_checked_timestamp_seconds'),
     values: ({ ledger }) =>
       ledger === null ? [] : [{ value: Date.parse(ledger.checked_at) / 1_000 }],
   },
   {
-    name: 'payments_ledger_differences',
-    help: 'Differences that this check found.',
-    labels: [],
+    ...describeMetric('payments_ledger_differences'),
     values: ({ ledger }) => (ledger === null ? [] : [{ value: ledger.differences }]),
   },
   {
-    name: 'payments_statement_lines_open',
-    help: 'Lines of bank statements that match no entry.',
-    labels: ['connector', 'livemode'],
+    ...describeMetric('payments_statement_lines_open'),
     values: ({ statement_lines }) =>
       statement_lines.map(({ connector, livemode, count: value }) => ({
         connector,
@@ -101,9 +86,7 @@ const GAUGES: readonly StoreGauge[] = [
       })),
   },
   {
-    name: 'payments_statement_lines_open_since_seconds',
-    help: 'Unix time of the day of the oldest of them.',
-    labels: ['connector', 'livemode'],
+    ...describeMetric('payments_statement_lines_open_since_seconds'),
     values: ({ statement_lines }) =>
       statement_lines.map(({ connector, livemode, day }) => ({
         connector,
@@ -112,16 +95,12 @@ const GAUGES: readonly StoreGauge[] = [
       })),
   },
   {
-    name: 'payments_ledger_fully_checked_timestamp_seconds',
-    help: 'Unix time at which it last read all entries again, also those behind checkpoints.',
-    labels: [],
+    ...describeMetric('payments_ledger_fully_checked_timestamp_seconds'),
     values: ({ ledger }) =>
       ledger?.full_at === undefined ? [] : [{ value: Date.parse(ledger.full_at) / 1_000 }],
   },
   {
-    name: 'payments_schedule_succeeded_timestamp_seconds',
-    help: 'Unix time at which a schedule last succeeded: audit, ledger, settlements, retention.',
-    labels: ['schedule'],
+    ...describeMetric('payments_schedule_succeeded_timestamp_seconds'),
     values: ({ schedules }) =>
       schedules.map(({ schedule, succeeded_at }) => ({
         schedule,
@@ -129,15 +108,11 @@ const GAUGES: readonly StoreGauge[] = [
       })),
   },
   {
-    name: 'payments_approvals_waiting',
-    help: 'Requests of operators on live that wait for a second operator.',
-    labels: [],
+    ...describeMetric('payments_approvals_waiting'),
     values: ({ approvals }) => [{ value: approvals }],
   },
   {
-    name: 'payments_watched_acts',
-    help: 'New live keys, live wallets and frozen accounts of the last hour, by their act.',
-    labels: ['act'],
+    ...describeMetric('payments_watched_acts'),
     values: ({ acts }) => acts.map(({ act, count: value }) => ({ act, value })),
   },
 ];

@@ -1,4 +1,5 @@
 import { Histogram, type Registry } from 'prom-client';
+import { describeMetric } from '../base/metrics';
 import type { PostWebhook } from './post';
 import { isAcknowledged, type PostResult } from './post-result';
 
@@ -7,9 +8,7 @@ const BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export function meterPost(registry: Registry, post: PostWebhook): PostWebhook {
   const attempts = new Histogram({
-    name: 'payments_webhook_attempt_duration_seconds',
-    help: 'Duration of the attempts to deliver a webhook.',
-    labelNames: ['outcome'] as const,
+    ...describeMetric('payments_webhook_attempt_duration_seconds'),
     buckets: BUCKETS,
     registers: [registry],
   });

@@ -1,0 +1,119 @@
+/** Metrics of all processes; docs/operations.md says which process has which. */
+const METRICS = {
+  payments_http_requests_total: {
+    help: 'Requests that the API has answered.',
+    labels: ['method', 'route', 'status'],
+  },
+  payments_http_request_duration_seconds: {
+    help: 'Time from a request to its answer.',
+    labels: ['method', 'route'],
+  },
+  payments_creates_total: {
+    help: 'Creating requests, by outcome.',
+    labels: ['operation', 'livemode', 'outcome'],
+  },
+  payments_api_keys_refused_total: {
+    help: 'Requests whose API key was refused, by the code of the error.',
+    labels: ['code'],
+  },
+  payments_sign_in_attempts_total: {
+    help: 'Passwords and codes that were entered in the dashboard, by outcome.',
+    labels: ['proof', 'outcome'],
+  },
+  payments_callbacks_total: {
+    help: 'Callbacks received from banks, by receipt.',
+    labels: ['connector', 'resource', 'name', 'receipt'],
+  },
+  payments_callbacks_refused_total: {
+    help: 'Callbacks ignored because their signature is not verified, by reason.',
+    labels: ['connector', 'resource', 'reason'],
+  },
+  payments_instructions_refused_total: {
+    help: 'Instructions that differ from the record, which nobody but the service gives.',
+    labels: ['connector', 'resource'],
+  },
+  payments_callbacks_waiting: {
+    help: 'Callbacks of banks that no workflow has received, including parked ones.',
+    labels: ['waits', 'connector'],
+  },
+  payments_webhook_attempt_duration_seconds: {
+    help: 'Duration of the attempts to deliver a webhook.',
+    labels: ['outcome'],
+  },
+  payments_webhook_backlog: {
+    help: 'Events that have not reached their endpoint yet; 10,000 means that many or more.',
+    labels: [],
+  },
+  payments_webhook_backlog_age_seconds: {
+    help: 'Time by which the latest attempt of a webhook is overdue.',
+    labels: [],
+  },
+  payments_stuck: {
+    help: 'Payments, refunds and payouts with an attention reason that is not acknowledged.',
+    labels: ['resource', 'livemode', 'reason'],
+  },
+  payments_statement_lines_open: {
+    help: 'Lines of bank statements that match no entry.',
+    labels: ['connector', 'livemode'],
+  },
+  payments_statement_lines_open_since_seconds: {
+    help: 'Unix time of the day of the oldest of them.',
+    labels: ['connector', 'livemode'],
+  },
+  payments_approvals_waiting: {
+    help: 'Requests of operators on live that wait for a second operator.',
+    labels: [],
+  },
+  payments_watched_acts: {
+    help: 'New live keys, live wallets and frozen accounts of the last hour, by their act.',
+    labels: ['act'],
+  },
+  payments_ledger_checked_timestamp_seconds: {
+    help: 'Unix time at which `ledger verify` last checked all books.',
+    labels: [],
+  },
+  payments_ledger_differences: { help: 'Differences that this check found.', labels: [] },
+  payments_ledger_fully_checked_timestamp_seconds: {
+    help: 'Unix time at which it last read all entries again, also those behind checkpoints.',
+    labels: [],
+  },
+  payments_schedule_succeeded_timestamp_seconds: {
+    help: 'Unix time at which a schedule last succeeded: audit, ledger, settlements, retention.',
+    labels: ['schedule'],
+  },
+  payments_clock_ahead_seconds: {
+    help: "Least time by which this worker's clock led Temporal's; below 0: it lagged.",
+    labels: [],
+  },
+  payments_mongodb_behind_seconds: {
+    help: 'Time by which MongoDB is older than Temporal, as after a restore; 0 when it is not.',
+    labels: [],
+  },
+  payments_evm_cursor_timestamp_seconds: {
+    help: 'Time of the newest block that was read, by the clock of the chain.',
+    labels: [],
+  },
+  payments_evm_deposits_unchecked: {
+    help: 'Deposits with all confirmations that the second node has not confirmed.',
+    labels: [],
+  },
+  payments_evm_findings: {
+    help: 'Findings that no operator has acknowledged.',
+    labels: ['finding'],
+  },
+  payments_evm_dust_deposits: {
+    help: 'Deposits below the least amount, which are not reported.',
+    labels: [],
+  },
+} as const satisfies Record<string, { help: string; labels: readonly string[] }>;
+
+export type MetricName = keyof typeof METRICS;
+
+export const METRIC_NAMES: readonly string[] = Object.keys(METRICS);
+
+/** Describes a metric to `prom-client`. */
+export function describeMetric<Name extends MetricName>(name: Name) {
+  const { help, labels } = METRICS[name];
+  const labelNames: (typeof METRICS)[Name]['labels'][number][] = [...labels];
+  return { name, help, labelNames };
+}
