@@ -6,7 +6,7 @@ import { createEncrypter, type Encrypter } from '../../src/encryption/encrypter'
 import { readPairs } from '../../src/encryption/recipient-key-files';
 import { createRecipientEncrypters, keyRingPath } from '../../src/encryption/recipient-keys';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
-import type { KeyDeps } from '../../src/service/encryption-keys/keys';
+import type { KeyDeps } from '../../src/service/key-rotation/rotate';
 import { createPayers, readPayers } from '../../src/service/payers';
 import { ensureIndexes, type Stores } from '../../src/store';
 import type { AccountDocument } from '../../src/store/accounts';

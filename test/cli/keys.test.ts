@@ -9,7 +9,7 @@ import {
   retireKey,
   rotateKeys,
   showKeys,
-} from '../../src/service/encryption-keys/keys';
+} from '../../src/service/key-rotation/rotate';
 import { endpointOwner } from '../../src/store/endpoints';
 import { recipientOwner } from '../../src/store/recipients';
 import { eventually } from '../support/http';

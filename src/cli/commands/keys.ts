@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
-import { KEY_RING_NAMES } from '../../service/encryption-keys/encrypters';
+import { KEY_RING_NAMES } from '../../service/key-rotation/encrypters';
 import {
   continueRotation,
   createPairs,
@@ -10,7 +10,7 @@ import {
   retireKey,
   rotateKeys,
   showKeys,
-} from '../../service/encryption-keys/keys';
+} from '../../service/key-rotation/rotate';
 import { defineCommand, defineGroup } from '../command';
 import { findKeysDir, findKeysFile, getKeysDir } from '../connections';
 import type { CliContext } from '../context';
