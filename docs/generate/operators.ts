@@ -1,4 +1,6 @@
 import { BALANCE_ACTS, mayCredit } from '../../src/domain/approval';
+import { CRYPTO_PAYMENT_STATUSES } from '../../src/domain/crypto/payment';
+import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { code, codes, list } from './markdown';
 import { TEXTS } from './workflow-texts';
@@ -23,6 +25,12 @@ function remedyList(entries: [string, string][]): string {
   return list(entries.map(([reason, remedy]) => `${code(reason)}: ${remedy}`));
 }
 
+/** States of the resources that have updates in any state. */
+const STATUSES: Readonly<Partial<Record<string, readonly string[]>>> = {
+  payment: PAYMENT_STATUSES,
+  'crypto-payment': CRYPTO_PAYMENT_STATUSES,
+};
+
 /**
  * Updates of each resource, and the states in which operators can send them. The page describes once
  * what all resources have in common.
@@ -35,10 +43,11 @@ export function updateLists() {
       : `: ${withoutInput(description)}`;
   return Object.fromEntries(
     Object.entries(TEXTS).map(([kind, { acts, descriptions }]) => {
-      const items = Object.entries(acts).map(
-        ([name, { from }]) =>
-          `${code(name)} (while ${codes(from)})${describe(name, descriptions[name])}`,
-      );
+      const items = Object.entries(acts).map(([name, { from }]) => {
+        const isAlways = STATUSES[kind]?.every((status) => from.includes(status)) === true;
+        const states = isAlways ? 'in any state' : `while ${codes(from)}`;
+        return `${code(name)} (${states})${describe(name, descriptions[name])}`;
+      });
       return [`${kind}-updates`, list(items)];
     }),
   );
