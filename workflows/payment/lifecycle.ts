@@ -1,28 +1,14 @@
-import {
-  CancellationScope,
-  continueAsNew,
-  patched,
-  setHandler,
-  Trigger,
-} from '@temporalio/workflow';
+import { CancellationScope, continueAsNew, setHandler, Trigger } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
-import {
-  type BankCallback,
-  describeDifference,
-  describeFailure,
-  type PaymentCallbackName,
-} from '../../src/domain/callback/callback';
 import {
   CANCELLATIONS,
   type CancelledBy,
-  decidePayment,
   isCancellable,
   isFinal,
-  PAYMENT_FAILURES,
   pathTo,
   paymentWorkflowId,
 } from '../../src/domain/payment/payment';
-import { findReported, holdsMoney, isInSuspense } from '../../src/domain/payment/receipt';
+import { holdsMoney } from '../../src/domain/payment/receipt';
 import type { PaymentResume, PaymentStart, PaymentState } from '../../src/domain/payment/workflow';
 import type { Due } from '../shared/alarm';
 import { listen, uncancelled, untilOpened } from '../shared/handlers';
@@ -32,8 +18,8 @@ import { describeItem, runUntilFinal } from '../shared/run-loop';
 import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
 import * as bank from './bank';
+import { applyCallback } from './callbacks';
 import { messages } from './messages';
-import * as money from './money';
 import { applySession, load, open } from './opening';
 import {
   buildOpened,
@@ -74,9 +60,6 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
     return getState(payment);
   });
 }
-
-/** Every processed callback is stored as such, so that no later run reads it again. */
-const STORES_FAILED_REVERSAL = 'store-reversal-failed';
 
 type Resuming = (start: PaymentResume) => Promise<PaymentState>;
 
@@ -139,113 +122,6 @@ async function handle(payment: Payment, item: PaymentItem): Promise<void> {
 }
 
 type Item<Kind extends PaymentItem['kind']> = Extract<PaymentItem, { kind: Kind }>;
-
-async function applyCallback(
-  payment: Payment,
-  name: PaymentCallbackName,
-  callback: BankCallback,
-): Promise<void> {
-  const { callback_id, bank_reference, value_date } = callback;
-  const decision = decidePayment(payment.status, name, holdsMoney(payment));
-  note(payment, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
-  const unapplied = (why: string) => record.recordUnapplied(payment, name, callback, why);
-  switch (decision.kind) {
-    case 'move': {
-      if ((name === 'authorized' || name === 'settled') && isQuestionable(payment, callback)) {
-        return await hold(payment, name, callback);
-      }
-      const failure = describeFailure(callback, PAYMENT_FAILURES.bank);
-      const change = {
-        ...(name === 'failed' ? { failure } : {}),
-        ...(bank_reference ? { bank_reference } : {}),
-      };
-      return await record.transition(payment, decision.to, { change, callback_id, value_date });
-    }
-    case 'void':
-      await unapplied(`late: the payment is ${payment.status}; to be voided`);
-      return await bank.voidLateAuthorization(payment);
-    case 'reverse':
-      return await reverseLatePayment(payment, name, callback);
-    case 'settled_again':
-      return await holdSecondSettlement(payment, name, callback);
-    case 'reversed':
-      return await money.applyReversal(payment, name, callback);
-    case 'not_reversed':
-      if (patched(STORES_FAILED_REVERSAL))
-        await unapplied('money in suspense could not be sent back');
-      return await record.setAttention(payment, 'late_settlement_not_reversed');
-    case 'dispute':
-      await unapplied(decision.reason);
-      return await money.dispute(payment, decision.attention);
-    case 'dispute_report':
-      return await money.bookDispute(payment, decision.name, callback);
-    case 'unapplied':
-      await unapplied(decision.reason);
-      if (decision.attention !== undefined) await record.setAttention(payment, decision.attention);
-      return;
-    default:
-      assertNever(decision);
-  }
-}
-
-/** Whether reported money is another amount, or may be money that is in suspense already. */
-function isQuestionable(payment: Payment, callback: BankCallback): boolean {
-  if (describeDifference(callback, payment.facts) !== undefined) return true;
-  if (findReported(payment.receipts, callback) !== undefined) return true;
-  return callback.amount === undefined && holdsMoney(payment);
-}
-
-/** Posts a different amount to suspense; a repeat without one settles nothing. */
-async function hold(
-  payment: Payment,
-  name: PaymentCallbackName,
-  callback: BankCallback,
-): Promise<void> {
-  const difference = describeDifference(callback, payment.facts);
-  const receipt =
-    difference !== undefined && name === 'settled'
-      ? await money.holdReceipt(payment, 'amount_differs', callback)
-      : findReported(payment.receipts, callback);
-  const why = difference ?? 'money of the payment is in suspense';
-  await record.recordUnapplied(payment, name, callback, why);
-  if (receipt !== undefined && !isInSuspense(receipt)) return;
-  await record.setAttention(payment, 'amount_differs');
-}
-
-async function holdSecondSettlement(
-  payment: Payment,
-  name: PaymentCallbackName,
-  callback: BankCallback,
-): Promise<void> {
-  const receipt = await money.holdReceipt(payment, 'second_settlement', callback);
-  const isSecond = receipt?.reason === 'second_settlement' && isInSuspense(receipt);
-  const why = isSecond
-    ? 'a second settlement; it is in suspense'
-    : 'the payment is settled already';
-  await record.recordUnapplied(payment, name, callback, why);
-  if (isSecond) await record.setAttention(payment, 'second_settlement');
-}
-
-async function reverseLatePayment(
-  payment: Payment,
-  name: PaymentCallbackName,
-  callback: BankCallback,
-): Promise<void> {
-  const isForeign = money.isForeign(payment, callback);
-  const reason = isForeign ? 'amount_differs' : 'late';
-  const receipt = await money.holdReceipt(payment, reason, callback);
-  const about = isForeign ? `late, and in ${callback.currency}` : 'late; to be sent back';
-  await record.recordUnapplied(
-    payment,
-    name,
-    callback,
-    `${about}: the payment is ${payment.status}`,
-  );
-  if (receipt === undefined || !isInSuspense(receipt)) return;
-  if (receipt.reason === 'late') return await bank.reverseLateFunds(payment, receipt);
-  await record.setAttention(payment, 'amount_differs');
-}
-
 const IN_SUSPENSE = 'Money of the payment is in suspense, and an operator decides about it.';
 
 /**

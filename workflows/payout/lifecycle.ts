@@ -31,13 +31,8 @@ import type { Due } from '../shared/alarm';
 import { moneyActivities, questionActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends, getEarlierInstruction } from '../shared/bank-instruction';
 import { listen } from '../shared/handlers';
-import {
-  answerResubmits,
-  beginInstructed,
-  differs,
-  instruct,
-  runInstructed,
-} from '../shared/instructed';
+import { instruct } from '../shared/instruct';
+import { answerResubmits, beginInstructed, differs, runInstructed } from '../shared/instructed';
 import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
 import { type Opening, receiveMissed } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';

@@ -1,70 +1,13 @@
-import type {
-  RecordAttention,
-  ResourceState,
-  TransitionInput,
-  TransitionResult,
-} from '../../activities/shared/record-inputs';
-import type {
-  AnyCallback,
-  CallbackName,
-  CallbackResource,
-} from '../../src/domain/callback/callback';
+import type { RecordAttention, TransitionResult } from '../../activities/shared/record-inputs';
+import type { AnyCallback, CallbackName } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import { type AuditedAct, datedAudit } from './operator-acts';
-import { type Write, writeLocally, writeScheduled } from './persist';
+import { writeLocally, writeScheduled } from './persist';
+import type { RecordTable, StoredState, TransitionOptions } from './record-table';
 import { findRefusal } from './refusal';
 import { type CommonFacts, note, type WorkflowState } from './state';
 import { createApplyVerified } from './verification';
-import { updateDetails, type View } from './view';
-
-/** Differences between the resources when they are written and shown. */
-interface RecordTable<Status extends string, Attention extends string, Resource, Change> {
-  noun: CallbackResource;
-  view: View<Status, Attention>;
-  /** How long it waits, as the end of a clause; empty when nothing is due. */
-  until: (resource: Resource) => string;
-  /** Whether `status` ends an attention reason; by default it ends overdue and different amounts. */
-  isPast?: (attention: Attention, status: Status) => boolean;
-  /**
-   * Whether the present attention reason stays, because its money is in suspense.
-   * @param change of the transition that is being made
-   */
-  isKept?: (resource: Resource, change: Partial<Change>) => boolean;
-  /** Attention reason for an unverified callback: the next transition clears it. */
-  unverifiedReason: Attention;
-  malformedReason: Attention;
-  givenUpReason: Attention;
-  /** Attention reasons that an overdue reason replaces: any other says more. */
-  weakReasons?: readonly Attention[];
-  /** Attention reasons for being overdue, which say the least. */
-  overdueReasons: readonly Attention[];
-  /** Facts that the next transition stores, too, such as the bank's own name for it. */
-  getExtraFields?: (resource: Resource) => Partial<Change>;
-  /** Stores in memory what a transition changes besides the status. */
-  remember?: (resource: Resource, to: readonly Status[], at: string) => void;
-  writeTransition: (
-    input: TransitionInput<Status, Attention, Change>,
-  ) => Write<TransitionResult<Status, Attention>>;
-  writeAttention: (
-    input: RecordAttention<Attention>,
-  ) => Write<TransitionResult<Status, Attention> | undefined>;
-}
-
-export interface StoredState<Status extends string, Attention extends string>
-  extends ResourceState<Status> {
-  attention: Attention | null;
-}
-
-export interface TransitionOptions<Change> {
-  change?: Partial<Change>;
-  audit?: AuditedAct;
-  callback_id?: string;
-  /** Makes a repeat known that has no event, callback or act. */
-  id?: string;
-  /** Value date of the bank. */
-  value_date?: string | undefined;
-  scheduled?: boolean;
-}
+import { updateDetails } from './view';
 
 /** Reports that the database has a later version, as after a restore or a reset of the workflow. */
 export class StaleState extends Error {
