@@ -152,6 +152,11 @@ export async function applySentBack(
   // The record has it back or credited, and a run that was reset does not know.
   if (answer?.outcome === 'outdated') payment.receipts = await readReceipts(payment);
   const receipt = payment.receipts.find(({ id }) => id === receipt_id);
+  if (answer?.outcome === 'outdated' && receipt?.state === 'credited') {
+    // The merchant has it; a reason that is shown already is of another receipt.
+    if (payment.attention === 'late_settlement_reversed') return record.show(payment);
+    return await record.setAttention(payment, null, true);
+  }
   // The bank may have reported that it is back before it answered.
   const isDone = answer?.outcome === 'accepted' || (receipt && !isInSuspense(receipt));
   await record.setAttention(

@@ -58,8 +58,9 @@ export function createRecord<
   const isKept = (resource: Resource, change: Partial<Change> = {}) =>
     table.isKept?.(resource, change) ?? false;
 
-  const setAttention = async (resource: Resource, attention: Attention | null) => {
-    if (resource.attention !== attention && !isKept(resource)) {
+  /** @param isStale the database may have another reason than the known one */
+  const setAttention = async (resource: Resource, attention: Attention | null, isStale = false) => {
+    if ((isStale || resource.attention !== attention) && !isKept(resource)) {
       await writeLocally(table.writeAttention(buildAttention(resource, attention, null)));
       resource.attention = attention;
       if (attention !== null) resource.acknowledged.delete(attention);

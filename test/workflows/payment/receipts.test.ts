@@ -1,5 +1,6 @@
 import { createPaymentMoney } from '../../../activities/payment-money';
 import { createLogger } from '../../../src/base/log';
+import { inTransaction } from '../../../src/base/mongo';
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
@@ -361,6 +362,33 @@ test('late funds that the record has back already are not taken for refused', as
     });
   };
   await ended('cancelled', story, bank);
+});
+
+test('late funds that an operator has credited meanwhile are not called reversed', async () => {
+  const { mongo, stores } = setting;
+  const bank = scriptedBank({
+    // Only the record knows of it, as after a reset of the workflow.
+    reversePayment: async ({ payment_id }) => {
+      for (const { id } of await receiptsOf(payment_id)) {
+        const before = { id, state: 'suspense' } as const;
+        await inTransaction(mongo, (session) =>
+          stores.payments.changeReceipt(payment_id, before, { state: 'credited' }, session),
+        );
+      }
+      return { outcome: 'outdated' };
+    },
+  });
+  // No entry credits it here, so the books are not compared.
+  await withBank(setting, bank, async (connector) => {
+    const input = paymentInput(connector);
+    const { handle } = await openPayment(setting, input);
+    const id = input.payment_id;
+    await handle.executeUpdate<unknown, [object]>('cancel', { args: [{ by: 'merchant' }] });
+    await handle.result();
+    await reportAfterEnd(setting, id, 'settled', callback({ bank_reference: 'one' }));
+    expect(await receiptsOf(id)).toMatchObject([{ state: 'credited' }]);
+    expect(await storedPayment(setting, id)).toMatchObject({ attention: null });
+  });
 });
 
 describe('a late authorization that has settled', () => {
