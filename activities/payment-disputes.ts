@@ -16,7 +16,6 @@ import {
 import type { Booking } from './payment-money';
 import type { RecordDeps } from './shared/record-table';
 
-/** Report of a bank about a dispute. */
 export type DisputeReportInput = BankBooking &
   DisputeReport & {
     /** Posted before: refunds that came later may have left less. */

@@ -18,7 +18,6 @@ export interface Booking {
   payment_id: string;
   /** ISO 8601, ms. */
   at: string;
-  /** Value date of the bank. */
   value_date?: string;
 }
 

@@ -17,7 +17,6 @@ interface SentReport {
   /** Minor units; absent: the amount of the resource. */
   amount?: number;
   currency?: string;
-  /** Value date of the bank. */
   value_date?: string;
 }
 

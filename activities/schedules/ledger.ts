@@ -15,7 +15,6 @@ export interface LedgerCheckDeps {
   database: string;
   log: Pick<Logger, 'error'>;
   now: () => Date;
-  /** Notes the success of the schedule. */
   noteRun: () => Promise<unknown>;
 }
 

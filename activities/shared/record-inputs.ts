@@ -63,7 +63,6 @@ export interface TransitionInput<Status extends string, Attention extends string
   callback_id?: string;
   /** Makes a repeat known that has no event, callback or act. */
   id?: string;
-  /** Value date of the bank. */
   value_date?: string;
   request_id: string;
 }

@@ -81,7 +81,6 @@ export interface RefundInstruction {
   /** Document version when the instruction was sent. @see connectors/contract/guard.ts */
   version: number;
   payment_id: string;
-  /** Bank reference of the payment. */
   payment_bank_reference: string | null;
   /** Minor units. */
   amount: number;

@@ -53,7 +53,6 @@ export interface TransitionOptions<Change> {
   callback_id?: string;
   /** Makes a repeat known that has no event, callback or act. */
   id?: string;
-  /** Value date of the bank. */
   value_date?: string | undefined;
   scheduled?: boolean;
 }

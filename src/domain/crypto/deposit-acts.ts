@@ -30,7 +30,6 @@ interface DepositAct {
   fault?: string;
 }
 
-/** Acts that change deposits. */
 type DepositActName = Exclude<CryptoPaymentAct, 'snooze' | 'acknowledge'>;
 
 const DEPOSIT_ACTS: Record<Exclude<DepositActName, 'accept'>, DepositAct> = {

@@ -44,7 +44,6 @@ export async function readSession({ stores, now }: SessionDeps, secret: string) 
   return { session, user, account };
 }
 
-/** Proof with which a user signs in. */
 export type SignInProof =
   | { by: 'password' | 'password, code' | 'invitation' }
   | { by: 'passkey' | 'password, passkey'; passkey: string };
