@@ -74,7 +74,7 @@ export function CodeField({
       name="code"
       autocomplete="one-time-code"
       hint="From your app, or one of your recovery codes."
-      maxLength={30}
+      maxLength={50}
       required={required}
       autofocus={autofocus}
     />
