@@ -53,8 +53,11 @@ async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'>) {
     secret,
     /** Deliveries about a resource. */
     about: (id: string) => received.filter(({ body }) => body.includes(id)),
-    /** Deliveries without repeats, in the order in which they came. */
-    distinct: () => [...new Map(received.map((delivery) => [delivery.body, delivery])).values()],
+    /** Deliveries without repeats, in the order in which they came; about a resource, if one is named. */
+    distinct: (id = '') => {
+      const about = received.filter(({ body }) => body.includes(id));
+      return [...new Map(about.map((delivery) => [delivery.body, delivery])).values()];
+    },
     /** Events about a resource, as they were delivered. */
     events: (id: string) =>
       received

@@ -51,6 +51,7 @@ import { retryUntilDone } from './insist';
 import { quietTemporal } from './quiet';
 import type { ScriptedChain } from './scripted-chain';
 import { mongodbUri, temporalAddress } from './servers';
+import { createPost } from './simulate';
 
 /** The whole product in one process, on real servers, with names of its own for everything. */
 export type Service = Awaited<ReturnType<typeof startService>>;
@@ -217,21 +218,22 @@ export async function startService(options: ServiceOptions = {}) {
     visitCostsMax: { session: 1_000_000, account: 1_000_000 },
   };
   handle = createApp(deps).callback();
-  const callable = (
-    { account_id, key }: { account_id: string; key: string },
-    livemode = false,
-  ) => ({
-    account_id,
-    key,
-    ...createClient(url, key),
-    /** Documents of its own. */
-    count: (collection: string) => db.collection(collection).countDocuments({ account_id }),
-    /** Types of the events of a resource, the oldest first. */
-    events: async (resource_id: string) => {
-      const rows = await stores.events.list({ account_id, livemode, resource_id, limit: 50 });
-      return rows.map(({ type }) => type).reverse();
-    },
-  });
+  const callable = ({ account_id, key }: { account_id: string; key: string }, livemode = false) => {
+    const client = createClient(url, key);
+    return {
+      account_id,
+      key,
+      ...client,
+      post: createPost(client, stores),
+      /** Documents of its own. */
+      count: (collection: string) => db.collection(collection).countDocuments({ account_id }),
+      /** Types of the events of a resource, the oldest first. */
+      events: async (resource_id: string) => {
+        const rows = await stores.events.list({ account_id, livemode, resource_id, limit: 50 });
+        return rows.map(({ type }) => type).reverse();
+      },
+    };
+  };
   return {
     url,
     stores,
