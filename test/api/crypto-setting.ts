@@ -5,13 +5,17 @@ import { verifyLedger } from '../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { actOn } from '../../src/service/operators/act';
 import { useFixture } from '../support/fixture';
+import { saveHistory } from '../support/histories';
 import { eventually } from '../support/http';
 import type { Service } from '../support/service';
 
 /** Smallest units of one ether. */
 export const ETHER = 10n ** 18n;
 
-const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
+export const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
+
+/** Time in which a busy machine carries out an act. */
+const ACT_MS_MAX = 180_000;
 
 /** Coin that is settled. */
 export const COIN = { asset: 'ETH', network: 'ethereum' };
@@ -55,10 +59,49 @@ export async function openCryptoShop(service: Service, livemode = false) {
     return deliverCallback(inbox, about);
   };
   const read = async (id: string) => (await get(`/v1/crypto/payments/${id}`)).body;
+  const pay = async (changes: object = {}) => {
+    const created = await post('/v1/crypto/payments', { ...IN_ETHER, ...changes });
+    if (created.status !== 201) throw new Error(`Not created: ${created.text}`);
+    return created.body;
+  };
+  const deposit = (
+    id: string,
+    transaction_id: string,
+    amount: bigint,
+    confirmations = 3,
+    more: object = {},
+  ) => {
+    const facts = { transaction_id, amount: String(amount), confirmations, ...more };
+    return report('crypto_payment', id, 'deposit', facts);
+  };
+  const until = (id: string, what: string, isSo: (payment: Payment) => boolean) =>
+    eventually(what, async () => {
+      const payment: Payment = await read(id);
+      return isSo(payment) && payment;
+    });
   return {
     ...account,
     read,
     report,
+    /** A payment of 100 EUR, one ether. */
+    pay,
+    /** Tells of a deposit. */
+    deposit,
+    /** Waits until a payment is as it should be. */
+    until,
+    /** Makes a payment, tells of one deposit, and waits for its status. */
+    payBy: async (transaction_id: string, amount: bigint, wanted: string): Promise<string> => {
+      const { id } = await pay();
+      await deposit(id, transaction_id, amount);
+      await until(id, wanted, ({ status }) => status === wanted);
+      return id;
+    },
+    /** Waits for the end of a payment's workflow, whose history may be kept under a name. */
+    end: async (id: string, history: string): Promise<void> => {
+      const handle = temporal.workflow.getHandle(LIFECYCLES.crypto_payment.workflowId(id));
+      await handle.result();
+      await saveHistory(handle, history);
+    },
     /** Registers a wallet that counts at once. */
     registerWallet: () => {
       const now = new Date().toISOString();
@@ -66,34 +109,8 @@ export async function openCryptoShop(service: Service, livemode = false) {
       const wallet = { account_id, livemode, network: 'ethereum', address } as const;
       return stores.wallets.set(wallet, { now, counts_from: now });
     },
-    /** A payment of 100 EUR, one ether. */
-    pay: async (changes: object = {}) => {
-      const created = await post('/v1/crypto/payments', { ...IN_ETHER, ...changes });
-      if (created.status !== 201) throw new Error(`Not created: ${created.text}`);
-      return created.body;
-    },
-    /** Tells of a deposit. */
-    deposit: (
-      id: string,
-      transaction_id: string,
-      amount: bigint,
-      confirmations = 3,
-      more: object = {},
-    ) =>
-      report('crypto_payment', id, 'deposit', {
-        transaction_id,
-        amount: String(amount),
-        confirmations,
-        ...more,
-      }),
     undo: (id: string, transaction_id: string) =>
       report('crypto_payment', id, 'deposit_undone', { transaction_id }),
-    /** Waits until a payment is as it should be. */
-    until: (id: string, what: string, isSo: (payment: Payment) => boolean): Promise<Payment> =>
-      eventually(what, async () => {
-        const payment: Payment = await read(id);
-        return isSo(payment) && payment;
-      }),
     attention: (id: string, mark: string | null) =>
       eventually(`${mark}`, async () => {
         const kept = await stores.crypto_payments.get(id);
@@ -106,7 +123,8 @@ export async function openCryptoShop(service: Service, livemode = false) {
       hours?: number,
     ) => {
       const act = { what, operator: 'mia', reason: 'Ticket 42', hours };
-      return actOn({ stores, temporal, lifecycleQueue: queues.lifecycle }, kind, id, act);
+      const deps = { stores, temporal, lifecycleQueue: queues.lifecycle, timeoutMs: ACT_MS_MAX };
+      return actOn(deps, kind, id, act);
     },
     /** Money of one coin. */
     balance: async (currency = 'ETH.ethereum') => {

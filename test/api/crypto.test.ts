@@ -13,7 +13,15 @@ import { type Client, eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
 import { scriptedChain } from '../support/scripted-chain';
 import { useService } from '../support/service';
-import { COIN, ETHER, everyRoute, IN_ETHER, openCryptoShop, useCryptoShop } from './crypto-setting';
+import {
+  COIN,
+  ETHER,
+  everyRoute,
+  IN_ETHER,
+  openCryptoShop,
+  useCryptoShop,
+  WALLET,
+} from './crypto-setting';
 import { expectRefusal } from './refusal';
 
 const chain = scriptedChain();
@@ -112,16 +120,6 @@ describe('an account', () => {
     ]);
     expect((await owner.read(id)).status).toBe('awaiting_deposit');
     expect(await owner.balance()).toEqual(balance);
-  });
-
-  test('needs the scope, and sees only its own', async () => {
-    const { id } = await shop.pay();
-    const other = await openCryptoShop(service);
-    expectRefusal(await other.get(`/v1/crypto/payments/${id}`), 'crypto_payment_not_found');
-    expect((await other.get('/v1/crypto/payments')).body.data).toEqual([]);
-    const reader = await service.account({ scopes: ['crypto:read'] });
-    const refused = await reader.post('/v1/crypto/payments', IN_ETHER);
-    expectRefusal(refused, 'api_key_scope_insufficient');
   });
 });
 
@@ -228,35 +226,25 @@ describe('a crypto payment', () => {
   });
 
   test('that is underpaid is topped up within the window', async () => {
-    const { id } = await shop.pay();
-    await shop.deposit(id, 'tx-2', ETHER - 1n);
-    await shop.until(id, 'underpaid', ({ status }) => status === 'underpaid');
+    const id = await shop.payBy('tx-2', ETHER - 1n, 'underpaid');
     await shop.deposit(id, 'tx-3', 1n);
     await shop.until(id, 'received', ({ status }) => status === 'received');
     expect(await shop.events(id)).toEqual(['crypto.payment.underpaid', 'crypto.payment.received']);
-    const handle = shop.handle('crypto_payment', id);
-    await handle.result();
-    await saveHistory(handle, 'crypto-payment-topped-up');
+    await shop.end(id, 'crypto-payment-topped-up');
   });
 
   test('that is underpaid is accepted as it is by an operator', async () => {
-    const { id } = await shop.pay();
-    await shop.deposit(id, 'tx-4', ETHER - 1n);
-    await shop.until(id, 'underpaid', ({ status }) => status === 'underpaid');
+    const id = await shop.payBy('tx-4', ETHER - 1n, 'underpaid');
     expect(await shop.act('crypto_payment', id, 'accept')).toMatchObject({ status: 'received' });
     expect((await shop.read(id)).amount_received).toBe(String(ETHER - 1n));
     const kept = await service.stores.crypto_payments.get(id);
     expect(kept?.audit).toMatchObject([{ who: 'mia', what: 'accept', after: 'received' }]);
-    const handle = shop.handle('crypto_payment', id);
-    await handle.result();
-    await saveHistory(handle, 'crypto-payment-accepted');
+    await shop.end(id, 'crypto-payment-accepted');
   });
 
   test('of a source that fails screening is held, then released once', async () => {
-    const { id } = await shop.pay();
     const before = await shop.balance();
-    await shop.deposit(id, 'bad-1', ETHER);
-    await shop.until(id, 'held', ({ status }) => status === 'held');
+    const id = await shop.payBy('bad-1', ETHER, 'held');
     await shop.attention(id, 'deposit_held');
     expect(await shop.balance()).toEqual(before);
     expect(await shop.act('crypto_payment', id, 'release')).toMatchObject({ status: 'received' });
@@ -265,23 +253,18 @@ describe('a crypto payment', () => {
     });
     expect(BigInt((await shop.balance()).available)).toBe(BigInt(before.available) + ETHER);
     expect(await shop.events(id)).toEqual(['crypto.payment.held', 'crypto.payment.received']);
-    const handle = shop.handle('crypto_payment', id);
-    await saveHistory(handle, 'crypto-payment-released');
+    await saveHistory(shop.handle('crypto_payment', id), 'crypto-payment-released');
   });
 
   test('whose held deposit is rejected is what its other deposits make it', async () => {
-    const { id } = await shop.pay();
-    await shop.deposit(id, 'bad-2', ETHER);
-    await shop.until(id, 'held', ({ status }) => status === 'held');
+    const id = await shop.payBy('bad-2', ETHER, 'held');
     expect(await shop.act('crypto_payment', id, 'reject')).toMatchObject({
       status: 'awaiting_deposit',
     });
     expect((await shop.read(id)).deposits[0].status).toBe('rejected');
     await shop.deposit(id, 'tx-5', ETHER, 3, { screening: 'passed' });
     await shop.until(id, 'received', ({ status }) => status === 'received');
-    const handle = shop.handle('crypto_payment', id);
-    await handle.result();
-    await saveHistory(handle, 'crypto-payment-rejected');
+    await shop.end(id, 'crypto-payment-rejected');
   });
 
   test('that has expired keeps what comes late for an operator', async () => {
@@ -300,9 +283,7 @@ describe('a crypto payment', () => {
       status: 'received',
     });
     expect(await shop.events(id)).toEqual(['crypto.payment.expired', 'crypto.payment.received']);
-    const handle = shop.handle('crypto_payment', id);
-    await handle.result();
-    await saveHistory(handle, 'crypto-payment-credited-late');
+    await shop.end(id, 'crypto-payment-credited-late');
   });
 
   test('forgets a deposit that the chain undoes before it counts, and shows one after', async () => {
@@ -319,8 +300,7 @@ describe('a crypto payment', () => {
     expect(await shop.read(id)).toMatchObject({ status: 'received', amount_received: `${ETHER}` });
     await shop.deposit(id, 'tx-7', ETHER, 1);
     await shop.attention(id, null);
-    const handle = shop.handle('crypto_payment', id);
-    await saveHistory(handle, 'crypto-payment-undone');
+    await saveHistory(shop.handle('crypto_payment', id), 'crypto-payment-undone');
   });
 
   test('counts the same report once, and moves nothing by one that lacks its fields', async () => {
@@ -345,29 +325,20 @@ describe('a crypto payment', () => {
 });
 
 describe('a settlement', () => {
-  const asked = { asset: 'ETH', network: 'ethereum' };
-  const settle = (body: object = asked) => shop.post('/v1/crypto/settlements', body);
-  const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
+  const settle = (body: object = COIN) => shop.post('/v1/crypto/settlements', body);
   /** The minimum of the table: 0.001 ETH. */
   const LEAST = String(10n ** 15n);
 
-  const register = () => {
-    const { account_id } = shop;
-    const wallet = { account_id, livemode: false, network: 'ethereum', address: WALLET } as const;
-    const now = new Date().toISOString();
-    return service.stores.wallets.set(wallet, { now, counts_from: now });
-  };
-
   test('needs a wallet that counts, and a balance', async () => {
     expect((await settle()).body.error.code).toBe('wallet_not_registered');
-    await register();
+    await shop.registerWallet();
     const usdc = { asset: 'USDC', network: 'ethereum' };
     expect((await settle(usdc)).body.error.code).toBe('insufficient_balance');
     const { available } = await shop.balance();
-    const more = { ...asked, amount: String(BigInt(available) + 1n) };
+    const more = { ...COIN, amount: String(BigInt(available) + 1n) };
     expect((await settle(more)).body.error.code).toBe('insufficient_balance');
-    expect((await settle({ ...asked, amount: '0' })).body.error.code).toBe('invalid_amount');
-    const small = await settle({ ...asked, amount: String(BigInt(LEAST) - 1n) });
+    expect((await settle({ ...COIN, amount: '0' })).body.error.code).toBe('invalid_amount');
+    const small = await settle({ ...COIN, amount: String(BigInt(LEAST) - 1n) });
     expect([small.status, small.body.error]).toMatchObject([
       422,
       {
@@ -379,9 +350,9 @@ describe('a settlement', () => {
   });
 
   test('pays a part, and then the rest, each in one transaction', async () => {
-    await register();
+    await shop.registerWallet();
     const { available } = await shop.balance();
-    const part = await settle({ ...asked, amount: LEAST });
+    const part = await settle({ ...COIN, amount: LEAST });
     const rest = await settle();
     const { id, created_at } = rest.body;
     expect([part.status, rest.status]).toEqual([201, 201]);
@@ -389,7 +360,7 @@ describe('a settlement', () => {
       id,
       object: 'crypto_settlement',
       status: expect.stringMatching(/^(pending|sent)$/),
-      ...asked,
+      ...COIN,
       amount: String(BigInt(available) - BigInt(LEAST)),
       fee: '0',
       wallet_address: WALLET,
@@ -424,14 +395,11 @@ describe('a settlement', () => {
 test('the schedule pays out what is worth it, to wallets that count', async () => {
   const { stores, temporal, queues } = service;
   const day = await openCryptoShop(service);
-  const { id } = await day.pay();
-  await day.deposit(id, 'tx-day', ETHER);
-  await day.until(id, 'received', ({ status }) => status === 'received');
+  await day.payBy('tx-day', ETHER, 'received');
+  await day.registerWallet();
   const wallet = { account_id: day.account_id, livemode: false, network: 'ethereum' } as const;
   const now = new Date().toISOString();
   const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
-  const old = '0x52908400098527886E0F7030069857D2E4169EE7';
-  await stores.wallets.set({ ...wallet, address: old }, { now, counts_from: now });
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   await stores.wallets.set({ ...wallet, address }, { now, counts_from: tomorrow });
 
@@ -444,8 +412,7 @@ test('the schedule pays out what is worth it, to wallets that count', async () =
     });
   await sweep();
   expect(await day.balance()).toEqual({ available: String(ETHER), reserved: '0' });
-  const coin = { asset: 'ETH', network: 'ethereum' };
-  const paused = await day.post('/v1/crypto/settlements', coin);
+  const paused = await day.post('/v1/crypto/settlements', COIN);
   expect(paused.body.error).toMatchObject({
     code: 'wallet_not_registered',
     message: `Settlements on ethereum pause until the new wallet takes effect at ${tomorrow}.`,
@@ -474,15 +441,12 @@ test('a credited deposit that the chain removes is not settled until an operator
   await loss.registerWallet();
   const settle = (amount?: bigint) =>
     loss.post('/v1/crypto/settlements', {
-      ...{ asset: 'ETH', network: 'ethereum' },
+      ...COIN,
       ...(amount && { amount: String(amount) }),
     });
   const ids: string[] = [];
   for (const transaction of ['tx-stays', 'tx-gone', 'tx-lost']) {
-    const { id } = await loss.pay();
-    await loss.deposit(id, transaction, ETHER);
-    await loss.until(id, 'received', ({ status }) => status === 'received');
-    ids.push(id);
+    ids.push(await loss.payBy(transaction, ETHER, 'received'));
   }
   const [, gone = '', lost = ''] = ids;
   await loss.undo(gone, 'tx-gone');

@@ -11,7 +11,6 @@ import { COIN, IN_ETHER, openCryptoShop, useCryptoShop } from './crypto-setting'
 
 /** Ten seconds at most, and as much again and more where the machine is busy. */
 const PLAYED_WITHIN_MS = 90_000;
-const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
 const service = useService({ autoplay: true });
 const shop = useCryptoShop(service);
 const hook = useHook(service);
@@ -220,14 +219,11 @@ test('a person plays the payer, and the payer’s page follows', async () => {
 
 test('settlements leave by themselves, fail by their amount, and can be simulated', async () => {
   const payer = await openCryptoShop(service);
-  const wallet = { account_id: payer.account_id, livemode: false, address: WALLET } as const;
-  const now = new Date().toISOString();
-  await service.stores.wallets.set({ ...wallet, network: 'ethereum' }, { now, counts_from: now });
+  await payer.registerWallet();
   const { id } = await payer.pay();
   await payer.post(`/v1/sandbox/crypto/payments/${id}/simulate`, { event: 'received' });
   const settle = async (amount: string) => {
-    const coin = { asset: 'ETH', network: 'ethereum' };
-    const { status, body } = await payer.post('/v1/crypto/settlements', { ...coin, amount });
+    const { status, body } = await payer.post('/v1/crypto/settlements', { ...COIN, amount });
     expect(status).toBe(201);
     return body.id;
   };
