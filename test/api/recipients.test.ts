@@ -188,13 +188,6 @@ test('every field that is wrong is named at once, alone or together', async () =
   ]);
 });
 
-test('a body that is not JSON is not quoted', async () => {
-  const raw = '{"card_number": 4111111111111111x}';
-  const answer = await shop.postRaw(PATH, raw);
-  expectRefusal(answer, 'invalid_json');
-  expect(answer.text).not.toContain('4111');
-});
-
 test('a key belongs to one account and one environment, and so does what it made', async () => {
   const other = await service.account();
   const live = await service.withKey(shop, true);
@@ -211,14 +204,6 @@ test('a key belongs to one account and one environment, and so does what it made
   expect(await recipients.find(sandboxId, shop.account_id, true)).toBeNull();
   expect(await recipients.find(liveId, shop.account_id, false)).toBeNull();
   expect(await recipients.find(otherId, shop.account_id, false)).toBeNull();
-});
-
-test('it takes a key with payouts:write', async () => {
-  const reader = await service.account({ scopes: ['payouts:read', 'payments:write'] });
-  const refused = await create(cardRecipient(), 'scope', reader);
-  expectRefusal(refused, 'api_key_scope_insufficient');
-  const writer = await service.account({ scopes: ['payouts:write'] });
-  expect((await create(cardRecipient(), 'scope', writer)).status).toBe(201);
 });
 
 describe('a recipient that is deleted', () => {

@@ -5,6 +5,7 @@ import { closeServer, createHttpServer } from '../../src/api/server';
 import { useAccount, useService } from '../support/service';
 import { exchange } from './exchange';
 import { expectErrorShape, expectRefusal } from './refusal';
+import { ROUTES, withSomeId } from './routes-setting';
 
 const service = useService();
 const shop = useAccount(service);
@@ -16,31 +17,25 @@ const ask = (method: string, path: string, more: readonly (readonly [string, str
     headers: [['Authorization', `Bearer ${shop.key}`], ...more],
   });
 
-const ROUTES: readonly [path: string, methods: string[]][] = [
-  ['/v1/payments', ['GET', 'HEAD', 'POST']],
-  ['/v1/payments/some-id', ['GET', 'HEAD']],
-  ['/v1/payments/some-id/cancel', ['POST']],
-  ['/v1/payments/some-id/refunds', ['GET', 'HEAD']],
-  ['/v1/refunds', ['GET', 'HEAD', 'POST']],
-  ['/v1/refunds/some-id', ['GET', 'HEAD']],
-  ['/v1/payout-recipients', ['POST']],
-  ['/v1/payouts', ['GET', 'HEAD', 'POST']],
-  ['/v1/payouts/some-id', ['GET', 'HEAD']],
-  ['/v1/payout-methods', ['GET', 'HEAD']],
-  ['/v1/payment-methods', ['GET', 'HEAD']],
-  ['/v1/payment-methods/available', ['GET', 'HEAD']],
-  ['/v1/sandbox/payments/some-id/simulate', ['POST']],
-  ['/v1/sandbox/refunds/some-id/simulate', ['POST']],
-  ['/v1/sandbox/payouts/some-id/simulate', ['POST']],
-  ['/healthz', ['GET', 'HEAD']],
-  ['/readyz', ['GET', 'HEAD']],
-  ['/openapi.json', ['GET', 'HEAD']],
+const methodsOf = (path: string) =>
+  ROUTES.flatMap(([method, at]) =>
+    at !== path ? [] : method === 'GET' ? ['GET', 'HEAD'] : [method],
+  ).sort();
+const PATHS: [path: string, methods: string[]][] = [
+  ...[...new Set(ROUTES.map(([, path]) => path))].map((path): [string, string[]] => [
+    withSomeId(path),
+    methodsOf(path),
+  ]),
+  ...['/healthz', '/readyz', '/openapi.json'].map((path): [string, string[]] => [
+    path,
+    ['GET', 'HEAD'],
+  ]),
 ];
 /** Policy of JSON: it loads nothing, and no page frames it. */
 const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
-test.each(ROUTES)('%s takes %j; any other method is a 405 that says so', async (path, methods) => {
+test.each(PATHS)('%s takes %j; any other method is a 405 that says so', async (path, methods) => {
   // `/v1/payment-methods/available` and the like stand beside no `/{id}`: one route each.
   for (const method of METHODS.filter((each) => !methods.includes(each))) {
     const answer = await ask(method, path);
