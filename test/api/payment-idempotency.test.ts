@@ -7,7 +7,8 @@ import { expectRefusal } from './refusal';
 const service = useService();
 const shop = useAccount(service);
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
+const HOUR_MS = 60 * 60 * 1_000;
+const DAY_MS = 24 * HOUR_MS;
 const create = (idempotencyKey: string, body: unknown = idealPayment(), as: Client = shop) =>
   as.post('/v1/payments', body, { idempotencyKey });
 const createRaw = (idempotencyKey: string, raw: string) =>
@@ -74,7 +75,7 @@ test('after 24 hours the key is free again, also when the cleaner is late', asyn
       { $set: { created_at, expires_at } },
     );
   };
-  await age(DAY_MS - 60_000);
+  await age(DAY_MS - HOUR_MS);
   expect((await create('daily')).text).toBe(first.text);
   await age(DAY_MS + 1);
   const next = await create('daily', idealPayment({ reference: randomUUID() }));
@@ -85,12 +86,14 @@ test('after 24 hours the key is free again, also when the cleaner is late', asyn
 });
 
 test('a claim that is done gives up its request, and is cleaned away 24 hours later', async () => {
+  const begun = Date.now();
   await create('kept');
+  const took = Date.now() - begun;
   const claim = await claims().findOne({ account_id: shop.account_id, key: 'kept' });
   expect(claim?.request).toBeNull();
   const life = Number(claim?.expires_at) - Number(claim?.created_at);
   expect(life).toBeGreaterThanOrEqual(DAY_MS);
-  expect(life).toBeLessThan(DAY_MS + 60_000);
+  expect(life).toBeLessThanOrEqual(DAY_MS + took);
 });
 
 test('a key whose resource was made long after the first call keeps its answer for a day from then', async () => {
@@ -108,9 +111,9 @@ test('a key whose resource was made long after the first call keeps its answer f
   const twoDaysAgo = new Date(now.getTime() - 2 * DAY_MS);
   await claims().updateOne({ resource_id }, { $set: { created_at: twoDaysAgo } });
   await stores.idempotency.markWritten(resource_id);
-  const soon = new Date(Date.now() + DAY_MS - 60_000);
+  const soon = new Date(Date.now() + DAY_MS - HOUR_MS);
   expect(await stores.idempotency.find(claimKey, soon, 'hash')).toMatchObject({ resource_id });
-  const later = new Date(Date.now() + DAY_MS + 60_000);
+  const later = new Date(Date.now() + DAY_MS + HOUR_MS);
   expect(await stores.idempotency.find(claimKey, later, 'hash')).toBeNull();
 });
 

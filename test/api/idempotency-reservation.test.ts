@@ -9,6 +9,7 @@ import { readPayloads } from '../support/histories';
 import { eventually } from '../support/http';
 import { useService } from '../support/service';
 import { fund } from './fund';
+import { credit, useFreshShop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
 const service = useService();
@@ -22,8 +23,11 @@ beforeEach(async () => {
 const refund = (idempotencyKey: string, changes: object = {}) =>
   shop.post('/v1/refunds', { payment_id, amount: 100, ...changes }, { idempotencyKey });
 const claims = () => service.collection<IdempotencyRecord>('idempotency');
-const claimOf = (idempotencyKey: string) =>
-  claims().findOne({ account_id: shop.account_id, operation: 'createRefund', key: idempotencyKey });
+const claimOf = (
+  key: string,
+  { account_id }: { account_id: string } = shop,
+  operation = 'createRefund',
+) => claims().findOne({ account_id, operation, key });
 
 describe('what only the reservation can refuse', () => {
   // The balance is not looked at before the claim is made.
@@ -144,4 +148,55 @@ test('Temporal is told when the call was taken in, and never the reason', async 
   expect(input.accepted_at >= before && input.accepted_at <= body.created_at).toBe(true);
   expect(text).toContain(payment_id);
   expect(text).not.toContain('Long Lane');
+});
+
+describe('a key of a payout', () => {
+  const payer = useFreshShop(service);
+
+  test('is not burnt by what only the reservation could refuse', async () => {
+    const { balances } = service.stores.ledger;
+    // What the check before it saw was money that is gone by then.
+    const rich = [{ balance_account: 'sales', currency: 'EUR', available: 9_999, reserved: 0 }];
+    const seen = jest.spyOn(service.stores.ledger, 'balances').mockResolvedValueOnce(rich);
+    const sales = { metadata: { balance_account: 'sales' } };
+    expectRefusal(await payer.pay(sales, 'raced'), 'balance_account_not_found');
+    await credit(service, payer, { balance_account: 'sales', amount: 999 });
+    seen.mockResolvedValueOnce(rich);
+    expectRefusal(await payer.pay(sales, 'raced'), 'insufficient_balance');
+    seen.mockRestore();
+    expect(service.stores.ledger.balances).toBe(balances);
+    expect([await claimOf('raced', payer, 'createPayout'), await payer.count('payouts')]).toEqual([
+      null,
+      0,
+    ]);
+    const less = await payer.pay({ ...sales, amount: 999 }, 'raced');
+    expect([less.status, less.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+    await payer.untilSent({ balance_account: 'sales' });
+    expect(await payer.balance({ balance_account: 'sales' })).toEqual([0, 0]);
+  });
+
+  test('leaves ids, money and routing in Temporal, and nothing that the merchant wrote', async () => {
+    await service.stores.accounts.setPayoutFee(payer.account_id, 'sepa_instant', 25);
+    const words = { reference: 'Ada of Long Lane', metadata: { who: 'Ada of Long Lane' } };
+    const { body } = await payer.pay(words);
+    const { input, text } = await readPayloads(service.temporal, `payout:${body.id}`);
+    expect(input).toEqual({
+      payout_id: body.id,
+      account_id: payer.account_id,
+      livemode: false,
+      amount: 1_000,
+      fee: 25,
+      currency: 'EUR',
+      method: 'sepa_instant',
+      recipient_id: payer.recipients.sepa_instant,
+      balance_account: 'main',
+      connector: service.connector,
+      caller_waits: true,
+      request_id: expect.any(String),
+    });
+    expect(text).toContain(payer.recipients.sepa_instant);
+    for (const personal of ['Long Lane', 'Ada', 'Lovelace', 'DE89370400440532013000']) {
+      expect(text).not.toContain(personal);
+    }
+  });
 });
