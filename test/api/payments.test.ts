@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { createTemporalClient } from '../../src/temporal/client';
 import { everythingStored } from '../cli/cli';
+import { gate } from '../support/gate';
 import { call, eventually, idealPayment } from '../support/http';
 import { useAccount, useService } from '../support/service';
 
@@ -39,19 +41,33 @@ test('a payment is created awaiting its customer, with every field of docs/api.m
 
 test('a neighbor’s slow creates leave room for others', async () => {
   const neighbor = await service.account();
-  await service.withApp({ config: { CREATES_AT_ONCE: 10 } }, async (url) => {
-    const create = ({ key }: { key: string }, amount: number) =>
-      call(url, 'POST', '/v1/payments', {
-        ...{ key, body: idealPayment({ amount }) },
-        ...{ idempotencyKey: randomUUID(), once: true },
-      });
-    // The bank opens its page after 8 seconds.
-    const slow = Array.from({ length: 12 }, () => create(neighbor, 66_601));
-    const first = await Promise.race(slow);
-    expect(first.status).toBe(503);
-    expect((await create(shop, 1_050)).status).toBe(201);
-    expect((await create(shop, 1_050)).status).toBe(201);
-    const statuses = (await Promise.all(slow)).map(({ status }) => status).toSorted();
+  const slow = gate();
+  const { stores, queues, temporal: client } = service;
+  const now = () => new Date();
+  const engine = createTemporalClient({ client, stores, lifecycleQueue: queues.lifecycle, now });
+  const openPayment: typeof engine.openPayment = async (input, memo) => {
+    if (input.account_id === neighbor.account_id) await slow.opened;
+    return await engine.openPayment(input, memo);
+  };
+  const changes = { config: { CREATES_AT_ONCE: 10 }, temporal: { ...engine, openPayment } };
+  await service.withApp(changes, async (url) => {
+    const refused: string[] = [];
+    const create = async () => {
+      const request = { key: neighbor.key, body: idealPayment(), idempotencyKey: randomUUID() };
+      const { status, text } = await call(url, 'POST', '/v1/payments', { ...request, once: true });
+      // A busy machine may answer later.
+      if (text.includes('Nothing was done')) refused.push(text);
+      else if (status === 503) return (await call(url, 'POST', '/v1/payments', request)).status;
+      return status;
+    };
+    const creates = Array.from({ length: 12 }, create);
+    await eventually('those without a slot', async () => refused.length === 4);
+    for (const _ of [1, 2]) {
+      const request = { key: shop.key, body: idealPayment() };
+      expect((await call(url, 'POST', '/v1/payments', request)).status).toBe(201);
+    }
+    slow.release();
+    const statuses = (await Promise.all(creates)).toSorted();
     expect(statuses).toEqual([...Array(8).fill(201), ...Array(4).fill(503)]);
   });
 });
@@ -149,4 +165,13 @@ test('who pays is shown wherever it was, and stands nowhere in clear', async () 
   for (const secret of [customer.email, 'Zebedee', 'Quillfeather', token]) {
     expect(stored).not.toContain(secret);
   }
+});
+
+test('the redirect URL opens the hosted page, and every read returns the same one', async () => {
+  const { id, redirect_url } = (await shop.post('/v1/payments', idealPayment())).body;
+  const page = await fetch(redirect_url);
+  expect(page.status).toBe(200);
+  expect(page.headers.get('Content-Type')).toContain('text/html');
+  const read = await shop.get(`/v1/payments/${id}`);
+  expect(read.body.redirect_url).toBe(redirect_url);
 });
