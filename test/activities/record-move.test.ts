@@ -1,6 +1,7 @@
 import type { PaymentTransition } from '../../activities/payments';
 import type { SessionAnswer } from '../../connectors/contract/activities';
 import type { PaymentAttention, PaymentStatus } from '../../src/domain/payment/payment';
+import { retryTransient } from '../support/eventually';
 import { useRecords } from '../support/records';
 import { paymentInput } from '../support/workflow-setting';
 
@@ -36,12 +37,12 @@ async function opened() {
     new Date(),
   );
   const created_at = new Date().toISOString();
-  const open = (session: SessionAnswer | null = SESSION) =>
-    records.payments.openPayment({
-      ...facts,
-      ...{ created_at, expires_at: created_at, session },
-      return_url: 'https://pay.example/return',
-    });
+  const return_to = 'https://pay.example/return';
+  const open = (session: SessionAnswer | null = SESSION) => {
+    const times = { created_at, expires_at: created_at };
+    const input = { ...facts, ...times, session, return_url: return_to };
+    return retryTransient(() => records.payments.openPayment(input));
+  };
   const move = (status: PaymentStatus, version: number, to: PaymentStatus[]) => {
     const at = new Date().toISOString();
     const input: PaymentTransition = {
@@ -55,7 +56,7 @@ async function opened() {
       from: { status, version },
       attention: null,
     };
-    return records.payments.recordPaymentMove(input);
+    return retryTransient(() => records.payments.recordPaymentMove(input));
   };
   const types = async () => {
     const filter = { account_id, livemode, resource_id: payment_id, limit: 10 };

@@ -159,13 +159,6 @@ test.each([
   ).toEqual(faults);
 });
 
-test('a refused request reaches no bank and no workflow', async () => {
-  const count = (name: string) => service.collection(name).countDocuments();
-  const before = [await count('payments'), await count('idempotency')];
-  await create(idealPayment({ country: 'BE' }));
-  expect([await count('payments'), await count('idempotency')]).toEqual(before);
-});
-
 describe('the rails', () => {
   const rails = async (as: Client = shop) => {
     const { status, body } = await as.get('/v1/payout-methods');

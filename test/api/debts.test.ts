@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { createLogger } from '../../src/base/log';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { adjustBalance, reverseOperation } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
 import { collectDebts } from '../../worker/collect-debts';
 import { operatorsAudit } from '../support/audit';
-import { call, settledPayment } from '../support/http';
+import { call, eventually, settledPayment } from '../support/http';
 import { useService } from '../support/service';
 import { openShop, type Shop } from './payout-setting';
 import { expectRefusal } from './refusal';
@@ -19,11 +20,17 @@ const deps = () => {
 };
 const log = createLogger('test', 'silent');
 const collect = (livemode = false) => collectDebts({ ...deps(), log, livemode }, '');
+/** Two at once, until an account has this: one leaves what is contended to its next round. */
+const collectUntil = (key: string, expected: [available: number, owed: number]) =>
+  eventually(`${expected} after the debt was collected`, async () => {
+    await Promise.all([collect(), collect()]);
+    return isDeepStrictEqual(await read(key), expected);
+  });
 
 const get = async (key: string, path: string) =>
   (await call(service.url, 'GET', path, { key })).body.data;
-const simulate = (key: string, id: string, body: object) =>
-  call(service.url, 'POST', `/v1/sandbox/payments/${id}/simulate`, { key, body });
+const simulate = ({ post }: Pick<Shop, 'post'>, id: string, body: object) =>
+  post(`/v1/sandbox/payments/${id}/simulate`, body);
 
 /** Reads available and owed of a balance account in euros. */
 async function read(key: string, name = 'main') {
@@ -41,7 +48,7 @@ async function openDebtor(): Promise<Shop & { payment: string }> {
   const spent = { ...owner, amount: -1_001_000, against: 'adjustments' } as const;
   await adjustBalance(deps(), spent, CORRECTION);
   const dispute = { event: 'dispute_opened', dispute_id: 'D1', amount: 1_000, fee: 15 };
-  expect((await simulate(key, payment, dispute)).status).toBe(200);
+  expect((await simulate(shop, payment, dispute)).status).toBe(200);
   expect(await read(key)).toEqual([0, 1_000]);
   return { ...shop, payment };
 }
@@ -65,12 +72,10 @@ test('what a merchant owes is collected from the next settled payments, once', a
   // Another environment's collector leaves it.
   await collect(true);
   expect(await read(key)).toEqual([700, 1_000]);
-  await Promise.all([collect(), collect()]);
-  expect(await read(key)).toEqual([0, 300]);
+  await collectUntil(key, [0, 300]);
   await collect();
   await settledPayment(service, key, { amount: 400 });
-  await Promise.all([collect(), collect()]);
-  expect(await read(key)).toEqual([100, 0]);
+  await collectUntil(key, [100, 0]);
   await settledPayment(service, key, { amount: 400 });
   await collect();
   expect(await read(key)).toEqual([500, 0]);
@@ -115,11 +120,10 @@ test('nothing is paid out while money is owed, also from other balance accounts'
   await limit(1_000);
   expect((await pay(marketing)).status).toBe(201);
   await limit(null);
-  await collect();
-  expect(await read(key)).toEqual([0, 100]);
+  await collectUntil(key, [0, 100]);
   expectRefusal(await pay(marketing), 'insufficient_balance');
   await settledPayment(service, key, { amount: 100 });
-  await collect();
+  await collectUntil(key, [0, 0]);
   expect((await pay(marketing)).status).toBe(201);
   await expectWhole(shop);
 });
@@ -144,8 +148,7 @@ test('a dispute that is reversed after its debt was collected credits the mercha
   const shop = await openDebtor();
   const { key, payment } = shop;
   await settledPayment(service, key, { amount: 1_500 });
-  await collect();
-  expect(await read(key)).toEqual([500, 0]);
+  await collectUntil(key, [500, 0]);
   await reverseOperation(deps(), `payment_dispute_opened:${payment}:D1`, {
     ...CORRECTION,
     approved_by: 'ben',
@@ -156,7 +159,7 @@ test('a dispute that is reversed after its debt was collected credits the mercha
     type: 'chargeback_reversal',
     ...{ amount: 1_015, source: { object: 'payment', id: payment } },
   });
-  const won = await simulate(key, payment, { event: 'dispute_won', dispute_id: 'D1' });
+  const won = await simulate(shop, payment, { event: 'dispute_won', dispute_id: 'D1' });
   expect(won.status).toBe(200);
   expect(await read(key)).toEqual([1_515, 0]);
   await expectWhole(shop);

@@ -67,7 +67,7 @@ export async function makeLikeness(service: Service) {
 type Open = (service: Service, like: Likeness) => Promise<Listed>;
 
 /** Payments of an account that has none. */
-export const payments: Open = async (service, like) => {
+const payments: Open = async (service, like) => {
   const owner = await service.account();
   const { insert } = service.stores.payments;
   const make = (row: Row) => ({

@@ -114,12 +114,14 @@ export async function openShop(service: Service) {
       await credit(service, account, { balance_account, currency, amount });
     }
   }
-  const recipients: Record<RailId, string> = {
-    card_payout: await insertRecipient(service, account, 'card_payout'),
-    sepa_credit_transfer: await insertRecipient(service, account, 'sepa_credit_transfer'),
-    sepa_instant: await insertRecipient(service, account, 'sepa_instant'),
-    faster_payments: await insertRecipient(service, account, 'faster_payments'),
-  };
+  const insert = (rail: RailId) => insertRecipient(service, account, rail);
+  const [card_payout, sepa_credit_transfer, sepa_instant, faster_payments] = await Promise.all([
+    insert('card_payout'),
+    insert('sepa_credit_transfer'),
+    insert('sepa_instant'),
+    insert('faster_payments'),
+  ]);
+  const recipients = { card_payout, sepa_credit_transfer, sepa_instant, faster_payments };
   const { key } = account;
   const ask = (changes: object = {}) => ({
     recipient_id: recipients.sepa_instant,

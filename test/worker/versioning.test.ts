@@ -7,7 +7,6 @@ import { useAccount, useService } from '../support/service';
 
 const { VERSIONING_BEHAVIOR_AUTO_UPGRADE, VERSIONING_BEHAVIOR_PINNED } =
   proto.api.enums.v1.VersioningBehavior;
-const PROPAGATION_MS_MAX = 60_000;
 
 const service = useService({ worker: false });
 const shop = useAccount(service);
@@ -34,34 +33,32 @@ async function makeCurrent(buildId: string): Promise<string> {
       () => true,
       () => false,
     );
-  await eventually(`${buildId} to be known`, isSet, PROPAGATION_MS_MAX);
-  return await eventually(
-    `${buildId} to be current`,
-    async () => {
-      const id = await pay();
-      const told = await deliveryOf(id, 'payment.awaiting_customer');
-      const begun = await versionOf(paymentWorkflowId(id));
-      return begun.buildId === buildId && told.buildId === buildId && id;
-    },
-    PROPAGATION_MS_MAX,
-  );
+  await eventually(`${buildId} to be known`, isSet);
+  return await eventually(`${buildId} to be current`, async () => {
+    const id = await pay();
+    const told = await deliveryOf(id, 'payment.awaiting_customer');
+    const begun = await versionOf(paymentWorkflowId(id));
+    return begun.buildId === buildId && told.buildId === buildId && id;
+  });
 }
 
+/** Version of a workflow, which it has at the end of its first task. */
 async function versionOf(workflowId: string) {
-  const { raw } = await service.temporal.workflow.getHandle(workflowId).describe();
-  const { behavior, deploymentVersion } = raw.workflowExecutionInfo?.versioningInfo ?? {};
-  return { behavior, buildId: deploymentVersion?.buildId };
+  return await eventually(`a version of ${workflowId}`, async () => {
+    const handle = service.temporal.workflow.getHandle(workflowId);
+    const described = await handle.describe().catch(() => undefined);
+    const { versioningInfo } = described?.raw.workflowExecutionInfo ?? {};
+    const { behavior, deploymentVersion } = versioningInfo ?? {};
+    const buildId = deploymentVersion?.buildId;
+    return buildId !== undefined && { behavior, buildId };
+  });
 }
 
 async function pay(): Promise<string> {
-  const paid = await eventually(
-    'a payment to be made by the current version',
-    async () => {
-      const made = await shop.post('/v1/payments', idealPayment());
-      return made.body.status === 'awaiting_customer' && made;
-    },
-    PROPAGATION_MS_MAX,
-  );
+  const paid = await eventually('a payment to be made by the current version', async () => {
+    const made = await shop.post('/v1/payments', idealPayment());
+    return made.body.status === 'awaiting_customer' && made;
+  });
   return paid.body.id;
 }
 
@@ -76,11 +73,7 @@ async function settle(id: string): Promise<void> {
 async function deliveryOf(resource_id: string, type: string) {
   const found = { account_id: shop.account_id, livemode: false, resource_id, limit: 10 };
   const event = (await service.stores.events.list(found)).find((each) => each.type === type);
-  const workflowId = webhookWorkflowId(event?._id ?? '');
-  return await eventually(`the delivery of ${type} to begin`, async () => {
-    const version = await versionOf(workflowId).catch(() => undefined);
-    return version?.buildId !== undefined && version;
-  });
+  return await versionOf(webhookWorkflowId(event?._id ?? ''));
 }
 
 const lifecycle = (buildId: string) => ({ behavior: VERSIONING_BEHAVIOR_AUTO_UPGRADE, buildId });
