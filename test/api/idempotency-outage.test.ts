@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { useFixture } from '../support/fixture';
-import { eventually, idealPayment } from '../support/http';
+import { eventually, idealPayment, readReplayed } from '../support/http';
 import { useAccount, useService } from '../support/service';
 import { FUNDS, useShop } from './payout-setting';
 import { expectRefusal } from './refusal';
@@ -236,7 +236,7 @@ describe('while nobody works on payouts', () => {
       expect(await payer.balance()).toEqual([FUNDS.main, 0]);
       expect(await payer.count('payouts')).toBe(0);
       const next = await payer.pay({}, 'late');
-      expect([next.status, next.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+      expect([next.status, readReplayed(next)]).toEqual([201, null]);
       expect(next.body.id).not.toBe(first?.resource_id);
       expectRefusal(await payer.get(`/v1/payouts/${first?.resource_id}`), 'payout_not_found');
       await payer.untilSent();

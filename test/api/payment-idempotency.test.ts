@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
-import { type Client, idealPayment } from '../support/http';
+import { type Client, idealPayment, readReplayed } from '../support/http';
 import { useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
@@ -80,7 +80,7 @@ test('after 24 hours the key is free again, also when the cleaner is late', asyn
   await age(DAY_MS + 1);
   const next = await create('daily', idealPayment({ reference: randomUUID() }));
   expect(next.status).toBe(201);
-  expect(next.headers.get('Idempotent-Replayed')).toBeNull();
+  expect(readReplayed(next)).toBeNull();
   expect(next.body.id).not.toBe(first.body.id);
   expectRefusal(await create('daily'), 'idempotency_key_reused');
 });

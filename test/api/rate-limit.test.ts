@@ -4,7 +4,7 @@ import { createEncrypter } from '../../src/encryption/encrypter';
 import { makeKey } from '../../src/store/keys';
 import { signPayload } from '../../src/webhooks/signature';
 import { operatorsAudit } from '../support/audit';
-import { call, eventually, idealPayment } from '../support/http';
+import { call, eventually, idealPayment, readReplayed } from '../support/http';
 import { openKey, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 import { inOneWindow } from './window';
@@ -62,7 +62,7 @@ test(
       idempotencyKey: 'limited',
     });
     expect(retry.status).toBe(201);
-    expect(retry.headers.get('Idempotent-Replayed')).toBeNull();
+    expect(readReplayed(retry)).toBeNull();
   }),
 );
 

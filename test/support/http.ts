@@ -9,6 +9,13 @@ export interface Answer {
   text: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests read into whatever came
   body: any;
+  /** How often the call was made again under its key. */
+  repeats?: number;
+}
+
+/** Whether a first answer is said to be a replay; that of a call made again may rightly be one. */
+export function readReplayed({ headers, repeats = 0 }: Answer): string | null {
+  return repeats > 0 ? null : headers.get('Idempotent-Replayed');
 }
 
 export interface Call {
@@ -39,8 +46,8 @@ export async function call(
   if (method !== 'POST' || request.once === true) return await callOnce(url, method, path, request);
   const keyedRequest = { idempotencyKey: randomUUID(), ...request };
   const giveUpAt = Date.now() + PATIENCE_MS;
-  while (true) {
-    const answer = await callOnce(url, method, path, keyedRequest);
+  for (let repeats = 0; ; repeats += 1) {
+    const answer = { ...(await callOnce(url, method, path, keyedRequest)), repeats };
     if (!shouldRepeat(answer) || Date.now() > giveUpAt) {
       return isEarly(path, request, answer) ? await readLater(url, request, answer) : answer;
     }
