@@ -121,13 +121,12 @@ describe('the balance that a payout draws from', () => {
     expect(await shop.balance(row)).toEqual([FUNDS.marketing - 507 - 511, 0]);
   });
 
-  test.each(['sales', 'Main', '', 'a.b', '$x', '__proto__', 'x'.repeat(65)])(
-    'is not found where "%s" was never funded',
-    async (balance_account) => {
+  test('is not found where it was never funded', async () => {
+    for (const balance_account of ['sales', 'Main', '', 'a.b', '$x', '__proto__', 'x'.repeat(65)]) {
       const answer = await shop.pay({ metadata: { balance_account } });
       expectRefusal(answer, 'balance_account_not_found');
-    },
-  );
+    }
+  });
 
   test('is main where none is named, which exists also when it was never funded', async () => {
     const card = { method: 'card_payout', recipient_id: shop.recipients.card_payout };
