@@ -21,6 +21,7 @@ const SMOOTH = [1_051, 1_052, 1_053, 1_054, 1_055, 1_056];
 const SMOOTH_GBP = 1_057;
 
 const Updated = z.object({ result: z.object({ status: z.string(), bank: z.string().optional() }) });
+const Delivered = z.object({ attempts: z.array(z.unknown()) });
 const Endpoint = z.object({ signing_secret: z.string() });
 
 const over = new AbortController();
@@ -70,12 +71,15 @@ test('seven go through; three get stuck, and one query finds just these', async 
   await stack.cli('orphan', 'restart', c);
   expect(await desk.orphans()).toEqual([]);
 
-  await client.persevere('three stuck payouts', async () => {
-    const ids = await temporal.find(STUCK);
-    return ids.length >= 3 ? ids : undefined;
-  });
-  expect((await temporal.find(STUCK)).sort()).toEqual([a, b, c].map(workflowOf).sort());
-  for (const id of smooth) expect((await desk.show(id)).payout.status).toBe('completed');
+  const stuckIds = [a, b, c].map(workflowOf).sort();
+  await client.persevere('three stuck payouts, and no other', async () =>
+    `${(await temporal.find(STUCK)).sort()}` === `${stuckIds}` ? true : undefined,
+  );
+  for (const id of smooth) {
+    await client.persevere(`${id} to complete`, async () =>
+      (await desk.show(id)).payout.status === 'completed' ? true : undefined,
+    );
+  }
   await camera?.list('1-list', STUCK, 3);
 });
 
@@ -183,7 +187,11 @@ async function expectEventsOnce(): Promise<void> {
   const got = [...receiver.received.values()];
   const named = got.map(({ event }) => `${event.data['payout_id']} ${event.type}`);
   expect(named.sort()).toEqual(wanted.sort());
-  expect(got.filter(({ times }) => times !== 1)).toEqual([]);
+  // A busy machine's answer may come too late, which the log of attempts tells.
+  for (const { event, times } of got.filter((each) => each.times !== 1)) {
+    const { attempts } = Delivered.parse(await stack.cli('event', 'show', event.id));
+    expect([event.id, attempts.length]).toEqual([event.id, times]);
+  }
   expect(receiver.faults).toEqual([]);
 }
 

@@ -1,13 +1,14 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Db, type MongoClient, MongoServerError } from 'mongodb';
+import { type Db, type MongoClient, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { connectMongo, inTransaction } from '../../src/base/mongo';
 import { type MongoLogin, type MongoUser, mongoLogin } from '../../stack/mongo-login';
 import { type MongoServer, mongoUri, startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';
 import { cacheDirectory, mongod, provision } from '../../stack/provision';
 import { silentProgress } from '../../stack/terminal';
+import { eventually } from '../support/http';
 
 let folder: string;
 let executable: string;
@@ -30,10 +31,20 @@ async function start(port: number, login?: MongoLogin): Promise<MongoServer> {
   return running;
 }
 
+/** Connects as often as a busy machine misses the deadline of a connection. */
+function connect(uri: string): Promise<MongoClient> {
+  return eventually('a connection', () =>
+    connectMongo(uri, 'mongo-server-test').catch((error) => {
+      if (error instanceof MongoServerSelectionError) return undefined;
+      throw error;
+    }),
+  );
+}
+
 async function rows(
   server: MongoServer,
 ): Promise<{ insert(id: number): Promise<void>; all: number[] }> {
-  const mongo = await connectMongo(server.uri, 'mongo-server-test');
+  const mongo = await connect(server.uri);
   const collection = mongo.db('mongo_server_test').collection<{ _id: number }>('rows');
   const found = collection.find().sort({ _id: 1 }).toArray();
   const all = (await found.catch(closing(mongo))).map(({ _id }) => _id);
@@ -48,7 +59,7 @@ async function rows(
 
 /** Works on a database that is not the service's, as the operator. */
 async function administer(uri: string, work: (db: Db) => Promise<void>): Promise<void> {
-  const mongo = await connectMongo(uri, 'mongo-server-test');
+  const mongo = await connect(uri);
   await work(mongo.db('mongo_server_test')).finally(() => mongo.close());
 }
 
@@ -76,7 +87,7 @@ test('an acknowledged write outlives a killed server, also when its port changes
 
 test('a server takes transactions', async () => {
   const server = await start(await freePort());
-  const mongo = await connectMongo(server.uri, 'mongo-server-test');
+  const mongo = await connect(server.uri);
   const collection = mongo.db('mongo_server_test').collection<{ _id: string }>('transactions');
   await inTransaction(mongo, async (session) => {
     await collection.insertOne({ _id: 'first' }, { session });
@@ -152,7 +163,7 @@ describe('a server with users', () => {
     const port = await freePort();
     const server = await start(port, login);
     const inserted = async (user: MongoUser, collection: string, db = 'payments') => {
-      const mongo = await connectMongo(mongoUri(port, login, user), 'mongo-server-test');
+      const mongo = await connect(mongoUri(port, login, user));
       try {
         const rowsOf = mongo.db(db).collection<{ _id: string }>(collection);
         await rowsOf.insertOne({ _id: `${user}` });
@@ -195,10 +206,10 @@ describe('a server with users', () => {
       'sandbox_bank sessions updated',
       'api sessions Unauthorized',
     ]);
-    const mongo = await connectMongo(mongoUri(port, login, 'sandbox_bank'), 'mongo-server-test');
+    const mongo = await connect(mongoUri(port, login, 'sandbox_bank'));
     const people = mongo.db('payments').collection('users').findOne();
     await expect(people.finally(() => mongo.close())).rejects.toThrow(/not authorized/);
-    const operator = await connectMongo(server.uri, 'mongo-server-test');
+    const operator = await connect(server.uri);
     const lines = operator.db('payments').collection('audit_log').find().toArray();
     expect(await lines.finally(() => operator.close())).toEqual([{ _id: 'api' }]);
     await server.stop();

@@ -104,7 +104,7 @@ test('under load the processes tell every figure that the alerts and the dashboa
     const slots = `^temporal_worker_task_slots_available\\{.*task_queue="[^"]+-${queue}"`;
     expect(worker).toMatch(new RegExp(slots, 'm'));
   }
-  expect(`${api}${bank}`).toMatch(/^payments_callbacks_total\{.*name="settled".*\} 1$/m);
+  expect(`${api}${bank}`).toMatch(/^payments_callbacks_total\{.*name="settled".*\} [1-9]\d*$/m);
 });
 
 /** Prometheus waits 10 s by default; a busy machine is given more. */
@@ -119,14 +119,18 @@ function createsOn([api = '']: string[]): number {
 }
 
 describe('a fault of the configuration is told as one', () => {
-  const log = createLogger('secured', 'silent');
+  /** A server that does not answer in time is no fault: then it is asked again. */
+  const faultOf = (change: NodeJS.ProcessEnv, live = false) =>
+    eventually('an answer in time', () => askForFault(change, live));
 
-  async function faultOf(change: NodeJS.ProcessEnv, live = false): Promise<string> {
+  async function askForFault(change: NodeJS.ProcessEnv, live: boolean) {
     const access = temporalAccess({ ...env, ...change });
     const { connection } = connectTemporal(access);
+    const warnings: string[] = [];
+    const log = createLogger('secured', 'warn', { write: (line) => void warnings.push(line) });
     try {
-      await checkTemporal({ connection, namespace: access.namespace }, log, live);
-      return 'none';
+      await checkTemporal({ connection, namespace: access.namespace }, log, live, () => {});
+      return warnings.length === 0 && 'none';
     } catch (error) {
       return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     } finally {

@@ -8,6 +8,7 @@ import { cacheDirectory, provision, temporalCli } from '../../stack/provision';
 import { prepareRemoteTemporal } from '../../stack/remote-servers';
 import { startTemporal, type TemporalServer } from '../../stack/temporal-server';
 import { silentProgress } from '../../stack/terminal';
+import { eventually } from '../support/http';
 
 /** Search attributes that operators are promised, and their wire numbers of types. */
 const ATTRIBUTES = {
@@ -42,7 +43,7 @@ beforeAll(async () => {
     uiPort,
     logFile: join(folder, 'temporal.log'),
   });
-  connection = await Connection.connect({ address: server.address });
+  connection = await Connection.connect({ address: server.address, connectTimeout: '2 minutes' });
 });
 afterAll(async () => {
   await connection?.close();
@@ -70,7 +71,10 @@ test('nobody else on the machine may read what a server of our own keeps', () =>
 });
 
 test('a server of our own serves its web UI', async () => {
-  expect((await fetch(`http://${LOOPBACK}:${uiPort}`)).status).toBe(200);
+  const { status } = await eventually('an answer', () =>
+    fetch(`http://${LOOPBACK}:${uiPort}`).catch(() => undefined),
+  );
+  expect(status).toBe(200);
 });
 
 test('a server that was given by address is given the attributes; its retention stays', async () => {

@@ -1,7 +1,9 @@
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -45,13 +47,22 @@ let said: string[];
 let stop: AbortController;
 let watching: Promise<void>;
 
-beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'stack-watch-'));
-  symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
-  for (const [name, text] of Object.entries(SOURCES)) write(name, text);
+/** The checkout as it was built. */
+let built: string;
+beforeAll(async () => {
+  built = makeRoot();
+  for (const [name, text] of Object.entries(SOURCES)) write(built, name, text);
   const tsc = resolve('node_modules/typescript/bin/tsc');
-  const options = { cwd: root, timeoutMs: 60_000 };
+  const options = { cwd: built, timeoutMs: 180_000 };
   await runCommand(process.execPath, [tsc, '-p', 'tsconfig.build.json'], options);
+});
+afterAll(() => rmSync(built, { recursive: true }));
+
+beforeEach(() => {
+  root = makeRoot();
+  for (const name of readdirSync(built).filter((each) => each !== 'node_modules')) {
+    cpSync(join(built, name), join(root, name), { recursive: true, preserveTimestamps: true });
+  }
   restarted = [];
   said = [];
   stop = new AbortController();
@@ -68,15 +79,21 @@ afterEach(async () => {
   rmSync(root, { recursive: true });
 });
 
-function write(name: string, text: string): void {
-  mkdirSync(dirname(join(root, name)), { recursive: true });
-  writeFileSync(join(root, name), `${text}\n`);
+function makeRoot(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'stack-watch-'));
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
+
+function write(folder: string, name: string, text: string): void {
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), `${text}\n`);
 }
 
 /** The next line that the watch says. */
 async function afterChange(name: string, text: string): Promise<string> {
   const lines = said.length;
-  write(name, text);
+  write(root, name, text);
   while (said.length === lines) await sleep(20);
   return said.slice(lines).join('\n');
 }
@@ -118,6 +135,6 @@ test('a source that is newer than the build is found, and none after it', async 
   expect(staleSource(root)).toBeUndefined();
   stop.abort();
   await watching;
-  write('activities/index.ts', 'export const two = 2;');
+  write(root, 'activities/index.ts', 'export const two = 2;');
   expect(staleSource(root)).toBe('activities/index.ts');
 });
