@@ -12,6 +12,7 @@ import { assertNotBehind } from '../temporal/reopening';
 import { nextRun } from '../temporal/start';
 import { type ConnectorKey, signCallback } from './mac';
 import type { CallbackMemory } from './memory';
+import { getParkedLimit } from './parked-limit';
 
 export type { ResourceCallback };
 
@@ -56,7 +57,8 @@ export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
  * ended. A repeat with the same `callback_id` is applied once.
  * @param signature the received one; by default made with `deps.key`
  * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no
- *   such callback; CallbackConflict; ServiceError `record_behind`; any error of MongoDB or Temporal: repeat the call
+ *   such callback; CallbackConflict; Refusal `rate_limited` when 1,000 of the connector are parked;
+ *   ServiceError `record_behind`; any error of MongoDB or Temporal: repeat the call
  */
 export async function deliverCallback(
   deps: CallbackDeps,
@@ -66,9 +68,12 @@ export async function deliverCallback(
   const report = ResourceCallback.parse(input);
   const { connector, resource, name } = report;
   const about = { connector, resource, name };
+  const parked = getParkedLimit(deps.stores);
+  await parked.assertNotFull(report);
   try {
     const receipt = await storeAndSignal(deps, report, signature);
     deps.meter?.received({ ...about, receipt });
+    if (receipt === 'parked') await parked.count(connector);
     return receipt;
   } catch (error) {
     deps.meter?.received({ ...about, receipt: 'failed' });

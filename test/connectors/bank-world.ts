@@ -13,6 +13,7 @@ import type { BankResource } from '../../src/domain/callback/callback';
 import { paymentWorkflowId } from '../../src/domain/payment/payment';
 import { payoutWorkflowId } from '../../src/domain/payout/payout';
 import { refundWorkflowId } from '../../src/domain/refund/refund';
+import type { CallbackDocument } from '../../src/store/callbacks';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
@@ -179,6 +180,8 @@ async function startBankWorld() {
       return await signals(id, resource);
     },
     sessionOf: (_id: string) => own.collection<BankSession>('sessions').findOne({ _id }),
+    insertCallbacks: (rows: CallbackDocument[]) =>
+      product.collection<CallbackDocument>('bank_callbacks').insertMany(rows),
     callbacks: (id: string) => server.inbox.stores.callbacks.forResource(id),
     signals,
     end: async () => {
