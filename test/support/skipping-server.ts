@@ -1,7 +1,12 @@
-import { type ConnectionOptions, isGrpcServiceError } from '@temporalio/client';
+import {
+  type ConnectionOptions,
+  isGrpcServiceError,
+  type WorkflowHandle,
+} from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { eventually } from './http';
 import { timeSkippingServer } from './servers';
 
 /** A time-skipping server of its own, which knows the product's search attributes. */
@@ -95,6 +100,21 @@ function freeClock(env: TestWorkflowEnvironment): void {
   const { workflow } = env.client;
   const result = workflow.result.bind(workflow);
   workflow.result = (...args) => freeing(() => result(...args));
+}
+
+/**
+ * Ends a workflow from outside once none of its tasks and activities is under way: what is cut off
+ * holds the server's clock for the rest of the file.
+ */
+export async function terminateIdle(handle: WorkflowHandle): Promise<void> {
+  await eventually('nothing to be under way', async () => {
+    // It is answered after the task that is under way.
+    await handle.query('state');
+    const { raw } = await handle.describe();
+    // One that has failed waits for its next attempt.
+    return (raw.pendingActivities ?? []).every(({ lastFailure }) => lastFailure);
+  });
+  await handle.terminate('in a test');
 }
 
 /** Time that the server has skipped since it began. */

@@ -4,6 +4,7 @@ import { createLogger } from '../../../src/base/log';
 import type { PaymentStatus } from '../../../src/domain/payment/payment';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
+import { terminateIdle } from '../../support/skipping-server';
 import {
   callback,
   openPayment,
@@ -235,7 +236,7 @@ test('one without a session, whose workflow was ended from outside, asks the ban
   });
   await withPayment(bank, async ({ input, handle, opened, becomes, restart, endBy }) => {
     expect(opened).toMatchObject({ status: 'created' });
-    await handle.terminate('lost');
+    await terminateIdle(handle);
     isAway = false;
     await restart();
     const { session_url } = await becomes({ status: 'awaiting_customer' });
@@ -250,7 +251,7 @@ test('a settlement is due from the authorisation, not from a new start', async (
     const { id, handle, becomes } = payment;
     await payment.signal('authorized');
     await becomes({ status: 'authorized' });
-    await handle.terminate('lost');
+    await terminateIdle(handle);
     const { dbName } = setting.stores.ledger.collections.books;
     const payments = setting.mongo.db(dbName).collection<{ _id: string }>('payments');
     const longAgo = { authorized_at: '2026-01-01T00:00:00.000Z' };

@@ -1,6 +1,7 @@
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
+import { terminateIdle } from '../../support/skipping-server';
 import { INSTRUCTED, instructions, REFUNDS } from '../instructed';
 import { ACT, useLifecycles } from '../lifecycles';
 
@@ -53,7 +54,7 @@ describe.each(INSTRUCTED)('the instruction of a $resource', (row) => {
     await row.start(lifecycles, bank, async (subject) => {
       const { id, handle } = subject;
       await subject.shows('looked up again later');
-      await handle.terminate('by hand');
+      await terminateIdle(handle);
       await subject.restart();
       await eventually('the bank to be asked', async () => instructions(bank).length === 3);
       // A connector might still be at what the run that was ended had sent.
