@@ -67,9 +67,9 @@ test('a bank that says nothing: overdue, snoozed, overdue again, moved on, overd
     await becomes({ attention: 'not_sent' });
     await signal('sent');
     await becomes({ attention: null });
-    await env.sleep('50s');
+    await env.sleep('25s');
     expect(await attention()).toBeNull();
-    await env.sleep('11s');
+    await env.sleep('36s');
     await becomes({ attention: 'not_completed' });
     await act('mark_completed');
     await handle.result();
