@@ -19,6 +19,7 @@ import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
 import { createSandboxReportStore } from '../../src/store/sandbox-reports';
 import { useFixture } from '../support/fixture';
+import { eventually } from '../support/http';
 import { mongodbUri } from '../support/servers';
 import { instruction, payoutInstruction, refundInstruction, startBankServer } from './bank-server';
 
@@ -56,21 +57,48 @@ async function startBankWorld() {
 
   const rows = (resource_id: string) =>
     outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray();
-  /** Names of the signals that the workflow received, in order. */
+  /**
+   * Names of the signals that the workflow received, in order. One whose delivery got no answer in
+   * time counts once: its row was sent again.
+   */
   const signals = async (id: string, resource: BankResource = 'payment') => {
     const handle = server.temporal.workflow.getHandle(WORKFLOW_IDS[resource](id));
     const history = await handle.fetchHistory().catch(() => undefined);
+    const unanswered = (await rows(id)).filter(({ last_error }) => last_error !== null);
+    const seen = new Set<string>();
     return (history?.events ?? []).flatMap(
-      (event) => event.workflowExecutionSignaledEventAttributes?.signalName ?? [],
+      ({ workflowExecutionSignaledEventAttributes: signal }) => {
+        const text = Buffer.from(signal?.input?.payloads?.[0]?.data ?? []).toString();
+        const mayRepeat = unanswered.some(({ body }) => text.includes(body.callback_id));
+        const isRepeat = mayRepeat && seen.has(text);
+        seen.add(text);
+        return isRepeat ? [] : (signal?.signalName ?? []);
+      },
     );
   };
+  /** Sends the customer's form until the bank can answer, which a busy machine may keep from it. */
   const decide = (url: string, form: Record<string, string>) =>
-    // By path: after a restart the bank listens elsewhere.
-    fetch(`${server.bank.url}${new URL(url).pathname}/decision`, {
-      method: 'POST',
-      redirect: 'manual',
-      body: new URLSearchParams({ bank: 'Amber Bank', ...form }),
+    eventually('the answer to a decision', async () => {
+      // By path: after a restart the bank listens elsewhere.
+      const response = await fetch(`${server.bank.url}${new URL(url).pathname}/decision`, {
+        method: 'POST',
+        redirect: 'manual',
+        body: new URLSearchParams({ bank: 'Amber Bank', ...form }),
+      });
+      return response.status !== 503 && response;
     });
+  const approve = (url: string) => decide(url, { decision: 'approve' });
+  /** Opens a session for a payment that the product knows. */
+  const openFor = async (change: Partial<SessionInstruction> = {}) => {
+    const input = instruction(change);
+    const { payment_id: _id, amount, currency, method, livemode } = input;
+    const money = { amount, currency, method, livemode };
+    const known: KnownPayment = { _id, status: 'settled', ...money, ...ROUTED };
+    await product.collection<KnownPayment>('payments').insertOne(known);
+    const answer = await server.bank.activities.openSession(input);
+    if (answer.outcome !== 'opened') throw new Error(answer.message);
+    return { input, id: input.payment_id, url: answer.session_url };
+  };
   return {
     server,
     /** The bank's own database. */
@@ -81,17 +109,7 @@ async function startBankWorld() {
     /** The bank's own books. */
     refunds: own.collection<BookEntry>('refunds'),
     payouts: own.collection<BookEntry>('payouts'),
-    /** Opens a session for a payment that the product knows. */
-    openFor: async (change: Partial<SessionInstruction> = {}) => {
-      const input = instruction(change);
-      const { payment_id: _id, amount, currency, method, livemode } = input;
-      const money = { amount, currency, method, livemode };
-      const known: KnownPayment = { _id, status: 'settled', ...money, ...ROUTED };
-      await product.collection<KnownPayment>('payments').insertOne(known);
-      const answer = await server.bank.activities.openSession(input);
-      if (answer.outcome !== 'opened') throw new Error(answer.message);
-      return { input, id: input.payment_id, url: answer.session_url };
-    },
+    openFor,
     /** A refund that the product knows; nobody has instructed the bank yet. */
     knowRefund: async (
       change: Partial<RefundInstruction> = {},
@@ -147,7 +165,16 @@ async function startBankWorld() {
       await product.collection<{ _id: string }>(`${resource}s`).deleteOne({ _id });
     },
     decide,
-    approve: (url: string) => decide(url, { decision: 'approve' }),
+    approve,
+    /** Payment whose approval was released before it settled, as it does three seconds later. */
+    openVoided: () =>
+      eventually('a void before the settlement', async () => {
+        const { id, url } = await openFor();
+        await approve(url);
+        const instruction = { payment_id: id, instruction_id: `void:${id}` };
+        const answer = await server.bank.activities.voidPayment(instruction);
+        return answer.outcome === 'voided' && { id, instruction, answer };
+      }),
     rows,
     /** A row of the outbox, due now. */
     plant: async (row: Planted): Promise<void> => {

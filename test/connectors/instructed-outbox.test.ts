@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import type { OutboxRow } from '../../connectors/sandbox/outbox';
+import { eventually } from '../support/http';
 import { until } from './bank-world';
 import { useInstructed } from './instructed';
 
@@ -169,9 +170,13 @@ describe('after a simulation, what comes by itself', () => {
     ['payout', 'returned'],
   ] as const)('is dropped where the %s is %s by now; the book stays', async (resource, status) => {
     const row = instructed[resource];
-    const { id, send } = await row.know();
-    await send();
-    await row.productSays(id, status);
+    const id = await eventually('a simulation before the bank plays', async () => {
+      const { id, send } = await row.know();
+      await send();
+      await row.productSays(id, status);
+      const [planned] = await world.rows(id);
+      return planned?.attempts === 0 && id;
+    });
     expect((await world.doneRow(id))?.state).toBe('dropped');
     expect(await row.statusOf(id)).toBe(row.taken);
     expect([await world.callbacks(id), await row.signals(id)]).toEqual([[], []]);

@@ -109,9 +109,7 @@ test('money that is sent back leaves once for each instruction, and never more t
 });
 
 test('a released authorization moves nothing', async () => {
-  const { id, url } = await world.openFor();
-  await world.approve(url);
-  await activities().voidPayment({ payment_id: id, instruction_id: `void:${id}` });
+  const { id } = await world.openVoided();
   await until(
     () => world.rows(id),
     (rows) => rows.every(({ done_at }) => done_at !== null),

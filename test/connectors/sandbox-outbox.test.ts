@@ -11,11 +11,9 @@ const AGES_MS = 200_000;
 
 describe('void against settlement', () => {
   it('a void before the settlement wins: nothing settles any more', async () => {
-    const { id, url } = await world.openFor();
-    await world.approve(url);
-    const void_ = { payment_id: id, instruction_id: `void:${id}` };
-    expect(await activities().voidPayment(void_)).toEqual({ outcome: 'voided' });
-    expect(await activities().voidPayment(void_)).toEqual({ outcome: 'voided' });
+    const { id, instruction, answer } = await world.openVoided();
+    expect(answer).toEqual({ outcome: 'voided' });
+    expect(await activities().voidPayment(instruction)).toEqual({ outcome: 'voided' });
     const states = (await world.rows(id)).map(({ name, state }) => ({ name, state }));
     expect(states).toContainEqual({ name: 'settled', state: 'dropped' });
   });
@@ -92,7 +90,7 @@ describe('the outbox', () => {
     );
     // As a kill between the delivery and the mark leaves it.
     await world.outbox.updateOne(
-      { resource_id: id },
+      { resource_id: id, name: 'authorized' },
       { $set: { state: 'pending', done_at: null, due_at: new Date() } },
     );
     await until(
