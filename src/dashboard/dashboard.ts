@@ -5,6 +5,7 @@ import { API_KEY_ROUTES } from './account/api-keys';
 import { AUDIT_LOG_ROUTE } from './account/audit-log';
 import { GETTING_STARTED_ROUTE } from './account/getting-started';
 import { PROFILE_ROUTES } from './account/profile';
+import { SESSION_ROUTES } from './account/sessions';
 import { TEAM_ROUTES } from './account/team';
 import {
   CRYPTO_PAGE_ROUTES,
@@ -65,6 +66,7 @@ export const ROUTES: readonly Route[] = [
   AUDIT_LOG_ROUTE,
   GETTING_STARTED_ROUTE,
   ...PROFILE_ROUTES,
+  ...SESSION_ROUTES,
   ...SECOND_FACTOR_ROUTES,
   ...PASSKEY_ROUTES,
 ];

@@ -13,12 +13,20 @@ export interface SessionDocument {
   /** `password` waits for the second factor. */
   stage: 'password' | 'whole';
   created_at: Date;
+  /** Last use, to the minute. */
+  seen_at?: Date;
+  /** Such as `Firefox on Windows`. */
+  browser?: string;
+  /** Network address that signed in. */
+  address?: string;
   /** Expiry without use, which each use extends up to `ends_at`. */
   expires_at: Date;
   ends_at: Date;
   /** Message that only the next page shows. */
   flash: Flash | null;
 }
+
+const LIST_MAX = 100;
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
@@ -34,11 +42,20 @@ export function createSessionStore(db: Db) {
     /** Finds a valid session; MongoDB removes expired ones within a minute. */
     find: (id: string, now: Date, session?: ClientSession) =>
       sessions.findOne({ _id: id, expires_at: { $gt: now } }, { session }),
-    touch: (id: string, expires_at: Date) =>
-      sessions.updateOne({ _id: id }, { $set: { expires_at } }),
+    touch: (id: string, use: { expires_at: Date; seen_at: Date }) =>
+      sessions.updateOne({ _id: id }, { $set: use }),
+    listSignedIn: (user_id: string, now: Date) =>
+      sessions
+        .find({ user_id, stage: 'whole', expires_at: { $gt: now } })
+        .sort({ seen_at: -1, created_at: -1 })
+        .limit(LIST_MAX)
+        .toArray(),
     setFlash: (id: string, flash: Flash | null) =>
       sessions.updateOne({ _id: id }, { $set: { flash } }),
     end: (id: string) => sessions.deleteOne({ _id: id }),
+    /** Ends a session of this user, and returns it; null when there is none. */
+    endOwn: (id: string, user_id: string, session: ClientSession) =>
+      sessions.findOneAndDelete({ _id: id, user_id }, { session }),
     endAll: (user_id: string, session: ClientSession, exceptId?: string) => {
       const others = exceptId === undefined ? {} : { _id: { $ne: exceptId } };
       return sessions.deleteMany({ user_id, ...others }, { session });

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { resetPassword } from '../../src/service/team/sessions';
-import { openUser, PASSWORD } from '../support/dashboard';
+import { openUser, openVisitor, PASSWORD } from '../support/dashboard';
 import { useFixture } from '../support/fixture';
 import { call } from '../support/http';
 import { useService } from '../support/service';
@@ -104,8 +104,13 @@ test('a second factor guards sign-in, and a recovery code stands in for it', asy
   const user = await openUser(service.stores, account_id);
   const context = await browser.newContext({ viewport: SIZES.desktop });
   const page = await enter(context, service.url, user);
+  await openVisitor(service, user);
   await page.getByRole('link', { name: user.email }).click();
+  await page.getByText('This browser').waitFor();
+  await page.getByRole('button', { name: 'End session' }).waitFor();
   await look(page, 'profile');
+  await press(page, 'End all other sessions');
+  await page.getByText('All your other sessions are ended.').waitFor();
   await press(page, 'Set up');
   await page.getByLabel('Password').fill(PASSWORD);
   await press(page, 'Set up');

@@ -311,6 +311,8 @@ test('a frozen account is read and made safer; every other act is refused, with 
     'POST /profile/password',
     'POST /profile/second-factor',
     'POST /profile/second-factor/confirm',
+    'POST /profile/sessions/end',
+    'POST /profile/sessions/end-others',
     'POST /profile/sign-out-everywhere',
     'POST /team/:id/remove',
     'POST /team/invitations/withdraw',

@@ -1,7 +1,7 @@
 import { ROLE_NAMES } from '../../domain/account/dashboard-role';
 import { hashPassword } from '../../encryption/password';
 import { getMember } from '../../service/team/members';
-import { changePassword, signOutEverywhere } from '../../service/team/sessions';
+import { changePassword } from '../../service/team/sessions';
 import { NewPasswordField, PasswordField } from '../frame/fields';
 import { redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, When } from '../frame/parts';
@@ -9,6 +9,7 @@ import { findPasswordFault } from '../frame/password-fault';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { PasskeysPanel } from '../sign-in/passkeys';
 import { SecondFactorPanel } from '../sign-in/second-factor';
+import { getSelf, loadSessions, SessionsPanel } from './sessions';
 
 const PATH = '/profile';
 
@@ -30,23 +31,12 @@ export const PROFILE_ROUTES: readonly Route[] = [
     },
     handle: setPassword,
   },
-  {
-    ...selfRoute,
-    method: 'post',
-    path: `${PATH}/sign-out-everywhere`,
-    title: 'Sign out everywhere',
-    whileFrozen: true,
-    confirmation: {
-      question: 'All your sessions end, this one too.',
-      button: 'Sign out everywhere',
-    },
-    handle: endSessions,
-  },
 ];
 
 async function show(call: Call, deps: PageDeps): Promise<Answer> {
   const member = await getMember(deps, call.viewer.user.id);
   if (member === null) return 'not_found';
+  const sessions = await loadSessions(call, deps);
   return (
     <>
       <PageHead title={TITLE} />
@@ -76,15 +66,7 @@ async function show(call: Call, deps: PageDeps): Promise<Answer> {
           />
         </PostForm>
       </Panel>
-      <Panel title="Sessions">
-        <p class="muted">End all of them if you lost a device.</p>
-        <PostForm
-          call={call}
-          path={`${PATH}/sign-out-everywhere`}
-          button="Sign out everywhere"
-          tone="danger"
-        />
-      </Panel>
+      <SessionsPanel call={call} sessions={sessions} />
     </>
   );
 }
@@ -98,13 +80,4 @@ async function setPassword(call: Call, deps: PageDeps): Promise<Answer> {
   if (!isChanged) return { go: '/dashboard/sign-in' };
   const text = 'Your password is changed, and your other sessions are ended.';
   return redirect(call, PATH, 'good', text);
-}
-
-async function endSessions(call: Call, deps: PageDeps): Promise<Answer> {
-  await signOutEverywhere(deps, getSelf(call));
-  return { go: '/dashboard/sign-in' };
-}
-
-function getSelf({ viewer, scope }: Call) {
-  return { _id: viewer.user.id, account_id: scope.account_id };
 }

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { Origin } from '../../service/audit-log';
+import { SESSION_PREFIX } from '../../service/team/session-list';
 import type { UserDocument } from '../../service/team/sessions';
 import type { DashboardDeps } from './route';
 
@@ -35,8 +36,6 @@ export function getOrigin(
     request_id: String(ctx.state['requestId'] ?? 'unknown'),
   };
 }
-
-const SESSION_PREFIX = 12;
 
 /** Names a session by the first digits of its id, which is a hash of its secret. */
 export function describeSession(id: string) {

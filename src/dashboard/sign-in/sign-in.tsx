@@ -12,6 +12,7 @@ import {
   type UserDocument,
 } from '../../service/team/sessions';
 import { checkCode, checkLogin, listMerchants } from '../../service/team/sign-in';
+import { nameBrowser } from '../frame/browser-name';
 import { csrfToken, type Dashboard, HOME_PATH } from '../frame/context';
 import { CodeField, Field, PasswordField, Select } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';
@@ -169,8 +170,9 @@ export async function openSession(
   const { cookie, device } = dashboard;
   const deviceSecret = device.read(ctx) ?? randomBytes(32).toString('base64url');
   const origin = getOrigin(ctx, dashboard);
-  const browser = { device: hashSecret(deviceSecret), oldSecret: cookie.read(ctx), origin };
-  const session = { ...fresh, ...browser };
+  const cookies = { device: hashSecret(deviceSecret), oldSecret: cookie.read(ctx) };
+  const browser = nameBrowser(ctx.get('User-Agent'));
+  const session = { ...fresh, ...cookies, browser, origin };
   const secret = await startSession(dashboard, user, session);
   if (secret === null) return false;
   noteVisitor(ctx, describeUser(user, hashSecret(secret)));

@@ -55,6 +55,8 @@ export const AUDIT_LABELS = {
   'user.role_changed': 'Role changed',
   'user.removed': 'Team member removed',
   'user.signed_in': 'Signed in',
+  'user.session_ended': 'Session ended',
+  'user.other_sessions_ended': 'Other sessions ended',
   'user.signed_out_everywhere': 'Signed out everywhere',
   'user.password_changed': 'Password changed',
   'user.password_reset': 'Password reset',

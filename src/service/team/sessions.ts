@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../../base/mongo';
+import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import type { AccountDocument } from '../../store/accounts';
 import type { Flash, SessionDocument, SessionStore } from '../../store/sessions';
@@ -56,6 +57,8 @@ interface NewSession {
   device: string;
   /** Session cookie of the browser, which an attacker may have set. */
   oldSecret: string | null;
+  /** Name of the browser, for the list of sessions. */
+  browser?: string;
   origin?: Origin;
 }
 
@@ -67,7 +70,7 @@ interface NewSession {
 export async function startSession(
   { stores, mongo, now }: SessionDeps,
   user: UserDocument,
-  { stage, device, oldSecret, proof, origin }: NewSession,
+  { stage, device, oldSecret, proof, browser, origin }: NewSession,
 ): Promise<string | null> {
   const { _id, account_id } = user;
   if (oldSecret !== null) await endSession({ stores }, oldSecret);
@@ -82,7 +85,8 @@ export async function startSession(
       const change = { account_id, livemode: null, target: _id, after: proof };
       await audit({ act: 'user.signed_in', ...change }, session);
     }
-    return await insertSession(stores.sessions, user, stage, at, session);
+    const facts = { browser, address: origin?.address };
+    return await insertSession(stores.sessions, user, stage, at, facts, session);
   });
 }
 
@@ -108,6 +112,7 @@ export async function insertSession(
   user: Pick<UserDocument, '_id' | 'account_id'>,
   stage: SessionDocument['stage'],
   now: Date,
+  facts: { browser?: string | undefined; address?: string | undefined } = {},
   transaction?: ClientSession,
 ): Promise<string> {
   const secret = randomBytes(32).toString('base64url');
@@ -119,6 +124,8 @@ export async function insertSession(
     account_id: user.account_id,
     stage,
     created_at: now,
+    seen_at: now,
+    ...omitUndefined(facts),
     expires_at: new Date(now.getTime() + idle),
     ends_at: new Date(now.getTime() + longest),
     flash: null,
@@ -129,13 +136,14 @@ export async function insertSession(
 
 async function renewSession(
   sessions: Pick<SessionStore, 'touch'>,
-  { _id, stage, expires_at, ends_at }: SessionDocument,
+  { _id, stage, seen_at, expires_at, ends_at }: SessionDocument,
   now: Date,
 ): Promise<void> {
   if (stage !== 'whole') return;
   const next = Math.min(now.getTime() + IDLE_MS, ends_at.getTime());
-  if (next - expires_at.getTime() < TOUCH_MS) return;
-  await sessions.touch(_id, new Date(next));
+  const isRecent = seen_at !== undefined && now.getTime() - seen_at.getTime() < TOUCH_MS;
+  if (isRecent && next - expires_at.getTime() < TOUCH_MS) return;
+  await sessions.touch(_id, { expires_at: new Date(next), seen_at: now });
 }
 
 type UserRef = Pick<UserDocument, '_id' | 'account_id'>;

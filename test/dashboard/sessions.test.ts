@@ -1,0 +1,102 @@
+import { hashSecret } from '../../src/pages/browser';
+import type { SessionDocument } from '../../src/store/sessions';
+import type { UserDocument } from '../../src/store/users';
+import {
+  fetchPage,
+  openUser,
+  openVisitor,
+  PASSWORD,
+  type Visitor,
+  visitor,
+} from '../support/dashboard';
+import { useService } from '../support/service';
+
+const PROFILE = '/dashboard/live/profile';
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+
+const service = useService({ worker: false });
+
+async function owner(): Promise<UserDocument> {
+  const { account_id } = await service.account();
+  return await openUser(service.stores, account_id);
+}
+
+async function signIn({ email }: UserDocument, userAgent: string): Promise<Visitor> {
+  const form = { email, password: PASSWORD };
+  const headers = { 'User-Agent': userAgent };
+  const { cookie = '' } = await fetchPage(service.url, 'POST', '/dashboard/sign-in', {
+    form,
+    headers,
+  });
+  return visitor(service.url, cookie);
+}
+
+const rowsOf = (html: string) =>
+  [...html.matchAll(/<tr>.*?<\/tr>/gs)].map(([row]) => row).filter((row) => row.includes('UTC'));
+
+const audited = async (account_id: string) =>
+  (await service.stores.auditLog.list({ account_id, livemode: false, limit: 2 })).map(
+    ({ act, before }) => ({ act, before }),
+  );
+
+const isSignedIn = async (browser: Visitor) => (await browser.get(PROFILE)).status === 200;
+
+test('the profile lists the sessions: browser, network, since, last seen, and this one', async () => {
+  const user = await owner();
+  const here = await signIn(user, FIREFOX);
+  await signIn(user, 'something <b>else</b>');
+  const earlier = await openVisitor(service, user);
+  const seen_at = new Date('2026-01-02T03:04:05.000Z');
+  await service
+    .collection<SessionDocument>('dashboard_sessions')
+    .updateOne({ _id: hashSecret(earlier.secret) }, { $set: { seen_at } });
+  const { html } = await here.get(PROFILE);
+  const rows = rowsOf(html);
+  expect(rows).toHaveLength(3);
+  const ours = rows.filter((row) => row.includes('This browser'));
+  expect(ours).toHaveLength(1);
+  expect(ours[0]).toContain('Firefox on Linux');
+  expect(ours[0]).toMatch(/127\.0\.0\.1|::\/64/);
+  expect(ours[0]).not.toContain('End session');
+  const others = rows.filter((row) => row.includes('End session'));
+  expect(others).toHaveLength(2);
+  for (const row of others) expect(row).toContain('Unknown browser');
+  expect(rows.at(-1)).toContain('2026-01-02 03:04:05 UTC');
+  expect(html).not.toContain('something');
+  await earlier.get(PROFILE);
+  expect((await here.get(PROFILE)).html).not.toContain('2026-01-02 03:04:05 UTC');
+});
+
+test('one session is ended, by its user alone, with a line in the audit log', async () => {
+  const [user, stranger] = [await owner(), await owner()];
+  const [here, other] = [await openVisitor(service, user), await signIn(user, FIREFOX)];
+  const form = { session: hashSecret(other.secret) };
+  await (await openVisitor(service, stranger)).post(`${PROFILE}/sessions/end`, form);
+  expect(await isSignedIn(other)).toBe(true);
+  await here.post(`${PROFILE}/sessions/end`, form);
+  expect([await isSignedIn(other), await isSignedIn(here)]).toEqual([false, true]);
+  const [line] = await audited(user.account_id);
+  expect(line).toMatchObject({
+    act: 'user.session_ended',
+    before: { session: form.session.slice(0, 12), browser: 'Firefox on Linux' },
+  });
+  await here.post(`${PROFILE}/sessions/end`, form);
+  expect((await here.get(PROFILE)).html).toContain('The session has ended already.');
+  const own = { session: hashSecret(here.secret) };
+  expect((await here.post(`${PROFILE}/sessions/end`, own)).status).toBe(404);
+  expect(await isSignedIn(here)).toBe(true);
+});
+
+test('all other sessions are ended at once, and a repeat adds no line', async () => {
+  const user = await owner();
+  const here = await openVisitor(service, user);
+  const others = [await openVisitor(service, user), await openVisitor(service, user)];
+  expect((await here.get(PROFILE)).html).toContain('End all other sessions');
+  for (let time = 1; time <= 2; time += 1) await here.post(`${PROFILE}/sessions/end-others`);
+  expect(await Promise.all([here, ...others].map(isSignedIn))).toEqual([true, false, false]);
+  const lines = await audited(user.account_id);
+  expect(lines.filter(({ act }) => act === 'user.other_sessions_ended')).toEqual([
+    { act: 'user.other_sessions_ended', before: { sessions: 2 } },
+  ]);
+  expect((await here.get(PROFILE)).html).not.toContain('End all other sessions');
+});
