@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from '../src/base/log';
 import { Contention, inTransaction } from '../src/base/mongo';
@@ -6,6 +5,7 @@ import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { bookOwner } from '../src/ledger/entries';
 import { withLock } from '../src/ledger/locks';
 import type { Stores } from '../src/store';
+import { startRounds } from './rounds';
 
 interface CollectDeps {
   mongo: MongoClient;
@@ -24,24 +24,11 @@ const BOOKS_MAX = 200;
  * @see docs/ledger.md#money-that-goes-wrong
  */
 export function startCollecting(deps: CollectDeps): () => Promise<void> {
-  const stop = new AbortController();
-  const { signal } = stop;
-  const run = async () => {
-    let after = '';
-    while (!signal.aborted) {
-      try {
-        after = await collectDebts(deps, after);
-      } catch (err) {
-        deps.log.warn({ err }, 'debts not collected');
-      }
-      await sleep(ROUND_MS, undefined, { signal }).catch(() => undefined);
-    }
+  let after = '';
+  const round = async () => {
+    after = await collectDebts(deps, after);
   };
-  const running = run();
-  return async () => {
-    stop.abort();
-    await running;
-  };
+  return startRounds(ROUND_MS, round, (err) => deps.log.warn({ err }, 'debts not collected'));
 }
 
 /**
