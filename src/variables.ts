@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isTrustedProxies } from './base/client-address';
 import { LIVE_DEMO_ALLOWED } from './base/live';
 import { areCidrs } from './base/networks';
+import { isSmtpUrl, SMTP_URL_SYNTAX } from './base/smtp-url';
 import { PLAIN_TEXT_ALLOWED } from './base/tls';
 import { MONTHS_MAX, RECIPIENT_MONTHS } from './domain/account/retention';
 import { parseApprovalLimits } from './domain/approval';
@@ -170,6 +171,15 @@ export const VARIABLES = z.object({
     description:
       'required: users of the dashboard need a [second factor](docs/dashboard.md#second-factor) to act on live',
   }),
+  SMTP_URL: z
+    .string()
+    .refine((text) => text === '' || isSmtpUrl(text), SMTP_URL_SYNTAX)
+    .default('')
+    .meta({
+      description:
+        '[Mail server](docs/dashboard.md#mail): `smtps://USER:PASSWORD@HOST:PORT?from=ADDRESS`, or `file:///PATH` of a file, mode 0600, with such a URL',
+      usual: 'none: no mail',
+    }),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')

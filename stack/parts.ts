@@ -109,6 +109,8 @@ function startNode(
     ...childEnv,
     MONGODB_URI: mongoAddress(config, name),
     METRICS_PORT: String(config.metricsPorts[name]),
+    // Only the worker has the password of the mail server.
+    ...(name !== 'worker' && { SMTP_URL: '' }),
   };
   const env = isInspected ? { ...own, TEMPORAL_DEBUG: 'true' } : own;
   return startChild({

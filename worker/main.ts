@@ -10,6 +10,7 @@ import { createRegistry, serveMetrics } from '../src/base/metrics-page';
 import { connectMongo, readTransactionLifetime } from '../src/base/mongo';
 import { connectLongReader } from '../src/base/mongo-reads';
 import { exitAfter, listenForStop } from '../src/base/process';
+import { PLAIN_TEXT_ALLOWED } from '../src/base/tls';
 import { startTracing } from '../src/base/tracing/start';
 import { createRefusalMeter } from '../src/callbacks/metrics';
 import { readConfig } from '../src/config';
@@ -20,6 +21,7 @@ import { warnOfReaders } from '../src/encryption/file-mode';
 import { followKeyFile } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import { CHECK_MS, watchEpochs } from '../src/service/epoch';
+import { createMailer, readSmtpServer } from '../src/service/mail/transport';
 import { measureStores } from '../src/service/metrics';
 import { checkIndexes, createStores, type Stores } from '../src/store';
 import { CACHE_MS } from '../src/store/cache';
@@ -33,6 +35,7 @@ import { postOutside } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
 import { startCollecting } from './collect-debts';
 import { createWorkers, type Database, type Workers } from './create-worker';
+import { startSendingMail } from './send-mails';
 import { readVersion } from './versioning';
 
 const HEARTBEAT_MS = 2_000;
@@ -71,6 +74,9 @@ async function main(): Promise<void> {
   const { mongo, stores } = await openDatabase();
   await checkIndexes(stores, log);
   await stores.approvals.publishLimit(config.APPROVAL_LIMIT ?? '');
+  const allowPlainText = config.ALLOW_CLEAR_TEXT === PLAIN_TEXT_ALLOWED;
+  const smtp = readSmtpServer(config.SMTP_URL, allowPlainText);
+  await stores.mails.publish(smtp !== undefined);
   await checkTransactionLifetime(mongo, log);
   const connection = await connectNative(config.temporal);
   const { namespace } = config.temporal;
@@ -117,6 +123,11 @@ async function main(): Promise<void> {
   const stops = [beat(stores, environments, workers, log)];
   for (const [environment, database] of databases) {
     stops.push(startCollecting({ ...database, livemode: environment === 'live', log }));
+  }
+  if (smtp !== undefined) {
+    const publicUrl = config.PUBLIC_URL;
+    const send = createMailer(smtp, { publicUrl });
+    stops.push(startSendingMail({ stores, now: () => new Date(), send, publicUrl, log }));
   }
   const stopAll = () => Promise.all(stops.map((stop) => stop()));
   stopBy(async () => {

@@ -68,6 +68,14 @@ const METRICS = {
     help: 'New live keys, live wallets and frozen accounts of the last hour, by their act.',
     labels: ['act'],
   },
+  payments_mails_unsent: {
+    help: 'Mail that waits for an attempt, or was given up in the last days.',
+    labels: ['state'],
+  },
+  payments_mails_waiting_since_seconds: {
+    help: 'Unix time since which the oldest waiting mail waits.',
+    labels: [],
+  },
   payments_ledger_checked_timestamp_seconds: {
     help: 'Unix time at which `ledger verify` last checked all books.',
     labels: [],

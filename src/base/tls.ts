@@ -48,7 +48,7 @@ function getHost(address: string): string {
   }
 }
 
-function isLocalHost(host: string): boolean {
+export function isLocalHost(host: string): boolean {
   return host === 'localhost' || isLoopback(host.replace(/^\[|\]$/g, ''));
 }
 

@@ -14,6 +14,7 @@ import type { UserDocument } from '../store/users';
 import { fundSandbox } from './balances/fund';
 import type { WriteDeps } from './deps';
 import { createKey } from './keys';
+import { notifyOwners } from './mail/outbox';
 import { toFirstRows } from './paging';
 import { createInitialPassword } from './team/initial-password';
 import { buildOwner } from './team/members';
@@ -82,7 +83,7 @@ export interface AccountChange {
 
 /** Applies all of the changes to an account, or none. @throws ServiceError `account_not_found` */
 export async function updateAccount(
-  { mongo, stores, audit }: WriteDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   id: string,
   change: AccountChange,
 ): Promise<AccountDocument> {
@@ -90,10 +91,12 @@ export async function updateAccount(
     const before = requireAccount(await stores.accounts.get(id, session), id);
     const after = await applyChanges(stores.accounts, id, change, session);
     const line = { act: 'account.updated', account_id: id, livemode: null, target: id } as const;
-    await audit(
-      { ...line, before: presentSettings(before), after: presentSettings(after) },
-      session,
-    );
+    const [earlier, current] = [presentSettings(before), presentSettings(after)];
+    await audit({ ...line, before: earlier, after: current }, session);
+    const [from, to] = [earlier.payout_limits.join(', '), current.payout_limits.join(', ')];
+    if (from === to) return after;
+    const subject = { kind: 'payout_limit_changed', before: from, after: to } as const;
+    await notifyOwners({ stores, now }, id, subject, session);
     return after;
   });
 }

@@ -4,6 +4,7 @@ import type { Scope } from '../domain/account/api-key';
 import { omitUndefined } from '../domain/defined';
 import { fingerprint, hashKey, type KeyDocument, makeKey } from '../store/keys';
 import type { Owner, WriteDeps } from './deps';
+import { notifyOwners } from './mail/outbox';
 
 export interface NewKey {
   account_id: string;
@@ -48,6 +49,9 @@ export async function createKey(
       { ...change, after: { last4, fingerprint: fingerprint(hash), scopes, ...bounds } },
       session,
     );
+    if (!livemode) return;
+    const subject = { kind: 'live_key_created', key_id: id, last4 } as const;
+    await notifyOwners({ stores, now }, account_id, subject, session);
   });
   return { key_id: id, key };
 }

@@ -115,4 +115,15 @@ const GAUGES: readonly StoreGauge[] = [
     ...describeMetric('payments_watched_acts'),
     values: ({ acts }) => acts.map(({ act, count: value }) => ({ act, value })),
   },
+  {
+    ...describeMetric('payments_mails_unsent'),
+    values: ({ mails: { waiting, given_up } }) => [
+      { state: 'waiting', value: waiting },
+      { state: 'given_up', value: given_up },
+    ],
+  },
+  {
+    ...describeMetric('payments_mails_waiting_since_seconds'),
+    values: ({ mails: { since } }) => (since === null ? [] : [{ value: since.getTime() / 1_000 }]),
+  },
 ];

@@ -26,7 +26,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   bank_callbacks: { api: KEEP, worker: KEEP },
   connector_keys: {},
   dashboard_challenges: { api: ['insert', 'remove'] },
-  dashboard_invitations: { api: ['insert', 'remove'] },
+  dashboard_invitations: { api: ['insert', 'remove'], worker: CHANGE },
   dashboard_sessions: { api: ALL },
   dashboard_throttles: { api: ALL },
   events: { api: KEEP, worker: KEEP },
@@ -36,6 +36,8 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   ledger_checks: { worker: KEEP },
   ledger_postings: { worker: KEEP },
   ledger_verified: { worker: KEEP },
+  mail_settings: { worker: KEEP },
+  mails: { api: ADD, worker: ['update', 'remove'] },
   operators: {},
   // The customer's page notes that it was opened.
   payments: { api: CHANGE, worker: KEEP },

@@ -4,6 +4,7 @@ import { ServiceError } from '../domain/errors';
 import { addressFault } from '../encryption/wallet-address';
 import { addressAt, type WalletDocument } from '../store/wallets';
 import type { WriteDeps } from './deps';
+import { notifyOwners } from './mail/outbox';
 
 /** A stolen login cannot move money at once. */
 const LIVE_DELAY_MS = 24 * 60 * 60_000;
@@ -42,7 +43,8 @@ export async function listWallets(
   return wallets.map((wallet) => presentWallet(wallet, now()));
 }
 
-async function setAudited({ mongo, stores, audit }: WriteDeps, wallet: NewWallet, at: Date) {
+async function setAudited(deps: WriteDeps, wallet: NewWallet, at: Date) {
+  const { mongo, stores, audit } = deps;
   const { account_id, livemode, network, address } = wallet;
   const counts_from = new Date(at.getTime() + (livemode ? LIVE_DELAY_MS : 0)).toISOString();
   return await inTransaction(mongo, async (session) => {
@@ -53,6 +55,8 @@ async function setAudited({ mongo, stores, audit }: WriteDeps, wallet: NewWallet
     const line = { act: 'wallet.set', account_id, livemode, target: network } as const;
     const facts = { address, counts_from, counting: addressAt(after, times.now) };
     await audit({ ...line, before: before && { address: before.address }, after: facts }, session);
+    const subject = { kind: 'wallet_set', network, address, counts_from } as const;
+    if (livemode) await notifyOwners(deps, account_id, subject, session);
     return after;
   });
 }

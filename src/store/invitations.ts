@@ -12,15 +12,24 @@ export interface InvitationDocument {
   invited_by: string | null;
   created_at: string;
   expires_at: Date;
+  /** Hashes of the latest links that were mailed; any of them works. */
+  mailed?: string[];
 }
 
 const INVITATIONS_MAX = 200;
+/** A repeated mail has a link of its own. */
+const LINKS_MAX = 5;
 
 export function createInvitationStore(db: Db) {
   const invitations = db.collection<InvitationDocument>('dashboard_invitations');
+  const byLink = (hash: string, now: Date) => ({
+    $or: [{ _id: hash }, { mailed: hash }],
+    expires_at: { $gt: now },
+  });
   return {
     ensureIndexes: indexBuilder(invitations, [
       { key: { account_id: 1, email: 1 }, name: 'account_email', unique: true },
+      { key: { mailed: 1 }, name: 'mailed', sparse: true },
       { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
     ]),
     /** Replaces an earlier invitation of the address, whose link becomes invalid. */
@@ -29,9 +38,16 @@ export function createInvitationStore(db: Db) {
       await invitations.deleteOne({ account_id, email }, { session });
       await invitations.insertOne(invitation, { session });
     },
-    find: (id: string, now: Date) => invitations.findOne({ _id: id, expires_at: { $gt: now } }),
-    consume: (id: string, now: Date, session: ClientSession) =>
-      invitations.findOneAndDelete({ _id: id, expires_at: { $gt: now } }, { session }),
+    /** @param hash hash of a link's token */
+    find: (hash: string, now: Date) => invitations.findOne(byLink(hash, now)),
+    consume: (hash: string, now: Date, session: ClientSession) =>
+      invitations.findOneAndDelete(byLink(hash, now), { session }),
+    /** Adds a link to an invitation; false when it is used, withdrawn or expired. */
+    addLink: async (_id: string, hash: string, now: Date): Promise<boolean> => {
+      const update = { $push: { mailed: { $each: [hash], $slice: -LINKS_MAX } } };
+      const filter = { _id, expires_at: { $gt: now } };
+      return (await invitations.updateOne(filter, update)).modifiedCount === 1;
+    },
     withdraw: (account_id: string, email: string, session: ClientSession) =>
       invitations.findOneAndDelete({ account_id, email }, { session }),
     /** Lists what a user has made, to be withdrawn. */

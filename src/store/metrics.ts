@@ -5,6 +5,7 @@ import { createApprovalStore } from './approvals';
 import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
 import { createEventStore } from './events';
+import { createMailStore, type MailCounts } from './mails';
 import { STUCK } from './resource-indexes';
 import { createScheduleRunStore } from './schedule-runs';
 import type { OpenLines } from './statement-lines';
@@ -23,6 +24,7 @@ export interface ServiceMetrics {
   approvals: number;
   /** Watched acts of the last hour, without those in the sandbox. */
   acts: { act: string; count: number }[];
+  mails: MailCounts;
 }
 
 const COUNTED_MAX = 10_000;
@@ -38,6 +40,7 @@ export function createMetricStore(db: Db) {
   const scheduleRuns = createScheduleRunStore(db);
   const approvals = createApprovalStore(db);
   const auditLog = createAuditLogStore(db);
+  const mailStore = createMailStore(db);
   const countStuck = (kind: CallbackResource) =>
     db
       .collection(RESOURCES[kind].collection)
@@ -71,6 +74,7 @@ export function createMetricStore(db: Db) {
         runs,
         waiting,
         acts,
+        mails,
         ...stuck
       ] = await Promise.all([
         events.countPending(COUNTED_MAX),
@@ -82,6 +86,7 @@ export function createMetricStore(db: Db) {
         scheduleRuns.list(),
         approvals.countWaiting(now),
         auditLog.countWatched(new Date(now.getTime() - WATCHED_MS).toISOString()),
+        mailStore.count(),
         statements.countRefusals(),
         ...KINDS.map(countStuck),
       ]);
@@ -95,6 +100,7 @@ export function createMetricStore(db: Db) {
         schedules: runs.map(({ _id: schedule, succeeded_at }) => ({ schedule, succeeded_at })),
         approvals: waiting,
         acts,
+        mails,
       };
     },
   };

@@ -51,6 +51,8 @@ export interface Passkey {
 /** @see docs/dashboard.md#passkeys */
 export const PASSKEYS_MAX = 10;
 const TEAM_MAX = 500;
+/** Owners that a notice goes to. */
+const OWNERS_MAX = 50;
 const DEVICES_MAX = 10;
 const MERCHANTS_MAX = 20;
 
@@ -89,6 +91,10 @@ export function createUserStore(db: Db) {
       users.find({ email }).sort({ account_id: 1 }).limit(MERCHANTS_MAX).toArray(),
     forAccount: (account_id: string) =>
       users.find({ account_id }).sort({ created_at: 1 }).limit(TEAM_MAX).toArray(),
+    ownerAddresses: async (account_id: string, session: ClientSession): Promise<string[]> => {
+      const owners = users.find({ account_id, role: 'owner' }, { session }).limit(OWNERS_MAX);
+      return await owners.map(({ email }) => email).toArray();
+    },
     /** Finds a team member, and locks the owners of the account until the session ends. */
     findLocked: async (id: string, account_id: string, now: string, session: ClientSession) => {
       const user = await users.findOne({ _id: id, account_id }, { session });

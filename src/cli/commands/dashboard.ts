@@ -17,7 +17,8 @@ const invite = defineCommand({
     email: Email.describe('login of the user'),
     role: z.enum(ROLES).describe('what the user may do'),
   }),
-  notes: 'No e-mail is sent: pass the link on yourself. It works once, and for three days.',
+  notes:
+    'The link works once, and for three days. With a mail server, another one is sent to the address; without, pass it on yourself.',
   example: 'dashboard invite acct_… --email ana@example.com --role developer',
   run: async (context, { account_id, email, role }) => {
     const deps = await context.actingDeps();

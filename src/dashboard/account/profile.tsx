@@ -6,10 +6,10 @@ import { NewPasswordField, PasswordField } from '../frame/fields';
 import { redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, When } from '../frame/parts';
 import { findPasswordFault } from '../frame/password-fault';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, getSelf, type PageDeps, type Route } from '../frame/route';
 import { PasskeysPanel } from '../sign-in/passkeys';
 import { SecondFactorPanel } from '../sign-in/second-factor';
-import { getSelf, loadSessions, SessionsPanel } from './sessions';
+import { loadSessions, SessionsPanel } from './sessions';
 
 const PATH = '/profile';
 

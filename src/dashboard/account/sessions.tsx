@@ -7,7 +7,7 @@ import {
 import { signOutEverywhere } from '../../service/team/sessions';
 import { field, redirect } from '../frame/form';
 import { Badge, Panel, PostForm, type Row, Table, When } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, getSelf, type PageDeps, type Route } from '../frame/route';
 
 const PROFILE = '/profile';
 const PATH = `${PROFILE}/sessions`;
@@ -107,8 +107,4 @@ async function endOthers(call: Call, deps: PageDeps): Promise<Answer> {
 async function endAll(call: Call, deps: PageDeps): Promise<Answer> {
   await signOutEverywhere(deps, getSelf(call));
   return { go: '/dashboard/sign-in' };
-}
-
-export function getSelf({ viewer, scope }: Pick<Call, 'viewer' | 'scope'>) {
-  return { _id: viewer.user.id, account_id: scope.account_id };
 }

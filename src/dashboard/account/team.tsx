@@ -220,7 +220,9 @@ async function inviteOne(call: Call, deps: PageDeps): Promise<Answer> {
     <>
       <PageHead title="The invitation" />
       <Note tone="note">
-        {`Send this link to ${email} yourself. It is shown this once, and works once.`}
+        {invitation.is_mailed
+          ? `A link is mailed to ${email}. You can also send this one, which is shown this once. The first that is used ends the other.`
+          : `Send this link to ${email} yourself. It is shown this once, and works once.`}
       </Note>
       <Panel>
         <Copyable label="invitation link" text={link} />

@@ -1,4 +1,6 @@
-/** Marks in a `User-Agent`, the most specific first: Edge also says Chrome and Safari. */
+import { UNKNOWN_BROWSER } from '../../service/team/session-list';
+
+/** Words in a `User-Agent`, the most specific first: Edge also says Chrome and Safari. */
 const BROWSERS = [
   ['Edg', 'Edge'],
   ['OPR/', 'Opera'],
@@ -14,16 +16,16 @@ const SYSTEMS = [
   ['iPad', 'iPad'],
   ['Android', 'Android'],
   ['Windows', 'Windows'],
-  ['Mac OS X', 'macOS'],
+  ['Macintosh', 'macOS'],
   ['CrOS', 'ChromeOS'],
   ['Linux', 'Linux'],
 ] as const;
 
 /** Names a browser in a few words of our own, never in what it sent: `Firefox on Windows`. */
 export function nameBrowser(userAgent: string): string {
-  const find = (marks: typeof BROWSERS | typeof SYSTEMS) =>
-    marks.find(([mark]) => userAgent.includes(mark))?.[1];
-  const browser = find(BROWSERS) ?? 'Unknown browser';
+  const find = (names: typeof BROWSERS | typeof SYSTEMS) =>
+    names.find(([word]) => userAgent.includes(word))?.[1];
+  const browser = find(BROWSERS) ?? UNKNOWN_BROWSER;
   const system = find(SYSTEMS);
   return system === undefined ? browser : `${browser} on ${system}`;
 }

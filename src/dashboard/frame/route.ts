@@ -96,6 +96,11 @@ export function viewRoute(path: string, title: string, handle: Route['handle']):
   return { method: 'get', path, act: 'view', title, handle };
 }
 
+/** Names the signed-in user to the service. */
+export function getSelf({ viewer: { user }, scope }: Pick<Call, 'viewer' | 'scope'>) {
+  return { _id: user.id, account_id: scope.account_id, email: user.email };
+}
+
 export interface DashboardDeps extends MerchantDeps {
   redeliveries: Redeliveries;
   publicUrl: string;

@@ -22,7 +22,7 @@ import {
   readPasskey,
   WRONG_PASSKEY,
 } from '../frame/passkeys';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, getSelf, type PageDeps, type Route } from '../frame/route';
 import { RecoveryCodes } from './second-factor';
 import { getNextPath, openSession, showSignIn } from './sign-in';
 
@@ -186,9 +186,7 @@ async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
 }
 
 async function remove(call: Call, deps: PageDeps): Promise<Answer> {
-  const { viewer, scope, form } = call;
-  const user = { _id: viewer.user.id, account_id: scope.account_id };
-  const passkey = { id: field(form, 'id'), keep: viewer.session };
-  if (!(await removePasskey(deps, user, passkey))) return 'not_found';
+  const passkey = { id: field(call.form, 'id'), keep: call.viewer.session };
+  if (!(await removePasskey(deps, getSelf(call), passkey))) return 'not_found';
   return redirect(call, PROFILE, 'good', 'The passkey is removed.');
 }

@@ -4,7 +4,7 @@ import { getOffer, offerSecret, switchOff, switchOn } from '../../service/team/s
 import { Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Badge, Copyable, Note, PageHead, Panel, PostForm } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, getSelf, type PageDeps, type Route } from '../frame/route';
 
 const PROFILE = '/profile';
 const PATH = `${PROFILE}/second-factor`;
@@ -133,7 +133,6 @@ export function RecoveryCodes({ call, codes }: { call: Call; codes: readonly str
 }
 
 async function dropFactor(call: Call, deps: PageDeps): Promise<Answer> {
-  const member = { _id: call.viewer.user.id, account_id: call.scope.account_id };
-  await switchOff(deps, member, call.viewer.session);
+  await switchOff(deps, getSelf(call), call.viewer.session);
   return redirect(call, PROFILE, 'good', 'The second factor is off.');
 }

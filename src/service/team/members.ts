@@ -8,9 +8,13 @@ import type { InvitationDocument } from '../../store/invitations';
 import { hasSecondFactor, type Passkey, type UserDocument } from '../../store/users';
 import { auditAsUser, type Origin } from '../audit-log';
 import type { ServiceDeps, WriteDeps } from '../deps';
+import { addMail, notifyUser } from '../mail/outbox';
 
 /** @see docs/dashboard.md#invitations */
 const INVITATION_MS = 3 * 86_400_000;
+
+/** User whose login changes. */
+export type UserRef = Pick<UserDocument, '_id' | 'account_id' | 'email'>;
 
 /** Hashes a secret link or cookie for storage. */
 export function hashToken(token: string): string {
@@ -63,8 +67,8 @@ function presentPasskey({ id, name, created_at, last_used_at }: Passkey) {
 
 /** Removes a passkey; false when there is none. */
 export async function dropPasskey(
-  { stores, audit }: Pick<WriteDeps, 'stores' | 'audit'>,
-  { _id, account_id }: Pick<UserDocument, '_id' | 'account_id'>,
+  { stores, audit, now }: Pick<WriteDeps, 'stores' | 'audit' | 'now'>,
+  { _id, account_id, email }: UserRef,
   id: string,
   session: ClientSession,
 ): Promise<boolean> {
@@ -74,6 +78,8 @@ export async function dropPasskey(
   const before = { passkey: id, name: leaveOutSecret(passkey.name) };
   const change = { account_id, livemode: null, target: _id, before };
   await audit({ act: 'passkey.removed', ...change }, session);
+  const subject = { kind: 'passkey_removed', name: passkey.name } as const;
+  await notifyUser({ stores, now }, { account_id, email }, subject, session);
   return true;
 }
 
@@ -109,12 +115,13 @@ export type NewInvitation = Pick<
 
 /**
  * Invites a team member, in place of an earlier invitation of the address.
- * @returns token of the link, which is not stored and not shown again
+ * @returns token of the link, which is not stored and not shown again; `is_mailed` when another
+ *   link goes to the address by mail
  */
 export async function invite(
   { mongo, stores, audit, now }: WriteDeps,
   { account_id, email, role, invited_by }: NewInvitation,
-): Promise<{ token: string; expires_at: Date }> {
+): Promise<{ token: string; expires_at: Date; is_mailed: boolean }> {
   const token = randomBytes(32).toString('base64url');
   const at = now();
   const invitation: InvitationDocument = {
@@ -126,12 +133,15 @@ export async function invite(
     created_at: at.toISOString(),
     expires_at: new Date(at.getTime() + INVITATION_MS),
   };
-  await inTransaction(mongo, async (session) => {
+  const is_mailed = await inTransaction(mongo, async (session) => {
     await stores.invitations.put(invitation, session);
     const change = { act: 'user.invited', account_id, livemode: null, target: invitation.email };
     await audit({ ...change, act: 'user.invited', after: { role } }, session);
+    const { _id, email: to, expires_at: ends_at } = invitation;
+    const subject = { kind: 'invitation', invitation: _id, role } as const;
+    return await addMail({ stores, now }, { account_id, to: [to], subject, ends_at }, session);
   });
-  return { token, expires_at: invitation.expires_at };
+  return { token, expires_at: invitation.expires_at, is_mailed };
 }
 
 export async function withdrawInvitation(

@@ -4,7 +4,8 @@ import { toCustomerNetwork } from '../../base/networks';
 import { leaveOutSecret } from '../../domain/account/audit-log';
 import { hasSecondFactor, type Passkey, type UserDocument } from '../../store/users';
 import type { ServiceDeps, WriteDeps } from '../deps';
-import { dropPasskey, hashToken } from './members';
+import { notifyUser } from '../mail/outbox';
+import { dropPasskey, hashToken, type UserRef } from './members';
 import {
   buildCreationOptions,
   buildRequestOptions,
@@ -132,6 +133,12 @@ async function storePasskey(
       const after = { passkey: passkey.id, name: leaveOutSecret(passkey.name) };
       const change = { account_id, livemode: null, target: _id, after };
       await audit({ act: 'passkey.added', ...change }, session);
+      await notifyUser(
+        { stores, now },
+        user,
+        { kind: 'passkey_added', name: passkey.name },
+        session,
+      );
       return codes;
     });
   } catch (error) {
@@ -142,12 +149,12 @@ async function storePasskey(
 
 /** Removes a passkey, and ends the other sessions of the user; false when there is none. */
 export async function removePasskey(
-  { mongo, stores, audit }: WriteDeps,
-  user: Pick<UserDocument, '_id' | 'account_id'>,
+  { mongo, stores, audit, now }: WriteDeps,
+  user: UserRef,
   { id, keep }: { id: string; keep: string },
 ): Promise<boolean> {
   return await inTransaction(mongo, async (session) => {
-    if (!(await dropPasskey({ stores, audit }, user, id, session))) return false;
+    if (!(await dropPasskey({ stores, audit, now }, user, id, session))) return false;
     await stores.sessions.endAll(user._id, session, keep);
     return true;
   });

@@ -3,6 +3,8 @@ import { Secret, TOTP } from 'otpauth';
 import { inTransaction } from '../../base/mongo';
 import { totpOwner, type UserDocument } from '../../store/users';
 import type { ActDeps } from '../deps';
+import { notifyUser } from '../mail/outbox';
+import type { UserRef } from './members';
 
 const STEP_S = 30;
 const ISSUER = 'Payments dashboard';
@@ -74,21 +76,24 @@ export async function switchOn(
     await stores.sessions.endAll(_id, session, keep);
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.second_factor_on', ...change }, session);
+    await notifyUser({ stores, now }, user, { kind: 'second_factor_on' }, session);
     return codes;
   });
 }
 
 /** Turns the second factor off, and ends the other sessions of the user. */
 export async function switchOff(
-  { mongo, stores, audit }: SecondFactorDeps,
-  { _id, account_id }: Pick<UserDocument, '_id' | 'account_id'>,
+  { mongo, stores, audit, now }: SecondFactorDeps,
+  user: UserRef,
   keep: string,
 ): Promise<void> {
+  const { _id, account_id } = user;
   await inTransaction(mongo, async (session) => {
     await stores.users.dropTotp(_id, session);
     await stores.sessions.endAll(_id, session, keep);
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.second_factor_off', ...change }, session);
+    await notifyUser({ stores, now }, user, { kind: 'second_factor_off' }, session);
   });
 }
 
@@ -108,6 +113,7 @@ export async function verifySecondFactor(
     if (!(await stores.users.useRecovery(_id, hashRecoveryCode(code), session))) return false;
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.recovery_code_used', ...change }, session);
+    await notifyUser({ stores, now }, user, { kind: 'recovery_code_used' }, session);
     return true;
   });
 }

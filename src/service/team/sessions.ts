@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../../base/mongo';
+import { toCustomerNetwork } from '../../base/networks';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import type { AccountDocument } from '../../store/accounts';
@@ -8,8 +9,10 @@ import type { Flash, SessionDocument, SessionStore } from '../../store/sessions'
 import type { UserDocument } from '../../store/users';
 import { auditAsUser, type Origin } from '../audit-log';
 import type { ServiceDeps, WriteDeps } from '../deps';
+import { notifyUser } from '../mail/outbox';
 import { createInitialPassword } from './initial-password';
-import { dropPasskey, hashToken, withdrawSentInvitations } from './members';
+import { dropPasskey, hashToken, type UserRef, withdrawSentInvitations } from './members';
+import { UNKNOWN_BROWSER } from './session-list';
 import { clearUser } from './sign-in';
 
 export type { Flash } from '../../store/sessions';
@@ -84,6 +87,16 @@ export async function startSession(
       const audit = auditAsUser({ stores, now }, user, origin);
       const change = { account_id, livemode: null, target: _id, after: proof };
       await audit({ act: 'user.signed_in', ...change }, session);
+      const isKnown = user.device_hashes?.includes(device) === true;
+      if (!isKnown && proof.by !== 'invitation') {
+        const network = toCustomerNetwork(origin?.address ?? 'unknown');
+        const subject = {
+          kind: 'signed_in',
+          browser: browser ?? UNKNOWN_BROWSER,
+          network,
+        } as const;
+        await notifyUser({ stores, now }, user, subject, session);
+      }
     }
     const facts = { browser, address: origin?.address };
     return await insertSession(stores.sessions, user, stage, at, facts, session);
@@ -146,30 +159,30 @@ async function renewSession(
   await sessions.touch(_id, { expires_at: new Date(next), seen_at: now });
 }
 
-type UserRef = Pick<UserDocument, '_id' | 'account_id'>;
-
 /**
  * Sets a new password and ends the other sessions of the user.
  * @returns false when a reset has ended the session meanwhile: its password stays
  */
 export async function changePassword(
   { mongo, stores, audit, now }: WriteDeps,
-  { _id, account_id }: UserRef,
+  user: UserRef,
   { password_hash, keep }: { password_hash: string; keep: string },
 ): Promise<boolean> {
+  const { _id, account_id } = user;
   return await inTransaction(mongo, async (session) => {
     if ((await stores.sessions.find(keep, now(), session)) === null) return false;
     await stores.users.setPassword(_id, password_hash, session);
     await stores.sessions.endAll(_id, session, keep);
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.password_changed', ...change }, session);
+    await notifyUser({ stores, now }, user, { kind: 'password_changed' }, session);
     return true;
   });
 }
 
 export async function signOutEverywhere(
   { mongo, stores, audit }: WriteDeps,
-  { _id, account_id }: UserRef,
+  { _id, account_id }: Pick<UserRef, '_id' | 'account_id'>,
 ): Promise<void> {
   await inTransaction(mongo, async (session) => {
     await stores.sessions.endAll(_id, session);
@@ -216,10 +229,11 @@ export async function resetPassword(
     await audit({ act: 'user.password_reset', ...change }, session);
     if (!dropSecondFactor) return;
     for (const { id } of user.passkeys ?? [])
-      await dropPasskey({ stores, audit }, user, id, session);
+      await dropPasskey({ stores, audit, now }, user, id, session);
     if (user.totp === null) return;
     await stores.users.dropTotp(target, session);
     await audit({ act: 'user.second_factor_off', ...change }, session);
+    await notifyUser({ stores, now }, user, { kind: 'second_factor_off' }, session);
   });
   await clearUser(stores.throttles, user);
   return password;

@@ -105,6 +105,7 @@ const FIGURES: ServiceMetrics = {
   schedules: [{ schedule: 'settlements', succeeded_at: '2026-11-22T00:00:00.000Z' }],
   approvals: 2,
   acts: [{ act: 'wallet.set', count: 1 }],
+  mails: { waiting: 4, given_up: 1, since: new Date('2026-11-22T00:00:00.000Z') },
 };
 
 test('figures of the database are read once for scrapes that follow closely, and go when it goes', async () => {
@@ -129,6 +130,9 @@ test('figures of the database are read once for scrapes that follow closely, and
   expect(text).toContain('payments_callbacks_waiting{waits="parked",connector="sepa"} 1\n');
   expect(text).toContain('payments_approvals_waiting 2\n');
   expect(text).toContain('payments_watched_acts{act="wallet.set"} 1\n');
+  expect(text).toContain('payments_mails_unsent{state="waiting"} 4\n');
+  expect(text).toContain('payments_mails_unsent{state="given_up"} 1\n');
+  expect(text).toContain('payments_mails_waiting_since_seconds 1795305600\n');
   expect(text).toContain('payments_ledger_checked_timestamp_seconds 1795305600\n');
   const lines = 'connector="sepa",livemode="true"';
   expect(text).toContain(`payments_statement_lines_open{${lines}} 2\n`);

@@ -1,0 +1,139 @@
+import { assertNever } from '../assert';
+import { ROLE_NAMES, type Role } from './dashboard-role';
+
+/** Subject of a mail, without a secret, and without names and reasons of operators. */
+export type MailSubject =
+  /** The link is made when the mail is sent. */
+  | { kind: 'invitation'; invitation: string; role: Role }
+  | { kind: 'signed_in'; browser: string; network: string }
+  | { kind: 'password_changed' }
+  | { kind: 'second_factor_on' }
+  | { kind: 'second_factor_off' }
+  | { kind: 'recovery_code_used' }
+  | { kind: 'passkey_added'; name: string }
+  | { kind: 'passkey_removed'; name: string }
+  | { kind: 'live_key_created'; key_id: string; last4: string }
+  | { kind: 'wallet_set'; network: string; address: string; counts_from: string }
+  | { kind: 'payout_limit_changed'; before: string; after: string };
+
+export interface MailFacts {
+  subject: MailSubject;
+  /** Name of the merchant. */
+  merchant: string;
+  /** ISO 8601. */
+  at: string;
+  /** Base of the dashboard's links. */
+  publicUrl: string;
+  /** Link of an invitation. */
+  link: string | undefined;
+}
+
+export interface MailText {
+  title: string;
+  text: string;
+}
+
+/** Writes a mail. @see docs/dashboard.md#mail */
+export function writeMail({ merchant, at, ...facts }: MailFacts): MailText {
+  const { title, lines } = describe(facts);
+  const head = [
+    `Merchant: ${toOneLine(merchant)}`,
+    `Time: ${at.slice(0, 16).replace('T', ' ')} UTC`,
+  ];
+  return { title, text: `${[...lines, '', ...head].join('\n')}\n` };
+}
+
+type Description = { title: string; lines: string[] };
+
+function describe({ subject, publicUrl, link }: Omit<MailFacts, 'merchant' | 'at'>): Description {
+  const page = (path: string) => `${publicUrl}/dashboard/${path}`;
+  const secure = `If it was not you, choose another password, and end your other sessions: ${page('live/profile')}`;
+  const verify = `If nobody of your team did it, see the audit log, and ask us: ${page('live/audit-log')}`;
+  switch (subject.kind) {
+    case 'invitation':
+      return {
+        title: 'Invitation to a dashboard',
+        lines: [
+          `You are invited to the dashboard of the merchant below, as ${ROLE_NAMES[subject.role]}.`,
+          `This link works once, for three days: ${link}`,
+          '',
+          'If you expected no invitation, ignore this mail.',
+        ],
+      };
+    case 'signed_in':
+      return {
+        title: 'New sign-in to your dashboard',
+        lines: [
+          'Somebody signed in with your account, in a browser that had not done so before.',
+          `Browser: ${subject.browser}`,
+          `Network: ${subject.network}`,
+          '',
+          secure,
+        ],
+      };
+    case 'password_changed':
+      return {
+        title: 'Your password was changed',
+        lines: ['Your password was changed.', '', secure],
+      };
+    case 'second_factor_on':
+      return {
+        title: 'Your second factor was switched on',
+        lines: ['An app for one-time codes is now your second factor.', '', secure],
+      };
+    case 'second_factor_off':
+      return {
+        title: 'Your second factor was switched off',
+        lines: ['Your app for one-time codes no longer counts.', '', secure],
+      };
+    case 'recovery_code_used':
+      return {
+        title: 'A recovery code was used',
+        lines: ['One of your recovery codes replaced your second factor.', '', secure],
+      };
+    case 'passkey_added':
+      return {
+        title: 'A passkey was added',
+        lines: [`You have a new passkey: ${toOneLine(subject.name)}`, '', secure],
+      };
+    case 'passkey_removed':
+      return {
+        title: 'A passkey was removed',
+        lines: [`This passkey no longer works: ${toOneLine(subject.name)}`, '', secure],
+      };
+    case 'live_key_created':
+      return {
+        title: 'A live API key was created',
+        lines: [`Key: ${subject.key_id}, which ends in ${subject.last4}`, '', verify],
+      };
+    case 'wallet_set':
+      return {
+        title: 'A live wallet was changed',
+        lines: [
+          `Network: ${subject.network}`,
+          `Address: ${subject.address}`,
+          `Takes effect: ${subject.counts_from}`,
+          '',
+          verify,
+        ],
+      };
+    case 'payout_limit_changed':
+      return {
+        title: 'Your payout limit was changed',
+        lines: [
+          'Our operators changed the amount that may be paid out in a day, in minor units.',
+          `Before: ${subject.before || 'none'}`,
+          `Now: ${subject.after || 'none'}`,
+          '',
+          verify,
+        ],
+      };
+    default:
+      return assertNever(subject);
+  }
+}
+
+/** A name can't add lines to a mail. */
+function toOneLine(name: string): string {
+  return name.replace(/\s+/g, ' ').trim();
+}

@@ -1,0 +1,273 @@
+import { randomUUID } from 'node:crypto';
+import { createLogger } from '../../src/base/log';
+import { inTransaction } from '../../src/base/mongo';
+import { SCOPES } from '../../src/domain/account/api-key';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { setFrozen, updateAccount } from '../../src/service/accounts';
+import { createKey } from '../../src/service/keys';
+import { sendNextMail } from '../../src/service/mail/send';
+import { createMailer, readSmtpServer, type SendMail } from '../../src/service/mail/transport';
+import { createPayers } from '../../src/service/payers';
+import { acceptInvitation, invite, withdrawInvitation } from '../../src/service/team/members';
+import { hashRecoveryCode, switchOff } from '../../src/service/team/second-factor';
+import { changePassword, insertSession, startSession } from '../../src/service/team/sessions';
+import { checkCode } from '../../src/service/team/sign-in';
+import { setWallet } from '../../src/service/wallets';
+import { auditBy } from '../../src/store/audit';
+import type { MailDocument } from '../../src/store/mails';
+import type { UserDocument } from '../../src/store/users';
+import { startSendingMail } from '../../worker/send-mails';
+import { addSecondFactor, openUser } from '../support/dashboard';
+import { eventually } from '../support/http';
+import { useService } from '../support/service';
+import { startSmtpServer } from '../support/smtp-server';
+
+const service = useService({ worker: false });
+
+const NAMED = { door: 'command_line', system_user: 'jo', host: 'box', operator: 'Jo' } as const;
+
+/** Dependencies of an act by an operator. */
+function deps() {
+  const { mongo, stores, keys } = service;
+  const encrypter = createEncrypter(keys.seal);
+  const { accounts } = stores;
+  const payers = createPayers({ accounts, encrypter, log: createLogger('payers', 'silent') });
+  const now = () => new Date();
+  return { mongo, stores, encrypter, payers, now, audit: auditBy({ stores, now }, NAMED) };
+}
+
+const mails = () => service.collection<MailDocument>('mails');
+
+beforeEach(async () => {
+  await mails().deleteMany();
+  await service.stores.mails.publish(true);
+});
+
+async function shop() {
+  const { account_id } = await service.account();
+  const owner = await openUser(service.stores, account_id);
+  await openUser(service.stores, account_id, 'read_only');
+  await mails().deleteMany();
+  return { account_id, owner };
+}
+
+const subjects = async () =>
+  (await mails().find().sort({ created_at: 1 }).toArray()).map(({ to, subject }) => ({
+    to,
+    kind: subject.kind,
+  }));
+
+/** Sends all that is due at a time. */
+async function sendAll(send: SendMail, at = new Date()) {
+  const { stores } = service;
+  const log = createLogger('mail', 'silent');
+  const now = () => at;
+  while (await sendNextMail({ stores, now, send, publicUrl: 'https://pay.example', log }));
+}
+
+function mailerOf(url: string): SendMail {
+  const server = readSmtpServer(url, false);
+  if (server === undefined) throw new Error('no server');
+  return createMailer(server, { publicUrl: 'https://pay.example' });
+}
+
+const newInvitation = (account_id: string, email = `${randomUUID()}@example.com`) => ({
+  ...{ account_id, email, role: 'finance' as const, invited_by: null },
+});
+
+const byPassword = { stage: 'whole', proof: { by: 'password' }, oldSecret: null } as const;
+
+const ACTS: readonly [
+  kind: string,
+  to: 'user' | 'owner',
+  act: (user: UserDocument) => Promise<unknown>,
+][] = [
+  [
+    'signed_in',
+    'user',
+    (user) => startSession(deps(), user, { ...byPassword, device: randomUUID() }),
+  ],
+  [
+    'password_changed',
+    'user',
+    async (user) => {
+      const secret = await insertSession(service.stores.sessions, user, 'whole', new Date());
+      const keep =
+        (await service.stores.sessions.listSignedIn(user._id, new Date()))[0]?._id ?? secret;
+      expect(await changePassword(deps(), user, { password_hash: 'other', keep })).toBe(true);
+    },
+  ],
+  ['second_factor_off', 'user', (user) => switchOff(deps(), user, 'none')],
+  [
+    'recovery_code_used',
+    'user',
+    async (user) => {
+      await addSecondFactor(service, user);
+      const hashes = [hashRecoveryCode('ABCD')];
+      await inTransaction(service.mongo, (session) =>
+        service.stores.users.setRecovery(user._id, hashes, session),
+      );
+      expect(await checkCode(deps(), user, 'abcd')).toMatchObject({ outcome: 'right' });
+    },
+  ],
+  [
+    'live_key_created',
+    'owner',
+    ({ account_id }) => createKey(deps(), { account_id, livemode: true, scopes: [...SCOPES] }),
+  ],
+  [
+    'wallet_set',
+    'owner',
+    ({ account_id }) =>
+      setWallet(deps(), {
+        ...{ account_id, livemode: true, network: 'ethereum' as const },
+        address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+      }),
+  ],
+  [
+    'payout_limit_changed',
+    'owner',
+    ({ account_id }) => updateAccount(deps(), account_id, { payout_limit: { EUR: 100 } }),
+  ],
+];
+
+test.each(ACTS)('%s: a mail to the %s, in the transaction of the act', async (kind, to, act) => {
+  const { account_id, owner } = await shop();
+  const user = to === 'user' ? await openUser(service.stores, account_id, 'finance') : owner;
+  await act(user);
+  expect(await subjects()).toEqual([{ to: user.email, kind }]);
+});
+
+test.each(ACTS)('%s: no mail without a mail server', async (_, __, act) => {
+  await service.stores.mails.publish(false);
+  const { owner } = await shop();
+  await act(owner);
+  expect(await subjects()).toEqual([]);
+});
+
+test('a browser that has signed in, a sandbox key, wallet or other setting is no news', async () => {
+  const { account_id, owner } = await shop();
+  const session = { ...byPassword, device: 'known' };
+  await startSession(deps(), { ...owner, device_hashes: ['known'] }, session);
+  await createKey(deps(), { account_id, livemode: false, scopes: [...SCOPES] });
+  await setWallet(deps(), {
+    ...{ account_id, livemode: false, network: 'ethereum' },
+    address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+  });
+  await updateAccount(deps(), account_id, { refund_step_up: { EUR: 1 } });
+  await setFrozen(deps(), account_id, { freeze: true, reason: 'fraud', operator: 'Jo' });
+  expect(await subjects()).toEqual([]);
+});
+
+test('an act that fails, and a login that was made up, have no mail', async () => {
+  const { account_id } = await shop();
+  const key = { account_id, livemode: true, scopes: [...SCOPES], id: `key_${randomUUID()}` };
+  await createKey(deps(), key);
+  await expect(createKey(deps(), key)).rejects.toThrow(/duplicate key/);
+  expect(await subjects()).toHaveLength(1);
+  await invite(deps(), newInvitation(account_id, 'merchant-1@dashboard.localhost'));
+  expect(await subjects()).toHaveLength(1);
+});
+
+test('what is sent is gone, names no operator, and a worker sends it by itself', async () => {
+  const { account_id, owner } = await shop();
+  await updateAccount(deps(), account_id, { payout_limit: { EUR: 100 } });
+  const server = await startSmtpServer();
+  const { stores } = service;
+  const log = createLogger('mail', 'silent');
+  const publicUrl = 'https://pay.example';
+  const stop = startSendingMail({
+    ...{ stores, now: () => new Date(), log, publicUrl, send: mailerOf(server.url) },
+  });
+  await eventually('an empty outbox', async () => (await mails().countDocuments()) === 0);
+  await stop();
+  await server.close();
+  expect(server.mails).toMatchObject([{ to: [owner.email] }]);
+  expect(server.mails[0]?.text).toContain('Our operators changed');
+  expect(server.mails[0]?.text).not.toMatch(/\bJo\b|box/);
+});
+
+test('an invitation’s mailed link joins the team once, as the shown one, and is stored nowhere', async () => {
+  const { account_id } = await shop();
+  const server = await startSmtpServer();
+  const linkOf = (text = '') => /invitation\/([\w-]{43})/.exec(text)?.[1] ?? '';
+  const invitation = newInvitation(account_id);
+  const shown = await invite(deps(), invitation);
+  expect(shown.is_mailed).toBe(true);
+  await sendAll(mailerOf(server.url));
+  const token = linkOf(server.mails[0]?.text);
+  expect(token).not.toBe(shown.token);
+  const stored = JSON.stringify(await service.collection('dashboard_invitations').find().toArray());
+  expect(stored).not.toContain(token);
+  const accept = (each: string) => acceptInvitation(deps(), each, 'hash');
+  expect(await accept(token)).toMatchObject({ email: invitation.email, role: 'finance' });
+  expect([await accept(token), await accept(shown.token)]).toEqual([null, null]);
+  const withdrawn = newInvitation(account_id);
+  await invite(deps(), withdrawn);
+  await withdrawInvitation(deps(), account_id, withdrawn.email);
+  await sendAll(mailerOf(server.url));
+  await server.close();
+  expect(server.mails).toHaveLength(1);
+  expect(await subjects()).toEqual([]);
+});
+
+test('a killed worker repeats the mail that it was sending, under the same id, and loses none', async () => {
+  const { account_id } = await shop();
+  for (const EUR of [1, 2]) await updateAccount(deps(), account_id, { payout_limit: { EUR } });
+  const server = await startSmtpServer();
+  const send = mailerOf(server.url);
+  const killed: SendMail = async (mail) => {
+    await send(mail);
+    throw new Error('killed');
+  };
+  await expect(sendAll(killed)).rejects.toThrow('killed');
+  await sendAll(send);
+  expect(server.mails).toHaveLength(2);
+  expect(await mails().countDocuments()).toBe(1);
+  await sendAll(send, new Date(Date.now() + 61_000));
+  await server.close();
+  expect(await mails().countDocuments()).toBe(0);
+  const ids = server.mails.map(({ text }) => /^Message-ID: (.*)$/m.exec(text)?.[1]);
+  expect([ids.length, new Set(ids).size]).toEqual([3, 2]);
+});
+
+test('of many workers, one sends a mail', async () => {
+  const { account_id } = await shop();
+  await updateAccount(deps(), account_id, { payout_limit: { EUR: 1 } });
+  const server = await startSmtpServer();
+  const send = mailerOf(server.url);
+  await Promise.all(Array.from({ length: 5 }, () => sendAll(send)));
+  await server.close();
+  expect(server.mails).toHaveLength(1);
+});
+
+test('attempts repeat ever more rarely while the server is away, and end after a day', async () => {
+  const { account_id } = await shop();
+  await updateAccount(deps(), account_id, { payout_limit: { EUR: 1 } });
+  const server = await startSmtpServer();
+  await server.close();
+  const send = mailerOf(server.url);
+  const [start] = await mails().find().toArray();
+  const times: number[] = [];
+  for (let mail = start; mail?.due_at != null; mail = (await mails().find().toArray())[0]) {
+    times.push(Math.round((mail.due_at.getTime() - mail.created_at.getTime()) / 60_000));
+    await sendAll(send, mail.due_at);
+  }
+  expect(times.slice(0, 8)).toEqual([0, 1, 3, 7, 15, 31, 63, 123]);
+  expect(times.at(-1)).toBeGreaterThanOrEqual(24 * 60);
+  expect(times.length).toBeLessThan(35);
+  expect(await service.stores.mails.count()).toEqual({ waiting: 0, given_up: 1, since: null });
+});
+
+test('an address that the server refuses is given up at once; others wait for nothing', async () => {
+  const { account_id, owner } = await shop();
+  const other = await openUser(service.stores, account_id);
+  await updateAccount(deps(), account_id, { payout_limit: { EUR: 1 } });
+  const server = await startSmtpServer({
+    refuse: (address) => (address === owner.email ? 550 : undefined),
+  });
+  await sendAll(mailerOf(server.url));
+  await server.close();
+  expect(server.mails).toMatchObject([{ to: [other.email] }]);
+  expect(await service.stores.mails.count()).toMatchObject({ waiting: 0, given_up: 1 });
+});
