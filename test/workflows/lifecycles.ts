@@ -315,7 +315,7 @@ export const MONEY = {
 } as const;
 
 /** Longest that the answer of a bank is waited for. */
-const ANSWER_MS_MAX = 20_000;
+const ANSWER_MS_MAX = 60_000;
 
 /** The payout with the bank's answer, where one comes: on a busy machine the API answers before it. */
 async function waitForAnswer(payout: TrackedPayout, opened: PayoutState): Promise<PayoutState> {
@@ -335,6 +335,19 @@ export async function shows(handle: WorkflowHandle, words: string): Promise<stri
     const details = metadata.currentDetails ?? '';
     return details.includes(words) && details;
   });
+}
+
+const QUESTIONS_MAX = 10;
+
+/** Sends an act again when the bank could not be asked in the seconds that it has for an answer. */
+export async function unlessUnreachable<T>(act: () => Promise<T>): Promise<T> {
+  for (let left = QUESTIONS_MAX; ; left -= 1) {
+    try {
+      return await act();
+    } catch (error) {
+      if (Object(error).cause?.type !== 'bank_unreachable' || left === 1) throw error;
+    }
+  }
 }
 
 /** Code and message with which an update or an opening was refused; undefined when it was not. */

@@ -2,7 +2,7 @@ import type { SettlementLookup } from '../../../connectors/contract/crypto';
 import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
 import { useWorkflowSetting, withBank } from '../../support/workflow-setting';
-import { refusalOf, shows } from '../lifecycles';
+import { refusalOf, shows, unlessUnreachable } from '../lifecycles';
 import { balanceOf, ETHER, openSettlement } from './setting';
 
 const setting = useWorkflowSetting('real');
@@ -31,7 +31,7 @@ function pending(
 }
 
 const markFailed = ({ handle }: Settling, act: object = ACT) =>
-  handle.executeUpdate<object, [object]>('mark_failed', { args: [act] });
+  unlessUnreachable(() => handle.executeUpdate<object, [object]>('mark_failed', { args: [act] }));
 
 const GIVEN_BACK = { available: `${ETHER}`, reserved: '0' };
 const PENDING = { outcome: 'pending' } as const;
