@@ -1,5 +1,6 @@
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import { saveHistory } from '../../support/histories';
+import { terminateIdle } from '../../support/skipping-server';
 import { callback, scriptedBank } from '../../support/workflow-setting';
 import { useLifecycles } from '../lifecycles';
 
@@ -126,7 +127,7 @@ describe('the customer pays while a bank that can not be asked to close is asked
       async ({ handle, refusal, becomes }) => {
         expect(await refusal('cancel', MERCHANT)).toMatchObject({ code: 'cannot_cancel' });
         await becomes({ attention: 'amount_differs' });
-        await handle.terminate('an operator would decide');
+        await terminateIdle(handle);
       },
     );
   });
