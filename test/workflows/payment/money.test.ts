@@ -12,7 +12,7 @@ import {
   useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
-import { refusalOf } from '../refund/setting';
+import { refusalOf } from '../lifecycles';
 import { ACT, actAfterEnd, bookOf, differencesOf, reportAfterEnd, storedPayment } from './setting';
 
 const setting = useWorkflowSetting();

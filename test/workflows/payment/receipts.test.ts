@@ -13,7 +13,7 @@ import {
   useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
-import { refusalOf } from '../refund/setting';
+import { refusalOf } from '../lifecycles';
 import {
   ACT,
   actAfterEnd,
