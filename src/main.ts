@@ -55,6 +55,7 @@ async function main(): Promise<void> {
   const meter = createCallbackMeter(registry);
   warnOfReaders(config.KEYS_FILE, log);
   const keys = followKeyFile(config.KEYS_FILE);
+  const connectors = createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS);
   const stopping = new AbortController();
   const epochs = await watchEpochs(
     { epoch: stores.epoch, temporal: client, lifecycleQueue, now },
@@ -68,10 +69,12 @@ async function main(): Promise<void> {
     temporal: createTemporalClient({ client, lifecycleQueue, stores, now }),
     callbacks: createCallbackInbox({ client, lifecycleQueue, stores, now, log, meter }),
     redeliveries: createRedeliveries({ temporal: client, webhookQueue, stores, now }),
-    connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
+    connectors,
     keys,
     encrypter: createEncrypter(keys.seal),
-    recipientEncrypters: createRecipientEncrypters(config.KEYS_DIR),
+    recipientEncrypters: createRecipientEncrypters(config.KEYS_DIR, (rail) =>
+      connectors.findConnector(rail, true),
+    ),
     meter: createApiMeter(registry),
     stopping: stopping.signal,
     epochs,

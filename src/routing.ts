@@ -44,6 +44,12 @@ export function createConnectors(sandbox: string, live = ''): Connectors {
   };
 }
 
+/** Live connectors that pay recipients. */
+export function listPayoutConnectors({ findConnector }: Pick<Connectors, 'findConnector'>) {
+  const connectors = RAIL_IDS.flatMap((rail) => findConnector(rail, true) ?? []);
+  return [...new Set(connectors)].toSorted();
+}
+
 function isKnownMethod(method: string): boolean {
   return isPaymentMethodId(method) || isRailId(method) || CRYPTO_METHODS.includes(method);
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, StackFailure } from '../src/base/failure';
 import { ensureKeys } from '../src/encryption/ensure-keys';
+import { createConnectors, listPayoutConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import type { StackConfig } from './config';
 import { demoLines } from './demo-account';
 import { boundLog, lastLines } from './log-file';
@@ -43,7 +44,8 @@ export async function launch(request: Launch): Promise<void> {
   const { config, inspect, progress, signal } = request;
   await needSpace(config.dataDir, DATA_MEGABYTES_MIN, 'DATA_DIR');
   const executables = await findServers(config, request);
-  const keys = ensureKeys(config.dataDir);
+  const connectors = createConnectors(SANDBOX_CONNECTOR, config.liveConnectors);
+  const keys = ensureKeys(config.dataDir, listPayoutConnectors(connectors));
   const state = initialState(config, keys);
   const env = childEnvironment(config, keys, request.env);
   const watch = watchParts(config, state, progress, signal);

@@ -5,11 +5,10 @@ import { connectMongo } from '../base/mongo';
 import { connectToBuild } from '../base/mongo-indexes';
 import { connectLongReader } from '../base/mongo-reads';
 import { checkMongoTls, checkTemporalTls } from '../base/tls';
-import { ENVIRONMENTS } from '../domain/environment';
 import { ServiceError } from '../domain/errors';
 import { createEncrypter, type Encrypter } from '../encryption/encrypter';
 import { NOT_RANDOM } from '../encryption/random-key';
-import { followPairs } from '../encryption/recipient-keys';
+import { followPairs, listHolders } from '../encryption/recipient-pairs';
 import { followKeyFile } from '../encryption/service-keys';
 import { connectTemporal } from '../temporal/connect';
 import { findConnectFault } from '../temporal/fault';
@@ -128,9 +127,9 @@ export function findKeysFile({ keysFile, source }: Settings): string {
 export function findKeysDir(settings: Settings): string {
   const keysDir = getKeysDir(settings);
   try {
-    for (const environment of ENVIRONMENTS) {
-      followPairs(keysDir, environment, 'private');
-      followPairs(keysDir, environment, 'public');
+    for (const holder of listHolders(keysDir)) {
+      followPairs(keysDir, holder, 'private');
+      followPairs(keysDir, holder, 'public');
     }
     return keysDir;
   } catch (error) {

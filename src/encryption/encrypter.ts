@@ -10,13 +10,20 @@ import {
 } from './key-ring';
 
 /** Algorithms that wrap the content key: with a shared key, or for the holder of a private key. */
-const WRAPPING = { shared: 'A256GCMKW', pair: 'ECDH-ES+A256KW' } as const;
-const CONTENT_ENCRYPTION = 'A256GCM';
+export const WRAPPING = { shared: 'A256GCMKW', pair: 'ECDH-ES+A256KW' } as const;
+export const CONTENT_ENCRYPTION = 'A256GCM';
 
-/** Ciphertext (JWE compact). The brand distinguishes it from plain text. */
+const COMPACT = /^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]*\.[\w-]+$/;
+const GENERAL =
+  /^\{"recipients":\[.+\],"protected":"[\w-]+","iv":"[\w-]+","ciphertext":"[\w-]+","tag":"[\w-]+"\}$/;
+
+/**
+ * Ciphertext: a compact JWE, or a general one for several keys. The brand distinguishes it from
+ * plain text.
+ */
 export const Encrypted = z
   .string()
-  .regex(/^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]*\.[\w-]+$/)
+  .refine((text) => COMPACT.test(text) || GENERAL.test(text))
   .brand<'Encrypted'>();
 export type Encrypted = z.infer<typeof Encrypted>;
 

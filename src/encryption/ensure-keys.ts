@@ -4,7 +4,7 @@ import { StackFailure } from '../base/failure';
 import { ENVIRONMENTS } from '../domain/environment';
 import { createKeyFile } from './key-file';
 import { createRecipientKeyRings } from './recipient-key-files';
-import { keyRingPath } from './recipient-keys';
+import { getHolder, keyRingPath } from './recipient-pairs';
 
 export interface KeyPaths {
   KEYS_FILE: string;
@@ -13,9 +13,10 @@ export interface KeyPaths {
 
 /**
  * Finds the keys of a data directory, and creates them at the first start.
+ * @param connectors live ones that pay recipients
  * @throws StackFailure when there is data without its keys
  */
-export function ensureKeys(dataDir: string): KeyPaths {
+export function ensureKeys(dataDir: string, connectors: readonly string[] = []): KeyPaths {
   const paths = { KEYS_FILE: join(dataDir, 'keys.json'), KEYS_DIR: join(dataDir, 'keys') };
   const privateFiles = ENVIRONMENTS.map((env) => keyRingPath(paths.KEYS_DIR, env, 'private'));
   const missing = [paths.KEYS_FILE, ...privateFiles].filter((path) => !existsSync(path));
@@ -26,6 +27,8 @@ export function ensureKeys(dataDir: string): KeyPaths {
     );
   }
   if (missing.includes(paths.KEYS_FILE)) createKeyFile(paths.KEYS_FILE);
-  createRecipientKeyRings(paths.KEYS_DIR, new Date());
+  // Later, a connector first needs a program that reads its own file: `keys split` creates it.
+  const holders = missing.length === 0 ? [] : connectors.map(getHolder);
+  createRecipientKeyRings(paths.KEYS_DIR, new Date(), holders);
   return paths;
 }

@@ -1,28 +1,39 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { ENVIRONMENTS, type Env } from '../domain/environment';
+import { ENVIRONMENTS } from '../domain/environment';
 import type { EncryptionKeys } from './key-ring';
-import { keyRingPath, parsePairs, RECIPIENT_KEY_RINGS } from './recipient-keys';
+import {
+  getKeyRingName,
+  type Holder,
+  keyRingPath,
+  listHolders,
+  parsePairs,
+} from './recipient-pairs';
 import { newKid, writeKeyFile } from './write-key-file';
 
 const PUBLIC_MODE = 0o644;
 
 /**
  * Creates missing key rings and their public files; existing keys stay.
+ * @param more holders besides those that share the key ring of an environment
  * @returns paths of the files that were written
  */
-export function createRecipientKeyRings(dir: string, now: Date): string[] {
-  return ENVIRONMENTS.flatMap((environment) => createRecipientKeyRing(dir, environment, now));
+export function createRecipientKeyRings(
+  dir: string,
+  now: Date,
+  more: readonly Holder[] = [],
+): string[] {
+  return [...ENVIRONMENTS, ...more].flatMap((holder) => createRecipientKeyRing(dir, holder, now));
 }
 
 /** @returns paths of the files that were written */
-export function createRecipientKeyRing(dir: string, environment: Env, now: Date): string[] {
+export function createRecipientKeyRing(dir: string, holder: Holder, now: Date): string[] {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const path = keyRingPath(dir, environment, 'private');
-  if (existsSync(path)) return publish(dir, environment);
-  const { kid, key } = newPair(environment, now);
+  const path = keyRingPath(dir, holder, 'private');
+  if (existsSync(path)) return publish(dir, holder);
+  const { kid, key } = newPair(holder, now);
   writePairs(path, { current: kid, keys: { [kid]: key } });
-  return [path, ...publish(dir, environment)];
+  return [path, ...publish(dir, holder)];
 }
 
 /**
@@ -30,41 +41,41 @@ export function createRecipientKeyRing(dir: string, environment: Env, now: Date)
  * otherwise the API would encrypt with a pair that is about to be removed.
  */
 export function publishPairs(dir: string): void {
-  for (const environment of ENVIRONMENTS) publish(dir, environment);
+  for (const holder of listHolders(dir)) publish(dir, holder);
 }
 
 /** @throws Error when the file is missing or invalid */
-export function readPairs(dir: string, environment: Env): EncryptionKeys {
-  const text = readFileSync(keyRingPath(dir, environment, 'private'), 'utf8');
-  return parsePairs(text, environment, 'private');
+export function readPairs(dir: string, holder: Holder): EncryptionKeys {
+  const text = readFileSync(keyRingPath(dir, holder, 'private'), 'utf8');
+  return parsePairs(text, holder, 'private');
 }
 
 /** Adds a pair, which becomes current; the others still decrypt. @returns its name */
-export function addPair(dir: string, environment: Env, now: Date): string {
-  const { keys } = readPairs(dir, environment);
-  const { kid, key } = newPair(environment, now);
+export function addPair(dir: string, holder: Holder, now: Date): string {
+  const { keys } = readPairs(dir, holder);
+  const { kid, key } = newPair(holder, now);
   // Connectors need the private key before the API encrypts with the public one.
-  writePairs(keyRingPath(dir, environment, 'private'), {
+  writePairs(keyRingPath(dir, holder, 'private'), {
     current: kid,
     keys: { ...keys, [kid]: key },
   });
-  publish(dir, environment);
+  publish(dir, holder);
   return kid;
 }
 
 /** Removes a pair that is not current; values that it encrypted are lost. */
-export function removePair(dir: string, environment: Env, kid: string): void {
-  const { current, keys } = readPairs(dir, environment);
+export function removePair(dir: string, holder: Holder, kid: string): void {
+  const { current, keys } = readPairs(dir, holder);
   if (current === kid) throw new Error(`${kid} is the current key.`);
   const { [kid]: _removed, ...remaining } = keys;
-  writePairs(keyRingPath(dir, environment, 'private'), { current, keys: remaining });
-  publish(dir, environment);
+  writePairs(keyRingPath(dir, holder, 'private'), { current, keys: remaining });
+  publish(dir, holder);
 }
 
 /** @returns path of a written file */
-function publish(dir: string, environment: Env): string[] {
-  const { current, keys } = readPairs(dir, environment);
-  const path = keyRingPath(dir, environment, 'public');
+function publish(dir: string, holder: Holder): string[] {
+  const { current, keys } = readPairs(dir, holder);
+  const path = keyRingPath(dir, holder, 'public');
   const parts = Object.entries(keys).flatMap(([kid, key]) =>
     Buffer.isBuffer(key) ? [] : [[kid, createPublicKey(key)] as const],
   );
@@ -85,7 +96,7 @@ function serializeKeys({ current, keys }: EncryptionKeys): string {
   return `${JSON.stringify({ current, keys: Object.fromEntries(jwks) }, null, 2)}\n`;
 }
 
-function newPair(environment: Env, now: Date): { kid: string; key: KeyObject } {
+function newPair(holder: Holder, now: Date): { kid: string; key: KeyObject } {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  return { kid: `${RECIPIENT_KEY_RINGS[environment]}:${newKid(now)}`, key: privateKey };
+  return { kid: `${getKeyRingName(holder)}:${newKid(now)}`, key: privateKey };
 }

@@ -1,99 +1,159 @@
-import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { z } from 'zod';
 import type { Env } from '../domain/environment';
-import { createEncrypter, type Encrypter } from './encrypter';
-import { refuseWorldReadable } from './file-mode';
-import { followFile } from './followed-file';
-import { checkEncryptionKeys, createKeyRing, type EncryptionKeys, type KeyRing } from './key-ring';
-import { mayBeRandom, NOT_RANDOM } from './random-key';
-import { parseJson } from './service-keys';
+import type { RailId } from '../domain/payout/rails';
+import { findRails, type RailFacts } from '../domain/payout/rules';
+import { DecryptionError, type Encrypted, type Encrypter } from './encrypter';
+import { decryptAsHolder, encryptForHolders, joinKids, listKids } from './holders';
+import type { KeyRing } from './key-ring';
+import {
+  followPairs,
+  getHolder,
+  getKeyRingName,
+  type Holder,
+  keyRingPath,
+  type Part,
+} from './recipient-pairs';
 
-export const RECIPIENT_KEY_RINGS = {
-  sandbox: 'recipients.sandbox',
-  live: 'recipients.live',
-} as const satisfies Record<Env, string>;
+/** Finds the live connector that serves a rail. */
+export type FindPayer = (rail: RailId) => string | undefined;
 
-type Part = 'private' | 'public';
-
-const CURVE = 'P-256';
-
-const Jwk = z.looseObject({
-  kty: z.literal('EC'),
-  crv: z.literal(CURVE),
-  x: z.string(),
-  y: z.string(),
-  /** Private part. */
-  d: z.string().optional(),
-});
-const KeyRingFile = z.object({ current: z.string(), keys: z.record(z.string(), Jwk) });
-
-export function keyRingPath(dir: string, environment: Env, part: Part): string {
-  const suffix = part === 'public' ? '.public.json' : '.json';
-  return join(dir, `${RECIPIENT_KEY_RINGS[environment]}${suffix}`);
+/**
+ * Encrypts recipients for those that may pay them.
+ * @see docs/security.md#cryptographic-keys
+ */
+interface RecipientEncrypter {
+  /** @throws KeyRingError when a current key is unknown */
+  encrypt(details: string, owner: string, facts: RailFacts): Promise<Encrypted>;
+  /** Returns the name of the keys that decrypt a value. */
+  getKid(ciphertext: Encrypted): string;
 }
 
-/** Parses key pairs, each as a JWK. @throws Error that never quotes the text */
-export function parsePairs(text: string, environment: Env, part: Part): EncryptionKeys {
-  const keyRingName = RECIPIENT_KEY_RINGS[environment];
-  const { current, keys } = KeyRingFile.parse(parseJson(text));
-  const entries = Object.entries(keys).map(([kid, jwk]) => {
-    if (!kid.startsWith(`${keyRingName}:`))
-      throw new Error(`A key of ${keyRingName} has a foreign name.`);
-    return [kid, importKey(kid, jwk, part)] as const;
-  });
-  const pairs = { current, keys: Object.fromEntries(entries) };
-  checkEncryptionKeys(pairs);
-  return pairs;
-}
-
-/** @throws Error that never quotes the key */
-function importKey(kid: string, jwk: z.infer<typeof Jwk>, part: Part): KeyObject {
-  let reason = `is no key of ${CURVE}`;
-  try {
-    const key = { key: jwk, format: 'jwk' } as const;
-    const publicKey = createPublicKey(key);
-    if (part === 'public') return publicKey;
-    const privateKey = createPrivateKey(key);
-    if (verify('sha256', PROBE, publicKey, sign('sha256', PROBE, privateKey))) {
-      if (mayBeRandom(Buffer.from(jwk.d ?? '', 'base64url'))) return privateKey;
-      reason = NOT_RANDOM;
-    }
-  } catch {
-    // The error may quote the key.
-  }
-  throw new Error(`The ${part} part of ${kid} ${reason}.`);
-}
-
-/** Text that each pair signs and verifies, to detect a private key of another pair. */
-const PROBE = Buffer.from('pair');
-
-/** @throws Error when the file is missing, invalid or, with private keys, world-readable */
-export function followPairs(dir: string, environment: Env, part: Part): KeyRing {
-  const path = keyRingPath(dir, environment, part);
-  if (!existsSync(path)) {
-    throw new Error(`${path} is missing (KEYS_DIR): \`keys split\` creates it.`);
-  }
-  if (part === 'private') refuseWorldReadable(path);
-  const file = followFile(path, (text) => parsePairs(text, environment, part));
-  return createKeyRing(file, (keys) => keys);
+export interface RecipientEncrypters {
+  live: RecipientEncrypter;
+  /** All connectors of the sandbox share a key ring. */
+  sandbox: Pick<RecipientEncrypter, 'getKid'> & {
+    encrypt(details: string, owner: string, facts?: RailFacts): Promise<Encrypted>;
+  };
 }
 
 /**
  * Creates encrypters from public keys only, so they cannot decrypt.
- * @throws Error when a file is missing or invalid
+ * @throws Error when a file that all need is missing or invalid
  */
 export function createRecipientEncrypters(
   dir: string,
-): Record<Env, Pick<Encrypter, 'encrypt' | 'getKid'>> {
+  findPayer: FindPayer = () => undefined,
+): RecipientEncrypters {
+  const keyRings = followHolders(dir, 'public');
+  const sandbox = keyRings.get('sandbox');
+  keyRings.get('live');
   return {
-    sandbox: createEncrypter(followPairs(dir, 'sandbox', 'public')),
-    live: createEncrypter(followPairs(dir, 'live', 'public')),
+    live: {
+      encrypt: async (details, owner, facts) => {
+        const holders = findHolders(keyRings.has, findPayer, 'live', facts);
+        return await encryptForHolders(details, owner, holders.map(keyRings.get));
+      },
+      getKid: getRecipientKid,
+    },
+    sandbox: {
+      encrypt: (details, owner) => encryptForHolders(details, owner, [sandbox]),
+      getKid: getRecipientKid,
+    },
   };
 }
 
-/** @throws Error when a file is missing or invalid */
-export function createDetailsDecrypter(dir: string, environment: Env): Pick<Encrypter, 'decrypt'> {
-  return createEncrypter(followPairs(dir, environment, 'private'));
+/**
+ * Creates the decrypter of a connector. With its name, it decrypts what is encrypted for its own
+ * key ring and, where the file is there, for the one that connectors share.
+ * @throws Error when there is no file, or it is invalid
+ */
+export function createDetailsDecrypter(
+  dir: string,
+  environment: Env,
+  connector?: string,
+): Pick<Encrypter, 'decrypt'> {
+  const keyRings = followHolders(dir, 'private');
+  const own = connector === undefined || environment === 'sandbox' ? [] : [getHolder(connector)];
+  const holders = [...own, environment];
+  const ready = holders.filter(keyRings.has);
+  for (const holder of ready.length === 0 ? holders.slice(0, 1) : ready) keyRings.get(holder);
+  return { decrypt: createDecrypt(keyRings, () => holders.filter(keyRings.has)) };
+}
+
+/** Key rings of the command line, which encrypts like the API and decrypts like all connectors. */
+export function createRecipientReencrypter(
+  dir: string,
+  { holders, findPayer }: { holders: readonly Holder[]; findPayer: FindPayer },
+) {
+  const keyRings = followHolders(dir, 'private');
+  const find = (environment: Env, facts: RailFacts) =>
+    findHolders(keyRings.has, findPayer, environment, facts).map(keyRings.get);
+  return {
+    encrypt: (environment: Env, facts: RailFacts, value: { text: string; owner: string }) =>
+      encryptForHolders(value.text, value.owner, find(environment, facts)),
+    decrypt: createDecrypt(keyRings, () => holders),
+    getKid: getRecipientKid,
+    /** Returns the name that a value should have, which is encrypted with the current keys. */
+    getCurrentKid: (environment: Env, facts: RailFacts) =>
+      joinKids(find(environment, facts).map((keyRing) => keyRing.forEncryption().current)),
+  };
+}
+
+export type RecipientReencrypter = ReturnType<typeof createRecipientReencrypter>;
+
+function getRecipientKid(ciphertext: Encrypted): string {
+  return joinKids(listKids(ciphertext));
+}
+
+/**
+ * Finds the holders for which a recipient is encrypted: the live connectors of the rails that can
+ * pay it. Connectors without a key ring of their own share one, which also holds what no rail can
+ * pay.
+ */
+function findHolders(
+  has: (holder: Holder) => boolean,
+  findPayer: FindPayer,
+  environment: Env,
+  facts: RailFacts,
+): Holder[] {
+  if (environment === 'sandbox') return ['sandbox'];
+  const connectors = findRails(facts).flatMap((rail) => findPayer(rail) ?? []);
+  const own = connectors.map(getHolder);
+  const holders = own.map((holder) => (has(holder) ? holder : 'live'));
+  return holders.length === 0 ? ['live'] : [...new Set(holders)].toSorted();
+}
+
+/** Follows the files of holders, also those that appear later. */
+function followHolders(dir: string, part: Part) {
+  const followed = new Map<Holder, KeyRing>();
+  return {
+    has: (holder: Holder): boolean =>
+      followed.has(holder) || existsSync(keyRingPath(dir, holder, part)),
+    /** @throws Error when the file is missing or invalid */
+    get: (holder: Holder): KeyRing => {
+      const keyRing = followed.get(holder) ?? followPairs(dir, holder, part);
+      followed.set(holder, keyRing);
+      return keyRing;
+    },
+  };
+}
+
+function createDecrypt(
+  keyRings: ReturnType<typeof followHolders>,
+  listOwn: () => readonly Holder[],
+): Encrypter['decrypt'] {
+  return async (ciphertext, owner) => {
+    const own = listOwn();
+    for (const kid of listKids(ciphertext)) {
+      const holder = own.find((each) => kid.startsWith(`${getKeyRingName(each)}:`));
+      if (holder === undefined) continue;
+      try {
+        return await decryptAsHolder(ciphertext, owner, { kid, keyRing: keyRings.get(holder) });
+      } catch (error) {
+        // Where this key was lost, another one of the value may still decrypt it.
+        if (!(error instanceof DecryptionError)) throw error;
+      }
+    }
+    throw new DecryptionError();
+  };
 }

@@ -2,8 +2,8 @@ import type { MongoClient } from 'mongodb';
 import type { Logger } from '../base/log';
 import type { CallbackInbox } from '../callbacks/inbox';
 import type { Config } from '../config';
-import type { Env } from '../domain/environment';
 import type { Encrypter } from '../encryption/encrypter';
+import type { RecipientEncrypters } from '../encryption/recipient-keys';
 import type { ServiceKeys } from '../encryption/service-keys';
 import type { Connectors } from '../routing';
 import type { Stores } from '../store';
@@ -28,7 +28,7 @@ export interface MerchantDeps extends ServiceDeps {
   /** Keys for page tokens and for fingerprints of requests. */
   keys: Pick<ServiceKeys, 'pay_token' | 'fingerprint'>;
   /** Encrypt with public keys, which cannot decrypt. */
-  recipientEncrypters: Record<Env, Pick<Encrypter, 'encrypt' | 'getKid'>>;
+  recipientEncrypters: RecipientEncrypters;
   payers: Payers;
   /** Bounds the creates of the API and the dashboard together. */
   takeSlot: CreateSlots;

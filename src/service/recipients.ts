@@ -103,11 +103,11 @@ async function encryptDetails(
 ): Promise<AcceptedRecipient> {
   const encrypter = recipientEncrypters[toEnv(livemode)];
   try {
-    const ciphertext = await encrypter.encrypt(JSON.stringify(details), recipientOwner(id));
+    const facts = recipientFacts(details);
+    const text = JSON.stringify(details);
+    const ciphertext = await encrypter.encrypt(text, recipientOwner(id), facts);
     const kid = encrypter.getKid(ciphertext);
-    return {
-      recipient: { ...recipientFacts(details), last4: getLast4(details), sealed: ciphertext, kid },
-    };
+    return { recipient: { ...facts, last4: getLast4(details), sealed: ciphertext, kid } };
   } catch (error) {
     throw unavailable('The details can not be encrypted now.', error);
   }

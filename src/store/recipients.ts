@@ -15,7 +15,7 @@ export interface RecipientDocument extends RecipientFacts {
   last4: string;
   /** `RecipientDetails` as JSON, encrypted for `recipient/{id}`; null once they are deleted. */
   sealed: Encrypted | null;
-  /** Key that encrypted them; null once they are deleted. */
+  /** Name of the keys that decrypt them; null once they are deleted. */
   kid: string | null;
   created_at: string;
   /** Creation or last payout, as far as the retention workflow has read. */
@@ -26,6 +26,12 @@ export interface RecipientDocument extends RecipientFacts {
 
 export interface EncryptedRecipient extends RecipientDocument {
   sealed: Encrypted;
+}
+
+/** Recipients that the same keys encrypt and the same rails can pay. */
+export interface RecipientGroup extends Pick<RecipientFacts, 'type' | 'has' | 'iban_in_sepa'> {
+  livemode: boolean;
+  kid: string;
 }
 
 /** Idempotency record with a recipient that is not written yet. */
@@ -58,7 +64,8 @@ export function buildRecipient(
   };
 }
 
-const RECORD_KID = 'request.recipient.kid';
+/** Place of a recipient in an idempotency record. */
+const IN_RECORD = 'request.recipient.';
 
 const HAS_DETAILS = { kid: { $type: 'string' } } as const;
 
@@ -81,7 +88,7 @@ export function createRecipientStore(db: Db) {
       );
       await makeIndexes(
         records,
-        [{ key: { [RECORD_KID]: 1 }, name: 'recipient_kid', sparse: true }],
+        [{ key: { [`${IN_RECORD}kid`]: 1 }, name: 'recipient_kid', sparse: true }],
         missing,
       );
     },
@@ -122,34 +129,41 @@ export function createRecipientStore(db: Db) {
     /** Records a later use, unless another was recorded. */
     noteUse: (id: string, before: string, used_at: string) =>
       recipients.updateOne({ _id: id, used_at: before }, { $set: { used_at } }),
-    listByOtherKeys: (livemode: boolean, kid: string, limit: number, after = '') =>
-      readPage<EncryptedRecipient>(recipients, after, limit, {
-        kid: { $type: 'string', $ne: kid },
-        livemode,
-      }),
+    listInGroup: (group: RecipientGroup, limit: number, after = '') =>
+      readPage<EncryptedRecipient>(recipients, after, limit, buildGroupFilter(group, '')),
     /** Replaces the details unless they were encrypted again meanwhile. */
     reencrypt: (id: string, before: Encrypted, encrypted: Encrypted, kid: string) =>
       recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted, kid } }),
-    countByKey: () => countBy(recipients, 'kid', { kid: { $type: 'string' } }),
-    listRecordsByOtherKeys: (livemode: boolean, kid: string, limit: number, after = '') =>
-      readPage<RecipientRecord>(records, after, limit, {
-        [RECORD_KID]: { $exists: true, $ne: kid },
-        livemode,
-      }),
-    countRecordsByKey: () => countBy(records, RECORD_KID, { [RECORD_KID]: { $exists: true } }),
+    listGroups: () => listGroups(recipients, ''),
+    listRecordsInGroup: (group: RecipientGroup, limit: number, after = '') =>
+      readPage<RecipientRecord>(records, after, limit, buildGroupFilter(group, IN_RECORD)),
+    listRecordGroups: () => listGroups(records, IN_RECORD),
   };
 }
 
-async function countBy<T extends object>(
+/** Fields of a group of recipients. */
+const GROUP_FIELDS = ['kid', 'type', 'has', 'iban_in_sepa'] as const;
+
+function buildGroupFilter({ livemode, ...group }: RecipientGroup, prefix: string) {
+  const conditions = GROUP_FIELDS.map((field) => [`${prefix}${field}`, group[field]]);
+  return { livemode, ...Object.fromEntries(conditions) };
+}
+
+async function listGroups<T extends object>(
   collection: Collection<T>,
-  field: string,
-  match: object,
-): Promise<Map<string, number>> {
+  prefix: string,
+): Promise<(RecipientGroup & { count: number })[]> {
+  const fields = GROUP_FIELDS.map((field) => [field, `$${prefix}${field}`]);
   const groups = await collection
-    .aggregate<{ _id: string; count: number }>([
-      { $match: match },
-      { $group: { _id: `$${field}`, count: { $sum: 1 } } },
+    .aggregate<{ _id: RecipientGroup; count: number }>([
+      { $match: { [`${prefix}kid`]: { $type: 'string' } } },
+      {
+        $group: {
+          _id: { livemode: '$livemode', ...Object.fromEntries(fields) },
+          count: { $sum: 1 },
+        },
+      },
     ])
     .toArray();
-  return new Map(groups.map(({ _id, count }) => [_id, count]));
+  return groups.map(({ _id, count }) => ({ ..._id, count }));
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createEncrypter, DecryptionError, type Encrypter } from '../../src/encryption/encrypter';
-import { createDetailsDecrypter, followPairs } from '../../src/encryption/recipient-keys';
+import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
+import { followPairs } from '../../src/encryption/recipient-pairs';
 import { everythingStored } from '../cli/cli';
 import { call } from '../support/http';
 import { recipientDecrypter } from '../support/recipient-decrypter';

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { buildPosition } from '../../src/domain/cursor';
-import { ENVIRONMENTS } from '../../src/domain/environment';
 import { createEncrypter, type Encrypter } from '../../src/encryption/encrypter';
 import { readPairs } from '../../src/encryption/recipient-key-files';
-import { createRecipientEncrypters, keyRingPath } from '../../src/encryption/recipient-keys';
+import { createRecipientEncrypters } from '../../src/encryption/recipient-keys';
+import { keyRingPath, listHolders } from '../../src/encryption/recipient-pairs';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
+import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import type { KeyDeps } from '../../src/service/key-rotation/rotate';
 import { createPayers, readPayers } from '../../src/service/payers';
 import { ensureIndexes, type Stores } from '../../src/store';
@@ -39,9 +40,13 @@ async function openKeysSetting() {
     audit: operatorsAudit(stores),
     keysFile,
     keysDir,
+    connectors: createConnectors(SANDBOX_CONNECTOR),
     // Stands at the last change of the keys, from which on a rotation waits.
     now: () => {
-      const files = [keysFile, ...ENVIRONMENTS.map((env) => keyRingPath(keysDir, env, 'public'))];
+      const files = [
+        keysFile,
+        ...listHolders(keysDir).map((each) => keyRingPath(keysDir, each, 'public')),
+      ];
       return new Date(Math.max(...files.map((file) => statSync(file).mtimeMs)));
     },
     wait: async (ms) => {

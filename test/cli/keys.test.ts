@@ -2,7 +2,8 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createEncrypter, DecryptionError, Encrypted } from '../../src/encryption/encrypter';
 import { lockKeyFile } from '../../src/encryption/key-file';
-import { createDetailsDecrypter, keyRingPath } from '../../src/encryption/recipient-keys';
+import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
+import { keyRingPath } from '../../src/encryption/recipient-pairs';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
 import {
   continueRotation,

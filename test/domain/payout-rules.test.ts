@@ -1,7 +1,12 @@
 import { RawJson } from '../../src/base/json';
 import { RAIL_IDS, type RecipientField } from '../../src/domain/payout/rails';
 import type { RecipientFacts } from '../../src/domain/payout/recipient';
-import { payoutBalanceFault, railFault, readBalanceAccount } from '../../src/domain/payout/rules';
+import {
+  findRails,
+  payoutBalanceFault,
+  railFault,
+  readBalanceAccount,
+} from '../../src/domain/payout/rules';
 
 const ALL = new Set<string>(RAIL_IDS);
 const AT = new Date('2026-11-30T23:59:59.999Z');
@@ -218,4 +223,19 @@ describe('what the balance bears', () => {
     expect(payoutBalanceFault(rows, unknown)?.code).toBe('balance_account_not_found');
     expect(payoutBalanceFault([], draw)?.code).toBe('insufficient_balance');
   });
+});
+
+test.each([
+  ['a card', card(), ['card_payout']],
+  ['an expired card', card({ card_expires: '2020-01' }), ['card_payout']],
+  ['a card without an address', card({ has: ['card_number', 'date_of_birth'] }), []],
+  [
+    'an account with all numbers',
+    bank(),
+    ['sepa_credit_transfer', 'sepa_instant', 'faster_payments'],
+  ],
+  ['an IBAN outside the SEPA area', bank({ has: ['iban', ...ADDRESS], iban_in_sepa: false }), []],
+  ['a sort code', bank({ has: ['sort_code', 'account_number'] }), ['faster_payments']],
+])('the rails that can ever pay %s', (_, recipient, rails) => {
+  expect(findRails(recipient)).toEqual(rails);
 });

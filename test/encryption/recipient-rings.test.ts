@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeProtectedHeader } from 'jose';
+import type { RailFacts } from '../../src/domain/payout/rules';
 import { createEncrypter, DecryptionError } from '../../src/encryption/encrypter';
 import { warnOfReaders } from '../../src/encryption/file-mode';
 import {
@@ -13,12 +14,12 @@ import {
 import {
   createDetailsDecrypter,
   createRecipientEncrypters,
-  followPairs,
-  keyRingPath,
 } from '../../src/encryption/recipient-keys';
+import { followPairs, keyRingPath } from '../../src/encryption/recipient-pairs';
 
 const OWNER = 'recipient/r1';
 const PLAIN = '{"iban":"NL91"}';
+const FACTS: RailFacts = { type: 'bank_account', has: [], iban_in_sepa: null };
 const now = new Date('2026-03-01T00:00:00Z');
 let dir: string;
 
@@ -38,7 +39,7 @@ test('what the public part seals, the private part of its environment opens and 
     ['sandbox', 'live'],
     ['live', 'sandbox'],
   ] as const) {
-    const sealed = await sealers[environment].encrypt(PLAIN, OWNER);
+    const sealed = await sealers[environment].encrypt(PLAIN, OWNER, FACTS);
     expect(decodeProtectedHeader(sealed)).toMatchObject({
       alg: 'ECDH-ES+A256KW',
       kid: expect.stringMatching(new RegExp(`^recipients[.]${environment}:k20260301-`)),
@@ -74,10 +75,10 @@ test('made again, what stands stays; a public part that is missing or old is wri
 
 test('a rotation reaches who opens at once; the earlier pair opens its own until it is removed', async () => {
   const opening = opener('live');
-  const before = await createRecipientEncrypters(dir).live.encrypt(PLAIN, OWNER);
+  const before = await createRecipientEncrypters(dir).live.encrypt(PLAIN, OWNER, FACTS);
   const kid = addPair(dir, 'live', now);
   const sealer = createRecipientEncrypters(dir).live;
-  const after = await sealer.encrypt(PLAIN, OWNER);
+  const after = await sealer.encrypt(PLAIN, OWNER, FACTS);
   expect(sealer.getKid(after)).toBe(kid);
   for (const sealed of [before, after]) expect(await opening.decrypt(sealed, OWNER)).toBe(PLAIN);
   expect(() => removePair(dir, 'live', kid)).toThrow('is the current key');

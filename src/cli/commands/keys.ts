@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
-import { KEY_RING_NAMES } from '../../service/key-rotation/encrypters';
+import { createConnectors, SANDBOX_CONNECTOR } from '../../routing';
+import { isKeyRingName, KEY_RING_NAMES } from '../../service/key-rotation/encrypters';
 import {
   continueRotation,
   createPairs,
@@ -22,7 +23,8 @@ const rotate = defineCommand({
   options: z.object({
     force: z.boolean().default(false).describe('begin before the last rotation is complete'),
     ring: z
-      .enum(KEY_RING_NAMES)
+      .string()
+      .refine(isKeyRingName, `must be ${KEY_RING_NAMES.join(', ')} or recipients.live-CONNECTOR`)
       .default('seal')
       .describe('key ring: of the service, or of recipients')
       .meta({ placeholder: 'name' }),
@@ -41,12 +43,16 @@ const split = defineCommand({
   options: z.object({}),
   notes: `
 KEYS_DIR then holds, for each environment, recipients.ENV.json, which decrypts recipients, for its
-connectors, and recipients.ENV.public.json, which only encrypts, for the API. Existing files stay.`,
+connectors, and recipients.ENV.public.json, which only encrypts, for the API; and for each connector of
+LIVE_CONNECTORS that pays out its own, recipients.live-CONNECTOR.json and recipients.live-CONNECTOR.public.json.
+Existing files stay. \`keys reseal\` then re-encrypts recipients for those who may pay them.`,
   example: 'keys split',
   run: async (context) => {
-    const [keysFile, keysDir] = [findKeysFile(context.settings()), getKeysDir(context.settings())];
+    const settings = context.settings();
+    const [keysFile, keysDir] = [findKeysFile(settings), getKeysDir(settings)];
+    const connectors = createConnectors(SANDBOX_CONNECTOR, settings.liveConnectors);
     const { audit, now } = await context.actingDeps();
-    const paths = await createPairs({ audit, keysFile, keysDir, now });
+    const paths = await createPairs({ audit, keysFile, keysDir, connectors, now });
     const text = paths.length === 0 ? 'No file was missing.' : paths.join('\n');
     context.print({ json: { written: paths }, text });
   },
@@ -54,7 +60,8 @@ connectors, and recipients.ENV.public.json, which only encrypts, for the API. Ex
 
 const reseal = defineCommand({
   name: 'reseal',
-  description: 'continue a rotation that was interrupted; creates no key',
+  description:
+    'continue a rotation that was interrupted, or encrypt for new connectors; creates no key',
   options: z.object({}),
   example: 'keys reseal',
   run: async (context) => report(context, await continueRotation(await keyDeps(context))),
@@ -119,6 +126,7 @@ async function keyDeps(context: CliContext): Promise<KeyDeps> {
   const { stores, audit } = await context.actingDeps();
   return {
     ...{ stores, audit, keysFile, keysDir },
+    connectors: createConnectors(SANDBOX_CONNECTOR, settings.liveConnectors),
     now: context.now,
     wait: async (ms) => {
       await wait(ms);

@@ -5,7 +5,7 @@ import type { ErrorDetail } from '../errors';
 import type { RuleViolation } from '../lifecycle';
 import { formatMoney } from '../money';
 import { methodRules } from '../payment/catalog';
-import { isRailId, type RailRules, railRules } from './rails';
+import { isRailId, RAIL_IDS, type RailId, type RailRules, railRules } from './rails';
 import { CARD_SCHEMES, type RecipientFacts } from './recipient';
 
 /** A payout is accepted within this time or not at all. @see docs/decisions.md#payouts */
@@ -56,6 +56,17 @@ export function railFault(
   return details.length === 0 ? undefined : notMet(details);
 }
 
+export type RailFacts = Pick<RecipientFacts, 'type' | 'has' | 'iban_in_sepa'>;
+
+/** Finds the rails that can ever pay a recipient, in any currency and on any account. */
+export function findRails(recipient: RailFacts): RailId[] {
+  return RAIL_IDS.filter((id) => {
+    const rules = railRules(id);
+    const faults = [...missingFields(rules, recipient), ...sepaFaults(rules, recipient)];
+    return rules.recipient_type === recipient.type && faults.length === 0;
+  });
+}
+
 /** @see docs/api.md#delete-a-recipient */
 export const RECIPIENT_DELETED = {
   code: 'recipient_deleted',
@@ -76,7 +87,7 @@ function currencyFaults({ currencies, display_name }: RailRules, currency: strin
   return [detail('currency_not_supported', 'currency', message)];
 }
 
-function missingFields(rules: RailRules, { has }: RecipientFacts): ErrorDetail[] {
+function missingFields(rules: RailRules, { has }: RailFacts): ErrorDetail[] {
   const fields = rules.required_fields.filter((field) => !has.includes(field));
   return fields.map((field) =>
     detail('field_required', field, `${rules.display_name} requires this field of the recipient.`),
@@ -96,7 +107,7 @@ function cardFaults({ type, scheme, card_expires }: RecipientFacts, at: Date): E
   ];
 }
 
-function sepaFaults({ sepa, display_name }: RailRules, facts: RecipientFacts): ErrorDetail[] {
+function sepaFaults({ sepa, display_name }: RailRules, facts: RailFacts): ErrorDetail[] {
   if (!sepa || facts.iban_in_sepa !== false) return [];
   const message = `${display_name} reaches only accounts in the SEPA area.`;
   return [detail('iban_not_in_sepa', 'iban', message)];

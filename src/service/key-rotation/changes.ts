@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs';
 import { describeError, StackFailure } from '../../base/failure';
-import { ENVIRONMENTS } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { POLL_EVERY_MS } from '../../encryption/followed-file';
 import { lockKeyFile } from '../../encryption/key-file';
-import { keyRingPath } from '../../encryption/recipient-keys';
+import { keyRingPath, listHolders } from '../../encryption/recipient-pairs';
+import type { Connectors } from '../../routing';
 import type { Audit } from '../../store/audit';
 
 /**
@@ -28,6 +28,8 @@ export interface KeyFileDeps {
   keysFile: string;
   /** Directory of the key pairs of recipients. */
   keysDir: string;
+  /** As the API has them: who may pay a recipient. */
+  connectors: Pick<Connectors, 'findConnector'>;
   now: () => Date;
   wait: (ms: number) => Promise<void>;
   /** Shows a line to the waiting operator. */
@@ -37,7 +39,7 @@ export interface KeyFileDeps {
 /** Waits until no process encrypts with an earlier key. */
 export async function waitUntilSettled(deps: KeyFileDeps): Promise<void> {
   const { keysFile, keysDir } = deps;
-  const publicFiles = ENVIRONMENTS.map((env) => keyRingPath(keysDir, env, 'public'));
+  const publicFiles = listHolders(keysDir).map((each) => keyRingPath(keysDir, each, 'public'));
   const changedAt = Math.max(...[keysFile, ...publicFiles].map((path) => statSync(path).mtimeMs));
   await waitSince(deps, changedAt, SETTLE_MS);
 }

@@ -1,12 +1,45 @@
+import { toEnv } from '../../domain/environment';
+import { ServiceError } from '../../domain/errors';
+import type { RailId } from '../../domain/payout/rails';
 import { createEncrypter, type Encrypted, type Encrypter } from '../../encryption/encrypter';
+import { splitKids } from '../../encryption/holders';
 import type { KeyRing } from '../../encryption/key-ring';
-import { followPairs, RECIPIENT_KEY_RINGS } from '../../encryption/recipient-keys';
+import {
+  createRecipientReencrypter,
+  type RecipientReencrypter,
+} from '../../encryption/recipient-keys';
+import {
+  followPairs,
+  getKeyRingName,
+  type Holder,
+  listHolders,
+  type RecipientKeyRingName,
+  toHolder,
+} from '../../encryption/recipient-pairs';
 import { followKeyFile } from '../../encryption/service-keys';
+import { listPayoutConnectors } from '../../routing';
+import type { RecipientGroup } from '../../store/recipients';
+import type { KeyFileDeps } from './changes';
 import { type EncryptedStores, VALUE_KINDS } from './values';
 
-/** Names that `keys rotate --ring` takes. */
+/** Names that `keys rotate --ring` takes, and `recipients.live-NAME` for a connector. */
 export const KEY_RING_NAMES = ['seal', 'recipients.sandbox', 'recipients.live'] as const;
-export type KeyRingName = (typeof KEY_RING_NAMES)[number];
+export type KeyRingName = 'seal' | RecipientKeyRingName;
+
+export function isKeyRingName(name: string): name is KeyRingName {
+  return KEY_RING_NAMES.some((each) => each === name) || /^recipients\.live-[\w-]+$/.test(name);
+}
+
+/** Returns the holder of a key ring; undefined for that of the service. */
+export function findHolder(name: KeyRingName): Holder | undefined {
+  return name === 'seal' ? undefined : toHolder(name);
+}
+
+/** Names of recipients' keys begin with the name of their key ring. */
+export function findKeyRingName(kid: string): KeyRingName {
+  const [name = ''] = kid.split(':');
+  return isKeyRingName(name) ? name : 'seal';
+}
 
 export interface CurrentEncrypter {
   encrypter: Encrypter;
@@ -15,25 +48,49 @@ export interface CurrentEncrypter {
   kids: string[];
 }
 
-export type Encrypters = Record<KeyRingName, CurrentEncrypter>;
+export interface Encrypters {
+  seal: CurrentEncrypter;
+  recipients: RecipientReencrypter;
+  /** Keys of each key ring, by its name. */
+  keys: ReadonlyMap<KeyRingName, { current: string; kids: string[] }>;
+}
 
-export function createEncrypters(paths: { keysFile: string; keysDir: string }): Encrypters {
+/** @throws ServiceError `keys_dir_invalid` where a connector's key ring is missing or not routed */
+export function createEncrypters({
+  keysFile,
+  keysDir,
+  connectors,
+}: Pick<KeyFileDeps, 'keysFile' | 'keysDir' | 'connectors'>): Encrypters {
+  const seal = toEncrypter(followKeyFile(keysFile).seal);
+  const holders = listHolders(keysDir);
+  refuseUnrouted(holders, connectors);
+  const pairs = holders.map((holder) => {
+    const { current, keys } = followPairs(keysDir, holder, 'private').forEncryption();
+    return [getKeyRingName(holder), { current, kids: Object.keys(keys) }] as const;
+  });
+  const findPayer = (rail: RailId) => connectors.findConnector(rail, true);
   return {
-    seal: toEncrypter(followKeyFile(paths.keysFile).seal),
-    'recipients.sandbox': toEncrypter(followPairs(paths.keysDir, 'sandbox', 'private')),
-    'recipients.live': toEncrypter(followPairs(paths.keysDir, 'live', 'private')),
+    seal,
+    recipients: createRecipientReencrypter(keysDir, { holders, findPayer }),
+    keys: new Map([['seal', { current: seal.kid, kids: seal.kids }], ...pairs]),
   };
+}
+
+/**
+ * Without the routes of the API, every recipient would be encrypted for the key ring that
+ * connectors share, and no connector with its own could pay one.
+ */
+function refuseUnrouted(holders: readonly Holder[], connectors: KeyFileDeps['connectors']): void {
+  const own = holders.filter((holder) => holder.startsWith('live-'));
+  if (own.length === 0 || listPayoutConnectors(connectors).length > 0) return;
+  const names = own.map(getKeyRingName).join(', ');
+  const message = `KEYS_DIR has ${names}, but LIVE_CONNECTORS names no bank that pays out: set it as for the API.`;
+  throw new ServiceError('keys_dir_invalid', message);
 }
 
 function toEncrypter(keyRing: KeyRing): CurrentEncrypter {
   const { current: kid, keys } = keyRing.forEncryption();
   return { encrypter: createEncrypter(keyRing), kid, kids: Object.keys(keys) };
-}
-
-/** Names of recipients' keys begin with the name of their key ring. */
-export function findKeyRingName(kid: string): KeyRingName {
-  const names = Object.values(RECIPIENT_KEY_RINGS);
-  return names.find((name) => kid.startsWith(`${name}:`)) ?? 'seal';
 }
 
 const NO_KEY = '?';
@@ -62,8 +119,14 @@ export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) 
     const counts = countsByKey.get(kid) ?? ZERO_COUNTS;
     countsByKey.set(kid, { ...counts, [count]: counts[count] + n });
   };
-  for (const [kid, n] of await stores.recipients.countRecordsByKey()) add(kid, 'claims', n);
-  for (const [kid, n] of await stores.recipients.countByKey()) add(kid, 'recipients', n);
+  const { recipients } = stores;
+  const groups = [
+    ...(await recipients.listRecordGroups()).map((group) => ['claims', group] as const),
+    ...(await recipients.listGroups()).map((group) => ['recipients', group] as const),
+  ];
+  for (const [count, group] of groups) {
+    for (const kid of splitKids(group.kid)) add(kid, count, group.count);
+  }
   for (const { count, read } of VALUE_KINDS) {
     for await (const values of read(stores)) {
       const kids = new Set(values.map(({ ciphertext }) => readKid(seal, ciphertext)));
@@ -74,17 +137,25 @@ export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) 
 }
 
 /** Counts the values that are not encrypted with the current keys. */
-export function countRemaining(
-  countsByKey: ReadonlyMap<string, KeyCounts>,
+export async function countOutdated(
+  stores: EncryptedStores,
   encrypters: Encrypters,
-): number {
-  const { seal, ...recipientEncrypters } = encrypters;
-  const recipientKids = Object.values(recipientEncrypters).map(({ kid }) => kid);
-  const counts = [...countsByKey].map(([kid, { recipients, claims, ...others }]) => {
-    const recipientCount = recipientKids.includes(kid) ? 0 : recipients + claims;
-    return recipientCount + (kid === seal.kid ? 0 : sum(Object.values(others)));
-  });
-  return sum(counts);
+): Promise<number> {
+  const { recipients } = stores;
+  // A record that becomes a recipient meanwhile is then counted as a recipient.
+  const records = await recipients.listRecordGroups();
+  const groups = [...records, ...(await recipients.listGroups())];
+  const outdated = groups.filter((group) => isOutdated(encrypters, group));
+  const countsByKey = await countByKey(stores, encrypters);
+  const others = [...countsByKey].map(([kid, { recipients: _, claims: __, ...counts }]) =>
+    kid === encrypters.seal.kid ? 0 : sum(Object.values(counts)),
+  );
+  return sum(outdated.map(({ count }) => count)) + sum(others);
+}
+
+/** Whether a group is not encrypted with the current keys of all who may pay it, and only these. */
+export function isOutdated({ recipients }: Encrypters, group: RecipientGroup): boolean {
+  return group.kid !== recipients.getCurrentKid(toEnv(group.livemode), group);
 }
 
 export function readKid({ encrypter }: CurrentEncrypter, ciphertext: Encrypted): string {

@@ -1,8 +1,7 @@
-import { ENVIRONMENTS, type Env, isLive } from '../../domain/environment';
+import { toEnv } from '../../domain/environment';
 import { DecryptionError, type Encrypted } from '../../encryption/encrypter';
-import { RECIPIENT_KEY_RINGS } from '../../encryption/recipient-keys';
 import { buildRecipient, recipientOwner } from '../../store/recipients';
-import { type CurrentEncrypter, type Encrypters, readKid, sum } from './encrypters';
+import { type Encrypters, isOutdated, readKid, sum } from './encrypters';
 import { replacePayerKeys } from './payers';
 import { type EncryptedStores, VALUE_KINDS } from './values';
 
@@ -27,10 +26,8 @@ export async function reencryptAll(deps: ReencryptDeps): Promise<number> {
   let total = 0;
   for (let pass = 1; pass <= PASSES_MAX; pass += 1) {
     let count = 0;
-    for (const environment of ENVIRONMENTS) await writePendingRecipients(deps, environment);
-    for (const environment of ENVIRONMENTS) {
-      count += await reencryptRecipients(deps, reencrypt, environment);
-    }
+    await writePendingRecipients(deps);
+    count += await reencryptRecipients(deps, reencrypt);
     await replacePayerKeys(deps.stores, deps.encrypters.seal, deps.now);
     count += await reencryptValues(deps, reencrypt);
     if (count === 0) break;
@@ -49,7 +46,10 @@ async function reencryptValues(
     for await (const values of read(stores)) {
       for (const value of values) {
         if (readKid(seal, value.ciphertext) === seal.kid) continue;
-        const next = await reencrypt(seal, value);
+        const { ciphertext, owner } = value;
+        const next = await reencrypt(owner, async () =>
+          seal.encrypter.encrypt(await seal.encrypter.decrypt(ciphertext, owner), owner),
+        );
         if (next === undefined) continue;
         count += (await value.replace(next, seal.encrypter.getKid(next))).modifiedCount;
       }
@@ -64,62 +64,71 @@ async function reencryptValues(
  * Writes accepted recipients that were never stored. To re-encrypt their idempotency records is not
  * enough: a retry may have read a record earlier, and write the old text.
  */
-async function writePendingRecipients(
-  { stores: { recipients, idempotency }, encrypters, now, progress }: ReencryptDeps,
-  environment: Env,
-): Promise<void> {
-  const { kid } = encrypters[RECIPIENT_KEY_RINGS[environment]];
-  let after = '';
-  for (;;) {
-    const records = await recipients.listRecordsByOtherKeys(isLive(environment), kid, BATCH, after);
-    const last = records.at(-1);
-    if (last === undefined) return;
-    after = last._id;
-    for (const { resource_id, account_id, livemode, request_id, request } of records) {
-      const owner = { id: resource_id, account_id, livemode, request_id };
-      await recipients.insert(buildRecipient(owner, request, now()));
-      await idempotency.markWritten(resource_id);
+async function writePendingRecipients({
+  stores: { recipients, idempotency },
+  encrypters,
+  now,
+  progress,
+}: ReencryptDeps): Promise<void> {
+  const groups = await recipients.listRecordGroups();
+  for (const group of groups.filter((each) => isOutdated(encrypters, each))) {
+    const readPage = (after: string) => recipients.listRecordsInGroup(group, BATCH, after);
+    for await (const records of readPages(readPage)) {
+      for (const { resource_id, account_id, livemode, request_id, request } of records) {
+        const owner = { id: resource_id, account_id, livemode, request_id };
+        await recipients.insert(buildRecipient(owner, request, now()));
+        await idempotency.markWritten(resource_id);
+      }
+      progress(`recipients that were still to be written: ${records.length}`);
     }
-    progress(`recipients that were still to be written: ${records.length}`);
   }
 }
 
 async function reencryptRecipients(
   { stores: { recipients }, encrypters, progress }: ReencryptDeps,
   reencrypt: Reencrypt,
-  environment: Env,
 ): Promise<number> {
-  const current = encrypters[RECIPIENT_KEY_RINGS[environment]];
-  let after = '';
+  const { recipients: encrypter } = encrypters;
+  const groups = await recipients.listGroups();
   let count = 0;
-  for (;;) {
-    const batch = await recipients.listByOtherKeys(isLive(environment), current.kid, BATCH, after);
-    const last = batch.at(-1);
-    if (last === undefined) return count;
-    after = last._id;
-    const writes = batch.map(async ({ _id, sealed: ciphertext }) => {
-      const next = await reencrypt(current, { ciphertext, owner: recipientOwner(_id) });
-      if (next === undefined) return 0;
-      const kid = current.encrypter.getKid(next);
-      return (await recipients.reencrypt(_id, ciphertext, next, kid)).modifiedCount;
-    });
-    count += sum(await Promise.all(writes));
-    progress(`recipients re-encrypted: ${count}`);
+  for (const group of groups.filter((each) => isOutdated(encrypters, each))) {
+    const readPage = (after: string) => recipients.listInGroup(group, BATCH, after);
+    for await (const batch of readPages(readPage)) {
+      const writes = batch.map(async ({ _id, livemode, sealed: ciphertext, ...facts }) => {
+        const owner = recipientOwner(_id);
+        const next = await reencrypt(owner, async () => {
+          const text = await encrypter.decrypt(ciphertext, owner);
+          return await encrypter.encrypt(toEnv(livemode), facts, { text, owner });
+        });
+        if (next === undefined) return 0;
+        const kid = encrypter.getKid(next);
+        return (await recipients.reencrypt(_id, ciphertext, next, kid)).modifiedCount;
+      });
+      count += sum(await Promise.all(writes));
+      progress(`recipients re-encrypted: ${count}`);
+    }
+  }
+  return count;
+}
+
+async function* readPages<T extends { _id: string }>(readPage: (after: string) => Promise<T[]>) {
+  let after: string | undefined = '';
+  while (after !== undefined) {
+    const page: T[] = await readPage(after);
+    if (page.length > 0) yield page;
+    after = page.at(-1)?._id;
   }
 }
 
 /** Undefined when none of the keys decrypts the value. */
-type Reencrypt = (
-  current: CurrentEncrypter,
-  value: { ciphertext: Encrypted; owner: string },
-) => Promise<Encrypted | undefined>;
+type Reencrypt = (owner: string, work: () => Promise<Encrypted>) => Promise<Encrypted | undefined>;
 
 /** Reports each value that cannot be decrypted once, and leaves it unchanged. */
 function createReencrypt({ progress }: ReencryptDeps): Reencrypt {
   const failedOwners = new Set<string>();
-  return async ({ encrypter }, { ciphertext, owner }) => {
+  return async (owner, work) => {
     try {
-      return await encrypter.encrypt(await encrypter.decrypt(ciphertext, owner), owner);
+      return await work();
     } catch (error) {
       if (!(error instanceof DecryptionError)) throw error;
       if (!failedOwners.has(owner)) progress(`${owner} cannot be decrypted with these keys`);

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { ENVIRONMENTS, type Env } from '../../domain/environment';
+import { ENVIRONMENTS } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { addKey, removeKey } from '../../encryption/key-file';
 import {
@@ -8,7 +8,8 @@ import {
   publishPairs,
   removePair,
 } from '../../encryption/recipient-key-files';
-import { keyRingPath, RECIPIENT_KEY_RINGS } from '../../encryption/recipient-keys';
+import { getHolder, getKeyRingName, keyRingPath } from '../../encryption/recipient-pairs';
+import { listPayoutConnectors } from '../../routing';
 import { withAuditLine } from '../audit-log';
 import {
   changeKeyFile,
@@ -19,9 +20,10 @@ import {
 } from './changes';
 import {
   countByKey,
-  countRemaining,
+  countOutdated,
   createEncrypters,
   type Encrypters,
+  findHolder,
   findKeyRingName,
   type KeyRingName,
   ZERO_COUNTS,
@@ -41,23 +43,15 @@ export interface ReencryptionResult {
   remaining: number;
 }
 
-const KEY_RINGS: Record<
-  KeyRingName,
-  { add: (deps: KeyDeps) => string; remove: (deps: KeyDeps, kid: string) => void }
-> = {
-  seal: {
-    add: ({ keysFile, now }) => addKey(keysFile, now()),
-    remove: ({ keysFile }, kid) => removeKey(keysFile, kid),
-  },
-  'recipients.sandbox': buildPairChanges('sandbox'),
-  'recipients.live': buildPairChanges('live'),
-};
+function addCurrentKey({ keysFile, keysDir, now }: KeyDeps, name: KeyRingName): string {
+  const holder = findHolder(name);
+  return holder === undefined ? addKey(keysFile, now()) : addPair(keysDir, holder, now());
+}
 
-function buildPairChanges(environment: Env) {
-  return {
-    add: ({ keysDir, now }: KeyDeps) => addPair(keysDir, environment, now()),
-    remove: ({ keysDir }: KeyDeps, kid: string) => removePair(keysDir, environment, kid),
-  };
+function removeOldKey({ keysFile, keysDir }: KeyDeps, kid: string): void {
+  const holder = findHolder(findKeyRingName(kid));
+  if (holder === undefined) removeKey(keysFile, kid);
+  else removePair(keysDir, holder, kid);
 }
 
 /**
@@ -69,15 +63,16 @@ export async function createPairs({
   audit,
   keysFile,
   keysDir,
+  connectors,
   now,
 }: Omit<KeyFileDeps, 'wait' | 'progress'>): Promise<string[]> {
   return await withKeyFileLock({ keysFile }, async () => {
     const written: string[] = [];
-    for (const environment of ENVIRONMENTS) {
+    for (const holder of [...ENVIRONMENTS, ...listPayoutConnectors(connectors).map(getHolder)]) {
       const create = async () =>
-        changeKeyFile(() => createRecipientKeyRing(keysDir, environment, now()));
-      const isMissing = !existsSync(keyRingPath(keysDir, environment, 'private'));
-      const target = RECIPIENT_KEY_RINGS[environment];
+        changeKeyFile(() => createRecipientKeyRing(keysDir, holder, now()));
+      const isMissing = !existsSync(keyRingPath(keysDir, holder, 'private'));
+      const target = getKeyRingName(holder);
       const change = { act: 'keys.rotated', ...INSTALLATION, target } as const;
       written.push(...(await (isMissing ? withAuditLine(audit, change, create) : create())));
     }
@@ -88,14 +83,16 @@ export async function createPairs({
 export async function showKeys(deps: KeyDeps) {
   const encrypters = createEncrypters(deps);
   const countsByKey = await countByKey(deps.stores, encrypters);
-  const ownKids = Object.values(encrypters).flatMap(({ kids }) => kids);
+  const keyRings = [...encrypters.keys];
+  const ownKids = keyRings.flatMap(([, { kids }]) => kids);
+  const current = keyRings.flatMap(([name, { current }]) => {
+    const holder = findHolder(name);
+    return holder === undefined ? [] : [[holder, current] as const];
+  });
   const kids = new Set([...ownKids, ...countsByKey.keys()]);
   return {
     current: encrypters.seal.kid,
-    recipients: {
-      sandbox: encrypters['recipients.sandbox'].kid,
-      live: encrypters['recipients.live'].kid,
-    },
+    recipients: Object.fromEntries(current),
     keys: [...kids].map((kid) => ({ kid, ...(countsByKey.get(kid) ?? ZERO_COUNTS) })),
   };
 }
@@ -117,9 +114,9 @@ export async function rotateKeys(deps: KeyDeps, force: boolean, name: KeyRingNam
       );
     }
     const target = name === 'seal' ? null : name;
-    const before = { current: encrypters[name].kid };
+    const before = { current: findKeyRing(encrypters, name).current };
     const change = { act: 'keys.rotated', ...INSTALLATION, target, before } as const;
-    const add = async () => changeKeyFile(() => KEY_RINGS[name].add(deps));
+    const add = async () => changeKeyFile(() => addCurrentKey(deps, name));
     const kid = await withAuditLine(deps.audit, change, add, (current) => ({ current }));
     deps.progress(`${kid} is the current key`);
     return { ...(await reencrypt(deps)), kid };
@@ -139,7 +136,7 @@ export async function continueRotation(deps: KeyDeps): Promise<ReencryptionResul
 export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
   return await withKeyFileLock(deps, async () => {
     const name = findKeyRingName(kid);
-    const { kid: current, kids } = createEncrypters(deps)[name];
+    const { current, kids } = findKeyRing(createEncrypters(deps), name);
     if (!kids.includes(kid)) {
       throw new ServiceError('sealing_key_not_found', `There is no key ${kid} in the key files.`);
     }
@@ -153,10 +150,18 @@ export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
     await refuseInUse(deps, kid);
     const change = { act: 'keys.retired', ...INSTALLATION, target: kid } as const;
     await withAuditLine(deps.audit, change, async () =>
-      changeKeyFile(() => KEY_RINGS[name].remove(deps, kid)),
+      changeKeyFile(() => removeOldKey(deps, kid)),
     );
     return kids.filter((other) => other !== kid);
   });
+}
+
+/** @throws ServiceError `keys_dir_invalid` when there is no such key ring */
+function findKeyRing({ keys }: Encrypters, name: KeyRingName) {
+  const keyRing = keys.get(name);
+  if (keyRing !== undefined) return keyRing;
+  const message = `KEYS_DIR has no ${name}: \`keys split\` creates those that LIVE_CONNECTORS needs.`;
+  throw new ServiceError('keys_dir_invalid', message);
 }
 
 async function refuseInUse(deps: KeyDeps, kid: string): Promise<void> {
@@ -177,8 +182,7 @@ function finishPairs({ keysDir }: KeyDeps): void {
 }
 
 async function countAllRemaining(stores: EncryptedStores, encrypters: Encrypters): Promise<number> {
-  const remaining = countRemaining(await countByKey(stores, encrypters), encrypters);
-  return remaining + (await countReplacedKeys(stores));
+  return (await countOutdated(stores, encrypters)) + (await countReplacedKeys(stores));
 }
 
 async function reencrypt(deps: KeyDeps): Promise<ReencryptionResult> {

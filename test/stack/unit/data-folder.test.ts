@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tryLock } from '../../../src/base/file-lock';
 import { ensureKeys } from '../../../src/encryption/ensure-keys';
-import { followPairs } from '../../../src/encryption/recipient-keys';
+import { followPairs } from '../../../src/encryption/recipient-pairs';
 import { readKeys } from '../../../src/encryption/service-keys';
 import { markDataDir } from '../../../stack/data-version';
 import { boundLog, lastLines } from '../../../stack/log-file';
@@ -139,6 +139,13 @@ test('the keys are created once, for their owner only, as the service reads them
   }
   expect(ensureKeys(folder)).toEqual(paths);
   expect(readFileSync(paths.KEYS_FILE, 'utf8')).toBe(text);
+});
+
+test('live connectors that pay out have key pairs of their own from the first start only', () => {
+  const { KEYS_DIR } = ensureKeys(folder, ['acme']);
+  expect(() => followPairs(KEYS_DIR, 'live-acme', 'private')).not.toThrow();
+  ensureKeys(folder, ['acme', 'later']);
+  expect(() => followPairs(KEYS_DIR, 'live-later', 'private')).toThrow('`keys split` creates it');
 });
 
 test.each(['keys.json', 'keys/recipients.live.json'])(
