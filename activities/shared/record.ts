@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { inTransaction } from '../../src/base/mongo';
+import { type AccountTime, readAccountTime } from '../../src/domain/account/clock';
 import {
   getVerificationMode,
   type MissedCallback,
@@ -29,6 +30,7 @@ interface LoadedState<Document extends ResourceDocument> {
   acknowledged?: NonNullable<Document['attention']>[];
   missed?: MissedCallback[];
   snoozed_until?: number;
+  clock?: AccountTime;
   verification: VerificationMode;
 }
 
@@ -66,6 +68,7 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
       const { status, version, attention, attention_at, acknowledged, livemode } = document;
       const { applied_callbacks: applied = [], snoozed } = document;
       const missed = await findMissed(deps, resource_id, applied);
+      const clock = await readClock(deps, document);
       return {
         ...buildSnapshot(document, request_id),
         ...{ status, version, attention, applied },
@@ -75,10 +78,21 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
         ...(acknowledged === undefined
           ? {}
           : { acknowledged: acknowledged.map(({ reason }) => reason) }),
+        ...(clock === undefined ? {} : { clock }),
         verification: getVerificationMode(livemode),
       };
     },
   };
+}
+
+/** @returns undefined unless the clock of the account's sandbox was moved */
+async function readClock(
+  { stores }: RecordDeps,
+  { account_id, livemode }: ResourceDocument,
+): Promise<AccountTime | undefined> {
+  if (livemode) return undefined;
+  const account = await stores.accounts.get(account_id);
+  return account?.clock && readAccountTime(livemode, account.clock);
 }
 
 async function findMissed(

@@ -29,7 +29,7 @@ export interface PaymentRequest {
 
 export interface AcceptedPayment {
   stored: PaymentRequest;
-  routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id'>;
+  routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id' | 'clock'>;
 }
 
 /** Fields that may be personal, which Temporal must not store. */
@@ -39,7 +39,7 @@ export interface RefundRequest {
 
 export interface AcceptedRefund {
   refund: RefundRequest;
-  routing: Omit<RefundInput, 'refund_id' | 'request_id'>;
+  routing: Omit<RefundInput, 'refund_id' | 'request_id' | 'clock'>;
 }
 
 export interface PayoutRequest {
@@ -50,7 +50,7 @@ export interface PayoutRequest {
 
 export interface AcceptedPayout {
   payout: PayoutRequest;
-  routing: Omit<PayoutInput, 'payout_id' | 'request_id'>;
+  routing: Omit<PayoutInput, 'payout_id' | 'request_id' | 'clock'>;
 }
 
 /** Details are encrypted before anything is written. */
@@ -61,11 +61,11 @@ export interface AcceptedRecipient {
 export type CryptoPaymentRequest = PayoutRequest;
 export interface AcceptedCryptoPayment {
   crypto_payment: CryptoPaymentRequest;
-  routing: Omit<CryptoPaymentInput, 'crypto_payment_id' | 'request_id'>;
+  routing: Omit<CryptoPaymentInput, 'crypto_payment_id' | 'request_id' | 'clock'>;
 }
 
 export interface AcceptedCryptoSettlement {
-  settlement: Omit<CryptoSettlementInput, 'crypto_settlement_id' | 'request_id'>;
+  settlement: Omit<CryptoSettlementInput, 'crypto_settlement_id' | 'request_id' | 'clock'>;
 }
 
 export type AcceptedRequest =

@@ -1,5 +1,6 @@
 import type { ClientSession, Db, UpdateFilter } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import type { ClockTarget, StoredClock } from '../domain/account/clock';
 import { type Env, toEnv } from '../domain/environment';
 import type { FeeName, PayoutFees } from '../domain/payout/fees';
 import { isRailId, type RailId } from '../domain/payout/rails';
@@ -28,6 +29,8 @@ export interface AccountDocument {
   owed_limits?: Record<string, number>;
   /** Minor units above which a live refund in the dashboard has a step-up; absent: none has. */
   refund_step_up?: Record<string, number>;
+  /** Time of the sandbox; absent before it was first moved. */
+  clock?: StoredClock;
   /** Set while the account may only read. */
   frozen?: { at: string; reason: string };
   /** Unique over all accounts. */
@@ -157,6 +160,31 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       limit: number | null,
       session?: ClientSession,
     ) => setOrRemove(id, `refund_step_up.${currency}`, limit, session),
+    /** Begins an advance of the sandbox's clock; a repeat changes nothing. */
+    beginAdvance: async (
+      id: string,
+      target: ClockTarget,
+    ): Promise<Pick<StoredClock, 'offset_ms'>> => {
+      const offset_ms = { $ifNull: ['$clock.offset_ms', 0] };
+      const account = await accounts.findOneAndUpdate(
+        { _id: id },
+        [{ $set: { clock: { offset_ms, target } } }],
+        { returnDocument: 'after' },
+      );
+      return { offset_ms: account?.clock?.offset_ms ?? 0 };
+    },
+    /** Moves the sandbox's clock; it never goes back. */
+    storeOffset: async (id: string, offset_ms: number): Promise<void> => {
+      await accounts.updateOne({ _id: id }, { $max: { 'clock.offset_ms': offset_ms } });
+      await cache.refresh(id, () => accounts.findOne({ _id: id }));
+    },
+    /** Ends an advance. */
+    endAdvance: async (id: string, behind: string[]): Promise<void> => {
+      await accounts.updateOne(
+        { _id: id },
+        { $set: { 'clock.behind': behind }, $unset: { 'clock.target': '' } },
+      );
+    },
     freeze: (id: string, frozen: { at: string; reason: string }, session: ClientSession) =>
       accounts.updateOne(
         { _id: id, frozen: { $exists: false } },

@@ -1,12 +1,11 @@
 import {
   type Client,
-  isGrpcServiceError,
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
   WorkflowFailedError,
-  WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
+import { type AccountTime, readAccountTime } from '../domain/account/clock';
 import type { CallbackResource } from '../domain/callback/callback';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
 import type { Refused } from '../domain/lifecycle';
@@ -17,16 +16,15 @@ import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
 import type { LabeledFacts } from './labels';
 import { firstRun } from './start';
+import { isTimeout } from './within-limit';
 
 export interface OpeningDeps {
   client: Client;
   lifecycleQueue: string;
-  stores: ResourceStores & Pick<Stores, 'idempotency'>;
+  stores: ResourceStores & Pick<Stores, 'accounts' | 'idempotency'>;
 }
 
 type WorkflowResult = { status: string } | Refused<string>;
-
-const DEADLINE_EXCEEDED = 4;
 
 /** The wait for the bank, and then for an acceptance or a refusal. */
 const PAYOUT_WAITS_MS = [ACCEPT_WITHIN_MS, 1_000];
@@ -97,20 +95,31 @@ async function buildRefusal(
   }
 }
 
+/** Adds the account's time, where the clock of its sandbox was moved. */
+async function addClock<F extends LabeledFacts>(
+  { accounts }: Pick<Stores, 'accounts'>,
+  facts: F,
+): Promise<F & { clock?: AccountTime }> {
+  if (facts.livemode) return facts;
+  const account = await accounts.getCached(facts.account_id);
+  const clock = readAccountTime(facts.livemode, account?.clock);
+  return clock.offset_ms === 0 ? facts : { ...facts, clock };
+}
+
 /**
  * Starts or joins the workflow, and waits until the resource is open. Update-with-start is not
  * atomic, so the workflow's main function creates the resource, and `open` waits for it.
  * @returns `ended` if the workflow with this id has ended
  */
 async function open<Result>(
-  { client, lifecycleQueue }: OpeningDeps,
+  { client, lifecycleQueue, stores }: OpeningDeps,
   kind: CallbackResource,
   id: string,
   input: LabeledFacts,
   idempotencyMemo: RequestHashes | undefined,
 ): Promise<Result | 'ended'> {
   const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {
-    ...firstRun(kind, id, input, lifecycleQueue, idempotencyMemo),
+    ...firstRun(kind, id, await addClock(stores, input), lifecycleQueue, idempotencyMemo),
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
   });
@@ -124,10 +133,4 @@ async function open<Result>(
     if (error instanceof WorkflowExecutionAlreadyStartedError) return 'ended';
     throw error;
   }
-}
-
-function isTimeout(error: unknown): boolean {
-  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return true;
-  if (isGrpcServiceError(error)) return error.code === DEADLINE_EXCEEDED;
-  return error instanceof Error && error.cause !== undefined && isTimeout(error.cause);
 }

@@ -44,6 +44,14 @@ function isServiceError(error: unknown): boolean {
   return error instanceof Error && error.cause !== undefined && isServiceError(error.cause);
 }
 
+const DEADLINE_EXCEEDED = 4;
+
+export function isTimeout(error: unknown): boolean {
+  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return true;
+  if (isGrpcServiceError(error)) return error.code === DEADLINE_EXCEEDED;
+  return error instanceof Error && error.cause !== undefined && isTimeout(error.cause);
+}
+
 /** `ApplicationFailure.type` of a refused update. */
 export function getFailureCode({ cause }: WorkflowUpdateFailedError): string | undefined {
   return cause instanceof ApplicationFailure ? (cause.type ?? undefined) : undefined;

@@ -7,7 +7,8 @@ import type {
 import { findUnscreened } from '../../src/domain/crypto/deposit';
 import type { CryptoPaymentInput } from '../../src/domain/crypto/workflow';
 import { bankQueue } from '../shared/bank-activities';
-import type { CryptoPayment } from './state';
+import { now, toRealTime } from '../shared/clock';
+import type { CryptoPayment, CryptoPaymentMailbox } from './state';
 
 type IssuedAddress = Extract<AddressAnswer, { outcome: 'given' }>;
 type Quote = Extract<RateAnswer, { outcome: 'quoted' }>;
@@ -18,14 +19,17 @@ export interface Terms extends Pick<Quote, 'amount_due' | 'rate'>, Omit<IssuedAd
 }
 
 /** @returns a string that says why there are no terms */
-export async function requestTerms(input: CryptoPaymentInput): Promise<Terms | string> {
+export async function requestTerms(
+  mail: Pick<CryptoPaymentMailbox, 'clock'>,
+  input: CryptoPaymentInput,
+): Promise<Terms | string> {
   const { quoteRate, giveAddress } = openingActivities(input.connector);
   const { crypto_payment_id, amount, currency, asset, network, livemode } = input;
   const about = { crypto_payment_id, asset, network, livemode };
   const quote = await quoteRate({ ...about, amount, currency });
   if (quote.outcome === 'declined') return quote.message;
   const { amount_due, rate } = quote;
-  const expires_at = new Date(Date.now() + input.expires_in_seconds * 1_000).toISOString();
+  const expires_at = new Date(now(mail) + input.expires_in_seconds * 1_000).toISOString();
   const addressAnswer = await giveAddress({ ...about, amount_due, expires_at });
   if (addressAnswer.outcome === 'declined') return addressAnswer.message;
   const { outcome, ...addressFields } = addressAnswer;
@@ -74,9 +78,12 @@ const CHAIN_MS_MAX = 10_000;
 
 /**
  * Asks the connector whether all deposits up to a time are reported; true where it cannot say.
- * @param until in ms since the epoch
+ * @param until account time in ms since the epoch
  */
-export async function isChainRead({ facts }: CryptoPayment, until: number): Promise<boolean> {
+export async function isChainRead(
+  { facts, clock }: CryptoPayment,
+  until: number,
+): Promise<boolean> {
   const { network, livemode, connector } = facts;
   const { readChainTime } = proxyActivities<Required<CryptoConnectorActivities>>({
     taskQueue: bankQueue(connector),
@@ -86,7 +93,7 @@ export async function isChainRead({ facts }: CryptoPayment, until: number): Prom
   });
   try {
     const { reported_until } = await readChainTime({ network, livemode });
-    return reported_until !== null && Date.parse(reported_until) >= until;
+    return reported_until !== null && Date.parse(reported_until) >= toRealTime(clock, until);
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     // Its worker has no such activity.

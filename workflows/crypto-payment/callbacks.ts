@@ -6,6 +6,7 @@ import { isAnyPending } from '../../src/domain/crypto/deposit';
 import { applyDeposit, applyReorg, applyWrongAsset } from '../../src/domain/crypto/deposit-report';
 import type { DepositChange } from '../../src/domain/crypto/deposit-set';
 import { omitUndefined } from '../../src/domain/defined';
+import { timestamp } from '../shared/clock';
 import { note } from '../shared/state';
 import { applyChange, getDepositSet } from './deposits';
 import { type CryptoPayment, record } from './state';
@@ -82,7 +83,7 @@ function buildChange(
 function closeEarly(payment: CryptoPayment): DepositChange {
   const isEmpty = payment.status === 'awaiting_deposit' && !isAnyPending(payment.deposits);
   if (!isEmpty) return { kind: 'unapplied', reason: 'a deposit is there, or it has ended' };
-  payment.facts.expires_at = new Date().toISOString();
+  payment.facts.expires_at = timestamp(payment);
   payment.closesAt = Date.parse(payment.facts.expires_at);
   return { kind: 'changed', deposits: [...payment.deposits] };
 }

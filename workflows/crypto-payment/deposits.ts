@@ -17,6 +17,7 @@ import {
   CRYPTO_PAYMENT_EVENTS,
   type CryptoPaymentAttention,
 } from '../../src/domain/crypto/payment';
+import { now } from '../shared/clock';
 import type { AuditedAct } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { StaleState } from '../shared/record';
@@ -37,8 +38,8 @@ export function getDepositSet(payment: CryptoPayment): DepositSet {
   return { status, deposits, accepted, amount_due, revision };
 }
 
-export function isOpen({ closesAt }: CryptoPayment): boolean {
-  return Date.now() < closesAt;
+export function isOpen(payment: CryptoPayment): boolean {
+  return now(payment) < payment.closesAt;
 }
 
 /**

@@ -14,6 +14,7 @@ import type {
   CryptoPaymentStart,
 } from '../../src/domain/crypto/workflow';
 import type { Due } from '../shared/alarm';
+import { now } from '../shared/clock';
 import { listen, untilOpened } from '../shared/handlers';
 import { openMailbox } from '../shared/mailbox';
 import { assertIdentity } from '../shared/refusal';
@@ -42,7 +43,7 @@ import {
  */
 export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPaymentResult> {
   assertIdentity('crypto_payment_id', Object(start).crypto_payment_id, cryptoPaymentWorkflowId);
-  const mail: CryptoPaymentMailbox = openMailbox();
+  const mail: CryptoPaymentMailbox = openMailbox(start);
   listen(mail, messages, {
     noun: 'crypto payment',
     resumed: 'resume' in start,
@@ -65,6 +66,7 @@ type Resuming = (start: CryptoPaymentResume) => Promise<CryptoPaymentResult>;
 function runLifecycle({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): Promise<void> {
   return runUntilFinal({
     inbox,
+    clock: payment.clock,
     handle: (item) => handle(payment, item),
     reportGivenUp: (item) => record.flagGivenUp(payment, describeItem(item)),
     isFinal: () => !isWaiting(payment) && payment.screenings.size === 0 && !isConfirming(payment),
@@ -150,11 +152,11 @@ const CLOSE_MS_MAX = 6 * 3_600_000;
 async function close(payment: CryptoPayment): Promise<void> {
   if (isOpen(payment)) return;
   const ends = Date.parse(payment.facts.expires_at);
-  const isBound = payment.facts.revision === undefined || Date.now() >= ends + CLOSE_MS_MAX;
+  const isBound = payment.facts.revision === undefined || now(payment) >= ends + CLOSE_MS_MAX;
   if (!isBound && !(await isChainRead(payment, ends))) {
     // It doubles, so that an outage of the connector costs few lines of history.
-    const delay = Math.max(ASK_AGAIN_MS.min, Date.now() - ends);
-    payment.closesAt = Date.now() + Math.min(ASK_AGAIN_MS.max, delay);
+    const delay = Math.max(ASK_AGAIN_MS.min, now(payment) - ends);
+    payment.closesAt = now(payment) + Math.min(ASK_AGAIN_MS.max, delay);
     note(payment, 'the window stays open: the connector has not read the chain up to its end');
     return;
   }

@@ -4,6 +4,7 @@ import { formatUnits } from '../../src/domain/crypto/assets';
 import type { CryptoPaymentAttention } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentInput, CryptoPaymentResume } from '../../src/domain/crypto/workflow';
 import type { RuleViolation } from '../../src/domain/lifecycle';
+import { timestamp } from '../shared/clock';
 import { type Opening, receiveMissed } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { findRefusal } from '../shared/refusal';
@@ -24,11 +25,11 @@ export async function open(
   mail: CryptoPaymentMailbox,
   input: CryptoPaymentInput,
 ): Promise<Opening<CryptoPayment>> {
-  const terms = await termsOrRefusal(input);
+  const terms = await termsOrRefusal(mail, input);
   if ('code' in terms) return await refuseOpening(input, terms, null);
-  const { expires_in_seconds, ...facts } = input;
+  const { expires_in_seconds, clock, ...facts } = input;
   const { chain_id = null, token_contract = null, ...otherTerms } = terms;
-  const created_at = new Date().toISOString();
+  const created_at = timestamp(mail);
   const fields = { ...facts, ...otherTerms, chain_id, token_contract, created_at };
   const opening = await openOrRefusal(fields);
   if ('code' in opening) return await refuseOpening(input, opening, 'address_in_use');
@@ -80,9 +81,12 @@ export async function load(
   return { outcome: 'accepted', resource: payment };
 }
 
-async function termsOrRefusal(input: CryptoPaymentInput): Promise<Terms | RuleViolation> {
+async function termsOrRefusal(
+  mail: CryptoPaymentMailbox,
+  input: CryptoPaymentInput,
+): Promise<Terms | RuleViolation> {
   try {
-    const terms = await requestTerms(input);
+    const terms = await requestTerms(mail, input);
     return typeof terms === 'string' ? { code: 'asset_not_available', message: terms } : terms;
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;

@@ -51,14 +51,14 @@ const GRACE_MS = 60_000;
 
 /** @param resumed the search attributes may have any value, and are updated */
 export function newCryptoPayment(
-  { inbox }: CryptoPaymentMailbox,
+  { inbox, clock }: CryptoPaymentMailbox,
   id: string,
   snapshot: ResourceSnapshot<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> &
     DepositState,
   resumed: boolean,
 ): CryptoPayment {
   const { deposits = [], accepted = false, reported = [], facts } = snapshot;
-  const state = initialState(id, snapshot, startLabels(resumed));
+  const state = initialState(id, snapshot, startLabels(resumed), clock);
   state.labels.assetAmount = undefined;
   return {
     ...state,

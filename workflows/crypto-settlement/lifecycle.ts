@@ -23,6 +23,7 @@ import type {
 import type { Due } from '../shared/alarm';
 import { moneyActivities, questionActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends } from '../shared/bank-instruction';
+import { timestamp } from '../shared/clock';
 import { listen, untilOpened } from '../shared/handlers';
 import {
   answerResubmits,
@@ -59,7 +60,7 @@ export async function cryptoSettlement(
 ): Promise<CryptoSettlementResult> {
   const { crypto_settlement_id } = Object(start);
   assertIdentity('crypto_settlement_id', crypto_settlement_id, cryptoSettlementWorkflowId);
-  const mail: SettlementMailbox = openMailbox();
+  const mail: SettlementMailbox = openMailbox(start);
   listen(mail, messages, {
     noun: 'settlement',
     resumed: 'resume' in start,
@@ -101,9 +102,9 @@ const rules: InstructedRules<SettlementKind, Settlement> = {
 
 async function open(
   mail: SettlementMailbox,
-  input: CryptoSettlementInput,
+  { clock, ...input }: CryptoSettlementInput,
 ): Promise<Opening<Settlement>> {
-  const created_at = new Date().toISOString();
+  const created_at = timestamp(mail);
   const opening = await writeScheduled((activities) =>
     activities.openCryptoSettlement({ ...input, created_at }),
   );

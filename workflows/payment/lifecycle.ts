@@ -40,7 +40,7 @@ import {
 export async function payment(start: PaymentStart): Promise<PaymentState> {
   assertIdentity('payment_id', Object(start).payment_id, paymentWorkflowId);
   const { payment_id } = start;
-  const mail: PaymentMailbox = openMailbox();
+  const mail: PaymentMailbox = openMailbox(start);
   takeMessages(mail, start);
   // A cancel request from the Temporal UI is ignored: it must not interrupt a booking.
   return await CancellationScope.nonCancellable(async () => {
@@ -48,6 +48,7 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
     mail.opening = { outcome: 'accepted', resource: payment };
     await runUntilFinal({
       inbox: mail.inbox,
+      clock: mail.clock,
       handle: (item) => handle(payment, item),
       reportGivenUp: (item) => record.flagGivenUp(payment, describeItem(item)),
       isFinal: () => isFinal(payment.status) && !payment.closing && payment.instructing.size === 0,

@@ -11,6 +11,7 @@ import {
   reportId,
   sumAmounts,
 } from '../../src/domain/payment/receipt';
+import { timestamp } from '../shared/clock';
 import { type AuditedAct, datedAudit, type OperatorItem } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';
@@ -23,8 +24,6 @@ export function isForeign(
 ): boolean {
   return currency !== undefined && currency !== facts.currency;
 }
-
-const now = () => new Date().toISOString();
 
 type Report = Pick<BankCallback, 'bank_reference' | 'amount' | 'currency' | 'value_date'> & {
   /** Null where the bank said so in an answer. */
@@ -42,7 +41,7 @@ export async function holdReceipt(
 ): Promise<Receipt | undefined> {
   const { id: payment_id, facts } = payment;
   const report = {
-    ...{ payment_id, at: now(), reason, callback_id },
+    ...{ payment_id, at: timestamp(payment), reason, callback_id },
     ...{ amount: amount ?? facts.amount, currency: currency ?? facts.currency },
     ...omitUndefined({ bank_reference: bank_reference || undefined, value_date }),
   };
@@ -58,7 +57,7 @@ export async function applyReversal(
 ): Promise<void> {
   const { amount, currency, value_date } = callback;
   const report = {
-    ...{ payment_id: payment.id, at: now(), by: reportId(callback) },
+    ...{ payment_id: payment.id, at: timestamp(payment), by: reportId(callback) },
     callback_id: callback.callback_id,
     ...omitUndefined({ amount, currency, value_date }),
   };
@@ -86,7 +85,7 @@ function formatReceipt({ amount, currency }: Receipt): string {
 
 export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {
   const { id: payment_id } = payment;
-  const at = now();
+  const at = timestamp(payment);
   await writeScheduled((activities) => activities.recordDispute({ payment_id, at }));
   await record.setAttention(payment, attention);
 }
@@ -144,7 +143,7 @@ export async function bookDispute(
 ): Promise<void> {
   const { callback_id, dispute_id, amount, currency, fee, value_date, bank_reference } = callback;
   const report = {
-    ...{ payment_id: payment.id, at: now(), name, callback_id },
+    ...{ payment_id: payment.id, at: timestamp(payment), name, callback_id },
     ...omitUndefined({ dispute_id, amount, currency, fee, value_date }),
     ...omitUndefined({ bank_reference: bank_reference || undefined }),
   };
@@ -161,7 +160,7 @@ export async function bookReversal(
   audit: AuditedAct,
 ): Promise<string | undefined> {
   const { id: payment_id, receipts, instructing } = payment;
-  const at = now();
+  const at = timestamp(payment);
   if (instructing.size > 0) {
     return 'The bank is instructed to send the money back. Wait for its answer.';
   }

@@ -1,6 +1,7 @@
 import { ActivityFailure } from '@temporalio/workflow';
 import { isFinal } from '../../src/domain/payment/payment';
 import type { PaymentInput, PaymentResume } from '../../src/domain/payment/workflow';
+import { now } from '../shared/clock';
 import { receiveMissed } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { isReported, note } from '../shared/state';
@@ -9,8 +10,8 @@ import { messages } from './messages';
 import { newPayment, type Payment, type PaymentItem, type PaymentMailbox, record } from './state';
 
 export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
-  const startedAt = Date.now();
-  const { expires_in_seconds, ...opening } = input;
+  const startedAt = now(mail);
+  const { expires_in_seconds, clock, ...opening } = input;
   const { return_url, ...money } = opening;
   const facts = { ...money, expires_at_ms: startedAt + expires_in_seconds * 1_000 };
   const created_at = new Date(startedAt).toISOString();

@@ -33,7 +33,7 @@ import {
 } from '../shared/state';
 import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
-export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
+export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds' | 'clock'> & {
   expires_at_ms: number;
 };
 
@@ -56,13 +56,13 @@ export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, 
 
 /** @param resumed its search attributes are not known */
 export function newPayment(
-  { inbox }: PaymentMailbox,
+  { inbox, clock }: PaymentMailbox,
   id: string,
   snapshot: ResourceSnapshot<PaymentStatus, PaymentAttention, PaymentFacts>,
   resumed: boolean,
 ): Payment {
   return {
-    ...initialState(id, snapshot, startLabels(resumed)),
+    ...initialState(id, snapshot, startLabels(resumed), clock),
     inbox,
     closing: false,
     giveUpClosing: () => undefined,

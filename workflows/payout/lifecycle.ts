@@ -30,6 +30,7 @@ import type {
 import type { Due } from '../shared/alarm';
 import { moneyActivities, questionActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends, getEarlierInstruction } from '../shared/bank-instruction';
+import { now, timestamp } from '../shared/clock';
 import { listen } from '../shared/handlers';
 import { instruct } from '../shared/instruct';
 import { answerResubmits, beginInstructed, differs, runInstructed } from '../shared/instructed';
@@ -61,7 +62,7 @@ import {
  */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
   assertIdentity('payout_id', Object(start).payout_id, payoutWorkflowId);
-  const mail = openPayoutMailbox('resume' in start);
+  const mail = openPayoutMailbox(start);
   const callerWaits = !('resume' in start) && start.caller_waits === true;
   listen(mail, messages, {
     noun: 'payout',
@@ -107,8 +108,11 @@ const rules: InstructedRules<PayoutKind, Payout> = {
   buildResume: (payout_id, request_id) => ({ payout_id, resume: true, request_id }),
 };
 
-async function open(mail: PayoutMailbox, input: PayoutInput): Promise<Opening<Payout>> {
-  const created_at = new Date().toISOString();
+async function open(
+  mail: PayoutMailbox,
+  { clock, ...input }: PayoutInput,
+): Promise<Opening<Payout>> {
+  const created_at = timestamp(mail);
   const opening = await reserve(mail, { ...input, created_at, accept_by_ms: mail.acceptBy });
   if (opening.outcome === 'refused') {
     showRefusal({ status: 'created', attention: null }, opening);
@@ -142,7 +146,7 @@ async function resumeInFlight(payout: Payout): Promise<void> {
     record.logActivity(payout, 'Goes on in a new run, since the history was long.');
   } else {
     note(payout, 'Started again in flight: its workflow was ended from outside.');
-    payout.notOverdueBefore = Date.now() + OVERDUE_AGAIN_MS;
+    payout.notOverdueBefore = now(payout) + OVERDUE_AGAIN_MS;
     await record.setAttention(payout, 'restarted_in_flight');
   }
   if (isUnsent(payout.status)) void instruct(rules, payout, getEarlierInstruction());
@@ -153,7 +157,7 @@ function decide(payout: Payout, name: PayoutCallbackName, callback: BankCallback
   const { can_be_returned } = facts;
   const returnable = { can_be_returned, sent_at, completed_at };
   // The bank's report may come late, but not before it happened.
-  const at = Math.min(Date.now(), Date.parse(callback.occurred_at));
+  const at = Math.min(now(payout), Date.parse(callback.occurred_at));
   const decision = decidePayout(status, name, returnable, at);
   const difference = describeDifference(callback, facts);
   const isDifferent = decision.kind === 'move' && name !== 'failed' && difference !== undefined;
@@ -193,7 +197,7 @@ async function bookUnapplied(
 ): Promise<PayoutAttention | null> {
   if (name !== 'completed' || payout.status !== 'completed' || !bank_reference) return null;
   const report = {
-    ...{ payout_id: payout.id, at: new Date().toISOString(), callback_id, bank_reference },
+    ...{ payout_id: payout.id, at: timestamp(payout), callback_id, bank_reference },
     ...omitUndefined({ amount, currency, value_date }),
   };
   return (await writeScheduled((activities) => activities.recordPayoutSent(report))).reason;

@@ -12,6 +12,7 @@ import type { PayoutOpening } from '../../activities/payouts';
 import { NO_LOCK } from '../../src/domain/no-lock';
 import { isUnsent } from '../../src/domain/payout/payout';
 import { ACCEPT_WITHIN_MS } from '../../src/domain/payout/rules';
+import type { PayoutStart } from '../../src/domain/payout/workflow';
 import { requireAccepted } from '../shared/handlers';
 import { getResource, openMailbox } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
@@ -27,10 +28,10 @@ const PAUSE_MS = 200;
 /** Pause of a debit without the lock, with random jitter. */
 const NO_LOCK_PAUSE_MS = 300;
 
-/** @param resumed accepted already */
-export function openPayoutMailbox(resumed: boolean): PayoutMailbox {
+export function openPayoutMailbox(start: PayoutStart): PayoutMailbox {
   const acceptBy = workflowInfo().startTime.getTime() + ACCEPT_WITHIN_MS;
-  return { ...openMailbox(), acceptBy, attempted: resumed };
+  // A resumed payout was accepted before.
+  return { ...openMailbox(start), acceptBy, attempted: 'resume' in start };
 }
 
 /** @param callerWaits the caller ends the wait itself, and reads the record */

@@ -21,6 +21,7 @@ import type { RefundInput, RefundResult, RefundStart } from '../../src/domain/re
 import type { Due } from '../shared/alarm';
 import { moneyActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends } from '../shared/bank-instruction';
+import { timestamp } from '../shared/clock';
 import { listen, untilOpened } from '../shared/handlers';
 import { beginInstructed, differs, resumeInstructed, runInstructed } from '../shared/instructed';
 import type { InstructedRules } from '../shared/instructed-rules';
@@ -47,7 +48,7 @@ import {
  */
 export async function refund(start: RefundStart): Promise<RefundResult> {
   assertIdentity('refund_id', Object(start).refund_id, refundWorkflowId);
-  const mail: RefundMailbox = openMailbox();
+  const mail: RefundMailbox = openMailbox(start);
   listen(mail, messages, {
     noun: 'refund',
     resumed: 'resume' in start,
@@ -90,8 +91,11 @@ const rules: InstructedRules<RefundKind, Refund> = {
   buildResume: (refund_id, request_id) => ({ refund_id, resume: true, request_id }),
 };
 
-async function open(mail: RefundMailbox, input: RefundInput): Promise<Opening<Refund>> {
-  const opening = await reserve({ ...input, created_at: new Date().toISOString() });
+async function open(
+  mail: RefundMailbox,
+  { clock, ...input }: RefundInput,
+): Promise<Opening<Refund>> {
+  const opening = await reserve({ ...input, created_at: timestamp(mail) });
   if (opening.outcome === 'refused') {
     showRefusal({ status: 'processing', attention: null }, opening);
     return opening;
@@ -148,7 +152,7 @@ async function bookUnapplied(
   const mayBeSent = refund.status === 'failed' || Boolean(bank_reference);
   if (name !== 'settled' || !isFinalRefund(refund.status) || !mayBeSent) return null;
   const report = {
-    ...{ refund_id: refund.id, at: new Date().toISOString(), callback_id },
+    ...{ refund_id: refund.id, at: timestamp(refund), callback_id },
     ...omitUndefined({ bank_reference, amount, currency, value_date }),
   };
   return (await writeScheduled((activities) => activities.recordRefundSent(report))).reason;

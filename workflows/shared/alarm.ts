@@ -2,7 +2,7 @@ import { CancellationScope, isCancellation, sleep } from '@temporalio/workflow';
 
 /** Step of the loop at a time. */
 export interface Due {
-  /** In ms since the epoch. */
+  /** In ms since the epoch; account time, and real time for the alarm. */
   at: number;
   summary: string;
   act: () => Promise<void>;

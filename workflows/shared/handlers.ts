@@ -6,6 +6,12 @@ import { readSignature } from '../../src/domain/callback/signature';
 import { type ActPayload, readAct } from '../../src/domain/lifecycle';
 import type { Faults } from '../../src/domain/shape';
 import {
+  ADVANCE_CLOCK,
+  ADVANCE_CLOCK_DESCRIPTION,
+  advanceClock,
+  assertClockAdvance,
+} from './clock';
+import {
   type CallbackItem,
   getResource,
   type Mailbox,
@@ -53,7 +59,7 @@ interface Answers<Resource, Act extends string, Result, OpenResult> {
 
 /** Sets handlers that only enqueue. A cancel request must not fail updates that wait. */
 export function listen<
-  Resource,
+  Resource extends { facts: { livemode: boolean } },
   Name extends string,
   Callback extends AnyCallback,
   Act extends string,
@@ -75,6 +81,14 @@ export function listen<
 ): void {
   setHandler(state, answers.state, { description: descriptions.state });
   setHandler(open, uncancelled(answers.opened), { description: descriptions.open });
+  setHandler(
+    ADVANCE_CLOCK,
+    uncancelled(async (advance) => {
+      const { facts } = await untilOpened(mail);
+      return await advanceClock(mail.clock, facts, advance);
+    }),
+    { description: ADVANCE_CLOCK_DESCRIPTION, validator: assertClockAdvance },
+  );
   for (const { name, signal } of callbacks) {
     const receive = (raw: unknown) => receiveCallback(mail, name, read(raw), readSignature(raw));
     setHandler(signal, receive, { description: descriptions[name] });

@@ -141,7 +141,7 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
 
 /** @param resumed its search attributes are not known */
 export function newInstructed<K extends Kind>(
-  { inbox }: Pick<Instructed<K>, 'inbox'>,
+  { inbox, clock }: Pick<Instructed<K>, 'inbox' | 'clock'>,
   id: string,
   snapshot: ResourceSnapshot<K['status'], K['attention'], K['facts']>,
   resumed: boolean,
@@ -150,6 +150,7 @@ export function newInstructed<K extends Kind>(
     id,
     snapshot,
     startLabels(resumed),
+    clock,
   );
   return {
     ...state,

@@ -72,6 +72,7 @@ function runLifecycle<K extends Kind, R extends Instructed<K>>(
   const { id, facts, pendingSends, resubmits } = resource;
   return runUntilFinal({
     inbox,
+    clock: resource.clock,
     handle: async (item) => {
       await handle(rules, resource, item);
       // The bank's answer no longer matters to the operators who wait for it.

@@ -2,6 +2,7 @@ import type { AnyCallback, BankCallback } from '../../src/domain/callback/callba
 import type { CallbackSignature, MissedCallback } from '../../src/domain/callback/signature';
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
+import { type AccountClock, startClock } from './clock';
 
 export interface Mailbox<Item, Resource> {
   /** In order of arrival. Handlers only enqueue; the loop decides. */
@@ -10,14 +11,16 @@ export interface Mailbox<Item, Resource> {
   readonly seen: Set<string>;
   /** Undefined until it is known. */
   opening: Opening<Resource> | undefined;
+  readonly clock: AccountClock;
 }
 
 export type Opening<Resource> =
   | { outcome: 'accepted'; resource: Resource }
   | ({ outcome: 'refused' } & RuleViolation);
 
-export function openMailbox<Item, Resource>(): Mailbox<Item, Resource> {
-  return { inbox: [], seen: new Set(), opening: undefined };
+/** @param start the input of the run */
+export function openMailbox<Item, Resource>(start: object): Mailbox<Item, Resource> {
+  return { inbox: [], seen: new Set(), opening: undefined, clock: startClock(start) };
 }
 
 export function getResource<Resource>({

@@ -1,6 +1,7 @@
 import type { RecordAttention, TransitionResult } from '../../activities/shared/record-inputs';
 import type { AnyCallback, CallbackName } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import { now, timestamp } from './clock';
 import { type AuditedAct, datedAudit } from './operator-acts';
 import { writeLocally, writeScheduled } from './persist';
 import type { RecordTable, StoredState, TransitionOptions } from './record-table';
@@ -34,7 +35,7 @@ export function createRecord<
     resource.status = state.status;
     resource.version = state.version;
     resource.attention = state.attention;
-    resource.enteredAt = Date.now();
+    resource.enteredAt = now(resource);
     resource.snoozedUntil = undefined;
     resource.isOverdueReported = false;
   };
@@ -114,7 +115,7 @@ export function createRecord<
       const last = to.at(-1);
       if (last === undefined) return;
       const { account_id, livemode } = resource.facts;
-      const at = new Date().toISOString();
+      const at = timestamp(resource);
       const reason = resource.attention;
       const isPast =
         reason === table.unverifiedReason ||
@@ -217,7 +218,7 @@ export function createRecord<
 
     /** Clears the attention reason for some hours. */
     snooze: async (resource: Resource, act: AuditedAct, hours: number): Promise<void> => {
-      const snoozed_until = Date.now() + hours * HOUR_MS;
+      const snoozed_until = now(resource) + hours * HOUR_MS;
       const attention = isKept(resource) ? resource.attention : null;
       await recordAct(resource, act, attention, { snoozed_until });
       resource.snoozedUntil = snoozed_until;

@@ -1,10 +1,12 @@
 import { allHandlersFinished, condition, log, Trigger, workflowInfo } from '@temporalio/workflow';
 import { createAlarm, type Due } from './alarm';
+import { type AccountClock, now, toRealTime } from './clock';
 import { StaleState } from './record';
 import { findRefusal, rejectUpdate } from './refusal';
 
 interface Lifecycle<Item> {
   inbox: Item[];
+  clock: AccountClock;
   /** Returns when all changes of the item are written. */
   handle: (item: Item) => Promise<void>;
   /** Reports an item that nobody waits for, and that is not applied. */
@@ -21,7 +23,7 @@ interface Lifecycle<Item> {
 
 export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
   const { inbox, handle, isFinal, nextDue, isIdle, continueInNewRun, endsSoon = false } = lifecycle;
-  const { reportGivenUp } = lifecycle;
+  const { reportGivenUp, clock } = lifecycle;
   const alarm = createAlarm(endsSoon);
   const ended = () => isFinal() && allHandlersFinished();
   const mail = () => inbox.length > 0 || ended();
@@ -34,12 +36,26 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
     if (ended()) return;
     const isLong = workflowInfo().continueAsNewSuggested;
     if (isLong && isIdle() && allHandlersFinished()) await continueInNewRun();
-    alarm.set(nextDue());
-    await condition(() => mail() || alarm.hasFired());
+    alarm.set(awaitDue(clock, nextDue()));
+    clock.hasAdvanced = false;
+    await condition(() => mail() || alarm.hasFired() || clock.hasAdvanced);
+    clock.wait = undefined;
     const due = mail() ? undefined : nextDue();
     // Where the state is stale, the next iteration decides again.
-    if (due !== undefined && due.at <= Date.now()) await retryWhenStale(due.act, { attempts: 1 });
+    if (due !== undefined && isDue(clock, due)) await retryWhenStale(due.act, { attempts: 1 });
   }
+}
+
+/** Shows the clock what the run waits for. @returns the step, in real time */
+function awaitDue(clock: AccountClock, due: Due | undefined): Due | undefined {
+  const { offset_ms } = clock;
+  const due_at_ms = due?.at ?? null;
+  clock.wait = isDue(clock, due) ? undefined : { offset_ms, due_at_ms };
+  return due && { ...due, at: toRealTime(clock, due.at) };
+}
+
+function isDue(clock: AccountClock, due: Due | undefined): boolean {
+  return due !== undefined && due.at <= now({ clock });
 }
 
 /** Limit of concurrent transitions while one item is handled. */

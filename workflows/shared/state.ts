@@ -1,6 +1,8 @@
 import { workflowInfo } from '@temporalio/workflow';
+import type { AccountTime } from '../../src/domain/account/clock';
 import type { MissedCallback, VerificationMode } from '../../src/domain/callback/signature';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
+import { type AccountClock, now, syncClock } from './clock';
 
 export interface CommonFacts {
   account_id: string;
@@ -41,6 +43,7 @@ export interface WorkflowState<
   /** Lines for operators about each attempt: newest last, bounded. */
   activityLog: string[];
   labels: UpsertedLabels;
+  readonly clock: AccountClock;
 }
 
 export interface UpsertedLabels {
@@ -67,6 +70,8 @@ export interface ResourceSnapshot<Status extends string, Attention extends strin
   missed?: MissedCallback[];
   /** End of a snooze in this state, in ms since the epoch. */
   snoozed_until?: number;
+  /** Account time, where a sandbox's clock was moved. */
+  clock?: AccountTime;
 }
 
 /** @param resumed the search attributes may have any value */
@@ -91,9 +96,12 @@ export function initialState<
     attention_at = 0,
     acknowledged = [],
     snoozed_until,
+    clock: storedTime,
   }: ResourceSnapshot<Status, Attention, Facts>,
   labels: UpsertedLabels,
+  clock: AccountClock,
 ): WorkflowState<Status, Attention, Facts> {
+  syncClock(clock, storedTime);
   return {
     id,
     facts,
@@ -102,7 +110,7 @@ export function initialState<
     attention,
     attentionAt: attention_at,
     acknowledged: new Set(acknowledged.filter((reason) => reason !== attention)),
-    enteredAt: Date.now(),
+    enteredAt: now({ clock }),
     isOverdueReported: false,
     snoozedUntil: snoozed_until,
     appliedIds: new Set(applied),
@@ -110,6 +118,7 @@ export function initialState<
     verification: verification,
     activityLog: [],
     labels,
+    clock,
   };
 }
 

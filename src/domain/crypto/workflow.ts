@@ -1,3 +1,4 @@
+import type { AccountTime } from '../account/clock';
 import type { Refused, Resume, State } from '../lifecycle';
 import type { CryptoPaymentStatus } from './payment';
 import type { CryptoSettlementStatus } from './settlement';
@@ -17,6 +18,8 @@ export interface CryptoPaymentInput {
   connector: string;
   expires_in_seconds: number;
   request_id: string;
+  /** Absent while the account's clock was never moved. */
+  clock?: AccountTime;
 }
 
 export type CryptoPaymentResume = Resume<'crypto_payment_id'>;
@@ -38,6 +41,8 @@ export interface CryptoSettlementInput {
   /** Started by the daily schedule, so there is no idempotency key. */
   scheduled?: true;
   request_id: string;
+  /** Absent while the account's clock was never moved. */
+  clock?: AccountTime;
 }
 
 type CryptoSettlementResume = Resume<'crypto_settlement_id'>;

@@ -1,3 +1,4 @@
+import type { AccountTime } from '../account/clock';
 import type { Failure, Resume, State } from '../lifecycle';
 import type { CancelledBy, PaymentStatus } from './payment';
 
@@ -20,6 +21,8 @@ export interface PaymentInput {
   /** Settlement usually takes minutes after authorization. */
   settles_soon?: true;
   request_id: string;
+  /** Absent while the account's clock was never moved. */
+  clock?: AccountTime;
 }
 
 export type PaymentResume = Resume<'payment_id'>;

@@ -1,3 +1,4 @@
+import type { AccountTime } from '../account/clock';
 import type { Refused, Resume, State } from '../lifecycle';
 import type { PayoutStatus } from './payout';
 
@@ -18,6 +19,8 @@ export interface PayoutInput {
   /** The caller of `open` limits its wait, so the workflow needs no timer. */
   caller_waits?: true;
   request_id: string;
+  /** Absent while the account's clock was never moved. */
+  clock?: AccountTime;
 }
 
 export type PayoutResume = Resume<'payout_id'>;

@@ -1,3 +1,4 @@
+import type { AccountTime } from '../account/clock';
 import type { Refused, Resume, State } from '../lifecycle';
 import type { RefundStatus } from './refund';
 
@@ -17,6 +18,8 @@ export interface RefundInput {
   /** From acceptance until a missing answer needs attention. */
   due_seconds: number;
   request_id: string;
+  /** Absent while the account's clock was never moved. */
+  clock?: AccountTime;
 }
 
 type RefundResume = Resume<'refund_id'>;
