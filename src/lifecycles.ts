@@ -25,6 +25,13 @@ interface Lifecycle extends ResourceKind {
   get: (stores: ResourceStores, id: string) => Promise<Resource | null>;
   /** Reads resources in progress, in order of their ids. */
   page: (stores: ResourceStores, after: string, limit: number) => Promise<Resource[]>;
+  /** Reads the ids of a sandbox account's resources in progress, in order. */
+  pageOf: (
+    stores: ResourceStores,
+    account_id: string,
+    after: string,
+    limit: number,
+  ) => Promise<string[]>;
 }
 
 /** Registry of the resources with a workflow; code for all kinds reads it. */
@@ -85,5 +92,7 @@ function addStore(kind: CallbackResource, fields: readonly string[]): Lifecycle 
     fields,
     get: (stores, id) => stores[collection].get(id),
     page: (stores, after, limit) => stores[collection].inFlight(after, limit).toArray(),
+    pageOf: (stores, account_id, after, limit) =>
+      stores[collection].inFlightOf(account_id, after, limit),
   };
 }

@@ -2,6 +2,7 @@ import { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkerInterceptors } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { createLifecycleActivities } from '../activities';
+import { createClockActivities } from '../activities/clock';
 import { createAuditActivities } from '../activities/schedules/audit';
 import { createLedgerCheckActivities } from '../activities/schedules/ledger';
 import { createRetentionActivities } from '../activities/schedules/retention';
@@ -123,6 +124,7 @@ function lifecycleActivities(deps: WorkerDeps, { mongo, stores }: Database, queu
       eager: true,
       payTokenKey: keys.pay_token,
     }),
+    ...createClockActivities({ stores, temporal, now }),
     ...createSenderActivities({ stores, encrypter: createEncrypter(keys.seal) }),
     ...createSettleActivities({
       ...{ stores, temporal, lifecycleQueue: queues.lifecycle },
@@ -142,6 +144,7 @@ function lifecycleActivities(deps: WorkerDeps, { mongo, stores }: Database, queu
 function deliveryActivities(deps: WorkerDeps, { stores }: Database) {
   const { keys, log, tracing } = deps;
   return createWebhookActivities({
+    accounts: stores.accounts,
     events: stores.events,
     deliveries: stores.deliveries,
     endpoints: stores.endpoints,

@@ -1,5 +1,6 @@
 /** Workflows of the queue `lifecycle`; deliveries have their own bundle. */
 
+export { accountClock } from './clock/clock';
 export { cryptoPayment } from './crypto-payment/lifecycle';
 export { cryptoSettlement } from './crypto-settlement/lifecycle';
 export { payment } from './payment/lifecycle';

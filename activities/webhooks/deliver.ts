@@ -10,6 +10,7 @@ import {
   type DeliveryOutcome,
   endWith,
   makeAttempt,
+  readOffset,
   type WebhookActivityDeps,
 } from './next-attempt';
 import { type AttemptInput, retryDuringOutage, storeAttempt, untilReachable } from './record';
@@ -81,7 +82,7 @@ async function deliverWebhook(
   );
   logAttempt(deps, input, result);
   if (result.outcome === 'delivered') return 'delivered';
-  throw attemptFailed(result, deps.now());
+  throw attemptFailed(result, deps.now() + (await readOffset(deps, input)));
 }
 
 /** Temporal gets neither the path, which may hold a token, nor the answer. */

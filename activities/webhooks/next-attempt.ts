@@ -1,8 +1,10 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
+import { readAccountTime } from '../../src/domain/account/clock';
 import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/webhook/schedule';
 import type { Encrypter } from '../../src/encryption/encrypter';
+import type { AccountStore } from '../../src/store/accounts';
 import type { DeliveryDocument } from '../../src/store/deliveries';
 import { type EndpointStore, endpointOwner, signingSecret } from '../../src/store/endpoints';
 import { describeRow, postEvent, toRow } from '../../src/webhooks/attempt';
@@ -23,6 +25,7 @@ export interface WebhookActivityDeps extends DeliveryRecord {
   post: PostWebhook;
   /** Unix time in ms. */
   now: () => number;
+  accounts: Pick<AccountStore, 'getCached'>;
   log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
   nextDelayMs?: typeof nextAttemptDelayMs;
 }
@@ -47,29 +50,45 @@ export async function makeAttempt(
   try {
     const target = await untilReachable(deps, () => lookUp(deps, input));
     if (target === 'delivered' || target === 'no_endpoint') return target;
-    const { url, sealed: encryptedSecret, attempt, atMs } = target;
+    const { url, sealed: encryptedSecret, attempt, atMs, offset_ms, firstAt } = target;
     const secret = await deps.encrypter.decrypt(
       encryptedSecret,
       endpointOwner(event.account_id, event.livemode),
     );
     const allowPrivate = deps.allowPrivate && !event.livemode;
     result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
-    const delayMs = isAcknowledged(result) ? null : nextDelayMs(deps, input, attempt, result);
-    const nextAtMs = delayMs === null ? null : deps.now() + delayMs;
-    return toRow(input, { attempt, url, atMs, result, nextAtMs });
+    const accountMs = deps.now() + offset_ms;
+    const firstAtMs = firstAt === undefined ? input.first_at_ms : Date.parse(firstAt);
+    const times = { firstAtMs, nowMs: accountMs };
+    const delayMs = isAcknowledged(result) ? null : nextDelayMs(deps, times, attempt, result);
+    const nextAtMs = delayMs === null ? null : accountMs + delayMs;
+    return toRow(input, { attempt, url, atMs: atMs + offset_ms, firstAt, result, nextAtMs });
   } finally {
     admission.leave(result);
   }
+}
+
+/** Time that the account of the event is in front of the real time, in ms. */
+export async function readOffset(
+  { accounts }: Pick<WebhookActivityDeps, 'accounts'>,
+  { event: { account_id, livemode } }: Pick<AttemptInput, 'event'>,
+): Promise<number> {
+  if (livemode) return 0;
+  const account = await accounts.getCached(account_id);
+  return readAccountTime(livemode, account?.clock).offset_ms;
 }
 
 /** Reads the endpoint and its secret, and numbers the attempt. */
 async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   const { event_id, request_id } = input;
   const { account_id, livemode } = input.event;
-  const last = await lastAttempt(deps, input);
+  const offset_ms = await readOffset(deps, input);
+  const last = await lastAttempt(deps, input, offset_ms > 0);
   if (last?.outcome === 'delivered') return 'delivered';
-  if (last !== null) assertDue(deps, last);
+  if (last !== null) assertDue(last, deps.now() + offset_ms);
   const atMs = deps.now();
+  const startsAhead = last === null && offset_ms > 0;
+  const firstAt = startsAhead ? new Date(atMs + offset_ms).toISOString() : last?.first_at;
   const { get, getCached } = deps.endpoints;
   // A retry or a redelivery must not miss a change of the endpoint.
   const endpoint = await (last === null && input.run === 0 ? getCached : get)(account_id, livemode);
@@ -80,22 +99,22 @@ async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
     deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
     return 'no_endpoint';
   }
-  return { url: endpoint.url, sealed: encryptedSecret, attempt, atMs };
+  return { url: endpoint.url, sealed: encryptedSecret, attempt, atMs, offset_ms, firstAt };
 }
 
 /** @throws ApplicationFailure while the next attempt is not due, or when none follows */
-function assertDue(deps: WebhookActivityDeps, last: DeliveryDocument): void {
+function assertDue(last: DeliveryDocument, nowMs: number): void {
   const { attempt, next_attempt_at } = last;
   const isOver = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
-  if (isOver || Date.parse(next_attempt_at) - deps.now() > EARLY_MS_MAX) {
-    throw attemptFailed(last, deps.now());
+  if (isOver || Date.parse(next_attempt_at) - nowMs > EARLY_MS_MAX) {
+    throw attemptFailed(last, nowMs);
   }
 }
 
 /** @returns null after the last attempt */
 function nextDelayMs(
   deps: WebhookActivityDeps,
-  { first_at_ms }: AttemptInput,
+  { firstAtMs, nowMs }: { firstAtMs: number | undefined; nowMs: number },
   attempt: number,
   result: PostResult,
 ): number | null {
@@ -103,8 +122,8 @@ function nextDelayMs(
   const retryAfterSeconds = result.outcome === 'response' ? result.retryAfterSeconds : undefined;
   return (deps.nextDelayMs ?? nextAttemptDelayMs)({
     attempt,
-    firstAtMs: first_at_ms ?? activityInfo().scheduledTimestampMs,
-    nowMs: deps.now(),
+    firstAtMs: firstAtMs ?? activityInfo().scheduledTimestampMs,
+    nowMs,
     retryAfterMs: retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1_000,
     jitter: deps.random(),
   });

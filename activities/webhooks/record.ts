@@ -52,10 +52,11 @@ export async function untilReachable<T>(
 export async function lastAttempt(
   record: DeliveryRecord,
   input: AttemptInput,
+  hasAdvanced: boolean,
 ): Promise<DeliveryDocument | null> {
   const { attempt, heartbeatDetails } = activityInfo();
-  // The first try has made no attempt, unless an earlier workflow was lost.
-  if (attempt === 1 && input.resume !== true) return null;
+  // The first try has made no attempt, unless an earlier workflow was lost, or the clock was moved.
+  if (attempt === 1 && input.resume !== true && !hasAdvanced) return null;
   const storedAttempt = await record.deliveries.last(input.event_id, input.run);
   const postedAttempt: unknown = heartbeatDetails ?? input.unstored;
   if (

@@ -18,6 +18,7 @@ import {
   type InboxStores,
   type ResourceCallback,
 } from '../contract/callbacks';
+import type { ClockConnectorActivities } from '../contract/clock';
 import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
 import { createInstructionGuard, type GuardMeter, type InstructionGuard } from '../contract/guard';
 import { createBankActivities } from './activities';
@@ -25,6 +26,7 @@ import { createBankApp } from './app';
 import { createBook } from './book';
 import { createChainStores, startChain } from './chain/chain';
 import type { Subject } from './chain/transactions';
+import { advanceBankClock } from './clock';
 import { createOutbox } from './outbox';
 import { startReportTaker } from './reports';
 import { isAwaited, startSender } from './sender';
@@ -57,7 +59,7 @@ export interface SandboxBankDeps {
   log: Logger;
 }
 
-type BankActivities = ConnectorActivities & CryptoConnectorActivities;
+type BankActivities = ConnectorActivities & CryptoConnectorActivities & ClockConnectorActivities;
 
 export type SandboxBank = Awaited<ReturnType<typeof createSandboxBank>>;
 
@@ -118,7 +120,20 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
       findOutdated: guard.findOutdated,
       takeReports: reports.take,
     });
-    const activities: BankActivities = { ...bankActivities, ...chain.activitiesAt(baseUrl) };
+    const clock = {
+      product: stores,
+      waiting: [books.outbox, chainStores.transactions],
+      now,
+      wake: () => {
+        sender.wake();
+        chain.wake();
+      },
+    };
+    const activities: BankActivities = {
+      ...bankActivities,
+      ...chain.activitiesAt(baseUrl),
+      advanceBankClock: (advance) => advanceBankClock(clock, advance),
+    };
     const worker = await createWorker(deps, activities);
     const finished = worker.run();
     const end = async () => {

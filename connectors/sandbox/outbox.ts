@@ -3,6 +3,8 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import type { BankCallback, BankResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import type { SandboxReport } from '../../src/store/sandbox-reports';
+import type { BankClockAdvance } from '../contract/clock';
+import { bringForward } from './clock';
 import { getBackoffMs, LEASE_MS } from './loop';
 import type { CallbackByResource, PlannedCallback } from './plan';
 
@@ -26,6 +28,8 @@ export interface OutboxRow<R extends BankResource = BankResource> extends Callba
   attempts: number;
   last_error: string | null;
   done_at: Date | null;
+  /** Offset of the account's clock for which it was last moved, in ms. */
+  clock_ms?: number;
 }
 
 const KEEP_S = 30 * 86_400;
@@ -79,6 +83,12 @@ export function createOutbox(db: Db, now: () => Date) {
       rows.updateOne({ _id, state: 'pending' }, { $set: { state, done_at: now() } }),
     retry: ({ _id, attempts }: OutboxRow, last_error: string) =>
       rows.updateOne({ _id }, { $set: { due_at: later(getBackoffMs(attempts)), last_error } }),
+    /** Reads what waits, the oldest first. */
+    listPending: (limit: number) =>
+      rows.find({ state: 'pending' }).sort({ due_at: 1 }).limit(limit).toArray(),
+    /** Makes rows due earlier, once for each advance of the clock. */
+    bringForward: (ids: string[], advance: BankClockAdvance) =>
+      rows.updateMany({ _id: { $in: ids }, state: 'pending' }, [bringForward(advance)]),
     /** Drops the callbacks of a resource whose conditions have not come true. */
     drop: ({ resource, resource_id }: CallbackSubject, session: ClientSession) =>
       rows.updateMany(

@@ -10,6 +10,8 @@ export interface DeliveryDocument {
   run: number;
   attempt: number;
   at: string;
+  /** First attempt of the run, in account time; present where the clock was moved. */
+  first_at?: string;
   url: string;
   /** Null without a complete response. */
   status_code: number | null;

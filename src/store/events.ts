@@ -76,6 +76,14 @@ export function createEventStore(db: Db) {
         .sort({ position: 1 })
         .limit(100)
         .toArray(),
+    /** Reads the undelivered events of a sandbox account. */
+    listPending: (account_id: string, limit: number) =>
+      events
+        .find({ account_id, livemode: false, ...PENDING })
+        .sort({ position: 1 })
+        .limit(limit)
+        .project<Pick<EventDocument, '_id' | 'delivery'>>({ delivery: 1 })
+        .toArray(),
     overdue: (before: string) =>
       events
         .find({ ...PENDING, [NEXT_ATTEMPT_AT]: { $not: { $gte: before } } })

@@ -170,6 +170,16 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
         .find({ status: { $in: inFlight }, _id: { $gt: after } })
         .sort({ _id: 1 })
         .limit(limit),
+    /** Reads the ids of a sandbox account's resources in progress, in order. */
+    inFlightOf: async (account_id: string, after: string, limit: number): Promise<string[]> => {
+      const page = await rows
+        .find({ account_id, livemode: false, status: { $in: inFlight }, _id: { $gt: after } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .project<{ _id: string }>({ _id: 1 })
+        .toArray();
+      return page.map(({ _id }) => _id);
+    },
     /** Writes only at `version`; null when it has changed. */
     update: (
       id: string,

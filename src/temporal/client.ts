@@ -4,6 +4,7 @@ import {
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
+import type { ClockStart, ClockTarget } from '../domain/account/clock';
 import type { CryptoPaymentInput, CryptoSettlementInput } from '../domain/crypto/workflow';
 import { ServiceError, unavailable } from '../domain/errors';
 import { type CancelledBy, isCancellable, paymentWorkflowId } from '../domain/payment/payment';
@@ -17,6 +18,7 @@ import type { PayoutInput } from '../domain/payout/workflow';
 import type { RefundInput } from '../domain/refund/workflow';
 import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES } from '../lifecycles';
+import { startAdvance } from './clock';
 import { type OpeningDeps, openOrRefuse, openPayout } from './open';
 import { assertNotBehind } from './reopening';
 import { nextRun } from './start';
@@ -62,6 +64,7 @@ export function createTemporalClient(deps: TemporalClientDeps) {
     /** Cancels a payment; read the new state from MongoDB. */
     cancelPayment: (paymentId: string, by: CancelledBy) =>
       withinLimit(client, () => cancelPayment(deps, paymentId, by)),
+    startAdvance: (clock: ClockStart, target: ClockTarget) => startAdvance(deps, clock, target),
     answers: async (): Promise<boolean> => {
       try {
         const { namespace } = client.options;

@@ -39,7 +39,9 @@ interface AttemptResult {
   /** 1 to 12. */
   attempt: number;
   url: string;
+  /** Account time. */
   atMs: number;
+  firstAt?: string | undefined;
   result: PostResult;
   /** Null when no attempt follows. */
   nextAtMs: number | null;
@@ -47,7 +49,7 @@ interface AttemptResult {
 
 export function toRow(
   { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
-  { attempt, url, atMs, result, nextAtMs }: AttemptResult,
+  { attempt, url, atMs, firstAt, result, nextAtMs }: AttemptResult,
 ): DeliveryDocument {
   const isResponse = result.outcome === 'response';
   return {
@@ -55,6 +57,7 @@ export function toRow(
     run,
     attempt,
     at: new Date(atMs).toISOString(),
+    ...(firstAt === undefined ? {} : { first_at: firstAt }),
     url,
     status_code: isResponse ? result.status : null,
     error: isResponse ? null : result.message,

@@ -43,6 +43,7 @@ export function startChain({ stores, ...deps }: ChainDeps) {
   return {
     routes: { wallets, transactions, autoplay: deps.autoplay, sent: follower.wake },
     activitiesAt: (baseUrl: string) => createChainActivities({ ...deps, ...stores, baseUrl }),
+    wake: follower.wake,
     stop: follower.stop,
   };
 }

@@ -1,6 +1,8 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { CryptoResource } from '../../../src/domain/callback/callback';
 import type { Network } from '../../../src/domain/crypto/assets';
+import type { BankClockAdvance } from '../../contract/clock';
+import { bringForward } from '../clock';
 import { getBackoffMs, LEASE_MS } from '../loop';
 import type { Step } from './plan';
 
@@ -25,6 +27,8 @@ export interface ChainTransaction extends Subject {
   due_at: Date | null;
   attempts: number;
   last_error: string | null;
+  /** Offset of the account's clock for which it was last moved, in ms. */
+  clock_ms?: number;
 }
 
 type NewTransaction = Omit<
@@ -110,6 +114,18 @@ export function createTransactionStore(db: Db, now: () => Date) {
       const due = waiting?.due_at ?? later(LEASE_MS);
       return new Date(Math.min(at.getTime(), due.getTime() - LEASE_MS));
     },
+    /** Reads what waits, the oldest first. */
+    listPending: (limit: number) =>
+      transactions
+        .find({ due_at: { $type: 'date' } })
+        .sort({ due_at: 1 })
+        .limit(limit)
+        .toArray(),
+    /** Makes reports due earlier, once for each advance of the clock. */
+    bringForward: (ids: string[], advance: BankClockAdvance) =>
+      transactions.updateMany({ _id: { $in: ids }, due_at: { $type: 'date' } }, [
+        bringForward(advance),
+      ]),
     forResource: (resource_id: string) => transactions.find({ resource_id }).toArray(),
   };
 }

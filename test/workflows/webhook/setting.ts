@@ -7,6 +7,7 @@ import { connectMongo } from '../../../src/base/mongo';
 import type { WebhookDeliveryInput } from '../../../src/domain/webhook/delivery';
 import { webhookWorkflowId } from '../../../src/domain/webhook/event';
 import { createEncrypter, type Encrypter } from '../../../src/encryption/encrypter';
+import { createAccountStore } from '../../../src/store/accounts';
 import { createDeliveryStore } from '../../../src/store/deliveries';
 import { createEndpointStore, endpointOwner } from '../../../src/store/endpoints';
 import { createEventStore, type EventDocument } from '../../../src/store/events';
@@ -26,6 +27,7 @@ async function openStores() {
   const mongo = await connectMongo(mongodbUri(), 'webhook-test');
   const db = mongo.db(`webhooks_${randomUUID()}`);
   const stores = {
+    accounts: createAccountStore(db),
     events: createEventStore(db),
     deliveries: createDeliveryStore(db),
     endpoints: createEndpointStore(db),

@@ -1,0 +1,115 @@
+import { heartbeat } from '@temporalio/activity';
+import { type Client, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import {
+  type ClockAdvance,
+  type ClockStop,
+  type ClockTarget,
+  joinStops,
+} from '../src/domain/account/clock';
+import type { CallbackResource } from '../src/domain/callback/callback';
+import { webhookWorkflowId } from '../src/domain/webhook/event';
+import { KINDS, LIFECYCLES } from '../src/lifecycles';
+import type { Stores } from '../src/store';
+import { retryNow } from '../src/temporal/retry-now';
+import { isTimeout } from '../src/temporal/within-limit';
+
+export interface ClockDeps {
+  stores: Stores;
+  temporal: Client;
+  now: () => Date;
+}
+
+interface Offset {
+  account_id: string;
+  offset_ms: number;
+}
+
+export type ClockActivities = ReturnType<typeof createClockActivities>;
+
+/** Resources of one account that are moved together. */
+const BATCH = 20;
+/** Pending deliveries that are moved at one stop; the others follow at the next. */
+const PENDING_MAX = 500;
+/** Time in which a workflow does what is due; the clock asks again. */
+const ADVANCE_MS = 5_000;
+
+/** Steps of the workflow that advances the clock of a sandbox account; each is safe to repeat. */
+export function createClockActivities(deps: ClockDeps) {
+  const { accounts } = deps.stores;
+  return {
+    beginAdvance: ({ account_id, target }: { account_id: string; target: ClockTarget }) =>
+      accounts.beginAdvance(account_id, target),
+    storeOffset: ({ account_id, offset_ms }: Offset): Promise<void> =>
+      accounts.storeOffset(account_id, offset_ms),
+    endAdvance: ({ account_id, behind }: { account_id: string; behind: string[] }): Promise<void> =>
+      accounts.endAdvance(account_id, behind),
+    advanceResources: async ({ account_id, offset_ms }: Offset): Promise<ClockStop> => {
+      const stops: ClockStop[] = [];
+      for (const kind of KINDS)
+        stops.push(await advanceKind(deps, kind, { account_id, offset_ms }));
+      return joinStops(stops);
+    },
+    advanceDeliveries: ({ account_id, offset_ms }: Offset) =>
+      advanceDeliveries(deps, { account_id, offset_ms }),
+  };
+}
+
+async function advanceKind(
+  { stores, temporal }: ClockDeps,
+  kind: CallbackResource,
+  { account_id, offset_ms }: Offset,
+): Promise<ClockStop> {
+  const { pageOf, workflowId } = LIFECYCLES[kind];
+  const stops: ClockStop[] = [];
+  let ids: string[] = [];
+  do {
+    heartbeat();
+    ids = await pageOf(stores, account_id, ids.at(-1) ?? '', BATCH);
+    const advances = ids.map((id) => advanceResource(temporal, workflowId(id), id, offset_ms));
+    stops.push(...(await Promise.all(advances)));
+  } while (ids.length === BATCH);
+  return joinStops(stops);
+}
+
+/** Moves one resource, which answers when it has done what is due. */
+async function advanceResource(
+  temporal: Client,
+  workflowId: string,
+  id: string,
+  offset_ms: number,
+): Promise<ClockStop> {
+  const handle = temporal.workflow.getHandle(workflowId);
+  try {
+    const { due_at_ms } = await temporal.withDeadline(Date.now() + ADVANCE_MS, () =>
+      handle.executeUpdate<Pick<ClockStop, 'due_at_ms'>, [ClockAdvance]>('advance_clock', {
+        args: [{ offset_ms }],
+      }),
+    );
+    return { due_at_ms, waiting: [] };
+  } catch (error) {
+    // It has ended, or was refused: nothing of it waits.
+    if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError) {
+      return { due_at_ms: null, waiting: [] };
+    }
+    if (!isTimeout(error)) throw error;
+    return { due_at_ms: null, waiting: [id] };
+  }
+}
+
+/** Lets attempts that are due by the account's time be made now. */
+async function advanceDeliveries(
+  { stores, temporal, now }: ClockDeps,
+  { account_id, offset_ms }: Offset,
+): Promise<ClockStop> {
+  const accountNow = now().getTime() + offset_ms;
+  const pending = await stores.events.listPending(account_id, PENDING_MAX);
+  const stops = await Promise.all(
+    pending.map(async ({ _id, delivery }): Promise<ClockStop> => {
+      const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');
+      if (due_at_ms > accountNow) return { due_at_ms, waiting: [] };
+      await retryNow(temporal, webhookWorkflowId(_id), 'deliverWebhook');
+      return { due_at_ms: null, waiting: [_id] };
+    }),
+  );
+  return joinStops(stops);
+}

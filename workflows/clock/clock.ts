@@ -1,0 +1,141 @@
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineUpdate,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { ClockActivities } from '../../activities/clock';
+import type { ClockConnectorActivities } from '../../connectors/contract/clock';
+import {
+  type ClockStart,
+  type ClockStop,
+  type ClockTarget,
+  joinStops,
+} from '../../src/domain/account/clock';
+import { bankQueue } from '../shared/bank-activities';
+import { uncancelled } from '../shared/handlers';
+import { refuse } from '../shared/refusal';
+
+const advance = defineUpdate<void, [ClockTarget]>('advance');
+
+const { beginAdvance, storeOffset, endAdvance, advanceResources, advanceDeliveries } =
+  proxyActivities<ClockActivities>({
+    startToCloseTimeout: '1 minute',
+    heartbeatTimeout: '20s',
+    retry: { initialInterval: '500ms', maximumInterval: '10s' },
+  });
+
+/** Longest wait at one stop for what is due; then the clock goes on, and names what is behind. */
+const STOP_MS_MAX = 20_000;
+const LOOK_AGAIN_MS = 100;
+/** Time in which a create that began before the clock moved is stored. */
+const LINGER_MS = 15_000;
+const BEHIND_MAX = 100;
+
+interface Advance {
+  target: ClockTarget;
+  offset_ms: number;
+  behind: Set<string>;
+}
+
+/** Input of a new run in the middle of an advance. */
+interface ClockResume extends ClockStart {
+  advance?: { target: ClockTarget; offset_ms: number; behind: string[] };
+}
+
+/**
+ * Moves the clock of one sandbox account forward. It stops at each moment at which something is
+ * due, in order, and waits until that is done.
+ * @see docs/api.md#sandbox-clock
+ */
+export function accountClock(start: ClockResume): Promise<void> {
+  return CancellationScope.nonCancellable(() => run(start));
+}
+
+async function run({ advance: resumed, ...start }: ClockResume): Promise<void> {
+  const { account_id } = start;
+  let isTaken = resumed !== undefined;
+  let current: Advance | undefined =
+    resumed === undefined ? undefined : { ...resumed, behind: new Set(resumed.behind) };
+  const begin = async (target: ClockTarget) => {
+    isTaken = true;
+    const { offset_ms } = await beginAdvance({ account_id, target });
+    current = { target, offset_ms, behind: new Set() };
+  };
+  setHandler<void, [ClockTarget], typeof advance>(advance, uncancelled(begin), {
+    description: 'Moves the clock forward to {"offset_ms": …, "at": …}. Sent by the API.',
+    validator: () => {
+      if (isTaken) refuse('clock_advancing', 'The clock is still advancing.');
+    },
+  });
+  let reached_ms: number | undefined;
+  while (true) {
+    if (await condition(() => current !== undefined, LINGER_MS)) {
+      if (current === undefined) continue;
+      const { target, behind } = current;
+      reached_ms = await reach(start, current);
+      await endAdvance({ account_id, behind: [...behind].slice(0, BEHIND_MAX) });
+      setCurrentDetails(`**Stands** since ${target.at}.`);
+      current = undefined;
+      isTaken = false;
+    } else if (reached_ms !== undefined) {
+      // What was created with an earlier time meanwhile follows.
+      await advanceResources({ account_id, offset_ms: reached_ms });
+      reached_ms = undefined;
+    } else if (allHandlersFinished()) return;
+  }
+}
+
+/** @returns the offset at which nothing more is due */
+async function reach(start: ClockStart, advancing: Advance): Promise<number> {
+  const { target, behind } = advancing;
+  const { account_id } = start;
+  let stop = await settle(start, advancing.offset_ms, advancing.offset_ms);
+  while (advancing.offset_ms < target.offset_ms) {
+    const from_ms = advancing.offset_ms;
+    const next = stop.due_at_ms === null ? target.offset_ms : stop.due_at_ms - Date.now();
+    const to_ms = Math.min(Math.max(next, from_ms), target.offset_ms);
+    setCurrentDetails(
+      `**Advancing** to ${target.at}: now at ${new Date(Date.now() + to_ms).toISOString()}.`,
+    );
+    await storeOffset({ account_id, offset_ms: to_ms });
+    stop = await settle(start, to_ms, from_ms);
+    advancing.offset_ms = to_ms;
+    for (const id of stop.waiting) behind.add(id);
+    if (workflowInfo().continueAsNewSuggested && allHandlersFinished()) {
+      const rest = { target, offset_ms: to_ms, behind: [...behind].slice(0, BEHIND_MAX) };
+      await continueAsNew<typeof accountClock>({ ...start, advance: rest });
+    }
+  }
+  return advancing.offset_ms;
+}
+
+/** Lets everything that is due by now happen, and finds what is due next. */
+async function settle(
+  { account_id, connector }: ClockStart,
+  offset_ms: number,
+  from_ms: number,
+): Promise<ClockStop> {
+  const until = Date.now() + STOP_MS_MAX;
+  const { advanceBankClock } = proxyActivities<ClockConnectorActivities>({
+    taskQueue: bankQueue(connector),
+    startToCloseTimeout: '10s',
+    scheduleToCloseTimeout: '1 minute',
+    retry: { initialInterval: '500ms', maximumInterval: '5s' },
+  });
+  while (true) {
+    const bank = await advanceBankClock({ account_id, offset_ms, from_ms });
+    const deliveries = await advanceDeliveries({ account_id, offset_ms });
+    // Last: what the bank has reported before is applied when these answer.
+    const resources = await advanceResources({ account_id, offset_ms });
+    const stop = joinStops([bank, deliveries, resources]);
+    if (stop.waiting.length === 0 || Date.now() >= until) return stop;
+    await sleep(LOOK_AGAIN_MS);
+  }
+}
