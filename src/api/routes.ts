@@ -8,8 +8,10 @@ import * as payouts from '../domain/wire/payouts';
 import * as recipients from '../domain/wire/recipients';
 import * as refunds from '../domain/wire/refunds';
 import * as sandbox from '../domain/wire/sandbox';
+import * as clock from '../domain/wire/sandbox-clock';
 import { listBalanceTransactions } from '../service/balances/list';
 import { presentBalances, presentBalanceTransaction } from '../service/balances/present';
+import { advanceClock, getClock, refuseLiveClock } from '../service/clock';
 import {
   createCryptoPayment,
   createCryptoSettlement,
@@ -153,6 +155,14 @@ function mountCrypto(mount: Mount, deps: ApiDeps): void {
 
 /** @see docs/decisions.md#sandbox */
 function mountSandbox(mount: Mount, deps: ApiDeps): void {
+  mount.endpoint(clock.getClock, async ({ key }) => {
+    refuseLiveClock(key);
+    return await getClock(deps, key.account_id);
+  });
+  mount.endpoint(clock.advanceClock, async ({ key, body: { advance: by_ms = 0, to } }) => {
+    refuseLiveClock(key);
+    return await advanceClock(deps, key.account_id, to === undefined ? { by_ms } : { to });
+  });
   mount.endpoint(sandbox.simulatePayment, async ({ key, params, body }) =>
     presentPaymentTo(deps, await simulatePayment(deps, key, params.id, body), key),
   );

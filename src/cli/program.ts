@@ -8,6 +8,7 @@ import { auditCommands } from './commands/audit';
 import { balanceCommands } from './commands/balance';
 import { bankAccountCommands } from './commands/bank-account';
 import { callbackCommands } from './commands/callback';
+import { clockCommands } from './commands/clock';
 import { connectorCommands } from './commands/connector';
 import { dashboardCommands } from './commands/dashboard';
 import { eventCommands } from './commands/event';
@@ -60,6 +61,7 @@ const COMMANDS: readonly CliCommand[] = [
   reconciliationCommands,
   ledgerCommands,
   walletCommands,
+  clockCommands,
   ...resourceCommands,
   attentionCommands,
   operatorCommands,

@@ -15,6 +15,7 @@ import { leastSettlement } from '../domain/crypto/settlement';
 import { buildRefusal, Refusal } from '../domain/errors';
 import * as wire from '../domain/wire/crypto';
 import { addressAt, describeNoWallet } from '../store/wallets';
+import { accountNow } from './clock';
 import { type CreateRequest, createOnce, readMetadataText } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentCryptoPayment, presentCryptoSettlement } from './present';
@@ -131,12 +132,13 @@ async function acceptSettlement(
   caller: Owner,
   body: wire.CreateCryptoSettlement,
 ): Promise<AcceptedCryptoSettlement> {
-  const { stores, now } = deps;
+  const { stores } = deps;
   const { account_id, livemode } = caller;
   const { rules, method, connector } = findAsset(deps, caller, body);
   const { asset, network } = rules;
+  const now = await accountNow(deps, caller);
   const wallet = await stores.wallets.get(account_id, livemode, network);
-  if (addressAt(wallet, now().toISOString()) === null) {
+  if (addressAt(wallet, now.toISOString()) === null) {
     throw new Refusal('wallet_not_registered', describeNoWallet(wallet, network));
   }
   const currency = bookCurrency(rules);

@@ -14,6 +14,7 @@ import {
 } from '../domain/payout/rules';
 import * as wire from '../domain/wire/payouts';
 import { availableRails } from '../routing';
+import { accountNow } from './clock';
 import { type CreateRequest, createOnce, readMetadataText } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentPayout } from './present';
@@ -63,8 +64,9 @@ async function acceptPayout(
   caller: Owner,
   body: wire.CreatePayout,
 ): Promise<AcceptedPayout> {
-  const { stores, connectors, now } = deps;
+  const { stores, connectors } = deps;
   const { account_id, livemode } = caller;
+  const now = await accountNow(deps, caller);
   const { recipient_id, method, amount, currency, reference, metadata } = body;
   const balance = readBalanceAccount(metadata);
   if ('fault' in balance) throw buildRefusal(balance.fault);
@@ -77,7 +79,7 @@ async function acceptPayout(
   // On live there is no rail until a bank serves one.
   const fundingViolation = unfundedFault(balances, balance.name);
   if (fundingViolation !== undefined) throw buildRefusal(fundingViolation);
-  const fault = railFault({ method, currency, recipient }, new Set<string>(rails), now());
+  const fault = railFault({ method, currency, recipient }, new Set<string>(rails), now);
   if (fault !== undefined) throw buildRefusal(fault);
   const connector = connectors.findConnector(method, livemode);
   if (!isRailId(method) || connector === undefined) {
@@ -93,7 +95,7 @@ async function acceptPayout(
   if (balanceViolation !== undefined) throw buildRefusal(balanceViolation);
   const limit = findPayoutLimit(limits, currency);
   if (limit !== undefined) {
-    const day = { account_id, livemode, currency, created_at: now().toISOString() };
+    const day = { account_id, livemode, currency, created_at: now.toISOString() };
     const limitViolation = limitFault(limit, await stores.payoutDays.getSpent(day), draw);
     if (limitViolation !== undefined) throw buildRefusal(limitViolation);
   }

@@ -14,6 +14,7 @@ import { auditBy } from '../store/audit';
 import type { Actor } from '../store/audit-log';
 import { buildRecipient, type RecipientDocument, recipientOwner } from '../store/recipients';
 import { refuseFrozen } from './access';
+import { accountNow } from './clock';
 import { type CreateRequest, createOnce } from './create-once';
 import type { MerchantDeps, Owner, WriteDeps } from './deps';
 import { presentRecipient } from './present';
@@ -22,19 +23,20 @@ import { findResource } from './read';
 /** @throws Refusal 400; 503 when its details cannot be encrypted @see docs/api.md#recipients */
 export function createRecipient(deps: MerchantDeps, request: CreateRequest<wire.CreateRecipient>) {
   const { caller, requestId: request_id } = request;
-  const { stores, now } = deps;
+  const { stores } = deps;
   return createOnce(deps, request, {
     operation: wire.createRecipient.operation,
     accept: async (body, id) => {
       const details = recipientDetails(body);
-      refuseOutdated(details, now());
+      refuseOutdated(details, await accountNow(deps, caller));
       return await encryptDetails(deps, caller, id, details);
     },
     open: async ({ record: { resource_id: id, request: accepted } }) => {
       if (accepted !== null && 'recipient' in accepted) {
         const { account_id, livemode } = caller;
         const owner = { id, account_id, livemode, request_id };
-        await stores.recipients.insert(buildRecipient(owner, accepted, now()));
+        const at = await accountNow(deps, caller);
+        await stores.recipients.insert(buildRecipient(owner, accepted, at));
         await stores.idempotency.markWritten(id);
       }
       const recipient = await findResource(stores.recipients, 'recipient', caller, id);

@@ -5,6 +5,7 @@ import { refundFault } from '../domain/refund/rules';
 import * as wire from '../domain/wire/refunds';
 import type { PaymentDocument } from '../store/payments';
 import type { RefundDocument } from '../store/refunds';
+import { accountNow } from './clock';
 import { type CreateRequest, createOnce } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { getPayment } from './payments';
@@ -20,7 +21,11 @@ export function createRefund(deps: MerchantDeps, request: CreateRequest<wire.Cre
   return createOnce(deps, request, {
     operation: wire.createRefund.operation,
     accept: async (body) =>
-      acceptRefund(await getPayment(deps, caller, body.payment_id), body, deps.now()),
+      acceptRefund(
+        await getPayment(deps, caller, body.payment_id),
+        body,
+        await accountNow(deps, caller),
+      ),
     open: async ({ record: { resource_id: refund_id, request: accepted }, hashes }) => {
       if (accepted !== null && 'refund' in accepted) {
         await deps.temporal.openRefund({ ...accepted.routing, refund_id, request_id }, hashes);

@@ -13,6 +13,7 @@ import type { Dispute } from '../domain/payment/dispute';
 import { isFinal, PAYMENT_STATUSES } from '../domain/payment/payment';
 import type { BankDecision } from '../domain/sandbox/movement';
 import { callbackKey } from '../store/callbacks';
+import { accountNow } from './clock';
 import { getCryptoPayment, getCryptoSettlement } from './crypto';
 import type { MerchantDeps, Owner } from './deps';
 import { getPayment } from './payments';
@@ -84,7 +85,7 @@ export async function simulateCryptoSettlement(
     id,
     resource: 'crypto_settlement',
     find: getCryptoSettlement,
-    buildReport: () => ({ name, callback: buildCallback(deps, facts) }),
+    buildReport: (_settlement, { at }) => ({ name, callback: buildCallback(at, facts) }),
   });
 }
 
@@ -98,10 +99,10 @@ export async function simulateCryptoPayment(
     id,
     resource: 'crypto_payment',
     find: getCryptoPayment,
-    buildReport: (payment) =>
+    buildReport: (payment, { at }) =>
       simulateReport(payment, deposit, {
         transaction_id: makeTransactionId(payment.network),
-        now: deps.now().toISOString(),
+        now: at.toISOString(),
       }),
   });
 }
@@ -118,14 +119,14 @@ function createBankSimulation<D extends BankDocument>(resource: BankResource, fi
     id: string,
     { event: name, ...facts }: SimulatedEvent<BankDecision['name']>,
   ): Promise<D> => {
-    const buildReport = (document: D, callback_id: string): Report => {
+    const buildReport = (document: D, { callback_id, at }: ReportFacts): Report => {
       const { _id: resource_id, amount, currency } = document;
       // A dispute that is reported again takes no money again.
       const own = facts.dispute_id && `${resource_id}:${facts.dispute_id}`;
       const decisionId = (name === 'dispute_opened' && own) || callback_id;
       const bank_reference = getReference(resource, document, name, decisionId);
       const callback = {
-        ...buildCallback(deps, facts),
+        ...buildCallback(at, facts),
         ...(resource === 'payment' && RECEIPTS.has(name) ? { bank_reference } : {}),
       };
       const moved = getDisputeAmount(document, name, facts) ?? facts.amount ?? amount;
@@ -175,18 +176,24 @@ function isEndedPayment(status: string): boolean {
 }
 
 function buildCallback(
-  { now }: MerchantDeps,
+  at: Date,
   facts: Omit<SimulatedEvent<CallbackName>, 'event'>,
 ): Omit<BankCallback, 'callback_id'> {
   const stated = Object.entries(facts).filter(([, value]) => value != null);
-  return { occurred_at: now().toISOString(), ...Object.fromEntries(stated) };
+  return { occurred_at: at.toISOString(), ...Object.fromEntries(stated) };
+}
+
+interface ReportFacts {
+  callback_id: string;
+  /** Time of the account. */
+  at: Date;
 }
 
 interface Simulation<D extends SimulatedResource> {
   id: string;
   resource: CallbackResource;
   find: Find<D>;
-  buildReport: (document: D, callback_id: string) => Report;
+  buildReport: (document: D, facts: ReportFacts) => Report;
 }
 
 async function simulate<D extends SimulatedResource>(
@@ -201,7 +208,10 @@ async function simulate<D extends SimulatedResource>(
   const before = await find(deps, caller, id);
   const { _id: resource_id, connector } = before;
   const callback_id = `simulated_${randomUUID()}`;
-  const { name, callback, decision } = buildReport(before, callback_id);
+  const { name, callback, decision } = buildReport(before, {
+    callback_id,
+    at: await accountNow(deps, caller),
+  });
   // The bank repeats the callback from here, should this process end before it is delivered.
   if (decision !== undefined) {
     const report = { _id: callback_id, connector, ...decision, at: deps.now() };

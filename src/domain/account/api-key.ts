@@ -9,6 +9,7 @@ export const SCOPES = [
   'crypto:read',
   'crypto:write',
   'balances:read',
+  'sandbox:write',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -23,7 +23,7 @@ export interface Endpoint {
   query?: z.ZodObject;
   body?: z.ZodObject;
   success: {
-    status: 200 | 201;
+    status: 200 | 201 | 202;
     description: string;
     schema: z.ZodType;
     example?: Record<string, unknown>;

@@ -7,6 +7,7 @@ import { createPayout, getPayout, listPayoutMethods, listPayouts } from './payou
 import { createRecipient, deleteRecipient } from './recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from './refunds';
 import * as sandbox from './sandbox';
+import { advanceClock, getClock } from './sandbox-clock';
 
 /** Order of the OpenAPI document; a new endpoint is added here and in `src/api`. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -39,4 +40,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   sandbox.simulatePayout,
   sandbox.simulateCryptoPayment,
   sandbox.simulateCryptoSettlement,
+  getClock,
+  advanceClock,
 ];

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { parseDuration } from '../account/clock-request';
+import { endpoint } from './endpoint';
+import { Timestamp } from './fields';
+import { SAMPLE_CREATED, SAMPLE_UPDATED } from './samples';
+
+const SAMPLE_TARGET = '2026-04-30T12:35:12.003Z';
+
+const Clock = z
+  .object({
+    object: z.literal('clock'),
+    now: Timestamp.meta({ description: 'Time of the account.' }),
+    offset_seconds: z.int().min(0).meta({ description: 'Seconds ahead of the real time.' }),
+    state: z.enum(['standing', 'advancing']),
+    target: Timestamp.nullable().meta({ description: 'Where the advance ends; null otherwise.' }),
+    behind: z
+      .array(z.string())
+      .meta({ description: 'Resources and events that did not finish what was due.' }),
+  })
+  .meta({ id: 'Clock' });
+
+const Duration = z
+  .string()
+  .transform((value, context) => {
+    const ms = parseDuration(value);
+    if (ms !== undefined && Number.isSafeInteger(ms) && ms > 0) return ms;
+    const message = 'must be an ISO 8601 duration in days, hours, minutes or seconds, such as P60D';
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  })
+  .meta({ format: 'duration', examples: ['P60D'] });
+
+const Time = z.iso.datetime({ offset: true }).meta({ examples: [SAMPLE_TARGET] });
+
+/** @see docs/api.md#sandbox-clock */
+export const getClock = endpoint({
+  method: 'get',
+  path: '/v1/sandbox/clock',
+  operation: 'getClock',
+  summary: 'Time of the sandbox account',
+  description: 'Sandbox keys only.',
+  scope: null,
+  query: z.strictObject({}),
+  success: {
+    status: 200,
+    description: 'The clock.',
+    schema: Clock,
+    example: {
+      ...{ object: 'clock', now: SAMPLE_CREATED, offset_seconds: 0 },
+      ...{ state: 'standing', target: null, behind: [] },
+    },
+  },
+  codes: ['sandbox_only'],
+});
+
+export const advanceClock = endpoint({
+  method: 'post',
+  path: '/v1/sandbox/clock',
+  operation: 'advanceClock',
+  summary: 'Move the time of the sandbox account forward',
+  description:
+    'Sandbox keys only. Everything that waits in this account, and in no other, happens in order: ' +
+    'payments expire, refund windows close, webhooks are retried. Ask `GET` until it is `standing`.',
+  scope: 'sandbox:write',
+  body: z
+    .strictObject({ advance: Duration.optional(), to: Time.optional() })
+    .refine(({ advance, to }) => (advance === undefined) !== (to === undefined), {
+      path: ['advance'],
+      message: 'send either advance or to',
+    })
+    .meta({ examples: [{ advance: 'P60D' }] }),
+  success: {
+    status: 202,
+    description: 'The clock, which begins to advance.',
+    schema: Clock,
+    example: {
+      ...{ object: 'clock', now: SAMPLE_UPDATED, offset_seconds: 0 },
+      ...{ state: 'advancing', target: SAMPLE_TARGET, behind: [] },
+    },
+  },
+  codes: ['sandbox_only', 'clock_advancing'],
+});
