@@ -7,6 +7,7 @@ const WORDS: Readonly<Record<Act, string>> = {
   'keys.change': 'create and revoke API keys',
   'webhooks.change': 'set the endpoint and roll its secret',
   'webhooks.secret': 'see the signing secret',
+  'clock.advance': 'move the clock of the sandbox',
   'events.send': 'send events again, and test events',
   'payments.refund': 'refund payments',
   'payments.cancel': 'cancel payments',

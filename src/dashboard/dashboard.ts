@@ -3,6 +3,7 @@ import { addAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
 import { API_KEY_ROUTES } from './account/api-keys';
 import { AUDIT_LOG_ROUTE } from './account/audit-log';
+import { CLOCK_ROUTE } from './account/clock';
 import { GETTING_STARTED_ROUTE } from './account/getting-started';
 import { PROFILE_ROUTES } from './account/profile';
 import { SESSION_ROUTES } from './account/sessions';
@@ -65,6 +66,7 @@ export const ROUTES: readonly Route[] = [
   ...TEAM_ROUTES,
   AUDIT_LOG_ROUTE,
   GETTING_STARTED_ROUTE,
+  CLOCK_ROUTE,
   ...PROFILE_ROUTES,
   ...SESSION_ROUTES,
   ...SECOND_FACTOR_ROUTES,

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import { ROLE_NAMES } from '../../domain/account/dashboard-role';
+import { mayAct, ROLE_NAMES } from '../../domain/account/dashboard-role';
 import { renderDocument } from '../../pages/layout';
 import type { Flash } from '../../service/team/sessions';
 import type { Dashboard } from './context';
-import { Note } from './parts';
+import { Note, When } from './parts';
 import type { Env, Viewer } from './route';
 
 /** Names are a contract. @see docs/dashboard.md#names-that-scripts-may-use */
@@ -154,7 +154,35 @@ function EnvironmentSwitch({ viewer, path }: { viewer: Viewer; path: string }) {
         ))}
       </span>
       <span>{ENVIRONMENTS[viewer.env].words}</span>
+      {viewer.env === 'sandbox' && <Clock viewer={viewer} />}
     </nav>
+  );
+}
+
+/** Time of the test data, and the field that moves it. @see docs/api.md#sandbox-clock */
+function Clock({ viewer }: { viewer: Viewer }) {
+  const { account, user, csrf } = viewer;
+  const { offset_ms = 0, target } = account.clock ?? {};
+  const at = new Date(Date.now() + offset_ms).toISOString();
+  return (
+    <form class="clock" method="post" action="/dashboard/sandbox/clock">
+      {offset_ms > 0 && (
+        <span>
+          {target === undefined ? 'Clock: ' : 'The clock moves: '}
+          <When at={at} />
+        </span>
+      )}
+      {mayAct(user.role, 'clock.advance') && (
+        <>
+          <input type="hidden" name="csrf" value={csrf} />
+          <label for="clock-days">Days</label>
+          <input id="clock-days" type="number" name="days" min="1" max="1100" required />
+          <button type="submit" class="plain small">
+            Move the clock
+          </button>
+        </>
+      )}
+    </form>
   );
 }
 

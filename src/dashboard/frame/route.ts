@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { VNode } from 'preact';
 import type { ClientAddress } from '../../base/client-address';
+import type { StoredClock } from '../../domain/account/clock';
 import type { Act, Role } from '../../domain/account/dashboard-role';
 import type { Audit } from '../../service/audit-log';
 import type { MerchantDeps, Owner } from '../../service/deps';
@@ -20,6 +21,8 @@ export interface Viewer {
     frozen: boolean;
     /** Minor units above which a live refund has a step-up, by currency. */
     refundStepUp: Readonly<Record<string, number>>;
+    /** Time of the sandbox; absent before it was first moved. */
+    clock: StoredClock | undefined;
   };
   env: Env;
   livemode: boolean;

@@ -107,6 +107,7 @@ async function loadVisit(
       crypto: account.crypto,
       frozen: account.frozen !== undefined,
       refundStepUp: account.refund_step_up ?? {},
+      clock: account.clock,
     },
     env,
     livemode,

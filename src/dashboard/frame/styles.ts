@@ -28,6 +28,8 @@ form { margin: 0; }
   display: flex; align-items: center; gap: 8px 16px; flex-wrap: wrap; padding: 8px 20px;
   font-weight: 550;
 }
+.clock { display: inline-flex; gap: 8px; align-items: center; flex-wrap: wrap; margin-left: auto; }
+.clock input[type=number] { width: 5.5em; padding: 3px 8px; }
 .sandbox .environment { background: var(--note); color: var(--note-ink); }
 .live .environment { background: var(--good); color: var(--card); }
 .switch { display: inline-flex; border: 1px solid currentColor; border-radius: 9px; overflow: hidden; }

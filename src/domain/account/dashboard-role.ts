@@ -16,6 +16,7 @@ export const ACTS = {
   'keys.change': ['owner', 'developer'],
   'webhooks.change': ['owner', 'developer'],
   'webhooks.secret': ['owner', 'developer'],
+  'clock.advance': ['owner', 'developer'],
   'events.send': ['owner', 'developer'],
   'payments.refund': ['owner', 'finance'],
   'payments.cancel': ['owner', 'finance'],
