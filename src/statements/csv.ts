@@ -149,7 +149,9 @@ function* readRows(text: string): Generator<Row> {
 function readNames(cells: readonly string[]): string[] {
   const names = cells.map((cell) => cell.trim());
   const missing = REQUIRED.find((name) => !names.includes(name));
-  if (missing !== undefined) throw fault(`The first row lacks the column ${missing}.`);
+  if (missing !== undefined) {
+    throw fault(`The file is no XML, and its first row, as of CSV, lacks the column ${missing}.`);
+  }
   const unknown = names.findIndex((name) => ![...REQUIRED, ...OPTIONAL].includes(name));
   if (unknown >= 0) throw fault(`The column ${unknown + 1} of the first row is unknown.`);
   if (new Set(names).size < names.length) throw fault('The first row names a column twice.');

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import type { XmlDocument, XmlElement, XmlTreeNode, XsdValidator } from 'libxml2-wasm';
 import { InvalidStatement } from '../domain/statement';
 
-/** Schemas of the ISO, by namespace. @see src/statements/xsd/README.md */
-const SCHEMAS = ['camt.053.001.02', 'camt.053.001.08', 'camt.054.001.02', 'camt.054.001.08'];
+/** Versions whose schemas we have. @see src/statements/xsd/README.md */
+const SCHEMA_VERSIONS = ['02', '08', '13'];
+/** Versions that are read: those between the first two moved elements. */
+const VERSIONS = ['02', '08', '09', '10', '11', '12', '13', '14'];
 const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:';
 
 /** The package is an ES module that compiles as it loads, so no CommonJS module can require it. */
@@ -64,12 +66,23 @@ function createDtdError(): InvalidStatement {
 function readMessageName(root: XmlElement): string {
   const uri = root.namespaceUri;
   const name = uri.startsWith(NAMESPACE) ? uri.slice(NAMESPACE.length) : '';
-  if (SCHEMAS.includes(name)) return name;
+  if (findSchema(name) !== undefined) return name;
   const known = /^[a-z]{4}(?:[.]\d{2,3}){3}$/.test(name) ? name : 'XML of another kind';
   throw new InvalidStatement(
     'format_not_supported',
-    `The file is ${known}: statements are ${SCHEMAS.join(', ')} or CSV.`,
+    `The file is ${known}: statements are camt.053 and camt.054 of version 001.02, or 001.08 to ` +
+      `001.${VERSIONS.at(-1)}, or CSV.`,
   );
+}
+
+/**
+ * Finds the schema of a message. A version without its own has the next one's, or the latest: since
+ * 001.08, versions only add elements.
+ */
+function findSchema(message: string): string | undefined {
+  const [, name, version = ''] = /^(camt[.]05[34][.]001)[.](\d{2})$/.exec(message) ?? [];
+  if (!VERSIONS.includes(version)) return undefined;
+  return `${name}.${SCHEMA_VERSIONS.find((each) => each >= version) ?? SCHEMA_VERSIONS.at(-1)}`;
 }
 
 const validators = new Map<string, XsdValidator>();
@@ -77,7 +90,10 @@ const validators = new Map<string, XsdValidator>();
 function getValidator({ XmlDocument, XsdValidator }: Library, message: string): XsdValidator {
   const validator = validators.get(message);
   if (validator !== undefined) return validator;
-  const schema = XmlDocument.fromBuffer(readFileSync(join(__dirname, 'xsd', `${message}.xsd`)));
+  const name = findSchema(message) ?? message;
+  const text = readFileSync(join(__dirname, 'xsd', `${name}.xsd`), 'utf8');
+  // A schema names the version that it is for.
+  const schema = XmlDocument.fromString(text.replaceAll(NAMESPACE + name, NAMESPACE + message));
   const fresh = XsdValidator.fromDoc(schema);
   schema.dispose();
   validators.set(message, fresh);

@@ -27,7 +27,10 @@ const booked = {
 const HEADER = 'statement_id,iban,currency,opening,closing,day,amount';
 const START = `S-1,${TEST_IBAN},EUR,`;
 
-describe.each(['camt.053.001.02', 'camt.053.001.08'])('a %s', (message) => {
+/** Between those with a schema of their own, and after them. */
+const VERSIONS = ['02', '08', '10', '13', '14'];
+
+describe.each(VERSIONS.map((version) => `camt.053.001.${version}`))('a %s', (message) => {
   test('has its account, balances, days and lines', async () => {
     const entries = [
       { amount: 1000, reference: ID, bank_reference: 'B-1' },
@@ -52,7 +55,7 @@ describe.each(['camt.053.001.02', 'camt.053.001.08'])('a %s', (message) => {
   });
 });
 
-test.each(['camt.054.001.02', 'camt.054.001.08'])(
+test.each(VERSIONS.map((version) => `camt.054.001.${version}`))(
   'a %s has no balances, and often no currency of its account',
   async (message) => {
     const file = camt([{ id: 'N-1', entries: [{ amount: 5, bank_reference: 'B-1' }] }], {
