@@ -184,6 +184,8 @@ describe('who decides', () => {
       expect((await service.refusal(...decision(word, id))).code).toBe('operator_key_required');
       expect((await ada.refusal(...decision(word, 'appr_1'))).code).toBe('approval_not_found');
     }
+    const own = Required.parse(await mia.json(...funding(account_id))).approval_id;
+    expect((await mia.refusal(...decision('approve', own))).code).toBe('same_operator');
     expect(await available(account_id)).toBe(0);
     await ada.json(...decision('approve', id));
     expect(await available(account_id)).toBe(MUCH);

@@ -35,7 +35,7 @@ interface Decision {
  * Decides on another operator's request once. Approving one that no key stands behind confirms it:
  * then another operator approves.
  * @returns the request as it is now: `approved` before its act is done
- * @throws ServiceError `approval_not_found`, `role_not_allowed`, `same_operator`,
+ * @throws ServiceError `approval_not_found`, `same_operator`, `role_not_allowed`,
  *   `approval_expired`, `approval_decided`; the refusal of its act, if that is how it ended
  */
 export async function decide(
@@ -72,18 +72,18 @@ export async function decide(
   return await findApproval(deps, id);
 }
 
-/** @throws ServiceError `role_not_allowed` or `same_operator` */
+/** @throws ServiceError `same_operator` or `role_not_allowed` */
 function assertMayDecide(
   { requested_by, requester_id }: ApprovalDocument,
   { name, role }: VerifiedOperator,
 ): void {
-  if (role !== 'approver') {
-    const message = `${name} is an operator: only an approver decides on requests.`;
-    throw new ServiceError('role_not_allowed', message);
-  }
   if (requester_id !== null && isSameOperator(requested_by, name)) {
     const message = `${name} requested or confirmed it: another operator decides.`;
     throw new ServiceError('same_operator', message);
+  }
+  if (role !== 'approver') {
+    const message = `${name} is an operator: only an approver decides on requests.`;
+    throw new ServiceError('role_not_allowed', message);
   }
 }
 

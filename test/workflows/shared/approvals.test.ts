@@ -173,7 +173,7 @@ describe('on the command line', () => {
         ...{ requested_by: 'leo', requester_id: expect.stringMatching(/^op_/) },
       });
       const refused = await leo?.refusal('approval', 'approve', approval_id, ...WHY);
-      expect(refused?.code).toBe('role_not_allowed');
+      expect(refused?.code).toBe('same_operator');
       expect(await approve(bo, approval_id)).toMatchObject({ state: 'done', decided_by: 'bo' });
       expect(await stored(opened)).toMatchObject({
         status: 'returned',
