@@ -33,7 +33,14 @@ import { cancelUnstartedSends, getEarlierInstruction } from '../shared/bank-inst
 import { now, timestamp } from '../shared/clock';
 import { listen } from '../shared/handlers';
 import { instruct } from '../shared/instruct';
-import { answerResubmits, beginInstructed, differs, runInstructed } from '../shared/instructed';
+import {
+  answerResubmits,
+  beginInstructed,
+  differs,
+  LACKS_AMOUNT,
+  lacksAmount,
+  runInstructed,
+} from '../shared/instructed';
 import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
 import { type Opening, receiveMissed } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
@@ -159,9 +166,11 @@ function decide(payout: Payout, name: PayoutCallbackName, callback: BankCallback
   // The bank's report may come late, but not before it happened.
   const at = Math.min(now(payout), Date.parse(callback.occurred_at));
   const decision = decidePayout(status, name, returnable, at);
+  if (decision.kind !== 'move' || name === 'failed') return decision;
   const difference = describeDifference(callback, facts);
-  const isDifferent = decision.kind === 'move' && name !== 'failed' && difference !== undefined;
-  return isDifferent ? differs(difference) : decision;
+  if (difference !== undefined) return differs(difference);
+  const isPosted = name === 'returned' || isUnsent(status);
+  return isPosted && lacksAmount(payout, callback) ? differs(LACKS_AMOUNT) : decision;
 }
 
 function buildChange(to: readonly PayoutStatus[], callback: BankCallback): Partial<PayoutChange> {

@@ -23,7 +23,14 @@ import { moneyActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends } from '../shared/bank-instruction';
 import { timestamp } from '../shared/clock';
 import { listen, untilOpened } from '../shared/handlers';
-import { beginInstructed, differs, resumeInstructed, runInstructed } from '../shared/instructed';
+import {
+  beginInstructed,
+  differs,
+  LACKS_AMOUNT,
+  lacksAmount,
+  resumeInstructed,
+  runInstructed,
+} from '../shared/instructed';
 import type { InstructedRules } from '../shared/instructed-rules';
 import { type Opening, openMailbox } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
@@ -119,9 +126,10 @@ async function reserve(input: OpenRefund): Promise<RefundOpening> {
 
 function decide(refund: Refund, name: RefundCallbackName, callback: BankCallback): RefundDecision {
   const decision = decideRefund(refund.status, name);
+  if (decision.kind !== 'move' || name !== 'settled') return decision;
   const difference = describeDifference(callback, refund.facts);
-  const isDifferent = decision.kind === 'move' && name === 'settled' && difference !== undefined;
-  return isDifferent ? differs(difference) : decision;
+  if (difference !== undefined) return differs(difference);
+  return lacksAmount(refund, callback) ? differs(LACKS_AMOUNT) : decision;
 }
 
 function buildChange(to: readonly RefundStatus[], callback: BankCallback): Partial<RefundChange> {

@@ -3,6 +3,7 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
+  patched,
 } from '@temporalio/workflow';
 import type { Outdated } from '../../connectors/contract/activities';
 import { assertNever } from '../../src/domain/assert';
@@ -168,6 +169,18 @@ async function syncFromDb<K extends Kind, R extends Instructed<K>>(
 function isOutdated<Answer extends BankAnswer>(answer: Answer | Outdated): answer is Outdated {
   return answer.outcome === 'outdated';
 }
+
+/** Whether a report must name its amount: the bank has named another one than was instructed. */
+export function lacksAmount(
+  resource: Pick<Instructed<Kind>, 'attention' | 'acknowledged'>,
+  { amount }: { amount?: number | undefined },
+): boolean {
+  const isInQuestion = amount === undefined && isReported(resource, 'amount_differs');
+  return isInQuestion && patched('requires-amount');
+}
+
+export const LACKS_AMOUNT =
+  'the bank has reported a different amount, and this report has none: an operator decides';
 
 export function differs(reason: string) {
   return { kind: 'unapplied', reason, attention: 'amount_differs' } as const;

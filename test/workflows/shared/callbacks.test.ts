@@ -1,4 +1,5 @@
 import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
 import { MONEY, type Tracked, useLifecycles } from '../lifecycles';
 
 const { withStatus } = useLifecycles();
@@ -33,6 +34,10 @@ test.each([
       const before = (await stored()).status;
       await signal(status, { amount, currency: 'EUR' });
       expect(await shows('amount_differs')).toContain(`mark_${status}`);
+      // A report without an amount does not settle the question.
+      await signal(status);
+      const both = async () => (await subject.unapplied()).length === 2;
+      await eventually('both reports to be stored', both);
       expect(await stored()).toMatchObject({ status: before });
       const more = (await stored()).amount + 1;
       const by = { operator: 'ada', reason: 'asked the bank' };
