@@ -1,6 +1,7 @@
 import { createCryptoPaymentActivities } from './crypto-payments';
 import { createCryptoSettlementActivities } from './crypto-settlements';
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
+import { createPayoutReturns } from './payout-returns';
 import { createPayoutActivities } from './payouts';
 import { createRefundActivities } from './refunds';
 import { createSentAgain } from './sent-again';
@@ -14,6 +15,7 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
     ...createRefundActivities(deps),
     ...createPayoutActivities(deps),
     ...createSentAgain(deps),
+    ...createPayoutReturns(deps),
     ...createCryptoPaymentActivities(deps),
     ...createCryptoSettlementActivities(deps),
     ...createAuthorizeAct(deps),

@@ -1,5 +1,6 @@
 import { debtFault } from '../src/domain/account/insufficient-balance';
 import type { Failure } from '../src/domain/lifecycle';
+import { holdsReturn } from '../src/domain/payout/held-return';
 import {
   PAYOUT_EVENTS,
   PAYOUT_TRANSITIONS,
@@ -63,6 +64,7 @@ function recordTable(stores: Stores): RecordTable<PayoutDocument, PayoutChange> 
     eventData: ({ _id }) => ({ payout_id: _id }),
     buildChange,
     posted: ['sent', 'failed', 'returned'],
+    isInSuspense: holdsReturn,
     post: async (payout, transition, session) => {
       if (payout.limited && transition.to.includes('failed')) {
         await stores.payoutDays.add(payout, -payout.amount, session);
@@ -157,5 +159,6 @@ function readFacts(payout: PayoutDocument, request_id: string) {
 
 function buildSnapshot(payout: PayoutDocument, request_id: string) {
   const { sent_at, completed_at } = payout;
-  return { facts: readFacts(payout, request_id), sent_at, completed_at };
+  const facts = readFacts(payout, request_id);
+  return { facts, sent_at, completed_at, ...(holdsReturn(payout) ? { holds_return: true } : {}) };
 }

@@ -30,6 +30,7 @@ const TYPES = {
   payout_released: 'payout_failure',
   payout_reversed: 'payout_failure',
   payout_returned: 'payout_return',
+  payout_return_held: 'payout_return',
   payout_sent_again: 'payout',
   crypto_payment_held: 'crypto_payment',
   crypto_payment_credited: 'crypto_payment',

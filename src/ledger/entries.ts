@@ -10,8 +10,8 @@ import type { DepositStep } from '../domain/crypto/deposit';
  * - `balances.{name}.available`, `balances.{name}.reserved`: the merchant's money; never below 0
  * - `clearing.{connector}`: the account with a bank; below 0 is money it holds for the merchant
  * - `transit.refunds`: sent money that is not confirmed yet; never below 0
- * - `suspense.late`: customers' money in question, such as late funds; never below 0
- * - `suspense.held`: money that operators hold back from the merchant; never below 0
+ * - `suspense.late`: money in question, such as late funds; never below 0
+ * - `suspense.held`: money that operators hold back or decide about; never below 0
  * - `suspense.deposits`: deposits of an asset that nobody was credited; never below 0
  * - `receivable.merchant`: below 0 is money that the merchant owes
  * - `receivable.bank`: below 0 is money that a bank has sent out twice
@@ -47,7 +47,14 @@ interface Steps extends Record<CallbackResource, string> {
     | 'dispute_opened'
     | 'dispute_won';
   refund: 'accepted' | 'settled' | 'failed' | 'sent_late' | 'sent_again';
-  payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned' | 'sent_again';
+  payout:
+    | 'reserved'
+    | 'captured'
+    | 'released'
+    | 'reversed'
+    | 'returned'
+    | 'return_held'
+    | 'sent_again';
   crypto_payment: DepositStep;
   crypto_settlement: 'reserved' | 'captured' | 'released' | 'fee';
 }
@@ -153,6 +160,7 @@ const PENDING_KINDS: ReadonlySet<string> = new Set<EntryKind>([
   'payout_released',
   'payout_reversed',
   'payout_returned',
+  'payout_return_held',
   'crypto_payment_held',
   'crypto_payment_credited',
   'crypto_settlement_captured',

@@ -8,6 +8,7 @@ import {
   clearing,
   DEPOSITS,
   FEES,
+  HELD,
   LATE,
   OWED_BY_BANK,
   RECEIVABLE,
@@ -145,15 +146,24 @@ export const ENTRY_LINES = {
   /** … released when it fails before that … */
   payout_released: (balance: string, amount: number, fee: number) =>
     transfer(reserved(balance), available(balance), amount + fee),
-  /** … and given back, both, when it fails after it. */
-  payout_reversed: (balance: string, connector: string, amount: number, fee: number) =>
+  /** … and given back, both, when it fails after it; what came back before is in suspense. */
+  payout_reversed: (balance: string, connector: string, amount: number, fee: number, held = 0) =>
     dropZeroLines([
-      { account: clearing(connector), amount: -amount },
+      { account: clearing(connector), amount: held - amount },
+      { account: LATE, amount: -held },
       { account: FEES, amount: -fee },
       { account: available(balance), amount: amount + fee },
     ]),
-  payout_returned: (balance: string, connector: string, amount: number) =>
-    transfer(clearing(connector), available(balance), amount),
+  /** Credits what came back; what is in suspense comes from there first. */
+  payout_returned: (balance: string, connector: string, amount: number, held = 0) =>
+    dropZeroLines([
+      { account: clearing(connector), amount: held - amount },
+      { account: LATE, amount: -held },
+      { account: available(balance), amount },
+    ]),
+  /** Holds what came back otherwise than the payout went, until an operator decides. */
+  payout_return_held: (connector: string, amount: number, is_return: boolean) =>
+    transfer(clearing(connector), is_return ? LATE : HELD, amount),
   payout_sent_again: (connector: string, amount: number) =>
     transfer(OWED_BY_BANK, clearing(connector), amount),
   /** Holds a deposit that is late, fails its screening or is of another asset … */

@@ -1,6 +1,7 @@
 import { assertNever } from '../domain/assert';
 import type { Dispute } from '../domain/payment/dispute';
 import type { Receipt } from '../domain/payment/receipt';
+import { type HeldReturn, sumHeldReturns } from '../domain/payout/held-return';
 import type { PayoutStatus } from '../domain/payout/payout';
 import type { SentAgain } from '../domain/sent-again';
 import type { EntryKind, EntryLine, NewEntry } from './entries';
@@ -27,6 +28,7 @@ type PayoutFacts = Owned & {
   balance_account: string;
   created_at: string;
   returned_amount?: number | null;
+  returns_held?: readonly HeldReturn[];
 };
 
 interface BookingTime {
@@ -156,6 +158,17 @@ export function buildSentAgain(
   return { ...buildEntry(kind, owner, lines, report), step: id };
 }
 
+/** Builds the entry of money that came back otherwise than the payout went. */
+export function buildReturnHeld(
+  payout: Owned,
+  { id, amount, currency, is_return }: Omit<HeldReturn, 'at'>,
+  report: BankReport,
+): NewEntry {
+  const lines = ENTRY_LINES.payout_return_held(payout.connector, amount, is_return);
+  const owner = { ...payout, currency, bank_reference: report.bank_reference };
+  return { ...buildEntry('payout_return_held', owner, lines, report), step: id };
+}
+
 interface PayoutTransition extends BookingTime {
   from: { status: PayoutStatus };
   to: readonly PayoutStatus[];
@@ -171,6 +184,7 @@ export function buildReservation(payout: PayoutFacts, owed_max?: number): NewEnt
 /** @param payout after the transition */
 export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransition): NewEntry[] {
   const { balance_account: balance, amount, fee, connector } = payout;
+  const held = sumHeldReturns(payout);
   const build = (kind: EntryKind, lines: EntryLine[]) => [
     buildEntry(kind, payout, lines, transition),
   ];
@@ -183,10 +197,13 @@ export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransi
         );
       case 'failed':
         return transition.from.status === 'sent'
-          ? build('payout_reversed', ENTRY_LINES.payout_reversed(balance, connector, amount, fee))
+          ? build(
+              'payout_reversed',
+              ENTRY_LINES.payout_reversed(balance, connector, amount, fee, held),
+            )
           : build('payout_released', ENTRY_LINES.payout_released(balance, amount, fee));
       case 'returned': {
-        const lines = ENTRY_LINES.payout_returned(balance, connector, returnedAmount(payout));
+        const lines = ENTRY_LINES.payout_returned(balance, connector, returnedAmount(payout), held);
         return build('payout_returned', lines);
       }
       case 'created':

@@ -1,5 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import type { HeldReturn } from '../domain/payout/held-return';
 import {
   PAYOUT_IN_FLIGHT,
   type PayoutAttention,
@@ -31,7 +32,12 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   due_at: string;
   /** Payments of the bank beyond the one that was instructed. */
   sent_again?: SentAgain[];
+  /** Money that came back and is in suspense, or was. */
+  returns_held?: HeldReturn[];
 }
+
+/** States in which `mark_returned` credits what is in suspense. */
+const RETURNABLE = ['sent', 'completed'] as const;
 
 export type PayoutStore = ReturnType<typeof createPayoutStore>;
 
@@ -42,6 +48,25 @@ export function createPayoutStore(db: Db) {
     recordSentAgain: async (id: string, sent: SentAgain, session: ClientSession) => {
       const filter = { _id: id, 'sent_again.id': { $ne: sent.id } };
       const update = { $push: { sent_again: sent } };
+      return (await payouts.updateOne(filter, update, { session })).matchedCount === 1;
+    },
+    recordReturnHeld: async (id: string, held: HeldReturn, session: ClientSession) => {
+      const filter = { _id: id, 'returns_held.id': { $ne: held.id } };
+      const update = { $push: { returns_held: held } };
+      return (await payouts.updateOne(filter, update, { session })).matchedCount === 1;
+    },
+    /** Notes that the entry of money that came back is reversed, once, and while it is in suspense. */
+    reverseReturnHeld: async (
+      id: string,
+      { id: held, is_return }: Pick<HeldReturn, 'id' | 'is_return'>,
+      reversed_at: string,
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const filter = {
+        ...{ _id: id, ...(is_return ? { status: { $in: [...RETURNABLE] } } : {}) },
+        returns_held: { $elemMatch: { id: held, reversed_at: { $exists: false } } },
+      };
+      const update = { $set: { 'returns_held.$.reversed_at': reversed_at } };
       return (await payouts.updateOne(filter, update, { session })).matchedCount === 1;
     },
     lastTo: (recipient_id: string) =>

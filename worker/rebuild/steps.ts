@@ -26,6 +26,7 @@ const PARTS = {
   recordReversal: 'life',
   recordRefundSent: 'life',
   recordPayoutSent: 'life',
+  recordReturnHeld: 'life',
   recordDispute: 'bookings',
   recordDisputeReport: 'bookings',
   clawBack: 'bookings',

@@ -1,4 +1,4 @@
-import { workflowInfo } from '@temporalio/workflow';
+import { patched, workflowInfo } from '@temporalio/workflow';
 import type { PayoutChange } from '../../activities/payouts';
 import type { PayoutAnswer } from '../../connectors/contract/activities';
 import {
@@ -137,6 +137,7 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
   const payout = newPayout(mail, resource_id, snapshot, true);
   payout.sentAt = snapshot.sent_at;
   payout.completedAt = snapshot.completed_at;
+  payout.holdsReturn = snapshot.holds_return === true;
   receiveMissed(mail, messages, snapshot.missed);
   if (isEnded(payout.status)) record.logActivity(payout, 'Started again after the end.');
   else await resumeInFlight(payout);
@@ -198,18 +199,32 @@ async function applyAnswer(payout: Payout, answer: PayoutAnswer): Promise<void> 
   answerResubmits(rules, payout, { bank: answer.outcome });
 }
 
-/** Posts a payout that the bank paid once more, under another name. */
+/** Posts what came back otherwise, or a payout that the bank paid once more, under another name. */
 async function bookUnapplied(
   payout: Payout,
   name: PayoutCallbackName,
-  { callback_id, bank_reference, amount, currency, value_date }: BankCallback,
+  callback: BankCallback,
 ): Promise<PayoutAttention | null> {
+  if (name === 'returned') await holdReturn(payout, callback);
+  const { callback_id, bank_reference, amount, currency, value_date } = callback;
   if (name !== 'completed' || payout.status !== 'completed' || !bank_reference) return null;
   const report = {
     ...{ payout_id: payout.id, at: timestamp(payout), callback_id, bank_reference },
     ...omitUndefined({ amount, currency, value_date }),
   };
   return (await writeScheduled((activities) => activities.recordPayoutSent(report))).reason;
+}
+
+async function holdReturn(payout: Payout, callback: BankCallback): Promise<void> {
+  const { callback_id, bank_reference, amount, currency, value_date } = callback;
+  const isNamed = amount !== undefined || !payout.holdsReturn;
+  if (payout.status === 'failed' || !isNamed || !patched('holds-returns')) return;
+  const report = {
+    ...{ payout_id: payout.id, at: new Date().toISOString(), callback_id },
+    ...omitUndefined({ bank_reference: bank_reference || undefined, amount, currency, value_date }),
+  };
+  const { holds } = await writeScheduled((activities) => activities.recordReturnHeld(report));
+  payout.holdsReturn = holds;
 }
 
 function nextDue(payout: Payout): Due | undefined {

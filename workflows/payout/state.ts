@@ -39,6 +39,8 @@ export interface Payout extends Instructed<PayoutKind> {
   /** ISO 8601; null before. */
   sentAt: string | null;
   completedAt: string | null;
+  /** Whether money that came back is in suspense. */
+  holdsReturn: boolean;
 }
 
 export interface PayoutMailbox extends Mailbox<InstructedItem<PayoutKind>, Payout> {
@@ -56,7 +58,13 @@ export function newPayout(
   resumed: boolean,
 ): Payout {
   const instructed = newInstructed<PayoutKind>(mail, id, snapshot, resumed);
-  return { ...instructed, notOverdueBefore: 0, sentAt: null, completedAt: null };
+  return {
+    ...instructed,
+    notOverdueBefore: 0,
+    sentAt: null,
+    completedAt: null,
+    holdsReturn: false,
+  };
 }
 
 export function getState({ id, status, version }: Payout): PayoutState {
@@ -112,20 +120,24 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
       'The bank reported another end of a returned payout, whose amount the merchant has back; ' +
       `nothing moved. ${CREDITED_TOO_MUCH}`,
     second_return:
-      'The bank reported a second return; the amount was credited once. Ask the bank whether ' +
-      'both are the same. If not, hand it to accounting.',
+      'The bank reported a second return; the amount was credited once. One under another ' +
+      'reference is in suspense, as `payout show` says. Ask the bank whether both are the same: if ' +
+      'so, run `balance reverse` on the entry. If not, `balance adjust --against suspense` credits it.',
     second_completion:
       'The bank completed a completed payout again, under another reference: it has paid twice, ' +
       'and owes it. Ask the bank. Once it is back, run `balance reverse` on the entry.',
     return_too_late:
-      'The bank reported a return after more than 60 days; nothing moved. Ask the bank. If the ' +
-      'money is there, send `mark_returned`.',
+      'The bank reported a return after more than 60 days; what came is in suspense. Ask the bank. ' +
+      '`mark_returned` credits it to the merchant; if no money came, run `balance reverse` on the entry.',
     return_not_possible:
-      'The bank reported a return on a rail without returns; nothing moved. Ask the bank, and ' +
-      'agree with the merchant.',
+      'The bank reported a return on a rail without returns; what came is in suspense. Ask the ' +
+      'bank. `mark_returned` credits it to the merchant; if no money came, run `balance reverse` ' +
+      'on the entry.',
     amount_differs:
-      'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
-      '`mark_completed`, or `mark_returned` with the amount that came back.',
+      'The bank reported a different amount or currency. What came back is in suspense, as `payout ' +
+      'show` says; what it sent was not posted. Ask the bank, then send `mark_completed`, or ' +
+      '`mark_returned` with the amount that came back. Of another currency, `balance adjust ' +
+      '--against suspense` credits it.',
     ...COMMON_REMEDIES,
   },
 };
@@ -137,6 +149,13 @@ const RESOLVED_BY_RETURN: readonly PayoutAttention[] = [
   'failed_after_completed',
   'return_not_possible',
   'return_too_late',
+];
+
+/** Reasons that stay while what came back is in suspense. */
+const RETURN_HELD: readonly (PayoutAttention | null)[] = [
+  'amount_differs',
+  'return_too_late',
+  'return_not_possible',
 ];
 
 /** Time for a payout that changes late, or starts again. */
@@ -155,6 +174,10 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
     if (status === 'returned') return RESOLVED_BY_RETURN.includes(attention);
     return OVERDUE_REASONS.includes(attention);
   },
+  isKept: ({ attention, holdsReturn }, change) =>
+    holdsReturn &&
+    RETURN_HELD.includes(attention) &&
+    !('returned' in change || 'failure' in change),
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
@@ -165,6 +188,7 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
   remember: (payout, to, at) => {
     if (to.includes('sent')) payout.sentAt = at;
     if (to.includes('completed')) payout.completedAt = at;
+    if (to.includes('returned') || to.includes('failed')) payout.holdsReturn = false;
     if (payout.enteredAt >= payout.facts.due_at_ms) {
       payout.notOverdueBefore = payout.enteredAt + OVERDUE_AGAIN_MS;
     }

@@ -1,3 +1,4 @@
+import type { HeldReturn } from '../../domain/payout/held-return';
 import { bookId } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import type { RefundDocument } from '../../store/refunds';
@@ -14,6 +15,20 @@ export function listSentAgain({
   return sent_again.map(({ id: step, amount, currency }) => ({
     step,
     lines: ENTRY_LINES.payout_sent_again(resource.connector, amount),
+    book: bookId({ ...resource, currency }),
+  }));
+}
+
+/** Lists what came back and is in suspense, or was, in the book of its currency. */
+export function listHeldReturns({
+  returns_held = [],
+  ...resource
+}: Pick<RefundDocument, 'account_id' | 'livemode' | 'connector'> & {
+  returns_held?: readonly HeldReturn[];
+}): ExpectedStep[] {
+  return returns_held.map(({ id: step, amount, currency, is_return }) => ({
+    step,
+    lines: ENTRY_LINES.payout_return_held(resource.connector, amount, is_return),
     book: bookId({ ...resource, currency }),
   }));
 }

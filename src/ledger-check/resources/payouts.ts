@@ -1,10 +1,11 @@
+import { sumHeldReturns } from '../../domain/payout/held-return';
 import type { PayoutStatus } from '../../domain/payout/payout';
 import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { returnedAmount } from '../../ledger/resource-entries';
 import type { PayoutDocument } from '../../store/payouts';
 import type { ExpectedKinds, ResourceRule } from '../rule';
-import { COMMON, listSentAgain } from './common';
+import { COMMON, listHeldReturns, listSentAgain } from './common';
 
 const PAYOUT_FIELDS = [
   ...COMMON,
@@ -15,10 +16,11 @@ const PAYOUT_FIELDS = [
   'sent_at',
   'returned_amount',
   'sent_again',
+  'returns_held',
 ] as const;
 
 export type PayoutPart = Pick<PayoutDocument, (typeof PAYOUT_FIELDS)[number]>;
-const RESERVED = ['payout_reserved'] as const;
+const RESERVED = ['payout_reserved', 'payout_return_held'] as const;
 const CAPTURED = [...RESERVED, 'payout_captured'] as const;
 
 export const PAYOUTS: ResourceRule<PayoutPart, ResourceEntryKind<'payout'>> = {
@@ -40,11 +42,26 @@ export const PAYOUTS: ResourceRule<PayoutPart, ResourceEntryKind<'payout'>> = {
       ENTRY_LINES.payout_captured(balance_account, connector, amount, fee),
     payout_released: ({ balance_account, amount, fee }) =>
       ENTRY_LINES.payout_released(balance_account, amount, fee),
-    payout_reversed: ({ balance_account, connector, amount, fee }) =>
-      ENTRY_LINES.payout_reversed(balance_account, connector, amount, fee),
+    payout_reversed: (payout) =>
+      ENTRY_LINES.payout_reversed(
+        payout.balance_account,
+        payout.connector,
+        payout.amount,
+        payout.fee,
+        sumHeldReturns(payout),
+      ),
     payout_returned: (payout) =>
-      ENTRY_LINES.payout_returned(payout.balance_account, payout.connector, returnedAmount(payout)),
+      ENTRY_LINES.payout_returned(
+        payout.balance_account,
+        payout.connector,
+        returnedAmount(payout),
+        sumHeldReturns(payout),
+      ),
+    payout_return_held: () => [],
     payout_sent_again: () => [],
   },
-  steps: { payout_sent_again: (payout) => listSentAgain(payout) },
+  steps: {
+    payout_sent_again: (payout) => listSentAgain(payout),
+    payout_return_held: (payout) => listHeldReturns(payout),
+  },
 };

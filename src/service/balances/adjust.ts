@@ -95,7 +95,11 @@ const REVERSIBLE: readonly string[] = [
   'payment_dispute_opened',
   'refund_sent_again',
   'payout_sent_again',
+  'payout_return_held',
 ];
+
+/** Kinds that say what a bank moved: where it did not, no statement has them. */
+const CORRECTED_BY_REVERSAL: readonly string[] = ['adjusted', 'payout_return_held'];
 
 /**
  * Finds the entry to reverse, and whose it is.
@@ -134,10 +138,13 @@ export async function reverseOperation(deps: WriteDeps, id: string, correction: 
   const entry = {
     ...({ kind: 'reversed', resource_id: id, ...owner, legs } as const),
     // A correction that no bank has made is on no statement, nor is its reversal.
-    offsets: original.kind === 'adjusted' ? id : undefined,
+    offsets: CORRECTED_BY_REVERSAL.includes(original.kind) ? id : undefined,
     ...buildEntryDetails(deps, correction),
   };
-  const writeMore = (session: ClientSession) => markDisputeWon(deps, original, entry.at, session);
+  const writeMore = async (session: ClientSession) => {
+    await markDisputeWon(deps, original, entry.at, session);
+    await markReturnReversed(deps, original, entry.at, session);
+  };
   const balance = await post(deps, entry, { balance_account, approval_id, writeMore });
   return { ...balance, amount };
 }
@@ -165,6 +172,22 @@ async function markDisputeWon(
     if (await payments.closeDispute(resource_id, from, { at, change, act: {} }, session)) return;
   }
   throw new ServiceError('not_reversible', `The dispute of ${_id} is won already.`);
+}
+
+/** Notes on a payout that its money did not come back. @throws ServiceError `not_reversible` */
+async function markReturnReversed(
+  { stores: { payouts } }: WriteDeps,
+  { _id, kind, resource_id }: EntryDocument,
+  at: string,
+  session: ClientSession,
+): Promise<void> {
+  if (kind !== 'payout_return_held') return;
+  const { returns_held = [] } = (await payouts.get(resource_id, session)) ?? {};
+  const held = returns_held.find(({ id }) => operationId({ kind, resource_id, step: id }) === _id);
+  if (held !== undefined && (await payouts.reverseReturnHeld(resource_id, held, at, session))) {
+    return;
+  }
+  throw new ServiceError('not_reversible', `The money of ${_id} has left suspense.`);
 }
 
 function buildEntryDetails({ now }: WriteDeps, { operator, reason, approved_by }: Correction) {

@@ -35,6 +35,7 @@ const RARE = [
   'receipts',
   'sent_late',
   'sent_again',
+  'returns_held',
 ] satisfies (keyof PaymentDocument | keyof PayoutDocument | keyof RefundDocument)[];
 
 /** @throws ServiceError `payment_not_found`, `refund_not_found`, … */

@@ -37,6 +37,7 @@ const Disputes = z.looseObject({
   disputes: z.array(z.looseObject({ id: z.string(), state: z.string() })),
 });
 const Sent = z.looseObject({ sent: z.array(z.string()) });
+const Held = z.looseObject({ held: z.array(z.string()) });
 const LocalStep = z.looseObject({ activity_type: z.string() });
 
 /**
@@ -57,6 +58,8 @@ export function readResourceState(histories: readonly Pick<History, 'events'>[])
     for (const each of listDisputeBookings(disputes?.disputes ?? [])) bookings.add(each);
     const sent = SENT_STEPS.has(activity) ? Sent.safeParse(result).data : undefined;
     for (const id of sent?.sent ?? []) bookings.add(`sent ${id}`);
+    const held = activity === 'recordReturnHeld' ? Held.safeParse(result).data : undefined;
+    for (const id of held?.held ?? []) bookings.add(`held ${id}`);
   }
   if (state === null) return null;
   const { status, version } = state;

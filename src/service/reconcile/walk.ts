@@ -164,8 +164,18 @@ function listSent(document: Resource): string[] {
   return [...late, ...sent].map(({ id }) => id);
 }
 
+function listHeld(document: Resource): string[] {
+  const held = 'returns_held' in document ? (document.returns_held ?? []) : [];
+  return held.map(({ id }) => id);
+}
+
 function listBookings(document: Resource): string[] {
-  if ('due_at' in document) return listSent(document).map((id) => `sent ${id}`);
+  if ('due_at' in document) {
+    return [
+      ...listSent(document).map((id) => `sent ${id}`),
+      ...listHeld(document).map((id) => `held ${id}`),
+    ];
+  }
   if (!('browser_hash' in document)) return [];
   const isBooked: Record<Booking, boolean> = {
     recordDispute: Boolean(document.disputed_at ?? document.dispute_ended_at),

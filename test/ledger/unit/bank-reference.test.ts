@@ -6,6 +6,7 @@ import {
   buildPayoutEntries,
   buildReceiptEntry,
   buildRefundEntry,
+  buildReturnHeld,
   buildSentAgain,
   buildSettlement,
 } from '../../../src/ledger/resource-entries';
@@ -18,6 +19,7 @@ const resource = {
   bank_reference: 'own',
 };
 const sent = { id: 'again', amount: 1_000, currency: 'EUR' };
+const heldReturn = { id: 'again', amount: 900, currency: 'EUR', is_return: true };
 const report = { ...time, bank_reference: 'again' };
 const receipt: Receipt = {
   ...{ id: 'late', bank_reference: 'late', callback_id: null, amount: 1_000, currency: 'USD' },
@@ -59,6 +61,7 @@ test.each([
     'again',
     -1_000,
   ],
+  ['a return in suspense', buildReturnHeld(resource, heldReturn, report), 'again', 900],
   ['a payout', payout('submitted', 'sent'), 'own', -1_000],
   ['a payout that fails', payout('sent', 'failed'), 'own', 1_000],
   ['a payout that returns', payout('sent', 'returned'), 'own', 1_000],

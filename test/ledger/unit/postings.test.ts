@@ -59,6 +59,7 @@ const EVERY_KIND = {
   payout_released: build(withFee, LINES.payout_released),
   payout_reversed: build(sending, LINES.payout_reversed),
   payout_returned: build(fc.tuple(name, name, amount), LINES.payout_returned),
+  payout_return_held: build(fc.tuple(name, amount, fc.boolean()), LINES.payout_return_held),
   crypto_payment_held: build(coins, LINES.crypto_payment_held),
   crypto_payment_withdrawn: units.map(LINES.crypto_payment_withdrawn),
   crypto_payment_sent_back: build(coins, LINES.crypto_payment_sent_back),
@@ -135,6 +136,16 @@ describe('the legs of every posting', () => {
     ],
     ['receivable.bank -5, clearing.sandbox 5', LINES.refund_sent_again('sandbox', 5)],
     ['receivable.bank -5, clearing.sandbox 5', LINES.payout_sent_again('sandbox', 5)],
+    ['clearing.sandbox -5, suspense.late 5', LINES.payout_return_held('sandbox', 5, true)],
+    ['clearing.sandbox -5, suspense.held 5', LINES.payout_return_held('sandbox', 5, false)],
+    [
+      'clearing.sandbox -2, suspense.late -3, balances.ads.available 5',
+      LINES.payout_returned('ads', 'sandbox', 5, 3),
+    ],
+    [
+      'clearing.sandbox -4, suspense.late -1, income.fees -2, balances.ads.available 7',
+      LINES.payout_reversed('ads', 'sandbox', 5, 2, 1),
+    ],
     [
       'transit.refunds -5, clearing.sandbox 3, balances.main.available 2',
       LINES.refund_settled('sandbox', 5, 3),
@@ -244,6 +255,7 @@ describe('open postings', () => {
     'payout_released',
     'payout_reversed',
     'payout_returned',
+    'payout_return_held',
     'crypto_payment_held',
     'crypto_payment_credited',
     'crypto_settlement_captured',

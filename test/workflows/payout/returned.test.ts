@@ -1,10 +1,26 @@
+import { reverseOperation } from '../../../src/service/balances/adjust';
+import { operatorsAudit } from '../../support/audit';
+import { readBalances } from '../../support/book';
 import { saveHistory } from '../../support/histories';
 import { scriptedBank } from '../../support/workflow-setting';
-import { MONEY, useLifecycles } from '../lifecycles';
+import { MONEY, type TrackedPayout, useLifecycles } from '../lifecycles';
 
 const { setting, withPayout, withStatus } = useLifecycles();
 
 const CAME_BACK = { code: 'AC04', reason: 'Account closed' };
+/** While what came back is in suspense. */
+const HELD = { ...MONEY.captured, atBank: 0 };
+const BY = { operator: 'ada', reason: 'asked the bank' };
+
+async function readSuspense({ account_id }: TrackedPayout) {
+  const at = await readBalances(setting.stores, `${account_id}:sandbox:EUR`);
+  return { late: at('suspense.late') ?? 0, held: at('suspense.held') ?? 0 };
+}
+
+async function reverse({ id }: TrackedPayout, step: string) {
+  const deps = { ...setting, now: () => new Date(), audit: operatorsAudit(setting.stores) };
+  return await reverseOperation(deps, `payout_return_held:${id}:${step}`, BY);
+}
 
 test('straight from sent: the amount is credited, the fee stays', async () => {
   await withStatus.sent(async ({ id, handle, endBy, stored, eventTypes, money }) => {
@@ -97,7 +113,8 @@ test('on day 61 it is kept and shown; an operator may still mark it as returned'
     expect(await payout.attention()).toBe('return_too_late');
     const reason = 'returned: a payout comes back within 60 days';
     expect(await payout.unapplied()).toEqual([reason]);
-    expect(await money()).toEqual(MONEY.captured);
+    expect(await money()).toEqual(HELD);
+    expect(await readSuspense(payout)).toEqual({ late: 1_000, held: 0 });
 
     const state = { payout_id: id, status: 'returned', version: 5 };
     expect(await payout.actAfterEnd('mark_returned')).toEqual(state);
@@ -107,6 +124,7 @@ test('on day 61 it is kept and shown; an operator may still mark it as returned'
       audit: [{ who: 'ada', what: 'mark_returned', before: 'completed', after: 'returned' }],
     });
     expect(await money()).toEqual(MONEY.returned);
+    expect(await payout.differences()).toEqual([]);
     await saveHistory(handle, 'payout-marked-returned-after-end');
   });
 });
@@ -114,7 +132,7 @@ test('on day 61 it is kept and shown; an operator may still mark it as returned'
 describe('on a rail where nothing comes back', () => {
   const card = { method: 'card_payout', can_be_returned: false } as const;
 
-  test('a return is kept and shown, nothing moves', async () => {
+  test('a return is in suspense, and shown', async () => {
     await withPayout(
       scriptedBank(),
       async ({ signal, shows, endBy, stored, unapplied, money }) => {
@@ -127,7 +145,7 @@ describe('on a rail where nothing comes back', () => {
           returned: null,
         });
         expect(await unapplied()).toEqual(['returned: nothing comes back on this rail']);
-        expect(await money()).toEqual(MONEY.captured);
+        expect(await money()).toEqual(HELD);
       },
       card,
     );
@@ -147,5 +165,82 @@ describe('on a rail where nothing comes back', () => {
       },
       card,
     );
+  });
+});
+
+describe('less than was sent', () => {
+  const LESS = { amount: 900, currency: 'EUR', bank_reference: 'R-1' };
+
+  test('is in suspense until an operator credits it, whatever is reported meanwhile', async () => {
+    await withStatus.sent(async (payout) => {
+      const { handle, signal, becomes, money, stored } = payout;
+      await signal('returned', LESS);
+      await becomes({ attention: 'amount_differs' });
+      expect(await readSuspense(payout)).toEqual({ late: 900, held: 0 });
+      await signal('returned', LESS);
+      await signal('returned');
+      await signal('completed');
+      await becomes({ status: 'completed' });
+      expect(await stored()).toMatchObject({ attention: 'amount_differs' });
+      expect(await readSuspense(payout)).toEqual({ late: 900, held: 0 });
+      expect(await money()).toEqual({ ...MONEY.captured, atBank: 100 });
+      expect(await payout.differences()).toEqual([]);
+      await handle.result();
+      await saveHistory(handle, 'payout-return-held');
+      expect(await payout.refusalAfterEnd('acknowledge')).toMatchObject({
+        code: 'money_in_suspense',
+      });
+      await payout.actAfterEnd('mark_returned', { ...BY, amount: 900 });
+      expect(await readSuspense(payout)).toEqual({ late: 0, held: 0 });
+      expect(await money()).toMatchObject({ available: 8_975 + 900, atBank: 100 });
+      expect(await stored()).toMatchObject({ status: 'returned', attention: null });
+      expect(await payout.entryKinds()).toEqual([
+        ...['payout_reserved', 'payout_captured', 'payout_return_held', 'payout_returned'],
+      ]);
+      expect(await payout.differences()).toEqual([]);
+    });
+  });
+
+  test('that never came is reversed by an operator, once', async () => {
+    await withStatus.sent(async (payout) => {
+      await payout.signal('returned', LESS);
+      await payout.becomes({ attention: 'amount_differs' });
+      await reverse(payout, 'R-1');
+      expect(await payout.money()).toEqual(MONEY.captured);
+      expect(await payout.differences()).toEqual([]);
+      await payout.act('mark_returned');
+      expect(await payout.money()).toEqual(MONEY.returned);
+      expect(await payout.differences()).toEqual([]);
+    });
+  });
+
+  test('and then fails: what came back is part of what is given back', async () => {
+    await withStatus.sent(async (payout) => {
+      await payout.signal('returned', LESS);
+      await payout.becomes({ attention: 'amount_differs' });
+      await payout.endBy('failed');
+      expect(await payout.money()).toEqual(MONEY.untouched);
+      expect(await readSuspense(payout)).toEqual({ late: 0, held: 0 });
+      expect(await payout.differences()).toEqual([]);
+    });
+  });
+});
+
+test('a second return under another reference is held for an operator, who finds it to be the same', async () => {
+  await withStatus.sent(async (payout) => {
+    await payout.endBy('returned', { bank_reference: 'R-1' });
+    for (const bank_reference of ['R-1', 'R-2', 'R-2']) {
+      await payout.signalAfterEnd('returned', { bank_reference });
+      await payout.handle.result();
+    }
+    expect(await payout.attention()).toBe('second_return');
+    expect(await readSuspense(payout)).toEqual({ late: 0, held: 1_000 });
+    expect(await payout.money()).toEqual({ ...MONEY.returned, atBank: -1_000 });
+    expect(await payout.differences()).toEqual([]);
+    await reverse(payout, 'R-2');
+    expect(await payout.money()).toEqual(MONEY.returned);
+    await expect(reverse(payout, 'R-2')).resolves.toBeDefined();
+    expect(await readSuspense(payout)).toEqual({ late: 0, held: 0 });
+    expect(await payout.differences()).toEqual([]);
   });
 });

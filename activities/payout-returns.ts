@@ -1,0 +1,54 @@
+import { inTransaction } from '../src/base/mongo';
+import { reportId } from '../src/domain/payment/receipt';
+import { buildHeldReturn, holdsReturn, isNewReturn } from '../src/domain/payout/held-return';
+import { buildReturnHeld } from '../src/ledger/resource-entries';
+import type { PayoutDocument } from '../src/store/payouts';
+import type { RecordDeps } from './shared/record-table';
+
+/** Callback that says that the money of a payout came back, and that does not credit it. */
+interface ReturnReport {
+  payout_id: string;
+  /** ISO 8601, ms. */
+  at: string;
+  callback_id: string;
+  bank_reference?: string;
+  /** Minor units; absent: the amount of the payout. */
+  amount?: number;
+  currency?: string;
+  value_date?: string;
+}
+
+interface ReturnHeld {
+  /** Ids of all that came back so. */
+  held: string[];
+  /** Whether some of it waits for an operator. */
+  holds: boolean;
+}
+
+/** Journal entries of money that came back otherwise than the payout went; no status changes. */
+export function createPayoutReturns(deps: RecordDeps) {
+  return {
+    recordReturnHeld: (input: ReturnReport): Promise<ReturnHeld> => recordReturnHeld(deps, input),
+  };
+}
+
+async function recordReturnHeld(deps: RecordDeps, input: ReturnReport): Promise<ReturnHeld> {
+  const { mongo, stores } = deps;
+  const { payout_id } = input;
+  await inTransaction(mongo, async (session) => {
+    const payout = await stores.payouts.get(payout_id, session);
+    if (payout === null || !isNewReturn(payout, input)) return;
+    const { amount = payout.amount, currency = payout.currency, at } = input;
+    const held = buildHeldReturn(payout, { id: reportId(input), amount, currency, at });
+    if (!(await stores.payouts.recordReturnHeld(payout_id, held, session))) return;
+    await stores.ledger.post(buildReturnHeld(payout, held, input), session);
+  });
+  const payout = await readPayout(deps, payout_id);
+  return { held: (payout.returns_held ?? []).map(({ id }) => id), holds: holdsReturn(payout) };
+}
+
+async function readPayout({ stores }: RecordDeps, id: string): Promise<PayoutDocument> {
+  const payout = await stores.payouts.get(id);
+  if (payout === null) throw new Error(`The record of ${id} is not there.`);
+  return payout;
+}
