@@ -63,6 +63,9 @@ export class InvalidStatement extends Error {
   }
 }
 
+/** Days for which a statement may lack what a notification announced. */
+export const ANNOUNCED_DAYS = 5;
+
 /** Days by which the value date may follow the booking. */
 export const VALUE_DAYS_MAX = 30;
 

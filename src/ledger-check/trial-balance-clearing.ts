@@ -1,6 +1,7 @@
-import type { Document } from 'mongodb';
+import type { Collection, Document } from 'mongodb';
 import { formatCount } from '../domain/counted';
 import { toEnv } from '../domain/environment';
+import { ANNOUNCED_DAYS, addDays } from '../domain/statement';
 import type { EntryDocument } from '../ledger/documents';
 import { bookId } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';
@@ -8,12 +9,14 @@ import { UNMATCHED } from '../ledger/ledger-accounts';
 import { EXACT } from '../ledger/pending';
 import type { ClearingScope } from '../ledger/uncleared';
 import { type BankAccountDocument, createBankAccountStore } from '../store/bank-accounts';
+import type { LineDocument } from '../store/statement-lines';
 import type { Reader } from './trial-balance-books';
 
 export const FINDINGS = {
   book_unbalanced: 'the balances of a book do not sum to 0',
   in_transit: 'journal entries that no statement line matches',
   unmatched: 'statement lines that match no journal entry',
+  not_repeated: 'movements that a notification announced, and no statement has after 5 days',
   clearing_differs: 'what neither of the two explains between merchants and a bank',
 } as const satisfies Record<string, string>;
 
@@ -41,6 +44,8 @@ const DAY_MS = 24 * 60 * 60_000;
 /** Connector, environment and currency that have bank accounts, with their books. */
 interface BankScope extends ClearingScope {
   books: string[];
+  /** Ids of the bank accounts. */
+  accounts: string[];
 }
 
 export async function listScopes(
@@ -54,8 +59,11 @@ export async function listScopes(
   );
   for (const account of accounts) {
     const key = scopeKey(account);
-    const { books = [] } = scopes.get(key) ?? {};
-    scopes.set(key, { ...pickScope(account), books: [...books, bankBookId(account)] });
+    const { books = [], accounts: ids = [] } = scopes.get(key) ?? {};
+    scopes.set(key, {
+      ...pickScope(account),
+      ...{ books: [...books, bankBookId(account)], accounts: [...ids, account._id] },
+    });
   }
   return [...scopes.values()];
 }
@@ -78,6 +86,7 @@ export async function compareScope(
   const place = `${connector} ${toEnv(livemode)} ${currency}`;
   const inTransit = await readInTransit(reader, options, scope);
   const unmatched = await readUnmatched(reader, options, books);
+  const announced = await readNotRepeated(reader, options, scope);
   const sum = [scopeKey(scope), ...books].reduce(
     (total, key) => total + (clearing.get(key) ?? 0n),
     0n,
@@ -99,6 +108,12 @@ export async function compareScope(
       message:
         `${place}: ${formatCount(unmatched.count, 'statement line')} without an entry; ` +
         `${describeAge(unmatched.oldest)}.`,
+    },
+    announced.count > 0 && {
+      ...{ code: 'not_repeated', amount: announced.amount, currency, ids: announced.ids },
+      message:
+        `${place}: ${formatCount(announced.count, 'movement')} of a notification on no statement; ` +
+        `${describeAge(announced.oldest)}.`,
     },
     difference !== 0n && {
       ...{ code: 'clearing_differs', amount: difference, currency, ids: books },
@@ -168,10 +183,26 @@ async function readUnmatched(
   ]);
 }
 
-async function summarize({ db, session }: Reader, stages: Document[]): Promise<Items> {
-  const entries = db.collection<EntryDocument>('ledger_postings');
+/** Reads what notifications have announced too long ago; that of the past is not stored. */
+async function readNotRepeated(
+  reader: Reader,
+  { at, now }: TrialBalanceOptions,
+  { accounts }: BankScope,
+): Promise<Items> {
+  if (at !== undefined) return NONE;
+  const before = addDays(now().toISOString().slice(0, 'YYYY-MM-DD'.length), -ANNOUNCED_DAYS);
+  const lines = reader.db.collection<LineDocument>('statement_lines');
+  const filter = { bank_account_id: { $in: accounts }, status: 'announced', day: { $lt: before } };
+  return await summarize(reader, [{ $match: filter }], lines);
+}
+
+async function summarize(
+  { db, session }: Reader,
+  stages: Document[],
+  rows: Pick<Collection, 'aggregate'> = db.collection<EntryDocument>('ledger_postings'),
+): Promise<Items> {
   const options = { session, allowDiskUse: true, ...EXACT };
-  const [row] = await entries
+  const [row] = await rows
     .aggregate<{ count: unknown; amount: unknown; oldest: string; ids: string[] }>(
       [...stages, SUMMARY],
       options,

@@ -1,3 +1,4 @@
+import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { matchByHand, unmatchByHand } from '../../src/service/statements/lines';
 import { TEST_DAY } from '../support/camt';
 import { useStatements } from './statement-setting';
@@ -121,6 +122,10 @@ test('a notification moves nothing; a statement repeats it, or it is found after
     ...{ closed: true, matched: 1, theirs_only: [] },
     findings: [{ code: 'not_repeated', amount: 78, currency: 'EUR', ids: [expect.any(String)] }],
   });
+  const { mongo, db } = setting.database;
+  const { findings } = await readTrialBalance(mongo, db.databaseName, setting.deps());
+  const notRepeated = findings.filter(({ code }) => code === 'not_repeated');
+  expect(notRepeated).toMatchObject([{ amount: 78n, currency: 'EUR', ids: [expect.any(String)] }]);
   const statuses = (await bank.lines()).map(({ status }) => status).sort();
   expect(statuses).toEqual(['announced', 'announced', 'matched', 'repeated']);
 });

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../domain/errors';
 import { normalizeIban } from '../../domain/iban';
 import { formatMoney } from '../../domain/money';
-import { addDays } from '../../domain/statement';
+import { ANNOUNCED_DAYS, addDays } from '../../domain/statement';
 import type { BankAccountDocument } from '../../store/bank-accounts';
 import type { StatementDocument } from '../../store/statements';
 import type { ServiceDeps } from '../deps';
@@ -10,8 +10,6 @@ import { presentEntry, presentLine, type ShownEntry, type ShownLine } from './pr
 
 type ReconciliationDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 
-/** Days for which a statement may lack what a notification announced. */
-const ANNOUNCED_DAYS = 5;
 /** Rows of each list; a longer one is cut, and says so. */
 const ROWS_MAX = 1_000;
 
