@@ -22,3 +22,34 @@ export function createGate(atOnce: number): Gate {
     }
   };
 }
+
+/** A gate for each name, such as an account, so that none takes the part of another. */
+export interface NamedGates {
+  run<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /** Whether so many calls of the name wait that another one must not. */
+  isFull(name: string): boolean;
+}
+
+export function createNamedGates({
+  atOnce,
+  waitingMax = Number.POSITIVE_INFINITY,
+}: {
+  atOnce: number;
+  waitingMax?: number;
+}): NamedGates {
+  const gates = new Map<string, { gate: Gate; calls: number }>();
+  return {
+    run: async (name, work) => {
+      const entry = gates.get(name) ?? { gate: createGate(atOnce), calls: 0 };
+      gates.set(name, entry);
+      entry.calls += 1;
+      try {
+        return await entry.gate(work);
+      } finally {
+        entry.calls -= 1;
+        if (entry.calls === 0) gates.delete(name);
+      }
+    },
+    isFull: (name) => (gates.get(name)?.calls ?? 0) >= atOnce + waitingMax,
+  };
+}

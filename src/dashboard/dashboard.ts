@@ -1,6 +1,7 @@
 import Router, { type RouterMiddleware } from '@koa/router';
 import { addAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
+import { createSignInLanes } from '../service/team/sign-in-lanes';
 import { API_KEY_ROUTES } from './account/api-keys';
 import { AUDIT_LOG_ROUTE } from './account/audit-log';
 import { CLOCK_ROUTE } from './account/clock';
@@ -92,8 +93,9 @@ export function createDashboard(deps: DashboardDeps): Router {
     ...deps,
     assets: { css, js },
     cookie: sessionCookie(deps.publicUrl),
-    device: deviceCookie(deps.publicUrl),
-    limitVisit: createVisitLimits(deps.visitCostsMax ?? VISIT_COSTS_MAX),
+    device: deviceCookie(deps.publicUrl, deps.keys.fingerprint),
+    visits: createVisitLimits(deps.visitCostsMax ?? VISIT_COSTS_MAX),
+    limitSignIns: createSignInLanes(),
   };
   router.use(showErrorPage(dashboard));
   router.get('/dashboard', (ctx) => seeOther(ctx, HOME_PATH));

@@ -7,16 +7,8 @@ const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** Characters. @see docs/dashboard.md#sign-in */
 export const PASSWORD_LENGTH = { min: 12, max: 200 } as const;
 
-/** Hashes that may wait, about a second of work. */
-const WAITING_MAX = 30;
-
 export function isLongEnough(password: string): boolean {
   return password.length >= PASSWORD_LENGTH.min && password.length <= PASSWORD_LENGTH.max;
-}
-
-/** Whether so many passwords wait that another one must not. */
-export function arePasswordsBusy(): boolean {
-  return waiting.size >= WAITING_MAX;
 }
 
 export async function hashPassword(password: string): Promise<string> {

@@ -44,10 +44,17 @@ export function createThrottleStore(db: Db) {
       return throttle.ends_at.getTime() - now.getTime();
     },
     /** Reads how long to wait, in ms; 0 when another attempt may be counted. */
-    wait: async (name: string, { max }: Limit, now: Date): Promise<number> => {
-      const throttle = await throttles.findOne({ _id: name });
-      if (throttle === null || throttle.count < max) return 0;
-      return Math.max(0, throttle.ends_at.getTime() - now.getTime());
+    wait: async (
+      counters: readonly (readonly [name: string, Limit])[],
+      now: Date,
+    ): Promise<number> => {
+      const limits = new Map(counters);
+      const stored = await throttles.find({ _id: { $in: [...limits.keys()] } }).toArray();
+      const waits = stored.flatMap(({ _id, count, ends_at }) => {
+        const isOver = count >= (limits.get(_id)?.max ?? Number.POSITIVE_INFINITY);
+        return isOver ? [ends_at.getTime() - now.getTime()] : [];
+      });
+      return Math.max(0, ...waits);
     },
     /** Uncounts a successful attempt. */
     decrement: (name: string) =>

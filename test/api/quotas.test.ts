@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { makeKey } from '../../src/store/keys';
-import { type Answer, type Client, createClient } from '../support/http';
+import { gate } from '../support/gate';
+import { type Answer, type Client, createClient, eventually } from '../support/http';
 import { useService } from '../support/service';
 import { bankRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
@@ -59,6 +60,31 @@ test(
     expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThanOrEqual(1);
     const unread = await (await service.account()).get('/v1/payments?limit=101');
     expect([unread.status, unread.headers.get('RateLimit-Remaining')]).toEqual([400, '19']);
+  }),
+);
+
+test(
+  'an account that takes its part of the reads leaves others theirs',
+  inOneWindow(async () => {
+    const [shop, other] = [await service.account(), await service.account()];
+    const { list } = service.stores.payments;
+    const slow = gate();
+    const read = jest.spyOn(service.stores.payments, 'list').mockImplementation(async (filter) => {
+      if (filter.account_id === shop.account_id) await slow.opened;
+      return await list(filter);
+    });
+    try {
+      const calls = statuses(times(18, () => shop.get('/v1/payments?limit=1')));
+      await eventually('the reads to wait', async () => read.mock.calls.length === 15);
+      expect((await other.get('/v1/payments?limit=1')).status).toBe(200);
+      expect((await create(shop)).status).toBe(201);
+      expect(read).toHaveBeenCalledTimes(16);
+      slow.release();
+      expect(await calls).toEqual({ 200: 18 });
+    } finally {
+      slow.release();
+      read.mockRestore();
+    }
   }),
 );
 

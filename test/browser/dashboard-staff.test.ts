@@ -65,7 +65,7 @@ test('an invited person joins by the link, once, and sees what their role allows
   await follow(page, 'Team');
   await page.getByLabel('E-mail').fill('fin@example.com');
   await page.getByLabel('Role', { exact: true }).selectOption('finance');
-  await page.getByLabel('Your password').fill(PASSWORD);
+  await page.getByLabel('Password').fill(PASSWORD);
   await press(page, 'Invite');
   await look(page, 'invitation-link');
   const link = (await page.locator('code').textContent()) ?? '';

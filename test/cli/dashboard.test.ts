@@ -11,6 +11,7 @@ import { listAuditLines } from '../../src/service/audit-log';
 import { changeMember, acceptInvitation as joinTeam } from '../../src/service/team/members';
 import { getOffer, offerSecret, switchOn } from '../../src/service/team/second-factor';
 import { checkLogin } from '../../src/service/team/sign-in';
+import { createSignInLanes } from '../../src/service/team/sign-in-lanes';
 import { operatorsAudit } from '../support/audit';
 import { useProvisioning } from './cli';
 
@@ -69,11 +70,13 @@ test('a user who is kept out is unlocked, and unlocked by a new password', async
     password: 'wrong',
     address: '203.0.113.7',
     device: null,
+    signedDevice: null,
     merchant: undefined,
   };
   const before = await attempts();
   for (const command of ['unlock', 'reset-password']) {
-    await checkLogin({ stores: service.stores, now: () => new Date() }, login);
+    const deps = { stores: service.stores, now: () => new Date() };
+    await checkLogin({ ...deps, limitSignIns: createSignInLanes() }, login);
     await service.json('dashboard', command, dashboard_email.toUpperCase());
     // The shared counters of the network and in total stay.
     expect(await attempts()).toBeLessThanOrEqual(before + 2);

@@ -9,6 +9,8 @@ import {
   type Visitor,
   visitor,
 } from '../support/dashboard';
+import { gate } from '../support/gate';
+import { eventually } from '../support/http';
 import { useService } from '../support/service';
 
 const PROFILE = '/dashboard/live/profile';
@@ -30,6 +32,30 @@ async function signIn({ email }: UserDocument, userAgent: string): Promise<Visit
   });
   return visitor(service.url, cookie);
 }
+
+const PAYMENTS = '/dashboard/sandbox/payments';
+
+test('the slow pages of a merchant leave others their part of the connections', async () => {
+  const [ours, theirs] = [await owner(), await owner()];
+  const browsers = [await openVisitor(service, ours), await openVisitor(service, theirs)] as const;
+  const { list } = service.stores.payments;
+  const slow = gate();
+  const read = jest.spyOn(service.stores.payments, 'list').mockImplementation(async (filter) => {
+    if (filter.account_id === ours.account_id) await slow.opened;
+    return await list(filter);
+  });
+  try {
+    const pages = Array.from({ length: 8 }, () => browsers[0].get(PAYMENTS));
+    await eventually('the pages to wait', async () => read.mock.calls.length === 5);
+    expect((await browsers[1].get(PAYMENTS)).status).toBe(200);
+    expect(read).toHaveBeenCalledTimes(6);
+    slow.release();
+    expect((await Promise.all(pages)).map(({ status }) => status)).toEqual(Array(8).fill(200));
+  } finally {
+    slow.release();
+    read.mockRestore();
+  }
+});
 
 const rowsOf = (html: string) =>
   [...html.matchAll(/<tr>.*?<\/tr>/gs)].map(([row]) => row).filter((row) => row.includes('UTC'));

@@ -20,6 +20,8 @@ import {
   type Visitor,
   visitor,
 } from '../support/dashboard';
+import { gate } from '../support/gate';
+import { eventually } from '../support/http';
 import { useService } from '../support/service';
 
 const START = '/dashboard/live/getting-started';
@@ -135,6 +137,42 @@ test('strangers keep nobody out: not another network, not a browser that has sig
     expect(await statuses(PASSWORD, 1, again)).toEqual(new Set([303]));
   });
   expect(log).not.toContain(PASSWORD);
+});
+
+test('a flood of strangers takes nothing of a browser that has signed in', async () => {
+  const { email } = await owner();
+  const { headers } = await signIn({ email, password: PASSWORD });
+  const device = headers.getSetCookie().find((each) => each.startsWith('dashboard_device='));
+  const { byEmail } = service.stores.users;
+  const lookUp = gate();
+  const refused: number[] = [];
+  const find = jest.spyOn(service.stores.users, 'byEmail').mockImplementation(async (each) => {
+    if (each === 'stranger@example.com') await lookUp.opened;
+    return await byEmail(each);
+  });
+  const guess = async (more = {}) => {
+    const form = { email: 'stranger@example.com', password: 'wrong' };
+    const { status } = await signIn(form, more);
+    if (status === 429) refused.push(status);
+    return status;
+  };
+  try {
+    const flood = Array.from({ length: 40 }, () => guess());
+    // Two are checked, and thirty wait; the others are refused without a look-up.
+    await eventually('the refusals', async () => refused.length === 8);
+    const madeUp = { Cookie: `dashboard_device=${'a'.repeat(43)}` };
+    expect(await guess(madeUp)).toBe(429);
+    expect(find).toHaveBeenCalledTimes(2);
+    const known = { Cookie: device?.split(';')[0] ?? '' };
+    expect((await signIn({ email, password: PASSWORD }, known)).status).toBe(303);
+    lookUp.release();
+    const statuses = await Promise.all(flood);
+    expect(statuses.filter((status) => status === 401)).toHaveLength(10);
+    expect((await signIn({ email, password: PASSWORD })).status).toBe(303);
+  } finally {
+    lookUp.release();
+    find.mockRestore();
+  }
 });
 
 test('right passwords are not counted', async () => {

@@ -199,7 +199,7 @@ function InviteForm({ call }: { call: Call }) {
       <h3>Invite a person</h3>
       <Field label="E-mail" name="email" type="email" required maxLength={EMAIL_LENGTH_MAX} />
       <Select label="Role" name="role" value="read_only" options={ROLE_OPTIONS} />
-      <ProofFields label="Your password" user={call.viewer.user} proof="step_up" />
+      <ProofFields user={call.viewer.user} proof="step_up" />
     </PostForm>
   );
 }

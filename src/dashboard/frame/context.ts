@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
-import { secretCookie } from '../../pages/browser';
+import { createSignedSecret, isSignedSecret } from '../../encryption/signed-secret';
+import { hashSecret, secretCookie } from '../../pages/browser';
+import type { SignInLanes } from '../../service/team/sign-in-lanes';
 import type { DashboardDeps } from './route';
 import type { VisitLimits } from './visit-limits';
 
@@ -8,7 +10,8 @@ export interface Dashboard extends DashboardDeps {
   assets: { css: string; js: string };
   cookie: ReturnType<typeof sessionCookie>;
   device: ReturnType<typeof deviceCookie>;
-  limitVisit: VisitLimits;
+  visits: VisitLimits;
+  limitSignIns: SignInLanes;
 }
 
 export const HOME_PATH = '/dashboard/sandbox/overview';
@@ -27,14 +30,32 @@ export function sessionCookie(publicUrl: string) {
 }
 
 const A_YEAR_S = 365 * 86_400;
+const DEVICE_USE = 'dashboard device';
 
-/** Creates the cookie by which a browser that has signed in is known. */
-export function deviceCookie(publicUrl: string) {
-  return secretCookie(publicUrl, {
+/**
+ * Creates the cookie by which a browser that has signed in is known. Its secret is signed, so that a
+ * flood of made-up ones costs no look-up.
+ */
+export function deviceCookie(publicUrl: string, key: Buffer) {
+  const cookie = secretCookie(publicUrl, {
     prefix: '__Secure-',
     name: 'dashboard_device',
     attributes: `Path=/dashboard; Max-Age=${A_YEAR_S}`,
   });
+  const readSigned = (ctx: Context): string | null => {
+    const secret = cookie.read(ctx);
+    return secret !== null && isSignedSecret(key, DEVICE_USE, secret) ? secret : null;
+  };
+  return {
+    ...cookie,
+    /** Returns the hash if a user has signed in with the browser. */
+    signedHash: (ctx: Context): string | null => {
+      const secret = readSigned(ctx);
+      return secret === null ? null : hashSecret(secret);
+    },
+    /** Returns the secret for a browser with which a user signs in. */
+    readOrSign: (ctx: Context): string => readSigned(ctx) ?? createSignedSecret(key, DEVICE_USE),
+  };
 }
 
 /** Derives the form token of a session, which reveals nothing about its secret. */

@@ -2,6 +2,7 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { ComponentChildren } from 'preact';
 import { mayAct } from '../../domain/account/dashboard-role';
+import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
 import { auditAsUser } from '../../service/audit-log';
 import { mustReplacePassword } from '../../service/team/initial-password';
@@ -39,18 +40,28 @@ interface Visit extends Pick<SessionVisit, 'session' | 'user'> {
   call: Call;
 }
 
-/** Checks session → limits → role → form token → freeze → second factor → confirmation, then handles. */
+/** Checks session and limits, then the rest in a place of the account. */
 async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env: Env) {
   const secret = dashboard.cookie.read(ctx);
+  const sessionWait = secret === null ? 0 : await dashboard.visits.findWait(hashSecret(secret));
+  if (sessionWait > 0) return refuseVisit(ctx, dashboard, sessionWait);
   const visit = secret === null ? null : await loadVisit(ctx, dashboard, { route, env, secret });
   if (visit === null || secret === null) return redirectWithNext(ctx, '/dashboard/sign-in');
   if (visit.session.stage !== 'whole') return seeOther(ctx, '/dashboard/sign-in/code');
   if (mustReplacePassword(visit.user)) return redirectWithNext(ctx, NEW_PASSWORD_PATH);
-  const waitSeconds = await dashboard.limitVisit(visit.call.viewer, route);
-  if (waitSeconds > 0) {
-    ctx.set('Retry-After', String(waitSeconds));
-    return sendNotice(ctx, dashboard, 'too_many');
-  }
+  const accountWait = await dashboard.visits.count(visit.call.viewer, route);
+  if (accountWait > 0) return refuseVisit(ctx, dashboard, accountWait);
+  await dashboard.visits.handle(visit.user.account_id, () => handleVisit(visit, secret));
+}
+
+function refuseVisit(ctx: RouterContext, dashboard: Dashboard, waitSeconds: number): void {
+  ctx.set('Retry-After', String(waitSeconds));
+  sendNotice(ctx, dashboard, 'too_many');
+}
+
+/** Checks role → form token → freeze → second factor → confirmation, then handles. */
+async function handleVisit(visit: Visit, secret: string): Promise<void> {
+  const { ctx, dashboard, route } = visit;
   if (route.crypto && !visit.call.viewer.account.crypto) return notice(visit, 'not_found');
   if (!visit.call.may(route.act)) return notice(visit, 'forbidden');
   if (route.method === 'get') return await answer(visit, await handle(visit));

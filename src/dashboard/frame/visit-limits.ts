@@ -1,16 +1,18 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { createNamedGates } from '../../base/gate';
 import type { Route, Viewer } from './route';
 
 const WINDOW_SECONDS = 10;
 /** Costs in one window: 500 plain pages of a session, for example, 100 overviews, or twenty exports. */
 export const VISIT_COSTS_MAX = { session: 1_000, account: 2_000 } as const;
 const COSTS = { get: 2, post: 5 } as const;
+/** Visits of an account that are handled at once, by half of the dashboard's connections. */
+const ACCOUNT_AT_ONCE = 5;
 
 export type VisitLimits = ReturnType<typeof createVisitLimits>;
 
 /**
  * Limits what the pages of a session, and of an account in one environment, cost this process.
- * @returns a function that counts a visit, and returns the seconds to wait; 0 when it is admitted
  * @see docs/dashboard.md#environments
  */
 export function createVisitLimits(costsMax: Record<keyof typeof VISIT_COSTS_MAX, number>) {
@@ -18,17 +20,32 @@ export function createVisitLimits(costsMax: Record<keyof typeof VISIT_COSTS_MAX,
     new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
   const sessions = createLimit(costsMax.session);
   const accounts = createLimit(costsMax.account);
-  return async (
-    { session, account, env }: Pick<Viewer, 'session' | 'account' | 'env'>,
-    { method, cost = COSTS[method] }: Pick<Route, 'method' | 'cost'>,
-  ): Promise<number> => {
-    try {
-      await sessions.consume(session, cost);
-      await accounts.consume(`${account.id}:${env}`, cost);
-      return 0;
-    } catch (error) {
-      if (!(error instanceof RateLimiterRes)) throw error;
-      return Math.max(1, Math.ceil(error.msBeforeNext / 1_000));
-    }
+  const gates = createNamedGates({ atOnce: ACCOUNT_AT_ONCE });
+  return {
+    /** Returns the seconds that a session must wait, before it is loaded; 0 when it need not. */
+    findWait: async (session: string): Promise<number> => {
+      const used = await sessions.get(session);
+      return used !== null && used.consumedPoints > costsMax.session ? toSeconds(used) : 0;
+    },
+    /** Counts a visit. @returns the seconds to wait; 0 when it is admitted */
+    count: async (
+      { session, account, env }: Pick<Viewer, 'session' | 'account' | 'env'>,
+      { method, cost = COSTS[method] }: Pick<Route, 'method' | 'cost'>,
+    ): Promise<number> => {
+      try {
+        await sessions.consume(session, cost);
+        await accounts.consume(`${account.id}:${env}`, cost);
+        return 0;
+      } catch (error) {
+        if (!(error instanceof RateLimiterRes)) throw error;
+        return toSeconds(error);
+      }
+    },
+    /** Handles a visit once few others of the account are under way. */
+    handle: gates.run,
   };
+}
+
+function toSeconds({ msBeforeNext }: RateLimiterRes): number {
+  return Math.max(1, Math.ceil(msBeforeNext / 1_000));
 }

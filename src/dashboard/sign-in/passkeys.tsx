@@ -36,9 +36,12 @@ async function sendChallenge(ctx: RouterContext, dashboard: Dashboard): Promise<
   const site = findSite(dashboard.publicUrl);
   if (isForeignPost(ctx, dashboard.publicUrl)) return sendNotice(ctx, dashboard, 'foreign');
   if (site === null) return sendNotice(ctx, dashboard, 'not_found');
+  const signedDevice = dashboard.device.signedHash(ctx);
   const browser = dashboard.device.bind(ctx);
   const address = dashboard.clientAddress(ctx.req);
-  const { minutes, options } = await askForPasskey(dashboard, site, { browser, address });
+  const ask = () => askForPasskey(dashboard, site, { browser, address });
+  const request = await dashboard.limitSignIns(signedDevice, ask);
+  const { minutes, options } = request ?? { minutes: 1, options: undefined };
   if (minutes > 0) {
     ctx.status = 429;
     ctx.set('Retry-After', String(minutes * 60));

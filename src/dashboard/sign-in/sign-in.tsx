@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { hashSecret } from '../../pages/browser';
@@ -55,10 +54,11 @@ async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   const next = getNextPath(form);
   const password = form.get('password') ?? '';
   const address = dashboard.clientAddress(ctx.req);
-  const deviceSecret = dashboard.device.read(ctx);
-  const device = deviceSecret === null ? null : hashSecret(deviceSecret);
+  const device = dashboard.device.hash(ctx);
+  const signedDevice = dashboard.device.signedHash(ctx);
   const merchant = field(form, 'merchant') || undefined;
-  const check = await checkLogin(dashboard, { email, password, address, device, merchant });
+  const login = { email, password, address, device, signedDevice, merchant };
+  const check = await checkLogin(dashboard, login);
   const { outcome, user_ids } = check;
   noteVisitor(ctx, { proof: 'password', outcome, ...(outcome !== 'right' && { user_ids }) });
   if (check.outcome === 'too_many') {
@@ -168,7 +168,7 @@ export async function openSession(
   { path, ...fresh }: { stage: 'password' | 'whole'; path: string; proof: SignInProof },
 ): Promise<boolean> {
   const { cookie, device } = dashboard;
-  const deviceSecret = device.read(ctx) ?? randomBytes(32).toString('base64url');
+  const deviceSecret = device.readOrSign(ctx);
   const origin = getOrigin(ctx, dashboard);
   const cookies = { device: hashSecret(deviceSecret), oldSecret: cookie.read(ctx) };
   const browser = nameBrowser(ctx.get('User-Agent'));

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { inTransaction } from '../../base/mongo';
 import { toCustomerNetwork } from '../../base/networks';
-import { arePasswordsBusy, isPassword } from '../../encryption/password';
+import { isPassword } from '../../encryption/password';
 import type { Limit, ThrottleStore } from '../../store/throttles';
 import type { UserDocument } from '../../store/users';
 import { auditAsUser, type Origin } from '../audit-log';
 import type { ServiceDeps, WriteDeps } from '../deps';
 import { isPasswordExpired } from './initial-password';
 import { verifySecondFactor } from './second-factor';
+import type { SignInLanes } from './sign-in-lanes';
 
 const QUARTER_MS = 15 * 60_000;
 
@@ -61,6 +62,8 @@ interface Login {
   address: string;
   /** Hash of the browser's device cookie, if it has one. */
   device: string | null;
+  /** The same, if the service has signed the cookie: a user has signed in with the browser. */
+  signedDevice: string | null;
   /** Account to sign in to, where the password fits several. */
   merchant: string | undefined;
 }
@@ -70,6 +73,14 @@ interface Login {
  * Strangers never keep out a browser that the user has signed in with.
  */
 export async function checkLogin(
+  { limitSignIns, ...deps }: Pick<ServiceDeps, 'stores' | 'now'> & { limitSignIns: SignInLanes },
+  login: Login,
+): Promise<LoginCheck> {
+  const check = await limitSignIns(login.signedDevice, () => checkAttempt(deps, login));
+  return check ?? { outcome: 'too_many', minutes: 1, user_ids: [] };
+}
+
+async function checkAttempt(
   { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
   { email, password, address, device, merchant }: Login,
 ): Promise<LoginCheck> {
@@ -168,7 +179,6 @@ async function check<User>(
   now: Date,
   verify: () => Promise<User | null>,
 ): Promise<CheckResult<User>> {
-  if (arePasswordsBusy()) return { outcome: 'too_many', minutes: 1 };
   const minutes = await countAttempt(throttles, subject, now);
   if (minutes > 0) return { outcome: 'too_many', minutes };
   const user = await verify();
@@ -186,12 +196,12 @@ export async function countAttempt(
   subject: AttemptSubject,
   now: Date,
 ): Promise<number> {
-  const counters = listCounters(subject);
-  const waitBy = async (how: 'wait' | 'count') => {
-    const waits = counters.map(([limit, name]) => throttles[how](name, LIMITS[limit], now));
+  const counters = listCounters(subject).map(([limit, name]) => [name, LIMITS[limit]] as const);
+  const count = async () => {
+    const waits = counters.map(([name, limit]) => throttles.count(name, limit, now));
     return Math.max(0, ...(await Promise.all(waits)));
   };
-  return Math.ceil(((await waitBy('wait')) || (await waitBy('count'))) / 60_000);
+  return Math.ceil(((await throttles.wait(counters, now)) || (await count())) / 60_000);
 }
 
 /** Clears the failed attempts after a correct one; of a shared counter, only the last one. */

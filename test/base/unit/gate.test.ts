@@ -1,4 +1,4 @@
-import { createGate } from '../../../src/base/gate';
+import { createGate, createNamedGates } from '../../../src/base/gate';
 
 /** Work that ends when it is told to. */
 function held() {
@@ -31,4 +31,28 @@ test('so many are let through as are allowed, the others in their order, also af
   for (const { end } of works) end();
   expect(await Promise.all(running)).toEqual(['a', 'Error: b failed', 'c', 'd']);
   expect(await gate(async () => 'free')).toBe('free');
+});
+
+test('each name has its own places, and so many may wait for them', async () => {
+  const gates = createNamedGates({ atOnce: 1, waitingMax: 1 });
+  const { ended, end } = held();
+  const begun: string[] = [];
+  const run = (name: string, call: string, failing = false) =>
+    gates
+      .run(name, async () => {
+        begun.push(call);
+        await ended;
+        if (failing) throw new Error('failed');
+      })
+      .catch(() => {});
+  const running = [run('a', 'a1', true), run('a', 'a2')];
+  expect([gates.isFull('a'), gates.isFull('b')]).toEqual([true, false]);
+  running.push(run('b', 'b1'));
+  expect(gates.isFull('b')).toBe(false);
+  await settled();
+  expect(begun).toEqual(['a1', 'b1']);
+  end();
+  await Promise.all(running);
+  expect(begun).toEqual(['a1', 'b1', 'a2']);
+  expect([gates.isFull('a'), gates.isFull('b')]).toEqual([false, false]);
 });

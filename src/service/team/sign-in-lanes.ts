@@ -1,0 +1,29 @@
+import { createNamedGates } from '../../base/gate';
+
+/** Attempts of all strangers together; those that may wait are about a second of work. */
+const STRANGERS = { atOnce: 2, waitingMax: 30 } as const;
+/** Attempts of one browser in which a user has signed in. */
+const DEVICE = { atOnce: 1, waitingMax: 10 } as const;
+
+const EVERYBODY = 'strangers';
+
+/** Runs an attempt to sign in; null when too many wait already. */
+export type SignInLanes = <T>(
+  device: string | null,
+  attempt: () => Promise<T>,
+) => Promise<T | null>;
+
+/**
+ * Keeps the attempts of strangers apart from those of browsers that have signed in, in one process:
+ * a flood takes neither the connections to MongoDB nor the thread that compares passwords.
+ * @see docs/dashboard.md#sign-in
+ */
+export function createSignInLanes(): SignInLanes {
+  const strangers = createNamedGates(STRANGERS);
+  const devices = createNamedGates(DEVICE);
+  /** @param device hash of the device cookie, if its signature is ours */
+  return async (device, attempt) => {
+    const [lane, name] = device === null ? [strangers, EVERYBODY] : [devices, device];
+    return lane.isFull(name) ? null : await lane.run(name, attempt);
+  };
+}
