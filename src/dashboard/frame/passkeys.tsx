@@ -71,8 +71,9 @@ export async function readPasskey(
   const browser = dashboard.device.hash(ctx);
   if (site === null || browser === null) return null;
   const address = dashboard.clientAddress(ctx.req);
+  const asker = { browser, address, signedDevice: dashboard.device.signedHash(ctx) };
   const message = field(form, 'passkey');
-  const proof = await checkPasskey(dashboard, site, { browser, address, message });
+  const proof = await checkPasskey(dashboard, site, { ...asker, message });
   const isAccepted = user === undefined || user._id === proof?.user._id;
   noteVisitor(ctx, { proof: 'passkey', outcome: isAccepted && proof !== null ? 'right' : 'wrong' });
   return isAccepted ? proof : null;

@@ -39,7 +39,7 @@ async function sendChallenge(ctx: RouterContext, dashboard: Dashboard): Promise<
   const signedDevice = dashboard.device.signedHash(ctx);
   const browser = dashboard.device.bind(ctx);
   const address = dashboard.clientAddress(ctx.req);
-  const ask = () => askForPasskey(dashboard, site, { browser, address });
+  const ask = () => askForPasskey(dashboard, site, { browser, signedDevice, address });
   const request = await dashboard.limitSignIns(signedDevice, ask);
   const { minutes, options } = request ?? { minutes: 1, options: undefined };
   if (minutes > 0) {

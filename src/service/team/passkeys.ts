@@ -28,20 +28,21 @@ type PasskeyDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 interface Asker {
   /** Hash of the browser's device cookie. */
   browser: string;
+  /** The same, if the service has signed the cookie: a user has signed in with the browser. */
+  signedDevice: string | null;
   /** Network address of the browser. */
   address: string;
 }
 
-/** Asks a browser for a passkey. @returns `minutes` to wait when its network has asked too often */
-export async function askForPasskey(
-  { stores, now }: PasskeyDeps,
-  site: Site,
-  { browser, address }: Asker,
-) {
-  const minutes = await countAttempt(stores.throttles, buildSubject(address), now());
+/**
+ * Asks a browser for a passkey.
+ * @returns `minutes` to wait when it, or its network, has asked too often
+ */
+export async function askForPasskey({ stores, now }: PasskeyDeps, site: Site, asker: Asker) {
+  const minutes = await countAttempt(stores.throttles, buildSubject(asker), now());
   if (minutes > 0) return { minutes };
   const options = await buildRequestOptions(site);
-  await saveChallenge({ stores, now }, options.challenge, browser);
+  await saveChallenge({ stores, now }, options.challenge, asker.browser);
   return { minutes, options };
 }
 
@@ -49,11 +50,11 @@ export async function askForPasskey(
 export async function checkPasskey(
   { stores, now }: PasskeyDeps,
   site: Site,
-  { browser, address, message }: Asker & { message: string },
+  { message, ...asker }: Asker & { message: string },
 ): Promise<{ user: UserDocument; passkey: string } | null> {
   const assertion = parseAssertion(message);
   if (assertion === null) return null;
-  if (!(await useChallenge({ stores, now }, assertion.challenge, browser))) return null;
+  if (!(await useChallenge({ stores, now }, assertion.challenge, asker.browser))) return null;
   const { id } = assertion.message;
   const user = await stores.users.byPasskey(id);
   const passkey = user?.passkeys?.find(({ credential_id }) => credential_id === id);
@@ -62,11 +63,14 @@ export async function checkPasskey(
   if (counter === null) return null;
   const last_used_at = now().toISOString();
   if (!(await stores.users.usePasskey(user._id, passkey, { counter, last_used_at }))) return null;
-  await clearAttempts(stores.throttles, buildSubject(address));
+  await clearAttempts(stores.throttles, buildSubject(asker));
   return { user, passkey: passkey.id };
 }
 
-const buildSubject = (address: string) => ({ passkey: toCustomerNetwork(address) });
+/** Counts a browser in which a user has signed in by itself, so that no neighbor keeps it out. */
+const buildSubject = ({ signedDevice, address }: Asker) => ({
+  passkey: signedDevice ?? toCustomerNetwork(address),
+});
 
 /** Offers a user, who has proved it again, to add a passkey in this session. */
 export async function offerPasskey(

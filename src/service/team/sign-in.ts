@@ -29,7 +29,7 @@ const LIMITS = {
   codeOfDay: { max: 30, windowMs: 24 * 60 * 60_000 },
   /** Passwords that a signed-in user repeats. */
   again: { max: 10, windowMs: QUARTER_MS },
-  /** Challenges for passkeys of one network. */
+  /** Challenges for passkeys of one network, or of a browser that a user has signed in with. */
   passkey: { max: 100, windowMs: QUARTER_MS },
 } as const satisfies Record<string, Limit>;
 /** Shared counters, from which a correct attempt takes only itself. */
