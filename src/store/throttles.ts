@@ -59,6 +59,16 @@ export function createThrottleStore(db: Db) {
     /** Uncounts a successful attempt. */
     decrement: (name: string) =>
       throttles.updateOne({ _id: name, count: { $gt: 0 } }, { $inc: { count: -1 } }),
+    /** Opens a counter, so that its attempts count apart from others until the window ends. */
+    open: (name: string, { windowMs }: Limit, now: Date) =>
+      throttles.updateOne(
+        { _id: name },
+        { $set: { count: 0, ends_at: new Date(now.getTime() + windowMs) } },
+        { upsert: true },
+      ),
+    /** Whether a counter was opened and has attempts left. */
+    isOpen: async (name: string, { max }: Limit, now: Date): Promise<boolean> =>
+      (await throttles.findOne({ _id: name, count: { $lt: max }, ends_at: { $gt: now } })) !== null,
     clear: (name: string) => throttles.deleteOne({ _id: name }),
     /** Clears all counters under a name. */
     clearAll: (name: string) =>

@@ -235,6 +235,6 @@ export async function resetPassword(
     await audit({ act: 'user.second_factor_off', ...change }, session);
     await notifyUser({ stores, now }, user, { kind: 'second_factor_off' }, session);
   });
-  await clearUser(stores.throttles, user);
+  await clearUser(stores.throttles, user, now());
   return password;
 }

@@ -24,6 +24,8 @@ const LIMITS = {
   total: { max: 3_000, windowMs: QUARTER_MS },
   /** Passwords in a browser that the user has signed in with; then no other of these counts. */
   device: { max: 10, windowMs: QUARTER_MS },
+  /** Passwords for an e-mail address that an operator has unlocked; then no other of these counts. */
+  unlocked: { max: 10, windowMs: QUARTER_MS },
   /** Codes of one user. */
   code: { max: 10, windowMs: QUARTER_MS },
   codeOfDay: { max: 30, windowMs: 24 * 60 * 60_000 },
@@ -87,9 +89,13 @@ async function checkAttempt(
   const users = await stores.users.byEmail(email);
   const network = toCustomerNetwork(address);
   const isKnown = device !== null && users.some((each) => each.device_hashes?.includes(device));
+  const unlocked = getCounterName('unlocked', email);
+  const isUnlocked = !isKnown && (await stores.throttles.isOpen(unlocked, LIMITS.unlocked, now()));
   const subject = isKnown
     ? { device }
-    : { pair: pairName(email, network), email, network, total: 'all' };
+    : isUnlocked
+      ? { unlocked: email }
+      : { pair: pairName(email, network), email, network, total: 'all' };
   const result = await check(stores.throttles, subject, now(), async () => {
     const matching = await findMatching(users, password);
     return matching.length === 0 ? null : matching;
@@ -125,12 +131,12 @@ export async function listMerchants(
 
 /** Clears the attempts that keep a user out. @returns whether there is such a user */
 export async function unlockUser(
-  { stores, audit, mongo }: WriteDeps,
+  { stores, audit, mongo, now }: WriteDeps,
   email: string,
 ): Promise<boolean> {
   const users = await stores.users.byEmail(email.toLowerCase());
   for (const user of users) {
-    await clearUser(stores.throttles, user);
+    await clearUser(stores.throttles, user, now());
     await inTransaction(mongo, async (session) => {
       const { _id: target, account_id } = user;
       await audit({ act: 'user.unlocked', account_id, livemode: null, target }, session);
@@ -139,15 +145,18 @@ export async function unlockUser(
   return users.length > 0;
 }
 
+/** Also counts the next attempts apart, since those of others may have used up what all share. */
 export async function clearUser(
-  throttles: Pick<ThrottleStore, 'clear' | 'clearAll'>,
+  throttles: Pick<ThrottleStore, 'clear' | 'clearAll' | 'open'>,
   { _id, email, device_hashes = [] }: UserDocument,
+  now: Date,
 ): Promise<void> {
   const own = { email, code: _id, codeOfDay: _id, again: _id };
   const names = listCounters(own).map(([, name]) => name);
   const devices = device_hashes.map((device) => getCounterName('device', device));
   await Promise.all([...names, ...devices].map((name) => throttles.clear(name)));
   await throttles.clearAll(`pair:${hashText(email)}`);
+  await throttles.open(getCounterName('unlocked', email), LIMITS.unlocked, now);
 }
 
 export async function checkCode(
