@@ -158,6 +158,18 @@ module.exports = {
       { ...VALUES, dependencyTypes: ['npm-dev'] },
     ),
     rule(
+      'clients-stand-alone',
+      'A client is a package of its own, without dependencies.',
+      { path: '^clients/' },
+      { pathNot: '^clients/', dependencyTypesNot: ['core'] },
+    ),
+    rule(
+      'clients-are-for-merchants',
+      'The product knows nothing of its clients; tests use them.',
+      { pathNot: '^(clients|test)/' },
+      { path: '^clients/' },
+    ),
+    rule(
       'imports-exist',
       'An import that cannot be resolved escapes every other rule.',
       {},

@@ -44,8 +44,11 @@ const LAWFUL: Record<string, string> = {
   'worker/main.ts': "import '../workflows/payment'; import '../activities/payments';",
   'src/cli/program.ts': "import '../base/log';",
   'src/cli/main.ts': "import './program'; import '../../worker/main';",
+  'clients/typescript/src/index.ts': "import 'node:crypto'; import './errors';",
+  'clients/typescript/src/errors.ts': 'export const code = 1;',
   'stack/main.ts': "import '../src/base/log'; import '../src/cli/main';",
-  'test/some.test.ts': "import 'fast-check'; import '../stack/main';",
+  'test/some.test.ts':
+    "import 'fast-check'; import '../stack/main'; import '../clients/typescript/src';",
 };
 
 /** Imports that a rule must refuse: the rule, the file, its text, and what it may not import. */
@@ -173,6 +176,19 @@ const PLANTED: [rule: string, file: string, text: string, to: string][] = [
   ],
   ['imports-point-downward', 'worker/a.ts', "import '../stack/main';", 'stack/main.ts'],
   ['imports-point-downward', 'src/g.ts', "import '../test/some.test';", 'test/some.test.ts'],
+  [
+    'clients-stand-alone',
+    'clients/typescript/src/a.ts',
+    "import type {} from '../../../src/domain/money';",
+    'src/domain/money.ts',
+  ],
+  ['clients-stand-alone', 'clients/typescript/src/b.ts', "import 'zod';", 'zod'],
+  [
+    'clients-are-for-merchants',
+    'src/api/client.ts',
+    "import type {} from '../../clients/typescript/src/errors';",
+    'clients/typescript/src/errors.ts',
+  ],
 ];
 
 let codebase: string;

@@ -2,16 +2,22 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fill } from './blocks';
+import { openApiText } from './openapi';
 import { blocksByPage } from './pages';
 
 /** The compiled file is `dist/docs/generate/main.js`. */
 const ROOT = join(__dirname, '../../..');
 
 for (const [page, blocks] of Object.entries(blocksByPage())) {
-  const path = join(ROOT, page);
+  update(page, (text) => fill(text, blocks));
+}
+update('clients/openapi.json', openApiText);
+
+function update(name: string, write: (text: string) => string): void {
+  const path = join(ROOT, name);
   const text = readFileSync(path, 'utf8');
-  const filled = fill(text, blocks);
-  if (filled === text) continue;
-  writeFileSync(path, filled);
-  console.log(`${page} is current again.`);
+  const current = write(text);
+  if (current === text) return;
+  writeFileSync(path, current);
+  console.log(`${name} is current again.`);
 }

@@ -7,6 +7,7 @@ export const ROOT = join(__dirname, '../..');
 const DIRECTORIES = [
   'activities',
   'bench',
+  'clients',
   'connectors',
   'docs',
   'src',
@@ -16,6 +17,9 @@ const DIRECTORIES = [
   'workflows',
 ];
 
+/** Folders within a client. */
+const MADE_HERE = /\/(?:node_modules|dist|\.venv)\//;
+
 /** Every file of the project whose name ends in one of `endings`, by its path from the root. */
 export function filesEndingIn(...endings: string[]): string[] {
   const inDirectories = DIRECTORIES.flatMap((directory) =>
@@ -23,7 +27,7 @@ export function filesEndingIn(...endings: string[]): string[] {
       join(directory, name),
     ),
   );
-  const names = [...readdirSync(ROOT), ...inDirectories];
+  const names = [...readdirSync(ROOT), ...inDirectories].filter((name) => !MADE_HERE.test(name));
   return names.filter((name) => endings.some((ending) => name.endsWith(ending)));
 }
 

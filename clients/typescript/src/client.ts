@@ -1,0 +1,26 @@
+import { type ClientOptions, createApi } from './api';
+import { createBalances, createBalanceTransactions } from './resources/balances';
+import { createCrypto } from './resources/crypto';
+import { createPaymentMethods } from './resources/payment-methods';
+import { createPayments } from './resources/payments';
+import { createPayouts, createRecipients } from './resources/payouts';
+import { createRefunds } from './resources/refunds';
+import { createSandbox } from './resources/sandbox';
+
+export type Client = ReturnType<typeof createClient>;
+
+/** Everything that one API key can do, by resource. */
+export function createClient(options: ClientOptions) {
+  const api = createApi(options);
+  return {
+    payments: createPayments(api),
+    refunds: createRefunds(api),
+    recipients: createRecipients(api),
+    payouts: createPayouts(api),
+    balances: createBalances(api),
+    balanceTransactions: createBalanceTransactions(api),
+    paymentMethods: createPaymentMethods(api),
+    crypto: createCrypto(api),
+    sandbox: createSandbox(api),
+  };
+}
