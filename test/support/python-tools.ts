@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheDirectory } from '../../stack/provision';
+import { findOnPath } from '../../stack/provision/command';
+import { runProgram } from './programs';
+
+/** Whether a program of another language is here. CI must have all that its tests need. */
+export function hasProgram(name: string): boolean {
+  return findOnPath(name, process.env['PATH']) !== undefined || process.env['CI'] === 'true';
+}
+
+/** Installs Python packages once on a machine, apart from those of its Python; gives their folder. */
+export async function installPythonTools(requirements: string): Promise<string> {
+  const hash = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
+  const cache = cacheDirectory(process.env);
+  const folder = join(cache, `python-tools-${hash}`);
+  if (existsSync(folder)) return folder;
+  mkdirSync(cache, { recursive: true, mode: 0o700 });
+  const partial = mkdtempSync(`${folder}.partial-`);
+  try {
+    await runProgram('python3', [
+      '-m',
+      'pip',
+      'install',
+      '-q',
+      '--target',
+      partial,
+      '-r',
+      requirements,
+    ]);
+    renameSync(partial, folder);
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true });
+    // Another run may have installed them meanwhile.
+    if (!existsSync(folder)) throw error;
+  }
+  return folder;
+}
