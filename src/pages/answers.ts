@@ -3,6 +3,7 @@ import type { Logger } from '../base/log';
 import type { PaymentDocument, PaymentPages } from '../service/payment-pages';
 import { type BrowserCookie, browserCookie } from './browser';
 import type { CryptoPagePayment } from './crypto-stage';
+import { type LanguageChooser, languageChooser } from './language';
 import { NOTICES, type NoticeName, noticePage } from './notices';
 import { bankUrl } from './page-access';
 import type { PayAssets, PayPageProps } from './pay-views';
@@ -15,9 +16,16 @@ export interface PayPageDeps extends Omit<PaymentPages, 'cryptoPayments'> {
   log: Logger;
 }
 
+/** What a notice may use of a payment. */
+interface NoticePayment {
+  country: string | null;
+  onward: string | null;
+}
+
 export interface PayPages extends PayPageDeps {
   browser: BrowserCookie;
-  notice: (ctx: Context, name: NoticeName, onward?: string | null) => void;
+  chooseLanguage: LanguageChooser;
+  notice: (ctx: Context, name: NoticeName, payment?: NoticePayment) => void;
   show: (
     ctx: Context,
     payment: PaymentDocument,
@@ -27,20 +35,22 @@ export interface PayPages extends PayPageDeps {
 }
 
 export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
+  const chooseLanguage = languageChooser(deps.publicUrl);
   return {
     ...deps,
+    chooseLanguage,
     browser: browserCookie(deps.publicUrl),
-    notice: (ctx, name, onward = null) => {
+    notice: (ctx, name, { country, onward } = { country: null, onward: null }) => {
       ctx.status = NOTICES[name].status;
       ctx.type = 'text/html; charset=utf-8';
-      ctx.body = noticePage(name, assets, onward);
+      ctx.body = noticePage(name, { assets, onward, language: chooseLanguage(ctx, country) });
     },
     show: async (ctx, payment, page) => {
-      const { success_url, error_url, livemode } = payment;
+      const { success_url, error_url, livemode, country } = payment;
       const merchant = await deps.getMerchantName(payment.account_id);
       allowForms(ctx, { urls: [bankUrl(payment), success_url, error_url], livemode });
       ctx.type = 'text/html; charset=utf-8';
-      ctx.body = page({ payment, merchant, assets });
+      ctx.body = page({ payment, merchant, assets, language: chooseLanguage(ctx, country) });
     },
     cancel: async (ctx, payment) => {
       const answer = await deps.cancelPayment(payment._id);

@@ -12,20 +12,31 @@ export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/** Creates a cookie that holds a secret; https makes it `Secure` and prefixes its name. */
-export function secretCookie(
-  publicUrl: string,
-  { prefix, name, attributes }: { prefix: string; name: string; attributes: string },
-) {
+interface CookieSetting {
+  prefix: string;
+  name: string;
+  attributes: string;
+}
+
+/** Creates a cookie; https makes it `Secure` and prefixes its name. */
+export function pageCookie(publicUrl: string, { prefix, name, attributes }: CookieSetting) {
   const isSecure = publicUrl.startsWith('https:');
   const fullName = isSecure ? `${prefix}${name}` : name;
   const allAttributes = `${attributes}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
-  // The library refuses `Secure` cookies behind a proxy that ends TLS.
-  const append = (ctx: Context, value: string, more = '') =>
-    ctx.append('Set-Cookie', `${fullName}=${value}; ${allAttributes}${more}`);
+  return {
+    read: (ctx: Context): string | null => ctx.cookies.get(fullName) ?? null,
+    // The library refuses `Secure` cookies behind a proxy that ends TLS.
+    append: (ctx: Context, value: string, more = '') =>
+      ctx.append('Set-Cookie', `${fullName}=${value}; ${allAttributes}${more}`),
+  };
+}
+
+/** Creates a cookie that holds a secret. */
+export function secretCookie(publicUrl: string, setting: CookieSetting) {
+  const { append, ...cookie } = pageCookie(publicUrl, setting);
   const read = (ctx: Context): string | null => {
-    const value = ctx.cookies.get(fullName);
-    return value !== undefined && SECRET.test(value) ? value : null;
+    const value = cookie.read(ctx);
+    return value !== null && SECRET.test(value) ? value : null;
   };
   return {
     read,

@@ -35,7 +35,7 @@ export interface ShownCryptoPayment {
  * - `confirming`: enough has come, unconfirmed; `received`: confirmed
  * - `expired`: nothing came in time
  */
-export type StageName = 'pay' | 'top_up' | 'confirming' | 'received' | 'short' | 'held' | 'expired';
+type StageName = 'pay' | 'top_up' | 'confirming' | 'received' | 'short' | 'held' | 'expired';
 
 export interface Stage {
   name: StageName;

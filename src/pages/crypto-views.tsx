@@ -1,107 +1,98 @@
 import { assetRules, formatDecimalUnits, formatUnits } from '../domain/crypto/assets';
-import { formatMoney } from '../domain/money';
 import {
   buildUri,
   getStage,
   type ShownCryptoPayment,
   type ShownDeposit,
   type Stage,
-  type StageName,
 } from './crypto-stage';
 import { Icon } from './icons';
+import { formatMinutesIn, formatMoneyIn, type PageLanguage } from './language';
+import { LanguageSwitch } from './language-switch';
 import { Detail, Monogram, renderPage, Sign, type SignProps } from './layout';
 import type { PayAssets } from './pay-views';
 import { QrCode } from './qr';
+import { fillText, type Texts } from './texts/texts';
 
 interface CryptoPageProps {
   payment: ShownCryptoPayment & { play_url: string | null };
   merchant: string;
   assets: PayAssets;
+  language: PageLanguage;
   now: Date;
   /** URL that returns the state of the page. */
   poll: string;
   state: string;
 }
 
-const WORDS: Record<Exclude<StageName, 'pay'>, SignProps> = {
-  top_up: {
-    icon: 'clock',
-    title: 'Part of the amount is here',
-    text: 'Send the rest to the same address before the time is over. You need not start again.',
-  },
-  confirming: {
-    icon: 'clock',
-    title: 'Your payment is being confirmed',
-    text: 'You can close this page: we notify the shop.',
-  },
-  received: {
-    icon: 'check',
-    tone: 'good',
-    title: 'Payment received',
-    text: 'The shop has been notified. You can close this page.',
-  },
-  short: {
-    icon: 'clock',
-    tone: 'bad',
-    title: 'Too little came in time',
-    text: 'Please send nothing more. Your money is not lost: ask the shop, which can accept or return it.',
-  },
-  held: {
-    icon: 'clock',
-    title: 'Your payment is being checked',
-    text: 'Please do not pay again. A person looks at it, and the shop hears the outcome.',
-  },
-  expired: {
-    icon: 'clock',
-    title: 'The time to pay is over',
-    text:
-      'Please send nothing to this address any more. If you have just paid, do not pay again: ' +
-      'nothing is lost, and the shop can help you. Otherwise start again in the shop.',
-  },
+const SIGNS: Record<keyof Texts['stage'], Pick<SignProps, 'icon' | 'tone'>> = {
+  top_up: { icon: 'clock' },
+  confirming: { icon: 'clock' },
+  received: { icon: 'check', tone: 'good' },
+  short: { icon: 'clock', tone: 'bad' },
+  held: { icon: 'clock' },
+  expired: { icon: 'clock' },
 };
 
 export function cryptoPage(props: CryptoPageProps): string {
-  const { payment, merchant, assets, now, poll, state } = props;
+  const { payment, merchant, assets, language, now, poll, state } = props;
+  const { frame, crypto } = language.texts;
   const stage = getStage(payment, now);
   const canPay = stage.name === 'pay' || stage.name === 'top_up';
+  const shown = { payment, stage, language };
   return renderPage({
-    title: getTitle(payment, stage, merchant),
+    lang: language.locale,
+    title: getTitle(shown, merchant),
     stylesheet: assets.css,
     script: assets.js,
-    footer: 'Secure payment page.',
-    banner: payment.livemode ? undefined : 'Sandbox: this is a test, send no real funds.',
+    footer: frame.secure,
+    languages: <LanguageSwitch {...language} />,
+    banner: payment.livemode ? undefined : crypto.sandbox,
     reloadAfter: 10,
     children: (
       <div class="live" data-poll={poll} data-state={state}>
         <Monogram name={merchant} />
-        {stage.name === 'pay' ? null : <Sign {...WORDS[stage.name]} />}
-        {canPay && <PayPrompt payment={payment} stage={stage} />}
-        <Notes payment={payment} stage={stage} />
-        <Deposits payment={payment} />
-        {canPay && <Play url={payment.livemode ? null : payment.play_url} />}
+        {stage.name === 'pay' ? null : (
+          <Sign {...SIGNS[stage.name]} {...language.texts.stage[stage.name]} />
+        )}
+        {canPay && <PayPrompt {...shown} />}
+        <Notes {...shown} />
+        <Deposits payment={payment} texts={crypto} />
+        {canPay && <Play url={payment.livemode ? null : payment.play_url} texts={crypto} />}
       </div>
     ),
   });
 }
 
-function getTitle(payment: ShownCryptoPayment, stage: Stage, merchant: string): string {
-  if (stage.name !== 'pay') return WORDS[stage.name].title;
-  return `Pay ${formatUnits(stage.missing, payment)} to ${merchant}`;
+/** Amounts in an asset have the form in which a wallet takes them, in every language. */
+interface Shown {
+  payment: ShownCryptoPayment;
+  stage: Stage;
+  language: PageLanguage;
+}
+
+function getTitle({ payment, stage, language: { texts } }: Shown, merchant: string): string {
+  if (stage.name !== 'pay') return texts.stage[stage.name].title;
+  return fillText(texts.pay.title, { amount: formatUnits(stage.missing, payment), merchant });
 }
 
 /** Characters that fit on one line in the large type. */
 const LINE_LENGTH = 11;
 
-function PayPrompt({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }) {
+function PayPrompt({ payment, stage, language }: Shown) {
   const { asset, network, address } = payment;
+  const { crypto } = language.texts;
   const uri = buildUri(payment, stage.missing);
   const decimals = assetRules(asset, network)?.decimals ?? 0;
   const amount = formatDecimalUnits(stage.missing, decimals);
   const Heading = stage.name === 'pay' ? 'h1' : 'h2';
+  const chain = { network: networkName(network) };
   return (
     <>
       <Heading class="lines">
-        <span class="muted small">{stage.name === 'pay' ? 'Send exactly' : 'Still to send'}</span>
+        <span class="muted small">
+          {stage.name === 'pay' ? crypto.sendExactly : crypto.stillToSend}
+        </span>
         <span class={`amount ${amount.length > LINE_LENGTH ? 'units long' : 'units'}`}>
           <span id="amount" class="all">
             {amount}
@@ -110,88 +101,86 @@ function PayPrompt({ payment, stage }: { payment: ShownCryptoPayment; stage: Sta
         </span>
       </Heading>
       <div class="row">
-        <Copy target="amount" />
-        <Clock secondsLeft={stage.secondsLeft} />
+        <Copy target="amount" texts={crypto} />
+        <Clock secondsLeft={stage.secondsLeft} language={language} />
       </div>
       <div class="code">
-        <QrCode text={uri} label={`QR code for a wallet: ${asset} on ${network}`} />
+        <QrCode text={uri} label={fillText(crypto.qrCode, { asset, network })} />
       </div>
       <div class="address">
         <div class="lines">
-          <span class="muted small">{networkName(network)} address</span>
+          <span class="muted small">{fillText(crypto.networkAddress, chain)}</span>
           <span id="address" class="value all">
             {address}
           </span>
         </div>
-        <Copy target="address" />
+        <Copy target="address" texts={crypto} />
         <noscript>
-          <p class="muted small">
-            Press the amount or the address once to select all of it, then copy it.
-          </p>
+          <p class="muted small">{crypto.selectToCopy}</p>
         </noscript>
         <p class="said" role="status" data-said />
       </div>
       <a class="button" href={uri}>
-        Open in wallet
+        {crypto.openWallet}
       </a>
-      <p class="callout small">
-        Send only {asset} on the {networkName(network)} network. Anything else may be lost. The fee
-        of the network comes on top.
-      </p>
+      <p class="callout small">{fillText(crypto.onlyThisAsset, { asset, ...chain })}</p>
     </>
   );
 }
 
+type CryptoTexts = Texts['crypto'];
+
 /** Button that the script shows; without it, one press selects the whole text. */
-function Copy({ target }: { target: 'amount' | 'address' }) {
-  const confirmation = target === 'amount' ? 'Amount copied' : 'Address copied';
+function Copy({ target, texts }: { target: 'amount' | 'address'; texts: CryptoTexts }) {
+  const isAmount = target === 'amount';
   return (
     <button
       class="plain slim"
       type="button"
       data-copy={target}
-      data-said-then={confirmation}
+      data-copied={texts.copied}
+      data-said-then={isAmount ? texts.amountCopied : texts.addressCopied}
       hidden
     >
-      Copy {target}
+      {isAmount ? texts.copyAmount : texts.copyAddress}
     </button>
   );
 }
 
-function Clock({ secondsLeft }: { secondsLeft: number }) {
+function Clock({ secondsLeft, language }: { secondsLeft: number; language: PageLanguage }) {
   const minutes = Math.max(1, Math.ceil(secondsLeft / 60));
   return (
-    <p class="clock" role="timer" aria-label="Time left">
+    <p class="clock" role="timer" aria-label={language.texts.crypto.timeLeft}>
       <Icon name="clock" size={18} />
-      <span data-left={Math.floor(secondsLeft)}>{`${minutes} min`}</span>
+      <span data-left={Math.floor(secondsLeft)}>{formatMinutesIn(language, minutes)}</span>
     </p>
   );
 }
 
-function Notes({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }) {
+function Notes({ payment, stage, language }: Shown) {
   const { amount, currency, amount_due, reference } = payment;
+  const { crypto, frame } = language.texts;
+  const price = formatMoneyIn(language, amount, currency);
+  const inAsset = (units: string | bigint) => formatUnits(units, payment);
   return (
     <>
       <dl>
-        <Detail name="Price">{formatMoney(amount, currency)}</Detail>
-        {stage.seen > 0n && <Detail name="Amount due">{formatUnits(amount_due, payment)}</Detail>}
-        {stage.seen > 0n && <Detail name="Came so far">{formatUnits(stage.seen, payment)}</Detail>}
-        {reference !== null && <Detail name="Reference">{reference}</Detail>}
+        <Detail name={crypto.price}>{price}</Detail>
+        {stage.seen > 0n && <Detail name={crypto.amountDue}>{inAsset(amount_due)}</Detail>}
+        {stage.seen > 0n && <Detail name={crypto.cameSoFar}>{inAsset(stage.seen)}</Detail>}
+        {reference !== null && <Detail name={frame.reference}>{reference}</Detail>}
       </dl>
       {stage.surplus > 0n && (
-        <p class="callout small">
-          You sent {formatUnits(stage.surplus, payment)} more than was due. The shop sees it: ask
-          there to have it back.
-        </p>
+        <p class="callout small">{fillText(crypto.surplus, { amount: inAsset(stage.surplus) })}</p>
       )}
     </>
   );
 }
 
-function Play({ url }: { url: string | null }) {
+function Play({ url, texts }: { url: string | null; texts: CryptoTexts }) {
   return url === null ? null : (
     <a class="button plain" href={url} target="_blank" rel="noopener">
-      Play the payer
+      {texts.playPayer}
     </a>
   );
 }
@@ -200,28 +189,34 @@ function networkName(network: string): string {
   return network.charAt(0).toUpperCase() + network.slice(1);
 }
 
-function Deposits({ payment }: { payment: ShownCryptoPayment }) {
+function Deposits({ payment, texts }: { payment: ShownCryptoPayment; texts: CryptoTexts }) {
   if (payment.deposits.length === 0) return null;
   return (
     <div class="stack">
-      <h2>What came</h2>
+      <h2>{texts.deposits}</h2>
       <ul class="deposits">
         {payment.deposits.map((deposit) => (
-          <Deposit key={deposit.transaction_id} deposit={deposit} asset={payment} />
+          <Deposit key={deposit.transaction_id} deposit={deposit} asset={payment} texts={texts} />
         ))}
       </ul>
     </div>
   );
 }
 
-function Deposit({ deposit, asset }: { deposit: ShownDeposit; asset: ShownCryptoPayment }) {
+interface DepositProps {
+  deposit: ShownDeposit;
+  asset: ShownCryptoPayment;
+  texts: CryptoTexts;
+}
+
+function Deposit({ deposit, asset, texts }: DepositProps) {
   const { transaction_id, amount, confirmations, required_confirmations: required } = deposit;
   const count = Math.min(confirmations, required);
   const labels = {
-    pending: `${count} of ${required} confirmations`,
-    confirmed: 'Confirmed',
-    held: deposit.late ? 'Came too late: ask the shop' : 'Being checked',
-    rejected: 'Not accepted: ask the shop',
+    pending: fillText(texts.confirmationsOf, { count, required }),
+    confirmed: texts.confirmed,
+    held: deposit.late ? texts.heldLate : texts.held,
+    rejected: texts.rejected,
   };
   return (
     <li class="lines">
@@ -234,7 +229,7 @@ function Deposit({ deposit, asset }: { deposit: ShownDeposit; asset: ShownCrypto
         </span>
       </div>
       {deposit.status === 'pending' && (
-        <meter min={0} max={required} value={count} aria-label="Confirmations" />
+        <meter min={0} max={required} value={count} aria-label={texts.confirmations} />
       )}
       <span class="value transaction muted">{transaction_id}</span>
     </li>

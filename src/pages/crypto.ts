@@ -27,6 +27,7 @@ export function addCryptoRoutes(router: Router, pages: PayPages): void {
       payment,
       merchant: await pages.getMerchantName(payment.account_id),
       assets: { css, js },
+      language: pages.chooseLanguage(ctx),
       now,
       poll: `/pay/crypto/${ctx.params['token']}/status`,
       state: hashState(payment, now),

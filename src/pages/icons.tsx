@@ -13,8 +13,12 @@ const STROKES = {
   check: 'm5 12.5 4.5 4.5L19 7.5',
   cross: 'm7 7 10 10M17 7 7 17',
   clock: 'M12 3a9 9 0 1 1 0 18 9 9 0 0 1 0-18Zm0 4v5l3.5 2',
+  globe: 'M12 3a9 9 0 1 1 0 18 9 9 0 0 1 0-18Zm-9 9h18M12 3c5 5 5 13 0 18-5-5-5-13 0-18Z',
   link: 'M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.700-5.700L12 7m2 3a4 4 0 0 0-6-.4l-3 3A4 4 0 0 0 10.700 18.300L12 17',
-} as const satisfies Record<PageKind | 'lock' | 'check' | 'cross' | 'clock' | 'link', string>;
+} as const satisfies Record<
+  PageKind | 'lock' | 'check' | 'cross' | 'clock' | 'globe' | 'link',
+  string
+>;
 
 export type IconName = keyof typeof STROKES;
 

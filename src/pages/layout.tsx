@@ -3,6 +3,8 @@ import { renderToString } from 'preact-render-to-string';
 import { Icon, type IconName } from './icons';
 
 interface Document {
+  /** BCP 47; English unless it is a payer's page. */
+  lang?: string;
   title: string;
   stylesheet: string;
   script?: string;
@@ -15,9 +17,9 @@ interface Document {
 
 /** Renders an HTML document; everything in it is escaped. */
 export function renderDocument(document: Document): string {
-  const { title, stylesheet, script, children, ...timing } = document;
+  const { lang = 'en', title, stylesheet, script, children, ...timing } = document;
   const html = (
-    <html lang="en">
+    <html lang={lang}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -38,9 +40,10 @@ export function renderDocument(document: Document): string {
 interface Page extends Document {
   banner?: string;
   footer: string;
+  languages?: ComponentChildren;
 }
 
-export function renderPage({ banner, footer, children, ...document }: Page): string {
+export function renderPage({ banner, footer, languages, children, ...document }: Page): string {
   return renderDocument({
     ...document,
     children: (
@@ -55,6 +58,7 @@ export function renderPage({ banner, footer, children, ...document }: Page): str
           <footer>
             <Icon name="lock" size={16} />
             <span>{footer}</span>
+            {languages}
           </footer>
         </div>
       </>

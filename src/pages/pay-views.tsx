@@ -1,10 +1,12 @@
-import { formatMoney } from '../domain/money';
 import { isPaymentMethodId, methodRules } from '../domain/payment/catalog';
 import type { PaymentStatus } from '../domain/payment/payment';
 import type { PaymentDocument } from '../service/payment-pages';
 import { Icon, type IconName } from './icons';
+import { formatMoneyIn, formatTimeIn, type PageLanguage } from './language';
+import { LanguageSwitch } from './language-switch';
 import { Detail, Monogram, renderPage } from './layout';
 import { bankUrl } from './page-access';
+import { fillText, type Texts } from './texts/texts';
 
 export interface PayAssets {
   css: string;
@@ -15,39 +17,47 @@ export interface PayPageProps {
   payment: PaymentDocument;
   merchant: string;
   assets: PayAssets;
+  language: PageLanguage;
 }
 
-const FOOTER = 'Secure payment page. This link works once.';
-
-export function payPage({ payment, merchant, assets }: PayPageProps, action: string): string {
-  const { name, icon } = getMethod(payment.method);
-  const amount = formatMoney(payment.amount, payment.currency);
+export function payPage(props: PayPageProps, action: string): string {
+  const { payment, merchant, language } = props;
+  const { pay, frame } = language.texts;
+  const method = describeMethod(payment.method, language.texts);
+  const amount = formatMoneyIn(language, payment.amount, payment.currency);
   return renderPage({
-    title: `Pay ${amount} to ${merchant}`,
-    ...shell(payment, assets),
+    title: fillText(pay.title, { amount, merchant }),
+    ...shell(props),
     children: (
       <>
         <Monogram name={merchant} />
         <h1 class="lines">
-          <span class="muted small">Amount to pay</span>
+          <span class="muted small">{pay.amount}</span>
           <span class="amount">{amount}</span>
         </h1>
         <dl>
-          <Detail name="Pay with">
+          <Detail name={pay.method}>
             <span class="method">
-              <Icon name={icon} />
-              {name}
+              <Icon name={method.icon} />
+              {method.name}
             </span>
           </Detail>
-          {payment.reference !== null && <Detail name="Reference">{payment.reference}</Detail>}
+          {payment.reference !== null && (
+            <Detail name={frame.reference}>{payment.reference}</Detail>
+          )}
+          <Detail name={pay.payBy}>
+            <time dateTime={payment.expires_at} data-time>
+              {formatTimeIn(language, payment.expires_at)}
+            </time>
+          </Detail>
         </dl>
         <div class="stack">
           <form method="post" action={action}>
-            <button type="submit" data-busy={`Opening ${name}…`}>
-              Continue to {name}
+            <button type="submit" data-busy={method.openingBusy}>
+              {method.continue}
             </button>
           </form>
-          <Cancel action={`${action}/cancel`} />
+          <Cancel action={`${action}/cancel`} texts={pay} />
         </div>
       </>
     ),
@@ -56,28 +66,29 @@ export function payPage({ payment, merchant, assets }: PayPageProps, action: str
 
 /** Page shown until the bank has opened its session. */
 export function openingPage(props: PayPageProps, path: string): string {
-  const { payment, assets } = props;
-  const { name } = getMethod(payment.method);
+  const { payment, language } = props;
+  const { wait, pay } = language.texts;
+  const method = describeMethod(payment.method, language.texts);
   const sessionUrl = bankUrl(payment);
   return renderPage({
-    title: `Opening ${name}`,
-    ...shell(payment, assets),
+    title: method.opening,
+    ...shell(props),
     reloadAfter: sessionUrl === null ? 2 : undefined,
     goTo: sessionUrl ?? undefined,
     children: (
       <>
         <Summary {...props} />
-        <h1>Opening {name}</h1>
+        <h1>{method.opening}</h1>
         {sessionUrl === null ? (
-          <Waiting poll={`${path}/status`} later="This takes longer than usual. Please stay here.">
-            The bank is preparing your payment. You will be taken there.
+          <Waiting poll={`${path}/status`} label={wait.progress} later={wait.openingLater}>
+            {wait.opening}
           </Waiting>
         ) : (
           <a class="button" href={sessionUrl}>
-            Continue to {name}
+            {method.continue}
           </a>
         )}
-        <Cancel action={`${path}/cancel`} />
+        <Cancel action={`${path}/cancel`} texts={pay} />
       </>
     ),
   });
@@ -85,61 +96,65 @@ export function openingPage(props: PayPageProps, path: string): string {
 
 /** Page for a customer who returns before the bank's answer. */
 export function returnPage(props: PayPageProps, path: string): string {
-  const { payment, assets } = props;
-  const bank = bankUrl(payment);
+  const { wait, pay } = props.language.texts;
+  const bank = bankUrl(props.payment);
   return renderPage({
-    title: 'Waiting for the bank’s answer',
-    ...shell(payment, assets),
+    title: wait.title,
+    ...shell(props),
     reloadAfter: 2,
     children: (
       <>
         <Summary {...props} />
-        <h1>Waiting for the bank’s answer</h1>
-        <Waiting
-          poll={`${path}/status`}
-          later="No answer yet. If you haven’t paid, go back to the bank or cancel the payment."
-        >
-          This page goes on by itself as soon as the bank answers.
+        <h1>{wait.title}</h1>
+        <Waiting poll={`${path}/status`} label={wait.progress} later={wait.answerLater}>
+          {wait.answer}
         </Waiting>
         <div class="stack">
           {bank !== null && (
             <a class="button plain" href={bank}>
-              Back to the bank
+              {wait.backToBank}
             </a>
           )}
-          <Cancel action={`${path}/cancel`} />
+          <Cancel action={`${path}/cancel`} texts={pay} />
         </div>
       </>
     ),
   });
 }
 
-const OUTCOMES: Record<PaymentStatus, { title: string; icon: IconName; tone: string }> = {
-  created: { title: 'This payment is open', icon: 'clock', tone: '' },
-  awaiting_customer: { title: 'This payment is open', icon: 'clock', tone: '' },
-  authorized: { title: 'You have paid', icon: 'check', tone: 'good' },
-  settled: { title: 'You have paid', icon: 'check', tone: 'good' },
-  failed: { title: 'The payment did not go through', icon: 'cross', tone: 'bad' },
-  cancelled: { title: 'The payment was cancelled', icon: 'cross', tone: '' },
-  expired: { title: 'This payment has expired', icon: 'clock', tone: '' },
+interface Outcome {
+  text: keyof Texts['outcome'];
+  icon: IconName;
+  tone: '' | 'good' | 'bad';
+}
+
+const OUTCOMES: Record<PaymentStatus, Outcome> = {
+  created: { text: 'open', icon: 'clock', tone: '' },
+  awaiting_customer: { text: 'open', icon: 'clock', tone: '' },
+  authorized: { text: 'paid', icon: 'check', tone: 'good' },
+  settled: { text: 'paid', icon: 'check', tone: 'good' },
+  failed: { text: 'failed', icon: 'cross', tone: 'bad' },
+  cancelled: { text: 'cancelled', icon: 'cross', tone: '' },
+  expired: { text: 'expired', icon: 'clock', tone: '' },
 };
 
 export function outcomePage(props: PayPageProps, onward: string | null): string {
-  const { payment, merchant, assets } = props;
-  const { title, icon, tone } = OUTCOMES[payment.status];
+  const { payment, merchant, language } = props;
+  const { outcome, frame } = language.texts;
+  const { text, icon, tone } = OUTCOMES[payment.status];
   return renderPage({
-    title,
-    ...shell(payment, assets),
+    title: outcome[text],
+    ...shell(props),
     children: (
       <>
         <div class={`sign ${tone}`}>
           <Icon name={icon} size={28} />
         </div>
-        <h1>{title}</h1>
+        <h1>{outcome[text]}</h1>
         <Summary {...props} />
         {onward !== null && (
           <a class="button" href={onward}>
-            Back to {merchant}
+            {fillText(frame.backTo, { merchant })}
           </a>
         )}
       </>
@@ -147,18 +162,22 @@ export function outcomePage(props: PayPageProps, onward: string | null): string 
   });
 }
 
-function Summary({ payment, merchant }: PayPageProps) {
-  return (
-    <p class="muted">
-      {formatMoney(payment.amount, payment.currency)} to {merchant}
-    </p>
-  );
+function Summary({ payment, merchant, language }: PayPageProps) {
+  const amount = formatMoneyIn(language, payment.amount, payment.currency);
+  return <p class="muted">{fillText(language.texts.pay.summary, { amount, merchant })}</p>;
 }
 
-function Waiting({ poll, later, children }: { poll: string; later: string; children: string }) {
+interface WaitingProps {
+  poll: string;
+  label: string;
+  later: string;
+  children: string;
+}
+
+function Waiting({ poll, label, later, children }: WaitingProps) {
   return (
     <div class="stack" data-poll={poll} aria-live="polite">
-      <progress aria-label="Waiting" />
+      <progress aria-label={label} />
       <p class="muted">{children}</p>
       <p data-later hidden>
         {later}
@@ -167,27 +186,38 @@ function Waiting({ poll, later, children }: { poll: string; later: string; child
   );
 }
 
-function Cancel({ action }: { action: string }) {
+function Cancel({ action, texts }: { action: string; texts: Texts['pay'] }) {
   return (
     <form method="post" action={action}>
-      <button class="quiet" type="submit" data-busy="Cancelling…">
-        Cancel payment
+      <button class="quiet" type="submit" data-busy={texts.cancelBusy}>
+        {texts.cancel}
       </button>
     </form>
   );
 }
 
-function shell(payment: PaymentDocument, assets: PayAssets) {
+function shell({ payment, assets, language }: PayPageProps) {
+  const { frame, pay } = language.texts;
   return {
+    lang: language.locale,
     stylesheet: assets.css,
     script: assets.js,
-    footer: FOOTER,
-    banner: payment.livemode ? undefined : 'Sandbox: this is a test, no money moves.',
+    footer: frame.secureOnce,
+    languages: <LanguageSwitch {...language} />,
+    banner: payment.livemode ? undefined : pay.sandbox,
   };
 }
 
-function getMethod(method: string): { name: string; icon: IconName } {
-  if (!isPaymentMethodId(method)) return { name: 'your bank', icon: 'bank_selector' };
-  const { display_name, page } = methodRules(method);
-  return { name: display_name, icon: page };
+/** Describes the step to a method; a removed one has no name. */
+function describeMethod(id: string, { method, bank }: Texts) {
+  if (!isPaymentMethodId(id)) return { ...bank, icon: 'bank_selector' as const };
+  const { display_name: name, page } = methodRules(id);
+  const fill = (text: string) => fillText(text, { method: name });
+  return {
+    name,
+    icon: page,
+    continue: fill(method.continue),
+    opening: fill(method.opening),
+    openingBusy: fill(method.openingBusy),
+  };
 }

@@ -97,7 +97,8 @@ async function refuse(ctx: Context, pages: PayPages, payment: PaymentDocument, a
   // `open` is left only where the time ran out during the race.
   const name = access === 'open' ? 'expired' : access;
   const isBound = name === 'expired' && payment.browser_hash !== null;
-  pages.notice(ctx, name, isBound ? payment.error_url : null);
+  const onward = isBound ? payment.error_url : null;
+  pages.notice(ctx, name, { country: payment.country, onward });
 }
 
 function answerInWords(pages: PayPages): RouterMiddleware {

@@ -23,6 +23,13 @@ export const PAY_JS = `'use strict';
   }
   if (waiting) setTimeout(ask, 500);
 
+  // The server does not know the payer's time zone.
+  for (const time of document.querySelectorAll('[data-time]')) {
+    const fields = { day: 'numeric', month: 'long', hour: 'numeric', minute: '2-digit' };
+    const format = new Intl.DateTimeFormat(document.documentElement.lang, fields);
+    time.textContent = format.format(new Date(time.dateTime));
+  }
+
   for (const form of document.forms) {
     form.addEventListener('submit', (event) => {
       if (form.dataset.sent) return event.preventDefault();
@@ -87,7 +94,7 @@ export const CRYPTO_JS = `'use strict';
     button.hidden = false;
     button.addEventListener('click', async () => {
       await copy(document.getElementById(button.dataset.copy));
-      button.textContent = 'Copied';
+      button.textContent = button.dataset.copied;
       document.querySelector('[data-said]').textContent = button.dataset.saidThen;
       setTimeout(() => { button.textContent = label; }, 2000);
     });

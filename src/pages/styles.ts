@@ -82,8 +82,25 @@ button.plain:hover, .button.plain:hover, button.quiet:hover, .button.quiet:hover
 button[aria-busy='true'] { opacity: 0.75; cursor: progress; }
 footer {
   background: var(--card); color: var(--muted); font-size: 14px; padding: 0 24px 28px;
-  display: flex; gap: 8px; align-items: center; justify-content: center; text-align: center;
+  display: flex; flex-wrap: wrap; gap: 8px; align-items: center; justify-content: center;
+  text-align: center;
 }
+.languages { flex: 1 0 100%; }
+.languages summary {
+  display: inline-flex; align-items: center; gap: 8px; min-height: 44px; padding: 8px 14px;
+  border-radius: 12px; list-style: none; cursor: pointer; text-decoration: underline;
+  text-underline-offset: 3px;
+}
+.languages summary::-webkit-details-marker { display: none; }
+.languages summary:hover { color: var(--ink); }
+.languages ul {
+  display: flex; flex-wrap: wrap; justify-content: center; margin: 0; padding: 0; list-style: none;
+}
+.languages a {
+  display: flex; align-items: center; min-height: 44px; padding: 8px 12px; color: inherit;
+}
+.languages a:hover, .languages a[aria-current] { color: var(--ink); }
+.languages a[aria-current] { font-weight: 620; text-decoration: none; }
 .sign { width: 56px; height: 56px; border-radius: 50%; display: grid; place-items: center;
   background: var(--tint); color: var(--accent); }
 .sign.good { color: var(--good); } .sign.bad { color: var(--bad); }

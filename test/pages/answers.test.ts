@@ -1,3 +1,5 @@
+import { openLanguage } from '../../src/pages/language';
+import { LANGUAGE_CODES } from '../../src/pages/texts';
 import { startPayServer, usePayServer } from './pay-server';
 
 const server = usePayServer();
@@ -30,6 +32,115 @@ it('lets no address of a merchant or a bank add words to the policy', async () =
   expect(headers.get('content-security-policy')).toContain(
     "; form-action 'self' https: http:; frame-an",
   );
+});
+
+describe('the language of a page', () => {
+  it.each([
+    ['de-AT,de;q=0.9,en;q=0.8', 'NL', 'de'],
+    ['en;q=0.5, fr;q=0.9', 'NL', 'fr'],
+    ['pt-BR', 'NL', 'pt-PT'],
+    ['PL', 'NL', 'pl'],
+    ['en-US,en;q=0.9,nl;q=0.8', 'NL', 'en'],
+    // Where the browser names none of ours, the country decides.
+    ['fi-FI,fi;q=0.9', 'NL', 'nl'],
+    ['fi, *;q=0.1', 'MX', 'es'],
+    ['fi', 'FI', 'en'],
+    ['fi', null, 'en'],
+    // A client that names no language is no payer's browser.
+    ['*', 'NL', 'en'],
+    ['', 'NL', 'en'],
+    ['de;q=0, it;q=0.1', 'NL', 'it'],
+    ['constructor, ;;q=x, \u00e9', 'NL', 'nl'],
+  ])('for %j and a payment from %s is %s', async (accepted, country, locale) => {
+    const { token } = await server.insert({ country });
+    const { text, headers } = await server.ask('GET', `/pay/${token}`, {
+      'accept-language': accepted,
+    });
+    expect(text).toContain(`<html lang="${locale}">`);
+    expect(headers.get('content-language')).toBe(locale);
+  });
+
+  it('has its own form of amounts, dates and names', async () => {
+    const { token } = await server.insert({
+      amount: 123_456_789,
+      expires_at: '2100-12-03T15:04:05.000Z',
+    });
+    const read = async (language: string) => {
+      const headers = { 'accept-language': language };
+      return (await server.ask('GET', `/pay/${token}`, headers)).text.replaceAll(/\s/g, ' ');
+    };
+    const pages = { de: await read('de'), en: await read('en'), pl: await read('pl') };
+    expect(pages.en).toContain('€1,234,567.89');
+    expect(pages.en).toContain('>December 3 at 3:04 PM UTC<');
+    expect(pages.de).toContain('1.234.567,89 €');
+    expect(pages.de).toContain('>3. Dezember um 15:04 UTC<');
+    expect(pages.de).toContain('Weiter zu iDEAL');
+    expect(pages.pl).toContain('1 234 567,89 €');
+    expect(pages.pl).toContain('>3 grudnia 15:04 UTC<');
+  });
+
+  it('can be switched: the choice stays, and opens nothing', async () => {
+    const { token, payment } = await server.insert();
+    const first = await server.ask('GET', `/pay/${token}`, { 'accept-language': 'de' });
+    expect(first.text).toContain('<a href="?lang=it" lang="it" hreflang="it"');
+    expect(first.headers.getSetCookie()).toHaveLength(1);
+    const switched = await server.ask('GET', `/pay/${token}?lang=it`, { cookie: first.cookie });
+    const [browser, language = ''] = switched.headers.getSetCookie();
+    expect(browser).toContain(first.cookie);
+    expect(language).toBe('pay_language=it; Path=/pay; Max-Age=604800; HttpOnly; SameSite=Lax');
+    expect((await server.payments.get(payment._id))?.browser_hash).toBeNull();
+    const cookie = `${first.cookie}; pay_language=it`;
+    await server.ask('POST', `/pay/${token}`, { cookie });
+    const back = await server.ask('GET', `/pay/return/${payment._id}`, {
+      cookie,
+      'accept-language': 'de',
+    });
+    expect(back.text).toContain('<html lang="it">');
+    const refused = await server.ask('GET', `/pay/${token}`, { cookie: 'pay_language=it' });
+    expect([refused.status, refused.text.includes('già stato utilizzato')]).toEqual([410, true]);
+  });
+
+  it.each(['lang=xx', 'lang=de&lang=fr', 'lang=__proto__', 'lang='])(
+    'ignores ?%s',
+    async (query) => {
+      const { token } = await server.insert();
+      const answer = await server.ask('GET', `/pay/${token}?${query}`, { 'accept-language': 'en' });
+      expect(answer.text).toContain('<html lang="en">');
+      expect(answer.headers.getSetCookie()).toHaveLength(1);
+    },
+  );
+
+  it('can be switched on the answer to a POST', async () => {
+    const { token } = await server.insert({ status: 'settled' });
+    const { text } = await server.ask('POST', `/pay/${token}/cancel`, { 'accept-language': 'fr' });
+    expect(text).toContain('Ce paiement est clos');
+    expect(text).toContain(`href="/pay/${token}?lang=de"`);
+  });
+});
+
+it.each(LANGUAGE_CODES)('has every page in %s', async (code) => {
+  const headers = { 'accept-language': code };
+  const { token, payment } = await server.insert({ method: 'gone', session_url: null });
+  const { cookie } = await server.open(token);
+  const own = { ...headers, cookie };
+  const texts = [
+    await server.ask('GET', `/pay/${token}`, own),
+    await server.ask('GET', `/pay/${token}/wait`, own),
+    await server.ask('GET', `/pay/return/${payment._id}`, own),
+    await server.ask('GET', `/pay/${token}`, headers),
+    await server.ask('GET', '/pay/x', headers),
+    await server.ask('GET', '/pay/return/x', headers),
+    await server.ask('POST', `/pay/${token}`, { ...headers, 'sec-fetch-site': 'cross-site' }),
+  ];
+  for (const status of ['settled', 'failed', 'cancelled', 'expired'] as const) {
+    await server.set(payment._id, { status });
+    texts.push(await server.ask('GET', `/pay/${token}`, own));
+    texts.push(await server.ask('GET', `/pay/${token}`, headers));
+  }
+  for (const { text } of texts) {
+    expect(text).toContain(`<html lang="${openLanguage(code).locale}">`);
+    expect(text).not.toMatch(/\{\w+\}|undefined/);
+  }
 });
 
 describe('the pages under https', () => {

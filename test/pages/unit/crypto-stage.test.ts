@@ -2,6 +2,8 @@ import { decodeQR } from 'qr/decode.js';
 import { paymentUri } from '../../../src/domain/crypto/assets';
 import { buildUri, getStage } from '../../../src/pages/crypto-stage';
 import { cryptoPage } from '../../../src/pages/crypto-views';
+import { openLanguage } from '../../../src/pages/language';
+import { LANGUAGE_CODES } from '../../../src/pages/texts';
 import { cryptoPayment, deposit, HALF } from '../crypto-payment';
 
 const now = new Date();
@@ -9,11 +11,15 @@ const over = new Date(now.getTime() - 1_000).toISOString();
 const half = deposit({ amount: HALF });
 const coming = deposit({ status: 'pending', confirmations: 1 });
 
-const page = (payment: ReturnType<typeof cryptoPayment>) =>
+const page = (
+  payment: ReturnType<typeof cryptoPayment>,
+  code: (typeof LANGUAGE_CODES)[number] = 'en',
+) =>
   cryptoPage({
     payment,
     merchant: 'Tulip & Sons <Flowers>',
     assets: { css: '/css', js: '/js' },
+    language: openLanguage(code),
     now,
     poll: '/status',
     state: 'abc',
@@ -110,6 +116,24 @@ describe('the page', () => {
     expect(page(cryptoPayment())).toContain('send no real funds');
     expect(page(cryptoPayment({ livemode: true }))).not.toContain('send no real funds');
   });
+});
+
+describe.each(LANGUAGE_CODES)('the page in %s', (code) => {
+  it.each([
+    ['pay', {}],
+    ['top_up', { status: 'underpaid', amount_received: HALF, deposits: [half] }],
+    ['confirming', { deposits: [coming] }],
+    ['received', { status: 'received', amount_received: '31342120000000000' }],
+    ['held', { status: 'held', deposits: [deposit({ status: 'held', late: true })] }],
+    ['expired', { status: 'expired', deposits: [deposit({ status: 'rejected' })] }],
+  ] as const)(
+    'has a text for each part of %s, and amounts as a wallet takes them',
+    (name, change) => {
+      const text = page(cryptoPayment(change), code);
+      expect(text).not.toMatch(/\{\w+\}|undefined/);
+      if (name === 'pay') expect(text).toContain('>0.02134212<');
+    },
+  );
 });
 
 /** Reads the code from its SVG, as a camera sees it: four pixels for each module. */

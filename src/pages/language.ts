@@ -1,0 +1,86 @@
+import type { Context } from 'koa';
+import { formatMoney } from '../domain/money';
+import { pageCookie } from './browser';
+import { isLanguageCode, type LanguageCode, TEXTS } from './texts';
+import type { Texts } from './texts/texts';
+
+/** Language of a page, with the forms of its amounts and dates. */
+export interface PageLanguage {
+  code: LanguageCode;
+  /** BCP 47, for `lang` and `Intl`. */
+  locale: string;
+  texts: Texts;
+  /** Path of the page for the links of the switch; empty: that in the address bar. */
+  path: string;
+}
+
+export type LanguageChooser = ReturnType<typeof languageChooser>;
+
+const CANCEL = '/cancel';
+const A_WEEK_S = 7 * 86_400;
+
+/**
+ * Chooses the language: that of the switch, then what the browser accepts, then the language of the
+ * payment's country, then English. The choice is a cookie, so that it is the same after the bank.
+ * @see docs/api.md#the-payers-language
+ */
+export function languageChooser(publicUrl: string) {
+  const cookie = pageCookie(publicUrl, {
+    prefix: '__Secure-',
+    name: 'pay_language',
+    attributes: `Path=/pay; Max-Age=${A_WEEK_S}`,
+  });
+  return (ctx: Context, country: string | null = null): PageLanguage => {
+    const chosen = ctx.query['lang'];
+    const isChosen = typeof chosen === 'string' && isLanguageCode(chosen);
+    if (isChosen) cookie.append(ctx, chosen);
+    const earlier = cookie.read(ctx) ?? '';
+    const code = isChosen ? chosen : isLanguageCode(earlier) ? earlier : negotiate(ctx, country);
+    // The answer to a cancellation has an address that only a POST reaches.
+    const path = ctx.path.endsWith(CANCEL) ? ctx.path.slice(0, -CANCEL.length) : '';
+    const language = openLanguage(code, path);
+    ctx.set('Content-Language', language.locale);
+    return language;
+  };
+}
+
+/** Sorts what the browser accepts by quality; a client that names no language is no payer's. */
+function negotiate(ctx: Context, country: string | null): LanguageCode {
+  const names = ctx.acceptsLanguages().filter((name) => name !== '*');
+  const codes = names.map((name) => name.toLowerCase().split('-')[0] ?? '');
+  const accepted = codes.find(isLanguageCode);
+  if (accepted !== undefined) return accepted;
+  return (names.length > 0 && country !== null && findLocalLanguage(country)) || 'en';
+}
+
+/** Returns the language that most people of a country read, if it is one of ours. */
+function findLocalLanguage(country: string): LanguageCode | undefined {
+  const { language } = new Intl.Locale(`und-${country}`).maximize();
+  return isLanguageCode(language) ? language : undefined;
+}
+
+/** European Portuguese, unlike the data for `pt`. */
+const LOCALES: Partial<Record<LanguageCode, string>> = { pt: 'pt-PT' };
+
+export function openLanguage(code: LanguageCode, path = ''): PageLanguage {
+  return { code, locale: LOCALES[code] ?? code, texts: TEXTS[code], path };
+}
+
+export function formatMoneyIn({ locale }: PageLanguage, amount: number, currency: string): string {
+  return formatMoney(amount, currency, locale);
+}
+
+/** Formats a time in UTC, which the script turns into the payer's own. */
+export function formatTimeIn({ locale }: PageLanguage, at: string): string {
+  const format = new Intl.DateTimeFormat(locale, {
+    ...{ day: 'numeric', month: 'long', hour: 'numeric', minute: '2-digit' },
+    ...{ timeZone: 'UTC', timeZoneName: 'short' },
+  });
+  return format.format(new Date(at));
+}
+
+export function formatMinutesIn({ locale }: PageLanguage, minutes: number): string {
+  return new Intl.NumberFormat(locale, {
+    ...{ style: 'unit', unit: 'minute', unitDisplay: 'short' },
+  }).format(minutes);
+}

@@ -1,0 +1,29 @@
+import { de } from './de';
+import { en } from './en';
+import { es } from './es';
+import { fr } from './fr';
+import { it } from './it';
+import { nl } from './nl';
+import { pl } from './pl';
+import { pt } from './pt';
+import type { Texts } from './texts';
+
+/** Languages of the payer's pages, by their code, in the order of their names in the switch. */
+export const TEXTS = { de, en, es, fr, it, nl, pl, pt } as const satisfies Record<string, Texts>;
+
+export type LanguageCode = keyof typeof TEXTS;
+
+export const LANGUAGE_CODES = [
+  'de',
+  'en',
+  'es',
+  'fr',
+  'it',
+  'nl',
+  'pl',
+  'pt',
+] as const satisfies readonly LanguageCode[];
+
+export function isLanguageCode(text: string): text is LanguageCode {
+  return Object.hasOwn(TEXTS, text);
+}
