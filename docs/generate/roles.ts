@@ -8,6 +8,7 @@ const WORDS: Readonly<Record<Act, string>> = {
   'webhooks.change': 'set the endpoint and roll its secret',
   'webhooks.secret': 'see the signing secret',
   'clock.advance': 'move the clock of the sandbox',
+  'brand.change': 'set the brand',
   'events.send': 'send events again, and test events',
   'payments.refund': 'refund payments',
   'payments.cancel': 'cancel payments',

@@ -4,6 +4,7 @@ import { pageHeaders, seeOther } from '../pages/security';
 import { createSignInLanes } from '../service/team/sign-in-lanes';
 import { API_KEY_ROUTES } from './account/api-keys';
 import { AUDIT_LOG_ROUTE } from './account/audit-log';
+import { BRAND_ROUTES } from './account/brand';
 import { CLOCK_ROUTE } from './account/clock';
 import { GETTING_STARTED_ROUTE } from './account/getting-started';
 import { PROFILE_ROUTES } from './account/profile';
@@ -64,6 +65,7 @@ export const ROUTES: readonly Route[] = [
   ...DELIVERY_ROUTES,
   ...SEND_FAILED_ROUTES,
   ...API_KEY_ROUTES,
+  ...BRAND_ROUTES,
   ...TEAM_ROUTES,
   AUDIT_LOG_ROUTE,
   GETTING_STARTED_ROUTE,

@@ -47,10 +47,10 @@ export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
     },
     show: async (ctx, payment, page) => {
       const { success_url, error_url, livemode, country } = payment;
-      const merchant = await deps.getMerchantName(payment.account_id);
+      const brand = await deps.getBrand(payment);
       allowForms(ctx, { urls: [bankUrl(payment), success_url, error_url], livemode });
       ctx.type = 'text/html; charset=utf-8';
-      ctx.body = page({ payment, merchant, assets, language: chooseLanguage(ctx, country) });
+      ctx.body = page({ payment, brand, assets, language: chooseLanguage(ctx, country) });
     },
     cancel: async (ctx, payment) => {
       const answer = await deps.cancelPayment(payment._id);

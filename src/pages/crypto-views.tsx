@@ -1,4 +1,5 @@
 import { assetRules, formatDecimalUnits, formatUnits } from '../domain/crypto/assets';
+import type { ShownBrand } from '../service/payment-pages';
 import {
   buildUri,
   getStage,
@@ -9,14 +10,14 @@ import {
 import { Icon } from './icons';
 import { formatMinutesIn, formatMoneyIn, type PageLanguage } from './language';
 import { LanguageSwitch } from './language-switch';
-import { Detail, Monogram, renderPage, Sign, type SignProps } from './layout';
+import { Detail, renderPage, Shop, Sign, type SignProps } from './layout';
 import type { PayAssets } from './pay-views';
 import { QrCode } from './qr';
 import { fillText, type Texts } from './texts/texts';
 
 interface CryptoPageProps {
   payment: ShownCryptoPayment & { play_url: string | null };
-  merchant: string;
+  brand: ShownBrand;
   assets: PayAssets;
   language: PageLanguage;
   now: Date;
@@ -35,15 +36,16 @@ const SIGNS: Record<keyof Texts['stage'], Pick<SignProps, 'icon' | 'tone'>> = {
 };
 
 export function cryptoPage(props: CryptoPageProps): string {
-  const { payment, merchant, assets, language, now, poll, state } = props;
+  const { payment, brand, assets, language, now, poll, state } = props;
   const { frame, crypto } = language.texts;
   const stage = getStage(payment, now);
   const canPay = stage.name === 'pay' || stage.name === 'top_up';
   const shown = { payment, stage, language };
   return renderPage({
     lang: language.locale,
-    title: getTitle(shown, merchant),
+    title: getTitle(shown, brand.name),
     stylesheet: assets.css,
+    accent: brand.accent,
     script: assets.js,
     footer: frame.secure,
     languages: <LanguageSwitch {...language} />,
@@ -51,7 +53,7 @@ export function cryptoPage(props: CryptoPageProps): string {
     reloadAfter: 10,
     children: (
       <div class="live" data-poll={poll} data-state={state}>
-        <Monogram name={merchant} />
+        <Shop {...brand} />
         {stage.name === 'pay' ? null : (
           <Sign {...SIGNS[stage.name]} {...language.texts.stage[stage.name]} />
         )}

@@ -25,7 +25,7 @@ export function addCryptoRoutes(router: Router, pages: PayPages): void {
     ctx.type = 'text/html; charset=utf-8';
     ctx.body = cryptoPage({
       payment,
-      merchant: await pages.getMerchantName(payment.account_id),
+      brand: await pages.getBrand(payment),
       assets: { css, js },
       language: pages.chooseLanguage(ctx),
       now,

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
+import type { ShownBrand } from '../service/payment-pages';
+import { accentPath, logoPath } from './brand';
 import { Icon, type IconName } from './icons';
 
 interface Document {
@@ -7,6 +9,8 @@ interface Document {
   lang?: string;
   title: string;
   stylesheet: string;
+  /** Color of a merchant, as `#rrggbb`. */
+  accent?: string | undefined;
   script?: string;
   /** Seconds after which a browser without JavaScript reloads. */
   reloadAfter?: number;
@@ -17,7 +21,7 @@ interface Document {
 
 /** Renders an HTML document; everything in it is escaped. */
 export function renderDocument(document: Document): string {
-  const { lang = 'en', title, stylesheet, script, children, ...timing } = document;
+  const { lang = 'en', title, stylesheet, accent, script, children, ...timing } = document;
   const html = (
     <html lang={lang}>
       <head>
@@ -28,6 +32,7 @@ export function renderDocument(document: Document): string {
         <title>{title}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={stylesheet} />
+        {accent !== undefined && <link rel="stylesheet" href={accentPath(accent)} />}
         <Timing {...timing} />
         {script !== undefined && <script src={script} defer />}
       </head>
@@ -56,8 +61,10 @@ export function renderPage({ banner, footer, languages, children, ...document }:
         <div class="sheet">
           <main>{children}</main>
           <footer>
-            <Icon name="lock" size={16} />
-            <span>{footer}</span>
+            <p class="secure">
+              <Icon name="lock" size={16} />
+              <span>{footer}</span>
+            </p>
             {languages}
           </footer>
         </div>
@@ -98,12 +105,23 @@ export function Sign({ icon, tone = '', title, text }: SignProps) {
   );
 }
 
-export function Monogram({ name }: { name: string }) {
+/** Name of the shop next to its logo, or else its first letter. */
+export function Shop({ name, logo }: ShownBrand) {
   return (
     <div class="shop">
-      <span class="mark" aria-hidden="true">
-        {[...name.trim()][0]?.toUpperCase() ?? '·'}
-      </span>
+      {logo === undefined ? (
+        <span class="mark" aria-hidden="true">
+          {[...name.trim()][0]?.toUpperCase() ?? '·'}
+        </span>
+      ) : (
+        <img
+          class="logo"
+          src={logoPath(logo.hash)}
+          width={logo.width}
+          height={logo.height}
+          alt=""
+        />
+      )}
       <span>{name}</span>
     </div>
   );

@@ -1,10 +1,10 @@
 import { isPaymentMethodId, methodRules } from '../domain/payment/catalog';
 import type { PaymentStatus } from '../domain/payment/payment';
-import type { PaymentDocument } from '../service/payment-pages';
+import type { PaymentDocument, ShownBrand } from '../service/payment-pages';
 import { Icon, type IconName } from './icons';
 import { formatMoneyIn, formatTimeIn, type PageLanguage } from './language';
 import { LanguageSwitch } from './language-switch';
-import { Detail, Monogram, renderPage } from './layout';
+import { Detail, renderPage, Shop } from './layout';
 import { bankUrl } from './page-access';
 import { fillText, type Texts } from './texts/texts';
 
@@ -15,22 +15,22 @@ export interface PayAssets {
 
 export interface PayPageProps {
   payment: PaymentDocument;
-  merchant: string;
+  brand: ShownBrand;
   assets: PayAssets;
   language: PageLanguage;
 }
 
 export function payPage(props: PayPageProps, action: string): string {
-  const { payment, merchant, language } = props;
+  const { payment, brand, language } = props;
   const { pay, frame } = language.texts;
   const method = describeMethod(payment.method, language.texts);
   const amount = formatMoneyIn(language, payment.amount, payment.currency);
   return renderPage({
-    title: fillText(pay.title, { amount, merchant }),
+    title: fillText(pay.title, { amount, merchant: brand.name }),
     ...shell(props),
     children: (
       <>
-        <Monogram name={merchant} />
+        <Shop {...brand} />
         <h1 class="lines">
           <span class="muted small">{pay.amount}</span>
           <span class="amount">{amount}</span>
@@ -139,7 +139,7 @@ const OUTCOMES: Record<PaymentStatus, Outcome> = {
 };
 
 export function outcomePage(props: PayPageProps, onward: string | null): string {
-  const { payment, merchant, language } = props;
+  const { payment, brand, language } = props;
   const { outcome, frame } = language.texts;
   const { text, icon, tone } = OUTCOMES[payment.status];
   return renderPage({
@@ -154,7 +154,7 @@ export function outcomePage(props: PayPageProps, onward: string | null): string 
         <Summary {...props} />
         {onward !== null && (
           <a class="button" href={onward}>
-            {fillText(frame.backTo, { merchant })}
+            {fillText(frame.backTo, { merchant: brand.name })}
           </a>
         )}
       </>
@@ -162,9 +162,10 @@ export function outcomePage(props: PayPageProps, onward: string | null): string 
   });
 }
 
-function Summary({ payment, merchant, language }: PayPageProps) {
+function Summary({ payment, brand, language }: PayPageProps) {
   const amount = formatMoneyIn(language, payment.amount, payment.currency);
-  return <p class="muted">{fillText(language.texts.pay.summary, { amount, merchant })}</p>;
+  const { summary } = language.texts.pay;
+  return <p class="muted">{fillText(summary, { amount, merchant: brand.name })}</p>;
 }
 
 interface WaitingProps {
@@ -196,11 +197,12 @@ function Cancel({ action, texts }: { action: string; texts: Texts['pay'] }) {
   );
 }
 
-function shell({ payment, assets, language }: PayPageProps) {
+function shell({ payment, assets, language, brand }: PayPageProps) {
   const { frame, pay } = language.texts;
   return {
     lang: language.locale,
     stylesheet: assets.css,
+    accent: brand.accent,
     script: assets.js,
     footer: frame.secureOnce,
     languages: <LanguageSwitch {...language} />,

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import type { PaymentDocument } from '../service/payment-pages';
 import { type PayPageDeps, type PayPages, shareAnswers } from './answers';
 import { addAsset } from './assets';
+import { addBrandRoutes } from './brand';
 import { hashSecret, SECRET } from './browser';
 import { addCryptoRoutes } from './crypto';
 import { bankUrl, getPageAccess, onwardUrl, type PageAccess } from './page-access';
@@ -22,6 +23,7 @@ export function createPayPages(deps: PayPageDeps): Router {
   router.use(pageHeaders(deps.publicUrl));
   const css = addAsset(router, '/pay/assets/pay.css', 'text/css', PAY_CSS);
   const js = addAsset(router, '/pay/assets/pay.js', 'text/javascript', PAY_JS);
+  addBrandRoutes(router, deps);
   const pages = shareAnswers(deps, { css, js });
   router.use(answerInWords(pages));
   addReturnRoutes(router, pages);

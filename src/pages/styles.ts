@@ -50,6 +50,13 @@ svg { display: block; flex: none; }
   flex: none; width: 40px; height: 40px; border-radius: 12px; background: var(--tint);
   color: var(--accent); display: grid; place-items: center; font-weight: 700;
 }
+/* A logo that is made for white has it in the dark, too. */
+.logo {
+  flex: none; width: auto; height: auto; max-width: 152px; max-height: 44px; border-radius: 8px;
+}
+@media (prefers-color-scheme: dark) {
+  .logo { background: #ffffff; padding: 4px; max-height: 52px; max-width: 160px; }
+}
 .amount {
   font-size: clamp(38px, 11vw, 52px); line-height: 1.1; font-weight: 680; letter-spacing: -0.035em;
   font-variant-numeric: tabular-nums; overflow-wrap: anywhere;
@@ -64,17 +71,20 @@ dd { text-align: right; font-weight: 550; min-width: 0; overflow-wrap: anywhere;
 .method { display: flex; align-items: center; gap: 8px; }
 .method svg { color: var(--accent); }
 form { margin: 0; }
+/* A merchant's color replaces those of the buttons. */
 button, .button {
   display: block; width: 100%; min-height: 54px; padding: 14px 20px; border-radius: 14px;
-  border: 1px solid transparent; background: var(--accent); color: var(--on-accent);
+  border: 1px solid var(--fill-edge, transparent); background: var(--fill, var(--accent));
+  color: var(--on-fill, var(--on-accent));
   font: inherit; font-weight: 620; text-align: center; text-decoration: none; cursor: pointer;
 }
-button:hover, .button:hover { background: var(--accent-strong); }
+button:hover, .button:hover { background: var(--fill-strong, var(--accent-strong)); }
 button.plain, .button.plain {
   background: transparent; color: var(--ink); border-color: var(--edge);
 }
 button.quiet, .button.quiet {
-  background: transparent; color: var(--muted); min-height: 44px; padding: 10px 16px;
+  background: transparent; color: var(--muted); border-color: transparent; min-height: 44px;
+  padding: 10px 16px;
 }
 button.plain:hover, .button.plain:hover, button.quiet:hover, .button.quiet:hover {
   background: var(--tint); color: var(--ink);
@@ -82,10 +92,9 @@ button.plain:hover, .button.plain:hover, button.quiet:hover, .button.quiet:hover
 button[aria-busy='true'] { opacity: 0.75; cursor: progress; }
 footer {
   background: var(--card); color: var(--muted); font-size: 14px; padding: 0 24px 28px;
-  display: flex; flex-wrap: wrap; gap: 8px; align-items: center; justify-content: center;
-  text-align: center;
+  display: flex; flex-direction: column; gap: 8px; align-items: center; text-align: center;
 }
-.languages { flex: 1 0 100%; }
+.secure { display: flex; gap: 8px; align-items: center; justify-content: center; }
 .languages summary {
   display: inline-flex; align-items: center; gap: 8px; min-height: 44px; padding: 8px 14px;
   border-radius: 12px; list-style: none; cursor: pointer; text-decoration: underline;

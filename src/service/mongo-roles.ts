@@ -24,6 +24,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   audit_log: { api: ADD, worker: ADD },
   bank_accounts: {},
   bank_callbacks: { api: KEEP, worker: KEEP },
+  brand_logos: { api: KEEP },
   connector_keys: {},
   dashboard_challenges: { api: ['insert', 'remove'] },
   dashboard_invitations: { api: ['insert', 'remove'], worker: CHANGE },

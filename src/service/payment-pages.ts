@@ -1,9 +1,10 @@
 import { derivePayTokenHash } from '../encryption/pay-token';
 import type { CryptoPaymentDocument } from '../store/crypto-payments';
 import type { PaymentDocument } from '../store/payments';
-import type { MerchantDeps } from './deps';
+import { presentBrand, type ShownBrand } from './brand/brand';
+import type { MerchantDeps, Owner } from './deps';
 
-export type { PaymentDocument };
+export type { PaymentDocument, ShownBrand };
 
 export type PaymentPages = ReturnType<typeof createPaymentPages>;
 
@@ -12,7 +13,7 @@ export function createPaymentPages({
   keys,
   temporal,
 }: Pick<MerchantDeps, 'stores' | 'keys' | 'temporal'>) {
-  const { payments, crypto_payments, accounts } = stores;
+  const { payments, crypto_payments, accounts, logos } = stores;
   // Links derived from a replaced key are invalid.
   const checkToken = <P extends { _id: string; token_hash: string }>(payment: P | null) =>
     payment?.token_hash === derivePayTokenHash(keys.pay_token, payment?._id ?? '') ? payment : null;
@@ -27,8 +28,9 @@ export function createPaymentPages({
       byToken: async (tokenHash: string): Promise<CryptoPaymentDocument | null> =>
         checkToken(await crypto_payments.byToken(tokenHash)),
     },
-    getMerchantName: async (account_id: string): Promise<string> =>
-      (await accounts.getCached(account_id))?.name ?? '',
+    getBrand: async ({ account_id, livemode }: Owner): Promise<ShownBrand> =>
+      presentBrand(await accounts.getCached(account_id), livemode),
+    readLogo: logos.read,
     /** Returns `cannot_cancel` when it is too late. */
     cancelPayment: async (id: string): Promise<'cancelled' | 'cannot_cancel'> => {
       await temporal.cancelPayment(id, 'customer');

@@ -1,5 +1,6 @@
 import type { ClientSession, Db, UpdateFilter } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import type { Brand } from '../domain/account/brand';
 import type { ClockTarget, StoredClock } from '../domain/account/clock';
 import { type Env, toEnv } from '../domain/environment';
 import type { FeeName, PayoutFees } from '../domain/payout/fees';
@@ -31,6 +32,8 @@ export interface AccountDocument {
   refund_step_up?: Record<string, number>;
   /** Time of the sandbox; absent before it was first moved. */
   clock?: StoredClock;
+  /** What the payer's pages show. */
+  brand?: Partial<Record<Env, Brand>>;
   /** Set while the account may only read. */
   frozen?: { at: string; reason: string };
   /** Unique over all accounts. */
@@ -185,6 +188,8 @@ export function createAccountStore(db: Db, cacheMs = 0) {
         { $set: { 'clock.behind': behind }, $unset: { 'clock.target': '' } },
       );
     },
+    setBrand: (id: string, env: Env, brand: Brand, session: ClientSession) =>
+      change(id, { $set: { [`brand.${env}`]: brand } }, session),
     freeze: (id: string, frozen: { at: string; reason: string }, session: ClientSession) =>
       accounts.updateOne(
         { _id: id, frozen: { $exists: false } },

@@ -20,6 +20,7 @@ import { createHeartbeatStore } from './heartbeats';
 import { createIdempotencyStore } from './idempotency';
 import { createInvitationStore } from './invitations';
 import { createKeyStore } from './keys';
+import { createLogoStore } from './logos';
 import { createMailStore } from './mails';
 import { createOperatorStore } from './operators';
 import { OVERVIEW_MS, type OverviewCounts } from './payment-metrics';
@@ -63,6 +64,7 @@ export function createStores(db: Db, cacheMs = 0) {
     invitations: createInvitationStore(db),
     keys: createKeyStore(db),
     ledger: createLedgerStore(db),
+    logos: createLogoStore(db),
     mails: createMailStore(db),
     operators: createOperatorStore(db),
     overviewCounts: createCache<OverviewCounts>(cacheMs === 0 ? 0 : OVERVIEW_MS),

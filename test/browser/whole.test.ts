@@ -1,7 +1,9 @@
 import type { Page } from 'playwright-core';
+import { LANGUAGE_CODES, TEXTS } from '../../src/pages/texts';
+import type { AccountDocument } from '../../src/store/accounts';
 import { eventually, idealPayment } from '../support/http';
 import { useAccount, useService } from '../support/service';
-import { useBrowser } from './dashboard-visit';
+import { look, useBrowser } from './dashboard-visit';
 
 const service = useService({ autoplay: true });
 const shop = useAccount(service);
@@ -46,6 +48,25 @@ test('a customer whose bank declines is led to the shop, and the payment tells w
     status: 'failed',
     failure: { code: expect.any(String), message: expect.any(String) },
   });
+  await page.context().close();
+});
+
+test('the page is right in every language, in a merchant’s color, and leads to the bank', async () => {
+  await service
+    .collection<AccountDocument>('accounts')
+    .updateOne({ _id: shop.account_id }, { $set: { 'brand.sandbox': { accent: '#ffd400' } } });
+  const payment = await create({ amount: 123_456_789 });
+  const page = await customer();
+  for (const code of LANGUAGE_CODES) {
+    await page.goto(payment.redirect_url);
+    await page.locator('summary').click();
+    await page.getByRole('link', { name: TEXTS[code].name, exact: true }).click();
+    await page.locator(`html[lang^=${code}]`).waitFor();
+    await look(page, `pay-${code}`);
+  }
+  await page.getByRole('button', { name: 'Continuar para iDEAL' }).click();
+  await page.getByRole('button', { name: 'Approve payment' }).click();
+  await page.waitForURL('https://shop.example/thanks');
   await page.context().close();
 });
 

@@ -175,6 +175,57 @@ describe('assets', () => {
   });
 });
 
+describe('the brand of a page', () => {
+  const hash = 'ab'.repeat(16);
+
+  it('is a color and a logo under addresses of their content', async () => {
+    const image = Buffer.from('an image');
+    server.logos.set(hash, image);
+    Object.assign(server.brand, { accent: '#ff6600', logo: { hash, width: 512, height: 128 } });
+    const { token } = await server.insert();
+    const { text } = await server.ask('GET', `/pay/${token}`);
+    expect(text).toContain('<link rel="stylesheet" href="/pay/accents/ff6600.css"/>');
+    expect(text).toContain(
+      `<img class="logo" src="/pay/logos/${hash}.webp" width="512" height="128" alt/>`,
+    );
+    const logo = await server.ask('GET', `/pay/logos/${hash}.webp`);
+    expect([logo.status, logo.text]).toEqual([200, 'an image']);
+    const css = await server.ask('GET', '/pay/accents/ff6600.css');
+    expect(css.text).toContain('--fill: #ff6600;');
+    for (const [{ headers }, type] of [
+      [logo, 'image/webp'],
+      [css, 'text/css; charset=utf-8'],
+    ] as const) {
+      expect(headers.get('content-type')).toBe(type);
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+      expect(headers.get('set-cookie')).toBeNull();
+    }
+  });
+
+  it('adds nothing where the merchant has set none', async () => {
+    const { token } = await server.insert();
+    const { text } = await server.ask('GET', `/pay/${token}`);
+    expect(text).not.toMatch(/accents|<img/);
+    expect(text).toContain('class="mark"');
+  });
+
+  it.each([
+    `logos/${'cd'.repeat(16)}.webp`,
+    `logos/${hash}`,
+    'logos/x.webp',
+    'logos/%00.webp',
+    'accents/ff6600',
+    'accents/FF6600.css',
+    'accents/ff6600;}.css',
+    'accents/red.css',
+  ])('has no address %s', async (path) => {
+    const { status, headers } = await server.ask('GET', `/pay/${path}`);
+    expect([status, headers.get('cache-control')]).toEqual([404, 'no-store']);
+  });
+});
+
 it('answers trouble in words, not in JSON', async () => {
   const { token } = await server.insert();
   const byToken = server.payments.byToken;

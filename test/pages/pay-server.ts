@@ -5,6 +5,7 @@ import Koa from 'koa';
 import type { MongoClient } from 'mongodb';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
+import type { Brand } from '../../src/domain/account/brand';
 import type { PaymentStatus } from '../../src/domain/payment/payment';
 import { hashSecret } from '../../src/pages/browser';
 import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
@@ -28,6 +29,10 @@ export interface PayServer {
   cancelled: string[];
   /** Crypto payments that the pages find, by the token in their address. */
   crypto: Map<string, CryptoPagePayment>;
+  /** What the merchant has set; each test begins without. */
+  brand: Omit<Brand, 'display_name'>;
+  /** Images by their hash. */
+  logos: Map<string, Buffer>;
   /** The time that the pages see is this much ahead, in ms. */
   clock: { aheadMs: number };
   /** A browser's request; `cookie` is what an earlier answer set. */
@@ -50,6 +55,8 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
   const cryptoByHash = (hash: string) =>
     [...crypto].find(([token]) => hashSecret(token) === hash)?.[1] ?? null;
   const clock = { aheadMs: 0 };
+  const brand: PayServer['brand'] = {};
+  const logos = new Map<string, Buffer>();
 
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -62,7 +69,8 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
   const pages = createPayPages({
     payments,
     cryptoPayments: { byToken: async (hash) => cryptoByHash(hash) },
-    getMerchantName: async () => MERCHANT,
+    getBrand: async () => ({ name: MERCHANT, ...brand }),
+    readLogo: async (hash) => logos.get(hash) ?? null,
     cancelPayment: async (id) => {
       cancelled.push(id);
       const open: PaymentStatus[] = ['created', 'awaiting_customer'];
@@ -85,6 +93,8 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
     cancelled,
     crypto,
     clock,
+    brand,
+    logos,
     set,
     ask: (method, path, headers) => ask(url, method, path, headers),
     open: async (token) => {
@@ -111,6 +121,7 @@ export function usePayServer(): PayServer {
   const server = useFixture(startPayServer, (started) => started.stop());
   beforeEach(() => {
     server.clock.aheadMs = 0;
+    for (const name of ['accent', 'logo'] as const) delete server.brand[name];
   });
   return server;
 }

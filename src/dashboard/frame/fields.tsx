@@ -14,6 +14,7 @@ const INPUTS = {
   search: (more) => <input type="search" {...more} />,
   date: (more) => <input type="date" {...more} />,
   number: (more) => <input type="number" {...more} />,
+  file: (more) => <input type="file" {...more} />,
 } satisfies Record<string, (more: Attributes) => JSX.Element>;
 
 interface FieldProps {
@@ -32,6 +33,8 @@ interface FieldProps {
   maxLength?: number;
   autofocus?: boolean;
   placeholder?: string;
+  /** Types of files that the browser offers. */
+  accept?: string;
 }
 
 export function Field({ label, name, type = 'text', hint, fault, ...more }: FieldProps) {

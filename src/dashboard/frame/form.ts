@@ -11,24 +11,57 @@ import type { CreateRequest } from '../../service/create-once';
 import { findSlowPart } from '../../service/create-slots';
 import type { Flash } from '../../service/team/sessions';
 import { isCsrfToken } from './context';
-import type { Answer, Call, PageDeps } from './route';
+import type { Answer, Call, PageDeps, Upload } from './route';
 
 const BODY_BYTES_MAX = 32 * 1_024;
 const FIELDS_MAX = 100;
 const FORM = 'application/x-www-form-urlencoded';
 
+const UPLOAD = 'multipart/form-data';
+
+interface SentForm {
+  form: URLSearchParams;
+  file: Uint8Array | null;
+}
+
 /** Reads a form; null where the body is no form or too large. */
-async function readForm(ctx: Context): Promise<URLSearchParams | null> {
-  if (ctx.is(FORM) !== FORM) return null;
+async function readForm(ctx: Context, upload?: Upload): Promise<SentForm | null> {
+  const type = ctx.is(upload === undefined ? [FORM] : [FORM, UPLOAD]);
+  if (type === false || type === null) return null;
+  const body = await readBody(ctx, upload?.bytesMax ?? BODY_BYTES_MAX);
+  if (body === null) return null;
+  const sent =
+    type === UPLOAD && upload !== undefined
+      ? await readParts(body, ctx.get('Content-Type'), upload)
+      : { form: new URLSearchParams(body.toString()), file: null };
+  return sent === null || sent.form.size > FIELDS_MAX ? null : sent;
+}
+
+async function readBody(ctx: Context, limit: number): Promise<Buffer | null> {
   try {
-    const { length } = ctx.request;
-    const text = await getRawBody(ctx.req, { limit: BODY_BYTES_MAX, length, encoding: 'utf8' });
-    const form = new URLSearchParams(text);
-    return form.size > FIELDS_MAX ? null : form;
+    return await getRawBody(ctx.req, { limit, length: ctx.request.length });
   } catch (error) {
     if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') return null;
     throw error;
   }
+}
+
+/** Reads a body of several parts, which is bounded, by the parser of `fetch`. */
+async function readParts(
+  body: Buffer,
+  type: string,
+  { field: name }: Upload,
+): Promise<SentForm | null> {
+  const headers = { 'Content-Type': type };
+  const parts = await new Response(new Uint8Array(body), { headers }).formData().catch(() => null);
+  if (parts === null) return null;
+  const form = new URLSearchParams();
+  for (const [key, value] of parts) if (typeof value === 'string') form.append(key, value);
+  const chosen = parts.get(name);
+  // A field without a choice is sent as an empty file.
+  if (chosen === null || typeof chosen === 'string' || chosen.size === 0)
+    return { form, file: null };
+  return { form, file: new Uint8Array(await chosen.arrayBuffer()) };
 }
 
 /**
@@ -41,10 +74,21 @@ export async function readOwnForm(
   publicUrl: string,
   secret: string | null,
 ): Promise<URLSearchParams | 'foreign' | 'unreadable'> {
+  const sent = await readOwnUpload(ctx, publicUrl, secret);
+  return typeof sent === 'string' ? sent : sent.form;
+}
+
+/** As `readOwnForm`, with the file that the form may have. */
+export async function readOwnUpload(
+  ctx: Context,
+  publicUrl: string,
+  secret: string | null,
+  upload?: Upload,
+): Promise<SentForm | 'foreign' | 'unreadable'> {
   if (isForeignPost(ctx, publicUrl)) return 'foreign';
-  const form = await readForm(ctx);
-  if (form === null) return 'unreadable';
-  return secret === null || isCsrfToken(form.get('csrf') ?? '', secret) ? form : 'foreign';
+  const sent = await readForm(ctx, upload);
+  if (sent === null) return 'unreadable';
+  return secret === null || isCsrfToken(sent.form.get('csrf') ?? '', secret) ? sent : 'foreign';
 }
 
 export function field(form: URLSearchParams, name: string): string {

@@ -16,6 +16,7 @@ const NAVIGATION: readonly NavigationEntry[] = [
   { name: 'Crypto', path: '/crypto', crypto: true },
   { name: 'Webhooks', path: '/webhooks' },
   { name: 'API keys', path: '/api-keys' },
+  { name: 'Brand', path: '/brand' },
   { name: 'Team', path: '/team' },
   { name: 'Audit log', path: '/audit-log' },
   { name: 'Getting started', path: '/getting-started' },

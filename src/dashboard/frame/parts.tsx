@@ -164,13 +164,20 @@ interface PostFormProps {
   /** Text of the button while the form is sent. */
   busy?: string;
   class?: string;
+  /** Whether it has a file. */
+  isUpload?: true;
   children?: ComponentChildren;
 }
 
 /** Form that carries the session's token. */
 export function PostForm({ call, path, button, tone, hidden = {}, ...more }: PostFormProps) {
   return (
-    <form method="post" action={call.href(path)} class={more.class ?? 'form'}>
+    <form
+      method="post"
+      action={call.href(path)}
+      class={more.class ?? 'form'}
+      enctype={more.isUpload ? 'multipart/form-data' : undefined}
+    >
       <input type="hidden" name="csrf" value={call.viewer.csrf} />
       {Object.entries(hidden).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />

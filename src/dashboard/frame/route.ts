@@ -40,6 +40,8 @@ export interface Call {
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
   form: URLSearchParams;
+  /** File of the route's upload; null where none was chosen. */
+  file: Uint8Array | null;
   requestId: string;
   now: Date;
   may: (act: Act) => boolean;
@@ -76,6 +78,12 @@ export interface Confirmation {
   liveOnly?: true;
 }
 
+export interface Upload {
+  field: string;
+  /** Of the whole form: what is larger is not read. */
+  bytesMax: number;
+}
+
 export interface Route {
   method: 'get' | 'post';
   /** Path after `/dashboard/{environment}`, with parameters as `:id`. */
@@ -90,6 +98,8 @@ export interface Route {
    * @see docs/operators.md#freeze-an-account
    */
   whileFrozen?: true;
+  /** File that the form may have, next to its fields; it is lost on a confirmation page. */
+  upload?: Upload;
   confirmation?: Confirmation;
   handle: (call: Call, deps: PageDeps) => Promise<Answer>;
 }

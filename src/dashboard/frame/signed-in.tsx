@@ -15,7 +15,7 @@ import {
 import { type CheckResult, checkCode, checkPassword } from '../../service/team/sign-in';
 import { ConfirmPage } from './confirm-page';
 import { csrfToken, type Dashboard, NEW_PASSWORD_PATH, sendHtml } from './context';
-import { field, readOwnForm } from './form';
+import { field, readOwnUpload } from './form';
 import { findEntry, renderSignedIn } from './layout';
 import { explainLimit, NOTICES, Notice, type NoticeName, sendNotice, WRONG_CODE } from './notices';
 import { hasPasskeys, isByPasskey, readPasskey, WRONG_PASSKEY } from './passkeys';
@@ -65,15 +65,15 @@ async function handleVisit(visit: Visit, secret: string): Promise<void> {
   if (route.crypto && !visit.call.viewer.account.crypto) return notice(visit, 'not_found');
   if (!visit.call.may(route.act)) return notice(visit, 'forbidden');
   if (route.method === 'get') return await answer(visit, await handle(visit));
-  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
-  if (typeof form === 'string') return notice(visit, form);
+  const sent = await readOwnUpload(ctx, dashboard.publicUrl, secret, route.upload);
+  if (typeof sent === 'string') return notice(visit, sent);
   const isFrozen = visit.call.viewer.account.frozen;
   if (isFrozen && route.whileFrozen !== true) return notice(visit, 'frozen');
   if (lacksSecondFactor(visit)) {
     await setFlash(dashboard, visit.session, { tone: 'bad', text: FACTOR_REQUIRED });
     return seeOther(ctx, visit.call.href('/profile'));
   }
-  const postVisit = { ...visit, call: { ...visit.call, form } };
+  const postVisit = { ...visit, call: { ...visit.call, ...sent } };
   if (await requireConfirmation(postVisit)) return;
   await answer(postVisit, await handle(postVisit));
 }
@@ -133,6 +133,7 @@ async function loadVisit(
     // Not from `ctx.URL`, which a malformed Host makes unreadable.
     query: new URLSearchParams(ctx.querystring),
     form: new URLSearchParams(),
+    file: null,
     requestId: origin.request_id,
     now: dashboard.now(),
     may: (act) => mayAct(user.role, act),

@@ -165,6 +165,9 @@ pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; }
   background: var(--page); border: 1px solid var(--line);
 }
 .qr { border-radius: 9px; max-width: 100%; height: auto; }
+.previews { display: flex; flex-wrap: wrap; gap: 16px; }
+.previews > div { max-width: 100%; display: flex; flex-direction: column; gap: 6px; }
+.previews svg { max-width: 100%; height: auto; }
 .steps { margin: 0; padding: 0; list-style: none; display: flex; flex-direction: column; gap: 12px; }
 .facts { margin: 0; padding: 0; list-style: none; }
 .copyable code { flex: 1; min-width: 0; }

@@ -23,6 +23,7 @@ export const AUDIT_LABELS = {
   'approval.rejected': 'Request rejected',
   'connector_key.created': 'Connector key created',
   'connector_key.revoked': 'Connector key revoked',
+  'brand.changed': 'Brand changed',
   'webhook.set': 'Webhook endpoint set',
   'webhook.rolled': 'Signing secret rolled',
   'webhook.secret_shown': 'Signing secret shown',

@@ -17,6 +17,7 @@ export const ACTS = {
   'webhooks.change': ['owner', 'developer'],
   'webhooks.secret': ['owner', 'developer'],
   'clock.advance': ['owner', 'developer'],
+  'brand.change': ['owner', 'developer'],
   'events.send': ['owner', 'developer'],
   'payments.refund': ['owner', 'finance'],
   'payments.cancel': ['owner', 'finance'],

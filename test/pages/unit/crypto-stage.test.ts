@@ -17,7 +17,7 @@ const page = (
 ) =>
   cryptoPage({
     payment,
-    merchant: 'Tulip & Sons <Flowers>',
+    brand: { name: 'Tulip & Sons <Flowers>' },
     assets: { css: '/css', js: '/js' },
     language: openLanguage(code),
     now,

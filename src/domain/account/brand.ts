@@ -1,0 +1,52 @@
+/** What the payer's pages show of a merchant, in one environment. @see docs/dashboard.md#brand */
+export interface Brand {
+  /** Absent: the name of the account. */
+  display_name?: string;
+  /** `#rrggbb`, lower case; absent: the service's own. */
+  accent?: string;
+  logo?: BrandLogo;
+}
+
+interface BrandLogo {
+  /** SHA-256 of the stored image, shortened, hex. */
+  hash: string;
+  /** Pixels. */
+  width: number;
+  height: number;
+}
+
+export const DISPLAY_NAME_LENGTH_MAX = 60;
+
+/** What a merchant may upload. */
+export const LOGO_LIMITS = {
+  bytes: 256 * 1_024,
+  /** Of the upload; a small file may unpack to much more. */
+  pixels: 4_096 * 4_096,
+  /** Width and height of the stored image. */
+  side: 512,
+} as const;
+
+type Parsed<Value> = { ok: true; value: Value } | { ok: false; fault: string };
+
+/** Parses a name to display; an empty one is that of the account. */
+export function parseDisplayName(text: string): Parsed<string | undefined> {
+  const name = text.replace(/\s+/g, ' ').trim();
+  if (name === '') return { ok: true, value: undefined };
+  if ([...name].length > DISPLAY_NAME_LENGTH_MAX) {
+    return { ok: false, fault: `Use at most ${DISPLAY_NAME_LENGTH_MAX} characters.` };
+  }
+  // They could turn the text around them, or hide a part of it.
+  if (/\p{C}/u.test(name)) return { ok: false, fault: 'It has an invisible character: type it.' };
+  return { ok: true, value: name };
+}
+
+/** Parses a color; an empty one is the service's own. */
+export function parseAccent(text: string): Parsed<string | undefined> {
+  const color = text.trim().toLowerCase();
+  if (color === '') return { ok: true, value: undefined };
+  const [, digits] = /^#?([0-9a-f]{6})$/.exec(color) ?? [];
+  if (digits === undefined) {
+    return { ok: false, fault: 'Write it as # and six digits or letters a to f, such as #0a7c5a.' };
+  }
+  return { ok: true, value: `#${digits}` };
+}

@@ -1,0 +1,114 @@
+/** Colors of a scheme, from `styles.ts`: those that texts and buttons in the accent lie on. */
+interface Scheme {
+  card: Color;
+  page: Color;
+  /** Toward which a color becomes readable. */
+  ink: Color;
+}
+
+const SCHEMES = {
+  light: { card: parse('#ffffff'), page: parse('#f3f4f7'), ink: parse('#000000') },
+  dark: { card: parse('#141a28'), page: parse('#0b0f19'), ink: parse('#ffffff') },
+} as const satisfies Record<string, Scheme>;
+
+export type SchemeName = keyof typeof SCHEMES;
+
+/** WCAG 2: texts, and parts of controls, against what they lie on. */
+const TEXT_CONTRAST_MIN = 4.5;
+const EDGE_CONTRAST_MIN = 3;
+
+type Color = readonly [red: number, green: number, blue: number];
+
+/** Colors of a merchant's accent in one scheme, each as `#rrggbb`. */
+export interface Palette {
+  /** Of a button: the merchant's color as it is. */
+  fill: string;
+  fillHover: string;
+  /** Text on the button. */
+  onFill: string;
+  /** Edge of the button; its fill where that is visible enough. */
+  edge: string;
+  /** Links, icons and focus: the merchant's color, made readable. */
+  accent: string;
+  /** Background of icons in the accent. */
+  tint: string;
+}
+
+/**
+ * Derives the colors of an accent. Whatever it is, texts on and in it have a contrast of 4.5.
+ * @param accent `#rrggbb`
+ */
+export function derivePalette(accent: string, scheme: SchemeName): Palette {
+  const { card, page, ink } = SCHEMES[scheme];
+  const fill = parse(accent);
+  const [white, black] = [parse('#ffffff'), parse('#000000')];
+  const onFill = contrast(fill, white) >= TEXT_CONTRAST_MIN ? white : black;
+  const tint = mix(card, fill, 0.1);
+  const readable = makeReadable(fill, [card, page, tint], ink);
+  return {
+    fill: format(fill),
+    // Away from the text on it, so that the contrast grows.
+    fillHover: format(mix(fill, onFill === white ? black : white, 0.15)),
+    onFill: format(onFill),
+    edge: format(contrast(fill, card) >= EDGE_CONTRAST_MIN ? fill : readable),
+    accent: format(readable),
+    tint: format(tint),
+  };
+}
+
+/** Writes the style sheet of an accent, which replaces the service's own colors. */
+export function accentCss(accent: string): string {
+  const variables = (scheme: SchemeName) => {
+    const palette = derivePalette(accent, scheme);
+    return (
+      `--fill: ${palette.fill}; --fill-strong: ${palette.fillHover}; ` +
+      `--on-fill: ${palette.onFill}; --fill-edge: ${palette.edge}; --accent: ${palette.accent}; ` +
+      `--focus: ${palette.accent}; --tint: ${palette.tint};`
+    );
+  };
+  return (
+    `:root { ${variables('light')} }\n` +
+    `@media (prefers-color-scheme: dark) { :root { ${variables('dark')} } }\n`
+  );
+}
+
+const STEPS = 50;
+
+/** Mixes a color with the ink, as little as needed. */
+function makeReadable(color: Color, surfaces: readonly Color[], ink: Color): Color {
+  for (let step = 0; step < STEPS; step += 1) {
+    const candidate = mix(color, ink, step / STEPS);
+    if (surfaces.every((surface) => contrast(candidate, surface) >= TEXT_CONTRAST_MIN)) {
+      return candidate;
+    }
+  }
+  return ink;
+}
+
+function mix(from: Color, to: Color, share: number): Color {
+  const channel = (at: 0 | 1 | 2) => Math.round(from[at] + (to[at] - from[at]) * share);
+  return [channel(0), channel(1), channel(2)];
+}
+
+/** Ratio of 1 to 21. @see https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio */
+function contrast(one: Color, other: Color): number {
+  const [a, b] = [luminance(one), luminance(other)];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}
+
+function luminance([red, green, blue]: Color): number {
+  const linear = (channel: number) => {
+    const value = channel / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+}
+
+function parse(color: string): Color {
+  const channel = (at: number) => Number.parseInt(color.slice(at, at + 2), 16);
+  return [channel(1), channel(3), channel(5)];
+}
+
+function format(color: Color): string {
+  return `#${color.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
+}

@@ -1,0 +1,39 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { PaymentPages } from '../service/payment-pages';
+import { accentCss } from './accent';
+
+const FOREVER = 'public, max-age=31536000, immutable';
+
+/**
+ * Serves what a merchant's brand adds to the pages. Each address names its content, so browsers keep
+ * it; none says which merchant it is of.
+ * @see docs/dashboard.md#brand
+ */
+export function addBrandRoutes(router: Router, { readLogo }: Pick<PaymentPages, 'readLogo'>): void {
+  router.get('/pay/accents/:color', (ctx) => {
+    const [, digits] = /^([0-9a-f]{6})[.]css$/.exec(ctx.params['color'] ?? '') ?? [];
+    if (digits === undefined) return;
+    sendForever(ctx, 'text/css; charset=utf-8', accentCss(`#${digits}`));
+  });
+
+  router.get('/pay/logos/:hash', async (ctx) => {
+    const [, hash] = /^([0-9a-f]{32})[.]webp$/.exec(ctx.params['hash'] ?? '') ?? [];
+    const image = hash === undefined ? null : await readLogo(hash);
+    if (image !== null) sendForever(ctx, 'image/webp', image);
+  });
+}
+
+function sendForever(ctx: Context, type: string, body: string | Buffer): void {
+  ctx.set('Cache-Control', FOREVER);
+  ctx.type = type;
+  ctx.body = body;
+}
+
+export function accentPath(accent: string): string {
+  return `/pay/accents/${accent.slice(1)}.css`;
+}
+
+export function logoPath(hash: string): string {
+  return `/pay/logos/${hash}.webp`;
+}
