@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { describeError } from '../src/base/failure';
+import { PROGRAM } from '../src/base/program';
 import { SAMPLE_PAYMENT } from '../src/domain/wire/samples';
 import { runCommand } from './provision/command';
 import { readJson, replaceFile } from './state-file';
@@ -57,7 +58,7 @@ export async function demoLines(
   } catch (error) {
     return [
       `The demo account could not be made: ${describeError(error)}`,
-      'Try it by hand: npm run -s cli -- account create --name Demo',
+      `Try it by hand: ${PROGRAM.cli} account create --name Demo`,
     ];
   }
 }
@@ -65,7 +66,7 @@ export async function demoLines(
 function loginLines({ dashboard_email }: StoredAccount, baseUrl: string): string[] {
   return [
     `Dashboard: ${baseUrl}/dashboard, e-mail ${dashboard_email}. Is the password of the first start lost?`,
-    `npm run -s cli -- dashboard reset-password ${dashboard_email}`,
+    `${PROGRAM.cli} dashboard reset-password ${dashboard_email}`,
     '',
   ];
 }
@@ -78,7 +79,7 @@ function sampleLines({ account_id, sandbox_key }: StoredAccount, baseUrl: string
       ` -H 'Content-Type: application/json' -H "Idempotency-Key: demo-$(date +%s)" -d '${body}'`,
     '',
     'Have its events sent to you:',
-    `npm run -s cli -- webhook set ${account_id} --env sandbox` +
+    `${PROGRAM.cli} webhook set ${account_id} --env sandbox` +
       ' --url http://localhost:9000/webhooks',
   ];
 }

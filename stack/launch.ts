@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, StackFailure } from '../src/base/failure';
+import { PROGRAM } from '../src/base/program';
 import { ensureKeys } from '../src/encryption/ensure-keys';
 import { createConnectors, listPayoutConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import type { StackConfig } from './config';
@@ -144,7 +145,7 @@ async function untilReady(
 
 const LIVE_LINES = [
   'Live banks are served: no demo account is made, and no key printed.',
-  'An account: npm run -s cli -- account create --name NAME',
+  `An account: ${PROGRAM.cli} account create --name NAME`,
 ];
 
 async function summary(

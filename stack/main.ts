@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { StackFailure } from '../src/base/failure';
 import { tryLock } from '../src/base/file-lock';
+import { IS_CHECKOUT, PROGRAM } from '../src/base/program';
 import { readArguments } from './arguments';
 import { decideConfig, readEnvironment, type StackConfig } from './config';
 import { markDataDir } from './data-version';
@@ -21,6 +22,10 @@ async function main(args: readonly string[]): Promise<number> {
   if (help) {
     process.stdout.write(USAGE);
     return 0;
+  }
+
+  if (watch && !IS_CHECKOUT) {
+    throw new StackFailure('--watch builds the sources, which only a checkout of them has.');
   }
 
   const progress = showProgress();
@@ -77,7 +82,7 @@ function lockDataDir(dataDir: string): () => void {
   const lock = tryLock(join(dataDir, 'launcher.lock'));
   if (lock.holder === undefined) return () => lock.release();
   throw new StackFailure(
-    `Another npm start (pid ${lock.holder.pid}) runs on DATA_DIR ${dataDir}. ` +
+    `Another ${PROGRAM.start} (pid ${lock.holder.pid}) runs on DATA_DIR ${dataDir}. ` +
       'Stop it first, or set DATA_DIR, PORT and TEMPORAL_UI_PORT for a second stack.',
   );
 }

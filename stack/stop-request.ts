@@ -4,7 +4,7 @@ const PARENT_POLL_MS = 500;
  * sends it too.
  */
 const SAME_REQUEST_MS = 250;
-const NPM_SCRIPTS: ReadonlySet<string> = new Set(['start', 'dev']);
+const NPM_SCRIPTS: ReadonlySet<string> = new Set(['start', 'dev', 'npx']);
 
 /**
  * Calls `onRequest` for each Ctrl-C and SIGTERM, with their number so far, and when the npm that

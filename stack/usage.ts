@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PROGRAM } from '../src/base/program';
 import { LIBRARIES, VARIABLES } from '../src/variables';
 
 export interface Variable {
@@ -50,7 +51,7 @@ const lines = variables.map(({ name, usual, description }) => {
   return `  ${name.padEnd(NAME_WIDTH)}  ${text} (default: ${usual})`;
 });
 
-export const USAGE = `npm start: runs the whole service on this machine.
+export const USAGE = `${PROGRAM.start}: runs the whole service on this machine.
 
 Finds or fetches Temporal and MongoDB, starts them, the api, the worker and the sandbox bank,
 restarts a part that dies, and stops all on Ctrl-C or SIGTERM. The first start makes a demo

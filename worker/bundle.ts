@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker';
+import { IS_CHECKOUT } from '../src/base/program';
 
 /** Separate bundles, since each run evaluates all modules of its bundle. */
 const SOURCES = {
@@ -38,8 +39,12 @@ export function bundlesIn(folder: string): WorkflowBundles {
   };
 }
 
-/** Bundles again when a built bundle is older than the code. */
+/**
+ * Bundles again when a built bundle is older than the code. Outside a checkout the times of files
+ * mean nothing.
+ */
 export async function workflowBundles(): Promise<WorkflowBundles> {
+  if (!IS_CHECKOUT) return bundlesIn(BUILT);
   if (isFresh('lifecycle') && isFresh('webhooks') && isFresh('replay')) return bundlesIn(BUILT);
   return await eachBundle(bundle);
 }

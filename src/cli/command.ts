@@ -1,10 +1,8 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { PROGRAM } from '../base/program';
 import { ServiceError } from '../domain/errors';
 import type { CliContext } from './context';
-
-/** Name under which `--help` calls the program. */
-export const PROGRAM = 'npm run -s cli --';
 
 export interface CliCommand {
   /** Calls that the `--help` of the parent shows, without the name of the program. */
@@ -65,7 +63,7 @@ export function defineGroup({ name, description, notes, commands }: GroupDefinit
 }
 
 function formatHelp(notes = '', examples: readonly string[]): string {
-  const calls = examples.map((example) => `  ${PROGRAM} ${example}`);
+  const calls = examples.map((example) => `  ${PROGRAM.cli} ${example}`);
   const heading = calls.length === 1 ? 'Example:' : 'Examples:';
   return `${notes === '' ? '' : `\n${notes.trim()}\n`}\n${[heading, ...calls].join('\n')}`;
 }

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
+import { PROGRAM } from '../base/program';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
-import { type CliCommand, PROGRAM } from './command';
+import type { CliCommand } from './command';
 import { accountCommands } from './commands/account';
 import { approvalCommands } from './commands/approval';
 import { attentionCommands } from './commands/attention';
@@ -34,15 +35,15 @@ import { sanitize } from './output';
 
 const ABOUT = `
 Addresses come from MONGODB_URI, MONGODB_DB, TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, KEYS_FILE and
-WEBHOOK_ALLOW_PRIVATE, or else from the stack that \`npm start\` runs (DATA_DIR/stack.json, where
+WEBHOOK_ALLOW_PRIVATE, or else from the stack that \`${PROGRAM.start}\` runs (DATA_DIR/stack.json, where
 DATA_DIR is .data by default).
 
 Examples:
-  ${PROGRAM} account create --name "Acme Shop"
-  ${PROGRAM} webhook set acct_… --env sandbox --url http://localhost:4000/hook
-  ${PROGRAM} event list acct_… --env sandbox --json
-  ${PROGRAM} balance show acct_… --env sandbox
-  ${PROGRAM} payout show 0d1f…`;
+  ${PROGRAM.cli} account create --name "Acme Shop"
+  ${PROGRAM.cli} webhook set acct_… --env sandbox --url http://localhost:4000/hook
+  ${PROGRAM.cli} event list acct_… --env sandbox --json
+  ${PROGRAM.cli} balance show acct_… --env sandbox
+  ${PROGRAM.cli} payout show 0d1f…`;
 
 const EXIT_CODES = `
 Exit codes: 0 done; 1 refused or failed, with the reason on stderr
@@ -106,7 +107,7 @@ export async function runCli(
 
 export function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command {
   const program = new Command()
-    .name(PROGRAM)
+    .name(PROGRAM.cli)
     .usage('<group> <command> [options]')
     .description(
       'Provision accounts, keys and webhooks, fund and verify balances, see and act on payments, ' +

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { describeError } from '../base/failure';
+import { PROGRAM } from '../base/program';
 import { PLAIN_TEXT_ALLOWED } from '../base/tls';
 import { DEFAULT_LIMITS, parseApprovalLimits } from '../domain/approval';
 import { ServiceError } from '../domain/errors';
@@ -69,7 +70,7 @@ export function readSettings(env: NodeJS.ProcessEnv) {
   if (uri === undefined) {
     throw new ServiceError(
       'no_stack',
-      `No stack is running here (nothing in ${path}): run \`npm start\`, or set MONGODB_URI ` +
+      `No stack is running here (nothing in ${path}): run \`${PROGRAM.start}\`, or set MONGODB_URI ` +
         'to the database of the one you mean.',
     );
   }
@@ -111,7 +112,7 @@ function readStackFile(path: string): z.infer<typeof StackFile> | undefined {
   if (parsed.success) return parsed.data;
   throw new ServiceError(
     'stack_file_invalid',
-    `${path} is not the file that \`npm start\` writes.`,
+    `${path} is not the file that \`${PROGRAM.start}\` writes.`,
   );
 }
 

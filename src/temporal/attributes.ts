@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, isGrpcServiceError } from '@temporalio/client';
 import type { Logger } from '../base/log';
+import { PROGRAM } from '../base/program';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
 import { ConfigFault, findConnectFault } from './fault';
 
@@ -85,7 +86,7 @@ function missingAttributesText(namespace: string, missing: readonly Name[]): str
   const selfHosted = pairs.map(({ name, type }) => `--name ${name} --type ${type}`).join(' ');
   return [
     `The namespace ${namespace} of Temporal lacks search attributes. Register them with one of`,
-    '  npm run -s cli -- migrate',
+    `  ${PROGRAM.cli} migrate`,
     `  temporal operator search-attribute create --namespace ${namespace} ${selfHosted}`,
     `  tcld namespace search-attributes add --namespace ${namespace} ${cloud}`,
   ].join('\n');

@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+interface Program {
+  /** Command that starts the stack. */
+  start: string;
+  /** Command line, before the name of a command. */
+  cli: string;
+}
+
+/**
+ * Names the commands as they can be pasted: in a checkout, for a package installed in the working
+ * directory, and elsewhere (npx, an image) by path.
+ * @param root the package's own directory
+ */
+export function describeProgram(root: string, workingDirectory: string): Program {
+  if (isCheckout(root)) {
+    return { start: 'npm start', cli: 'npm run -s cli --' };
+  }
+  if (relative(workingDirectory, root) === join('node_modules', 'durable-payments')) {
+    return { start: 'npx durable-payments start', cli: 'npx durable-payments cli' };
+  }
+  const program = (path: string) => `node ${quote(join(root, 'dist', path))}`;
+  return { start: `${program('stack/bin.js')} start`, cli: program('src/cli/main.js') };
+}
+
+function isCheckout(root: string): boolean {
+  return existsSync(join(root, 'tsconfig.json'));
+}
+
+function quote(path: string): string {
+  return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+/** Finds the package from this file, whether it is compiled or not. */
+function packageRoot(): string {
+  let folder = __dirname;
+  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) {
+    folder = dirname(folder);
+  }
+  return folder;
+}
+
+export const PACKAGE_ROOT = packageRoot();
+/** Whether the sources are here too, so that they can be built. */
+export const IS_CHECKOUT = isCheckout(PACKAGE_ROOT);
+export const PROGRAM = describeProgram(PACKAGE_ROOT, process.cwd());

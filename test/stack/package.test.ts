@@ -1,0 +1,172 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { isAlive } from '../../src/base/process-table';
+import { SAMPLE_PAYMENT } from '../../src/domain/wire/samples';
+import { freePort } from '../../stack/ports';
+import { PART_NAMES, readState } from '../../stack/state-file';
+import { eventually } from '../support/http';
+import { mongodbUri, temporalAddress } from '../support/servers';
+
+const COMMAND = 'dist/stack/bin.js';
+const TARBALL = 'durable-payments-2.0.0.tgz';
+const MEGABYTE = 1_000_000;
+
+/** An empty directory outside the checkout, into which the package is installed. */
+let shop: string;
+let files: string[];
+
+beforeAll(() => {
+  shop = mkdtempSync(join(tmpdir(), 'package-'));
+  files = pack();
+  install();
+});
+afterAll(() => rmSync(shop, { recursive: true }));
+
+/** Packs what `npm test` has built. */
+function pack(): string[] {
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', shop];
+  const { stdout } = spawnSync('npm', args, { encoding: 'utf8' });
+  const Packed = z.array(z.object({ files: z.array(z.object({ path: z.string() })) }));
+  return Packed.parse(JSON.parse(stdout)).flatMap((each) => each.files.map(({ path }) => path));
+}
+
+const Lock = z.looseObject({ packages: z.record(z.string(), z.looseObject({})) });
+
+/** Installs the package next to the packages that it needs, as `npm install` does without a network. */
+function install(): void {
+  const { packages } = Lock.parse(JSON.parse(readFileSync('package-lock.json', 'utf8')));
+  for (const [path, { dev, devOptional }] of Object.entries(packages)) {
+    const name = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
+    if (name === undefined || dev === true || devOptional === true) continue;
+    if (!existsSync(path)) continue;
+    mkdirSync(dirname(join(shop, path)), { recursive: true });
+    symlinkSync(resolve(path), join(shop, path));
+  }
+  mkdirSync(join(shop, 'node_modules/durable-payments'));
+  const into = ['-C', 'node_modules/durable-payments', '--strip-components=1'];
+  const { status } = spawnSync('tar', ['-xzf', TARBALL, ...into], { cwd: shop });
+  expect(status).toBe(0);
+}
+
+/** The program that `npx durable-payments` runs. */
+const program = () => join(shop, 'node_modules/durable-payments', COMMAND);
+
+function run(...args: string[]) {
+  return spawnSync(process.execPath, [program(), ...args], {
+    cwd: shop,
+    encoding: 'utf8',
+    env: environment(),
+  });
+}
+
+function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  return { PATH: process.env['PATH'], HOME: process.env['HOME'], ...more };
+}
+
+test('the tarball has what runs, and nothing else', () => {
+  const folders = new Set(files.map((path) => path.split('/').slice(0, 2).join('/')));
+  expect([...folders].sort()).toEqual([
+    'LICENSE',
+    'README.md',
+    'dist/activities',
+    'dist/connectors',
+    'dist/src',
+    'dist/stack',
+    'dist/worker',
+    'dist/workflow-bundles',
+    'dist/workflows',
+    'package.json',
+  ]);
+  expect(files).toContain('dist/src/statements/xsd/camt.053.001.08.xsd');
+  expect(files.filter((path) => /\.tsx?$|\.test\.|\.env|keys\.json/.test(path))).toEqual([]);
+  expect(statSync(join(shop, TARBALL)).size).toBeLessThan(8 * MEGABYTE);
+  expect(existsSync(join(shop, 'node_modules/typescript'))).toBe(false);
+});
+
+test('its command is the one that package.json names, and explains itself', () => {
+  const manifest = readFileSync(join(shop, 'node_modules/durable-payments/package.json'), 'utf8');
+  expect(JSON.parse(manifest)).toMatchObject({ bin: { 'durable-payments': COMMAND } });
+  expect(run('--version')).toMatchObject({ status: 0, stdout: '2.0.0\n', stderr: '' });
+  expect(run('--help')).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('durable-payments start'),
+  });
+  expect(run('strat')).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/^There is no command strat\.\n\ndurable-payments: /),
+  });
+  expect(run('start', '--watch')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('only a checkout'),
+  });
+  const { stdout } = run('cli', 'account', '--help');
+  expect(stdout).toContain('npx durable-payments cli account create');
+});
+
+test('it starts where it is called, takes a payment, and stops whole', async () => {
+  const stack = await start();
+  try {
+    await stack.ready;
+    expect(stack.said()).toContain('npx durable-payments cli webhook set ');
+    const [, account = ''] = /account +(\S+)/.exec(stack.said()) ?? [];
+    const [, key = ''] = /sandbox key +(\S+)/.exec(stack.said()) ?? [];
+    const state = readState(join(shop, '.data'));
+    const response = await fetch(`${state?.api.url}/v1/payments`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${key}`,
+        'Content-Type': 'application/json',
+        'Idempotency-Key': 'order-1001',
+      },
+      body: JSON.stringify(SAMPLE_PAYMENT),
+    });
+    expect(response.status).toBe(201);
+    const shown = run('cli', 'balance', 'show', account, '--env', 'sandbox');
+    expect(shown).toMatchObject({ status: 0, stdout: expect.stringContaining('marketing') });
+    stack.process.kill('SIGTERM');
+    await stack.exited;
+    const pids = PART_NAMES.map((part) => state?.[part].pid ?? null).filter((pid) => pid !== null);
+    expect(pids).toHaveLength(3);
+    await eventually('the end of the parts', async () => !pids.some(isAlive));
+  } finally {
+    stack.process.kill('SIGTERM');
+  }
+});
+
+async function start() {
+  const child: ChildProcess = spawn(process.execPath, [program(), 'start'], {
+    cwd: shop,
+    env: environment({
+      MONGODB_URI: mongodbUri(),
+      MONGODB_DB: `package_${process.pid}`,
+      TEMPORAL_ADDRESS: temporalAddress(),
+      TASK_QUEUE_PREFIX: `package_${process.pid}`,
+      PORT: String(await freePort()),
+      SANDBOX_BANK_PORT: String(await freePort()),
+    }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  const exited = new Promise<void>((done) => child.once('close', () => done()));
+  const ready = new Promise<void>((done, fail) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => {
+        text += chunk.toString();
+        if (/^ready /m.test(text)) done();
+      });
+    }
+    void exited.then(() => fail(new Error(text)));
+  });
+  return { process: child, said: () => text, exited, ready };
+}
