@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../src/base/program';
 
-const HELP = `durable-payments: takes payments, refunds them and pays people out.
+const HELP = `durable-payments: takes payments, refunds them and makes payouts.
 
   durable-payments start [--inspect PART[:PORT]]  runs the whole service, with its data in .data
                                                   of the current directory; start --help has more

@@ -74,6 +74,8 @@ function loginLines({ dashboard_email }: StoredAccount, baseUrl: string): string
 function sampleLines({ account_id, sandbox_key }: StoredAccount, baseUrl: string): string[] {
   const body = JSON.stringify(SAMPLE_PAYMENT);
   return [
+    `Docs: ${baseUrl}/docs/`,
+    '',
     'Make a payment (paste it):',
     `curl -sS ${baseUrl}/v1/payments -H 'Authorization: Bearer ${sandbox_key}'` +
       ` -H 'Content-Type: application/json' -H "Idempotency-Key: demo-$(date +%s)" -d '${body}'`,

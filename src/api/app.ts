@@ -8,6 +8,7 @@ import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
 import { readVisitor } from '../dashboard/frame/visitor';
 import { Refusal, unavailable } from '../domain/errors';
+import { createDocsSite } from '../pages/docs-site';
 import { createPayPages } from '../pages/pay';
 import { HSTS, NOTHING_ALLOWED } from '../pages/security';
 import { createSlots } from '../service/create-slots';
@@ -65,6 +66,7 @@ export function createApp(params: AppDeps): Koa {
   app.use(refusePagesAfterRestore(deps));
   app.use(createPayPages({ ...createPaymentPages(deps), publicUrl, now, log }).routes());
   app.use(createDashboardPages(deps, clientAddress).routes());
+  app.use(createDocsSite({ publicUrl }).routes());
   app.use(answerErrors(log));
   app.use(refuseAfterRestore(deps));
   app.use(refuseUnknownRoutes(router));

@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto';
+import { type Dirent, readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { extname, join, relative, sep } from 'node:path';
+import Router from '@koa/router';
+import type { Context } from 'koa';
+import { PACKAGE_ROOT } from '../base/program';
+import { HSTS } from './security';
+
+/** Directory into which `npm run build` puts the site. */
+const BUILT = join(PACKAGE_ROOT, 'dist/site');
+const BASE = '/docs';
+/** Names of these files contain a hash of their content. */
+const HASHED = '/docs/assets/';
+const CACHED_FOREVER = 'public, max-age=31536000, immutable';
+const CHECKED_EACH_TIME = 'no-cache';
+const NOT_BUILT =
+  'This installation has no documentation site. `npm run build` in a checkout makes one.\n';
+
+interface SiteFile {
+  body: Buffer;
+  type: string;
+  etag: string;
+  policy: string;
+}
+
+/**
+ * Serves the documentation under /docs. Only files that were there at the start can be requested,
+ * so no path leads out of the site.
+ */
+export function createDocsSite({ publicUrl, folder = BUILT }: SiteOptions): Router {
+  const paths = listPaths(folder);
+  const cache = new Map<string, Promise<SiteFile>>();
+  const load = (path: string): Promise<SiteFile> => {
+    const loading = cache.get(path) ?? readSiteFile(path);
+    cache.set(path, loading);
+    // A failure is not stored.
+    loading.catch(() => cache.delete(path));
+    return loading;
+  };
+  const serve = async (ctx: Context): Promise<void> => {
+    if (publicUrl.startsWith('https:')) ctx.set(HSTS);
+    const [path, notFound] = [paths.get(ctx.path), paths.get(`${BASE}/404`)];
+    if (notFound === undefined) return answerNotBuilt(ctx);
+    send(ctx, await load(path ?? notFound), path === undefined ? 404 : 200);
+  };
+  const router = new Router({ strict: true, sensitive: true });
+  router.get(BASE, (ctx) => ctx.redirect(`${BASE}/`));
+  router.get(`${BASE}/{*path}`, serve);
+  return router;
+}
+
+interface SiteOptions {
+  /** https turns HSTS on. */
+  publicUrl: string;
+  folder?: string;
+}
+
+function answerNotBuilt(ctx: Context): void {
+  ctx.status = 404;
+  ctx.type = 'text/plain';
+  ctx.body = NOT_BUILT;
+}
+
+function send(ctx: Context, { body, type, etag, policy }: SiteFile, status: number): void {
+  ctx.status = status;
+  ctx.set({
+    'Content-Security-Policy': policy,
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Cache-Control': ctx.path.startsWith(HASHED) ? CACHED_FOREVER : CHECKED_EACH_TIME,
+  });
+  if (status === 404) ctx.set('Cache-Control', 'no-store');
+  ctx.type = type;
+  ctx.etag = etag;
+  if (status === 200 && ctx.fresh) ctx.status = 304;
+  else ctx.body = body;
+}
+
+/** Lists the site's files by the paths that request them: a page has no ending. */
+function listPaths(folder: string): Map<string, string> {
+  const paths = new Map<string, string>();
+  for (const entry of listEntries(folder)) {
+    if (!entry.isFile()) continue;
+    const file = join(entry.parentPath, entry.name);
+    const url = `${BASE}/${relative(folder, file).split(sep).join('/')}`;
+    paths.set(url, file);
+    paths.set(url.replace(/(?:^|(?<=[/]))index[.]html$|[.]html$/, ''), file);
+  }
+  return paths;
+}
+
+function listEntries(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true });
+  } catch {
+    // Without a built site, each answer says so.
+    return [];
+  }
+}
+
+async function readSiteFile(path: string): Promise<SiteFile> {
+  const body = await readFile(path);
+  const ending = extname(path);
+  return {
+    body,
+    // Browsers name the encoding of scripts and texts by this header alone.
+    type: ending === '.txt' ? 'text/plain; charset=utf-8' : ending,
+    etag: hash(body),
+    policy: contentSecurityPolicy(ending === '.html' ? inlineScripts(body.toString()) : []),
+  };
+}
+
+const SCRIPT = /<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g;
+
+/** The generator writes small scripts into its pages, which their hashes allow. */
+function inlineScripts(html: string): string[] {
+  return [...html.matchAll(SCRIPT)].map(([, code = '']) => `'sha256-${hash(code)}'`);
+}
+
+function hash(content: Buffer | string): string {
+  return createHash('sha256').update(content).digest('base64');
+}
+
+/** Style with which the theme stops transitions while it changes its colors. */
+const STILL = "'sha256-skqujXORqzxt1aE0NNXxujEanPTX6raoqSscTV/Ww/Y='";
+
+function contentSecurityPolicy(scripts: readonly string[]): string {
+  return [
+    "default-src 'none'",
+    ["script-src 'self'", ...scripts].join(' '),
+    `style-src 'self' ${STILL}`,
+    // Colors of code are attributes, which load nothing.
+    "style-src-attr 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ');
+}
