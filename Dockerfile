@@ -11,7 +11,10 @@ COPY workflows workflows
 COPY activities activities
 COPY worker worker
 COPY connectors connectors
-RUN npm run build && npm prune --omit=dev --ignore-scripts \
+COPY docs docs
+COPY README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE ./
+# It writes into the docs what modules say that the image lacks.
+RUN rm -r docs/generate && npm run build && npm prune --omit=dev --ignore-scripts \
   # An optional peer of viem, which needs its types alone.
   && rm -rf node_modules/typescript node_modules/@typescript
 

@@ -81,6 +81,7 @@ test('the tarball has what runs, and nothing else', () => {
     'README.md',
     'dist/activities',
     'dist/connectors',
+    'dist/site',
     'dist/src',
     'dist/stack',
     'dist/worker',

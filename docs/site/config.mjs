@@ -1,0 +1,76 @@
+/** Settings of VitePress, which builds a copy of the Markdown in `dist/site-source`. */
+import { readFileSync } from 'node:fs';
+import { defineConfig } from 'vitepress';
+
+const reference = JSON.parse(readFileSync(new URL('./reference.json', import.meta.url), 'utf8'));
+const page = ([text, link]) => ({ text, link });
+
+const FIRST_HOUR = [
+  ['Start', '/guides/start'],
+  ['First payment', '/guides/first-payment'],
+  ['Webhooks', '/guides/webhooks'],
+  ['Refund', '/guides/refund'],
+  ['Payout', '/guides/payout'],
+  ['Test every state', '/guides/test-every-state'],
+  ['Go live', '/guides/go-live'],
+].map(page);
+
+const MERCHANTS = [
+  ['The API', '/api'],
+  ['Webhooks', '/webhooks'],
+  ['The dashboard', '/dashboard'],
+  ['Decisions', '/decisions'],
+].map(page);
+
+const OPERATORS = [
+  ['Overview', '/overview'],
+  ['Operations', '/operations'],
+  ['On call', '/operators'],
+  ['The ledger', '/ledger'],
+  ['Bank statements', '/statements'],
+  ['Bank connectors', '/connectors'],
+  ['Ethereum connector', '/evm'],
+  ['Security', '/security'],
+  ['OWASP ASVS', '/asvs'],
+  ['Report a vulnerability', '/security-policy'],
+  ['Benchmark', '/benchmark'],
+  ['Scale', '/scale'],
+  ['Contributing', '/contributing'],
+  ['Changes', '/changelog'],
+].map(page);
+
+/** The forge's anchors, which the links of the Markdown name. */
+function slugify(heading) {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-');
+}
+
+export default defineConfig({
+  title: 'durable-payments',
+  description: 'Take payments, refund them and pay people out.',
+  base: '/docs/',
+  cleanUrls: true,
+  lang: 'en-US',
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  // The guides name the addresses of the stack on this machine.
+  ignoreDeadLinks: [/^https?:\/\/localhost/],
+  markdown: { html: false, linkify: false, anchor: { slugify }, toc: { slugify } },
+  vite: { logLevel: 'warn', build: { chunkSizeWarningLimit: 4_000 } },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: { level: [2, 3] },
+    nav: [
+      { text: 'First hour', link: '/guides/start' },
+      { text: 'API reference', link: '/reference/payments' },
+      { text: 'Postman', link: '/postman.json', target: '_self' },
+    ],
+    sidebar: [
+      { text: 'First hour', items: FIRST_HOUR },
+      { text: 'Merchants', items: MERCHANTS },
+      { text: 'API reference', items: reference },
+      { text: 'Operators', items: OPERATORS },
+    ],
+  },
+});

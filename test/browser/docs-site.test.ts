@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import Koa from 'koa';
+import type { Page } from 'playwright-core';
+import { z } from 'zod';
+import { createDocsSite } from '../../src/pages/docs-site';
+import { useFixture } from '../support/fixture';
+import { look, useBrowser } from './dashboard-visit';
+
+/** Built by `npm run build`. */
+const SITE = join(__dirname, '../../dist/site');
+
+const browser = useBrowser();
+const site = useFixture(
+  async () => {
+    const app = new Koa();
+    app.use(createDocsSite({ publicUrl: 'http://localhost', folder: SITE }).routes());
+    const server = createServer(app.callback()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = z.object({ port: z.number() }).parse(server.address());
+    const close = async () => {
+      server.closeAllConnections();
+      server.close();
+    };
+    return { url: `http://localhost:${address.port}`, close };
+  },
+  ({ close }) => close(),
+);
+
+const read = (path: string) => readFileSync(join(SITE, path), 'utf8');
+const PAGES = readdirSync(SITE, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.html'),
+);
+
+/** A page that notes what the browser refuses, and what leaves the site. */
+async function open(): Promise<{ page: Page; faults: string[] }> {
+  const page = await (await browser.newContext()).newPage();
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text());
+  });
+  page.on('request', (request) => {
+    const address = request.url();
+    if (!address.startsWith(site.url) && !address.startsWith('data:')) faults.push(address);
+  });
+  return { page, faults };
+}
+
+test.each([
+  ['docs-home', '/docs/'],
+  ['docs-guide', '/docs/guides/first-payment'],
+  ['docs-api', '/docs/api'],
+  ['docs-reference', '/docs/reference/payments'],
+])(
+  '%s is accessible at both widths, loads nothing from elsewhere, and nothing is refused',
+  async (name, path) => {
+    const { page, faults } = await open();
+    await page.goto(`${site.url}${path}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await look(page, name);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  },
+);
+
+test('the search finds words of a page without a network', async () => {
+  const { page, faults } = await open();
+  await page.goto(`${site.url}/docs/`);
+  await page.getByRole('button', { name: 'Search' }).first().click();
+  await page.getByRole('searchbox').fill('chargeback');
+  await page
+    .getByRole('option', { name: /Balances/ })
+    .first()
+    .click();
+  await page.waitForURL(/balances/);
+  expect(faults).toEqual([]);
+  await page.context().close();
+});
+
+test('no link of a page leads nowhere', () => {
+  const targets = PAGES.filter((page) => page !== '404.html').flatMap((page) =>
+    [...read(page).matchAll(/ (?:href|src)="(\/docs\/[^"]*|#[^"]*)"/g)].map(([, target = '']) =>
+      target.startsWith('#') ? `/docs/${page.replace(/\.html$/, '')}${target}` : target,
+    ),
+  );
+  expect(targets.length).toBeGreaterThan(500);
+  expect([...new Set(targets)].filter((target) => !leadsSomewhere(target))).toEqual([]);
+});
+
+function leadsSomewhere(target: string): boolean {
+  const [path = '', anchor] = target.replace('/docs/', '').split('#');
+  const page = path === '' ? 'index.html' : `${path}.html`;
+  if (!PAGES.includes(page)) return anchor === undefined && isFile(path);
+  return anchor === undefined || read(page).includes(` id="${decodeURIComponent(anchor)}"`);
+}
+
+function isFile(path: string): boolean {
+  return readdirSync(SITE, { recursive: true, encoding: 'utf8' }).includes(path);
+}
+
+const Item = z.object({
+  item: z.array(
+    z.object({ request: z.object({ method: z.string(), url: z.object({ raw: z.string() }) }) }),
+  ),
+});
+
+test('the reference and the Postman collection have every operation', () => {
+  const { paths } = z
+    .object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
+    .parse(JSON.parse(read('openapi.json')));
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const reference = PAGES.filter((page) => page.startsWith('reference/'))
+    .map(read)
+    .join('\n');
+  expect(operations.filter((each) => !reference.includes(`<code>${each}</code>`))).toEqual([]);
+  const { item } = z.object({ item: z.array(Item) }).parse(JSON.parse(read('postman.json')));
+  const requests = item
+    .flatMap((folder) => folder.item)
+    .map(({ request }) => `${request.method} ${request.url.raw.replace('{{base_url}}', '')}`);
+  const expected = operations.map((each) => each.replace(/\{(\w+)\}/g, ':$1'));
+  expect(requests.toSorted()).toEqual(expected.toSorted());
+});
+
+test('llms.txt names every page', () => {
+  const named = [...read('llms.txt').matchAll(/\]\(\/docs\/([^)]+)\)/g)].map(([, path]) => path);
+  const pages = PAGES.map((page) => page.replace(/\.html$/, ''));
+  expect(pages.filter((page) => !['index', '404', ...named].includes(page))).toEqual([]);
+});
