@@ -51,6 +51,7 @@ export function buildEvents(source: EventSource, subscription: Subscription): Ev
       data,
       body: JSON.stringify({ id, type, created: at, livemode, data }),
       request_id,
+      order: 0,
       delivery: {
         status,
         attempts: 0,

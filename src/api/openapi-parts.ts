@@ -39,6 +39,7 @@ const TAGS = [
   ['Refunds', 'Send it back to them.', /^\/v1\/refunds/],
   ['Payouts', 'Pay recipients out of a balance.', /^\/v1\/payout/],
   ['Balances', 'What you have, and every change of it.', /^\/v1\/balance/],
+  ['Events', 'What happened, also while you were away.', /^\/v1\/events/],
   ['Catalogue', 'Payment methods and their rules.', /^\/v1\/payment-methods/],
   ['Crypto', 'Crypto payments, where they are enabled.', /^\/v1\/crypto/],
   ['Sandbox', 'Let the sandbox bank and chain act.', /^\/v1\/sandbox/],
@@ -71,6 +72,15 @@ const PARAMETERS: Readonly<Record<string, Words>> = {
   currency: { description: 'Only those in this currency.', example: 'EUR' },
   asset: { description: 'Only those in this asset.' },
   type: { description: 'Only those of this type.' },
+  resource_id: {
+    description: 'Only those with this id in their data.',
+    example: SAMPLE_IDS.payment,
+  },
+  after: {
+    description:
+      'Oldest first, the events after this one. The last `next_cursor` goes on from there.',
+    example: SAMPLE_IDS.event,
+  },
   created_before: {
     description: 'Only those made before this time. The last `next_cursor` goes on from there.',
     example: '2026-03-01T12:34:56.789Z',
@@ -95,6 +105,7 @@ const OWNERS = [
   ['/refunds/', SAMPLE_IDS.refund],
   ['/payouts/', SAMPLE_IDS.payout],
   ['/payout-recipients/', SAMPLE_IDS.recipient],
+  ['/events/', SAMPLE_IDS.event],
 ] as const;
 
 export function buildParameters(endpoint: Endpoint, schema: ToSchema): Json[] {

@@ -126,7 +126,7 @@ function eventExample(type: EventType): object {
   const ids = new Map<string, string>(Object.entries(SAMPLE_IDS));
   const fields = eventIds(type).map((name) => [name, ids.get(name.replace(/_id$/, ''))]);
   return {
-    id: 'evt_0a91b2c3-d4e5-4f60-8a7b-9c0d1e2f3a77',
+    id: SAMPLE_IDS.event,
     ...{ type, created: SAMPLE_UPDATED, livemode: false },
     data: Object.fromEntries(fields),
   };

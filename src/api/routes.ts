@@ -49,6 +49,7 @@ import {
   simulateRefund,
 } from '../service/sandbox';
 import type { ApiDeps } from './context';
+import { mountEvents } from './events';
 import type { Mount } from './mount';
 
 /** Adds all endpoints of `src/domain/wire`. */
@@ -57,6 +58,7 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
   mountRefunds(mount, deps);
   mountPayouts(mount, deps);
   mountBalances(mount, deps);
+  mountEvents(mount, deps);
   mountCatalog(mount, deps);
   mountCrypto(mount, deps);
   mountSandbox(mount, deps);

@@ -30,6 +30,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   dashboard_invitations: { api: ['insert', 'remove'], worker: CHANGE },
   dashboard_sessions: { api: ALL },
   dashboard_throttles: { api: ALL },
+  event_orders: { api: KEEP },
   events: { api: KEEP, worker: KEEP },
   idempotency: { api: ALL, worker: ['update', 'remove'] },
   ledger_books: { worker: KEEP },

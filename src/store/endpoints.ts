@@ -1,4 +1,5 @@
 import type { ClientSession, Db, ObjectId, WithId } from 'mongodb';
+import { deriveUuid } from '../base/ids';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { EventType } from '../domain/webhook/event';
 import type { Encrypted } from '../encryption/encrypter';
@@ -48,6 +49,11 @@ export interface SecretRoll {
 }
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
+
+/** Returns the id of an endpoint that was registered before endpoints had ids. */
+export function firstEndpointId(account_id: string, livemode: boolean): string {
+  return `we_${deriveUuid(endpointOwner(account_id, livemode))}`;
+}
 
 export function endpointOwner(account_id: string, livemode: boolean): string {
   return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}`;

@@ -20,6 +20,11 @@ export interface EventDocument {
   /** Body of every attempt, byte for byte. */
   body: string;
   request_id: string;
+  /**
+   * Place among the events of the environment for `after`: 0 until a reader gives it a number.
+   * Absent in events from before. @see src/service/events/catch-up.ts
+   */
+  order?: number;
   delivery: EventDelivery;
 }
 
@@ -28,6 +33,8 @@ export interface EventDelivery {
   attempts: number;
   next_attempt_at: string | null;
   run: number;
+  /** Endpoint that gets it; absent without one, and in events from before endpoints had ids. */
+  endpoint_id?: string;
 }
 
 export interface EventFilter extends ListFilter {
@@ -52,14 +59,28 @@ const PENDING = { 'delivery.status': 'pending' } as const;
 const NEXT_ATTEMPT_AT = 'delivery.next_attempt_at';
 const BATCH = 200;
 
+/** Events of refunds name their payment, too. */
+const OF_REFUND = { 'data.refund_id': { $exists: true } };
+
+/** Selects the events that have an id in their data. */
+export function aboutId(id: string) {
+  return { $or: [{ resource_id: id }, { 'data.payment_id': id, ...OF_REFUND }] };
+}
+
 export type EventStore = ReturnType<typeof createEventStore>;
 
 export function createEventStore(db: Db) {
   const events = db.collection<EventDocument>('events');
   return {
     ensureIndexes: indexBuilder(events, [
-      ...listIndexes(),
+      ...listIndexes('type'),
+      { key: { ...OWNER, order: 1, position: 1 }, name: 'order' },
       { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
+      {
+        key: { ...OWNER, 'data.payment_id': 1, position: -1 },
+        name: 'refunded_payment_position',
+        partialFilterExpression: OF_REFUND,
+      },
       { key: { [NEXT_ATTEMPT_AT]: 1 }, name: 'pending', partialFilterExpression: PENDING },
       {
         key: { ...OWNER, position: 1 },
@@ -89,6 +110,9 @@ export function createEventStore(db: Db) {
         .find({ ...PENDING, [NEXT_ATTEMPT_AT]: { $not: { $gte: before } } })
         .sort({ [NEXT_ATTEMPT_AT]: 1 })
         .batchSize(BATCH),
+    /** Lists the events that have an id in their data, newest first. */
+    listAbout: (id: string, filter: EventFilter) =>
+      listNewest<EventDocument>(events, { ...filter, ...aboutId(id) }),
     list: ({ statuses, ...filter }: EventFilter) =>
       listNewest<EventDocument>(
         events,

@@ -15,6 +15,7 @@ import { createCryptoSettlementStore } from './crypto-settlements';
 import { createDeliveryStore } from './deliveries';
 import { createEndpointStore } from './endpoints';
 import { createEpochStore } from './epoch';
+import { createEventOrderStore } from './event-order';
 import { createEventStore } from './events';
 import { createHeartbeatStore } from './heartbeats';
 import { createIdempotencyStore } from './idempotency';
@@ -58,6 +59,7 @@ export function createStores(db: Db, cacheMs = 0) {
     deliveries: createDeliveryStore(db),
     endpoints: createEndpointStore(db, cacheMs),
     epoch: createEpochStore(db),
+    eventOrder: createEventOrderStore(db),
     events: createEventStore(db),
     heartbeats: createHeartbeatStore(db),
     idempotency: createIdempotencyStore(db),

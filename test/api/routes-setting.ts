@@ -18,6 +18,8 @@ export const ROUTES = [
   ['POST', '/v1/sandbox/payouts/{id}/simulate', 'payouts:write'],
   ['GET', '/v1/balances', 'balances:read'],
   ['GET', '/v1/balance_transactions', 'balances:read'],
+  ['GET', '/v1/events', 'events:read'],
+  ['GET', '/v1/events/{id}', 'events:read'],
   ['GET', '/v1/payout-methods', null],
   ['GET', '/v1/payment-methods', null],
   ['GET', '/v1/payment-methods/available', null],

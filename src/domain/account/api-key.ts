@@ -9,6 +9,7 @@ export const SCOPES = [
   'crypto:read',
   'crypto:write',
   'balances:read',
+  'events:read',
   'sandbox:write',
 ] as const;
 

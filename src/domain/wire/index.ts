@@ -2,6 +2,7 @@ import { listBalances, listBalanceTransactions } from './balances';
 import { listAvailablePaymentMethods, listPaymentMethods } from './catalogue';
 import * as crypto from './crypto';
 import type { Endpoint } from './endpoint';
+import { getEvent, listEvents } from './events';
 import { cancelPayment, createPayment, getPayment, listPayments } from './payments';
 import { createPayout, getPayout, listPayoutMethods, listPayouts } from './payouts';
 import { createRecipient, deleteRecipient } from './recipients';
@@ -27,6 +28,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   listPayoutMethods,
   listBalances,
   listBalanceTransactions,
+  listEvents,
+  getEvent,
   listPaymentMethods,
   listAvailablePaymentMethods,
   crypto.createCryptoPayment,

@@ -88,6 +88,7 @@ function buildTestEvent({ type, ...owner }: TestEventRequest, at: Date): EventDo
     position: buildPosition(at.getTime(), randomInt(TIES)),
     data,
     body: JSON.stringify({ id, type, created, livemode, data }),
+    order: 0,
     // A final status, so no other delivery sends it.
     delivery: { status: 'exhausted', attempts: 0, next_attempt_at: null, run: 0 },
   };

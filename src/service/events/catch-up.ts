@@ -1,0 +1,78 @@
+import type { MongoClient } from 'mongodb';
+import { inTransaction } from '../../base/mongo';
+import { buildPosition } from '../../domain/cursor';
+import { buildRefusal, notFound } from '../../domain/errors';
+import type { EventsQuery } from '../../domain/wire/events';
+import type { Stores } from '../../store';
+import type { Unordered } from '../../store/event-order';
+import type { EventDocument } from '../../store/events';
+import type { Owner, ServiceDeps } from '../deps';
+import { toFirstRows } from '../paging';
+import type { Page } from '../read';
+import { findOwnEvent } from './list';
+
+/** MongoDB ends every transaction after a minute. */
+const LONGEST_TRANSACTION_MS = 60_000;
+const ORDERED_AT_ONCE = 5_000;
+
+type CatchUpDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
+
+/**
+ * Lists the events after one, oldest first.
+ *
+ * The time of an event says when its transaction began, not when it became visible: in the order of
+ * times, a page could pass the place of an event that is still being written. So events get numbers
+ * only here, when a reader sees them, and pages follow the numbers. All that is visible and has none
+ * gets the next one; the counter of the environment makes this one transaction after the other.
+ * Therefore an event that becomes visible later has a larger number than every event that any page
+ * has returned, however long its transaction took and whatever the clocks say, and no page waits.
+ *
+ * Nobody knows what else was visible when a webhook or the newest page showed an event without a
+ * number: it gets its own before the events of the minute before it, which it may have overtaken.
+ * @throws Refusal 404 `event_not_found`
+ * @see docs/api.md#events
+ */
+export async function listEventsAfter(
+  { mongo, stores }: CatchUpDeps,
+  { account_id, livemode }: Owner,
+  query: Omit<EventsQuery, 'created_before'> & { after: string },
+): Promise<Page<EventDocument>> {
+  const { after, limit, type, resource_id: about } = query;
+  const owner = { account_id, livemode };
+  const start = await requireEvent(stores, owner, after);
+  if (start.order === 0) {
+    const windowFrom = Date.parse(start.created) - LONGEST_TRANSACTION_MS;
+    await orderAll(mongo, stores, owner, { before: buildPosition(windowFrom, 0) });
+    await orderAll(mongo, stores, owner, { _id: after });
+  }
+  await orderAll(mongo, stores, owner, {});
+  const place = start.order === 0 ? await requireEvent(stores, owner, after) : start;
+  const filter = { ...owner, after: place, type, about };
+  const found = await stores.eventOrder.listAfter({ ...filter, limit: limit + 1 });
+  const { rows, has_more } = toFirstRows(found, limit);
+  return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?._id ?? null) : null };
+}
+
+async function orderAll(
+  mongo: MongoClient,
+  { eventOrder }: Pick<Stores, 'eventOrder'>,
+  owner: Owner,
+  which: Unordered,
+): Promise<void> {
+  let isMore = await eventOrder.hasUnordered(owner, which);
+  while (isMore) {
+    isMore = await inTransaction(mongo, (session) =>
+      eventOrder.order(owner, which, ORDERED_AT_ONCE, session),
+    );
+  }
+}
+
+async function requireEvent(
+  stores: Pick<Stores, 'events'>,
+  owner: Owner,
+  id: string,
+): Promise<EventDocument> {
+  const event = await findOwnEvent({ stores }, owner, id);
+  if (event === null) throw buildRefusal(notFound('event'));
+  return event;
+}
