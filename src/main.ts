@@ -55,7 +55,11 @@ async function main(): Promise<void> {
   const meter = createCallbackMeter(registry);
   warnOfReaders(config.KEYS_FILE, log);
   const keys = followKeyFile(config.KEYS_FILE);
-  const connectors = createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS);
+  const connectors = createConnectors(
+    SANDBOX_CONNECTOR,
+    config.LIVE_CONNECTORS,
+    config.SANDBOX_CONNECTORS,
+  );
   const stopping = new AbortController();
   const epochs = await watchEpochs(
     { epoch: stores.epoch, temporal: client, lifecycleQueue, now },

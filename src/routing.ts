@@ -14,34 +14,64 @@ export interface Connectors {
   findConnector(method: string, livemode: boolean): string | undefined;
   sandbox: string;
   names: readonly string[];
+  liveNames: readonly string[];
+}
+
+/** The variables `LIVE_CONNECTORS` and `SANDBOX_CONNECTORS`. */
+export interface Routes {
+  liveConnectors: string;
+  sandboxConnectors?: string;
 }
 
 /**
- * Routes every method in the sandbox to the sandbox bank, and those in live as `live` says.
+ * Routes every method in the sandbox to the sandbox bank, unless a bank's own test system serves
+ * it, and those in live as `live` says.
  * @param live `name=method|rail|pair,name=method`; a pair names an asset, as `eth_ethereum`
+ * @param tests test systems of banks, in the same form
  * @throws Error that names the invalid entry
  */
-export function createConnectors(sandbox: string, live = ''): Connectors {
-  const liveByMethod = new Map<string, string>();
-  for (const entry of live.split(',').filter((text) => text.trim() !== '')) {
-    const [name = '', methods = ''] = entry.split('=', 2).map((text) => text.trim());
-    if (!isBalanceAccountName(name)) {
-      throw new Error(`LIVE_CONNECTORS: "${name}" cannot be the name of a connector.`);
-    }
-    for (const method of methods.split('|')) {
-      if (!isKnownMethod(method)) {
-        throw new Error(`LIVE_CONNECTORS: ${name} names no method and no rail: "${method}".`);
-      }
-      liveByMethod.set(method, name);
-    }
+export function createConnectors(sandbox: string, live = '', tests = ''): Connectors {
+  const liveByMethod = parseRoutes('LIVE_CONNECTORS', live);
+  const testByMethod = parseRoutes('SANDBOX_CONNECTORS', tests);
+  const liveNames = [...new Set(liveByMethod.values())];
+  const testNames = [...new Set(testByMethod.values())];
+  const shared = testNames.find((name) => name !== sandbox && liveNames.includes(name));
+  if (shared !== undefined) {
+    throw new Error(
+      `SANDBOX_CONNECTORS: ${shared} is in LIVE_CONNECTORS, too. A process reaches one bank: run ` +
+        'another one under a name of its own for the test system.',
+    );
   }
   const ids = [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS];
-  const sandboxByMethod = new Map<string, string>(ids.map((id) => [id, sandbox]));
+  const ownByMethod = ids.map((id): [string, string] => [id, sandbox]);
+  const sandboxByMethod = new Map([...ownByMethod, ...testByMethod]);
   return {
     findConnector: (method, livemode) => (livemode ? liveByMethod : sandboxByMethod).get(method),
     sandbox,
-    names: [...new Set([sandbox, ...liveByMethod.values()])],
+    names: [...new Set([sandbox, ...liveNames, ...testNames])],
+    liveNames,
   };
+}
+
+/** @returns connectors by method, rail or pair; one that is named twice goes to the last */
+function parseRoutes(
+  variable: 'LIVE_CONNECTORS' | 'SANDBOX_CONNECTORS',
+  text: string,
+): Map<string, string> {
+  const connectors = new Map<string, string>();
+  for (const entry of text.split(',').filter((each) => each.trim() !== '')) {
+    const [name = '', methods = ''] = entry.split('=', 2).map((each) => each.trim());
+    if (!isBalanceAccountName(name)) {
+      throw new Error(`${variable}: "${name}" cannot be the name of a connector.`);
+    }
+    for (const method of methods.split('|')) {
+      if (!isKnownMethod(method)) {
+        throw new Error(`${variable}: ${name} names no method and no rail: "${method}".`);
+      }
+      connectors.set(method, name);
+    }
+  }
+  return connectors;
 }
 
 /** Live connectors that pay recipients. */

@@ -96,6 +96,9 @@ export const VARIABLES = z.object({
   LIVE_CONNECTORS: z.string().default('').meta({
     description: 'Live banks and chains: name=method|rail|asset,name=method',
   }),
+  SANDBOX_CONNECTORS: z.string().default('').meta({
+    description: 'Test systems of banks that serve the sandbox, in the same form',
+  }),
   CRYPTO_WINDOWS: z.string().default('').superRefine(checkWindows).meta({
     description: 'Minutes in which a crypto payment can be paid: BTC=60,ETH=15',
     usual: '30 for each',

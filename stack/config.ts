@@ -34,6 +34,7 @@ const Environment = z
     MONGODB_URI: true,
     MONGODB_DB: true,
     LIVE_CONNECTORS: true,
+    SANDBOX_CONNECTORS: true,
     ALLOW_LIVE_DEMO: true,
     TRUSTED_PROXIES: true,
     SANDBOX_BANK_PORT: true,
@@ -114,6 +115,7 @@ export async function decideConfig(
     },
     sandboxAutoplay: environment.SANDBOX_AUTOPLAY,
     liveConnectors: environment.LIVE_CONNECTORS,
+    sandboxConnectors: environment.SANDBOX_CONNECTORS,
     logLevel: environment.LOG_LEVEL,
     live: isLive(environment),
   };

@@ -45,7 +45,11 @@ export async function launch(request: Launch): Promise<void> {
   const { config, inspect, progress, signal } = request;
   await needSpace(config.dataDir, DATA_MEGABYTES_MIN, 'DATA_DIR');
   const executables = await findServers(config, request);
-  const connectors = createConnectors(SANDBOX_CONNECTOR, config.liveConnectors);
+  const connectors = createConnectors(
+    SANDBOX_CONNECTOR,
+    config.liveConnectors,
+    config.sandboxConnectors,
+  );
   const keys = ensureKeys(config.dataDir, listPayoutConnectors(connectors));
   const state = initialState(config, keys);
   const env = childEnvironment(config, keys, request.env);

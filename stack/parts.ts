@@ -203,6 +203,7 @@ export function initialState(config: StackConfig, keys: KeyPaths): StackState {
       WEBHOOK_ALLOW_PRIVATE: allowPrivate(config),
       PUBLIC_URL: config.publicUrl,
       LIVE_CONNECTORS: config.liveConnectors,
+      SANDBOX_CONNECTORS: config.sandboxConnectors,
     },
   };
 }

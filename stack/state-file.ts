@@ -30,6 +30,7 @@ export const StackState = z.object({
     WEBHOOK_ALLOW_PRIVATE: z.string(),
     PUBLIC_URL: z.string(),
     LIVE_CONNECTORS: z.string(),
+    SANDBOX_CONNECTORS: z.string().default(''),
   }),
 });
 

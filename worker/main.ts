@@ -50,11 +50,11 @@ async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promis
 }
 
 async function warnAboutMissingKeys(
-  { sandbox, names }: Connectors,
+  { sandbox, liveNames }: Connectors,
   { connectorKeys }: Stores,
   log: Logger,
 ): Promise<void> {
-  for (const connector of names) {
+  for (const connector of liveNames) {
     if (connector === sandbox || (await connectorKeys.current(connector)).length > 0) continue;
     const text = 'callbacks of a live connector without a key move nothing: connector key create';
     log.warn({ connector, code: 'connector_without_key' }, text);
@@ -86,7 +86,11 @@ async function main(): Promise<void> {
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);
   const registry = createRegistry();
   measureStores(registry, createMetricStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
-  const connectors = createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS);
+  const connectors = createConnectors(
+    SANDBOX_CONNECTOR,
+    config.LIVE_CONNECTORS,
+    config.SANDBOX_CONNECTORS,
+  );
   await warnAboutMissingKeys(connectors, stores, log);
   const temporal = new Client({ connection, namespace });
   let workers: Workers | undefined;

@@ -25,6 +25,7 @@ export async function buildConfig({ dir, env, progress }: Setting): Promise<Stac
     PUBLIC_URL: '',
     TASK_QUEUE_PREFIX: '',
     LIVE_CONNECTORS: '',
+    SANDBOX_CONNECTORS: '',
     SANDBOX_AUTOPLAY: 'off',
     LOG_LEVEL: 'warn',
   });

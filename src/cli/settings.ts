@@ -32,6 +32,7 @@ const StackFile = z.object({
       WEBHOOK_ALLOW_PRIVATE: z.string(),
       PUBLIC_URL: z.string(),
       LIVE_CONNECTORS: z.string(),
+      SANDBOX_CONNECTORS: z.string(),
     })
     .partial()
     .optional(),
@@ -49,6 +50,7 @@ const Variables = VARIABLES.pick({
   WEBHOOK_DENY_CIDRS: true,
   APPROVAL_LIMIT: true,
   LIVE_CONNECTORS: true,
+  SANDBOX_CONNECTORS: true,
 }).partial({ KEYS_FILE: true, KEYS_DIR: true });
 
 const DEFAULT_URL = 'http://localhost:8080';
@@ -92,6 +94,7 @@ export function readSettings(env: NodeJS.ProcessEnv) {
     publicUrl: (merged.PUBLIC_URL ?? DEFAULT_URL).replace(/\/+$/, ''),
     allowPlainText: values['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED,
     liveConnectors: variables.LIVE_CONNECTORS,
+    sandboxConnectors: variables.SANDBOX_CONNECTORS,
     /** Origin of the addresses, for messages. */
     source: values['MONGODB_URI'] === undefined ? path : 'the environment',
   };

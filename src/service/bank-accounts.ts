@@ -3,6 +3,7 @@ import { inTransaction, isDuplicateKey } from '../base/mongo';
 import { omitUndefined } from '../domain/defined';
 import { ServiceError } from '../domain/errors';
 import { isIban, normalizeIban } from '../domain/iban';
+import type { Routes } from '../routing';
 import type { BankAccountDocument } from '../store/bank-accounts';
 import { assertServes } from './connectors';
 import type { WriteDeps } from './deps';
@@ -24,15 +25,14 @@ export interface BankAccountFilter {
 
 /**
  * Registers an account that a connector's bank keeps for us. A repeat returns the stored one.
- * @param liveConnectors the variable `LIVE_CONNECTORS`
  * @throws ServiceError `iban_invalid`, `connector_name_invalid`, `connector_unknown`
  */
 export async function addBankAccount(
-  deps: WriteDeps & { liveConnectors: string },
+  deps: WriteDeps & Routes,
   account: NewBankAccount,
 ): Promise<BankAccountDocument> {
   const { mongo, stores, audit, now } = deps;
-  assertServes(deps.liveConnectors, account);
+  assertServes(deps, account);
   if (!isIban(account.iban)) {
     throw new ServiceError('iban_invalid', 'The IBAN is wrong: its check digits do not fit.');
   }

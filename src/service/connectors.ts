@@ -1,7 +1,7 @@
 import { describeError } from '../base/failure';
 import { isBalanceAccountName } from '../domain/account/balance-account';
 import { ServiceError } from '../domain/errors';
-import { createConnectors, SANDBOX_CONNECTOR } from '../routing';
+import { type Connectors, createConnectors, type Routes, SANDBOX_CONNECTOR } from '../routing';
 
 /** @throws ServiceError `connector_name_invalid` */
 export function assertConnectorName(name: string): void {
@@ -13,12 +13,8 @@ export function assertConnectorName(name: string): void {
 }
 
 /** Whether any method or rail is routed to a connector. @throws ServiceError `setting_invalid` */
-export function isRouted(liveConnectors: string, name: string): boolean {
-  try {
-    return createConnectors(SANDBOX_CONNECTOR, liveConnectors).names.includes(name);
-  } catch (error) {
-    throw new ServiceError('setting_invalid', describeError(error));
-  }
+export function isRouted(routes: Routes, name: string): boolean {
+  return parseConnectors(routes).names.includes(name);
 }
 
 /**
@@ -26,16 +22,30 @@ export function isRouted(liveConnectors: string, name: string): boolean {
  * @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid`
  */
 export function assertServes(
-  liveConnectors: string,
+  routes: Routes,
   { connector, livemode }: { connector: string; livemode: boolean },
 ): void {
   assertConnectorName(connector);
-  const isKnown = isRouted(liveConnectors, connector);
-  if (isKnown && !(livemode && connector === SANDBOX_CONNECTOR)) return;
-  throw new ServiceError(
-    'connector_unknown',
-    isKnown
-      ? 'The sandbox bank holds nothing on live.'
-      : `There is no connector ${connector}: LIVE_CONNECTORS does not name it.`,
-  );
+  const { names, liveNames, sandbox } = parseConnectors(routes);
+  if (names.includes(connector) && !(livemode && !liveNames.includes(connector))) return;
+  throw new ServiceError('connector_unknown', explainUnknown({ connector, names, sandbox }));
+}
+
+function explainUnknown({
+  connector,
+  names,
+  sandbox,
+}: Pick<Connectors, 'names' | 'sandbox'> & { connector: string }): string {
+  if (connector === sandbox) return 'The sandbox bank holds nothing on live.';
+  return names.includes(connector)
+    ? `${connector} is a test system, which holds nothing on live.`
+    : `There is no connector ${connector}: LIVE_CONNECTORS does not name it.`;
+}
+
+function parseConnectors({ liveConnectors, sandboxConnectors }: Routes): Connectors {
+  try {
+    return createConnectors(SANDBOX_CONNECTOR, liveConnectors, sandboxConnectors);
+  } catch (error) {
+    throw new ServiceError('setting_invalid', describeError(error));
+  }
 }

@@ -33,6 +33,18 @@ test('a live bank is one that LIVE_CONNECTORS names', async () => {
   expect(added).toMatchObject(live);
 });
 
+test('a test system of a bank is one that SANDBOX_CONNECTORS names, and not on live', async () => {
+  const env = { ...service.env, SANDBOX_CONNECTORS: 'test-acme=ideal' };
+  const { json, refusal } = commandsIn(env);
+  const change = { connector: 'test-acme', iban: 'NL91ABNA0417164300' };
+  expect(await json('bank-account', 'add', ...options(change))).toMatchObject(change);
+  const refused = await refusal('bank-account', 'add', ...options({ ...change, env: 'live' }));
+  expect(refused).toEqual({
+    code: 'connector_unknown',
+    message: 'test-acme is a test system, which holds nothing on live.',
+  });
+});
+
 test.each([
   [{ iban: 'DE88370400440532013000' }, 'iban_invalid', /check digits/],
   [{ iban: '' }, 'iban_invalid', /check digits/],

@@ -56,6 +56,26 @@ describe('which rails an account can use', () => {
     expect(connectors.findConnector('card_payout', true)).toBeUndefined();
   });
 
+  test('in the sandbox, a test system of a bank goes before the sandbox bank', () => {
+    const connectors = createConnectors('sandbox', 'acme=visa', 'test-acme=visa|sepa_instant');
+    expect(connectors.findConnector('visa', false)).toBe('test-acme');
+    expect(connectors.findConnector('visa', true)).toBe('acme');
+    expect(connectors.findConnector('sepa_instant', false)).toBe('test-acme');
+    expect(connectors.findConnector('sepa_instant', true)).toBeUndefined();
+    expect(connectors.findConnector('ideal', false)).toBe('sandbox');
+    expect(connectors.names).toEqual(['sandbox', 'acme', 'test-acme']);
+    expect(connectors.liveNames).toEqual(['acme']);
+  });
+
+  test('a connector serves either live or the sandbox, since it reaches one bank', () => {
+    expect(() => createConnectors('sandbox', 'acme=visa', 'acme=ideal')).toThrow(
+      /^SANDBOX_CONNECTORS: acme is in LIVE_CONNECTORS, too/,
+    );
+    expect(() => createConnectors('sandbox', '', 'acme=sepa')).toThrow(
+      /^SANDBOX_CONNECTORS: acme names no method and no rail: "sepa"/,
+    );
+  });
+
   test.each(['acme=sepa', 'acme=', 'acme', 'acme=ideal|toString'])(
     'LIVE_CONNECTORS "%s" is refused, naming the connector',
     (live) => {

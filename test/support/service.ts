@@ -356,10 +356,11 @@ async function startChain(
 
 /** Routes the coins of the sandbox to another connector than all else. */
 function routeCrypto(chainConnector: string, sandbox: string): Connectors {
-  const { findConnector: serving, names } = createConnectors(sandbox);
+  const { findConnector: serving, names, liveNames } = createConnectors(sandbox);
   return {
     sandbox,
     names: [...names, chainConnector],
+    liveNames,
     findConnector: (method, livemode) =>
       !livemode && CRYPTO_METHODS.includes(method) ? chainConnector : serving(method, livemode),
   };

@@ -77,7 +77,7 @@ bank_fees is the service's cost. An asset counts in its smallest unit. ${ON_LIVE
     const money = readMoney(options);
     assertNamed(context, operator);
     const livemode = isLive(env);
-    assertOpposite(context.settings().liveConnectors, { livemode, against, bank_reference });
+    assertOpposite(context.settings(), { livemode, against, bank_reference });
     const { stores } = await context.readDeps();
     await findAccount(stores, account_id);
     const id = operation_id ?? `adjust_${randomUUID()}`;

@@ -26,8 +26,9 @@ const add = defineCommand({
   example:
     'bank-account add --connector sandbox --env sandbox --iban DE89370400440532013000 --currency EUR',
   run: async (context, { env, ...account }) => {
-    const { liveConnectors } = context.settings();
-    const deps = { ...(await context.actingDeps()), liveConnectors };
+    const { liveConnectors, sandboxConnectors } = context.settings();
+    const routes = { liveConnectors, sandboxConnectors };
+    const deps = { ...(await context.actingDeps()), ...routes };
     const json = present(await addBankAccount(deps, { ...account, livemode: isLive(env) }));
     printFields(context, { json }, [
       ['Bank account', json.bank_account_id],

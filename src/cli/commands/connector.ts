@@ -15,7 +15,7 @@ const create = defineCommand({
   example: 'connector key create sandbox',
   run: async (context, { name }) => {
     assertConnectorName(name);
-    const isKnown = isRouted(context.settings().liveConnectors, name);
+    const isKnown = isRouted(context.settings(), name);
     const deps = await context.actingDeps();
     const key = await createConnectorKey({ ...deps, encrypter: context.encrypter() }, name);
     const hint = isKnown ? '' : `\nNothing is routed to ${name} yet: see LIVE_CONNECTORS.`;

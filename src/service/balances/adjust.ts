@@ -9,6 +9,7 @@ import type { BookDocument, EntryDocument } from '../../ledger/documents';
 import { type EntryLine, type NewEntry, operationId } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { explainShortage, InsufficientBalance } from '../../ledger/insufficient-balance';
+import type { Routes } from '../../routing';
 import { assertServes } from '../connectors';
 import type { WriteDeps } from '../deps';
 import { type PostedBalance, type PostOptions, postOnce } from './fund';
@@ -42,15 +43,14 @@ export interface Adjustment extends BalanceAmount {
 
 /**
  * Asserts that the opposite side of a correction exists.
- * @param liveConnectors the variable `LIVE_CONNECTORS`
  * @throws ServiceError `invalid_usage`, `connector_unknown`
  */
 export function assertOpposite(
-  liveConnectors: string,
+  routes: Routes,
   { livemode, against, bank_reference }: Omit<Adjustment, keyof BalanceAmount>,
 ): void {
   const connector = readConnector(against);
-  if (connector !== undefined) assertServes(liveConnectors, { connector, livemode });
+  if (connector !== undefined) assertServes(routes, { connector, livemode });
   else if (bank_reference !== undefined) {
     const message = 'A bank reference needs --against clearing:CONNECTOR.';
     throw new ServiceError('invalid_usage', message);

@@ -48,6 +48,7 @@ test('without an environment everything is taken from the stack that runs here',
     publicUrl: 'https://pay.example',
     allowPlainText: false,
     liveConnectors: 'acme=visa',
+    sandboxConnectors: '',
     source: join(DATA_DIR, 'stack.json'),
   });
 });
@@ -66,6 +67,7 @@ test('without a stack everything is taken from the environment, with its default
     publicUrl: 'http://localhost:8080',
     allowPlainText: false,
     liveConnectors: '',
+    sandboxConnectors: '',
     source: 'the environment',
   });
 });

@@ -50,6 +50,7 @@ const STATE: StackState = {
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
     PUBLIC_URL: 'http://localhost:1',
     LIVE_CONNECTORS: '',
+    SANDBOX_CONNECTORS: '',
   },
 };
 
