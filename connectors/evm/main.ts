@@ -1,20 +1,12 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Worker } from '@temporalio/worker';
 import { parseGwei } from 'viem';
 import { LIVE_DEMO_ALLOWED } from '../../src/base/live';
 import { createLogger } from '../../src/base/log';
-import { createRegistry, serveMetrics } from '../../src/base/metrics-page';
 import { connectMongo } from '../../src/base/mongo';
-import { exitAfter, listenForStop } from '../../src/base/process';
-import { createCallbackMeter } from '../../src/callbacks/metrics';
-import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
-import { createStores } from '../../src/store';
+import { exitAfter } from '../../src/base/process';
 import { checkTemporal } from '../../src/temporal/attributes';
-import { connectTemporal } from '../../src/temporal/connect';
-import { connectNative, installRuntime } from '../../src/temporal/native';
-import { deliverCallback, readConnectorKey } from '../contract/callbacks';
-import { createGuardMeter, createInstructionGuard } from '../contract/guard';
+import { beginProcess } from '../kit/process';
 import { type Asset, NETWORK } from './assets';
 import { runCommand } from './commands';
 import { assertTls, CHECK_ALL, DEPOSIT_MIN, type EvmConfig, readEvmConfig } from './config';
@@ -28,45 +20,26 @@ import type { Report } from './report';
 import { beginWithRetry, runRounds } from './rounds';
 import { createScreening } from './screening';
 
-/** Time for a delivery, after which the report is tried again. */
-const DELIVERY_MS = 4_000;
-const SHUTDOWN_GRACE = '10s';
-
 async function main(): Promise<void> {
   const config = readEvmConfig();
   const { settings } = config;
   const { connector } = settings;
-  const log = createLogger(connector, config.LOG_LEVEL);
-  const onStop = listenForStop(log);
-  const sdkMetrics = await installRuntime(log, config.METRICS_PORT !== undefined);
-  const registry = createRegistry();
+  const { log, onStop, connect } = beginProcess({ connector }, config);
   const nodeUrl = readLine(settings.rpc_url_file);
   const secondUrl = settings.check_rpc_url_file && readLine(settings.check_rpc_url_file);
   assertTls(config, { node: nodeUrl, secondNode: secondUrl });
-  const key = readConnectorKey(config.CONNECTOR_KEY_FILE);
   const account = await decryptKeystore(
     readFileSync(settings.keystore_file, 'utf8'),
     readLine(settings.keystore_password_file),
   );
-  const [mongo, connection] = await Promise.all([
-    connectMongo(config.MONGODB_URI, connector),
-    connectNative(config.temporal),
-  ]);
-  const { namespace } = config.temporal;
+  const own = await connect();
+  const { connection, namespace, stores, guard, now } = own;
   const isLive = config.ALLOW_LIVE_DEMO !== LIVE_DEMO_ALLOWED;
   await checkTemporal({ connection, namespace }, log, isLive);
-  const temporal = connectTemporal(config.temporal);
-  const now = () => new Date();
-  const stores = createStores(mongo.db(config.MONGODB_DB));
-  const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
-  const meter = createCallbackMeter(registry);
   const readRates = (location: string) =>
     createRates({ location, ageSecondsMax: settings.rates_seconds }, now);
-  const inbox = { stores, temporal, lifecycleQueue, now, log, meter, key };
-  const guardMeter = createGuardMeter(registry);
-  const guard = createInstructionGuard({ ...stores, connector, log, meter: guardMeter });
   const evm = createEvm({
-    mongo,
+    mongo: own.mongo,
     database: `${config.MONGODB_DB}_${connector}`,
     node: createNode(nodeUrl),
     secondNode: secondUrl === undefined ? undefined : createNode(secondUrl, SECOND_NODE),
@@ -76,13 +49,10 @@ async function main(): Promise<void> {
     rates: readRates(settings.rates),
     secondRates: settings.rates_check === undefined ? undefined : readRates(settings.rates_check),
     screening: createScreening(settings.screening_file),
-    deliver: (report: Report) =>
-      temporal.withDeadline(Date.now() + DELIVERY_MS, () =>
-        deliverCallback(inbox, { connector, ...report }),
-      ),
+    deliver: (report: Report) => own.deliver(report),
     findTaken: (addresses) => stores.crypto_payments.takenAddresses(NETWORK, addresses),
     findOutdated: (instruction) => guard.findOutdated('crypto_settlement', instruction),
-    meter: createEvmMeter(registry),
+    meter: createEvmMeter(own.registry),
     now,
     log,
   });
@@ -91,22 +61,16 @@ async function main(): Promise<void> {
   const { signal } = stopping;
   const stopped = once(signal, 'abort');
   onStop(async () => stopping.abort());
-  const metricsServer = await serveMetrics(config, registry, sdkMetrics);
+  const metricsServer = await own.serveMetrics();
   const rounds = { evm, pollMs: settings.poll_ms, signal, log };
   await beginWithRetry(rounds);
   if (!signal.aborted) {
-    const worker = await Worker.create({
-      connection,
-      namespace,
-      taskQueue: connectorQueue(connector, config.TASK_QUEUE_PREFIX),
-      activities: evm.activities,
-      shutdownGraceTime: SHUTDOWN_GRACE,
-    });
+    const worker = await own.createWorker(evm.activities);
     log.info({ address: account.address }, 'the chain is followed');
     await Promise.all([worker.runUntil(stopped), runRounds(rounds)]);
   }
   await metricsServer.close();
-  await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
+  await own.close();
 }
 
 function toEvmSettings(settings: EvmConfig['settings']): EvmSettings {

@@ -21,6 +21,7 @@ import {
 import type { ClockConnectorActivities } from '../contract/clock';
 import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
 import { createInstructionGuard, type GuardMeter, type InstructionGuard } from '../contract/guard';
+import { DELIVERY_MS, SHUTDOWN_GRACE } from '../kit/process';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
 import { createBook } from './book';
@@ -64,10 +65,7 @@ type BankActivities = ConnectorActivities & CryptoConnectorActivities & ClockCon
 export type SandboxBank = Awaited<ReturnType<typeof createSandboxBank>>;
 
 const SLOW_SESSION_MS = 8_000;
-const SHUTDOWN_GRACE = '10s';
 const PAGES_GRACE_MS = 2_000;
-/** Time for a delivery: shorter than a row's lease and than the client's own retries. */
-const DELIVERY_MS = 4_000;
 
 /** @returns `finished` resolves when the worker has ended, and rejects when it broke */
 export async function createSandboxBank(deps: SandboxBankDeps) {

@@ -1,0 +1,92 @@
+import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { createLogger, type Logger } from '../../src/base/log';
+import { createRegistry, type MetricsSource, serveMetrics } from '../../src/base/metrics-page';
+import { connectMongo } from '../../src/base/mongo';
+import { listenForStop } from '../../src/base/process';
+import { createCallbackMeter } from '../../src/callbacks/metrics';
+import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
+import { createStores } from '../../src/store';
+import type { TemporalAccess } from '../../src/temporal/access';
+import { connectTemporal } from '../../src/temporal/connect';
+import { connectNative, installRuntime } from '../../src/temporal/native';
+import { deliverCallback, type ResourceCallback, readConnectorKey } from '../contract/callbacks';
+import { createGuardMeter, createInstructionGuard } from '../contract/guard';
+
+/** Time for a delivery: shorter than the lease of a row, and than the client's own retries. */
+export const DELIVERY_MS = 4_000;
+export const SHUTDOWN_GRACE = '10s';
+
+export interface ProcessConfig {
+  LOG_LEVEL: string;
+  METRICS_HOST: string;
+  METRICS_PORT?: number | undefined;
+  MONGODB_URI: string;
+  MONGODB_DB: string;
+  TASK_QUEUE_PREFIX: string;
+  CONNECTOR_KEY_FILE: string;
+  temporal: TemporalAccess;
+}
+
+/** Names of a process: `connector` as in `LIVE_CONNECTORS`, `logger` in its log. */
+interface ProcessNames {
+  connector: string;
+  logger?: string;
+}
+
+export type ConnectorProcess = Awaited<ReturnType<typeof connectProcess>>;
+
+/** Begins the process of a connector. Call it before the first `await`, so that no stop is missed. */
+export function beginProcess(names: ProcessNames, config: ProcessConfig) {
+  const log = createLogger(names.logger ?? names.connector, config.LOG_LEVEL);
+  const onStop = listenForStop(log);
+  const connect = async () => {
+    const sdkMetrics = await installRuntime(log, config.METRICS_PORT !== undefined);
+    return await connectProcess(names, config, log, sdkMetrics);
+  };
+  return { log, onStop, connect };
+}
+
+/** Connects a connector to MongoDB and Temporal. @throws Error if one of them does not answer */
+export async function connectProcess(
+  { connector, logger = connector }: ProcessNames,
+  config: ProcessConfig,
+  log: Logger,
+  sdkMetrics: readonly MetricsSource[] = [],
+) {
+  const registry = createRegistry();
+  const key = readConnectorKey(config.CONNECTOR_KEY_FILE);
+  const [mongo, connection] = await Promise.all([
+    connectMongo(config.MONGODB_URI, logger),
+    connectNative(config.temporal),
+  ]);
+  const temporal = connectTemporal(config.temporal);
+  const stores = createStores(mongo.db(config.MONGODB_DB));
+  const now = () => new Date();
+  const meter = createCallbackMeter(registry);
+  const guardMeter = createGuardMeter(registry);
+  const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
+  const taskQueue = connectorQueue(connector, config.TASK_QUEUE_PREFIX);
+  const { namespace } = config.temporal;
+  const inbox = { stores, temporal, lifecycleQueue, now, log, meter, key };
+  return {
+    ...{ connector, registry, mongo, connection, temporal, stores, now, log, key, taskQueue },
+    ...{ lifecycleQueue, meter, guardMeter, namespace },
+    guard: createInstructionGuard({ ...stores, connector, log, meter: guardMeter }),
+    /** Delivers a report of the bank. Retry it until it does not throw. */
+    deliver: (report: Omit<ResourceCallback, 'connector'>) =>
+      temporal.withDeadline(Date.now() + DELIVERY_MS, () =>
+        deliverCallback(inbox, { connector, ...report }),
+      ),
+    createWorker: (activities: object, options: Partial<WorkerOptions> = {}): Promise<Worker> =>
+      createWorker({ connection, namespace, taskQueue, activities, ...options }),
+    /** Serves metrics, and with `isReady` also `/healthz` and `/readyz`. */
+    serveMetrics: (isReady?: () => boolean) => serveMetrics(config, registry, sdkMetrics, isReady),
+    close: async (): Promise<void> => {
+      await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
+    },
+  };
+}
+
+function createWorker(options: WorkerOptions & { connection: NativeConnection }): Promise<Worker> {
+  return Worker.create({ shutdownGraceTime: SHUTDOWN_GRACE, ...options });
+}
