@@ -22,6 +22,7 @@ import { followKeyFile } from './encryption/service-keys';
 import { createConnectors, SANDBOX_CONNECTOR } from './routing';
 import { watchEpochs } from './service/epoch';
 import { createRedeliveries } from './service/events/redeliveries';
+import { createRequestRecorder } from './service/requests/recorder';
 import { checkIndexes, createStores } from './store';
 import { CACHE_MS } from './store/cache';
 import { LIST_MS_MAX } from './store/list';
@@ -65,6 +66,7 @@ async function main(): Promise<void> {
     { epoch: stores.epoch, temporal: client, lifecycleQueue, now },
     { registry, log, advances: false },
   );
+  const recorder = createRequestRecorder({ stores, log, registry });
   const app = createApp({
     config,
     mongo,
@@ -80,6 +82,7 @@ async function main(): Promise<void> {
       connectors.findConnector(rail, true),
     ),
     meter: createApiMeter(registry),
+    recorder,
     stopping: stopping.signal,
     epochs,
     ...omitUndefined({ tracing }),
@@ -99,6 +102,7 @@ async function main(): Promise<void> {
     // The load balancer sees /readyz fail, and sends no more requests before the listener closes.
     await sleep(config.DRAIN_MS);
     await closeServer(server, GRACE_MS);
+    await recorder.close();
     await metricsPage.close();
     await tracing?.close();
     await client.connection.close();

@@ -51,9 +51,14 @@ export function readIdempotencyKey(ctx: Context): string {
     const message = 'Send an Idempotency-Key header: 1 to 255 printable ASCII characters.';
     throw new Refusal('idempotency_key_required', message);
   }
-  if (values.length > 1 || key.length > KEY_LENGTH_MAX || !/^[\x20-\x7e]+$/.test(key)) {
+  if (values.length > 1 || !isIdempotencyKey(key)) {
     const message = 'The Idempotency-Key must be one value of 1 to 255 printable ASCII characters.';
     throw new Refusal('idempotency_key_invalid', message);
   }
   return key;
+}
+
+/** Whether a text has the form of an idempotency key. */
+export function isIdempotencyKey(text: string): boolean {
+  return text.length <= KEY_LENGTH_MAX && /^[\x20-\x7e]+$/.test(text);
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
-import Koa, { type Context, type Middleware } from 'koa';
+import Koa, { type Middleware } from 'koa';
 import { type ClientAddress, createClientAddress } from '../base/client-address';
 import { REQUEST } from '../base/tracing/ids';
 import type { Tracing } from '../base/tracing/tracing';
@@ -17,16 +17,18 @@ import type { Redeliveries } from '../service/events/redeliveries';
 import { checkDependencies, type HealthDeps } from '../service/health';
 import { createPayers } from '../service/payers';
 import { createPaymentPages } from '../service/payment-pages';
+import type { RequestRecorder } from '../service/requests/recorder';
 import { createDenyCheck } from '../webhooks/address';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postOutside } from '../webhooks/post';
 import { mountConnectors } from './connectors';
-import { type ApiDeps, getKey, getLogFields, getRequestId } from './context';
+import { type ApiDeps, getKey, getLogFields, getRequestId, getRoute } from './context';
 import { answerErrors } from './errors';
 import type { ApiMeter } from './metrics';
 import { createMount } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
 import { createRateLimits } from './rate-limit';
+import { recordRequests } from './requests';
 import { mountRoutes } from './routes';
 
 export interface AppDeps extends Omit<ApiDeps, 'payers' | 'takeSlot'> {
@@ -38,6 +40,8 @@ export interface AppDeps extends Omit<ApiDeps, 'payers' | 'takeSlot'> {
     Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'> &
     Partial<Pick<Config, 'WEBHOOK_DENY_CIDRS'>>;
   meter?: ApiMeter;
+  /** Without it, no request is recorded. */
+  recorder?: Pick<RequestRecorder, 'record'>;
   /** Connections of the dashboard, which its visitors cannot take from the API. */
   dashboard?: Pick<ApiDeps, 'mongo' | 'stores'>;
   visitCostsMax?: { session: number; account: number };
@@ -63,6 +67,7 @@ export function createApp(params: AppDeps): Koa {
   if (deps.tracing !== undefined) app.use(traceRequests(deps.tracing));
   if (publicUrl.startsWith('https:')) app.use(sendHsts);
   app.use(accessLog(deps));
+  if (deps.recorder !== undefined) app.use(recordRequests(deps.recorder, now));
   app.use(refusePagesAfterRestore(deps));
   app.use(createPayPages({ ...createPaymentPages(deps), publicUrl, now, log }).routes());
   app.use(createDashboardPages(deps, clientAddress).routes());
@@ -202,11 +207,6 @@ function traceRequests(tracing: Tracing): Middleware {
       if (ctx.status >= 500) span.fail();
     });
   };
-}
-
-function getRoute(ctx: Context): string | undefined {
-  const route: unknown = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
-  return typeof route === 'string' ? route : undefined;
 }
 
 function refuseUnknownRoutes(router: Router): Middleware {

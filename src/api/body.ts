@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import getRawBody from 'raw-body';
 import { JsonSyntaxError, type ParsedJson, parseJson } from '../base/json';
 import { Refusal } from '../domain/errors';
+import { setSentBody } from './context';
 
 /** @see docs/api.md#money-json-text */
 const BODY_BYTES_MAX = 64 * 1_024;
@@ -17,12 +18,15 @@ export async function readBody(
   { raw, mayBeEmpty }: { raw: readonly string[]; mayBeEmpty: boolean },
 ): Promise<ParsedJson> {
   const bytes = await readBytes(ctx);
+  setSentBody(ctx, { bytes: bytes.length });
   if (bytes.length === 0) {
     if (mayBeEmpty) return EMPTY;
     throw new Refusal('invalid_json', 'The body is empty: a JSON object is expected.');
   }
   checkType(ctx);
-  return parseBody(bytes, raw);
+  const parsed = parseBody(bytes, raw);
+  setSentBody(ctx, { bytes: bytes.length, value: parsed.value });
+  return parsed;
 }
 
 /** @throws Refusal 400 `invalid_json` */

@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import type { Config } from '../config';
 import { readVisitor } from '../dashboard/frame/visitor';
 import type { ErrorCode } from '../domain/errors';
+import type { SentBody } from '../domain/request/body';
 import type { ApiKey } from '../service/access';
 import type { MerchantDeps } from '../service/deps';
 
@@ -26,11 +27,28 @@ interface RequestState {
   key?: ApiKey;
   /** Code of the error response. */
   code?: ErrorCode;
+  /** Body of the request, once it was read. */
+  sent?: SentBody;
 }
 
 export function getKey(ctx: Context): ApiKey | undefined {
   const state: Partial<RequestState> = ctx.state;
   return state.key;
+}
+
+export function getSentBody(ctx: Context): SentBody | undefined {
+  const state: Partial<RequestState> = ctx.state;
+  return state.sent;
+}
+
+export function setSentBody(ctx: Context, sent: SentBody): void {
+  ctx.state['sent'] = sent;
+}
+
+/** Route with placeholders for parameters; undefined when none matches. */
+export function getRoute(ctx: Context): string | undefined {
+  const route: unknown = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
+  return typeof route === 'string' ? route : undefined;
 }
 
 export function getRequestId(ctx: Context): string {

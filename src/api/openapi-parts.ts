@@ -40,6 +40,7 @@ const TAGS = [
   ['Payouts', 'Pay recipients out of a balance.', /^\/v1\/payout/],
   ['Balances', 'What you have, and every change of it.', /^\/v1\/balance/],
   ['Events', 'What happened, also while you were away.', /^\/v1\/events/],
+  ['Requests', 'What you sent, and what was answered.', /^\/v1\/requests/],
   ['Catalogue', 'Payment methods and their rules.', /^\/v1\/payment-methods/],
   ['Crypto', 'Crypto payments, where they are enabled.', /^\/v1\/crypto/],
   ['Sandbox', 'Let the sandbox bank and chain act.', /^\/v1\/sandbox/],

@@ -7,6 +7,7 @@ import * as payments from '../domain/wire/payments';
 import * as payouts from '../domain/wire/payouts';
 import * as recipients from '../domain/wire/recipients';
 import * as refunds from '../domain/wire/refunds';
+import * as requests from '../domain/wire/requests';
 import * as sandbox from '../domain/wire/sandbox';
 import * as clock from '../domain/wire/sandbox-clock';
 import { listBalanceTransactions } from '../service/balances/list';
@@ -41,6 +42,7 @@ import {
 import { readBalances } from '../service/read';
 import { createRecipient, deleteRecipient } from '../service/recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from '../service/refunds';
+import { listRequests, presentRequest } from '../service/requests/list';
 import {
   simulateCryptoPayment,
   simulateCryptoSettlement,
@@ -59,6 +61,7 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
   mountPayouts(mount, deps);
   mountBalances(mount, deps);
   mountEvents(mount, deps);
+  mountRequests(mount, deps);
   mountCatalog(mount, deps);
   mountCrypto(mount, deps);
   mountSandbox(mount, deps);
@@ -122,6 +125,13 @@ function mountBalances(mount: Mount, deps: ApiDeps): void {
   );
   mount.endpoint(balances.listBalanceTransactions, async ({ key, query }) =>
     presentPage(await listBalanceTransactions(deps, key, query), presentBalanceTransaction),
+  );
+}
+
+/** @see docs/api.md#requests */
+function mountRequests(mount: Mount, deps: ApiDeps): void {
+  mount.endpoint(requests.listRequests, async ({ key, query }) =>
+    presentPage(await listRequests(deps, key, query), presentRequest),
   );
 }
 

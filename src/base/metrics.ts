@@ -16,6 +16,10 @@ const METRICS = {
     help: 'Requests whose API key was refused, by the code of the error.',
     labels: ['code'],
   },
+  payments_requests_dropped_total: {
+    help: 'Requests that were not recorded for their merchant.',
+    labels: [],
+  },
   payments_sign_in_attempts_total: {
     help: 'Passwords and codes that were entered in the dashboard, by outcome.',
     labels: ['proof', 'outcome'],

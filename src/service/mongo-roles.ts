@@ -45,6 +45,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   payments: { api: CHANGE, worker: KEEP },
   payout_days: { worker: KEEP },
   recipients: { api: KEEP, worker: CHANGE },
+  requests: { api: ADD },
   sandbox_reports: { api: ADD },
   statement_lines: {},
   statement_refusals: {},

@@ -30,6 +30,7 @@ import { createPayoutDayStore } from './payout-days';
 import { createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
+import { createRequestStore } from './requests';
 import { createSandboxReportStore } from './sandbox-reports';
 import { createScheduleRunStore } from './schedule-runs';
 import { createSessionStore } from './sessions';
@@ -75,6 +76,7 @@ export function createStores(db: Db, cacheMs = 0) {
     payouts: createPayoutStore(db),
     recipients: createRecipientStore(db),
     refunds: createRefundStore(db),
+    requests: createRequestStore(db),
     sandboxReports: createSandboxReportStore(db),
     scheduleRuns: createScheduleRunStore(db),
     sessions: createSessionStore(db),

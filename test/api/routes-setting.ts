@@ -20,6 +20,7 @@ export const ROUTES = [
   ['GET', '/v1/balance_transactions', 'balances:read'],
   ['GET', '/v1/events', 'events:read'],
   ['GET', '/v1/events/{id}', 'events:read'],
+  ['GET', '/v1/requests', 'requests:read'],
   ['GET', '/v1/payout-methods', null],
   ['GET', '/v1/payment-methods', null],
   ['GET', '/v1/payment-methods/available', null],

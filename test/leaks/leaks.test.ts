@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { createPatientClient, type PatientClient } from '../chaos/patient-client';
@@ -109,6 +110,10 @@ test('nothing that identifies a person, and nothing that opens a door, stands in
   const stored = await mongoPlaces(state);
   const histories = await historyPlaces(state);
   expectControl(stored, CONTROL);
+  expectControl(
+    stored.filter(({ name }) => name.endsWith('.requests')),
+    CONTROL,
+  );
   expectControl(histories, ids.sepa);
   expect(findings(stored, secrets)).toEqual([]);
   expect(findings(histories, secrets)).toEqual([]);
@@ -185,6 +190,16 @@ async function payments(): Promise<string[]> {
     const settled = { method: 'POST', path, body: { event: 'settled' } } as const;
     if (idempotencyKey === 'paid') expect((await client.insist(settled)).status).toBe(200);
   }
+  const payer = `${PAYER.first_name} ${PAYER.last_name} <${PAYER.email}>`;
+  const metadata = { [CARD]: CARD, about: `${payer}, ${BORN}`, iban: IBAN, n: Number(CARD) };
+  const refused = {
+    ...body,
+    method: PAYER.first_name,
+    reference: `${payer} ${IBAN_SPACED}`,
+    metadata,
+  };
+  const sent = { ...call, body: refused, idempotencyKey: 'refused' };
+  expect((await client.insist(sent)).status).toBe(422);
   const wrong = { ...body, amount: 1.5, customer: { ...PAYER, country: PAYER.last_name } };
   expect((await client.insist({ ...call, body: wrong, idempotencyKey: 'wrong' })).status).toBe(400);
   return tokens;
@@ -200,12 +215,43 @@ async function wrongRequests(): Promise<void> {
     { ...sepa, iban: `${IBAN}1` },
     { ...sepa, country: FIRST },
     { ...card, date_of_birth: `${BORN}T` },
+    { type: FIRST, scheme: LAST, last4: CARD, reference: `for ${FIRST}`, first_name: FIRST },
+    { [FIRST]: LAST, [EMAIL]: BORN, reference: `${IBAN_SPACED}, ${SORT_CODE}` },
   ];
   for (const [index, body] of wrong.entries()) {
     const call = { method: 'POST', path: '/v1/payout-recipients', body } as const;
     const answer = await client.insist({ ...call, idempotencyKey: `wrong-${index}` });
     expect(answer.status).toBe(400);
   }
+  for (const [path, status] of [
+    [`/v1/payments/${CARD}`, 404],
+    [`/v1/payments/${encodeURIComponent(EMAIL)}?reference=${FIRST}`, 404],
+    [`/v1/payments?method=${LAST}`, 400],
+    [`/v1/payments?${FIRST}=${IBAN}`, 400],
+  ] as const) {
+    expect((await client.insist({ method: 'GET', path })).status).toBe(status);
+  }
+  await wrongBodies();
+}
+
+/** No JSON, of another type, and cut off while it is sent. */
+async function wrongBodies(): Promise<void> {
+  const url = `${stack.url}/v1/payout-recipients`;
+  const headers = { Authorization: `Bearer ${account.sandbox_key}`, 'Idempotency-Key': 'no-json' };
+  const text = JSON.stringify(RECIPIENTS.card);
+  const json = { ...headers, 'Content-Type': 'application/json' };
+  for (const [body, type] of [
+    [text.slice(0, -9), json],
+    [`[${text}]`, json],
+    [text, headers],
+  ] as const) {
+    const { status } = await fetch(url, { method: 'POST', body, headers: type });
+    expect([400, 415]).toContain(status);
+  }
+  const cut = request(url, { method: 'POST', headers: { ...json, 'Content-Length': 9_999 } });
+  const closed = new Promise((resolve) => cut.on('error', resolve));
+  cut.write(text, () => setImmediate(() => cut.destroy(new Error('cut off'))));
+  await closed;
 }
 
 async function payouts({ card, sepa, uk }: { card: string; sepa: string; uk: string }) {

@@ -37,6 +37,7 @@ import {
 import { followKeyFile } from '../../src/encryption/service-keys';
 import { type Connectors, createConnectors } from '../../src/routing';
 import { createRedeliveries } from '../../src/service/events/redeliveries';
+import { createRequestRecorder } from '../../src/service/requests/recorder';
 import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';
@@ -195,6 +196,7 @@ export async function startService(options: ServiceOptions = {}) {
   await once(server, 'listening');
   const url = `http://localhost:${getPort(server.address())}`;
   const { logged } = options;
+  const recorder = createRequestRecorder({ stores, log });
   const deps = {
     ...omitUndefined({ tracing }),
     recipientEncrypters,
@@ -214,6 +216,7 @@ export async function startService(options: ServiceOptions = {}) {
     temporal: createTemporalClient({ client: temporal, lifecycleQueue, stores, now }),
     callbacks: createCallbackInbox({ client: temporal, lifecycleQueue, stores, now }),
     redeliveries: createRedeliveries({ temporal, webhookQueue: queues.webhooks, stores, now }),
+    recorder,
     connectors,
     visitCostsMax: { session: 1_000_000, account: 1_000_000 },
   };
@@ -303,6 +306,7 @@ export async function startService(options: ServiceOptions = {}) {
       callable(await openAccount(stores, more), more.livemode),
     stop: async () => {
       await closeServer(server, 2_000);
+      await recorder.close();
       await bank.stop();
       await chain?.stop();
       await stopWorkers();

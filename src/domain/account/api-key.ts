@@ -11,6 +11,7 @@ export const SCOPES = [
   'balances:read',
   'events:read',
   'sandbox:write',
+  'requests:read',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -7,6 +7,7 @@ import { cancelPayment, createPayment, getPayment, listPayments } from './paymen
 import { createPayout, getPayout, listPayoutMethods, listPayouts } from './payouts';
 import { createRecipient, deleteRecipient } from './recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from './refunds';
+import { listRequests } from './requests';
 import * as sandbox from './sandbox';
 import { advanceClock, getClock } from './sandbox-clock';
 
@@ -30,6 +31,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   listBalanceTransactions,
   listEvents,
   getEvent,
+  listRequests,
   listPaymentMethods,
   listAvailablePaymentMethods,
   crypto.createCryptoPayment,

@@ -1,0 +1,64 @@
+import type { Context, Middleware } from 'koa';
+import type { JsonValue } from '../base/json';
+import { redactPath } from '../domain/request/body';
+import type { RequestRecorder } from '../service/requests/recorder';
+import { isIdempotencyKey } from './admission';
+import { getKey, getLogFields, getRequestId, getRoute, getSentBody } from './context';
+
+/** Records the writes and the errors of each account. @see docs/api.md#requests */
+export function recordRequests(
+  recorder: Pick<RequestRecorder, 'record'>,
+  now: () => Date,
+): Middleware {
+  return async (ctx, next) => {
+    const at = now();
+    const startedAt = performance.now();
+    await next();
+    const key = getKey(ctx);
+    const route = getRoute(ctx);
+    const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
+    if (key === undefined || route === undefined || (isRead && ctx.status < 400)) return;
+    recorder.record({
+      request_id: getRequestId(ctx),
+      account_id: key.account_id,
+      livemode: key.livemode,
+      key_id: key._id,
+      method: ctx.method,
+      path: redactPath(route, getSegments(ctx)),
+      status: ctx.status,
+      code: getLogFields(ctx).code ?? null,
+      duration_ms: Math.round(performance.now() - startedAt),
+      at,
+      readExchange: () => ({
+        params: { ...getQuery(ctx), ...getSegments(ctx) },
+        request: getSentBody(ctx),
+        response: parseResponse(ctx.body),
+        idempotencyKey: getIdempotencyKey(ctx),
+      }),
+    });
+  };
+}
+
+function getSegments(ctx: Context): Record<string, string> {
+  const params: unknown = 'params' in ctx ? ctx.params : {};
+  const entries = Object.entries(Object(params)).map(([name, value]) => [name, String(value)]);
+  return Object.fromEntries(entries);
+}
+
+function getQuery(ctx: Context): Record<string, string | string[]> {
+  return Object.fromEntries(
+    Object.entries(ctx.query).map(([name, value = '']) => [name, value] as const),
+  );
+}
+
+/** The service wrote it: a text of JSON, or an error. */
+function parseResponse(body: unknown): JsonValue | undefined {
+  if (body === undefined || body === null) return undefined;
+  const value: JsonValue = JSON.parse(typeof body === 'string' ? body : JSON.stringify(body));
+  return value;
+}
+
+function getIdempotencyKey(ctx: Context): string | undefined {
+  const text = ctx.get('Idempotency-Key');
+  return isIdempotencyKey(text) ? text : undefined;
+}

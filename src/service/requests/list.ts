@@ -1,0 +1,42 @@
+import { RawJson } from '../../base/json';
+import { buildPosition } from '../../domain/cursor';
+import type { RequestDocument } from '../../store/requests';
+import type { Owner, ServiceDeps } from '../deps';
+import { listPage, type Page, type PageQuery } from '../read';
+
+type ListDeps = Pick<ServiceDeps, 'stores' | 'now'>;
+
+/** @see docs/api.md#requests */
+export const REQUEST_DAYS = 7;
+const DAY_MS = 86_400_000;
+
+/** Lists calls of the caller's account, newest first. */
+export function listRequests(
+  deps: ListDeps,
+  caller: Owner,
+  query: PageQuery,
+): Promise<Page<RequestDocument>> {
+  return listPage(deps.stores.requests, caller, query, { since: getStart(deps) });
+}
+
+/** The database deletes what is older, but not at once. */
+function getStart({ now }: Pick<ListDeps, 'now'>): string {
+  return buildPosition(now().getTime() - REQUEST_DAYS * DAY_MS, 0);
+}
+
+/** Presents exactly the fields of docs/api.md#requests, in their order. */
+export function presentRequest(request: RequestDocument) {
+  const { _id, method, path, status, code, idempotency_key, key_id, duration_ms } = request;
+  return {
+    request_id: _id,
+    object: 'request',
+    ...{ method, path, status, code, idempotency_key, key_id, duration_ms },
+    created_at: request.created_at,
+    request_body: toRawJson(request.request_body),
+    response_body: toRawJson(request.response_body),
+  };
+}
+
+function toRawJson(text: string | null): RawJson | null {
+  return text === null ? null : new RawJson(text);
+}

@@ -1,0 +1,56 @@
+import { type Db, MongoBulkWriteError } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
+import type { RequestOutcome } from '../domain/request/outcome';
+import { type ListFilter, listNewest } from './list';
+import { listIndexes } from './resource-indexes';
+
+/** Call of a merchant: a write, or an error. Deleted after a week. @see docs/api.md#requests */
+export interface RequestDocument {
+  /** The `Request-Id`. */
+  _id: string;
+  account_id: string;
+  livemode: boolean;
+  /** Position in lists, newest first. @see src/domain/cursor.ts */
+  position: string;
+  method: string;
+  /** Without the query, redacted. */
+  path: string;
+  status: number;
+  outcome: RequestOutcome;
+  code: string | null;
+  idempotency_key: string | null;
+  key_id: string;
+  duration_ms: number;
+  created_at: string;
+  /** Redacted JSON texts. */
+  request_body: string | null;
+  response_body: string | null;
+  expires_at: Date;
+}
+
+/** Server error code DuplicateKey. */
+const DUPLICATE_KEY = 11_000;
+
+export function createRequestStore(db: Db) {
+  const requests = db.collection<RequestDocument>('requests');
+  return {
+    ensureIndexes: indexBuilder(requests, [
+      ...listIndexes('outcome'),
+      { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
+    ]),
+    /** Inserts those that are not stored yet, so that a batch can be repeated. */
+    insertAll: async (documents: readonly RequestDocument[]): Promise<void> => {
+      try {
+        await requests.insertMany([...documents], { ordered: false });
+      } catch (error) {
+        if (!isOnlyDuplicates(error)) throw error;
+      }
+    },
+    list: (filter: ListFilter) => listNewest<RequestDocument>(requests, filter),
+  };
+}
+
+function isOnlyDuplicates(error: unknown): boolean {
+  if (!(error instanceof MongoBulkWriteError)) return false;
+  return [error.writeErrors].flat().every(({ code }) => code === DUPLICATE_KEY);
+}
