@@ -26,6 +26,7 @@ import { addSignedIn } from './frame/signed-in';
 import { DASHBOARD_CSS } from './frame/styles';
 import { createVisitLimits, VISIT_COSTS_MAX } from './frame/visit-limits';
 import { OVERVIEW_ROUTES } from './overview/overview';
+import { REQUEST_ROUTES } from './requests/pages';
 import { PAYMENTS, PAYOUTS, REFUNDS } from './resources/kinds';
 import { listRoutes } from './resources/list';
 import { RESOURCE_ROUTES } from './resources/pages';
@@ -64,6 +65,7 @@ export const ROUTES: readonly Route[] = [
   ...SECRET_ROUTES,
   ...DELIVERY_ROUTES,
   ...SEND_FAILED_ROUTES,
+  ...REQUEST_ROUTES,
   ...API_KEY_ROUTES,
   ...BRAND_ROUTES,
   ...TEAM_ROUTES,

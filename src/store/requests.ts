@@ -28,6 +28,10 @@ export interface RequestDocument {
   expires_at: Date;
 }
 
+export interface RequestFilter extends ListFilter {
+  outcome?: RequestOutcome | undefined;
+}
+
 /** Server error code DuplicateKey. */
 const DUPLICATE_KEY = 11_000;
 
@@ -46,7 +50,9 @@ export function createRequestStore(db: Db) {
         if (!isOnlyDuplicates(error)) throw error;
       }
     },
-    list: (filter: ListFilter) => listNewest<RequestDocument>(requests, filter),
+    find: (id: string, account_id: string, livemode: boolean) =>
+      requests.findOne({ _id: id, account_id, livemode }),
+    list: (filter: RequestFilter) => listNewest<RequestDocument>(requests, filter),
   };
 }
 

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { z } from 'zod';
 import { createRequestRecorder } from '../../src/service/requests/recorder';
 import type { RequestDocument } from '../../src/store/requests';
+import { openUser, openVisitor } from '../support/dashboard';
 import { call, eventually, idealPayment } from '../support/http';
 import { type Account, useService } from '../support/service';
 import { walkPages } from './pages';
@@ -137,6 +138,36 @@ test('each account and environment has its own, and pages of the last seven days
 });
 
 const shopOf = ({ account_id }: Account) => ({ account_id, livemode: false });
+
+test('the dashboard lists requests, filters them by status, and shows one', async () => {
+  const shop = await service.account();
+  const user = await openUser(service.stores, shop.account_id, 'read_only');
+  const by = await openVisitor(service, user);
+  const empty = await by.get('/dashboard/live/requests');
+  expect(empty.html).toContain('There are no requests yet.');
+  await shop.get('/v1/payments/none-1');
+  await ask(shop.key, 'POST', '/v1/payments', { ...idealPayment(), first_name: 'Quenntinella' });
+  const [row] = await readRows(shop, 2);
+  const list = (query: string) => by.get(`/dashboard/sandbox/requests${query}`);
+  const count = async (query: string) =>
+    (await list(query)).html.match(/href="\/dashboard\/sandbox\/requests\/[0-9a-f-]{36}"/g)
+      ?.length ?? 0;
+  expect(await count('')).toBe(2);
+  expect(await count('?status=refused')).toBe(2);
+  expect(await count('?status=failed')).toBe(0);
+  expect(await count(`?search=${row?.request_id}`)).toBe(1);
+  const { html } = await by.get(`/dashboard/sandbox/requests/${row?.request_id}`);
+  for (const text of ['POST /v1/payments', '400', 'invalid_request', 'Request body', 'ideal']) {
+    expect(html).toContain(text);
+  }
+  expect(html).not.toContain('Quenntinella');
+  const stranger = await service.account();
+  const elsewhere = await openVisitor(service, await openUser(service.stores, stranger.account_id));
+  for (const visitor of [by, elsewhere]) {
+    const env = visitor === by ? 'live' : 'sandbox';
+    expect((await visitor.get(`/dashboard/${env}/requests/${row?.request_id}`)).status).toBe(404);
+  }
+});
 
 describe('the recorder', () => {
   const answered = (changes: object = {}) => ({

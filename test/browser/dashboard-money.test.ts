@@ -39,7 +39,7 @@ const link = (name: string) => page.getByRole('link', { name, exact: true });
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const NAVIGATION = [
   ...['Overview', 'Payments', 'Refunds', 'Payouts', 'Balances', 'Webhooks'],
-  ...['API keys', 'Team', 'Audit log', 'Getting started'],
+  ...['Requests', 'API keys', 'Team', 'Audit log', 'Getting started'],
 ];
 
 const heading = (name: string | RegExp) => page.getByRole('heading', { name });
@@ -129,6 +129,30 @@ test('payouts, balances, deliveries and the overview tell of what was done', asy
   await link('Overview').click();
   await heading('Thirty days').waitFor();
   await look(page, 'overview');
+});
+
+test('requests are filtered by their status, and show their redacted bodies', async () => {
+  const refused = { ...idealPayment({ country: 'DE' }), metadata: { iban: 'NL91ABNA0417164300' } };
+  const { body } = await shop.post('/v1/payments', refused);
+  expect(body.error.code).toBe('method_requirements_not_met');
+  const id: string = body.error.request_id;
+  const stored = () => service.stores.requests.find(id, shop.account_id, false);
+  await eventually('the request', async () => (await stored()) !== null);
+  await link('Requests').click();
+  await look(page, 'requests');
+  await page.getByLabel('Status').selectOption('refused');
+  await button('Apply').click();
+  await link('Show all requests').waitFor();
+  expect(await page.getByText('201', { exact: true }).count()).toBe(0);
+  await page.locator(`a[href$="/requests/${id}"]`).click();
+  await heading('Request body').waitFor();
+  await heading('Response body').waitFor();
+  await page.getByText('country_not_supported').waitFor();
+  await look(page, 'request');
+  await link('Live').click();
+  await page.getByText('There are no requests yet.').waitFor();
+  await look(page, 'requests-live');
+  await link('Sandbox').click();
 });
 
 test('each name that scripts rely on is there once, by its role', async () => {

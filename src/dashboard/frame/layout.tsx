@@ -15,6 +15,7 @@ const NAVIGATION: readonly NavigationEntry[] = [
   { name: 'Balances', path: '/balances' },
   { name: 'Crypto', path: '/crypto', crypto: true },
   { name: 'Webhooks', path: '/webhooks' },
+  { name: 'Requests', path: '/requests' },
   { name: 'API keys', path: '/api-keys' },
   { name: 'Brand', path: '/brand' },
   { name: 'Team', path: '/team' },

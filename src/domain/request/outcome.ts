@@ -1,4 +1,4 @@
-const REQUEST_OUTCOMES = ['succeeded', 'refused', 'failed'] as const;
+export const REQUEST_OUTCOMES = ['succeeded', 'refused', 'failed'] as const;
 
 export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number];
 

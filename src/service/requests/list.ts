@@ -1,8 +1,12 @@
 import { RawJson } from '../../base/json';
 import { buildPosition } from '../../domain/cursor';
+import { REQUEST_OUTCOMES } from '../../domain/request/outcome';
 import type { RequestDocument } from '../../store/requests';
 import type { Owner, ServiceDeps } from '../deps';
+import { type ListQuery, readPage, singleRow } from '../paging';
 import { listPage, type Page, type PageQuery } from '../read';
+
+export type { RequestDocument } from '../../store/requests';
 
 type ListDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 
@@ -17,6 +21,24 @@ export function listRequests(
   query: PageQuery,
 ): Promise<Page<RequestDocument>> {
   return listPage(deps.stores.requests, caller, query, { since: getStart(deps) });
+}
+
+/** Reads a page for the dashboard; a search is the id of a request. */
+export async function searchRequests(deps: ListDeps, owner: Owner, query: ListQuery) {
+  const { search, status } = query;
+  if (search !== '') return singleRow(await findRequest(deps, owner, search));
+  const outcome = REQUEST_OUTCOMES.find((one) => one === status);
+  const filter = { ...owner, outcome, since: getStart(deps) };
+  return await readPage(query, (page) => deps.stores.requests.list({ ...filter, ...page }));
+}
+
+export async function findRequest(
+  deps: ListDeps,
+  { account_id, livemode }: Owner,
+  id: string,
+): Promise<RequestDocument | null> {
+  const request = await deps.stores.requests.find(id, account_id, livemode);
+  return request !== null && request.position >= getStart(deps) ? request : null;
 }
 
 /** The database deletes what is older, but not at once. */
