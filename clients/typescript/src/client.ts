@@ -1,6 +1,7 @@
 import { type ClientOptions, createApi } from './api';
 import { createBalances, createBalanceTransactions } from './resources/balances';
 import { createCrypto } from './resources/crypto';
+import { createEvents } from './resources/events';
 import { createPaymentMethods } from './resources/payment-methods';
 import { createPayments } from './resources/payments';
 import { createPayouts, createRecipients } from './resources/payouts';
@@ -20,6 +21,7 @@ export function createClient(options: ClientOptions) {
     balances: createBalances(api),
     balanceTransactions: createBalanceTransactions(api),
     paymentMethods: createPaymentMethods(api),
+    events: createEvents(api),
     crypto: createCrypto(api),
     sandbox: createSandbox(api),
   };
