@@ -4,12 +4,13 @@
 const MODULES = [
   'src/(?!cli/main[.]ts)',
   'connectors/contract/',
+  'connectors/kit/',
   'activities/',
   'workflows/',
   'worker/',
   // Door of the command line: it hands the worker's steps to the one command that repeats them.
   'src/cli/main[.]ts',
-  'connectors/(?!contract/)',
+  'connectors/(?!contract/|kit/)',
   'stack/',
   'bench/',
   'test/',
@@ -114,6 +115,15 @@ module.exports = {
       'A connector is a process of its own, over src and the contract.',
       { path: '^connectors/' },
       { path: ['^activities/', '^workflows/', '^worker/'] },
+    ),
+    rule(
+      'the-example-knows-the-kit',
+      'A connector on the kit imports nothing else of the service, so that it can live elsewhere.',
+      { path: '^connectors/example/' },
+      {
+        path: inOneOf(MODULES),
+        pathNot: ['^connectors/example/', '^connectors/kit/index[.]ts$'],
+      },
     ),
     rule(
       'stores-load-the-database',

@@ -37,6 +37,8 @@ const LAWFUL: Record<string, string> = {
   'src/pages/pay.tsx': 'export const page = <p>Which import fits?</p>;',
   'src/api/app.ts': "import type {} from '@temporalio/client'; import '../temporal/client';",
   'connectors/contract/activities.ts': "import '../../src/base/log';",
+  'connectors/kit/index.ts': "import '../contract/activities';",
+  'connectors/example/main.ts': "import 'zod'; import '../kit/index';",
   'connectors/bank/main.ts': "import '../contract/activities'; import '../../src/pages/pay';",
   'activities/payments.ts': "import type {} from '../connectors/contract/activities';",
   'workflows/payment.ts':
@@ -97,6 +99,18 @@ const PLANTED: [rule: string, file: string, text: string, to: string][] = [
     'connectors/bank/a.ts',
     "import '../../activities/payments';",
     'activities/payments.ts',
+  ],
+  [
+    'the-example-knows-the-kit',
+    'connectors/example/a.ts',
+    "import '../contract/activities';",
+    'connectors/contract/activities.ts',
+  ],
+  [
+    'the-example-knows-the-kit',
+    'connectors/example/b.ts',
+    "import type {} from '../../src/domain/money';",
+    'src/domain/money.ts',
   ],
   ['stores-load-the-database', 'src/store/a.ts', "import '../base/log';", 'src/base/log.ts'],
   ['stores-load-the-database', 'src/store/b.ts', "import 'node:fs';", 'fs'],

@@ -101,6 +101,18 @@ const METRICS = {
     help: 'Time by which MongoDB is older than Temporal, as after a restore; 0 when it is not.',
     labels: [],
   },
+  payments_bank_requests_total: {
+    help: 'Calls of a connector to its bank, by outcome.',
+    labels: ['connector', 'outcome'],
+  },
+  payments_bank_reports_set_aside_total: {
+    help: 'Reports of a bank that can never be delivered, such as contradicting ones.',
+    labels: ['connector'],
+  },
+  payments_bank_polled_timestamp_seconds: {
+    help: 'Unix time at which a connector last read all reports of its bank.',
+    labels: ['connector'],
+  },
   payments_evm_cursor_timestamp_seconds: {
     help: 'Time of the newest block that was read, by the clock of the chain.',
     labels: [],

@@ -77,6 +77,8 @@ export interface ServiceOptions {
   logged?: (line: string) => void;
   /** Live connectors, as `LIVE_CONNECTORS` names them, and `TASK_QUEUE_PREFIX`; none by default. */
   live?: { connectors: string; prefix: string };
+  /** Test systems of banks, as `SANDBOX_CONNECTORS` names them. */
+  tests?: string;
   /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
   environments?: Env[];
 }
@@ -130,7 +132,7 @@ export async function startService(options: ServiceOptions = {}) {
   const chainConnector = `chain-${name}`;
   const connectors = options.chain
     ? routeCrypto(chainConnector, connector)
-    : createConnectors(connector, options.live?.connectors);
+    : createConnectors(connector, options.live?.connectors, options.tests);
   const allWorkers = new Set<{ stop: () => Promise<void> }>();
   const startWorkers = async (version?: WorkerVersion) => {
     // A version is a process of its own.

@@ -1,0 +1,4 @@
+import { runConnector } from '../kit';
+import { example } from './example';
+
+runConnector(example);

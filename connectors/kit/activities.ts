@@ -1,0 +1,174 @@
+import type {
+  ConnectorActivities,
+  Outdated,
+  PayoutAnswer,
+  PayoutInstruction,
+} from '../contract/activities';
+import { type Attempt, beginAttempt } from '../contract/guard';
+import { RecipientDeleted } from '../contract/recipients';
+import type { ActivityDeps } from './activity-deps';
+import { BankFailure } from './bank-client';
+import type { SendsPayouts, SendsRefunds, Settings } from './definition';
+import { assertEnvironment } from './environment';
+import { AttemptUnderWay } from './instructions';
+import { createPaymentActivities } from './payments';
+
+/**
+ * Wraps the functions of a connector: each instruction has one effect, is compared with its
+ * document, and is sent to the bank of its environment. What the bank does not have is refused.
+ * @see docs/connectors.md#one-instruction-one-effect
+ */
+export function createKitActivities<S extends Settings>(
+  deps: ActivityDeps<S>,
+): Partial<ConnectorActivities> {
+  const { definition } = deps;
+  const refunds = definition.sendRefund === undefined ? undefined : definition;
+  const payouts = definition.sendPayout === undefined ? undefined : definition;
+  return {
+    ...createPaymentActivities(deps),
+    ...createRefundActivities(deps, refunds),
+    ...createPayoutActivities(deps, payouts),
+  };
+}
+
+function refuseMissing(what: string) {
+  const message = `The bank has no ${what}.`;
+  return async () => ({ outcome: 'refused' as const, code: 'not_supported', message });
+}
+
+function createRefundActivities<S extends Settings>(
+  deps: ActivityDeps<S>,
+  bank: SendsRefunds<S> | undefined,
+): Pick<ConnectorActivities, 'sendRefund' | 'lookUpRefund'> {
+  if (bank === undefined) {
+    const refuse = refuseMissing('refunds');
+    return { sendRefund: refuse, lookUpRefund: refuse };
+  }
+  const lookUpRefund = ({ refund_id }: { refund_id: string }) =>
+    lookUp(deps, `refund:${refund_id}`, () => bank.lookUpRefund({ refund_id }, deps.buildTools()));
+  return {
+    lookUpRefund,
+    sendRefund: (input) =>
+      send(deps, {
+        ...{ id: `refund:${input.refund_id}`, livemode: input.livemode },
+        lookUp: () => lookUpRefund(input),
+        findOutdated: (attempt) => deps.findOutdated('refund', input, attempt),
+        call: (attempt) => bank.sendRefund(input, deps.buildTools(attempt)),
+      }),
+  };
+}
+
+function createPayoutActivities<S extends Settings>(
+  deps: ActivityDeps<S>,
+  bank: SendsPayouts<S> | undefined,
+): Pick<ConnectorActivities, 'sendPayout' | 'lookUpPayout' | 'cancelPayout'> {
+  if (bank === undefined) {
+    const refuse = refuseMissing('payouts');
+    return { sendPayout: refuse, lookUpPayout: refuse };
+  }
+  const lookUpPayout = ({ payout_id }: { payout_id: string }) =>
+    lookUp(deps, `payout:${payout_id}`, () => bank.lookUpPayout({ payout_id }, deps.buildTools()));
+  const sendPayout = async (input: PayoutInstruction, attempt: Attempt): Promise<PayoutAnswer> => {
+    const { payout_id } = input;
+    const recipient = () => deps.decryptRecipient(payout_id);
+    const reference = () => deps.readReference(payout_id);
+    try {
+      return await bank.sendPayout(input, { ...deps.buildTools(attempt), recipient, reference });
+    } catch (error) {
+      if (error instanceof RecipientDeleted) return { outcome: 'refused', ...error.refusal };
+      throw error instanceof BankFailure ? error : hideMessage(error);
+    }
+  };
+  return {
+    lookUpPayout,
+    sendPayout: (input) =>
+      send(deps, {
+        ...{ id: `payout:${input.payout_id}`, livemode: input.livemode },
+        lookUp: () => lookUpPayout(input),
+        findOutdated: (attempt) => deps.findOutdated('payout', input, attempt),
+        call: (attempt) => sendPayout(input, attempt),
+      }),
+    cancelPayout: async ({ payout_id }) => {
+      const _id = `payout:${payout_id}`;
+      const found = await lookUpPayout({ payout_id }).catch((error: unknown) => {
+        if (error instanceof AttemptUnderWay) return undefined;
+        throw error;
+      });
+      if (found === undefined) return { outcome: 'unknown' };
+      if (found.outcome === 'refused') return { outcome: 'cancelled' };
+      if (found.outcome === 'not_found') {
+        // An attempt that has begun since may reach the bank.
+        return { outcome: (await deps.instructions.cancel(_id)) ? 'cancelled' : 'unknown' };
+      }
+      const answer = await bank.cancelPayout?.({ payout_id }, deps.buildTools());
+      return answer ?? { outcome: 'too_late' };
+    },
+  };
+}
+
+/** Errors stay in Temporal's history, and the message of this one may quote the recipient. */
+function hideMessage(error: unknown): Error {
+  const name = error instanceof Error ? error.name : typeof error;
+  const frames = error instanceof Error ? error.stack?.split('\n').filter(isFrame) : undefined;
+  const hidden = new BankFailure(`The payout was not sent (${name}).`);
+  hidden.stack = [`${hidden.name}: ${hidden.message}`, ...(frames ?? [])].join('\n');
+  return hidden;
+}
+
+function isFrame(line: string): boolean {
+  return /^ {4}at [^\n]*:\d+:\d+\)?$/.test(line);
+}
+
+interface Send<A> {
+  id: string;
+  livemode: boolean;
+  lookUp: () => Promise<A | { outcome: 'not_found' }>;
+  findOutdated: (attempt: Attempt) => Promise<Outdated | undefined>;
+  call: (attempt: Attempt) => Promise<A>;
+}
+
+/**
+ * Sends an instruction once: it is looked up, compared with its document and recorded before the
+ * bank is called.
+ * @throws AttemptUnderWay while another attempt may reach the bank; Error of the bank or the guard
+ */
+async function send<A extends { outcome: string }>(
+  { instructions, livemode, now }: Pick<ActivityDeps<never>, 'instructions' | 'livemode' | 'now'>,
+  { id, lookUp: find, findOutdated, call, ...input }: Send<A>,
+): Promise<A | Outdated> {
+  const attempt = beginAttempt(now);
+  assertEnvironment(livemode, input.livemode);
+  const found = await find();
+  if (isFound(found)) return found;
+  const outdated = await findOutdated(attempt);
+  if (outdated !== undefined) return outdated;
+  const existing = await instructions.begin(id, attempt.deadline);
+  if (existing !== null) return existing.answer as A;
+  const answer = await call(attempt);
+  await instructions.answer(id, answer);
+  return answer;
+}
+
+function isFound<A extends { outcome: string }>(found: A | { outcome: 'not_found' }): found is A {
+  return found.outcome !== 'not_found';
+}
+
+/**
+ * Looks up an instruction at the bank. A refusal was stored.
+ * @throws AttemptUnderWay, Error when the bank does not know what it has accepted
+ */
+async function lookUp<A extends { outcome: string }>(
+  { instructions, now }: Pick<ActivityDeps<never>, 'instructions' | 'now'>,
+  id: string,
+  ask: () => Promise<A>,
+): Promise<A> {
+  // Before the bank is asked: an attempt that ends meanwhile was under way.
+  const record = await instructions.get(id);
+  const stored = record?.answer as A | null | undefined;
+  if (stored?.outcome === 'refused') return stored;
+  const found = await ask();
+  if (found.outcome !== 'not_found') return found;
+  if (stored) throw new Error('The bank does not find an instruction that it has answered.');
+  if (record?.deadline && now() < record.deadline) throw new AttemptUnderWay();
+  return found;
+}

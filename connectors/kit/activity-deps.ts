@@ -1,0 +1,17 @@
+import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import type { Attempt, InstructionGuard } from '../contract/guard';
+import type { ConnectorDefinition, Settings, Tools } from './definition';
+import type { InstructionStore } from './instructions';
+
+export interface ActivityDeps<S extends Settings> {
+  definition: ConnectorDefinition<S>;
+  /** Builds the tools of one call; those of a send end with its attempt. */
+  buildTools: (attempt?: Attempt) => Tools<S>;
+  instructions: InstructionStore;
+  findOutdated: InstructionGuard['findOutdated'];
+  decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
+  readReference: (payout_id: string) => Promise<string | null>;
+  /** Environment that the process serves. */
+  livemode: boolean;
+  now: () => Date;
+}

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from 'zod';
+import { createGate } from '../../src/base/gate';
+import type { Attempt } from '../contract/guard';
+
+const TIMEOUT_MS = 10_000;
+const ANSWER_BYTES_MAX = 1_048_576;
+
+export interface BankRequest {
+  /** GET by default. */
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  url: string | URL;
+  headers?: Record<string, string>;
+  /** Body, sent as JSON. */
+  json?: unknown;
+  /** 10 seconds by default; of a send never past the deadline of its attempt. */
+  timeoutMs?: number;
+}
+
+/** Schemas of the bodies by status: each status that the bank may answer. */
+type Answers = Record<number, z.ZodType>;
+
+type Answer<A extends Answers> = {
+  [S in keyof A]: { status: S; body: z.output<A[S]> };
+}[keyof A];
+
+/**
+ * Calls the bank, within the limits toward it.
+ * @throws BankFailure for every status that is not listed, a body that does not fit its schema, and
+ *   a bank that does not answer. Its message never quotes request or answer.
+ */
+export type CallBank = <A extends Answers>(request: BankRequest, answers: A) => Promise<Answer<A>>;
+
+/** Failure of the bank, so that the service tries again. */
+export class BankFailure extends Error {
+  override readonly name = 'BankFailure';
+}
+
+export interface BankLimits {
+  /** Calls that begin in one second, on average; by default 20. */
+  perSecond?: number;
+  /** Concurrent calls; by default 10. */
+  atOnce?: number;
+}
+
+interface BankClientDeps {
+  limits?: BankLimits | undefined;
+  /** Whether the bank must be reached by TLS. */
+  needsTls: boolean;
+  /** Counts each call. */
+  count: (outcome: 'answered' | 'failed') => void;
+}
+
+/** Creates the calls of one process, which share its limits. */
+export function createBankClient({ limits = {}, needsTls, count }: BankClientDeps) {
+  const inTurn = createLimiter(limits);
+  return (attempt?: Attempt): CallBank =>
+    async (request, answers) => {
+      if (needsTls && new URL(request.url).protocol !== 'https:') {
+        throw new BankFailure('The address of the bank is not https: nothing is sent.');
+      }
+      try {
+        const answer = await inTurn(() => callOnce(request, answers, attempt));
+        count('answered');
+        return answer;
+      } catch (error) {
+        count('failed');
+        throw error;
+      }
+    };
+}
+
+async function callOnce<A extends Answers>(
+  { method = 'GET', url, headers = {}, json, timeoutMs = TIMEOUT_MS }: BankRequest,
+  answers: A,
+  attempt: Attempt | undefined,
+): Promise<Answer<A>> {
+  const signals = [AbortSignal.timeout(timeoutMs), ...(attempt ? [attempt.signal] : [])];
+  const body = json === undefined ? undefined : JSON.stringify(json);
+  const sent = new Headers({ Accept: 'application/json', ...headers });
+  if (body !== undefined) sent.set('Content-Type', 'application/json');
+  // After the wait for the limits: an attempt may have ended there.
+  attempt?.assertInTime();
+  const { status, text } = await readAnswer(
+    fetch(url, {
+      ...{ method, redirect: 'error', signal: AbortSignal.any(signals) },
+      headers: sent,
+      ...(body === undefined ? {} : { body }),
+    }),
+  );
+  const schema = answers[status];
+  if (schema === undefined) throw new BankFailure(`The bank answered ${status}.`);
+  const parsed = schema.safeParse(parseJson(text));
+  if (parsed.success) return { status, body: parsed.data } as Answer<A>;
+  const fields = parsed.error.issues.map(({ path }) => path.join('.') || 'the body');
+  throw new BankFailure(`The bank answered ${status}, but ${fields.join(', ')} does not fit.`);
+}
+
+/** Reads status and body. @throws BankFailure without the cause, which may quote the request */
+async function readAnswer(call: Promise<Response>): Promise<{ status: number; text: string }> {
+  try {
+    const response = await call;
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.byteLength;
+      if (bytes > ANSWER_BYTES_MAX) throw new RangeError('too large');
+      chunks.push(chunk);
+    }
+    return { status: response.status, text: Buffer.concat(chunks).toString('utf8') };
+  } catch (error) {
+    // By its name: errors of `fetch` may be of another realm.
+    const isNamed = typeof error === 'object' && error !== null && 'name' in error;
+    const kind = isNamed ? String(error.name) : typeof error;
+    throw new BankFailure(`The bank does not answer (${kind}).`);
+  }
+}
+
+/** Parses JSON; undefined for an empty body, and for one that is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Limits calls in parallel, and how soon one follows another; the others wait in order. */
+export function createLimiter({ perSecond = 20, atOnce = 10 }: BankLimits) {
+  const gate = createGate(atOnce);
+  const spacingMs = 1_000 / perSecond;
+  let nextAt = 0;
+  return <T>(work: () => Promise<T>): Promise<T> =>
+    gate(async () => {
+      const now = performance.now();
+      const at = Math.max(now, nextAt);
+      nextAt = at + spacingMs;
+      if (at > now) await sleep(at - now);
+      return await work();
+    });
+}

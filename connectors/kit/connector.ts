@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { closeServer, createHttpServer } from '../../src/api/server';
+import { exitAfter } from '../../src/base/process';
+import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
+import { checkTemporal } from '../../src/temporal/attributes';
+import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
+import { createKitActivities } from './activities';
+import { createBankClient } from './bank-client';
+import { type KitConfig, readKitConfig } from './config';
+import type { ConnectorDefinition, Settings, Tools } from './definition';
+import { createInstructionStore } from './instructions';
+import { createListener } from './listener';
+import { startLoop } from './loop';
+import { createKitMeter } from './metrics';
+import { createPoller } from './poller';
+import { beginProcess, type ConnectorProcess } from './process';
+import { createReportDelivery, type DeliverReports } from './reports';
+
+/** Concurrent activities: each may wait for a slow bank. */
+const ACTIVITIES_AT_ONCE = 200;
+const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
+const LISTENER_GRACE_MS = 5_000;
+
+/** Runs a connector until it is stopped, and ends the process. */
+export function runConnector<S extends Settings>(definition: ConnectorDefinition<S>): void {
+  exitAfter(run(definition));
+}
+
+async function run<S extends Settings>(definition: ConnectorDefinition<S>): Promise<void> {
+  const config = readKitConfig(definition);
+  const { log, onStop, connect } = beginProcess({ connector: config.name }, config);
+  const own = await connect();
+  await checkTemporal(own, log, config.isLive);
+  const connector = await startConnector(definition, config, own);
+  const metrics = await own.serveMetrics(connector.isReady);
+  log.info({ connector: config.name, address: connector.url }, 'the connector serves its bank');
+  onStop(connector.stop);
+  await connector.finished;
+  await metrics.close();
+  await own.close();
+}
+
+/**
+ * Starts a connector over its connections.
+ * @returns `finished` resolves when everything has ended, and rejects if the worker broke
+ */
+export async function startConnector<S extends Settings>(
+  definition: ConnectorDefinition<S>,
+  config: Pick<
+    KitConfig<S>,
+    'settings' | 'environment' | 'isLive' | 'name' | 'KEYS_DIR' | 'HOST' | 'CONNECTOR_PORT'
+  > & { MONGODB_DB: string },
+  own: ConnectorProcess,
+) {
+  const { log, now, stores } = own;
+  const db = own.mongo.db(`${config.MONGODB_DB}_${config.name}`);
+  const meter = createKitMeter(own.registry, config.name);
+  const { limits } = definition;
+  const client = createBankClient({ limits, needsTls: config.isLive, count: meter.called });
+  const { settings } = config;
+  const buildTools = (attempt?: Parameters<typeof client>[0]): Tools<S> => ({
+    ...{ settings, call: client(attempt), log, now },
+  });
+  const activities = createKitActivities({
+    ...{ definition, buildTools, now },
+    instructions: createInstructionStore(db, now),
+    findOutdated: own.guard.findOutdated,
+    decryptRecipient: createDecrypter(config, own, definition.sendPayout !== undefined),
+    readReference: createReferenceReader({ payouts: stores.payouts }),
+    livemode: config.environment === 'live',
+  });
+  const deliver = createReportDelivery({ ...own, db, meter });
+  const tools = buildTools();
+  const listener = await startListener(definition, config, { tools, deliver, log });
+  const options = { maxConcurrentActivityTaskExecutions: ACTIVITIES_AT_ONCE };
+  const worker = await own.createWorker(activities, options);
+  const { poll } = definition;
+  const loop =
+    poll &&
+    startLoop({
+      round: createPoller({ db, poll, tools, deliver, meter }),
+      pollMs: poll.seconds * 1_000,
+      failureText: 'the bank’s reports could not be read, tried again later',
+      log,
+    });
+  const finished = worker.run().finally(() => Promise.all([loop?.stop(), listener?.close()]));
+  return {
+    url: listener?.url,
+    activities,
+    finished,
+    isReady: () => worker.getState() === 'RUNNING',
+    stop: async (): Promise<void> => {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await finished;
+    },
+  };
+}
+
+function createDecrypter(
+  {
+    KEYS_DIR,
+    environment,
+    name,
+  }: { KEYS_DIR: string; environment: 'live' | 'sandbox'; name: string },
+  { stores, log }: ConnectorProcess,
+  paysOut: boolean,
+) {
+  // A process that pays nobody needs no key.
+  const encrypter = paysOut
+    ? createDetailsDecrypter(KEYS_DIR, environment, name)
+    : { decrypt: () => Promise.reject(new Error('This connector pays nobody.')) };
+  return createRecipientDecrypter({ ...stores, encrypter, connector: name, log });
+}
+
+async function startListener<S extends Settings>(
+  { webhook }: ConnectorDefinition<S>,
+  { HOST, CONNECTOR_PORT = 0 }: { HOST: string; CONNECTOR_PORT?: number | undefined },
+  deps: { tools: Tools<S>; deliver: DeliverReports; log: ConnectorProcess['log'] },
+) {
+  if (webhook === undefined) return undefined;
+  const server = createHttpServer(createListener({ ...deps, webhook }), WEBHOOK_TIMEOUTS);
+  server.listen(CONNECTOR_PORT, HOST);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${HOST}:${port}${webhook.path}`,
+    close: () => closeServer(server, LISTENER_GRACE_MS),
+  };
+}

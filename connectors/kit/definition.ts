@@ -1,0 +1,158 @@
+import type { z } from 'zod';
+import type { Logger } from '../../src/base/log';
+import type { BankCallback, BankResource, CALLBACKS } from '../../src/domain/callback/callback';
+import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
+import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../src/domain/payment/catalog';
+import { isRailId, RAIL_IDS, type RailId } from '../../src/domain/payout/rails';
+import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import type {
+  CancelAnswer,
+  CloseAnswer,
+  PayoutAnswer,
+  PayoutInstruction,
+  PayoutLookup,
+  RefundAnswer,
+  RefundInstruction,
+  RefundLookup,
+  ReversalAnswer,
+  ReversalInstruction,
+  SessionAnswer,
+  SessionInstruction,
+  VoidAnswer,
+} from '../contract/activities';
+import type { BankLimits, CallBank } from './bank-client';
+import type { WebhookRequest } from './webhook-request';
+
+/** Fact that a bank reports about a payment, refund or payout. */
+export type Report = {
+  [R in BankResource]: {
+    resource: R;
+    resource_id: string;
+    name: (typeof CALLBACKS)[R][number];
+    callback: BankCallback;
+  };
+}[BankResource];
+
+/** Schemas of a connector's own variables, by name. */
+export type Settings = z.ZodRawShape;
+
+/** Settings and clients for every function of a connector. */
+export interface Tools<S extends Settings> {
+  settings: z.output<z.ZodObject<S>>;
+  /** Calls the bank. @see connectors/kit/bank-client.ts */
+  call: CallBank;
+  log: Pick<Logger, 'info' | 'warn' | 'error'>;
+  now: () => Date;
+}
+
+/** Tools of `sendPayout`, whose personal data goes to the bank and nowhere else. */
+export interface PayoutTools<S extends Settings> extends Tools<S> {
+  recipient: () => Promise<RecipientDetails>;
+  /** Reads the merchant's text for the recipient's statement. */
+  reference: () => Promise<string | null>;
+}
+
+/** Session whose instruction has no answer yet, if `bank_reference` is null. */
+interface Session {
+  payment_id: string;
+  bank_reference: string | null;
+}
+
+/** Functions for payments: all four, or none. @see docs/connectors.md#instructions */
+export interface TakesPayments<S extends Settings> {
+  openSession: (input: SessionInstruction, tools: Tools<S>) => Promise<SessionAnswer>;
+  closeSession: (input: Session, tools: Tools<S>) => Promise<CloseAnswer>;
+  voidPayment: (
+    input: Session & { instruction_id: string },
+    tools: Tools<S>,
+  ) => Promise<VoidAnswer>;
+  reversePayment: (input: ReversalInstruction, tools: Tools<S>) => Promise<ReversalAnswer>;
+}
+
+export interface SendsRefunds<S extends Settings> {
+  sendRefund: (input: RefundInstruction, tools: Tools<S>) => Promise<RefundAnswer>;
+  lookUpRefund: (input: { refund_id: string }, tools: Tools<S>) => Promise<RefundLookup>;
+}
+
+export interface SendsPayouts<S extends Settings> {
+  sendPayout: (input: PayoutInstruction, tools: PayoutTools<S>) => Promise<PayoutAnswer>;
+  lookUpPayout: (input: { payout_id: string }, tools: Tools<S>) => Promise<PayoutLookup>;
+  /** Optional: without it, a payout that the bank holds is answered `too_late`. */
+  cancelPayout?: (input: { payout_id: string }, tools: Tools<S>) => Promise<CancelAnswer>;
+}
+
+export interface Webhook<S extends Settings> {
+  /** Path on the connector's own port, such as `/webhooks`. */
+  path: string;
+  /** 64 KiB by default. */
+  bodyBytesMax?: number;
+  /**
+   * Verifies who sends, and reads the reports; none of what does not concern the service.
+   * @throws WebhookRefused if the sender is not verified
+   */
+  read: (request: WebhookRequest, tools: Tools<S>) => Promise<Report[]>;
+}
+
+export interface Poll<S extends Settings> {
+  /** Time between two reads with nothing new. */
+  seconds: number;
+  /**
+   * Reads what comes after the cursor; null at the first start. The new cursor is stored once all
+   * reports are delivered, so a report may come twice and is never lost.
+   */
+  read: (
+    cursor: string | null,
+    tools: Tools<S>,
+  ) => Promise<{ reports: Report[]; cursor: string | null; more?: boolean }>;
+}
+
+interface Base<S extends Settings> {
+  /** Name by default; `CONNECTOR_NAME` replaces it. */
+  name: string;
+  /** Methods and rails that the bank has. */
+  serves: readonly (PaymentMethodId | RailId)[];
+  /** Variables of the connector's own, read at its start. */
+  settings: S;
+  limits?: BankLimits;
+  webhook?: Webhook<S>;
+  poll?: Poll<S>;
+}
+
+type None<T> = { [K in keyof T]?: undefined };
+type Optional<T> = T | None<T>;
+
+export type ConnectorDefinition<S extends Settings> = Base<S> &
+  Optional<TakesPayments<S>> &
+  Optional<SendsRefunds<S>> &
+  Optional<SendsPayouts<S>>;
+
+/**
+ * Defines a connector. The functions that it has are its capabilities.
+ * @throws Error if it serves a method or rail without the functions for it
+ * @see docs/connectors.md#write-a-connector
+ */
+export function defineConnector<const S extends Settings>(
+  definition: ConnectorDefinition<S>,
+): ConnectorDefinition<S> {
+  const { name, serves } = definition;
+  for (const id of serves) {
+    const needed = isRailId(id) ? 'sendPayout' : 'openSession';
+    if (definition[needed] === undefined) {
+      throw new Error(`The connector ${name} serves ${id}, so it needs ${needed}.`);
+    }
+  }
+  if (definition.webhook === undefined && definition.poll === undefined) {
+    throw new Error(`The connector ${name} learns of no result: it needs webhook or poll.`);
+  }
+  return definition;
+}
+
+/** Lists the methods and rails that a service routes to a connector, and that it does not serve. */
+export function listUnserved(
+  serves: readonly string[],
+  isRoutedHere: (method: string) => boolean,
+): string[] {
+  return [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS].filter(
+    (id) => isRoutedHere(id) && !serves.some((served) => served === id),
+  );
+}

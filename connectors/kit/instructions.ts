@@ -1,0 +1,90 @@
+import type { Db } from 'mongodb';
+import { isDuplicateKey } from '../../src/base/mongo';
+
+interface Refused {
+  outcome: 'refused';
+  code: string;
+  message: string;
+}
+
+const CANCELLED: Refused = {
+  outcome: 'refused',
+  code: 'cancelled',
+  message: 'The payout was cancelled before it reached the bank.',
+};
+
+/** Record of an instruction, written before the bank is called. */
+export interface InstructionRecord<A = unknown> {
+  /** Resource and instruction ID, such as `payout:{payout_id}`. */
+  _id: string;
+  /** Time after which the last attempt cannot reach the bank anymore; null before the first. */
+  deadline: Date | null;
+  /** First answer of the bank; null without one. It has no personal data. */
+  answer: A | null;
+  /** Whether a session was closed, perhaps before it was opened. */
+  closed?: boolean;
+}
+
+/** Error of an instruction whose outcome may still change: the service asks again. */
+export class AttemptUnderWay extends Error {
+  override readonly name = 'AttemptUnderWay';
+
+  constructor() {
+    super('An attempt of this instruction may still reach the bank: ask again.');
+  }
+}
+
+export type InstructionStore = ReturnType<typeof createInstructionStore>;
+
+/**
+ * Stores which instructions have begun, so that one has one effect: two attempts never run at once,
+ * and an instruction that was cancelled never begins. Every change is one conditional write.
+ */
+export function createInstructionStore(db: Db, now: () => Date) {
+  const records = db.collection<InstructionRecord>('instructions');
+  const get = (_id: string) => records.findOne({ _id });
+  /** Writes to a record that fits, or makes it. Returns false if another one is there. */
+  const write = async (_id: string, filter: object, $set: Partial<InstructionRecord>) => {
+    try {
+      const $setOnInsert = omitKeys({ deadline: null, answer: null }, $set);
+      const update = Object.keys($setOnInsert).length > 0 ? { $set, $setOnInsert } : { $set };
+      await records.updateOne({ _id, ...filter }, update, { upsert: true });
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  };
+  const isOver = () => ({ $or: [{ deadline: null }, { deadline: { $lte: now() } }] });
+  return {
+    get,
+    /**
+     * Begins an attempt. Returns the record of another one that was answered or cancelled.
+     * @throws AttemptUnderWay while another attempt may reach the bank
+     */
+    begin: async (_id: string, deadline: Date): Promise<InstructionRecord | null> => {
+      if (await write(_id, { answer: null, ...isOver() }, { deadline })) return null;
+      const existing = await get(_id);
+      if (existing === null || existing.answer === null) throw new AttemptUnderWay();
+      return existing;
+    },
+    /** Stores the first answer. */
+    answer: async (_id: string, answer: object): Promise<void> => {
+      await records.updateOne({ _id, answer: null }, { $set: { answer } });
+    },
+    /** Cancels an instruction unless an attempt was answered or may reach the bank. */
+    cancel: (_id: string): Promise<boolean> =>
+      write(_id, { answer: null, ...isOver() }, { answer: CANCELLED }),
+    /** Stores the answer for a session. Returns false if it was closed meanwhile. */
+    open: (_id: string, answer: object): Promise<boolean> =>
+      write(_id, { closed: { $ne: true } }, { answer }),
+    /** Closes a session, also one that was never opened. */
+    close: async (_id: string): Promise<void> => {
+      await write(_id, {}, { closed: true });
+    },
+  };
+}
+
+function omitKeys(values: Record<string, unknown>, other: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !(name in other)));
+}

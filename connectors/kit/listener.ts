@@ -1,0 +1,116 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import getRawBody from 'raw-body';
+import { ZodError } from 'zod';
+import type { Logger } from '../../src/base/log';
+import type { Settings, Tools, Webhook } from './definition';
+import type { DeliverReports } from './reports';
+import { WebhookRefused, type WebhookRequest } from './webhook-request';
+
+const BODY_BYTES_MAX = 65_536;
+const AT_ONCE_MAX = 50;
+const RETRY_AFTER_SECONDS = 5;
+
+interface ListenerDeps<S extends Settings> {
+  webhook: Webhook<S>;
+  tools: Tools<S>;
+  deliver: DeliverReports;
+  log: Pick<Logger, 'warn' | 'error'>;
+}
+
+interface Answer {
+  status: number;
+  message: string;
+}
+
+/** Answers the bank's webhooks: 2xx only after every report in them was delivered. */
+export function createListener<S extends Settings>(deps: ListenerDeps<S>) {
+  let running = 0;
+  const answer = async (request: IncomingMessage): Promise<Answer> => {
+    if (request.url?.split('?', 1)[0] !== deps.webhook.path) {
+      return { status: 404, message: 'There is nothing here.' };
+    }
+    if (request.method !== 'POST') return { status: 405, message: 'Webhooks are posted.' };
+    if (running >= AT_ONCE_MAX) return { status: 503, message: 'Too many webhooks at once.' };
+    running += 1;
+    try {
+      return await receive(deps, request);
+    } finally {
+      running -= 1;
+    }
+  };
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    answer(request).then(
+      (result) => write(response, result),
+      () => response.destroy(),
+    );
+  };
+}
+
+async function receive<S extends Settings>(
+  { webhook, tools, deliver, log }: ListenerDeps<S>,
+  request: IncomingMessage,
+): Promise<Answer> {
+  try {
+    const body = await readBody(request, webhook.bodyBytesMax ?? BODY_BYTES_MAX);
+    const { headers } = request;
+    await deliver(await webhook.read({ headers, body, json: () => parseJson(body) }, tools));
+    return { status: 200, message: 'received' };
+  } catch (error) {
+    const answer = explainRefusal(error);
+    if (answer === undefined) {
+      log.error({ err: error }, 'a webhook was not delivered, the bank repeats it');
+      return { status: 503, message: 'Not received: please repeat it.' };
+    }
+    log.warn({ status: answer.status, code: answer.message }, 'a webhook was refused');
+    return answer;
+  }
+}
+
+function explainRefusal(error: unknown): Answer | undefined {
+  if (error instanceof WebhookRefused) return { status: error.status, message: error.message };
+  if (error instanceof ZodError) {
+    const fields = error.issues.map(({ path }) => path.join('.') || 'the body');
+    return { status: 400, message: `Not readable: ${fields.join(', ')}.` };
+  }
+  if (error instanceof BodyRefused) return { status: error.status, message: error.message };
+  return undefined;
+}
+
+class BodyRefused extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Reads the exact bytes. @throws BodyRefused if there are too many, or they break off */
+async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  try {
+    return await getRawBody(request, { limit, length: request.headers['content-length'] });
+  } catch (error) {
+    const isTooLarge =
+      error instanceof Error && 'type' in error && error.type === 'entity.too.large';
+    if (isTooLarge) throw new BodyRefused(413, `The body is larger than ${limit} bytes.`);
+    throw new BodyRefused(400, 'The body is incomplete.');
+  }
+}
+
+function parseJson(body: WebhookRequest['body']): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new WebhookRefused(400, 'The body is not JSON.');
+  }
+}
+
+function write(response: ServerResponse, { status, message }: Answer): void {
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    ...(status === 503 ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}),
+    // The rest of a body that was refused is not read.
+    ...(status === 413 || status === 404 || status === 405 ? { Connection: 'close' } : {}),
+  };
+  response.writeHead(status, headers).end(JSON.stringify({ message }));
+}

@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../../src/base/log';
+
+const TROUBLE_MS = 1_000;
+const TROUBLE_MS_MAX = 60_000;
+
+interface LoopDeps {
+  /** Does what is due. Returns whether more may be due at once. */
+  round: () => Promise<boolean>;
+  /** Wait after a round with nothing left to do. */
+  pollMs: number;
+  failureText: string;
+  log: Pick<Logger, 'error'>;
+}
+
+/** Repeats a round until `stop`; after failures it waits longer each time. */
+export function startLoop({ round, pollMs, failureText, log }: LoopDeps) {
+  let isStopped = false;
+  let failures = 0;
+  let pause = new AbortController();
+  const wake = () => pause.abort();
+  const run = async () => {
+    while (!isStopped) {
+      // New before the round, so that a wake during the round counts.
+      pause = new AbortController();
+      let wait = pollMs;
+      try {
+        if (await round()) wait = 0;
+        failures = 0;
+      } catch (err) {
+        log.error({ err }, failureText);
+        wait = Math.min(TROUBLE_MS * 2 ** Math.min(failures, 10), TROUBLE_MS_MAX);
+        failures += 1;
+      }
+      if (wait > 0) await sleep(wait, undefined, { signal: pause.signal }).catch(() => undefined);
+    }
+  };
+  const running = run();
+  return {
+    wake,
+    stop: async () => {
+      isStopped = true;
+      wake();
+      await running;
+    },
+  };
+}
