@@ -134,7 +134,7 @@ module.exports = {
         pathNot: [
           '^src/domain/',
           '^src/store/',
-          '^src/base/mongo(-indexes)?[.]ts$',
+          '^src/base/(ids|mongo|mongo-indexes)[.]ts$',
           '^src/encryption/encrypter[.]ts$',
           '^src/ledger/book[.]ts$',
           '^crypto$',

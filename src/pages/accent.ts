@@ -21,7 +21,7 @@ type Color = readonly [red: number, green: number, blue: number];
 
 /** Colors of a merchant's accent in one scheme, each as `#rrggbb`. */
 export interface Palette {
-  /** Of a button: the merchant's color as it is. */
+  /** Color of a button: the merchant's as it is. */
   fill: string;
   fillHover: string;
   /** Text on the button. */

@@ -16,7 +16,7 @@ export interface PayPageDeps extends Omit<PaymentPages, 'cryptoPayments'> {
   log: Logger;
 }
 
-/** What a notice may use of a payment. */
+/** Facts of a payment that a notice may use. */
 interface NoticePayment {
   country: string | null;
   onward: string | null;

@@ -32,7 +32,7 @@ export interface AccountDocument {
   refund_step_up?: Record<string, number>;
   /** Time of the sandbox; absent before it was first moved. */
   clock?: StoredClock;
-  /** What the payer's pages show. */
+  /** Brand that the payer's pages show. */
   brand?: Partial<Record<Env, Brand>>;
   /** Set while the account may only read. */
   frozen?: { at: string; reason: string };

@@ -9,7 +9,7 @@ interface Owner {
   livemode: boolean;
 }
 
-export type Place = Pick<EventDocument, 'order' | 'position'>;
+type Place = Pick<EventDocument, 'order' | 'position'>;
 
 interface AfterFilter extends Owner {
   after: Place;
@@ -30,7 +30,7 @@ interface Counter {
   number: number;
 }
 
-export type EventOrderStore = ReturnType<typeof createEventOrderStore>;
+type EventOrderStore = ReturnType<typeof createEventOrderStore>;
 
 /** Order in which events became visible. @see src/service/events/catch-up.ts */
 export function createEventOrderStore(db: Db) {

@@ -29,7 +29,7 @@ export interface PayServer {
   cancelled: string[];
   /** Crypto payments that the pages find, by the token in their address. */
   crypto: Map<string, CryptoPagePayment>;
-  /** What the merchant has set; each test begins without. */
+  /** Brand of the merchant; each test begins without. */
   brand: Omit<Brand, 'display_name'>;
   /** Images by their hash. */
   logos: Map<string, Buffer>;

@@ -5,6 +5,36 @@
 
 export interface components {
     schemas: {
+        AdvanceClock: {
+            advance?: string;
+            to?: string;
+        };
+        ApiRequest: {
+            /** @description Of the error. */
+            code: string | null;
+            created_at: string;
+            duration_ms: number;
+            idempotency_key: string | null;
+            key_id: string;
+            method: string;
+            /** @constant */
+            object: "request";
+            /** @description Without the query. */
+            path: string;
+            /** @description JSON, redacted: null without a body, and where it was not read. */
+            request_body: unknown;
+            request_id: string;
+            /** @description JSON, redacted: null without a body, and where it was not read. */
+            response_body: unknown;
+            status: number;
+        };
+        ApiRequestList: {
+            data: components["schemas"]["ApiRequest"][];
+            has_more: boolean;
+            next_cursor: string | null;
+            /** @constant */
+            object: "list";
+        };
         AssetBalance: {
             /** @enum {string} */
             asset: "BTC" | "ETH" | "USDC" | "USDT";
@@ -72,6 +102,20 @@ export interface components {
             object: string;
         };
         CancelPayment: Record<string, never>;
+        Clock: {
+            /** @description Resources and events that did not finish what was due. */
+            behind: string[];
+            /** @description Time of the account. */
+            now: string;
+            /** @constant */
+            object: "clock";
+            /** @description Seconds ahead of the real time. */
+            offset_seconds: number;
+            /** @enum {string} */
+            state: "standing" | "advancing";
+            /** @description Where the advance ends; null otherwise. */
+            target: string | null;
+        };
         CreateCryptoPayment: {
             /** @description Minor units: 10.50 is 1050. */
             amount: number;
@@ -379,12 +423,73 @@ export interface components {
             last_name?: string | null;
             reference?: string | null;
         };
+        Delivery: {
+            /** @description Over all runs. */
+            attempts: number;
+            endpoint_id: string;
+            next_attempt_at: string | null;
+            /** @enum {string} */
+            status: "pending" | "delivered" | "exhausted" | "no_endpoint" | "not_subscribed";
+        };
+        DeliveryAttempt: {
+            at: string;
+            duration_ms: number;
+            error: string | null;
+            /** @description HTTP status; null without a complete answer. */
+            status: number | null;
+        };
+        DeliveryWithLog: {
+            /** @description Over all runs. */
+            attempts: number;
+            endpoint_id: string;
+            /** @description The latest attempts, the oldest first. */
+            log: components["schemas"]["DeliveryAttempt"][];
+            next_attempt_at: string | null;
+            /** @enum {string} */
+            status: "pending" | "delivered" | "exhausted" | "no_endpoint" | "not_subscribed";
+        };
         /** @enum {string} */
-        ErrorCode: "account_frozen" | "api_key_address_refused" | "api_key_expired" | "api_key_invalid" | "api_key_missing" | "api_key_revoked" | "api_key_scope_insufficient" | "asset_not_available" | "asset_not_supported" | "balance_account_not_found" | "body_too_large" | "cannot_cancel" | "crypto_not_enabled" | "crypto_payment_not_found" | "crypto_settlement_not_found" | "idempotency_key_invalid" | "idempotency_key_required" | "idempotency_key_reused" | "idempotency_request_in_progress" | "insufficient_balance" | "internal_error" | "invalid_amount" | "invalid_cursor" | "invalid_json" | "invalid_request" | "method_requirements_not_met" | "payment_disputed" | "payment_not_found" | "payment_not_settled" | "payout_limit_exceeded" | "payout_not_found" | "rail_requirements_not_met" | "rate_limited" | "recipient_deleted" | "recipient_not_found" | "recipient_type_mismatch" | "refund_amount_exceeds_balance" | "refund_not_found" | "refund_not_supported" | "refund_window_expired" | "temporarily_unavailable" | "unsupported_media_type" | "wallet_not_registered";
+        ErrorCode: "account_frozen" | "api_key_address_refused" | "api_key_expired" | "api_key_invalid" | "api_key_missing" | "api_key_revoked" | "api_key_scope_insufficient" | "asset_not_available" | "asset_not_supported" | "balance_account_not_found" | "body_too_large" | "cannot_cancel" | "clock_advancing" | "crypto_not_enabled" | "crypto_payment_not_found" | "crypto_settlement_not_found" | "event_not_found" | "idempotency_key_invalid" | "idempotency_key_required" | "idempotency_key_reused" | "idempotency_request_in_progress" | "insufficient_balance" | "internal_error" | "invalid_amount" | "invalid_cursor" | "invalid_json" | "invalid_request" | "method_requirements_not_met" | "payment_disputed" | "payment_not_found" | "payment_not_settled" | "payout_limit_exceeded" | "payout_not_found" | "rail_requirements_not_met" | "rate_limited" | "recipient_deleted" | "recipient_not_found" | "recipient_type_mismatch" | "refund_amount_exceeds_balance" | "refund_not_found" | "refund_not_supported" | "refund_window_expired" | "sandbox_only" | "temporarily_unavailable" | "unsupported_media_type" | "wallet_not_registered";
         ErrorDetail: {
             code: string;
             field: string;
             message: string;
+        };
+        Event: {
+            created: string;
+            data: {
+                [key: string]: string | true;
+            };
+            /** @description One per endpoint. */
+            deliveries: components["schemas"]["Delivery"][];
+            /** @description Deduplicate on it. */
+            id: string;
+            livemode: boolean;
+            /** @constant */
+            object: "event";
+            /** @enum {string} */
+            type: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed";
+        };
+        EventList: {
+            data: components["schemas"]["Event"][];
+            has_more: boolean;
+            next_cursor: string | null;
+            /** @constant */
+            object: "list";
+        };
+        EventWithLog: {
+            created: string;
+            data: {
+                [key: string]: string | true;
+            };
+            deliveries: components["schemas"]["DeliveryWithLog"][];
+            /** @description Deduplicate on it. */
+            id: string;
+            livemode: boolean;
+            /** @constant */
+            object: "event";
+            /** @enum {string} */
+            type: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed";
         };
         Failure: {
             code: string;
@@ -431,6 +536,21 @@ export interface components {
              * @enum {string}
              */
             status?: "pending" | "sent" | "completed" | "failed";
+        };
+        ListEventsQuery: {
+            /** @description Oldest first, the events after this one. The last `next_cursor` goes on from there. */
+            after?: string;
+            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            created_before?: string;
+            /** @description Rows of a page; 25 when left out. */
+            limit?: number;
+            /** @description Only those with this id in their data. */
+            resource_id?: string;
+            /**
+             * @description Only those of this type.
+             * @enum {string}
+             */
+            type?: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed";
         };
         ListPaymentRefundsQuery: {
             /** @description Only those made before this time. The last `next_cursor` goes on from there. */
@@ -482,6 +602,12 @@ export interface components {
              * @enum {string}
              */
             status?: "processing" | "settled" | "failed";
+        };
+        ListRequestsQuery: {
+            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            created_before?: string;
+            /** @description Rows of a page; 25 when left out. */
+            limit?: number;
         };
         Payment: {
             /** @description Minor units: 10.50 is 1050. */
@@ -891,6 +1017,9 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AdvanceClock = components['schemas']['AdvanceClock'];
+export type ApiRequest = components['schemas']['ApiRequest'];
+export type ApiRequestList = components['schemas']['ApiRequestList'];
 export type AssetBalance = components['schemas']['AssetBalance'];
 export type AssetBalanceTransaction = components['schemas']['AssetBalanceTransaction'];
 export type AvailablePaymentMethod = components['schemas']['AvailablePaymentMethod'];
@@ -899,6 +1028,7 @@ export type BalanceList = components['schemas']['BalanceList'];
 export type BalanceTransactionList = components['schemas']['BalanceTransactionList'];
 export type BalanceTransactionSource = components['schemas']['BalanceTransactionSource'];
 export type CancelPayment = components['schemas']['CancelPayment'];
+export type Clock = components['schemas']['Clock'];
 export type CreateCryptoPayment = components['schemas']['CreateCryptoPayment'];
 export type CreateCryptoSettlement = components['schemas']['CreateCryptoSettlement'];
 export type CreatePayment = components['schemas']['CreatePayment'];
@@ -920,16 +1050,24 @@ export type CurrencyBalance = components['schemas']['CurrencyBalance'];
 export type CurrencyBalanceTransaction = components['schemas']['CurrencyBalanceTransaction'];
 export type Customer = components['schemas']['Customer'];
 export type CustomerRequest = components['schemas']['CustomerRequest'];
+export type Delivery = components['schemas']['Delivery'];
+export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
+export type DeliveryWithLog = components['schemas']['DeliveryWithLog'];
 export type ErrorCode = components['schemas']['ErrorCode'];
 export type ErrorDetail = components['schemas']['ErrorDetail'];
+export type Event = components['schemas']['Event'];
+export type EventList = components['schemas']['EventList'];
+export type EventWithLog = components['schemas']['EventWithLog'];
 export type Failure = components['schemas']['Failure'];
 export type ListBalanceTransactionsQuery = components['schemas']['ListBalanceTransactionsQuery'];
 export type ListCryptoPaymentsQuery = components['schemas']['ListCryptoPaymentsQuery'];
 export type ListCryptoSettlementsQuery = components['schemas']['ListCryptoSettlementsQuery'];
+export type ListEventsQuery = components['schemas']['ListEventsQuery'];
 export type ListPaymentRefundsQuery = components['schemas']['ListPaymentRefundsQuery'];
 export type ListPaymentsQuery = components['schemas']['ListPaymentsQuery'];
 export type ListPayoutsQuery = components['schemas']['ListPayoutsQuery'];
 export type ListRefundsQuery = components['schemas']['ListRefundsQuery'];
+export type ListRequestsQuery = components['schemas']['ListRequestsQuery'];
 export type Payment = components['schemas']['Payment'];
 export type PaymentAuthorizedEvent = components['schemas']['PaymentAuthorizedEvent'];
 export type PaymentAwaitingCustomerEvent = components['schemas']['PaymentAwaitingCustomerEvent'];

@@ -80,7 +80,7 @@ export interface Confirmation {
 
 export interface Upload {
   field: string;
-  /** Of the whole form: what is larger is not read. */
+  /** Bytes of the whole form: a larger one is not read. */
   bytesMax: number;
 }
 

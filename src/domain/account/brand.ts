@@ -1,4 +1,4 @@
-/** What the payer's pages show of a merchant, in one environment. @see docs/dashboard.md#brand */
+/** Brand of a merchant on the payer's pages, in one environment. @see docs/dashboard.md#brand */
 export interface Brand {
   /** Absent: the name of the account. */
   display_name?: string;
@@ -17,10 +17,10 @@ interface BrandLogo {
 
 export const DISPLAY_NAME_LENGTH_MAX = 60;
 
-/** What a merchant may upload. */
+/** Limits of an upload. */
 export const LOGO_LIMITS = {
   bytes: 256 * 1_024,
-  /** Of the upload; a small file may unpack to much more. */
+  /** Bytes of the upload; a small file may unpack to much more. */
   pixels: 4_096 * 4_096,
   /** Width and height of the stored image. */
   side: 512,

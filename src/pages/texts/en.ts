@@ -30,7 +30,7 @@ export const en = {
     opening: 'Opening {method}',
     openingBusy: 'Opening {method}…',
   },
-  /** The same where the method has no name. */
+  /** Text where the method has no name. */
   bank: {
     name: 'your bank',
     continue: 'Continue to your bank',

@@ -28,7 +28,7 @@ type PasskeyDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 interface Asker {
   /** Hash of the browser's device cookie. */
   browser: string;
-  /** The same, if the service has signed the cookie: a user has signed in with the browser. */
+  /** Id of the browser, if the service has signed the cookie: a user has signed in with it. */
   signedDevice: string | null;
   /** Network address of the browser. */
   address: string;

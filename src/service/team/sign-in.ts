@@ -64,7 +64,7 @@ interface Login {
   address: string;
   /** Hash of the browser's device cookie, if it has one. */
   device: string | null;
-  /** The same, if the service has signed the cookie: a user has signed in with the browser. */
+  /** Id of the browser, if the service has signed the cookie: a user has signed in with it. */
   signedDevice: string | null;
   /** Account to sign in to, where the password fits several. */
   merchant: string | undefined;

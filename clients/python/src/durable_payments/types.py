@@ -243,6 +243,53 @@ class AssetBalanceTransaction(TypedDict):
     created_at: str
 
 
+class Delivery(TypedDict):
+    endpoint_id: str
+    status: Literal['pending', 'delivered', 'exhausted', 'no_endpoint', 'not_subscribed']
+    attempts: int
+    """
+    Over all runs.
+    """
+    next_attempt_at: Optional[str]
+
+
+class DeliveryAttempt(TypedDict):
+    at: str
+    status: Optional[int]
+    """
+    HTTP status; null without a complete answer.
+    """
+    error: Optional[str]
+    duration_ms: int
+
+
+class ApiRequest(TypedDict):
+    request_id: str
+    object: Literal['request']
+    method: str
+    path: str
+    """
+    Without the query.
+    """
+    status: int
+    code: Optional[str]
+    """
+    Of the error.
+    """
+    idempotency_key: Optional[str]
+    key_id: str
+    duration_ms: int
+    created_at: str
+    request_body: Any
+    """
+    JSON, redacted: null without a body, and where it was not read.
+    """
+    response_body: Any
+    """
+    JSON, redacted: null without a body, and where it was not read.
+    """
+
+
 class RefundRules(TypedDict):
     kind: Literal['standard', 'none', 'payout_only']
     withinDays: int
@@ -365,6 +412,32 @@ class SimulateCryptoSettlement(TypedDict):
     event: Literal['sent', 'completed', 'failed']
     code: NotRequired[Optional[str]]
     reason: NotRequired[Optional[str]]
+
+
+class Clock(TypedDict):
+    object: Literal['clock']
+    now: str
+    """
+    Time of the account.
+    """
+    offset_seconds: int
+    """
+    Seconds ahead of the real time.
+    """
+    state: Literal['standing', 'advancing']
+    target: Optional[str]
+    """
+    Where the advance ends; null otherwise.
+    """
+    behind: list[str]
+    """
+    Resources and events that did not finish what was due.
+    """
+
+
+class AdvanceClock(TypedDict):
+    advance: NotRequired[str]
+    to: NotRequired[str]
 
 
 class Data(TypedDict):
@@ -712,6 +785,40 @@ class ListBalanceTransactionsQuery(TypedDict):
     """
 
 
+class ListEventsQuery(TypedDict):
+    limit: NotRequired[int]
+    """
+    Rows of a page; 25 when left out.
+    """
+    created_before: NotRequired[str]
+    """
+    Only those made before this time. The last `next_cursor` goes on from there.
+    """
+    type: NotRequired[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]
+    """
+    Only those of this type.
+    """
+    resource_id: NotRequired[str]
+    """
+    Only those with this id in their data.
+    """
+    after: NotRequired[str]
+    """
+    Oldest first, the events after this one. The last `next_cursor` goes on from there.
+    """
+
+
+class ListRequestsQuery(TypedDict):
+    limit: NotRequired[int]
+    """
+    Rows of a page; 25 when left out.
+    """
+    created_before: NotRequired[str]
+    """
+    Only those made before this time. The last `next_cursor` goes on from there.
+    """
+
+
 class ListCryptoPaymentsQuery(TypedDict):
     limit: NotRequired[int]
     """
@@ -765,7 +872,7 @@ WebhookEvent: TypeAlias = Union[
 ]
 
 
-ErrorCode: TypeAlias = Literal['account_frozen', 'api_key_address_refused', 'api_key_expired', 'api_key_invalid', 'api_key_missing', 'api_key_revoked', 'api_key_scope_insufficient', 'asset_not_available', 'asset_not_supported', 'balance_account_not_found', 'body_too_large', 'cannot_cancel', 'crypto_not_enabled', 'crypto_payment_not_found', 'crypto_settlement_not_found', 'idempotency_key_invalid', 'idempotency_key_required', 'idempotency_key_reused', 'idempotency_request_in_progress', 'insufficient_balance', 'internal_error', 'invalid_amount', 'invalid_cursor', 'invalid_json', 'invalid_request', 'method_requirements_not_met', 'payment_disputed', 'payment_not_found', 'payment_not_settled', 'payout_limit_exceeded', 'payout_not_found', 'rail_requirements_not_met', 'rate_limited', 'recipient_deleted', 'recipient_not_found', 'recipient_type_mismatch', 'refund_amount_exceeds_balance', 'refund_not_found', 'refund_not_supported', 'refund_window_expired', 'temporarily_unavailable', 'unsupported_media_type', 'wallet_not_registered']
+ErrorCode: TypeAlias = Literal['account_frozen', 'api_key_address_refused', 'api_key_expired', 'api_key_invalid', 'api_key_missing', 'api_key_revoked', 'api_key_scope_insufficient', 'asset_not_available', 'asset_not_supported', 'balance_account_not_found', 'body_too_large', 'cannot_cancel', 'clock_advancing', 'crypto_not_enabled', 'crypto_payment_not_found', 'crypto_settlement_not_found', 'event_not_found', 'idempotency_key_invalid', 'idempotency_key_required', 'idempotency_key_reused', 'idempotency_request_in_progress', 'insufficient_balance', 'internal_error', 'invalid_amount', 'invalid_cursor', 'invalid_json', 'invalid_request', 'method_requirements_not_met', 'payment_disputed', 'payment_not_found', 'payment_not_settled', 'payout_limit_exceeded', 'payout_not_found', 'rail_requirements_not_met', 'rate_limited', 'recipient_deleted', 'recipient_not_found', 'recipient_type_mismatch', 'refund_amount_exceeds_balance', 'refund_not_found', 'refund_not_supported', 'refund_window_expired', 'sandbox_only', 'temporarily_unavailable', 'unsupported_media_type', 'wallet_not_registered']
 
 
 class Payment(TypedDict):
@@ -909,6 +1016,43 @@ class CurrencyBalanceTransaction(TypedDict):
     created_at: str
 
 
+class Event(TypedDict):
+    id: str
+    """
+    Deduplicate on it.
+    """
+    object: Literal['event']
+    type: Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']
+    created: str
+    livemode: bool
+    data: dict[str, Union[str, Literal[True]]]
+    deliveries: list[Delivery]
+    """
+    One per endpoint.
+    """
+
+
+class DeliveryWithLog(TypedDict):
+    endpoint_id: str
+    status: Literal['pending', 'delivered', 'exhausted', 'no_endpoint', 'not_subscribed']
+    attempts: int
+    """
+    Over all runs.
+    """
+    next_attempt_at: Optional[str]
+    log: list[DeliveryAttempt]
+    """
+    The latest attempts, the oldest first.
+    """
+
+
+class ApiRequestList(TypedDict):
+    object: Literal['list']
+    data: list[ApiRequest]
+    has_more: bool
+    next_cursor: Optional[str]
+
+
 class PaymentMethod(TypedDict):
     method: Literal['ideal', 'bancontact', 'mbway', 'przelewy24', 'visa', 'mastercard', 'amex', 'multibanco', 'paysafecard']
     display_name: str
@@ -978,6 +1122,26 @@ class BalanceTransactionList(TypedDict):
     data: list[Union[CurrencyBalanceTransaction, AssetBalanceTransaction]]
     has_more: bool
     next_cursor: Optional[str]
+
+
+class EventList(TypedDict):
+    object: Literal['list']
+    data: list[Event]
+    has_more: bool
+    next_cursor: Optional[str]
+
+
+class EventWithLog(TypedDict):
+    id: str
+    """
+    Deduplicate on it.
+    """
+    object: Literal['event']
+    type: Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']
+    created: str
+    livemode: bool
+    data: dict[str, Union[str, Literal[True]]]
+    deliveries: list[DeliveryWithLog]
 
 
 class PaymentMethodList(TypedDict):
