@@ -1,3 +1,4 @@
+import { parseDuration } from '../domain/account/clock-request';
 import { availableEntry, catalogEntry, PAYMENT_METHOD_IDS } from '../domain/payment/catalog';
 import { railEntry } from '../domain/payout/rails';
 import * as balances from '../domain/wire/balances';
@@ -171,9 +172,10 @@ function mountSandbox(mount: Mount, deps: ApiDeps): void {
     refuseLiveClock(key);
     return await getClock(deps, key.account_id);
   });
-  mount.endpoint(clock.advanceClock, async ({ key, body: { advance: by_ms = 0, to } }) => {
+  mount.endpoint(clock.advanceClock, async ({ key, body: { advance = '', to } }) => {
     refuseLiveClock(key);
-    return await advanceClock(deps, key.account_id, to === undefined ? { by_ms } : { to });
+    const request = to === undefined ? { by_ms: parseDuration(advance) ?? 0 } : { to };
+    return await advanceClock(deps, key.account_id, request);
   });
   mount.endpoint(sandbox.simulatePayment, async ({ key, params, body }) =>
     presentPaymentTo(deps, await simulatePayment(deps, key, params.id, body), key),

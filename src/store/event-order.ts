@@ -30,8 +30,6 @@ interface Counter {
   number: number;
 }
 
-type EventOrderStore = ReturnType<typeof createEventOrderStore>;
-
 /** Order in which events became visible. @see src/service/events/catch-up.ts */
 export function createEventOrderStore(db: Db) {
   const events = db.collection<EventDocument>('events');
