@@ -168,7 +168,7 @@ const COVERED =
   /^(?:(?:src|workflows|activities|worker|connectors|stack|bench|tools|docs|clients)\/|[A-Z]+\.md$|deploy\/|monitoring\/|docker-compose|Dockerfile)/;
 /** The glossary itself, and what is not prose. */
 const EXCEPT =
-  /^tools\/glossary|^CHANGELOG\.md$|\/LICENSE$|\.(?:json|png|svg|ico|csv|txt|xsd|go|java)$/;
+  /^tools\/glossary|^CHANGELOG\.md$|\/durable_payments\/types\.py$|\/LICENSE$|\.(?:json|png|svg|ico|csv|txt|xsd|go|java)$/;
 
 const STRINGS = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g;
 const COMMENT = /^\s*(?:\/\*\*?|\*(?!\w)|\/\/)\s?(.*?)(?:\*\/)?$|\s\/\/ (.*)$/;

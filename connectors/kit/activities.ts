@@ -10,7 +10,7 @@ import type { ActivityDeps } from './activity-deps';
 import { BankFailure } from './bank-client';
 import type { SendsPayouts, SendsRefunds, Settings } from './definition';
 import { assertEnvironment } from './environment';
-import { AttemptUnderWay } from './instructions';
+import { AttemptInProgress } from './instructions';
 import { createPaymentActivities } from './payments';
 
 /**
@@ -91,7 +91,7 @@ function createPayoutActivities<S extends Settings>(
     cancelPayout: async ({ payout_id }) => {
       const _id = `payout:${payout_id}`;
       const found = await lookUpPayout({ payout_id }).catch((error: unknown) => {
-        if (error instanceof AttemptUnderWay) return undefined;
+        if (error instanceof AttemptInProgress) return undefined;
         throw error;
       });
       if (found === undefined) return { outcome: 'unknown' };
@@ -130,7 +130,7 @@ interface Send<A> {
 /**
  * Sends an instruction once: it is looked up, compared with its document and recorded before the
  * bank is called.
- * @throws AttemptUnderWay while another attempt may reach the bank; Error of the bank or the guard
+ * @throws AttemptInProgress while another attempt may reach the bank; Error of the bank or the guard
  */
 async function send<A extends { outcome: string }>(
   { instructions, livemode, now }: Pick<ActivityDeps<never>, 'instructions' | 'livemode' | 'now'>,
@@ -155,7 +155,7 @@ function isFound<A extends { outcome: string }>(found: A | { outcome: 'not_found
 
 /**
  * Looks up an instruction at the bank. A refusal was stored.
- * @throws AttemptUnderWay, Error when the bank does not know what it has accepted
+ * @throws AttemptInProgress, Error when the bank does not know what it has accepted
  */
 async function lookUp<A extends { outcome: string }>(
   { instructions, now }: Pick<ActivityDeps<never>, 'instructions' | 'now'>,
@@ -169,6 +169,6 @@ async function lookUp<A extends { outcome: string }>(
   const found = await ask();
   if (found.outcome !== 'not_found') return found;
   if (stored) throw new Error('The bank does not find an instruction that it has answered.');
-  if (record?.deadline && now() < record.deadline) throw new AttemptUnderWay();
+  if (record?.deadline && now() < record.deadline) throw new AttemptInProgress();
   return found;
 }

@@ -53,14 +53,14 @@ interface BankClientDeps {
 
 /** Creates the calls of one process, which share its limits. */
 export function createBankClient({ limits = {}, needsTls, count }: BankClientDeps) {
-  const inTurn = createLimiter(limits);
+  const inOrder = createLimiter(limits);
   return (attempt?: Attempt): CallBank =>
     async (request, answers) => {
       if (needsTls && new URL(request.url).protocol !== 'https:') {
         throw new BankFailure('The address of the bank is not https: nothing is sent.');
       }
       try {
-        const answer = await inTurn(() => callOnce(request, answers, attempt));
+        const answer = await inOrder(() => callOnce(request, answers, attempt));
         count('answered');
         return answer;
       } catch (error) {

@@ -26,8 +26,8 @@ export interface InstructionRecord<A = unknown> {
 }
 
 /** Error of an instruction whose outcome may still change: the service asks again. */
-export class AttemptUnderWay extends Error {
-  override readonly name = 'AttemptUnderWay';
+export class AttemptInProgress extends Error {
+  override readonly name = 'AttemptInProgress';
 
   constructor() {
     super('An attempt of this instruction may still reach the bank: ask again.');
@@ -60,12 +60,12 @@ export function createInstructionStore(db: Db, now: () => Date) {
     get,
     /**
      * Begins an attempt. Returns the record of another one that was answered or cancelled.
-     * @throws AttemptUnderWay while another attempt may reach the bank
+     * @throws AttemptInProgress while another attempt may reach the bank
      */
     begin: async (_id: string, deadline: Date): Promise<InstructionRecord | null> => {
       if (await write(_id, { answer: null, ...isOver() }, { deadline })) return null;
       const existing = await get(_id);
-      if (existing === null || existing.answer === null) throw new AttemptUnderWay();
+      if (existing === null || existing.answer === null) throw new AttemptInProgress();
       return existing;
     },
     /** Stores the first answer. */

@@ -27,6 +27,7 @@ const APART = [
   'outbox',
   'sandbox_reports',
   'chain_transactions',
+  'insert requests',
   'update api_keys',
   'endSessions',
 ];
