@@ -34,6 +34,7 @@ const GROUPED = {
   'crypto-settlement': 'show act',
   orphan: 'list restart',
   callback: 'list show deliver dismiss',
+  clock: 'show advance',
   attention: 'list acknowledge',
   operator: 'create list revoke',
   approval: 'list approve reject',
