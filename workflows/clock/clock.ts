@@ -125,8 +125,8 @@ async function settle(
   const until = Date.now() + STOP_MS_MAX;
   const { advanceBankClock } = proxyActivities<ClockConnectorActivities>({
     taskQueue: bankQueue(connector),
+    // Without a limit: while the bank is down, the clock waits for it.
     startToCloseTimeout: '10s',
-    scheduleToCloseTimeout: '1 minute',
     retry: { initialInterval: '500ms', maximumInterval: '5s' },
   });
   while (true) {
