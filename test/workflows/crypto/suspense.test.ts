@@ -56,11 +56,10 @@ test('a deposit that stays pending after the end needs an operator, who confirms
     await actOn(deps, 'crypto_payment', id, { ...ACT, what: 'confirm', transaction_id: 'late' });
     await marked(setting, id, 'late_deposit');
     await actOn(deps, 'crypto_payment', id, { ...ACT, what: 'credit_late' }).catch(
-      async (error: ServiceError) => {
-        // Where this server fails an answer, the client asks again, and the next run refuses the repeat.
+      (error: ServiceError) => {
+        // Where this server fails an answer, the client asks again, and the next run refuses the
+        // repeat, maybe before the first is stored.
         if (error.code !== 'wrong_state') throw error;
-        const stored = await setting.stores.crypto_payments.get(id);
-        expect(stored).toMatchObject({ status: 'received' });
       },
     );
     await stands(setting, id, 'received');
