@@ -92,10 +92,11 @@ test('under load the processes tell every figure that the alerts and the dashboa
   const pages = await scraped();
   expect(Math.max(...during.map(createsOn))).toBeLessThanOrEqual(before + created);
   const told = metricsOn(pages.join('\n'));
-  // The stack has no Ethereum connector: test/base/metrics/unit/meters.test.ts knows its metrics.
+  // The stack has no Ethereum connector and none on the kit: test/base/metrics/unit/meters.test.ts
+  // knows their metrics.
   const asked = expressions()
     .flatMap(({ expr }) => metricsIn(expr))
-    .filter((name) => !name.startsWith('payments_evm_'));
+    .filter((name) => !/^payments_(evm|bank)_/.test(name));
   expect(asked.filter((name) => !told.has(name))).toEqual([]);
   const [api = '', worker = '', bank = ''] = pages;
   expect(createsOn(pages)).toBe(before + created);

@@ -1,4 +1,5 @@
 import { createEvmMeter } from '../../../../connectors/evm/metrics';
+import { createKitMeter } from '../../../../connectors/kit/metrics';
 import { createApiMeter } from '../../../../src/api/metrics';
 import { createRegistry, serveMetrics } from '../../../../src/base/metrics-page';
 import { measureStores } from '../../../../src/service/metrics';
@@ -27,6 +28,21 @@ test('the Ethereum connector has the metrics that expressions name', async () =>
   expect(names.filter((name) => !metricsOn(page).has(name))).toEqual([]);
   expect(page).toContain('payments_evm_cursor_timestamp_seconds 5\n');
   expect(page).toContain('payments_evm_findings{finding="nodes_disagree"} 2\n');
+});
+
+test('connectors on the kit have the metrics that expressions name', async () => {
+  const registry = createRegistry();
+  const meter = createKitMeter(registry, 'example');
+  meter.called('failed');
+  meter.setAside();
+  meter.polled();
+  const page = await registry.metrics();
+  const names = expressions()
+    .flatMap(({ expr }) => metricsIn(expr))
+    .filter((name) => name.startsWith('payments_bank_'));
+  expect(names.length).toBeGreaterThan(2);
+  expect(names.filter((name) => !metricsOn(page).has(name))).toEqual([]);
+  expect(page).toContain('payments_bank_reports_set_aside_total{connector="example"} 1\n');
 });
 
 test('names end in `_total` where they are of counters, and nowhere else', async () => {
