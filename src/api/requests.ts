@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import type { JsonValue } from '../base/json';
 import { redactPath } from '../domain/request/body';
+import { findEncryptedTexts } from '../domain/request/fields';
 import type { RequestRecorder } from '../service/requests/recorder';
 import { isIdempotencyKey } from './admission';
 import { getKey, getLogFields, getRequestId, getRoute, getSentBody } from './context';
@@ -30,6 +31,7 @@ export function recordRequests(
       duration_ms: Math.round(performance.now() - startedAt),
       at,
       readExchange: () => ({
+        encrypted: findEncryptedTexts(route),
         params: { ...getQuery(ctx), ...getSegments(ctx) },
         request: getSentBody(ctx),
         response: parseResponse(ctx.body),

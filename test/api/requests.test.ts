@@ -49,7 +49,7 @@ test('a write is listed with its redacted bodies, a read only where it failed', 
     created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     request_body: {
       ...{ type: 'bank_account', first_name: '[redacted]', last_name: '[redacted]' },
-      ...{ iban: '[redacted]', reference: 'supplier-7 of [redacted]' },
+      ...{ iban: '[redacted]', reference: '[redacted]' },
     },
     response_body: { ...made.body, last4: '[redacted]' },
   });

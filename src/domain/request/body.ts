@@ -26,6 +26,8 @@ export interface SentBody {
 }
 
 export interface Exchange {
+  /** Fields of the request that are stored encrypted: nothing of them is shown. */
+  encrypted?: readonly string[];
   /** Parameters of path and query, which an error may quote. */
   params: { [name: string]: JsonValue };
   request: SentBody | undefined;
@@ -47,13 +49,15 @@ export interface RedactedExchange {
  * @see docs/api.md#requests
  */
 export function redactExchange({
+  encrypted = [],
   params,
-  request,
+  request: sent,
   response,
   idempotencyKey,
 }: Exchange): RedactedExchange {
   const found = new Set<string>();
   collectHidden(params, 'object', found);
+  const request = sent && hideFields(sent, encrypted, found);
   if (request?.value !== undefined) collectHidden(request.value, 'object', found);
   const hidden = [...found];
   return {
@@ -61,6 +65,16 @@ export function redactExchange({
     response_body: response === undefined ? null : redactBody(response, { isOwn: true, hidden }),
     idempotency_key: idempotencyKey === undefined ? null : redactMessage(idempotencyKey, hidden),
   };
+}
+
+/** Replaces fields, and collects what they held. */
+function hideFields(sent: SentBody, fields: readonly string[], hidden: Set<string>): SentBody {
+  const { value } = sent;
+  if (!isObject(value)) return sent;
+  const held = fields.filter((field) => value[field] != null);
+  for (const field of held) collectHidden(value[field] ?? null, undefined, hidden);
+  const replaced = Object.fromEntries(held.map((field) => [field, REDACTED]));
+  return held.length === 0 ? sent : { ...sent, value: { ...value, ...replaced } };
 }
 
 function redactSent({ bytes, value }: SentBody, hidden: Hidden): string | null {

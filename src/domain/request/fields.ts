@@ -28,7 +28,7 @@ const FIELDS = new Map<string, Form>([
   ...of('value', 'cancelled_at completed_at received_at expires_at seen_at available_on at'),
   ...of('value', 'enabled_events disabled_reason after now to advance target state'),
   ...of('value', 'offset_seconds attempts next_attempt_at duration_ms has_more next_cursor'),
-  ...of('text', 'reference parent_payment_reference reason description code dispute_id'),
+  ...of('text', 'reference reason description code dispute_id'),
   ...of('message', 'message'),
   ...of('name', 'field'),
   ...of('free', 'metadata'),
@@ -39,6 +39,15 @@ const FIELDS = new Map<string, Form>([
 
 export function findForm(field: string): Form | undefined {
   return FIELDS.get(field);
+}
+
+/** Texts that are stored encrypted, by the route that receives them: elsewhere they are shown. */
+const ENCRYPTED_TEXTS = new Map<string, readonly string[]>([
+  ['/v1/payout-recipients', ['reference', 'parent_payment_reference']],
+]);
+
+export function findEncryptedTexts(route: string): readonly string[] {
+  return ENCRYPTED_TEXTS.get(route) ?? [];
 }
 
 /** Keys of a merchant's own object whose values are not shown. */
