@@ -1,5 +1,5 @@
 import { Client } from '@temporalio/client';
-import { type NativeConnection, Worker, type WorkerInterceptors } from '@temporalio/worker';
+import { type NativeConnection, Worker } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { createLifecycleActivities } from '../activities';
 import { createClockActivities } from '../activities/clock';
@@ -20,8 +20,10 @@ import { type Env, isLive } from '../src/domain/environment';
 import { environmentQueue, LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import { createEncrypter } from '../src/encryption/encrypter';
 import type { ServiceKeys } from '../src/encryption/service-keys';
+import { LIFECYCLES } from '../src/lifecycles';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import type { Stores } from '../src/store';
+import { reportStuckSteps } from '../src/temporal/stuck';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
 import { type PostWebhook, postWebhook } from '../src/webhooks/post';
 import { tracePost } from '../src/webhooks/tracing';
@@ -66,6 +68,10 @@ export interface Workers {
   shutdown(): void;
   polling(): boolean;
 }
+
+const LIFECYCLE_TYPES = new Set<string>(
+  Object.values(LIFECYCLES).map(({ workflowType }) => workflowType),
+);
 
 type Queues = NonNullable<WorkerDeps['queues']>;
 
@@ -158,6 +164,9 @@ function deliveryActivities(deps: WorkerDeps, { stores }: Database) {
   });
 }
 
-function buildInterceptors({ tracing }: WorkerDeps): { interceptors?: WorkerInterceptors } {
-  return tracing === undefined ? {} : { interceptors: { activity: [traceActivities(tracing)] } };
+function buildInterceptors({ connection, namespace, tracing, log }: WorkerDeps) {
+  const temporal = new Client({ connection, namespace });
+  const activity = [reportStuckSteps(temporal, LIFECYCLE_TYPES, log)];
+  if (tracing !== undefined) activity.push(traceActivities(tracing));
+  return { interceptors: { activity } };
 }

@@ -26,6 +26,7 @@ const OPERATORS = [
   ['Overview', '/overview'],
   ['Operations', '/operations'],
   ['On call', '/operators'],
+  ['Alerts', '/alerts'],
   ['The ledger', '/ledger'],
   ['Bank statements', '/statements'],
   ['Bank connectors', '/connectors'],

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { runbooks } from '../support/monitoring';
 import { anchorsOf, filesEndingIn, proseOf, ROOT } from './pages';
 
 const PAGES = filesEndingIn('.md');
@@ -28,6 +29,24 @@ test('every link between the pages leads to a file, and to a heading where it na
   const links = PAGES.flatMap(linksOf);
   expect(links.length).toBeGreaterThan(30);
   expect(links.filter((link) => !leadsSomewhere(link))).toEqual([]);
+});
+
+test('every alert leads to its own heading of the page of alerts', () => {
+  expect(runbooks().length).toBeGreaterThan(30);
+  for (const { alert, page, anchor } of runbooks()) {
+    expect({ alert, page, anchor }).toEqual({
+      ...{ alert, page: 'docs/alerts.md' },
+      anchor: alert.toLowerCase(),
+    });
+    expect(anchorsOf(page)).toContain(anchor);
+  }
+  const headings = proseOf('docs/alerts.md').match(/^### .+$/gm) ?? [];
+  const named = headings.map((heading) => heading.replace('### ', ''));
+  expect(named.toSorted()).toEqual(
+    runbooks()
+      .map(({ alert }) => alert)
+      .toSorted(),
+  );
 });
 
 test('every picture is shown on a page, and all of them stay small', () => {

@@ -20,7 +20,10 @@ const Rules = z.strictObject({
               .regex(/^\d+[smh]$/)
               .optional(),
             labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
-            annotations: z.strictObject({ summary: z.string().min(1) }),
+            annotations: z.strictObject({
+              summary: z.string().min(1),
+              runbook_url: z.string().regex(/^\{\{ \$externalLabels\.docs \}\}\/[\w-]+#[\w-]+$/),
+            }),
           }),
         )
         .min(1),
@@ -40,13 +43,25 @@ const Dashboard = z.looseObject({
     .min(1),
 });
 
+function readRules() {
+  const { groups } = Rules.parse(parse(readFileSync(join(FOLDER, 'alerts.yml'), 'utf8')));
+  return groups.flatMap(({ rules }) => rules);
+}
+
+/** Runbooks of the alerts, as the page of the docs and its anchor. */
+export function runbooks(): { alert: string; page: string; anchor: string }[] {
+  return readRules().map(({ alert, annotations: { runbook_url } }) => {
+    const [, page = '', anchor = ''] = /\}\/(.+)#(.+)$/.exec(runbook_url) ?? [];
+    return { alert, page: `docs/${page}.md`, anchor };
+  });
+}
+
 /** Expressions of the alert rules and of the dashboard, each with the name of what holds it. */
 export function expressions(): { of: string; expr: string }[] {
-  const { groups } = Rules.parse(parse(readFileSync(join(FOLDER, 'alerts.yml'), 'utf8')));
   const grafana: unknown = JSON.parse(readFileSync(join(FOLDER, 'grafana.json'), 'utf8'));
   const { panels } = Dashboard.parse(grafana);
   return [
-    ...groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => ({ of: alert, expr }))),
+    ...readRules().map(({ alert, expr }) => ({ of: alert, expr })),
     ...panels.flatMap(({ title, targets }) =>
       // Grafana puts a time in its place.
       targets.map(({ expr }) => ({ of: title, expr: expr.replace('$__rate_interval', '5m') })),

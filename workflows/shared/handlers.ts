@@ -20,6 +20,7 @@ import {
 } from './mailbox';
 import { enqueueAct, type OperatorItem } from './operator-acts';
 import { assertWellFormed, refuse } from './refusal';
+import { listenForStuckSteps } from './stuck';
 
 /** Messages that every lifecycle receives. */
 interface Contract<
@@ -89,6 +90,7 @@ export function listen<
     }),
     { description: ADVANCE_CLOCK_DESCRIPTION, validator: assertClockAdvance },
   );
+  listenForStuckSteps();
   for (const { name, signal } of callbacks) {
     const receive = (raw: unknown) => receiveCallback(mail, name, read(raw), readSignature(raw));
     setHandler(signal, receive, { description: descriptions[name] });

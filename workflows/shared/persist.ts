@@ -8,6 +8,7 @@ import {
 import type { LifecycleActivities } from '../../activities';
 import type { SenderActivities } from '../../activities/shared/verification';
 import { NO_LOCK } from '../../src/domain/no-lock';
+import { untilWritten } from './stuck';
 
 type Activities = LifecycleActivities & SenderActivities;
 
@@ -33,7 +34,7 @@ const patient = proxyActivities<Activities>({
  * signals come again before a bank's answer; a local activity might have run already.
  */
 export function writeScheduled<T>(write: Write<T>): Promise<T> {
-  return write(patient);
+  return untilWritten(() => write(patient));
 }
 
 /**
@@ -47,6 +48,6 @@ export async function writeLocally<T>(write: Write<T>): Promise<T> {
     const cause = error instanceof ActivityFailure ? error.cause : undefined;
     if (cause instanceof ApplicationFailure && cause.nonRetryable) throw error;
     log.warn('A write is slow; it goes on as an ordinary activity.');
-    return await write(patient);
+    return await writeScheduled(write);
   }
 }

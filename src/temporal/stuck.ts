@@ -1,0 +1,39 @@
+import type { Client } from '@temporalio/client';
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import type { Logger } from '../base/log';
+import { reportsStuck, STEP_STUCK_SIGNAL } from '../domain/stuck';
+
+const SIGNAL_MS_MAX = 2_000;
+
+/**
+ * Notifies a lifecycle that one of its steps fails again and again. It needs no database, which is
+ * what most such steps wait for.
+ * @see docs/operators.md#a-step-that-is-stuck
+ */
+export function reportStuckSteps(
+  temporal: Client,
+  workflowTypes: ReadonlySet<string>,
+  log: Pick<Logger, 'warn'>,
+): ActivityInterceptorsFactory {
+  return ({ info }) => ({
+    inbound: {
+      execute: async (input, next) => {
+        const { attempt, activityType, workflowExecution, workflowType = '' } = info;
+        if (workflowExecution && workflowTypes.has(workflowType) && reportsStuck(attempt)) {
+          const { workflowId, runId } = workflowExecution;
+          const fields = { workflow_id: workflowId, activity: activityType, attempt };
+          log.warn({ ...fields, code: 'step_stuck' }, 'a step of a workflow is stuck');
+          // The attempt matters more than its report.
+          await temporal
+            .withDeadline(Date.now() + SIGNAL_MS_MAX, () =>
+              temporal.workflow
+                .getHandle(workflowId, runId)
+                .signal(STEP_STUCK_SIGNAL, activityType),
+            )
+            .catch((err: unknown) => log.warn({ ...fields, err }, 'a stuck step is not reported'));
+        }
+        return await next(input);
+      },
+    },
+  });
+}
