@@ -65,11 +65,12 @@ async function compare(
   const measure = (count: number) => measureCreates(api, receiver, { count, signal });
   try {
     await progress.during('Warming up', () => measure(WARM_UP));
-    const alone = await progress.during('Alone', () => measure(payments));
-    const rows = buildRows('alone', alone, alone);
+    const rows: Row[] = [];
     const notes = [`${payments} creates in each row; ${HOSTILE} hostile calls in flight`];
     const attacks = await buildAttacks({ stack, pool, hangingUrl }, setting);
     for (const [name, { prepare, call }] of Object.entries(attacks)) {
+      // Again each time, since a machine is not equally fast all the time.
+      const alone = await progress.during(`Alone, before: ${name}`, () => measure(payments));
       if (prepare) await progress.during(`Preparing: ${name}`, prepare);
       const flood = startFlood(call, signal);
       const nextTo = await progress

@@ -30,6 +30,7 @@ import { openApiDocument, SERVICE_VERSION } from './openapi';
 import { createRateLimits } from './rate-limit';
 import { recordRequests } from './requests';
 import { mountRoutes } from './routes';
+import { delayRefusals } from './slow-refusals';
 
 export interface AppDeps extends Omit<ApiDeps, 'payers' | 'takeSlot'> {
   redeliveries: Redeliveries;
@@ -62,6 +63,7 @@ export function createApp(params: AppDeps): Koa {
   const router = createRouter(deps);
   const { TRUSTED_PROXIES = '', PUBLIC_URL: publicUrl } = config;
   const clientAddress = createClientAddress(TRUSTED_PROXIES, publicUrl);
+  app.use(delayRefusals(deps.stopping));
   app.use(nameRequest(clientAddress));
   app.use(closeWhenStopping(deps.stopping));
   if (deps.tracing !== undefined) app.use(traceRequests(deps.tracing));

@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Context, Middleware } from 'koa';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { readVisitor } from '../dashboard/frame/visitor';
+import { getKey, getRoute } from './context';
+
+/** Refusals that an account gets at once in a second, and without one everybody on a route. */
+const AT_ONCE_PER_SECOND = 50;
+const DELAY_MS = 1_000;
+/** Refusals that wait; more are answered at once, so that a flood takes no memory. */
+const WAITING_MAX = 2_000;
+
+const REFUSED = new Set([429, 503]);
+
+/**
+ * Answers late those who go on although they are refused. `Retry-After` asks them to wait anyway,
+ * and a loop that repeats at once would take the processor from other merchants.
+ * @param stopping aborts the waits when the process is about to end
+ * @see docs/operations.md#overload
+ */
+export function delayRefusals(stopping?: AbortSignal, wait = waitUntil): Middleware {
+  const prompt = new RateLimiterMemory({ points: AT_ONCE_PER_SECOND, duration: 1 });
+  let waiting = 0;
+  return async (ctx, next) => {
+    await next();
+    if (!REFUSED.has(ctx.status) || (await isPrompt(prompt, nameCaller(ctx)))) return;
+    if (waiting >= WAITING_MAX) return;
+    waiting += 1;
+    await wait(stopping);
+    waiting -= 1;
+  };
+}
+
+async function waitUntil(signal?: AbortSignal): Promise<void> {
+  await sleep(DELAY_MS, undefined, { signal }).catch(() => undefined);
+}
+
+function nameCaller(ctx: Context): string {
+  const { account_id = readVisitor(ctx).account_id } = getKey(ctx) ?? {};
+  return account_id ?? `${ctx.method} ${getRoute(ctx)}`;
+}
+
+async function isPrompt(limiter: RateLimiterMemory, name: string): Promise<boolean> {
+  try {
+    await limiter.consume(name);
+    return true;
+  } catch (error) {
+    if (!(error instanceof RateLimiterRes)) throw error;
+    return false;
+  }
+}
