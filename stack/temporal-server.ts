@@ -93,6 +93,8 @@ const DYNAMIC_CONFIG = [
   'history.timerProcessorMaxPollRPS=2000',
   'history.visibilityProcessorMaxPollRPS=2000',
   'system.enableActivityEagerExecution=true',
+  // A queue serves accounts in turn.
+  'matching.enableFairness=true',
 ];
 
 /** @throws while the server does not answer for the namespace */

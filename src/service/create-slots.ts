@@ -1,5 +1,6 @@
 import { Refusal } from '../domain/errors';
 import type { Connectors } from '../routing';
+import { createWindows } from './create-window';
 
 /** Part of the slots that stays free for those who hold less than a fair share. */
 const RESERVED_SHARE = 0.2;
@@ -17,7 +18,7 @@ export type CreateSlots = <T>(holder: Holder, work: () => Promise<T>) => Promise
  * Refuses creates beyond the limit immediately, since a waiting one would be too late. Sandbox and
  * live are counted separately. Slots are shared out: once most are taken, only accounts and
  * connectors below their fair share get another, so that a slow bank or a mass payout of one
- * merchant leaves slots for the others.
+ * merchant leaves slots for the others. An account whose creates are not answered gets fewer.
  * @throws Refusal 503 `temporarily_unavailable`
  * @see docs/operations.md#overload
  */
@@ -25,17 +26,23 @@ export function createSlots(atOnce: number): CreateSlots {
   const live = createPool(atOnce);
   const sandbox = createPool(atOnce);
   return async ({ account_id, livemode, connector }, work) => {
-    const leave = (livemode ? live : sandbox).enter({ account_id, connector });
-    if (leave === null) {
+    const slot = (livemode ? live : sandbox).enter({ account_id, connector });
+    if (slot === null) {
       throw new Refusal(
         'temporarily_unavailable',
         'Too many creates are under way. Nothing was done: try again, with the same Idempotency-Key.',
       );
     }
     try {
-      return await work();
+      const result = await work();
+      slot.answered();
+      return result;
+    } catch (error) {
+      if (error instanceof Refusal && error.code === 'temporarily_unavailable') slot.unanswered();
+      else slot.answered();
+      throw error;
     } finally {
-      leave();
+      slot.leave();
     }
   };
 }
@@ -52,13 +59,22 @@ export function findSlowPart(
   return connectors.findConnector(String(name), livemode);
 }
 
+interface Slot {
+  answered(): void;
+  /** Notes that the workers did not finish in time. */
+  unanswered(): void;
+  leave(): void;
+}
+
 function createPool(atOnce: number) {
   let taken = 0;
   const accounts = createCount();
   const connectors = createCount();
+  const windows = createWindows(atOnce);
   return {
-    /** Takes a slot; null when there is none. @returns gives it back */
-    enter: ({ account_id, connector }: Omit<Holder, 'livemode'>): (() => void) | null => {
+    /** Takes a slot; null when there is none. */
+    enter: ({ account_id, connector }: Omit<Holder, 'livemode'>): Slot | null => {
+      if (!windows.isOpen(account_id, accounts.count(account_id))) return null;
       const isFree = taken < atOnce * (1 - RESERVED_SHARE);
       const isFair =
         accounts.isBelowShare(account_id, atOnce) &&
@@ -70,7 +86,11 @@ function createPool(atOnce: number) {
         if (connector !== undefined) connectors.add(connector, by);
       };
       change(1);
-      return () => change(-1);
+      return {
+        answered: () => windows.grow(account_id),
+        unanswered: () => windows.shrink(account_id, accounts.count(account_id)),
+        leave: () => change(-1),
+      };
     },
   };
 }
@@ -78,6 +98,7 @@ function createPool(atOnce: number) {
 function createCount() {
   const held = new Map<string, number>();
   return {
+    count: (name: string): number => held.get(name) ?? 0,
     add: (name: string, by: 1 | -1): void => {
       const count = (held.get(name) ?? 0) + by;
       if (count > 0) held.set(name, count);

@@ -1,3 +1,4 @@
+import type { Priority } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback/callback';
 import { environmentQueue } from '../domain/task-queues';
 import type { RequestHashes } from '../encryption/request-fingerprint';
@@ -27,6 +28,7 @@ export function firstRun(
     args: [input],
     workflowTaskTimeout: TASK_MS_MAX,
     ...(idempotencyMemo === undefined ? {} : { memo: { [IDEMPOTENCY_MEMO]: idempotencyMemo } }),
+    priority: getShare(input),
     ...lifecycleLabels(kind, input, opening),
   };
 }
@@ -45,6 +47,16 @@ export function nextRun(
     taskQueue: environmentQueue(lifecycleQueue, resource.livemode),
     args: [resume(resource._id, requestId)],
     workflowTaskTimeout: TASK_MS_MAX,
+    priority: getShare(resource),
     ...lifecycleLabels(kind, resource, resource.status),
   };
+}
+
+/**
+ * Share of the task queues, also the connector's: each account with waiting tasks gets the next one
+ * in turn, so that one merchant's flood does not delay another's.
+ * @see docs/operations.md#overload
+ */
+function getShare({ account_id }: { account_id: string }): Priority {
+  return { fairnessKey: account_id };
 }

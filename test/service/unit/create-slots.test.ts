@@ -1,3 +1,4 @@
+import { Refusal, unavailable } from '../../../src/domain/errors';
 import { createSlots } from '../../../src/service/create-slots';
 import { gate } from '../../support/gate';
 
@@ -63,3 +64,34 @@ test('a slow bank leaves room for the others, also where many accounts wait for 
   expect(waiting).toBe(80);
   expect(await take(slots, holder('b', 'fast'), { wanted: 3, opened })).toBe(3);
 });
+
+test('an account whose creates are not answered gets half as many, then one more with each answer', async () => {
+  const slots = createSlots(100);
+  const { opened, release } = gate();
+  const outage = opened.then(() => {
+    throw unavailable('The payment engine did not answer in time.', undefined);
+  });
+  outage.catch(() => undefined);
+  await take(slots, holder('greedy'), { wanted: 60, opened: outage });
+  release();
+  await new Promise(setImmediate);
+  expect(await takenAndReleased(slots, 'greedy')).toBe(30);
+  expect(await takenAndReleased(slots, 'greedy')).toBe(60);
+  expect(await takenAndReleased(slots, 'other')).toBe(80);
+});
+
+test('refusals for other reasons take no slot away', async () => {
+  const slots = createSlots(100);
+  const refuse = () => Promise.reject(new Refusal('invalid_request', 'No.'));
+  await expect(slots(holder('a'), refuse)).rejects.toMatchObject({ code: 'invalid_request' });
+  expect(await takenAndReleased(slots, 'a')).toBe(80);
+});
+
+/** @returns how many slots an account gets at once, each of which is then answered */
+async function takenAndReleased(slots: ReturnType<typeof createSlots>, account: string) {
+  const { opened, release } = gate();
+  const taken = await take(slots, holder(account), { wanted: 100, opened });
+  release();
+  await new Promise(setImmediate);
+  return taken;
+}

@@ -1,0 +1,32 @@
+/** Creates that an account may always have under way. */
+const LEAST = 4;
+/** All creates under way fail together, which counts once. */
+const SHRINK_EVERY_MS = 1_000;
+
+/**
+ * Limits the creates that each account has under way to what the workers finish in time, as TCP
+ * does with packets: half as many after one that was not answered, one more after each that was.
+ * Otherwise the creates of one merchant wait in a queue in which none is answered any more.
+ * @see docs/operations.md#overload
+ */
+export function createWindows(most: number, now = () => performance.now()) {
+  /** Only of accounts with less than the most. */
+  const windows = new Map<string, { size: number; shrunkAt: number }>();
+  return {
+    isOpen: (account_id: string, underWay: number): boolean =>
+      underWay < (windows.get(account_id)?.size ?? most),
+    /** @param underWay creates of the account when this one ended */
+    shrink: (account_id: string, underWay: number): void => {
+      const { size, shrunkAt } = windows.get(account_id) ?? { size: most, shrunkAt: -Infinity };
+      if (now() - shrunkAt < SHRINK_EVERY_MS) return;
+      const half = Math.floor(Math.min(size, underWay) / 2);
+      windows.set(account_id, { size: Math.max(LEAST, half), shrunkAt: now() });
+    },
+    grow: (account_id: string): void => {
+      const window = windows.get(account_id);
+      if (window === undefined) return;
+      window.size += 1;
+      if (window.size >= most) windows.delete(account_id);
+    },
+  };
+}
