@@ -13,13 +13,13 @@ export function createWindows(most: number, now = () => performance.now()) {
   /** Only of accounts with less than the most. */
   const windows = new Map<string, { size: number; shrunkAt: number }>();
   return {
-    isOpen: (account_id: string, underWay: number): boolean =>
-      underWay < (windows.get(account_id)?.size ?? most),
-    /** @param underWay creates of the account when this one ended */
-    shrink: (account_id: string, underWay: number): void => {
+    isOpen: (account_id: string, inFlight: number): boolean =>
+      inFlight < (windows.get(account_id)?.size ?? most),
+    /** @param inFlight creates of the account when this one ended */
+    shrink: (account_id: string, inFlight: number): void => {
       const { size, shrunkAt } = windows.get(account_id) ?? { size: most, shrunkAt: -Infinity };
       if (now() - shrunkAt < SHRINK_EVERY_MS) return;
-      const half = Math.floor(Math.min(size, underWay) / 2);
+      const half = Math.floor(Math.min(size, inFlight) / 2);
       windows.set(account_id, { size: Math.max(LEAST, half), shrunkAt: now() });
     },
     grow: (account_id: string): void => {

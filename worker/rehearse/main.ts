@@ -1,0 +1,116 @@
+import { parseArgs } from 'node:util';
+import { Client } from '@temporalio/client';
+import { describeError, StackFailure } from '../../src/base/failure';
+import { taskQueues } from '../../src/domain/task-queues';
+import { temporalAccess } from '../../src/temporal/access';
+import { connectNative } from '../../src/temporal/native';
+import { workflowBundles } from '../bundle';
+import { quietRuntime } from '../rebuild/replay';
+import { type Rehearsal, rehearse } from './rehearse';
+
+const MOST = 1_000;
+const MOST_MAX = 1_000_000;
+
+const USAGE = `Usage: npm run rehearse -- --from ADDRESS [options]
+
+Replays the running workflows of a Temporal namespace, and those that closed last, under the code of
+this checkout, one of each path. It only reads. Run it before you deploy: the exit code is 1, and the
+first workflow that would not continue is named, if this code diverges from what has happened.
+
+Options:
+  --from ADDRESS  Temporal server, such as temporal.example:7233
+  --most N        most runs of each type, running and closed (default ${MOST})
+  --json          the result as JSON
+  --help          this text
+
+Environment:
+  TASK_QUEUE_PREFIX, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*  as for the worker
+`;
+
+interface Options {
+  from: string;
+  most: number;
+  json: boolean;
+}
+
+/** @returns null for the help @throws StackFailure for an unknown or invalid option */
+export function readOptions(args: readonly string[]): Options | null {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
+  const { from, most, json, help } = parse(() => {
+    const options = { from: text, most: text, json: flag, help: { ...flag, short: 'h' } } as const;
+    return parseArgs({ args: [...args], options }).values;
+  });
+  if (help === true) return null;
+  if (from === undefined || !/^[^\s:/]+:\d{1,5}$/.test(from)) {
+    throw new StackFailure(`--from takes the address of a Temporal server, HOST:PORT\n\n${USAGE}`);
+  }
+  const count = Number(most ?? MOST);
+  if (!Number.isInteger(count) || count < 1 || count > MOST_MAX) {
+    throw new StackFailure(`--most takes a whole number from 1 to ${MOST_MAX}, not ${most}`);
+  }
+  return { from, most: count, json: json === true };
+}
+
+function parse<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new StackFailure(`${describeError(error)}\n\n${USAGE}`);
+  }
+}
+
+export function formatRehearsal({ types, divergence }: Rehearsal): string {
+  const lines = types.map(({ type, histories, paths }) =>
+    [type.padEnd(18), `${histories}`.padStart(9), `${paths}`.padStart(9)].join(''),
+  );
+  const table = [['type'.padEnd(18), 'histories', '    paths'].join(''), ...lines];
+  if (divergence === null) {
+    const end = types.length === 0 ? 'No workflow was found.' : 'All continue under this build.';
+    return [...table, '', end, ''].join('\n');
+  }
+  const { workflow_id, run_id, message } = divergence;
+  const end = `${workflow_id} (run ${run_id}) would not continue under this build:\n${message}`;
+  return [...table, '', end, ''].join('\n');
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (options === null) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  const { from, most, json } = options;
+  quietRuntime();
+  const access = temporalAccess({ ...process.env, TEMPORAL_ADDRESS: from });
+  const connection = await connectNative(access);
+  try {
+    const result = await rehearse({
+      client: new Client({ connection, namespace: access.namespace }),
+      bundles: await workflowBundles(),
+      queues: taskQueues(process.env['TASK_QUEUE_PREFIX'] ?? ''),
+      most,
+      onProgress: (type, { histories, paths }) => {
+        if (histories % 100 === 0) {
+          process.stderr.write(`  ${type}: ${histories} histories, ${paths} paths\n`);
+        }
+      },
+    });
+    process.stdout.write(json ? `${JSON.stringify(result)}\n` : formatRehearsal(result));
+    return result.divergence === null ? 0 : 1;
+  } finally {
+    await connection.close();
+  }
+}
+
+if (require.main === module) {
+  main(process.argv.slice(2)).then(
+    (code) => {
+      process.exitCode = code;
+    },
+    (error: unknown) => {
+      process.stderr.write(`${describeError(error)}\n`);
+      process.exitCode = 2;
+    },
+  );
+}
