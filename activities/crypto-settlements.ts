@@ -7,13 +7,19 @@ import {
   leastSettlement,
 } from '../src/domain/crypto/settlement';
 import type { Failure } from '../src/domain/lifecycle';
-import { buildNetworkFee, buildSettlementEntry } from '../src/ledger/crypto-entries';
+import { holdsSent } from '../src/domain/sent-held';
+import {
+  buildNetworkFee,
+  buildSettlementEntry,
+  settlementDraw,
+} from '../src/ledger/crypto-entries';
 import { bookId } from '../src/ledger/entries';
 import { explainShortage } from '../src/ledger/insufficient-balance';
 import type { Stores } from '../src/store';
 import type { CryptoSettlementDocument } from '../src/store/crypto-settlements';
 import { addressAt, describeNoWallet, type WalletDocument } from '../src/store/wallets';
 import { type OpenCryptoSettlement, reserve } from './crypto-settlement-reservation';
+import { leaveSuspense, pickSentHeld } from './sent-held';
 import { buildLockRequest } from './shared/debit';
 import { readCryptoSubscription } from './shared/events';
 import { buildAcceptance, openReserved, type ReservedOpening } from './shared/opening';
@@ -42,6 +48,7 @@ export interface CryptoSettlementChange {
 export function createCryptoSettlementActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores), (settlement, request_id) => ({
     facts: readFacts(settlement, request_id),
+    ...pickSentHeld(settlement),
   }));
   return {
     openCryptoSettlement: (input: OpenCryptoSettlement): Promise<CryptoSettlementOpening> =>
@@ -66,14 +73,19 @@ function recordTable(
     eventData: ({ _id }) => ({ crypto_settlement_id: _id }),
     buildChange,
     posted: ['completed', 'failed'],
-    post: async (settlement, { to, at, change }, session) => {
+    isInSuspense: holdsSent,
+    post: async (settlement, transition, session) => {
+      const { to, at, change } = transition;
       const fee = change.network_fee === undefined ? undefined : buildNetworkFee(settlement, at);
       if (fee !== undefined) await stores.ledger.post(fee, session);
       if (!to.includes('completed') && !to.includes('failed')) return;
       const kind = to.includes('failed')
         ? 'crypto_settlement_released'
         : 'crypto_settlement_captured';
-      await stores.ledger.post(buildSettlementEntry(kind, settlement, at), session);
+      const sent = to.includes('completed') ? settlementDraw(settlement) : 0n;
+      const leaving = { ...transition, sent };
+      const held = await leaveSuspense(stores, 'crypto_settlement', settlement, leaving, session);
+      await stores.ledger.post(buildSettlementEntry(kind, settlement, at, held), session);
     },
     readSubscription: readCryptoSubscription,
   };

@@ -5,6 +5,7 @@ import { createPayoutReturns } from './payout-returns';
 import { createPayoutActivities } from './payouts';
 import { createRefundActivities } from './refunds';
 import { createSentAgain } from './sent-again';
+import { createSentHeld } from './sent-held';
 import { createAuthorizeAct } from './shared/approvals';
 import { recordRefused, recordUnapplied } from './shared/record';
 import type { RecordRefused, RecordUnapplied } from './shared/record-inputs';
@@ -15,6 +16,7 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
     ...createRefundActivities(deps),
     ...createPayoutActivities(deps),
     ...createSentAgain(deps),
+    ...createSentHeld(deps),
     ...createPayoutReturns(deps),
     ...createCryptoPaymentActivities(deps),
     ...createCryptoSettlementActivities(deps),

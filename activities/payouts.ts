@@ -9,11 +9,13 @@ import {
 } from '../src/domain/payout/payout';
 import { isRailId, railRules } from '../src/domain/payout/rails';
 import { ACCEPT_WITHIN_MS, payoutBalanceFault } from '../src/domain/payout/rules';
+import { holdsSent } from '../src/domain/sent-held';
 import { bookId } from '../src/ledger/entries';
 import { buildPayoutEntries } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
 import { LimitExceeded, type OpenPayout, reserve } from './payout-reservation';
+import { leaveSuspense, pickSentHeld } from './sent-held';
 import {
   buildAcceptance,
   openReserved,
@@ -64,12 +66,15 @@ function recordTable(stores: Stores): RecordTable<PayoutDocument, PayoutChange> 
     eventData: ({ _id }) => ({ payout_id: _id }),
     buildChange,
     posted: ['sent', 'failed', 'returned'],
-    isInSuspense: holdsReturn,
+    isInSuspense: (payout) => holdsReturn(payout) || holdsSent(payout),
     post: async (payout, transition, session) => {
       if (payout.limited && transition.to.includes('failed')) {
         await stores.payoutDays.add(payout, -payout.amount, session);
       }
-      for (const entry of buildPayoutEntries(payout, transition))
+      const sent = transition.to.includes('sent') ? BigInt(payout.amount) : 0n;
+      const leaving = { ...transition, sent };
+      const held = Number(await leaveSuspense(stores, 'payout', payout, leaving, session));
+      for (const entry of buildPayoutEntries(payout, transition, held))
         await stores.ledger.post(entry, session);
     },
   };
@@ -160,5 +165,6 @@ function readFacts(payout: PayoutDocument, request_id: string) {
 function buildSnapshot(payout: PayoutDocument, request_id: string) {
   const { sent_at, completed_at } = payout;
   const facts = readFacts(payout, request_id);
-  return { facts, sent_at, completed_at, ...(holdsReturn(payout) ? { holds_return: true } : {}) };
+  const held = { ...pickSentHeld(payout), ...(holdsReturn(payout) ? { holds_return: true } : {}) };
+  return { facts, sent_at, completed_at, ...held };
 }

@@ -3,12 +3,14 @@ import { notFound } from '../src/domain/errors';
 import type { Failure } from '../src/domain/lifecycle';
 import { REFUND_EVENTS, REFUND_TRANSITIONS, type RefundStatus } from '../src/domain/refund/refund';
 import { refundableAmount, refundFault } from '../src/domain/refund/rules';
+import { holdsSent } from '../src/domain/sent-held';
 import { bookId } from '../src/ledger/entries';
 import { explainShortage } from '../src/ledger/insufficient-balance';
 import { buildRefundEntry, settledAmount } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { RefundDocument } from '../src/store/refunds';
 import { isOwn, type OpenRefund, reserve } from './refund-reservation';
+import { leaveSuspense, pickSentHeld } from './sent-held';
 import { buildLockRequest } from './shared/debit';
 import {
   buildAcceptance,
@@ -40,6 +42,7 @@ export interface RefundChange {
 export function createRefundActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores), (refund, request_id) => ({
     facts: readFacts(refund, request_id),
+    ...pickSentHeld(refund),
   }));
   return {
     openRefund: (input: OpenRefund): Promise<RefundOpening> =>
@@ -61,6 +64,7 @@ function recordTable(stores: Stores): RecordTable<RefundDocument, RefundChange> 
     eventData: ({ _id, payment_id }) => ({ refund_id: _id, payment_id }),
     buildChange,
     posted: ['settled', 'failed'],
+    isInSuspense: holdsSent,
     post: async (refund, transition, session) => {
       const kind = transition.to.includes('failed') ? 'refund_failed' : 'refund_settled';
       const sentAmount = kind === 'refund_failed' ? 0 : settledAmount(refund);
@@ -68,7 +72,9 @@ function recordTable(stores: Stores): RecordTable<RefundDocument, RefundChange> 
       if (sentAmount < amount) {
         await stores.payments.releaseRefund({ payment_id, amount: amount - sentAmount }, session);
       }
-      await stores.ledger.post(buildRefundEntry(kind, refund, transition), session);
+      const leaving = { ...transition, sent: BigInt(sentAmount) };
+      const held = Number(await leaveSuspense(stores, 'refund', refund, leaving, session));
+      await stores.ledger.post(buildRefundEntry(kind, refund, transition, held), session);
     },
   };
 }

@@ -121,7 +121,7 @@ export const CREDITS: {
 };
 
 /** Acts on balances; each may credit, and counts by its largest entry line. */
-export const BALANCE_ACTS = ['fund', 'adjust', 'reverse'] as const;
+export const BALANCE_ACTS = ['fund', 'adjust', 'reverse', 'resolve'] as const;
 
 function findCredit(kind: CallbackResource, act: string): Credit | null {
   const credits: Partial<Record<string, Credit | null>> = CREDITS[kind];

@@ -1,4 +1,5 @@
 import type { RefundStatus } from '../domain/refund/refund';
+import { computeRest } from '../domain/sent-held';
 import { settledAmount } from '../ledger/resource-entries';
 import type { PaymentDocument } from '../store/payments';
 import type { RefundDocument } from '../store/refunds';
@@ -55,13 +56,29 @@ function compareWithPayment({ _id, payment_id, ...refund }: ResourceRow, payment
   ];
 }
 
+const REFUND = [
+  ...['payment_id', 'status', 'amount', 'currency', 'settled_amount'],
+  ...['sent_late', 'sent_held'],
+];
+
 type Refund = Pick<
   RefundDocument,
-  'payment_id' | 'status' | 'amount' | 'settled_amount' | 'sent_late'
+  'payment_id' | 'status' | 'amount' | 'currency' | 'settled_amount' | 'sent_late' | 'sent_held'
 >;
 
 /** Minor units that a refund takes from its payment. */
 function takenAmount(refund: Refund): number {
+  return takenBySettlement(refund) + sumBorneByMerchant(refund);
+}
+
+/** Sums what the bank sent beyond the refund and the merchant bears, in minor units. */
+function sumBorneByMerchant({ currency, sent_held = [] }: Refund): number {
+  return sent_held
+    .filter((held) => held.resolved?.as === 'merchant' && held.currency === currency)
+    .reduce((sum, held) => sum + Number(computeRest(held)), 0);
+}
+
+function takenBySettlement(refund: Refund): number {
   return COUNTED.includes(refund.status) ? settledAmount(refund) : (refund.sent_late?.amount ?? 0);
 }
 
@@ -73,7 +90,7 @@ async function compareRefunded(
 ): Promise<Difference[]> {
   const sums = new Map(ids.map((id) => [id, 0]));
   if (ids.length === 0) return [];
-  const projection = { payment_id: 1, status: 1, amount: 1, settled_amount: 1, sent_late: 1 };
+  const projection = Object.fromEntries(REFUND.map((field) => [field, 1]));
   const refunds = read<Refund>('refunds', { payment_id: { $in: ids } }, { projection });
   for await (const refund of refunds) {
     const { payment_id } = refund;

@@ -25,6 +25,8 @@ const TYPES = {
   refund_failed: 'refund_failure',
   refund_sent_late: 'refund',
   refund_sent_again: 'refund',
+  refund_sent_held: 'refund',
+  refund_sent_resolved: 'refund',
   payout_reserved: 'payout',
   payout_captured: 'payout',
   payout_released: 'payout_failure',
@@ -32,6 +34,8 @@ const TYPES = {
   payout_returned: 'payout_return',
   payout_return_held: 'payout_return',
   payout_sent_again: 'payout',
+  payout_sent_held: 'payout',
+  payout_sent_resolved: 'payout',
   crypto_payment_held: 'crypto_payment',
   crypto_payment_credited: 'crypto_payment',
   crypto_payment_returned: 'crypto_payment',
@@ -42,6 +46,8 @@ const TYPES = {
   crypto_settlement_captured: 'crypto_settlement',
   crypto_settlement_released: 'crypto_settlement_failure',
   crypto_settlement_fee: 'crypto_settlement',
+  crypto_settlement_sent_held: 'crypto_settlement',
+  crypto_settlement_sent_resolved: 'crypto_settlement',
 } as const satisfies Record<Exclude<EntryKind, BankEntryKind>, BalanceTransactionType>;
 
 /**

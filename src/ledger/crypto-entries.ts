@@ -1,7 +1,7 @@
 import { assertNever } from '../domain/assert';
 import { ASSETS, bookCurrency, isNative, parseUnits } from '../domain/crypto/assets';
 import { type Deposit, type DepositStep, depositKey } from '../domain/crypto/deposit';
-import type { EntryLine, NewEntry, ResourceEntryKind } from './entries';
+import type { EntryLine, NewEntry } from './entries';
 import { ENTRY_LINES } from './entry-lines';
 import { buildEntry, type Owned } from './resource-entries';
 
@@ -60,15 +60,17 @@ export function buildNetworkFee(settlement: NetworkFeeFacts, at: string): NewEnt
   return buildEntry('crypto_settlement_fee', owner, lines, { at });
 }
 
+/** @param held part of what was sent that is in suspense, in the smallest units */
 export function buildSettlementEntry(
-  kind: Exclude<ResourceEntryKind<'crypto_settlement'>, 'crypto_settlement_fee'>,
+  kind: 'crypto_settlement_reserved' | 'crypto_settlement_captured' | 'crypto_settlement_released',
   settlement: CryptoSettlementFacts,
   at: string,
+  held = 0n,
 ): NewEntry {
   const draw = settlementDraw(settlement);
   const lines =
     kind === 'crypto_settlement_captured'
-      ? ENTRY_LINES[kind](settlement.connector, draw)
+      ? ENTRY_LINES[kind](settlement.connector, draw, held)
       : ENTRY_LINES[kind](draw);
   const entry = buildEntry(kind, settlement, lines, { at });
   return kind === 'crypto_settlement_reserved'

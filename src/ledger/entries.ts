@@ -1,5 +1,6 @@
 import type { CallbackResource } from '../domain/callback/callback';
 import type { DepositStep } from '../domain/crypto/deposit';
+import { SENT } from './ledger-accounts';
 
 /**
  * Language of the ledger. A journal entry is immutable, and its lines sum to zero. Money that is held
@@ -13,6 +14,7 @@ import type { DepositStep } from '../domain/crypto/deposit';
  * - `suspense.late`: money in question, such as late funds; never below 0
  * - `suspense.held`: money that operators hold back or decide about; never below 0
  * - `suspense.deposits`: deposits of an asset that nobody was credited; never below 0
+ * - `suspense.sent`: below 0 is money that a bank sent otherwise than it was instructed
  * - `receivable.merchant`: below 0 is money that the merchant owes
  * - `receivable.bank`: below 0 is money that a bank has sent out twice
  * - `income.fees`: fees that the service has earned
@@ -46,7 +48,7 @@ interface Steps extends Record<CallbackResource, string> {
     | 'clawed_back'
     | 'dispute_opened'
     | 'dispute_won';
-  refund: 'accepted' | 'settled' | 'failed' | 'sent_late' | 'sent_again';
+  refund: 'accepted' | 'settled' | 'failed' | 'sent_late' | 'sent_again' | SentStep;
   payout:
     | 'reserved'
     | 'captured'
@@ -54,10 +56,14 @@ interface Steps extends Record<CallbackResource, string> {
     | 'reversed'
     | 'returned'
     | 'return_held'
-    | 'sent_again';
+    | 'sent_again'
+    | SentStep;
   crypto_payment: DepositStep;
-  crypto_settlement: 'reserved' | 'captured' | 'released' | 'fee';
+  crypto_settlement: 'reserved' | 'captured' | 'released' | 'fee' | SentStep;
 }
+
+/** Steps of money that a bank sent otherwise than it was instructed. */
+type SentStep = 'sent_held' | 'sent_resolved';
 
 export type ResourceEntryKind<Kind extends CallbackResource> = `${Kind}_${Steps[Kind]}`;
 
@@ -166,6 +172,9 @@ const PENDING_KINDS: ReadonlySet<string> = new Set<EntryKind>([
   'crypto_settlement_captured',
   'crypto_settlement_released',
   'crypto_settlement_fee',
+  'refund_sent_held',
+  'payout_sent_held',
+  'crypto_settlement_sent_held',
 ]);
 
 /**
@@ -186,5 +195,6 @@ export function isPending({
 }
 
 function isDrawnOn(account: string): boolean {
+  if (account === SENT) return false;
   return /^(balances\.[^.]+\.available$|suspense\.|receivable\.)/.test(account);
 }

@@ -14,19 +14,11 @@ import {
   RECEIVABLE,
   REFUNDS,
   reserved,
+  SENT,
   UNMATCHED,
 } from './ledger-accounts';
-
-function transfer(from: string, to: string, amount: number | bigint): EntryLine[] {
-  return [
-    { account: from, amount: -amount },
-    { account: to, amount },
-  ];
-}
-
-function dropZeroLines(lines: EntryLine[]): EntryLine[] {
-  return lines.filter(({ amount }) => amount !== 0);
-}
+import { dropZeroLines, mergeLines, transfer } from './lines';
+import { holdSent, resolveSent } from './sent-lines';
 
 /** Parts of a statement line, in minor units as the statement has them: above 0 comes in. */
 export interface StatementParts {
@@ -44,16 +36,6 @@ function buildStatementLines(from: string, parts: StatementParts, sign: 1 | -1):
     { account: BANK_FEES, amount: sign * bank_fees },
     { account: UNMATCHED, amount: sign * unmatched },
   ]);
-}
-
-/** Adds up the lines of each account. */
-function mergeLines(lines: readonly EntryLine[]): EntryLine[] {
-  const sums = new Map<string, number | bigint>();
-  for (const { account, amount } of lines) {
-    const before = sums.get(account);
-    sums.set(account, before === undefined ? amount : Number(before) + Number(amount));
-  }
-  return [...sums].map(([account, amount]) => ({ account, amount }));
 }
 
 /** Lines of each kind of entry; amounts in minor units. */
@@ -115,11 +97,15 @@ export const ENTRY_LINES = {
     transfer(clearing(connector), available(MAIN_BALANCE), amount),
   /** Debits the default balance when the refund is accepted. @see docs/decisions.md#balances */
   refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),
-  /** Credits what the bank did not send, where it sent less than the refund. */
-  refund_settled: (connector: string, amount: number, sent: number) =>
+  /**
+   * Credits what the bank did not send, where it sent less than the refund.
+   * @param held part that is in suspense, since the bank has reported it before
+   */
+  refund_settled: (connector: string, amount: number, sent: number, held = 0) =>
     dropZeroLines([
       { account: REFUNDS, amount: -amount },
-      { account: clearing(connector), amount: sent },
+      { account: SENT, amount: held },
+      { account: clearing(connector), amount: sent - held },
       { account: available(MAIN_BALANCE), amount: amount - sent },
     ]),
   refund_failed: (amount: number) => transfer(REFUNDS, available(MAIN_BALANCE), amount),
@@ -137,10 +123,11 @@ export const ENTRY_LINES = {
   payout_reserved: (balance: string, amount: number, fee: number) =>
     transfer(available(balance), reserved(balance), amount + fee),
   /** … captured at `sent` … */
-  payout_captured: (balance: string, connector: string, amount: number, fee: number) =>
+  payout_captured: (balance: string, connector: string, amount: number, fee: number, held = 0) =>
     dropZeroLines([
       { account: reserved(balance), amount: -amount - fee },
-      { account: clearing(connector), amount },
+      { account: SENT, amount: held },
+      { account: clearing(connector), amount: amount - held },
       { account: FEES, amount: fee },
     ]),
   /** … released when it fails before that … */
@@ -189,8 +176,12 @@ export const ENTRY_LINES = {
   crypto_settlement_reserved: (amount: bigint) =>
     transfer(available(MAIN_BALANCE), reserved(MAIN_BALANCE), amount),
   /** … captured when the chain has confirmed it … */
-  crypto_settlement_captured: (connector: string, amount: bigint) =>
-    transfer(reserved(MAIN_BALANCE), clearing(connector), amount),
+  crypto_settlement_captured: (connector: string, amount: bigint, held = 0n) =>
+    dropZeroLines([
+      { account: reserved(MAIN_BALANCE), amount: -amount },
+      { account: SENT, amount: held },
+      { account: clearing(connector), amount: amount - held },
+    ]),
   /** … and released when it fails. */
   crypto_settlement_released: (amount: bigint) =>
     transfer(reserved(MAIN_BALANCE), available(MAIN_BALANCE), amount),
@@ -204,6 +195,12 @@ export const ENTRY_LINES = {
   /** … and puts it back. */
   bank_line_unmatched: (parts: Omit<StatementParts, 'unmatched'>) =>
     buildStatementLines(UNMATCHED, parts, -1),
+  refund_sent_held: holdSent,
+  refund_sent_resolved: resolveSent,
+  payout_sent_held: holdSent,
+  payout_sent_resolved: resolveSent,
+  crypto_settlement_sent_held: holdSent,
+  crypto_settlement_sent_resolved: resolveSent,
   /** Posted with either end, in the book of the network's own asset. */
   crypto_settlement_fee: (connector: string, amount: bigint) =>
     transfer('expense.network', clearing(connector), amount),

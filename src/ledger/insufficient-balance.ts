@@ -6,7 +6,7 @@ import {
 import type { RuleViolation } from '../domain/lifecycle';
 import type { EntryLine, NewEntry } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
-import { RECEIVABLE, UNMATCHED } from './ledger-accounts';
+import { RECEIVABLE, SENT, UNMATCHED } from './ledger-accounts';
 
 /** Refuses an entry: a balance would pass its limit. The transaction aborts. */
 export class InsufficientBalance extends Error {
@@ -23,7 +23,8 @@ export async function explainShortage(
 }
 
 export function mustNotBeNegative(account: string): boolean {
-  return account !== UNMATCHED && /^(balances|transit|suspense)\./.test(account);
+  if (account === UNMATCHED || account === SENT) return false;
+  return /^(balances|transit|suspense)\./.test(account);
 }
 
 /** Whether a balance may never rise above 0. */

@@ -14,6 +14,9 @@ export const OWED_BY_BANK = 'receivable.bank';
 /** Money that operators hold back from a merchant. */
 export const HELD = 'suspense.held';
 
+/** Money that a bank sent otherwise than it was instructed; below 0. */
+export const SENT = 'suspense.sent';
+
 export const BANK_FEES = 'expense.bank_fees';
 
 /** Statement lines that match no entry yet. */

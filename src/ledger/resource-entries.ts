@@ -121,15 +121,17 @@ export function buildDisputeWon(
   return { ...buildEntry('payment_dispute_won', owner, lines, report), step: dispute.id };
 }
 
+/** @param held minor units of what the bank sent that are in suspense */
 export function buildRefundEntry(
   kind: 'refund_accepted' | 'refund_settled' | 'refund_failed',
   refund: RefundFacts,
   time: BookingTime,
+  held = 0,
 ): NewEntry {
   const { connector, amount } = refund;
   const lines =
     kind === 'refund_settled'
-      ? ENTRY_LINES.refund_settled(connector, amount, settledAmount(refund))
+      ? ENTRY_LINES.refund_settled(connector, amount, settledAmount(refund), held)
       : ENTRY_LINES[kind](amount);
   return buildEntry(kind, refund, lines, time);
 }
@@ -181,8 +183,15 @@ export function buildReservation(payout: PayoutFacts, owed_max?: number): NewEnt
   return { ...buildEntry('payout_reserved', payout, lines, { at: created_at }), fee, owed_max };
 }
 
-/** @param payout after the transition */
-export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransition): NewEntry[] {
+/**
+ * @param payout after the transition
+ * @param sentBefore minor units of what the bank sent that are in suspense
+ */
+export function buildPayoutEntries(
+  payout: PayoutFacts,
+  transition: PayoutTransition,
+  sentBefore = 0,
+): NewEntry[] {
   const { balance_account: balance, amount, fee, connector } = payout;
   const held = sumHeldReturns(payout);
   const build = (kind: EntryKind, lines: EntryLine[]) => [
@@ -193,7 +202,7 @@ export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransi
       case 'sent':
         return build(
           'payout_captured',
-          ENTRY_LINES.payout_captured(balance, connector, amount, fee),
+          ENTRY_LINES.payout_captured(balance, connector, amount, fee, sentBefore),
         );
       case 'failed':
         return transition.from.status === 'sent'

@@ -5,8 +5,10 @@ import {
   type CryptoSettlementAttention,
   type CryptoSettlementStatus,
 } from '../domain/crypto/settlement';
+import type { SentHeld } from '../domain/sent-held';
 import { type ResourceDocument, resourceStore } from './resource';
 import { resourceIndexes } from './resource-indexes';
+import { sentHeldWrites } from './sent-held';
 
 /** Settlement: the fields of docs/api.md#settlements under their wire names, and ours. */
 export interface CryptoSettlementDocument
@@ -23,6 +25,8 @@ export interface CryptoSettlementDocument
   transaction_id: string | null;
   completed_at: string | null;
   due_at: string;
+  /** Money that the bank sent otherwise than it was instructed, and that is in suspense, or was. */
+  sent_held?: SentHeld[];
 }
 
 export function createCryptoSettlementStore(db: Db) {
@@ -32,6 +36,7 @@ export function createCryptoSettlementStore(db: Db) {
       rows,
       CRYPTO_SETTLEMENT_IN_FLIGHT,
     ),
+    ...sentHeldWrites(rows),
     ensureIndexes: indexBuilder(
       rows,
       resourceIndexes(CRYPTO_SETTLEMENT_IN_FLIGHT, 'status', 'method', 'transaction_id'),

@@ -8,8 +8,10 @@ import {
   type Return,
 } from '../domain/payout/payout';
 import type { SentAgain } from '../domain/sent-again';
+import type { SentHeld } from '../domain/sent-held';
 import { type ResourceDocument, resourceStore } from './resource';
 import { resourceIndexes } from './resource-indexes';
+import { sentHeldWrites } from './sent-held';
 
 /** Payout: the fields of docs/api.md#payouts under their wire names, and ours. */
 export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAttention> {
@@ -34,6 +36,8 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   sent_again?: SentAgain[];
   /** Money that came back and is in suspense, or was. */
   returns_held?: HeldReturn[];
+  /** Money that the bank sent otherwise than it was instructed, and that is in suspense, or was. */
+  sent_held?: SentHeld[];
 }
 
 /** States in which `mark_returned` credits what is in suspense. */
@@ -45,6 +49,7 @@ export function createPayoutStore(db: Db) {
   const payouts = db.collection<PayoutDocument>('payouts');
   return {
     ...resourceStore<PayoutDocument, 'status' | 'method' | 'reference'>(payouts, PAYOUT_IN_FLIGHT),
+    ...sentHeldWrites(payouts),
     recordSentAgain: async (id: string, sent: SentAgain, session: ClientSession) => {
       const filter = { _id: id, 'sent_again.id': { $ne: sent.id } };
       const update = { $push: { sent_again: sent } };

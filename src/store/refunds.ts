@@ -2,8 +2,10 @@ import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund/refund';
 import type { SentAgain } from '../domain/sent-again';
+import type { SentHeld } from '../domain/sent-held';
 import { type ResourceDocument, resourceStore } from './resource';
 import { OWNER, resourceIndexes } from './resource-indexes';
+import { sentHeldWrites } from './sent-held';
 
 /** Refund: the fields of docs/api.md#refunds under their wire names, and ours. */
 export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAttention> {
@@ -20,6 +22,8 @@ export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAtt
   sent_late?: SentLate | null;
   /** Payments of the bank beyond the one that was instructed. */
   sent_again?: SentAgain[];
+  /** Money that the bank sent otherwise than it was instructed, and that is in suspense, or was. */
+  sent_held?: SentHeld[];
 }
 
 /** Money of a failed refund, in minor units: what the balance held, and the debt of the merchant. */
@@ -35,6 +39,7 @@ export function createRefundStore(db: Db) {
   const refunds = db.collection<RefundDocument>('refunds');
   return {
     ...resourceStore<RefundDocument, 'payment_id' | 'status' | 'method'>(refunds, REFUND_IN_FLIGHT),
+    ...sentHeldWrites(refunds),
     /** Records once what the bank sent after the failure; false when it is recorded already. */
     recordSentLate: async (id: string, sent_late: SentLate, session: ClientSession) => {
       const filter = { _id: id, status: 'failed', sent_late: null } as const;

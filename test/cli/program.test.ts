@@ -20,7 +20,7 @@ const GROUPED = {
   dashboard: 'invite people reset-password unlock',
   webhook: 'set roll show',
   event: 'list show redeliver',
-  balance: 'show fund adjust reverse',
+  balance: 'show fund adjust reverse resolve',
   'bank-account': 'add list',
   ledger: 'trial-balance verify',
   sandbox: 'statement',

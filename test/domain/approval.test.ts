@@ -26,7 +26,7 @@ test.each(KINDS)('every act on a %s is known to credit or not', (kind) => {
   const { acts } = RESOURCES[kind];
   expect(Object.keys(CREDITS[kind]).sort()).toEqual([...acts].sort());
   expect(acts.filter((act) => mayCredit(kind, act)).sort()).toEqual(CREDITING[kind]);
-  expect(BALANCE_ACTS).toEqual(['fund', 'adjust', 'reverse']);
+  expect(BALANCE_ACTS).toEqual(['fund', 'adjust', 'reverse', 'resolve']);
 });
 
 const EURO = { currency: 'EUR', amount: 1_000 };

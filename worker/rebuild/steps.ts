@@ -27,6 +27,8 @@ const PARTS = {
   recordRefundSent: 'life',
   recordPayoutSent: 'life',
   recordReturnHeld: 'life',
+  recordSentHeld: 'life',
+  recordSentBack: 'life',
   recordDispute: 'bookings',
   recordDisputeReport: 'bookings',
   clawBack: 'bookings',

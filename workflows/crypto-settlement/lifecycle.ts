@@ -36,6 +36,7 @@ import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
 import { type Opening, openMailbox } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
+import { holdSent, takeSentBack } from '../shared/sent-held';
 import { showRefusal, upsertLabels } from '../shared/view';
 import { actFault } from './acts';
 import { messages } from './messages';
@@ -90,6 +91,7 @@ const rules: InstructedRules<SettlementKind, Settlement> = {
   decide,
   buildChange,
   applyAnswer,
+  bookUnapplied,
   actFault,
   acts: {
     mark_completed: ({ status }) => ({ to: settlementPathTo(status, 'completed') }),
@@ -160,6 +162,23 @@ async function applyAnswer(settlement: Settlement, answer: SettlementAnswer): Pr
     await record.transition(settlement, settlementPathTo('pending', 'sent'), { scheduled: true });
   }
   answerResubmits(rules, settlement, { bank: answer.outcome });
+}
+
+/** Posts what the connector completed in a different amount, or after a failure. */
+async function bookUnapplied(
+  settlement: Settlement,
+  name: CryptoSettlementCallbackName,
+  { callback_id, transaction_id, amount }: CryptoCallback,
+): Promise<null> {
+  const { status } = settlement;
+  const sent = { callback_id, bank_reference: transaction_id, amount };
+  if (name === 'completed' && status !== 'completed') {
+    await holdSent('crypto_settlement', settlement, sent);
+  }
+  if (name === 'failed' && status === 'failed') {
+    await takeSentBack('crypto_settlement', settlement, sent);
+  }
+  return null;
 }
 
 function nextDue(settlement: Settlement): Due | undefined {

@@ -3,7 +3,7 @@ import type {
   CryptoSettlementFacts,
 } from '../../activities/crypto-settlements';
 import type { SettlementAnswer } from '../../connectors/contract/crypto';
-import { formatUnits } from '../../src/domain/crypto/assets';
+import { bookCurrency, formatUnits } from '../../src/domain/crypto/assets';
 import type {
   CryptoCallback,
   CryptoSettlementCallbackName,
@@ -21,6 +21,8 @@ import type {
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
+import type { Next } from '../shared/record-table';
+import { keepsSentReason, leaveSentHeld } from '../shared/sent-held';
 import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
 export interface SettlementActResult extends CryptoSettlementState {
@@ -77,9 +79,13 @@ export const VIEW: View<CryptoSettlementStatus, CryptoSettlementAttention> = {
     failed_after_completed:
       'The connector reported a failure of a completed settlement; nothing moved. Check the chain.',
     moved_after_failed:
-      'The connector continued a failed settlement, whose amount the merchant has back; nothing ' +
-      'moved. Check the chain. If the wallet has it, correct the balance.',
-    amount_differs: 'The connector reported a different amount; nothing moved. Check the chain.',
+      'The connector continued a failed settlement, whose amount the merchant has back. Once it is ' +
+      'completed, it is in suspense, as `crypto-settlement show` says. Check the chain, then decide ' +
+      'with `balance resolve` who bears it.',
+    amount_differs:
+      'The connector completed a different amount, which is in suspense, as `crypto-settlement show` ' +
+      'says. Check the chain, then send `mark_completed`, or `mark_failed` if nothing was sent. ' +
+      '`balance resolve` decides who bears what is left of it.',
     ...COMMON_REMEDIES,
   },
 };
@@ -97,11 +103,28 @@ export const record = createRecord<
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
   overdueReasons: ['settlement_overdue'],
+  isKept: (settlement, next) =>
+    keepsSentReason(
+      settlement.attention,
+      next ? leaveSuspense(settlement, next) : settlement.sentHeld,
+    ),
+  remember: (settlement, next) => {
+    settlement.sentHeld = leaveSuspense(settlement, next);
+  },
   getExtraFields: ({ bankReference: transaction_id }) =>
     transaction_id === undefined ? {} : { transaction_id },
   writeTransition: (input) => (activities) => activities.recordCryptoSettlementMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoSettlementAttention(input),
 });
+
+function leaveSuspense(
+  settlement: Settlement,
+  next: Next<CryptoSettlementStatus, CryptoSettlementChange>,
+) {
+  const { facts } = settlement;
+  const units = next.to.includes('completed') ? BigInt(facts.amount) : 0n;
+  return leaveSentHeld(settlement, next, { units, currency: bookCurrency(facts) });
+}
 
 function untilText(settlement: Settlement): string {
   const { facts, status } = settlement;

@@ -176,7 +176,7 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   overdueReasons: ['settlement_overdue'],
   getExtraFields: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },
-  isKept: (payment, { credited }) => keepsAttention(payment, credited),
+  isKept: (payment, next) => keepsAttention(payment, next?.change.credited),
   writeTransition: (input) => (activities) => activities.recordPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),
 });

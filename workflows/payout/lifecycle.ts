@@ -1,4 +1,4 @@
-import { patched, workflowInfo } from '@temporalio/workflow';
+import { workflowInfo } from '@temporalio/workflow';
 import type { PayoutChange } from '../../activities/payouts';
 import type { PayoutAnswer } from '../../connectors/contract/activities';
 import {
@@ -7,14 +7,12 @@ import {
   describeFailure,
   type PayoutCallbackName,
 } from '../../src/domain/callback/callback';
-import { omitUndefined } from '../../src/domain/defined';
 import {
   decidePayout,
   isEnded,
   isUnsent,
   OVERDUE_ATTENTION,
   PAYOUT_FAILURES,
-  type PayoutAttention,
   type PayoutDecision,
   type PayoutStatus,
   pathTo,
@@ -27,6 +25,7 @@ import type {
   PayoutResume,
   PayoutStart,
 } from '../../src/domain/payout/workflow';
+import { isOpenSent } from '../../src/domain/sent-held';
 import type { Due } from '../shared/alarm';
 import { moneyActivities, questionActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends, getEarlierInstruction } from '../shared/bank-instruction';
@@ -45,10 +44,12 @@ import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
 import { type Opening, receiveMissed } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
+import { holdSent } from '../shared/sent-held';
 import { isReported, note } from '../shared/state';
 import { showRefusal } from '../shared/view';
 import { actFault } from './acts';
 import { messages } from './messages';
+import { bookUnapplied } from './money';
 import { openPayoutMailbox, reserve, untilSent } from './opening';
 import {
   dueAt,
@@ -189,42 +190,21 @@ function buildChange(to: readonly PayoutStatus[], callback: BankCallback): Parti
 async function applyAnswer(payout: Payout, answer: PayoutAnswer): Promise<void> {
   record.logActivity(payout, `instruction at the bank: ${answer.outcome}`);
   if (payout.status === 'failed' && answer.outcome !== 'refused') {
+    const { outcome, bank_reference } = answer;
+    const sent = { callback_id: `answer:${payout.id}`, bank_reference };
+    if (outcome === 'sent') await holdSent('payout', payout, sent);
     return await record.setAttention(payout, 'moved_after_failed');
   }
   if (!isUnsent(payout.status)) return;
+  // An answer names no amount: what the bank has reported decides, and an operator.
+  if (answer.outcome === 'sent' && payout.sentHeld.some(isOpenSent)) {
+    return answerResubmits(rules, payout, { bank: answer.outcome });
+  }
   if (answer.outcome === 'refused') {
     const failure = { code: answer.code, message: answer.message };
     await record.transition(payout, ['failed'], { change: { failure }, scheduled: true });
   } else await record.transition(payout, pathTo(payout.status, answer.outcome));
   answerResubmits(rules, payout, { bank: answer.outcome });
-}
-
-/** Posts what came back otherwise, or a payout that the bank paid once more, under another name. */
-async function bookUnapplied(
-  payout: Payout,
-  name: PayoutCallbackName,
-  callback: BankCallback,
-): Promise<PayoutAttention | null> {
-  if (name === 'returned') await holdReturn(payout, callback);
-  const { callback_id, bank_reference, amount, currency, value_date } = callback;
-  if (name !== 'completed' || payout.status !== 'completed' || !bank_reference) return null;
-  const report = {
-    ...{ payout_id: payout.id, at: timestamp(payout), callback_id, bank_reference },
-    ...omitUndefined({ amount, currency, value_date }),
-  };
-  return (await writeScheduled((activities) => activities.recordPayoutSent(report))).reason;
-}
-
-async function holdReturn(payout: Payout, callback: BankCallback): Promise<void> {
-  const { callback_id, bank_reference, amount, currency, value_date } = callback;
-  const isNamed = amount !== undefined || !payout.holdsReturn;
-  if (payout.status === 'failed' || !isNamed || !patched('holds-returns')) return;
-  const report = {
-    ...{ payout_id: payout.id, at: new Date().toISOString(), callback_id },
-    ...omitUndefined({ bank_reference: bank_reference || undefined, amount, currency, value_date }),
-  };
-  const { holds } = await writeScheduled((activities) => activities.recordReturnHeld(report));
-  payout.holdsReturn = holds;
 }
 
 function nextDue(payout: Payout): Due | undefined {

@@ -12,6 +12,8 @@ import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
+import type { Next } from '../shared/record-table';
+import { keepsSentReason, leaveSentHeld } from '../shared/sent-held';
 import type { ResourceSnapshot } from '../shared/state';
 import { COMMON_REMEDIES, FINAL, type View, type Waiting } from '../shared/view';
 
@@ -114,8 +116,8 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
       'The bank reported a failure of a completed payout; nothing moved. Ask the bank. ' +
       'If the money is back, send `mark_returned`.',
     moved_after_failed:
-      'The bank continued a failed payout, whose amount the merchant has back; nothing moved. ' +
-      CREDITED_TOO_MUCH,
+      'The bank continued a failed payout, whose amount the merchant has back. What it sent is in ' +
+      'suspense, as `payout show` says. Ask the bank, then decide with `balance resolve` who bears it.',
     moved_after_returned:
       'The bank reported another end of a returned payout, whose amount the merchant has back; ' +
       `nothing moved. ${CREDITED_TOO_MUCH}`,
@@ -134,10 +136,10 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
       'bank. `mark_returned` credits it to the merchant; if no money came, run `balance reverse` ' +
       'on the entry.',
     amount_differs:
-      'The bank reported a different amount or currency. What came back is in suspense, as `payout ' +
-      'show` says; what it sent was not posted. Ask the bank, then send `mark_completed`, or ' +
-      '`mark_returned` with the amount that came back. Of another currency, `balance adjust ' +
-      '--against suspense` credits it.',
+      'The bank reported a different amount or currency, which is in suspense, as `payout show` ' +
+      'says. Ask the bank, then send `mark_completed`, or `mark_returned` with the amount that came ' +
+      'back. `balance resolve` decides who bears what is left of what it sent. Of another currency, ' +
+      '`balance adjust --against suspense` credits what came back.',
     ...COMMON_REMEDIES,
   },
 };
@@ -174,10 +176,10 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
     if (status === 'returned') return RESOLVED_BY_RETURN.includes(attention);
     return OVERDUE_REASONS.includes(attention);
   },
-  isKept: ({ attention, holdsReturn }, change) =>
-    holdsReturn &&
-    RETURN_HELD.includes(attention) &&
-    !('returned' in change || 'failure' in change),
+  isKept: (payout, next) => {
+    const sentHeld = next ? leaveSuspense(payout, next) : payout.sentHeld;
+    return keepsReturnReason(payout, next?.change) || keepsSentReason(payout.attention, sentHeld);
+  },
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
@@ -185,7 +187,9 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
   overdueReasons: OVERDUE_REASONS,
   getExtraFields: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },
-  remember: (payout, to, at) => {
+  remember: (payout, next) => {
+    const { to, at } = next;
+    payout.sentHeld = leaveSuspense(payout, next);
     if (to.includes('sent')) payout.sentAt = at;
     if (to.includes('completed')) payout.completedAt = at;
     if (to.includes('returned') || to.includes('failed')) payout.holdsReturn = false;
@@ -196,6 +200,17 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
   writeTransition: (input) => (activities) => activities.recordPayoutMove(input),
   writeAttention: (input) => (activities) => activities.recordPayoutAttention(input),
 });
+
+function keepsReturnReason({ attention, holdsReturn }: Payout, change: object = {}): boolean {
+  if ('returned' in change || 'failure' in change) return false;
+  return holdsReturn && RETURN_HELD.includes(attention);
+}
+
+function leaveSuspense(payout: Payout, next: Next<PayoutStatus, PayoutChange>) {
+  const { amount, currency } = payout.facts;
+  const units = next.to.includes('sent') ? BigInt(amount) : 0n;
+  return leaveSentHeld(payout, next, { units, currency });
+}
 
 /** When the payout is overdue, in ms since the epoch. */
 export function dueAt({ snoozedUntil, facts, notOverdueBefore }: Payout): number {

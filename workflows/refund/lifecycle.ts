@@ -35,6 +35,7 @@ import type { InstructedRules } from '../shared/instructed-rules';
 import { type Opening, openMailbox } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
+import { holdSent } from '../shared/sent-held';
 import { showRefusal, upsertLabels } from '../shared/view';
 import { actFault } from './acts';
 import { messages } from './messages';
@@ -151,12 +152,17 @@ async function applyAnswer(refund: Refund, answer: RefundAnswer): Promise<void> 
   await record.transition(refund, ['failed'], { change: { failure }, scheduled: true });
 }
 
-/** Posts a refund that the bank sent after it had failed, or once more. */
+/** Posts a refund that the bank sent in a different amount, after it had failed, or once more. */
 async function bookUnapplied(
   refund: Refund,
   name: RefundCallbackName,
   { callback_id, bank_reference, amount, currency, value_date }: BankCallback,
 ): Promise<RefundAttention | null> {
+  if (name === 'settled' && refund.status === 'processing') {
+    const isOther = describeDifference({ amount, currency }, refund.facts) !== undefined;
+    const sent = { callback_id, bank_reference, amount, currency, value_date };
+    if (isOther) await holdSent('refund', refund, sent);
+  }
   const mayBeSent = refund.status === 'failed' || Boolean(bank_reference);
   if (name !== 'settled' || !isFinalRefund(refund.status) || !mayBeSent) return null;
   const report = {

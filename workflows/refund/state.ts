@@ -11,6 +11,8 @@ import type { RefundResult, RefundState } from '../../src/domain/refund/workflow
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
+import type { Next } from '../shared/record-table';
+import { keepsSentReason, leaveSentHeld } from '../shared/sent-held';
 import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
 export interface RefundKind {
@@ -63,8 +65,9 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
       'The bank settled a settled refund again, under another reference: it has sent the money ' +
       'twice, and owes it. Ask the bank. Once it is back, run `balance reverse` on the entry.',
     amount_differs:
-      'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
-      '`mark_settled` with the amount that was sent, or `mark_failed`.',
+      'The bank sent a different amount or currency, which is in suspense, as `refund show` says. ' +
+      'Ask the bank, then send `mark_settled` with the amount that was sent, or `mark_failed` if ' +
+      'nothing was. `balance resolve` decides who bears what is left of it.',
     ...COMMON_REMEDIES,
   },
 };
@@ -78,11 +81,22 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
   overdueReasons: ['refund_overdue'],
+  isKept: (refund, next) =>
+    keepsSentReason(refund.attention, next ? leaveSuspense(refund, next) : refund.sentHeld),
+  remember: (refund, next) => {
+    refund.sentHeld = leaveSuspense(refund, next);
+  },
   getExtraFields: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },
   writeTransition: (input) => (activities) => activities.recordRefundMove(input),
   writeAttention: (input) => (activities) => activities.recordRefundAttention(input),
 });
+
+function leaveSuspense(refund: Refund, next: Next<RefundStatus, RefundChange>) {
+  const { amount, currency } = refund.facts;
+  const units = next.to.includes('settled') ? BigInt(next.change.settled_amount ?? amount) : 0n;
+  return leaveSentHeld(refund, next, { units, currency });
+}
 
 /** When the refund is overdue, in ms since the epoch. */
 export function dueAt({ snoozedUntil, facts }: Refund): number {

@@ -5,6 +5,7 @@ import type {
   CallbackName,
   CallbackResource,
 } from '../../src/domain/callback/callback';
+import type { SentHeld } from '../../src/domain/sent-held';
 import type { Faults } from '../../src/domain/shape';
 import type { Due } from './alarm';
 import type { BankAnswer, Instruction, NotFound } from './bank-attempts';
@@ -74,6 +75,8 @@ export interface Instructed<K extends Kind>
   failures: ActItem<K>[];
   /** Whether an operator has marked it as failed in this run. */
   isMarkedFailed: boolean;
+  /** Money that the bank sent otherwise than it was instructed. */
+  sentHeld: readonly SentHeld[];
 }
 
 type Decision<Status extends string, Attention extends string> =
@@ -163,5 +166,6 @@ export function newInstructed<K extends Kind>(
     resubmits: [],
     failures: [],
     isMarkedFailed: false,
+    sentHeld: snapshot.sent_held ?? [],
   };
 }

@@ -162,7 +162,9 @@ async function syncFromDb<K extends Kind, R extends Instructed<K>>(
   const { record, isUnsent, readSnapshot } = rules;
   const { id: resource_id, facts } = resource;
   const { request_id } = facts;
-  record.applyStored(resource, await writeScheduled(readSnapshot({ resource_id, request_id })));
+  const snapshot = await writeScheduled(readSnapshot({ resource_id, request_id }));
+  record.applyStored(resource, snapshot);
+  resource.sentHeld = snapshot.sent_held ?? [];
   if (isUnsent(resource.status)) void instruct(rules, resource, getEarlierInstruction());
 }
 

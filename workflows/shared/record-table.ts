@@ -9,6 +9,16 @@ import type { AuditedAct } from './operator-acts';
 import type { Write } from './persist';
 import type { View } from './view';
 
+/** Transition that is being made. */
+export interface Next<Status extends string, Change> {
+  to: readonly Status[];
+  /** ISO 8601, ms. */
+  at: string;
+  change: Partial<Change>;
+  /** Whether an operator makes it. */
+  isAct: boolean;
+}
+
 /** Differences between the resources when they are written and shown. */
 export interface RecordTable<Status extends string, Attention extends string, Resource, Change> {
   noun: CallbackResource;
@@ -17,11 +27,8 @@ export interface RecordTable<Status extends string, Attention extends string, Re
   until: (resource: Resource) => string;
   /** Whether `status` ends an attention reason; by default it ends overdue and different amounts. */
   isPast?: (attention: Attention, status: Status) => boolean;
-  /**
-   * Whether the present attention reason stays, because its money is in suspense.
-   * @param change of the transition that is being made
-   */
-  isKept?: (resource: Resource, change: Partial<Change>) => boolean;
+  /** Whether the present attention reason stays, also after a transition: its money is in suspense. */
+  isKept?: (resource: Resource, next?: Next<Status, Change>) => boolean;
   /** Attention reason for an unverified callback: the next transition clears it. */
   unverifiedReason: Attention;
   malformedReason: Attention;
@@ -33,7 +40,7 @@ export interface RecordTable<Status extends string, Attention extends string, Re
   /** Facts that the next transition stores, too, such as the bank's own name for it. */
   getExtraFields?: (resource: Resource) => Partial<Change>;
   /** Stores in memory what a transition changes besides the status. */
-  remember?: (resource: Resource, to: readonly Status[], at: string) => void;
+  remember?: (resource: Resource, next: Next<Status, Change>) => void;
   writeTransition: (
     input: TransitionInput<Status, Attention, Change>,
   ) => Write<TransitionResult<Status, Attention>>;

@@ -4,7 +4,7 @@ import { omitUndefined } from '../../src/domain/defined';
 import { now, timestamp } from './clock';
 import { type AuditedAct, datedAudit } from './operator-acts';
 import { writeLocally, writeScheduled } from './persist';
-import type { RecordTable, StoredState, TransitionOptions } from './record-table';
+import type { Next, RecordTable, StoredState, TransitionOptions } from './record-table';
 import { findRefusal } from './refusal';
 import { type CommonFacts, note, type WorkflowState } from './state';
 import { createApplyVerified } from './verification';
@@ -56,8 +56,8 @@ export function createRecord<
     throw new StaleState(`The ${table.noun} is ${status} in the database.`);
   };
 
-  const isKept = (resource: Resource, change: Partial<Change> = {}) =>
-    table.isKept?.(resource, change) ?? false;
+  const isKept = (resource: Resource, next?: Next<Status, Change>) =>
+    table.isKept?.(resource, next) ?? false;
 
   /** @param isStale the database may have another reason than the known one */
   const setAttention = async (resource: Resource, attention: Attention | null, isStale = false) => {
@@ -104,7 +104,7 @@ export function createRecord<
       resource: Resource,
       to: readonly Status[],
       {
-        change,
+        change: ownChange,
         audit,
         callback_id,
         id,
@@ -116,12 +116,14 @@ export function createRecord<
       if (last === undefined) return;
       const { account_id, livemode } = resource.facts;
       const at = timestamp(resource);
+      const change = { ...table.getExtraFields?.(resource), ...ownChange };
+      const next = { to, at, change, isAct: audit !== undefined };
       const reason = resource.attention;
       const isPast =
         reason === table.unverifiedReason ||
         reason === 'record_behind' ||
         (reason !== null && canClear(reason, last));
-      const staysOpen = needsOperator(reason, audit) || isKept(resource, change);
+      const staysOpen = needsOperator(reason, audit) || isKept(resource, next);
       const attention = isPast && !staysOpen ? null : reason;
       const write = scheduled ? writeScheduled : writeLocally;
       const result = await write(
@@ -133,13 +135,13 @@ export function createRecord<
           to: [...to],
           at,
           attention,
-          change: { ...table.getExtraFields?.(resource), ...change },
+          change,
           ...omitUndefined({ audit, callback_id, id, value_date }),
         }),
       );
       throwStale(resource, result);
       enterState(resource, { ...result, attention });
-      table.remember?.(resource, to, at);
+      table.remember?.(resource, next);
       show(resource);
     },
 
@@ -183,7 +185,6 @@ export function createRecord<
       } else show(resource);
     },
 
-    /** @throws StaleState after a sync from the database */
     recordAct,
 
     /**

@@ -2,6 +2,7 @@ import { workflowInfo } from '@temporalio/workflow';
 import type { AccountTime } from '../../src/domain/account/clock';
 import type { MissedCallback, VerificationMode } from '../../src/domain/callback/signature';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
+import type { SentHeld } from '../../src/domain/sent-held';
 import { type AccountClock, now, syncClock } from './clock';
 
 export interface CommonFacts {
@@ -72,6 +73,8 @@ export interface ResourceSnapshot<Status extends string, Attention extends strin
   snoozed_until?: number;
   /** Account time, where a sandbox's clock was moved. */
   clock?: AccountTime;
+  /** Money that the bank sent otherwise than it was instructed. */
+  sent_held?: SentHeld[];
 }
 
 /** @param resumed the search attributes may have any value */

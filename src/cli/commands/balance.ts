@@ -8,6 +8,7 @@ import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { amountInJson, formatMoney } from '../../domain/money';
+import { SENT_OUTCOMES } from '../../domain/sent-held';
 import { findAccount } from '../../service/accounts';
 import { actOnBalance, type BalanceCall, isLiveCall, type Note } from '../../service/balances/act';
 import { assertOpposite, parseAgainst } from '../../service/balances/adjust';
@@ -150,6 +151,28 @@ const reverse = defineCommand({
   },
 });
 
+const resolve = defineCommand({
+  name: 'resolve',
+  description: 'decide once who bears what a bank sent otherwise, and show the balance after that',
+  options: z.object({
+    operation_id: z.string().meta({ argument: true }),
+    as: z.enum(SENT_OUTCOMES).describe('who bears it').meta({ placeholder: 'outcome' }),
+    operator: Operator.optional(),
+    reason: Reason,
+    approved_by: ApprovedBy,
+  }),
+  notes: `
+The operation is the entry that holds the money in suspense, as \`show\` names it. merchant debits the balance
+and what it does not hold is owed; loss is borne by the service; returned awaits a line of the bank's statement;
+never_sent awaits none. ${ON_LIVE}`,
+  example:
+    'balance resolve payout_sent_held:…:REF-1 --as returned --operator mia --reason "Ticket 42"',
+  run: async (context, { operation_id: id, as, ...note }) => {
+    assertNamed(context, note.operator);
+    await act(context, { act: 'resolve', id, as }, note, 'Resolved');
+  },
+});
+
 /** Presents a balance; an asset counts in its smallest unit, as a text. */
 function presentBalance<Row extends BalanceRow>(row: Row) {
   const { currency, available, reserved, ...rest } = row;
@@ -240,5 +263,5 @@ ${ON_LIVE}`,
 export const balanceCommands = defineGroup({
   name: 'balance',
   description: 'what an account holds, crediting it and correcting it',
-  commands: [show, fund, adjust, reverse],
+  commands: [show, fund, adjust, reverse, resolve],
 });

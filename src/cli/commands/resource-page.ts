@@ -4,6 +4,7 @@ import { type Deposit, isInSuspense } from '../../domain/crypto/deposit';
 import { formatMoney } from '../../domain/money';
 import type { Dispute } from '../../domain/payment/dispute';
 import type { Receipt } from '../../domain/payment/receipt';
+import { computeRest, isOpenSent, type SentHeld } from '../../domain/sent-held';
 import type { ResourcePage } from '../../service/operators/resource';
 import { fields, formatTime, table } from '../output';
 import { formatOutcome } from './callback';
@@ -14,7 +15,8 @@ const UNITS = ['amount_due', 'amount_received'];
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
   // The entries of the ledger say the same.
-  const { receipts, disputes, sent_late, sent_again, returns_held, ...rest } = page.resource;
+  const { receipts, disputes, sent_late, sent_again, returns_held, sent_held, ...rest } =
+    page.resource;
   const rows = Object.entries(rest).map(
     ([name, value]) => [formatTitle(name), formatValue(name, value, currency)] as const,
   );
@@ -23,6 +25,7 @@ export function pageText(page: ResourcePage): string {
     ...formatRefunds(page, currency),
     ...formatDeposits(page),
     ...formatReceipts(receipts),
+    ...formatSentHeld(sent_held),
     ...formatDisputes(disputes),
     section('MOVES', eventTable(page)),
     section('LEDGER', entryTable(page)),
@@ -114,6 +117,19 @@ function formatReceipts(receipts: unknown): string[] {
   ]);
   const heading = ['RECEIPT', 'RECEIVED', 'AMOUNT', 'REASON', 'STATE'];
   return [section('MONEY IN QUESTION', table(heading, rows, 'None.'))];
+}
+
+function formatSentHeld(sent_held: unknown): string[] {
+  if (!isRows<SentHeld>(sent_held)) return [];
+  const rows = sent_held.map((held) => [
+    held.id,
+    formatTime(held.at),
+    formatAmount(held.amount, held.currency),
+    formatAmount(String(computeRest(held)), held.currency),
+    held.resolved?.as ?? (isOpenSent(held) ? 'suspense' : 'posted'),
+  ]);
+  const heading = ['SENT', 'REPORTED', 'AMOUNT', 'REST', 'STATE'];
+  return [section('SENT OTHERWISE', table(heading, rows, 'None.'))];
 }
 
 function formatDisputes(disputes: unknown): string[] {

@@ -44,6 +44,7 @@ export const AUDIT_LABELS = {
   'balance.funded': 'Balance funded',
   'balance.adjusted': 'Balance corrected',
   'balance.reversed': 'Journal entry reversed',
+  'balance.resolved': 'Money in suspense resolved',
   'bank_account.added': 'Bank account added',
   'statement.imported': 'Bank statement imported',
   'statement.matched': 'Statement line matched',

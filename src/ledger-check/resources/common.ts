@@ -1,6 +1,8 @@
 import type { HeldReturn } from '../../domain/payout/held-return';
+import type { SendingKind } from '../../domain/sent-held';
 import { bookId } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
+import { buildSentHeld, buildSentResolved } from '../../ledger/sent-entries';
 import type { RefundDocument } from '../../store/refunds';
 import type { ExpectedStep } from '../rule';
 
@@ -31,4 +33,27 @@ export function listHeldReturns({
     lines: ENTRY_LINES.payout_return_held(resource.connector, amount, is_return),
     book: bookId({ ...resource, currency }),
   }));
+}
+
+type Sender = Pick<RefundDocument, 'account_id' | 'livemode' | 'connector' | 'currency'> & {
+  sent_held?: RefundDocument['sent_held'];
+  balance_account?: string;
+};
+
+/** Lists money that a bank sent otherwise, in the book of its currency. */
+export function listSentHeld(kind: SendingKind, { sent_held = [], ...sender }: Sender) {
+  return sent_held.map((held): ExpectedStep => {
+    const { legs, ...entry } = buildSentHeld(kind, { ...sender, _id: '' }, held, held);
+    return { step: held.id, lines: [...legs], book: bookId(entry) };
+  });
+}
+
+/** Lists what of it has left suspense by an entry of its own. */
+export function listSentResolved(kind: SendingKind, { sent_held = [], ...sender }: Sender) {
+  return sent_held.flatMap((held): ExpectedStep[] => {
+    const { id: step, resolved } = held;
+    if (resolved === undefined) return [];
+    const { legs, ...entry } = buildSentResolved(kind, { ...sender, _id: '' }, held, resolved);
+    return [{ step, lines: [...legs], book: bookId(entry) }];
+  });
 }

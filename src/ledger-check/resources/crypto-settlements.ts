@@ -1,14 +1,15 @@
 import type { CryptoSettlementStatus } from '../../domain/crypto/settlement';
+import { sumPosted } from '../../domain/sent-held';
 import { buildNetworkFee, settlementDraw } from '../../ledger/crypto-entries';
 import { bookId, type EntryKind, type ResourceEntryKind } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import type { CryptoSettlementDocument } from '../../store/crypto-settlements';
 import type { ExpectedStep, ResourceRule } from '../rule';
-import { COMMON } from './common';
+import { COMMON, listSentHeld, listSentResolved } from './common';
 
 const SETTLEMENT_FIELDS = [
   ...COMMON,
-  ...(['connector', 'amount', 'fee', 'network', 'network_fee'] as const),
+  ...(['connector', 'amount', 'fee', 'network', 'network_fee', 'sent_held'] as const),
 ] as const;
 
 type SettlementPart = Pick<CryptoSettlementDocument, (typeof SETTLEMENT_FIELDS)[number]>;
@@ -18,7 +19,11 @@ function listNetworkFees({ status, ...settlement }: SettlementPart): ExpectedSte
   return entry === undefined ? [] : [{ lines: [...entry.legs], book: bookId(entry) }];
 }
 
-const SETTLEMENT_RESERVED = ['crypto_settlement_reserved'] as const;
+const SETTLEMENT_RESERVED = [
+  'crypto_settlement_reserved',
+  'crypto_settlement_sent_held',
+  'crypto_settlement_sent_resolved',
+] as const;
 
 export const CRYPTO_SETTLEMENTS: ResourceRule<
   SettlementPart,
@@ -36,12 +41,18 @@ export const CRYPTO_SETTLEMENTS: ResourceRule<
     crypto_settlement_reserved: (part) =>
       ENTRY_LINES.crypto_settlement_reserved(settlementDraw(part)),
     crypto_settlement_captured: (part) =>
-      ENTRY_LINES.crypto_settlement_captured(part.connector, settlementDraw(part)),
+      ENTRY_LINES.crypto_settlement_captured(part.connector, settlementDraw(part), sumPosted(part)),
     crypto_settlement_released: (part) =>
       ENTRY_LINES.crypto_settlement_released(settlementDraw(part)),
     crypto_settlement_fee: () => [],
+    crypto_settlement_sent_held: () => [],
+    crypto_settlement_sent_resolved: () => [],
   },
-  steps: { crypto_settlement_fee: listNetworkFees },
+  steps: {
+    crypto_settlement_fee: listNetworkFees,
+    crypto_settlement_sent_held: (part) => listSentHeld('crypto_settlement', part),
+    crypto_settlement_sent_resolved: (part) => listSentResolved('crypto_settlement', part),
+  },
   reportedVersions: ({ status, version }) =>
     status === 'completed' || status === 'failed' ? [version] : [],
 };

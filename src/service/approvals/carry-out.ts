@@ -22,6 +22,7 @@ const FINAL: readonly string[] = [
   'held_by_bank',
   'insufficient_balance',
   'invalid_request',
+  'not_in_suspense',
   'not_reversible',
   'nothing_owed',
   'operation_id_used',

@@ -12,6 +12,8 @@ import {
 } from '../../domain/approval';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
+import { SENT_OUTCOMES } from '../../domain/sent-held';
+import { operationId } from '../../ledger/entries';
 import { requestApproval } from '../approvals/request';
 import type { WriteDeps } from '../deps';
 import {
@@ -23,6 +25,7 @@ import {
   reverseOperation,
 } from './adjust';
 import { fundBalance, type PostedBalance } from './fund';
+import { findSentHeld, resolveSentHeld } from './resolve';
 
 const Subject = z.object({
   account_id: z.string(),
@@ -45,6 +48,7 @@ const BalanceCall = z.discriminatedUnion('act', [
     bank_reference: z.string().optional(),
   }),
   z.object({ act: z.literal('reverse'), id: z.string() }),
+  z.object({ act: z.literal('resolve'), id: z.string(), as: z.enum(SENT_OUTCOMES) }),
 ]);
 export type BalanceCall = z.infer<typeof BalanceCall>;
 
@@ -53,7 +57,7 @@ export type Note = Partial<Correction>;
 
 export type Posted = PostedBalance & { posted: number | bigint };
 
-/** Posts it. @throws ServiceError those of funding, adjusting and reversing */
+/** Posts it. @throws ServiceError those of funding, adjusting, reversing and resolving */
 export async function postBalanceAct(
   deps: WriteDeps,
   call: BalanceCall,
@@ -72,7 +76,10 @@ export async function postBalanceAct(
     const balance = await adjustBalance(deps, { ...adjustment, amount }, correction, id);
     return { ...balance, posted: amount };
   }
-  const { amount, ...balance } = await reverseOperation(deps, call.id, correction);
+  const { amount, ...balance } =
+    call.act === 'reverse'
+      ? await reverseOperation(deps, call.id, correction)
+      : await resolveSentHeld(deps, call, correction);
   return { ...balance, posted: amount };
 }
 
@@ -118,12 +125,14 @@ async function readLimits({ stores }: WriteDeps): Promise<ApprovalLimits> {
   return parseApprovalLimits(text) ?? DEFAULT_LIMITS;
 }
 
-/** @throws ServiceError `operation_not_found`, `not_reversible` */
+/** @throws ServiceError `operation_not_found`, `not_reversible`, `not_in_suspense` */
 export async function isLiveCall(
   deps: Pick<WriteDeps, 'stores'>,
   call: BalanceCall,
 ): Promise<boolean> {
-  return call.act === 'reverse' ? (await prepareReversal(deps, call.id)).livemode : call.livemode;
+  if (call.act === 'reverse') return (await prepareReversal(deps, call.id)).livemode;
+  if (call.act === 'resolve') return (await findSentHeld(deps, call.id)).sender.livemode;
+  return call.livemode;
 }
 
 export function readBalanceCall(act: string, input: object): BalanceCall {
@@ -148,6 +157,16 @@ async function measure(deps: WriteDeps, call: BalanceCall): Promise<Measured> {
     const amounts = lines.map(({ amount }) => absolute(BigInt(amount)));
     const amount = amounts.reduce((most, each) => (each > most ? each : most), 0n);
     return { account_id, livemode, currency, amount, operation_id: `reversed:${call.id}` };
+  }
+  if (call.act === 'resolve') {
+    const { kind, sender, held, amount } = await findSentHeld(deps, call.id);
+    const { _id, account_id, livemode } = sender;
+    const operation_id = operationId({
+      kind: `${kind}_sent_resolved`,
+      resource_id: _id,
+      step: held.id,
+    });
+    return { account_id, livemode, currency: held.currency, amount, operation_id };
   }
   const { act, account_id, livemode, currency, id } = call;
   const operation_id = `${act === 'fund' ? 'funded' : 'adjusted'}:${id}`;

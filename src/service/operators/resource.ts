@@ -36,6 +36,7 @@ const RARE = [
   'sent_late',
   'sent_again',
   'returns_held',
+  'sent_held',
 ] satisfies (keyof PaymentDocument | keyof PayoutDocument | keyof RefundDocument)[];
 
 /** @throws ServiceError `payment_not_found`, `refund_not_found`, … */

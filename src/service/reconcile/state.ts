@@ -38,6 +38,7 @@ const Disputes = z.looseObject({
 });
 const Sent = z.looseObject({ sent: z.array(z.string()) });
 const Held = z.looseObject({ held: z.array(z.string()) });
+const SentHeld = z.looseObject({ sent_held: z.array(z.looseObject({ id: z.string() })) });
 const LocalStep = z.looseObject({ activity_type: z.string() });
 
 /**
@@ -60,6 +61,8 @@ export function readResourceState(histories: readonly Pick<History, 'events'>[])
     for (const id of sent?.sent ?? []) bookings.add(`sent ${id}`);
     const held = activity === 'recordReturnHeld' ? Held.safeParse(result).data : undefined;
     for (const id of held?.held ?? []) bookings.add(`held ${id}`);
+    const sentHeld = activity === 'recordSentHeld' ? SentHeld.safeParse(result).data : undefined;
+    for (const { id } of sentHeld?.sent_held ?? []) bookings.add(`sent_held ${id}`);
   }
   if (state === null) return null;
   const { status, version } = state;

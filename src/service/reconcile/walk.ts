@@ -169,11 +169,17 @@ function listHeld(document: Resource): string[] {
   return held.map(({ id }) => id);
 }
 
+function listSentHeld(document: Resource): string[] {
+  const held = 'sent_held' in document ? (document.sent_held ?? []) : [];
+  return held.map(({ id }) => id);
+}
+
 function listBookings(document: Resource): string[] {
   if ('due_at' in document) {
     return [
       ...listSent(document).map((id) => `sent ${id}`),
       ...listHeld(document).map((id) => `held ${id}`),
+      ...listSentHeld(document).map((id) => `sent_held ${id}`),
     ];
   }
   if (!('browser_hash' in document)) return [];

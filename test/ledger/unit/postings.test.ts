@@ -10,6 +10,7 @@ import {
 } from '../../../src/ledger/entries';
 import { assertBalanced, ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import { mustNotBeNegative } from '../../../src/ledger/insufficient-balance';
+import type { SentBearer } from '../../../src/ledger/sent-lines';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });
@@ -22,6 +23,11 @@ const money = fc.tuple(name, amount);
 const withFee = fc.tuple(name, amount, fee);
 const sending = fc.tuple(name, name, amount, fee);
 const coins = fc.tuple(name, units);
+const bearer: fc.Arbitrary<SentBearer> = fc.constantFrom(
+  { to: 'bank', connector: 'bank' },
+  { to: 'loss' },
+  { to: 'merchant', balance: 'main', owed: 0 },
+);
 const match = fc.record({ clearing: amount, bank_fees: fee });
 
 const LINES = ENTRY_LINES;
@@ -73,6 +79,15 @@ const EVERY_KIND = {
   crypto_settlement_captured: build(coins, LINES.crypto_settlement_captured),
   crypto_settlement_released: units.map(LINES.crypto_settlement_released),
   crypto_settlement_fee: build(coins, LINES.crypto_settlement_fee),
+  refund_sent_held: build(money, LINES.refund_sent_held),
+  payout_sent_held: build(money, LINES.payout_sent_held),
+  crypto_settlement_sent_held: build(coins, LINES.crypto_settlement_sent_held),
+  refund_sent_resolved: build(fc.tuple(amount, bearer), LINES.refund_sent_resolved),
+  payout_sent_resolved: build(fc.tuple(amount, bearer), LINES.payout_sent_resolved),
+  crypto_settlement_sent_resolved: build(
+    fc.tuple(units, bearer),
+    LINES.crypto_settlement_sent_resolved,
+  ),
   bank_opening: amount.map(LINES.bank_opening),
   bank_line: fc.record({ clearing: amount, bank_fees: fee, unmatched: fee }).map(LINES.bank_line),
   bank_line_matched: match.map(LINES.bank_line_matched),
@@ -136,6 +151,28 @@ describe('the legs of every posting', () => {
     ],
     ['receivable.bank -5, clearing.sandbox 5', LINES.refund_sent_again('sandbox', 5)],
     ['receivable.bank -5, clearing.sandbox 5', LINES.payout_sent_again('sandbox', 5)],
+    ['suspense.sent -5, clearing.sandbox 5', LINES.payout_sent_held('sandbox', 5)],
+    [
+      'clearing.sandbox -5, suspense.sent 5',
+      LINES.payout_sent_resolved(5, { to: 'bank', connector: 'sandbox' }),
+    ],
+    ['external.adjustments -5, suspense.sent 5', LINES.refund_sent_resolved(5, { to: 'loss' })],
+    [
+      'balances.ads.available -3, receivable.merchant -2, suspense.sent 5',
+      LINES.payout_sent_resolved(5, { to: 'merchant', balance: 'ads', owed: 2 }),
+    ],
+    [
+      'transit.refunds -5, suspense.sent 3, clearing.sandbox 1, balances.main.available 1',
+      LINES.refund_settled('sandbox', 5, 4, 3),
+    ],
+    [
+      'balances.ads.reserved -7, suspense.sent 5, income.fees 2',
+      LINES.payout_captured('ads', 'sandbox', 5, 2, 5),
+    ],
+    [
+      'balances.main.reserved -5, suspense.sent 2, clearing.chain 3',
+      LINES.crypto_settlement_captured('chain', 5n, 2n),
+    ],
     ['clearing.sandbox -5, suspense.late 5', LINES.payout_return_held('sandbox', 5, true)],
     ['clearing.sandbox -5, suspense.held 5', LINES.payout_return_held('sandbox', 5, false)],
     [
@@ -261,6 +298,9 @@ describe('open postings', () => {
     'crypto_settlement_captured',
     'crypto_settlement_released',
     'crypto_settlement_fee',
+    'refund_sent_held',
+    'payout_sent_held',
+    'crypto_settlement_sent_held',
   ];
 
   test.each(Object.entries(EVERY_KIND))(
@@ -380,7 +420,7 @@ test('the money of merchants and in transit never falls below 0; the rest may', 
   expect(never.filter(mustNotBeNegative)).toEqual(never);
   const may = [
     ...['clearing.sandbox', 'external.funding', 'income.fees', 'receivable.merchant'],
-    ...['cash', 'clearing', 'suspense.unmatched', 'expense.bank_fees'],
+    ...['cash', 'clearing', 'suspense.unmatched', 'expense.bank_fees', 'suspense.sent'],
   ];
   expect(may.filter(mustNotBeNegative)).toEqual([]);
 });

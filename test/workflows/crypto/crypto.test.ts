@@ -2,10 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { inTransaction } from '../../../src/base/mongo';
 import { bookCurrency } from '../../../src/domain/crypto/assets';
 import { SETTLE_WORKFLOW } from '../../../src/domain/crypto/settle';
+import { readTrialBalance } from '../../../src/ledger-check/trial-balance';
+import { verifyLedger } from '../../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../../src/lifecycles';
 import { SANDBOX_CONNECTOR } from '../../../src/routing';
+import { resolveSentHeld } from '../../../src/service/balances/resolve';
 import { createMetricStore } from '../../../src/store/metrics';
 import { nextRun } from '../../../src/temporal/start';
+import { operatorsAudit } from '../../support/audit';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
@@ -459,6 +463,45 @@ describe('a settlement', () => {
       expect(transaction_id).toBe(`out-${id}`);
       expect(await balanceOf(setting, account_id)).toEqual({ available: '0', reserved: '0' });
       await saveHistory(handle, 'crypto-settlement-overdue-marked-completed');
+    }));
+
+  test('of which the chain shows another amount: in suspense until an operator decides', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const { stores, mongo } = setting;
+      const { id, account_id, handle, report } = await openSettlement(setting, connector);
+      await isSent(id);
+      const other = { transaction_id: 'other', amount: `${ETHER + 5n}` };
+      await report('completed', other);
+      const isMarked = async () =>
+        (await stores.crypto_settlements.get(id))?.attention === 'amount_differs';
+      await eventually('the mark', isMarked);
+      await report('completed', other);
+      const suspense = async () => {
+        const book = `${account_id}:sandbox:${bookCurrency(COIN)}`;
+        const { rows } = await readTrialBalance(mongo, stores.ledger.collections.books.dbName, {
+          now: () => new Date(),
+        });
+        const row = rows.find((each) => each.book === book && each.account === 'suspense.sent');
+        return row?.balance ?? 0n;
+      };
+      expect(await suspense()).toBe(-ETHER - 5n);
+      const acknowledged = handle.executeUpdate('acknowledge', { args: [ACT] });
+      await expect(acknowledged).rejects.toMatchObject({ cause: { type: 'money_in_suspense' } });
+      await handle.executeUpdate('mark_completed', { args: [ACT] });
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+      expect(await suspense()).toBe(-5n);
+      const deps = { ...setting, now: () => new Date(), audit: operatorsAudit(stores) };
+      const held = `crypto_settlement_sent_held:${id}:other`;
+      const by = { operator: 'mia', reason: 'Ticket 42' };
+      // Nobody owes an asset.
+      await expect(resolveSentHeld(deps, { id: held, as: 'merchant' }, by)).rejects.toMatchObject({
+        code: 'insufficient_balance',
+      });
+      await resolveSentHeld(deps, { id: held, as: 'loss' }, by);
+      expect(await suspense()).toBe(0n);
+      const { differences } = await verifyLedger(mongo, stores.ledger.collections.books.dbName);
+      const own = differences.filter(({ subject }) => subject.includes(id));
+      expect(own).toEqual([]);
     }));
 
   test('that is not broadcast is asked about and sent again, or given back, by an operator', () => {

@@ -7,19 +7,20 @@ import { ACT, shows, useLifecycles } from '../lifecycles';
 const { setting, withStatus } = useLifecycles();
 
 test('an acknowledged reason no longer hides that a refund is overdue', async () => {
-  await withStatus.processing(async ({ handle, signal, becomes, act, refusal, stored }) => {
-    await signal('settled', { amount: 1 });
-    await becomes({ attention: 'amount_differs' });
+  await withStatus.processing(async ({ handle, becomes, act, refusal, stored }) => {
+    await handle.signal('settled', { callback_id: 7 });
+    await becomes({ attention: 'malformed_callback' });
     await setting.env.sleep('73h');
     await act('acknowledge');
     const overdue = await becomes({ attention: 'refund_overdue' });
-    expect(overdue.acknowledged).toEqual([{ reason: 'amount_differs', since: expect.any(Number) }]);
+    const since = expect.any(Number);
+    expect(overdue.acknowledged).toEqual([{ reason: 'malformed_callback', since }]);
     await act('acknowledge');
     await setting.env.sleep('73h');
     const refund = await stored();
     expect(refund.attention).toBeNull();
     expect(refund.acknowledged).toMatchObject([
-      { reason: 'amount_differs' },
+      { reason: 'malformed_callback' },
       { reason: 'refund_overdue', since: overdue.attention_since },
     ]);
     expect(await refusal('acknowledge')).toEqual({

@@ -57,7 +57,6 @@ test.each([
 test.each([
   ['refund', 'settled', 'failed', 'failed_after_settled', /./, 2, REFUNDED],
   ['refund', 'settled', 'settled', null, /: the refund is settled already$/, 2, REFUNDED],
-  ['payout', 'failed', 'completed', 'moved_after_failed', /./, 4, MONEY.untouched],
   ['payout', 'failed', 'returned', 'moved_after_failed', /./, 4, MONEY.untouched],
   ['payout', 'completed', 'failed', 'failed_after_completed', /./, 4, MONEY.captured],
   ['payout', 'returned', 'completed', 'moved_after_returned', /./, 4, MONEY.returned],

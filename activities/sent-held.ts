@@ -1,0 +1,161 @@
+import type { ClientSession } from 'mongodb';
+import { inTransaction } from '../src/base/mongo';
+import { omitUndefined } from '../src/domain/defined';
+import { reportId } from '../src/domain/payment/receipt';
+import {
+  computeRest,
+  findReportedSent,
+  isOpenSent,
+  isUnbooked,
+  type SendingKind,
+  type SentHeld,
+  type SentTransition,
+  takeSent,
+} from '../src/domain/sent-held';
+import type { Owned } from '../src/ledger/resource-entries';
+import { buildSentHeld, buildSentResolved } from '../src/ledger/sent-entries';
+import type { Stores } from '../src/store';
+import type { RecordDeps } from './shared/record-table';
+
+/** Report that a bank sent money otherwise than it was instructed. */
+interface SentHeldReport {
+  kind: SendingKind;
+  resource_id: string;
+  /** ISO 8601, ms. */
+  at: string;
+  callback_id: string;
+  bank_reference?: string;
+  /** Minor units, or smallest units as a text; absent: as it was instructed. */
+  amount?: number | string;
+  /** ISO 4217; absent: as it was instructed. */
+  currency?: string;
+  value_date?: string;
+}
+
+interface SentHeldResult {
+  sent_held: SentHeld[];
+}
+
+/** Journal entries of money that a bank sent otherwise; no status changes. */
+export function createSentHeld(deps: RecordDeps) {
+  return {
+    /** Posts it to suspense, once. */
+    recordSentHeld: (input: SentHeldReport): Promise<SentHeldResult> => recordSentHeld(deps, input),
+    /** Posts it out of suspense, once, since the bank reports that it is back. */
+    recordSentBack: (input: SentHeldReport): Promise<SentHeldResult> => recordSentBack(deps, input),
+  };
+}
+
+async function recordSentHeld(deps: RecordDeps, input: SentHeldReport): Promise<SentHeldResult> {
+  const { kind, resource_id, bank_reference } = input;
+  const store = pickStore(deps.stores, kind);
+  await inTransaction(deps.mongo, async (session) => {
+    const resource = await store.get(resource_id, session);
+    if (resource === null || !isUnbooked(resource, kind, input)) return;
+    const known = findReportedSent(resource.sent_held ?? [], input);
+    if (known !== undefined) {
+      if (bank_reference) await store.nameSentHeld(resource_id, known, bank_reference, session);
+      return;
+    }
+    const { amount = resource.amount, currency = resource.currency, at } = input;
+    const named = { id: reportId(input), bank_reference: bank_reference || null };
+    const held = { ...named, amount, currency, at };
+    if (!(await store.recordSentHeld(resource_id, held, session))) return;
+    await deps.stores.ledger.post(buildSentHeld(kind, resource, held, input), session);
+  });
+  return await readSentHeld(deps, input);
+}
+
+async function recordSentBack(deps: RecordDeps, input: SentHeldReport): Promise<SentHeldResult> {
+  const { kind, resource_id, at, callback_id: by } = input;
+  const store = pickStore(deps.stores, kind);
+  await inTransaction(deps.mongo, async (session) => {
+    const resource = await store.get(resource_id, session);
+    const items = resource?.sent_held ?? [];
+    if (resource === null || items.some(({ resolved }) => resolved?.by === by)) return;
+    const { amount, currency = resource.currency } = input;
+    const held = items.find(
+      (each) =>
+        isOpenSent(each) &&
+        each.currency === currency &&
+        (amount === undefined || BigInt(amount) === computeRest(each)),
+    );
+    if (held === undefined) return;
+    if (!(await store.resolveSentHeld(resource_id, held, { as: 'returned', at, by }, session)))
+      return;
+    const entry = buildSentResolved(kind, resource, held, { as: 'returned', at });
+    await deps.stores.ledger.post(entry, session);
+  });
+  return await readSentHeld(deps, input);
+}
+
+async function readSentHeld(
+  { stores }: RecordDeps,
+  { kind, resource_id }: SentHeldReport,
+): Promise<SentHeldResult> {
+  const resource = await pickStore(stores, kind).get(resource_id);
+  if (resource === null) throw new Error(`The record of ${resource_id} is not there.`);
+  return { sent_held: resource.sent_held ?? [] };
+}
+
+type SendingStore = Pick<
+  Stores['payouts'],
+  'recordSentHeld' | 'nameSentHeld' | 'replaceSentHeld' | 'resolveSentHeld'
+> & { get(id: string, session?: ClientSession): Promise<Sender | null> };
+
+type Sender = Owned & {
+  status: string;
+  amount: number | string;
+  applied_callbacks?: string[];
+  sent_held?: SentHeld[];
+};
+
+function pickStore(stores: Stores, kind: SendingKind): SendingStore {
+  const { refunds: refund, payouts: payout, crypto_settlements: crypto_settlement } = stores;
+  return { refund, payout, crypto_settlement }[kind];
+}
+
+interface Leaving extends Pick<SentTransition, 'sent'> {
+  to: readonly string[];
+  at: string;
+  change: { bank_reference?: string; transaction_id?: string };
+  audit?: object | undefined;
+}
+
+/**
+ * Takes money out of suspense with the transition that settles or fails its resource.
+ * @returns smallest units that the entry of the transition takes
+ */
+export async function leaveSuspense(
+  stores: Stores,
+  kind: SendingKind,
+  resource: Sender & { _id: string },
+  { to, at, change, audit, sent }: Leaving,
+  session: ClientSession,
+): Promise<bigint> {
+  const before = resource.sent_held ?? [];
+  if (!before.some(isOpenSent)) return 0n;
+  const isAct = audit !== undefined;
+  const { currency, _id } = resource;
+  const named = omitUndefined({ bank_reference: change.transaction_id ?? change.bank_reference });
+  const isFailed = to.includes('failed');
+  const { items, posted, back } = takeSent(before, {
+    isFailed,
+    sent,
+    currency,
+    isAct,
+    at,
+    ...named,
+  });
+  await pickStore(stores, kind).replaceSentHeld(_id, items, session);
+  for (const held of back) {
+    const as = isAct ? 'never_sent' : 'returned';
+    await stores.ledger.post(buildSentResolved(kind, resource, held, { as, at }), session);
+  }
+  return posted;
+}
+
+/** Picks what a workflow that starts again must know. */
+export function pickSentHeld({ sent_held = [] }: Pick<Sender, 'sent_held'>) {
+  return sent_held.length === 0 ? {} : { sent_held };
+}

@@ -1,0 +1,143 @@
+/** Kinds of resource by which the service instructs a bank to send money. */
+export const SENDING_KINDS = ['refund', 'payout', 'crypto_settlement'] as const;
+export type SendingKind = (typeof SENDING_KINDS)[number];
+
+/** Ways out of suspense: the merchant or the service bears it, or the bank has it. */
+export const SENT_OUTCOMES = ['merchant', 'loss', 'returned', 'never_sent'] as const;
+export type SentOutcome = (typeof SENT_OUTCOMES)[number];
+
+/**
+ * Money that a bank sent otherwise than it was instructed, in a different amount or after a failure.
+ * It is in suspense until the resource's own entry takes it, or an operator decides who bears it.
+ * @see docs/ledger.md#money-that-goes-wrong
+ */
+export interface SentHeld {
+  /** Bank reference, or without one the id of the callback. */
+  id: string;
+  /** Null while the bank has not named it. */
+  bank_reference: string | null;
+  /** Minor units, or the smallest units of an asset as a text. */
+  amount: number | string;
+  /** ISO 4217, or an asset and its network. */
+  currency: string;
+  /** ISO 8601, ms. */
+  at: string;
+  /** Part that the entry of the resource has taken, in the same units. */
+  posted?: number | string;
+  resolved?: SentResolution;
+}
+
+export interface SentResolution {
+  as: SentOutcome;
+  /** ISO 8601, ms. */
+  at: string;
+  /** Report that says so, where the bank does. */
+  by?: string;
+  /** Minor units of the merchant's part that the balance did not hold. */
+  owed?: number;
+}
+
+/** Computes what is still in suspense, or was until an operator decided, in the smallest units. */
+export function computeRest({ amount, posted = 0 }: Pick<SentHeld, 'amount' | 'posted'>): bigint {
+  return BigInt(amount) - BigInt(posted);
+}
+
+export function isOpenSent(held: SentHeld): boolean {
+  return held.resolved === undefined && computeRest(held) > 0n;
+}
+
+export function holdsSent({ sent_held = [] }: { sent_held?: readonly SentHeld[] }): boolean {
+  return sent_held.some(isOpenSent);
+}
+
+/** Sums what the resource's own entry has taken out of suspense. */
+export function sumPosted({ sent_held = [] }: { sent_held?: readonly SentHeld[] }): bigint {
+  return sent_held.reduce((sum, { posted = 0 }) => sum + BigInt(posted), 0n);
+}
+
+interface SentReport {
+  callback_id: string;
+  bank_reference?: string | undefined;
+}
+
+/**
+ * Finds the money that a report repeats. Without a bank's name, all reports are about the same; one
+ * that names it may be about money that had no name.
+ */
+export function findReportedSent(
+  items: readonly SentHeld[],
+  { callback_id, bank_reference }: SentReport,
+): SentHeld | undefined {
+  if (!bank_reference) return items.find(({ id }) => id === callback_id) ?? items.at(0);
+  const isNamed = (held: SentHeld) =>
+    held.id === bank_reference || held.bank_reference === bank_reference;
+  return items.find(isNamed) ?? items.find((held) => held.bank_reference === null);
+}
+
+interface Instructed {
+  status: string;
+  bank_reference?: string | null | undefined;
+  applied_callbacks?: readonly string[];
+}
+
+/** Whether a report is about money that the ledger does not have yet. */
+export function isUnbooked(
+  { status, bank_reference = null, applied_callbacks = [] }: Instructed,
+  kind: SendingKind,
+  report: SentReport,
+): boolean {
+  if (applied_callbacks.includes(report.callback_id)) return false;
+  if (status === 'settled' || status === 'completed' || status === 'returned') return false;
+  if (kind !== 'payout' || status !== 'sent') return true;
+  return report.bank_reference && bank_reference !== null
+    ? report.bank_reference !== bank_reference
+    : false;
+}
+
+export interface SentTransition {
+  isFailed: boolean;
+  /** Smallest units that the entry of the transition sends; 0 where it sends none. */
+  sent: bigint;
+  currency: string;
+  bank_reference?: string | undefined;
+  /** Whether an operator decides, who has asked the bank about all of it. */
+  isAct: boolean;
+  /** ISO 8601, ms. */
+  at: string;
+}
+
+/**
+ * Takes money out of suspense with a transition: what is sent by then, or all if nothing is.
+ * @returns all money, and what changed
+ */
+export function takeSent(
+  items: readonly SentHeld[],
+  { isFailed, sent, currency, bank_reference, isAct, at }: SentTransition,
+): { items: SentHeld[]; posted: bigint; back: SentHeld[] } {
+  if (isFailed) {
+    const resolved = { as: isAct ? 'never_sent' : 'returned', at } as const;
+    const back = items.filter(isOpenSent);
+    return {
+      items: items.map((held) => (isOpenSent(held) ? { ...held, resolved } : held)),
+      posted: 0n,
+      back,
+    };
+  }
+  const isOwn = (held: SentHeld) =>
+    isAct || !bank_reference || (held.bank_reference ?? bank_reference) === bank_reference;
+  let left = sent;
+  const after = items.map((held) => {
+    if (!isOpenSent(held) || held.currency !== currency || !isOwn(held)) return held;
+    const rest = computeRest(held);
+    const part = rest < left ? rest : left;
+    left -= part;
+    return part === 0n ? held : { ...held, posted: toAmount(held, part) };
+  });
+  return { items: after, posted: sent - left, back: [] };
+}
+
+/** Converts to the form of the amount: a number of minor units, or a text. */
+function toAmount({ amount, posted = 0 }: SentHeld, part: bigint): number | string {
+  const sum = BigInt(posted) + part;
+  return typeof amount === 'number' ? Number(sum) : String(sum);
+}

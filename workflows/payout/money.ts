@@ -1,0 +1,56 @@
+import { patched } from '@temporalio/workflow';
+import {
+  type BankCallback,
+  describeDifference,
+  type PayoutCallbackName,
+} from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
+import { isUnsent, type PayoutAttention } from '../../src/domain/payout/payout';
+import { timestamp } from '../shared/clock';
+import { writeScheduled } from '../shared/persist';
+import { holdSent, takeSentBack } from '../shared/sent-held';
+import type { Payout } from './state';
+
+/** Posts what came back or was sent otherwise, or was paid once more, under another name. */
+export async function bookUnapplied(
+  payout: Payout,
+  name: PayoutCallbackName,
+  callback: BankCallback,
+): Promise<PayoutAttention | null> {
+  if (name === 'returned') await holdReturn(payout, callback);
+  if (isSentOtherwise(payout, name, callback)) await holdSent('payout', payout, callback);
+  if (payout.status === 'failed' && (name === 'failed' || name === 'returned')) {
+    await takeSentBack('payout', payout, callback);
+  }
+  const { callback_id, bank_reference, amount, currency, value_date } = callback;
+  if (name !== 'completed' || payout.status !== 'completed' || !bank_reference) return null;
+  const report = {
+    ...{ payout_id: payout.id, at: timestamp(payout), callback_id, bank_reference },
+    ...omitUndefined({ amount, currency, value_date }),
+  };
+  return (await writeScheduled((activities) => activities.recordPayoutSent(report))).reason;
+}
+
+/** Whether the bank sent what the ledger does not have; what was sent before, it has. */
+function isSentOtherwise(
+  { status, facts }: Payout,
+  name: PayoutCallbackName,
+  callback: BankCallback,
+): boolean {
+  if (name !== 'sent' && name !== 'completed') return false;
+  if (status === 'failed') return true;
+  const isAfresh = isUnsent(status) || (status === 'sent' && name === 'completed');
+  return isAfresh && describeDifference(callback, facts) !== undefined;
+}
+
+async function holdReturn(payout: Payout, callback: BankCallback): Promise<void> {
+  const { callback_id, bank_reference, amount, currency, value_date } = callback;
+  const isNamed = amount !== undefined || !payout.holdsReturn;
+  if (payout.status === 'failed' || !isNamed || !patched('holds-returns')) return;
+  const report = {
+    ...{ payout_id: payout.id, at: new Date().toISOString(), callback_id },
+    ...omitUndefined({ bank_reference: bank_reference || undefined, amount, currency, value_date }),
+  };
+  const { holds } = await writeScheduled((activities) => activities.recordReturnHeld(report));
+  payout.holdsReturn = holds;
+}

@@ -1,0 +1,81 @@
+import { patched } from '@temporalio/workflow';
+import { omitUndefined } from '../../src/domain/defined';
+import { isOpenSent, type SendingKind, type SentHeld, takeSent } from '../../src/domain/sent-held';
+import { timestamp } from './clock';
+import { writeScheduled } from './persist';
+import type { Next } from './record-table';
+import type { CommonFacts, WorkflowState } from './state';
+
+interface Sending {
+  /** Money that the bank sent otherwise than it was instructed. */
+  sentHeld: readonly SentHeld[];
+}
+
+type Sender = WorkflowState<string, string, CommonFacts> & Sending;
+
+interface SentReport {
+  callback_id: string;
+  bank_reference?: string | undefined;
+  amount?: number | string | undefined;
+  currency?: string | undefined;
+  value_date?: string | undefined;
+}
+
+/** Posts to suspense what the bank sent in a different amount, or after a failure. */
+export async function holdSent(kind: SendingKind, sender: Sender, sent: SentReport): Promise<void> {
+  if (!patched('holds-sent')) return;
+  const report = buildReport(kind, sender, sent);
+  const result = await writeScheduled((activities) => activities.recordSentHeld(report));
+  sender.sentHeld = result.sent_held;
+}
+
+/** Posts what was sent after a failure out of suspense, since the bank has it back. */
+export async function takeSentBack(
+  kind: SendingKind,
+  sender: Sender,
+  back: SentReport,
+): Promise<void> {
+  if (!sender.sentHeld.some(isOpenSent)) return;
+  const report = buildReport(kind, sender, back);
+  const result = await writeScheduled((activities) => activities.recordSentBack(report));
+  sender.sentHeld = result.sent_held;
+}
+
+function buildReport(
+  kind: SendingKind,
+  sender: Sender,
+  { callback_id, bank_reference, amount, currency, value_date }: SentReport,
+) {
+  return {
+    ...{ kind, resource_id: sender.id, at: timestamp(sender), callback_id },
+    ...omitUndefined({ bank_reference: bank_reference || undefined, amount, currency, value_date }),
+  };
+}
+
+/** Units that a transition sends, and the currency or book of them. */
+interface Sent {
+  units: bigint;
+  currency: string;
+}
+
+interface NamedChange {
+  bank_reference?: string;
+  transaction_id?: string;
+}
+
+/** Computes what is in suspense after a transition. */
+export function leaveSentHeld(
+  { sentHeld }: Sending,
+  { to, at, change, isAct }: Next<string, NamedChange>,
+  { units, currency }: Sent,
+): SentHeld[] {
+  const named = omitUndefined({ bank_reference: change.transaction_id ?? change.bank_reference });
+  const isFailed = to.includes('failed');
+  return takeSent(sentHeld, { isFailed, sent: units, currency, isAct, at, ...named }).items;
+}
+
+/** Whether an attention reason stays, since its money is in suspense. */
+export function keepsSentReason(attention: string | null, sentHeld: readonly SentHeld[]): boolean {
+  const isOfSent = attention === 'amount_differs' || attention === 'moved_after_failed';
+  return isOfSent && sentHeld.some(isOpenSent);
+}
