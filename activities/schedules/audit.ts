@@ -14,6 +14,10 @@ import type { Stores } from '../../src/store';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
+/** Time in which a bank confirms that late funds are back. @see docs/operators.md#when-something-is-overdue */
+const REVERSAL_MS = 5 * DAY_MS;
+/** Payments of one audit; the next one reports more. */
+const OVERDUE_MAX = 1_000;
 /** Age from which a callback has lost its connector. */
 const UNSIGNALLED_MS = 5 * MINUTE_MS;
 
@@ -29,6 +33,7 @@ export function createAuditActivities(deps: AuditDeps) {
     /** Last step of the audit. */
     auditResources: async (): Promise<OrphanFindings> => {
       const findings = await auditResources(deps);
+      await flagLateReversals(deps);
       await deps.stores.scheduleRuns.note('audit', deps.now());
       return findings;
     },
@@ -50,6 +55,17 @@ async function auditResources(deps: AuditDeps): Promise<OrphanFindings> {
   }
   if (total.found > 0) deps.log.warn({ count: total.found }, 'orphans found');
   return total;
+}
+
+/** Reports late funds that the bank accepted to send back, and has not confirmed in time. */
+async function flagLateReversals({ stores: { payments }, now, log }: AuditDeps): Promise<void> {
+  const at = now().getTime();
+  const overdue = await payments.listUnconfirmedReversals(at - REVERSAL_MS, OVERDUE_MAX);
+  for (const { _id: payment_id, version } of overdue) {
+    const reason = { attention: 'late_reversal_overdue', audit: null, attention_at: at } as const;
+    await payments.setAttention(payment_id, { version, ...reason });
+    log.warn({ payment_id }, 'late funds are not confirmed to be back');
+  }
 }
 
 async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {

@@ -13,6 +13,16 @@ export function paymentReceipts(payments: Collection<PaymentDocument>) {
         { $push: { receipts: receipt } },
         session,
       ),
+    /** Lists payments whose late funds the bank accepted to send back before a time, in ms. */
+    listUnconfirmedReversals: (before: number, limit: number) =>
+      payments
+        .find({
+          attention: 'late_settlement_reversed',
+          attention_since: { $lte: before },
+          receipts: { $elemMatch: { reason: 'late', state: 'suspense' } },
+        })
+        .limit(limit)
+        .toArray(),
     /** Changes money in question once; false when it is in another state. */
     changeReceipt: (
       id: string,

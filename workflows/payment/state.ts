@@ -142,6 +142,9 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
     late_settlement_not_reversed:
       'The money moved after the payment had ended, and the bank refused to send it back. ' +
       'Return it by hand, notify the merchant, then run `payment act ID mark_reversed`.',
+    late_reversal_overdue:
+      'The bank was instructed to send late funds back five days ago, and has not confirmed it: they ' +
+      'are still in suspense. Ask the bank. If they are back, run `payment act ID mark_reversed`.',
     failed_after_settled:
       'The bank reported a failure of a settled payment, which can no longer be refunded. Ask the ' +
       'bank. If it took the money back, run `payment act ID claw_back`.',

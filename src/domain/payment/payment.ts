@@ -81,6 +81,8 @@ export type PaymentAttention =
   | 'late_authorization_voided'
   | 'late_settlement_reversed'
   | 'late_settlement_not_reversed'
+  /** The bank has not confirmed in time that late funds are back. */
+  | 'late_reversal_overdue'
   | 'failed_after_settled'
   | 'clawed_back'
   | 'dispute_differs'

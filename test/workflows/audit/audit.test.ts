@@ -9,6 +9,7 @@ import { recordEvents } from '../../cli/event-log';
 import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
 import { eventually } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
+import { expiredPayment, openRecords } from '../../support/records';
 import { temporalAddress } from '../../support/servers';
 
 /** On the real server, whose schedule is paused: only this test starts audits. */
@@ -128,6 +129,33 @@ test('what was forgotten is found; what is safe to repeat is mended, and a perso
   const end = await audit();
   expect(end.result).toEqual(ALL_IS_WELL);
   expect(end.details).toMatch(/^\*\*All is well\.\*\*\n\n/);
+});
+
+test('late funds that no bank confirms to be back are overdue after five days', async () => {
+  const { payments } = setting.service.stores;
+  const records = await openRecords(undefined, setting.deps.db.databaseName);
+  const accepted = async (daysAgo: number) => {
+    const { payment_id } = await expiredPayment(records);
+    const report = { callback_id: 'late', amount: 1_000, currency: 'EUR' };
+    const at = new Date().toISOString();
+    await records.payments.recordReceipt({ payment_id, at, reason: 'late', ...report });
+    const version = (await payments.get(payment_id))?.version ?? 0;
+    const reason = { attention: 'late_settlement_reversed', audit: null } as const;
+    const attention_at = Date.now() - daysAgo * 24 * 60 * MINUTE_MS;
+    await payments.setAttention(payment_id, { version, ...reason, attention_at });
+    return payment_id;
+  };
+  const [late, lately, back] = [await accepted(6), await accepted(4), await accepted(6)];
+  const reversal = { payment_id: back, at: new Date().toISOString(), by: 'back' };
+  await records.payments.recordReversal(reversal);
+  await audit();
+  const reasons = await Promise.all(
+    [late, lately, back].map(async (id) => (await payments.get(id))?.attention),
+  );
+  expect(reasons).toEqual([
+    ...['late_reversal_overdue', 'late_settlement_reversed', 'late_settlement_reversed'],
+  ]);
+  await records.mongo.close();
 });
 
 test('a worker that starts makes the schedule once, and mends one that is different', async () => {
