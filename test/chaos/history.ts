@@ -48,10 +48,13 @@ const PAYMENT_ENDS = [
   ...(['wrong_currency', 'late', 'late', 'twice', 'charged_back', 'failed_after'] as const),
   ...(['disputed', 'disputed', 'disputed'] as const),
 ] as const;
-const REFUND_ENDS = ['settled', 'failed', 'failed_then_settled', 'smaller', 'twice'] as const;
+const REFUND_ENDS = [
+  ...(['settled', 'failed', 'failed_then_settled', 'smaller', 'larger', 'twice'] as const),
+  'foreign_then_failed',
+] as const;
 const PAYOUT_ENDS = [
   ...(['completed', 'failed', 'returned', 'returned_in_part', 'twice'] as const),
-  'failed_after_completed',
+  ...(['failed_after_completed', 'failed_then_completed', 'completed_otherwise'] as const),
 ] as const;
 
 const PAYMENT_MAX = 50_000;
@@ -214,6 +217,15 @@ async function liveRefund(
       await world.reaches('refund', id);
       return await act('refund', id, 'mark_settled', sent);
     }
+    case 'larger':
+      await report('refund', id, 'settled', { amount: amount + random.integer(1, amount) });
+      await world.reaches('refund', id);
+      return await act('refund', id, 'mark_settled');
+    case 'foreign_then_failed':
+      await report('refund', id, 'settled', { amount, currency: 'USD' });
+      await world.reaches('refund', id);
+      // The bank takes back what it sent.
+      return await report('refund', id, 'failed', { amount, currency: 'USD' });
     case 'twice':
       await report('refund', id, 'settled', { amount });
       await world.reaches('refund', id, 'settled');
@@ -234,6 +246,19 @@ async function livePayout({ world, random, create, report, act }: History): Prom
   await world.reaches('payout', id, 'sent');
   const end = random.pick(PAYOUT_ENDS);
   if (end === 'failed') return await report('payout', id, 'failed', { amount });
+  if (end === 'failed_then_completed') {
+    await report('payout', id, 'failed', { amount });
+    await world.reaches('payout', id, 'failed');
+    await report('payout', id, 'completed', { amount });
+    if (random.chance(0.5)) await report('payout', id, 'failed', { amount });
+    return;
+  }
+  if (end === 'completed_otherwise') {
+    // It was sent, which is all that moves money.
+    await report('payout', id, 'completed', { amount: amount - 1 });
+    await world.reaches('payout', id, 'completed');
+    return await act('payout', id, 'mark_completed');
+  }
   await report('payout', id, 'completed', { amount });
   if (random.chance(0.3)) await report('payout', id, 'sent', { amount });
   await world.reaches('payout', id, 'completed');
