@@ -22,8 +22,10 @@ import { type RunningStack, startStack } from './running-stack';
  */
 const HISTORIES = Number(process.env['HISTORIES'] ?? 12);
 const FIRST_SEED = Number(process.env['HISTORY_SEED'] ?? randomInt(2 ** 30));
-/** More at once for many, so that kills do not outweigh the histories. */
-const AT_ONCE = HISTORIES > 100 ? 32 : 8;
+/** More at once for many: a history mostly waits for the worker after a killed one, and all wait together. */
+const AT_ONCE = HISTORIES > 100 ? 64 : 8;
+/** Histories that end between two kills. */
+const ENDED_PER_KILL = HISTORIES > 100 ? 16 : 4;
 /** Histories of one merchant, so that its test funds suffice. */
 const PER_ACCOUNT = 12;
 const HISTORY_MS = 30_000;
@@ -178,7 +180,7 @@ async function killWorkers(running: Promise<unknown>, count: () => number): Prom
   ended.catch(() => {});
   for (let kills = 0; ; kills += 1) {
     const before = count();
-    const more = async () => isOver || count() >= before + AT_ONCE / 2;
+    const more = async () => isOver || count() >= before + ENDED_PER_KILL;
     await eventually('more histories to end', more, HISTORY_MS * AT_ONCE);
     if (isOver) return kills;
     const victim = stack.state()?.worker.pid;

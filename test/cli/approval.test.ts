@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { inTransaction } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { buildSentHeld } from '../../src/ledger/sent-entries';
 import { approve } from '../../src/service/approvals/carry-out';
 import { decide } from '../../src/service/approvals/decide';
 import { operatorsAudit } from '../support/audit';
@@ -163,6 +164,33 @@ describe('above the limit, on live', () => {
     expect(await service.stores.ledger.findEntry(reversal)).toMatchObject({
       note: { operator: 'mia', approved_by: 'bo' },
     });
+  });
+
+  test('what a bank sent otherwise is written off by two operators, once', async () => {
+    const { account_id } = await service.account();
+    const _id = `payout-of-${account_id}`;
+    const at = new Date().toISOString();
+    const owner = { account_id, livemode: true, currency: 'EUR', connector: 'bank' };
+    const held = { id: 'R-1', bank_reference: 'R-1', amount: MUCH, currency: 'EUR', at };
+    const payout = { _id, ...owner, status: 'failed', balance_account: 'main', sent_held: [held] };
+    await service.db.collection<typeof payout>('payouts').insertOne(payout);
+    const entry = buildSentHeld('payout', payout, held, { at });
+    await inTransaction(service.mongo, (session) => service.stores.ledger.post(entry, session));
+    const resolving = ['balance', 'resolve', `payout_sent_held:${_id}:R-1`, '--as', 'loss', ...WHY];
+    const typed = await service.refusal(...resolving, '--operator', 'mia');
+    expect(typed).toMatchObject({ code: 'operator_key_required' });
+    const id = await request(...resolving);
+    const resolved = `payout_sent_resolved:${_id}:R-1`;
+    expect(await service.stores.ledger.findEntry(resolved)).toBeNull();
+    await bo.json(...decision('approve', id));
+    expect(await service.stores.ledger.findEntry(resolved)).toMatchObject({
+      note: { operator: 'mia', approved_by: 'bo' },
+    });
+    expect(await mia.json(...resolving)).toMatchObject({ operation_id: resolved });
+    const other = resolving.map((word) => (word === 'loss' ? 'never_sent' : word));
+    expect(await mia.refusal(...other)).toMatchObject({ code: 'not_in_suspense' });
+    const line = await service.db.collection('audit_log').findOne({ target: resolved });
+    expect(line).toMatchObject({ act: 'balance.resolved', after: { as: 'loss' } });
   });
 
   test('the sandbox asks nobody', async () => {

@@ -12,7 +12,7 @@ import {
 } from '../../domain/sent-held';
 import { explainShortage, InsufficientBalance } from '../../ledger/insufficient-balance';
 import type { Owned } from '../../ledger/resource-entries';
-import { buildSentResolved, sentHeldId } from '../../ledger/sent-entries';
+import { buildSentResolved, sentHeldId, toLineAmount } from '../../ledger/sent-entries';
 import { LIFECYCLES } from '../../lifecycles';
 import type { WriteDeps } from '../deps';
 import type { Correction } from './adjust';
@@ -83,8 +83,7 @@ export async function resolveSentHeld(
   try {
     const act = { act: 'balance.resolved', after } as const;
     const balance = await postOnce(deps, entry, act, { balance_account, approval_id, writeMore });
-    const posted = parseBookCurrency(held.currency) === undefined ? Number(amount) : amount;
-    return { ...balance, amount: posted };
+    return { ...balance, amount: toLineAmount(amount, held.currency) };
   } catch (error) {
     if (!(error instanceof InsufficientBalance)) throw error;
     const debit = { balance_account, currency: held.currency, amount };
