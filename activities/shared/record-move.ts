@@ -94,10 +94,26 @@ async function resolveStaleTransition<Document extends ResourceDocument, Change>
   }
   const last = to.at(-1);
   if (doneCount >= to.length && last !== undefined) {
+    if (doneCount === to.length) await addLostReason(table, document, input);
     return { status: last, version: from.version + to.length };
   }
   const rest = { ...input, from: { status, version }, to: to.slice(doneCount) };
   return await recordMove(deps, table, rest);
+}
+
+/**
+ * Writes the attention reason of a transition that is stored without it: after a lost task, the
+ * workflow may meet a callback before it repeats the transition, and set a reason for its old version.
+ */
+async function addLostReason<Document extends ResourceDocument, Change>(
+  { store }: RecordTable<Document, Change>,
+  { _id, version, attention: stored }: ResourceDocument,
+  { attention, at }: Transition<Document, Change>,
+): Promise<void> {
+  if (attention === null || stored !== null) return;
+  // A later reason counts more, and so does an operator who has acknowledged this one.
+  const attention_at = Math.min(Date.now(), Date.parse(at));
+  await store.setAttention(_id, { version, attention, audit: null, attention_at });
 }
 
 /** Shows operators that a workflow waits for its document to be rebuilt; a transition clears it. */

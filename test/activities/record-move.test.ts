@@ -43,7 +43,12 @@ async function opened() {
     const input = { ...facts, ...times, session, return_url: return_to };
     return retryTransient(() => records.payments.openPayment(input));
   };
-  const move = (status: PaymentStatus, version: number, to: PaymentStatus[]) => {
+  const move = (
+    status: PaymentStatus,
+    version: number,
+    to: PaymentStatus[],
+    attention: PaymentAttention | null = null,
+  ) => {
     const at = new Date().toISOString();
     const input: PaymentTransition = {
       resource_id: payment_id,
@@ -54,7 +59,7 @@ async function opened() {
       to,
       change: {},
       from: { status, version },
-      attention: null,
+      attention,
     };
     return retryTransient(() => records.payments.recordPaymentMove(input));
   };
@@ -163,6 +168,23 @@ describe('a mark', () => {
     expect(
       await records.payments.loadPayment({ resource_id: payment_id, request_id: 'req-2' }),
     ).toMatchObject({ attention_at: 20 });
+  });
+
+  test('that a lost task set for an earlier version is written with its repeated move', async () => {
+    const { open, move, payment_id } = await opened();
+    await open();
+    await move('awaiting_customer', 2, ['authorized']);
+    // The same again, after a callback that the first task had not met.
+    await markings(payment_id)('amount_differs', 10);
+    expect(await marked(payment_id)).toBeNull();
+    await move('awaiting_customer', 2, ['authorized'], 'amount_differs');
+    expect(await marked(payment_id)).toBe('amount_differs');
+    // An attempt that is late hides no later reason, and brings back none that was acknowledged.
+    const { version = 0 } = (await records.stores.payments.get(payment_id)) ?? {};
+    const cleared = { version, attention: null, audit: null, attention_at: Date.now() + 60_000 };
+    await records.stores.payments.setAttention(payment_id, cleared);
+    await move('awaiting_customer', 2, ['authorized'], 'amount_differs');
+    expect(await marked(payment_id)).toBeNull();
   });
 
   test('of an operator is kept once, and told where the record has moved on', async () => {
