@@ -3,10 +3,30 @@ import { join } from 'node:path';
 import type { XmlDocument, XmlElement, XmlTreeNode, XsdValidator } from 'libxml2-wasm';
 import { InvalidStatement } from '../domain/statement';
 
-/** Versions whose schemas we have. @see src/statements/xsd/README.md */
-const SCHEMA_VERSIONS = ['02', '08', '13'];
-/** Versions that are read: those between the first two moved elements. */
-const VERSIONS = ['02', '08', '09', '10', '11', '12', '13', '14'];
+/** Versions of the messages whose schemas we have. @see src/statements/xsd/README.md */
+const SCHEMA_VERSIONS: Readonly<Record<string, readonly string[]>> = {
+  'camt.053.001': ['02', '08', '13'],
+  'camt.054.001': ['02', '08', '13'],
+  'pacs.004.001': ['09'],
+  'pain.001.001': ['09'],
+  'pain.002.001': ['03', '10', '15'],
+};
+
+/** Messages that a reader takes. */
+export interface MessageFamily {
+  versions: Readonly<Record<string, readonly string[]>>;
+  /** Names them, for refusals. */
+  expected: string;
+}
+
+/** Versions of statements that are read: those between the first two moved elements. */
+const STATEMENT_VERSIONS = ['02', '08', '09', '10', '11', '12', '13', '14'];
+
+export const STATEMENT_MESSAGES: MessageFamily = {
+  versions: { 'camt.053.001': STATEMENT_VERSIONS, 'camt.054.001': STATEMENT_VERSIONS },
+  expected: 'statements are camt.053 and camt.054 of version 001.02, or 001.08 to 001.14, or CSV',
+};
+
 const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:';
 
 /** The package is an ES module that compiles as it loads, so no CommonJS module can require it. */
@@ -26,18 +46,28 @@ export interface Xml {
  * entities; a document type is refused. Memory: about eight times the file.
  * @throws InvalidStatement
  */
-export async function parseMessage(bytes: Uint8Array): Promise<Xml> {
+export async function parseMessage(
+  bytes: Uint8Array,
+  family: MessageFamily = STATEMENT_MESSAGES,
+): Promise<Xml> {
   const library = await load();
   const document = parse(library, bytes);
   try {
     if (document.dtd !== null) throw createDtdError();
-    const message = readMessageName(document.root);
+    const message = readMessageName(document.root, family);
     validate(library, document, message);
     return { message, root: document.root, dispose: () => document.dispose() };
   } catch (error) {
     document.dispose();
     throw error;
   }
+}
+
+/** Checks a message that we write by its schema. @throws InvalidStatement */
+export async function checkMessage(bytes: Uint8Array, name: string): Promise<void> {
+  const versions = { [name.slice(0, -3)]: [name.slice(-2)] };
+  const { dispose } = await parseMessage(bytes, { versions, expected: `it must be ${name}` });
+  dispose();
 }
 
 function parse({ XmlDocument, XmlParseError, ParseOption }: Library, bytes: Uint8Array) {
@@ -63,26 +93,23 @@ function createDtdError(): InvalidStatement {
   return new InvalidStatement('file_invalid', 'The file has a document type (DTD).');
 }
 
-function readMessageName(root: XmlElement): string {
+function readMessageName(root: XmlElement, { versions, expected }: MessageFamily): string {
   const uri = root.namespaceUri;
   const name = uri.startsWith(NAMESPACE) ? uri.slice(NAMESPACE.length) : '';
-  if (findSchema(name) !== undefined) return name;
+  const [, message = '', version = ''] = /^([a-z]{4}[.]\d{3}[.]\d{3})[.](\d{2})$/.exec(name) ?? [];
+  if (versions[message]?.includes(version)) return name;
   const known = /^[a-z]{4}(?:[.]\d{2,3}){3}$/.test(name) ? name : 'XML of another kind';
-  throw new InvalidStatement(
-    'format_not_supported',
-    `The file is ${known}: statements are camt.053 and camt.054 of version 001.02, or 001.08 to ` +
-      `001.${VERSIONS.at(-1)}, or CSV.`,
-  );
+  throw new InvalidStatement('format_not_supported', `The file is ${known}: ${expected}.`);
 }
 
 /**
  * Finds the schema of a message. A version without its own has the next one's, or the latest: since
- * 001.08, versions only add elements.
+ * 001.08, versions of statements only add elements.
  */
-function findSchema(message: string): string | undefined {
-  const [, name, version = ''] = /^(camt[.]05[34][.]001)[.](\d{2})$/.exec(message) ?? [];
-  if (!VERSIONS.includes(version)) return undefined;
-  return `${name}.${SCHEMA_VERSIONS.find((each) => each >= version) ?? SCHEMA_VERSIONS.at(-1)}`;
+function findSchema(name: string): string {
+  const [message, version] = [name.slice(0, -3), name.slice(-2)];
+  const versions = SCHEMA_VERSIONS[message] ?? [];
+  return `${message}.${versions.find((each) => each >= version) ?? versions.at(-1)}`;
 }
 
 const validators = new Map<string, XsdValidator>();
@@ -90,7 +117,7 @@ const validators = new Map<string, XsdValidator>();
 function getValidator({ XmlDocument, XsdValidator }: Library, message: string): XsdValidator {
   const validator = validators.get(message);
   if (validator !== undefined) return validator;
-  const name = findSchema(message) ?? message;
+  const name = findSchema(message);
   const text = readFileSync(join(__dirname, 'xsd', `${name}.xsd`), 'utf8');
   // A schema names the version that it is for.
   const schema = XmlDocument.fromString(text.replaceAll(NAMESPACE + name, NAMESPACE + message));
