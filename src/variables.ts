@@ -99,6 +99,33 @@ export const VARIABLES = z.object({
   SANDBOX_CONNECTORS: z.string().default('').meta({
     description: 'Test systems of banks that serve the sandbox, in the same form',
   }),
+  SEPA_OUT_DIR: z.string().default('').meta({
+    description: 'Folder of files to the bank: runs the [SEPA connector](docs/sepa.md)',
+    usual: 'none',
+  }),
+  SEPA_IN_DIR: z.string().default('').meta({
+    description: 'Folder of the bank’s files',
+    usual: 'none',
+  }),
+  SEPA_IBAN: z.string().default('').meta({
+    description: 'Account that pays',
+    usual: 'none',
+  }),
+  SEPA_BIC: z.string().default('').meta({ description: 'BIC of its bank', usual: 'none' }),
+  SEPA_NAME: z.string().default('').meta({
+    description: 'Holder of the account',
+    usual: 'none',
+  }),
+  SEPA_ADDRESS: z.string().default('').meta({
+    description: 'Address of the holder: Street 1, 1015 CJ Town, NL',
+    usual: 'none',
+  }),
+  SEPA_CUT_OFF: z.string().default('15:00').meta({
+    description: 'Time in Frankfurt at which a file is cut, on TARGET2 days',
+  }),
+  SEPA_POLL_SECONDS: z.coerce.number().positive().max(3_600).default(5).meta({
+    description: 'Seconds between two looks at the folders',
+  }),
   CRYPTO_WINDOWS: z.string().default('').superRefine(checkWindows).meta({
     description: 'Minutes in which a crypto payment can be paid: BTC=60,ETH=15',
     usual: '30 for each',

@@ -31,6 +31,7 @@ const OPERATORS = [
   ['Bank statements', '/statements'],
   ['Bank connectors', '/connectors'],
   ['Ethereum connector', '/evm'],
+  ['SEPA files', '/sepa'],
   ['Security', '/security'],
   ['OWASP ASVS', '/asvs'],
   ['Report a vulnerability', '/security-policy'],

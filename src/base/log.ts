@@ -18,6 +18,7 @@ const ALLOWED = new Set([
   'crypto_payment_id',
   'crypto_settlement_id',
   'transaction_id',
+  'file_id',
   'event_id',
   'event_type',
   'callback_id',

@@ -49,6 +49,13 @@ export function toHolder(name: RecipientKeyRingName): Holder {
     : getHolder(holder.slice('live-'.length));
 }
 
+/** Finds the holder whose keys a connector has: its own key ring, or the one that others share. */
+export function findHolder(dir: string, environment: Env, connector: string): Holder {
+  const own = getHolder(connector);
+  const hasOwn = environment === 'live' && existsSync(keyRingPath(dir, own, 'private'));
+  return hasOwn ? own : environment;
+}
+
 export function keyRingPath(dir: string, holder: Holder, part: Part): string {
   const suffix = part === 'public' ? '.public.json' : '.json';
   return join(dir, `${getKeyRingName(holder)}${suffix}`);

@@ -17,6 +17,11 @@ export function isRouted(routes: Routes, name: string): boolean {
   return parseConnectors(routes).names.includes(name);
 }
 
+/** Whether a connector serves live. @throws ServiceError `setting_invalid` */
+export function isLiveConnector(routes: Routes, name: string): boolean {
+  return parseConnectors(routes).liveNames.includes(name);
+}
+
 /**
  * Asserts that a connector moves money in an environment.
  * @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid`

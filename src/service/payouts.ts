@@ -79,7 +79,11 @@ async function acceptPayout(
   // On live there is no rail until a bank serves one.
   const fundingViolation = unfundedFault(balances, balance.name);
   if (fundingViolation !== undefined) throw buildRefusal(fundingViolation);
-  const fault = railFault({ method, currency, recipient }, new Set<string>(rails), now);
+  const fault = railFault(
+    { method, currency, recipient, reference: reference ?? null },
+    new Set<string>(rails),
+    now,
+  );
   if (fault !== undefined) throw buildRefusal(fault);
   const connector = connectors.findConnector(method, livemode);
   if (!isRailId(method) || connector === undefined) {

@@ -70,7 +70,10 @@ const IN_RECORD = 'request.recipient.';
 const HAS_DETAILS = { kid: { $type: 'string' } } as const;
 
 /** Facts that are erased with the details; facts that past payouts show stay. */
-const ERASED = { sealed: null, kid: null, has: [], card_expires: null, iban_in_sepa: null };
+const ERASED = {
+  ...{ sealed: null, kid: null, has: [], card_expires: null, iban_in_sepa: null },
+  sepa_faults: [],
+};
 
 export function createRecipientStore(db: Db) {
   const recipients = db.collection<RecipientDocument>('recipients');

@@ -32,9 +32,13 @@ const faults = (
   method: string,
   currency: string,
   recipient: RecipientFacts,
-  { available = ALL, at = AT }: { available?: ReadonlySet<string>; at?: Date } = {},
+  {
+    available = ALL,
+    at = AT,
+    reference = null,
+  }: { available?: ReadonlySet<string>; at?: Date; reference?: string | null } = {},
 ) => {
-  const fault = railFault({ method, currency, recipient }, available, at);
+  const fault = railFault({ method, currency, recipient, reference }, available, at);
   if (fault === undefined) return [];
   return [fault.code, ...(fault.details ?? []).map(({ code, field }) => `${code} ${field}`)];
 };
@@ -238,4 +242,15 @@ test.each([
   ['a sort code', bank({ has: ['sort_code', 'account_number'] }), ['faster_payments']],
 ])('the rails that can ever pay %s', (_, recipient, rails) => {
   expect(findRails(recipient)).toEqual(rails);
+});
+
+test('text that no SEPA file carries is refused for the rail of files alone, by its field', () => {
+  const recipient = bank({ sepa_faults: [{ field: 'city', code: 'too_long' }] });
+  const reference = 'Rechnung über 10 €';
+  expect(faults('sepa_credit_transfer', 'EUR', recipient, { reference })).toEqual([
+    'rail_requirements_not_met',
+    'too_long city',
+    'characters_not_supported reference',
+  ]);
+  expect(faults('sepa_instant', 'EUR', recipient, { reference })).toEqual([]);
 });

@@ -1,4 +1,9 @@
-import { endOfNextBusinessDay, isBusinessDay } from '../../src/domain/payout/target2';
+import {
+  endOfNextBusinessDay,
+  executionDay,
+  isBusinessDay,
+  latestCutOff,
+} from '../../src/domain/payout/target2';
 
 /** Good Friday and Easter Monday as the European Central Bank publishes them; month and day. */
 const EASTER: Record<number, [friday: string, monday: string]> = {
@@ -111,4 +116,34 @@ test('whenever it is ordered, it is due later, at 18:00 of a business day, withi
     expect(frankfurt.format(due)).toMatch(/18:00:00$/);
     expect(settles(new Date(due))).toBe(true);
   }
+});
+
+describe('cut-offs', () => {
+  const AT_15 = 15 * 60;
+  const at = (iso: string) => Date.parse(iso);
+
+  test.each([
+    ['a moment before', '2026-11-26T13:59:59Z', '2026-11-25T14:00:00Z'],
+    ['the moment itself', '2026-11-26T14:00:00Z', '2026-11-26T14:00:00Z'],
+    ['a Sunday', '2026-11-29T20:00:00Z', '2026-11-27T14:00:00Z'],
+    ['summer time', '2026-07-01T13:30:00Z', '2026-07-01T13:00:00Z'],
+    ['Easter Monday', '2026-04-06T18:00:00Z', '2026-04-02T13:00:00Z'],
+    ['the night after the clock changed', '2026-10-25T23:30:00Z', '2026-10-23T13:00:00Z'],
+  ])('the latest one at %s', (_when, now, cutOff) => {
+    expect(new Date(latestCutOff(at(now), AT_15)).toISOString()).toBe(
+      new Date(cutOff).toISOString(),
+    );
+  });
+
+  test.each([
+    ['before it', '2026-11-26T09:00:00Z', '2026-11-26'],
+    ['29 minutes after it', '2026-11-26T14:29:00Z', '2026-11-26'],
+    ['half an hour after it', '2026-11-26T14:30:00Z', '2026-11-27'],
+    ['on Friday evening', '2026-11-27T20:00:00Z', '2026-11-30'],
+    ['on a Saturday', '2026-11-28T09:00:00Z', '2026-11-30'],
+    ['on Christmas Eve in the evening', '2026-12-24T20:00:00Z', '2026-12-28'],
+    ['after midnight in Frankfurt', '2026-11-25T23:30:00Z', '2026-11-26'],
+  ])('a file that is cut %s asks for the day', (_when, now, day) => {
+    expect(executionDay(at(now), AT_15)).toBe(day);
+  });
 });

@@ -46,6 +46,7 @@ export const AUDIT_LABELS = {
   'balance.reversed': 'Journal entry reversed',
   'balance.resolved': 'Money in suspense resolved',
   'bank_account.added': 'Bank account added',
+  'sepa_file.resent': 'Refused SEPA file sent again',
   'statement.imported': 'Bank statement imported',
   'statement.matched': 'Statement line matched',
   'statement.unmatched': 'Statement line unmatched',
@@ -73,7 +74,9 @@ export const AUDIT_LABELS = {
 export type AuditedAct = keyof typeof AUDIT_LABELS;
 
 export function isAccountAct(act: AuditedAct): boolean {
-  return !/^(?:approval|bank_account|connector_key|keys|operator|statement|stores)[.]/.test(act);
+  return !/^(?:approval|bank_account|connector_key|keys|operator|sepa_file|statement|stores)[.]/.test(
+    act,
+  );
 }
 
 export type AuditFacts = Readonly<

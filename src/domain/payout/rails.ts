@@ -32,6 +32,8 @@ export interface RailRules extends PublicRail {
   required_fields: readonly RecipientField[];
   /** Whether it reaches only accounts in the SEPA area. */
   sepa: boolean;
+  /** Whether its files carry only Latin letters. @see docs/sepa.md#text */
+  latin: boolean;
   due: RailDue;
 }
 
@@ -47,6 +49,7 @@ export const RAILS = {
     currencies: CURRENCIES,
     required_fields: ['card_number', 'date_of_birth', ...ADDRESS],
     sepa: false,
+    latin: false,
     due: { kind: 'after', seconds: 15 * 60 },
   },
   sepa_credit_transfer: {
@@ -57,6 +60,7 @@ export const RAILS = {
     currencies: ['EUR'],
     required_fields: ['iban', ...ADDRESS],
     sepa: true,
+    latin: true,
     due: { kind: 'next_business_day' },
   },
   sepa_instant: {
@@ -67,6 +71,7 @@ export const RAILS = {
     currencies: ['EUR'],
     required_fields: ['iban', ...ADDRESS],
     sepa: true,
+    latin: false,
     due: { kind: 'after', seconds: 60 },
   },
   faster_payments: {
@@ -77,6 +82,7 @@ export const RAILS = {
     currencies: ['GBP'],
     required_fields: ['sort_code', 'account_number'],
     sepa: false,
+    latin: false,
     due: { kind: 'after', seconds: 2 * 3_600 },
   },
 } as const satisfies Record<string, RailRules>;

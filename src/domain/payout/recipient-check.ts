@@ -3,6 +3,7 @@ import { isIban, normalizeIban } from '../iban';
 import { isDay } from '../shape';
 import { RAIL_FIELDS } from './rails';
 import type { CardScheme, RecipientDetails, RecipientFacts } from './recipient';
+import { findSepaFaults } from './sepa-text';
 
 type RequiredKey = 'type' | 'first_name' | 'last_name';
 type OptionalKey = Exclude<keyof RecipientDetails, RequiredKey> | 'last4' | 'scheme';
@@ -151,12 +152,14 @@ export function recipientDetails(input: RecipientInput): RecipientDetails {
 
 export function recipientFacts(details: RecipientDetails): RecipientFacts {
   const { type, card_number, iban } = details;
+  const sepa_faults = iban === null ? [] : findSepaFaults(details);
   return {
     type,
     scheme: card_number === null ? null : detectScheme(card_number),
     has: RAIL_FIELDS.filter((field) => details[field] !== null),
     card_expires: cardExpires(details),
     iban_in_sepa: iban === null ? null : isInSepa(iban),
+    ...(sepa_faults.length === 0 ? {} : { sepa_faults }),
   };
 }
 

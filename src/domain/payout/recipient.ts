@@ -1,4 +1,5 @@
 import type { RecipientField, RecipientType } from './rails';
+import type { SepaFault } from './sepa-text';
 
 /** @see docs/api.md#recipients */
 export const CARD_SCHEMES = ['visa', 'mastercard', 'amex'] as const;
@@ -14,6 +15,8 @@ export interface RecipientFacts {
   card_expires: string | null;
   /** Whether the IBAN's country is in the SEPA area; null without an IBAN. */
   iban_in_sepa: boolean | null;
+  /** Fields that no SEPA transfer can carry; none if it is missing. */
+  sepa_faults?: SepaFault[];
 }
 
 /** The merchant's data, encrypted on arrival and decrypted only to send it to a bank. */

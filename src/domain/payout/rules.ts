@@ -7,6 +7,7 @@ import { formatMoney } from '../money';
 import { methodRules } from '../payment/catalog';
 import { isRailId, RAIL_IDS, type RailId, type RailRules, railRules } from './rails';
 import { CARD_SCHEMES, type RecipientFacts } from './recipient';
+import { describeSepaFault, findReferenceFaults } from './sepa-text';
 
 /** A payout is accepted within this time or not at all. @see docs/decisions.md#payouts */
 export const ACCEPT_WITHIN_MS = 5_000;
@@ -15,6 +16,8 @@ export interface RailRequest {
   method: string;
   currency: string;
   recipient: RecipientFacts;
+  /** Text for the recipient's statement. */
+  reference: string | null;
 }
 
 const NOT_MET = 'The payout does not meet the requirements of the rail.';
@@ -25,7 +28,7 @@ const NOT_MET = 'The payout does not meet the requirements of the rail.';
  * @see docs/api.md#recipients, docs/api.md#rails, docs/decisions.md#payouts
  */
 export function railFault(
-  { method, currency, recipient }: RailRequest,
+  { method, currency, recipient, reference }: RailRequest,
   available: ReadonlySet<string>,
   at: Date,
 ): RuleViolation | undefined {
@@ -51,6 +54,7 @@ export function railFault(
           ...missingFields(rules, recipient),
           ...cardFaults(recipient, at),
           ...sepaFaults(rules, recipient),
+          ...latinFaults(rules, recipient, reference),
         ]),
   ];
   return details.length === 0 ? undefined : notMet(details);
@@ -111,6 +115,18 @@ function sepaFaults({ sepa, display_name }: RailRules, facts: RailFacts): ErrorD
   if (!sepa || facts.iban_in_sepa !== false) return [];
   const message = `${display_name} reaches only accounts in the SEPA area.`;
   return [detail('iban_not_in_sepa', 'iban', message)];
+}
+
+/** @see docs/sepa.md#text */
+function latinFaults(
+  { latin, display_name }: RailRules,
+  { sepa_faults = [] }: RecipientFacts,
+  reference: string | null,
+): ErrorDetail[] {
+  const faults = latin ? [...sepa_faults, ...findReferenceFaults(reference)] : [];
+  return faults.map((fault) =>
+    detail(fault.code, fault.field, `For ${display_name}, it ${describeSepaFault(fault)}.`),
+  );
 }
 
 /** Reads `metadata.balance_account`. @see docs/api.md#which-money-a-payout-draws */

@@ -22,11 +22,41 @@ export function isBusinessDay(day: number): boolean {
  * @param at ms since the epoch
  */
 export function endOfNextBusinessDay(at: number): number {
-  const today = Math.floor((at + offsetAt(at)) / DAY_MS) * DAY_MS;
-  let day = today + DAY_MS;
+  let day = startOfDay(at) + DAY_MS;
   while (!isBusinessDay(day)) day += DAY_MS;
   const closing = day + CLOSING_HOUR * HOUR_MS;
   return closing - offsetAt(closing - HOUR_MS);
+}
+
+/** Time after a cut-off in which its file still asks for that day. */
+const LATE_MS = 30 * 60_000;
+
+/**
+ * Latest cut-off of a business day that is not after a time.
+ * @param at ms since the epoch
+ * @param minutes of the day in Frankfurt
+ */
+export function latestCutOff(at: number, minutes: number): number {
+  let day = startOfDay(at);
+  while (!isBusinessDay(day) || getCutOff(day, minutes) > at) day -= DAY_MS;
+  return getCutOff(day, minutes);
+}
+
+/** Day that a file asks for, `YYYY-MM-DD`: today up to its cut-off, else the next business day. */
+export function executionDay(at: number, minutes: number): string {
+  let day = startOfDay(at);
+  if (getCutOff(day, minutes) + LATE_MS <= at) day += DAY_MS;
+  while (!isBusinessDay(day)) day += DAY_MS;
+  return new Date(day).toISOString().slice(0, 10);
+}
+
+function startOfDay(at: number): number {
+  return Math.floor((at + offsetAt(at)) / DAY_MS) * DAY_MS;
+}
+
+function getCutOff(day: number, minutes: number): number {
+  const local = day + minutes * 60_000;
+  return local - offsetAt(local - HOUR_MS);
 }
 
 /** Offset of local time from UTC in ms; summer time ends on the last Sunday of October. */

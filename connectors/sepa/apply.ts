@@ -1,0 +1,164 @@
+import type { Logger } from '../../src/base/log';
+import type { LineMovement, SepaBook, SepaFile, SepaLine } from '../../src/service/sepa/book';
+import type { Movement, StatusReport } from './messages';
+
+export interface ApplyDeps {
+  book: Pick<SepaBook, 'lines' | 'files'>;
+  log: Pick<Logger, 'info' | 'error'>;
+  now: () => Date;
+}
+
+/** Statuses of a file or payout that the bank has not rejected. @see ISO 20022 external code list */
+const REJECTED = 'RJCT';
+/** Code of a file that the bank has seen before. */
+const DUPLICATE = 'DUPL';
+
+/** Movement or answer that concerns no file or payout of the book. */
+export class ForeignMessage extends Error {
+  override readonly name = 'ForeignMessage';
+}
+
+/**
+ * Applies a bank's answer to a file. A repeat changes nothing.
+ * @throws ForeignMessage for a file that this connector has not sent
+ */
+export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promise<void> {
+  const { book, log } = deps;
+  const file = await book.files.findOne({ _id: report.file_id, state: { $ne: 'open' } });
+  if (file === null) {
+    throw new ForeignMessage('It answers a file that this connector has not sent.');
+  }
+  const rejected = report.payouts.filter(({ status }) => status === REJECTED);
+  const isWhole = report.status === REJECTED && rejected.length === 0;
+  if (isWhole && report.code !== DUPLICATE) return await refuseFile(deps, file, report.code);
+  for (const each of rejected) await failLine(deps, file, each);
+  const status = isWhole ? DUPLICATE : report.status;
+  if (status === null) return await endFiles(deps, [file._id]);
+  // DUPL of our own bytes: they arrived before.
+  const acknowledged = await book.files.updateOne(
+    { _id: file._id, state: { $in: ['cut', 'sent'] } },
+    { $set: { state: 'acknowledged', bank_status: status } },
+  );
+  if (acknowledged.modifiedCount > 0) log.info({ file_id: file._id, status }, 'file acknowledged');
+  await endFiles(deps, [file._id]);
+  // Bookings may come before the answer.
+  await book.files.updateOne(
+    { _id: file._id, state: 'booked', bank_status: null },
+    { $set: { bank_status: status } },
+  );
+}
+
+/**
+ * Refuses a whole file: its payouts wait for an operator, and none fails by itself.
+ * @see docs/sepa.md#a-refused-file
+ */
+async function refuseFile(
+  { book, log, now }: ApplyDeps,
+  { _id: file_id }: SepaFile,
+  code: string | null,
+): Promise<void> {
+  const moved = await book.lines.findOne({ file_id, state: { $in: ['booked', 'returned'] } });
+  if (moved !== null) {
+    log.error({ file_id, code }, 'the bank refuses a file of which it has booked payouts');
+    return;
+  }
+  const refusal = { code, at: now() };
+  const refused = await book.files.updateOne(
+    { _id: file_id, state: { $in: ['cut', 'sent', 'acknowledged'] } },
+    { $set: { state: 'refused', bank_status: REJECTED, refusal, ended_at: now() } },
+  );
+  // After the file, so that a payout waits only while no file can carry it.
+  const file = await book.files.findOne({ _id: file_id, state: 'refused' });
+  if (file === null) return;
+  await book.lines.updateMany({ file_id, state: 'in_file' }, { $set: { state: 'waiting' } });
+  if (refused.modifiedCount > 0) log.error({ file_id, code }, 'the bank has refused a file');
+}
+
+async function failLine(
+  { book, log, now }: ApplyDeps,
+  { _id: file_id }: SepaFile,
+  { payout_id, code }: StatusReport['payouts'][number],
+): Promise<void> {
+  const message = 'The bank rejected the transfer.';
+  const failure = { code, message, at: now().toISOString() };
+  const failed = await book.lines.updateOne(
+    { _id: payout_id, file_id, state: { $in: ['in_file', 'booked'] }, failure: null },
+    [
+      {
+        $set: {
+          state: { $cond: [{ $eq: ['$state', 'booked'] }, 'booked', 'failed'] },
+          ...{ failure, unreported: true, report_batch: null },
+        },
+      },
+    ],
+  );
+  if (failed.modifiedCount > 0) return;
+  const line = await book.lines.findOne({ _id: payout_id, file_id });
+  if (line?.failure == null)
+    log.error({ payout_id, file_id, code }, 'a foreign payout was rejected');
+}
+
+/**
+ * Applies booked movements: each counts once, whichever messages report it.
+ * @returns number of movements that concern payouts of the book
+ */
+export async function applyMovements(
+  deps: ApplyDeps,
+  movements: readonly Movement[],
+): Promise<number> {
+  let applied = 0;
+  const files = new Set<string>();
+  for (const movement of movements) {
+    const line = await deps.book.lines.findOne({ _id: movement.payout_id });
+    if (line === null) continue;
+    applied += 1;
+    if (line.file_id !== null) files.add(line.file_id);
+    await applyMovement(deps, line, movement);
+  }
+  await endFiles(deps, [...files]);
+  return applied;
+}
+
+async function applyMovement(deps: ApplyDeps, line: SepaLine, movement: Movement): Promise<void> {
+  const { book, log, now } = deps;
+  const { kind, amount, value_date, bank_reference, code } = movement;
+  const { _id } = line;
+  if (movement.currency !== line.currency) {
+    log.error({ payout_id: _id }, 'a movement is in another currency');
+    return;
+  }
+  const stored = line[kind];
+  if (stored !== null) {
+    if (isSame(stored, movement)) return;
+    await book.lines.updateOne({ _id }, { $inc: { contradictions: 1 } });
+    log.error({ payout_id: _id, code: kind }, 'the bank has moved the money of a payout again');
+    return;
+  }
+  const fact = { amount, value_date, bank_reference, at: now().toISOString() };
+  const change = kind === 'booked' ? { booked: fact } : { returned: { ...fact, code } };
+  const state = kind === 'booked' && line.returned !== null ? line.state : kind;
+  await book.lines.updateOne(
+    { _id, [kind]: null },
+    { $set: { ...change, state, unreported: true, report_batch: null } },
+  );
+}
+
+/** Whether a movement is the stored one: messages of one movement share its reference or amount. */
+function isSame(stored: LineMovement, { bank_reference, amount, kind }: Movement): boolean {
+  if (stored.amount !== amount) return false;
+  // The references of an interbank return and of its booking differ.
+  if (kind === 'returned') return true;
+  if (stored.bank_reference === null || bank_reference === null) return true;
+  return stored.bank_reference === bank_reference;
+}
+
+/** Ends files of which no payout waits for the bank anymore. */
+async function endFiles({ book, now }: ApplyDeps, ids: readonly string[]): Promise<void> {
+  for (const file_id of ids) {
+    if ((await book.lines.findOne({ file_id, state: 'in_file' })) !== null) continue;
+    await book.files.updateOne(
+      { _id: file_id, state: { $in: ['cut', 'sent', 'acknowledged'] } },
+      { $set: { state: 'booked', ended_at: now() } },
+    );
+  }
+}

@@ -1,0 +1,114 @@
+import { resolve } from 'node:path';
+import { latestCutOff } from '../../src/domain/payout/target2';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
+import { findHolder, followPairs } from '../../src/encryption/recipient-pairs';
+import { openSepaBook, sepaDatabase } from '../../src/service/sepa/book';
+import { checkMessage } from '../../src/statements/xml';
+import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
+import type { KitConfig } from '../kit/config';
+import { startConnector } from '../kit/connector';
+import type { ConnectorProcess } from '../kit/process';
+import { type CutDeps, cutFiles, isCutDue, uploadFiles } from './cutting';
+import { defineSepa, type SepaDefinition, type SepaParts } from './definition';
+import { eraseBytes } from './erasure';
+import { makeDirectories, writeWhole } from './files';
+import { type InboxDeps, takeFiles } from './inbox';
+import { PAIN_001 } from './pain001';
+import { collectReports, endReports } from './reporting';
+
+type SettingsOf<D> = D extends { settings: infer S } ? S : never;
+type Config = Pick<
+  KitConfig<SettingsOf<SepaDefinition>>,
+  'settings' | 'environment' | 'isLive' | 'name' | 'KEYS_DIR' | 'HOST' | 'CONNECTOR_PORT'
+> & { MONGODB_DB: string };
+
+/** Parts that a test replaces, to stop between two steps. */
+type Changes = Partial<CutDeps & Pick<InboxDeps, 'growsMs'>>;
+
+/** Starts the connector of SEPA files over its connections. */
+export async function startSepa(config: Config, own: ConnectorProcess, changes: Changes = {}) {
+  const { settings } = config;
+  const parts = await createParts(config, own, changes);
+  const { poll, ...definition } = defineSepa(() => parts);
+  const seconds = settings.SEPA_POLL_SECONDS;
+  return await startConnector(
+    { ...definition, ...(poll && { poll: { ...poll, seconds } }) },
+    config,
+    own,
+  );
+}
+
+/** Creates the book and the work on files. */
+async function createParts(
+  { settings, environment, name, KEYS_DIR, MONGODB_DB }: Config,
+  { mongo, stores, guard, log, now }: ConnectorProcess,
+  changes: Changes,
+): Promise<SepaParts> {
+  const { SEPA_OUT_DIR: out, SEPA_IN_DIR: dir, SEPA_IBAN: iban } = settings;
+  if (resolve(out) === resolve(dir)) {
+    throw new Error('SEPA_OUT_DIR and SEPA_IN_DIR are the same folder: each needs its own.');
+  }
+  await makeDirectories(out, ['.']);
+  await makeDirectories(dir, ['.']);
+  const book = openSepaBook(mongo.db(sepaDatabase(MONGODB_DB, name)));
+  await book.ensureIndexes();
+  const decrypter = createDetailsDecrypter(KEYS_DIR, environment, name);
+  const decryptRecipient = createRecipientDecrypter({
+    ...stores,
+    ...{ encrypter: decrypter, connector: name, log },
+  });
+  const readReference = createReferenceReader({ payouts: stores.payouts });
+  const holder = findHolder(KEYS_DIR, environment, name);
+  const cut: CutDeps = {
+    ...{ mongo, book, log, now, cutOff: settings.SEPA_CUT_OFF },
+    debtor: {
+      ...{ iban, bic: settings.SEPA_BIC ?? null, name: settings.SEPA_NAME },
+      address: settings.SEPA_ADDRESS ?? null,
+    },
+    encrypter: createEncrypter(followPairs(KEYS_DIR, holder, 'private')),
+    mayStillSend: guard.mayStillSend,
+    readPayee: async (payout_id) => ({
+      details: await decryptRecipient(payout_id),
+      reference: await readReference(payout_id),
+    }),
+    validate: (xml) => checkMessage(Buffer.from(xml, 'utf8'), PAIN_001),
+    upload: (file, bytes) => writeWhole(out, file, bytes),
+    ...changes,
+  };
+  const inbox: InboxDeps = { book, dir, iban, log, now, ...changes };
+  const steps = [
+    () => uploadFiles(cut),
+    () => cutOnRequest(cut),
+    () => cutWhenDue(cut),
+    () => takeFiles(inbox),
+    () => eraseBytes(cut),
+  ];
+  return {
+    book,
+    work: async (delivered) => {
+      if (delivered !== null) await endReports(book, delivered);
+      const errors: unknown[] = [];
+      for (const step of steps) await step().catch((error: unknown) => errors.push(error));
+      const { reports, batch, more } = await collectReports(book);
+      // What is known is delivered before a failure makes it wait.
+      if (errors.length > 0 && reports.length === 0) throw errors[0];
+      return { reports, cursor: batch ?? delivered, more };
+    },
+  };
+}
+
+async function cutWhenDue(deps: CutDeps): Promise<void> {
+  const cutOff = new Date(latestCutOff(deps.now().getTime(), deps.cutOff));
+  if (await isCutDue(deps, cutOff)) await cutFiles(deps);
+}
+
+/** Cuts when an operator requests it. @see src/service/sepa/files.ts */
+async function cutOnRequest(deps: CutDeps): Promise<void> {
+  const { requests } = deps.book;
+  const waiting = await requests.find({ files: null }).toArray();
+  if (waiting.length === 0) return;
+  const files = await cutFiles(deps, true);
+  const ids = waiting.map(({ _id }) => _id);
+  await requests.updateMany({ _id: { $in: ids } }, { $set: { files } });
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { SepaBook } from '../../src/service/sepa/book';
+import { SEPA_CONNECTOR } from '../../src/service/sepa/book';
+import { defineConnector, type Report } from '../kit';
+import { parseAddress, parseDebtorIban, parseDebtorName } from './debtor';
+import { addLine, cancelLine, lookUpLine } from './lines';
+import { buildTextRefusal, findTransferFaults } from './transfer';
+
+const readable = <T>(parse: (text: string) => T | undefined, must: string) =>
+  z.string().transform((text, ctx) => {
+    const value = parse(text);
+    if (value !== undefined) return value;
+    ctx.addIssue({ code: 'custom', message: must });
+    return z.NEVER;
+  });
+
+const CLOCK = /^([01]\d|2[0-3]):([0-5]\d)$/;
+
+function parseMinutes(text: string): number | undefined {
+  const [, hours, minutes] = CLOCK.exec(text) ?? [];
+  return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes);
+}
+
+const settings = {
+  SEPA_OUT_DIR: z.string().min(1),
+  SEPA_IN_DIR: z.string().min(1),
+  SEPA_IBAN: readable(parseDebtorIban, 'must be an IBAN with valid check digits'),
+  SEPA_BIC: z
+    .string()
+    .regex(/^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$/, 'must be a BIC in upper case')
+    .optional(),
+  SEPA_NAME: readable(parseDebtorName, 'must be a name of at most 70 Latin characters'),
+  SEPA_ADDRESS: readable(
+    parseAddress,
+    'must be an address as `Street 1, 1015 CJ Town, NL`, in Latin characters',
+  ).optional(),
+  SEPA_CUT_OFF: readable(parseMinutes, 'must be a time as 15:00').prefault('15:00'),
+  SEPA_POLL_SECONDS: z.coerce.number().positive().max(3_600).default(5),
+};
+
+/** Parts of the running connector, which exist once it is connected. */
+export interface SepaParts {
+  book: SepaBook;
+  /** Writes, takes and applies files, and collects reports. */
+  work: (
+    delivered: string | null,
+  ) => Promise<{ reports: Report[]; cursor: string | null; more: boolean }>;
+}
+
+/** Defines the connector of SEPA files over its parts. @see docs/sepa.md */
+export function defineSepa(getParts: () => SepaParts) {
+  return defineConnector({
+    name: SEPA_CONNECTOR,
+    serves: ['sepa_credit_transfer'],
+    settings,
+
+    sendPayout: async (payout, { recipient, reference, now }) => {
+      const payee = { details: await recipient(), reference: await reference() };
+      const faults = findTransferFaults(payee, payout.amount);
+      if (faults.length > 0) return { outcome: 'refused', ...buildTextRefusal(faults) };
+      const { book } = getParts();
+      await addLine(book, payout, now());
+      const found = await lookUpLine(book, payout.payout_id);
+      if (found.outcome === 'not_found') throw new Error('The payout is not in the book.');
+      return found;
+    },
+
+    lookUpPayout: ({ payout_id }) => lookUpLine(getParts().book, payout_id),
+    cancelPayout: ({ payout_id }) => cancelLine(getParts().book, payout_id),
+
+    poll: { seconds: 5, read: (cursor) => getParts().work(cursor) },
+  });
+}
+
+export type SepaDefinition = ReturnType<typeof defineSepa>;

@@ -1,0 +1,53 @@
+import { constants } from 'node:fs';
+import { mkdir, open, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Readable by the group, which may be that of the transfer to the bank. */
+const MODE = 0o640;
+
+/** Writes a file so that a reader sees all of it or nothing, also after a loss of power. */
+export async function writeWhole(dir: string, name: string, bytes: Uint8Array): Promise<void> {
+  const partial = join(dir, `.${name}.part`);
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+  const file = await open(partial, flags, MODE);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(partial, join(dir, name));
+  await syncDirectory(dir);
+}
+
+/** Puts a file into a folder of its file system. Returns false if it is gone. */
+export async function putFile(from: string, dir: string, name: string): Promise<boolean> {
+  try {
+    await rename(from, join(dir, name));
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+  await syncDirectory(dir);
+  return true;
+}
+
+export async function makeDirectories(dir: string, names: readonly string[]): Promise<void> {
+  for (const name of names) await mkdir(join(dir, name), { recursive: true });
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+async function syncDirectory(dir: string): Promise<void> {
+  const handle = await open(dir, 'r');
+  try {
+    await handle.sync();
+  } catch (error) {
+    // Some network file systems cannot sync a directory.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EINVAL')) throw error;
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { access, lstat, readdir, readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { isDuplicateKey } from '../../src/base/mongo';
+import { InvalidStatement } from '../../src/domain/statement';
+import type { SepaBook, SepaInbound } from '../../src/service/sepa/book';
+import { FILE_BYTES_MAX } from '../../src/statements/read';
+import { type ApplyDeps, applyMovements, applyStatus, ForeignMessage } from './apply';
+import { isMissing, makeDirectories, putFile, writeWhole } from './files';
+import { type BankMessage, readBankMessage } from './messages';
+
+/** Time for which a file that is not complete may still grow. */
+const GROWS_MS = 10_000;
+/** Names of files that a transfer has not finished. */
+const PARTIAL = /^[.]|[.](?:tmp|part|partial|filepart|writing|swp)$|~$/i;
+const FOLDERS = ['processed', 'refused', 'other'] as const;
+
+export interface InboxDeps extends ApplyDeps {
+  book: Pick<SepaBook, 'lines' | 'files' | 'inbound'>;
+  dir: string;
+  /** IBAN of the account. */
+  iban: string;
+  /** Time in ms for which a file that is not complete may still grow. */
+  growsMs?: number;
+}
+
+type Verdict = Pick<SepaInbound, 'folder' | 'message' | 'refusal' | 'statement'>;
+
+/**
+ * Takes the bank's files, each once: its facts are stored before it leaves the folder. A failure of
+ * one does not hold back the others.
+ * @throws Error of the first file that has to be tried again
+ */
+export async function takeFiles(deps: InboxDeps): Promise<void> {
+  await makeDirectories(deps.dir, FOLDERS);
+  const names = (await readdir(deps.dir)).filter((name) => !PARTIAL.test(name)).toSorted();
+  const errors: unknown[] = [];
+  for (const name of names) {
+    try {
+      await takeFile(deps, name);
+    } catch (error) {
+      if (!isMissing(error)) errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
+async function takeFile(deps: InboxDeps, name: string): Promise<void> {
+  const { book, dir, log, now } = deps;
+  const path = join(dir, name);
+  const found = await lstat(path);
+  // Neither a folder, nor a link out of this one.
+  if (!found.isFile()) return;
+  const isLarge = found.size > FILE_BYTES_MAX;
+  const bytes = isLarge ? Buffer.alloc(0) : await readFile(path);
+  const _id = isLarge ? await hashFile(path) : createHash('sha256').update(bytes).digest('hex');
+  const stored = await book.inbound.findOne({ _id });
+  if (stored !== null && (await wasTaken(deps, stored))) {
+    const message = `Its content was taken as ${stored.folder}/${stored.name} before.`;
+    const refusal = { code: 'file_repeated', message };
+    const destination = await chooseName(join(dir, 'refused'), name, _id);
+    await explain(dir, destination, refusal);
+    await putFile(path, join(dir, 'refused'), destination);
+    log.info({ file_id: _id, code: refusal.code }, 'file of the bank refused');
+    return;
+  }
+  const verdict = isLarge ? refuse('file_too_large', describeLimit()) : await judge(deps, bytes);
+  const growsUntil = found.mtimeMs + (deps.growsMs ?? GROWS_MS);
+  if (verdict.refusal?.code === 'file_invalid' && now().getTime() < growsUntil) return;
+  const destination = await chooseName(join(dir, verdict.folder), name, _id);
+  const record = { ...verdict, _id, state: 'taken' as const, name: destination, taken_at: now() };
+  const taken = await storeRecord(book, record);
+  if (verdict.refusal !== null) await explain(dir, taken.name, verdict.refusal);
+  await putFile(path, join(dir, taken.folder), taken.name);
+  await book.inbound.updateOne({ _id, state: 'taken' }, { $set: { state: 'done' } });
+  const code = verdict.refusal?.code ?? verdict.message;
+  log.info({ file_id: _id, code }, `file of the bank ${verdict.folder}`);
+}
+
+/** Stores what was taken, unless an earlier attempt or another process has. @returns the record */
+async function storeRecord(
+  { inbound }: Pick<SepaBook, 'inbound'>,
+  record: SepaInbound,
+): Promise<SepaInbound> {
+  const { _id } = record;
+  const refused = { _id, state: 'done', refusal: { $ne: null } } as const;
+  const again = await inbound.replaceOne(refused, record);
+  if (again.matchedCount > 0) return record;
+  try {
+    await inbound.insertOne(record);
+    return record;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    return (await inbound.findOne({ _id })) ?? record;
+  }
+}
+
+/** Whether the content was taken and has left the folder. A refused file may come again. */
+async function wasTaken({ dir }: InboxDeps, stored: SepaInbound): Promise<boolean> {
+  if (stored.refusal !== null) return false;
+  return stored.state === 'done' || (await exists(join(dir, stored.folder, stored.name)));
+}
+
+/** Reads a file and applies its facts. */
+async function judge(deps: InboxDeps, bytes: Uint8Array): Promise<Verdict> {
+  try {
+    return await applyMessage(deps, await readBankMessage(bytes));
+  } catch (error) {
+    if (error instanceof InvalidStatement) return refuse(error.code, error.message);
+    if (error instanceof ForeignMessage) return refuse('file_foreign', error.message);
+    throw error;
+  }
+}
+
+async function applyMessage(deps: InboxDeps, read: BankMessage): Promise<Verdict> {
+  const { message } = read;
+  const processed: Verdict = { folder: 'processed', message, refusal: null, statement: null };
+  switch (read.kind) {
+    case 'status':
+      for (const report of read.reports) await applyStatus(deps, report);
+      return processed;
+    case 'returns': {
+      const applied = await applyMovements(deps, read.movements);
+      if (applied > 0) return processed;
+      throw new ForeignMessage('It returns no payout of this connector.');
+    }
+    default: {
+      const own = read.statements.filter(({ iban }) => iban === deps.iban);
+      const [first] = own;
+      if (first === undefined) return { ...processed, folder: 'other' };
+      if (own.length < read.statements.length) {
+        throw new ForeignMessage('It has statements of other accounts, too: split it.');
+      }
+      await applyMovements(deps, read.movements);
+      return { ...processed, statement: { from_day: first.from_day, imported_at: null } };
+    }
+  }
+}
+
+function refuse(code: string, message: string): Verdict {
+  return { folder: 'refused', message: null, refusal: { code, message }, statement: null };
+}
+
+function describeLimit(): string {
+  return `The file has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`;
+}
+
+/** Writes next to a refused file why it was refused. */
+async function explain(
+  dir: string,
+  name: string,
+  { code, message }: { code: string; message: string },
+): Promise<void> {
+  const text = Buffer.from(`${code}: ${message}\n`, 'utf8');
+  await writeWhole(join(dir, 'refused'), `${name}.txt`, text);
+}
+
+/** Chooses a name that no other file of the folder has. */
+async function chooseName(folder: string, name: string, sha256: string): Promise<string> {
+  if (!(await exists(join(folder, name)))) return name;
+  const extension = extname(name);
+  const base = `${name.slice(0, name.length - extension.length)}-${sha256.slice(0, 8)}`;
+  for (let copy = 1; ; copy += 1) {
+    const candidate = `${base}${copy === 1 ? '' : `-${copy}`}${extension}`;
+    if (!(await exists(join(folder, candidate)))) return candidate;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function hashFile(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk);
+  return hash.digest('hex');
+}

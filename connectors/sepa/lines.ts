@@ -1,0 +1,67 @@
+import { isDuplicateKey } from '../../src/base/mongo';
+import { type SepaBook, type SepaLine, shortenId } from '../../src/service/sepa/book';
+import type { CancelAnswer, PayoutInstruction, PayoutLookup } from '../contract/activities';
+
+const CANCELLED = {
+  outcome: 'refused',
+  code: 'cancelled',
+  message: 'The payout was cancelled before it reached the bank.',
+} as const;
+
+type Lines = Pick<SepaBook, 'lines'>;
+
+/** Adds a payout to the open batch. A repeat adds nothing. */
+export async function addLine(
+  { lines }: Lines,
+  { payout_id, version, amount, currency, method, livemode }: PayoutInstruction,
+  now: Date,
+): Promise<void> {
+  const line: SepaLine = {
+    ...{ _id: payout_id, state: 'open', file_id: null, former_files: [], added_at: now },
+    wait_until: null,
+    ...{ version, amount, currency, method, livemode },
+    ...{ failure: null, booked: null, returned: null, contradictions: 0 },
+    ...{ unreported: false, report_batch: null },
+  };
+  try {
+    await lines.insertOne(line);
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+}
+
+export function toInstruction(line: SepaLine): PayoutInstruction {
+  const { _id: payout_id, version, amount, currency, method, livemode } = line;
+  return { payout_id, version, amount, currency, method, livemode };
+}
+
+/** Answers from the book: the payout arrived once it is there, whatever the bank says. */
+export async function lookUpLine({ lines }: Lines, payout_id: string): Promise<PayoutLookup> {
+  const line = await lines.findOne({ _id: payout_id });
+  if (line === null) return { outcome: 'not_found' };
+  if (line.state === 'cancelled' || line.state === 'dropped') return CANCELLED;
+  const bank_reference = line.booked?.bank_reference ?? shortenId(payout_id);
+  return { outcome: line.booked === null ? 'submitted' : 'sent', bank_reference };
+}
+
+/** Cancels a payout unless a file may carry it: the same write that takes it out of the batch. */
+export async function cancelLine({ lines }: Lines, payout_id: string): Promise<CancelAnswer> {
+  const cancelled = await lines.findOneAndUpdate(
+    { _id: payout_id, state: { $in: ['open', 'waiting'] } },
+    { $set: { state: 'cancelled', file_id: null } },
+  );
+  if (cancelled !== null) return { outcome: 'cancelled' };
+  const line = await lines.findOne({ _id: payout_id });
+  switch (line?.state) {
+    case undefined:
+    case 'assigned':
+      // Its file is being written, or not: the look-up decides.
+      return { outcome: 'unknown' };
+    case 'cancelled':
+    case 'dropped':
+    case 'failed':
+      return { outcome: 'cancelled' };
+    default:
+      return { outcome: 'too_late' };
+  }
+}

@@ -1,0 +1,151 @@
+import { parseDecimalMoney } from '../../src/domain/money';
+import { parseReference, parseResourceId, type Statement } from '../../src/domain/statement';
+import { readCamt } from '../../src/statements/camt';
+import {
+  type Element,
+  findAll,
+  type MessageFamily,
+  parseMessage,
+  readElement,
+  STATEMENT_MESSAGES,
+  textAt,
+} from '../../src/statements/xml';
+
+/** Answer of the bank to one of our files. */
+export interface StatusReport {
+  /** `MsgId` of the file. */
+  file_id: string;
+  /** Status of the file, if the message gives one. */
+  status: string | null;
+  /** ISO code of the whole file's rejection. */
+  code: string | null;
+  payouts: { payout_id: string; status: string; code: string | null }[];
+}
+
+/** Movement of a payout's money at the bank. */
+export interface Movement {
+  payout_id: string;
+  kind: 'booked' | 'returned';
+  /** Minor units, before the bank's charges. */
+  amount: number;
+  currency: string;
+  value_date: string | null;
+  bank_reference: string | null;
+  /** ISO code of a return. */
+  code: string | null;
+}
+
+export type BankMessage = { message: string } & (
+  | { kind: 'status'; reports: StatusReport[] }
+  | { kind: 'returns'; movements: Movement[] }
+  | { kind: 'statements'; statements: Statement[]; movements: Movement[] }
+);
+
+const SEPA_MESSAGES: MessageFamily = {
+  versions: {
+    ...STATEMENT_MESSAGES.versions,
+    'pain.002.001': ['03', '10', '11', '12', '13', '14', '15'],
+    'pacs.004.001': ['09', '10', '11', '12', '13'],
+  },
+  expected: 'this connector reads pain.002, camt.053, camt.054 and pacs.004',
+};
+
+/**
+ * Reads a message of the bank, without a word about people.
+ * @throws InvalidStatement for one that is malformed, of another kind, or with a document type
+ */
+export async function readBankMessage(bytes: Uint8Array): Promise<BankMessage> {
+  const xml = await parseMessage(bytes, SEPA_MESSAGES);
+  try {
+    const { message } = xml;
+    if (message.startsWith('camt')) {
+      const statements = readCamt(xml);
+      const movements = statements.flatMap(readMovements);
+      return { message, kind: 'statements', statements, movements };
+    }
+    const root = readElement(xml.root);
+    return message.startsWith('pain')
+      ? { message, kind: 'status', reports: findAll(root, 'CstmrPmtStsRpt').map(readStatus) }
+      : { message, kind: 'returns', movements: findAll(root, 'PmtRtr/TxInf').flatMap(readReturn) };
+  } finally {
+    xml.dispose();
+  }
+}
+
+function readStatus(report: Element): StatusReport {
+  const batches = findAll(report, 'OrgnlPmtInfAndSts');
+  const payouts = batches.flatMap((batch) =>
+    findAll(batch, 'TxInfAndSts').flatMap((transaction) => {
+      const payout_id = readPayoutId(transaction);
+      const status = textAt(transaction, 'TxSts') ?? textAt(batch, 'PmtInfSts');
+      if (payout_id === null || status === undefined) return [];
+      return [{ payout_id, status, code: readCode(transaction, 'StsRsnInf') }];
+    }),
+  );
+  const group = findAll(report, 'OrgnlGrpInfAndSts')[0];
+  const [batch] = batches;
+  return {
+    file_id: (textAt(group, 'OrgnlMsgId') ?? '').toLowerCase(),
+    // A file has one batch, whose status is that of the file.
+    status: textAt(group, 'GrpSts') ?? textAt(batch, 'PmtInfSts') ?? null,
+    code: readCode(group, 'StsRsnInf') ?? readCode(batch, 'StsRsnInf'),
+    payouts,
+  };
+}
+
+function readPayoutId(transaction: Element): string | null {
+  return (
+    parseResourceId(textAt(transaction, 'OrgnlEndToEndId') ?? null) ??
+    parseResourceId(textAt(transaction, 'OrgnlInstrId') ?? null)
+  );
+}
+
+/** Reads the bank's reason: an ISO code, or one of its own of the same form. */
+function readCode(element: Element | undefined, path: string): string | null {
+  const code = textAt(element, `${path}/Rsn/Cd`) ?? textAt(element, `${path}/Rsn/Prtry`) ?? '';
+  return /^[A-Z0-9]{2,8}$/.test(code) ? code : null;
+}
+
+function readReturn(transaction: Element): Movement[] {
+  const payout_id = readPayoutId(transaction);
+  const amount = readMoney(findAll(transaction, 'RtrdIntrBkSttlmAmt')[0]);
+  if (payout_id === null || amount === undefined) return [];
+  const charges = findAll(transaction, 'ChrgsInf').map((each) =>
+    readMoney(findAll(each, 'Amt')[0]),
+  );
+  const own = charges.filter((charge) => charge?.currency === amount.currency);
+  const charged = own.reduce((sum, charge) => sum + (charge?.minor ?? 0), 0);
+  return [
+    {
+      ...{ payout_id, kind: 'returned', currency: amount.currency },
+      amount: amount.minor + charged,
+      value_date: textAt(transaction, 'IntrBkSttlmDt') ?? null,
+      bank_reference: parseReference(textAt(transaction, 'RtrId')),
+      code: readCode(transaction, 'RtrRsnInf'),
+    },
+  ];
+}
+
+function readMoney(element: Element | undefined) {
+  const { text = '', currency = '' } = element ?? {};
+  const minor = parseDecimalMoney(text, currency);
+  return minor === undefined ? undefined : { minor, currency };
+}
+
+/** Reads the booked movements that name one of our IDs. */
+function readMovements({ lines }: Statement): Movement[] {
+  return lines.flatMap((line) => {
+    const payout_id = parseResourceId(line.reference);
+    if (payout_id === null || line.is_fee) return [];
+    const { amount, fee, currency, value_date, day, bank_reference, kind } = line;
+    return [
+      {
+        ...{ payout_id, currency, bank_reference },
+        kind: amount < 0 ? ('booked' as const) : ('returned' as const),
+        amount: Math.abs(amount + fee),
+        value_date: value_date ?? day,
+        code: /\breturn ([A-Z0-9]{2,8})$/.exec(kind)?.[1] ?? null,
+      },
+    ];
+  });
+}

@@ -1,0 +1,176 @@
+import type { Db } from 'mongodb';
+import type { Encrypted } from '../../encryption/encrypter';
+
+/** Payout in the batch book of the SEPA connector. It has no personal data. @see docs/sepa.md */
+export interface SepaLine {
+  /** Payout ID: a payout has one line, and a line is in one file at most. */
+  _id: string;
+  state: LineState;
+  /** File that pays it; null while it waits for one. */
+  file_id: string | null;
+  /** Refused files that had it. */
+  former_files: string[];
+  version: number;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  method: string;
+  livemode: boolean;
+  added_at: Date;
+  /** Time before which no cut-off takes it, or continues with its file; null for none. */
+  wait_until: Date | null;
+  failure: LineFailure | null;
+  booked: LineMovement | null;
+  returned: LineReturn | null;
+  /** Number of facts of the bank that contradict these. */
+  contradictions: number;
+  /** Whether a fact waits for its report. */
+  unreported: boolean;
+  /** Reports that are being delivered. */
+  report_batch: string | null;
+}
+
+export type LineState =
+  /** In the open batch. */
+  | 'open'
+  /** In a file that is being written. */
+  | 'assigned'
+  /** In a file that may have left. */
+  | 'in_file'
+  /** Freed by the refusal of its file; an operator decides. */
+  | 'waiting'
+  /** Cancelled before it left. */
+  | 'cancelled'
+  /** Left out of its file, since nothing was to be sent for it anymore. */
+  | 'dropped'
+  /** Refused: by the bank, or when its file was cut. */
+  | 'failed'
+  | 'booked'
+  | 'returned';
+
+interface LineFailure {
+  /** ISO code, if the bank named one. */
+  code: string | null;
+  message: string;
+  at: string;
+}
+
+export interface LineMovement {
+  amount: number;
+  value_date: string | null;
+  bank_reference: string | null;
+  at: string;
+}
+
+interface LineReturn extends LineMovement {
+  /** ISO code, if the bank named one. */
+  code: string | null;
+}
+
+type FileState = 'open' | 'cut' | 'sent' | 'acknowledged' | 'booked' | 'refused';
+
+/** File of the batch book. */
+export interface SepaFile {
+  /** `MsgId`, 32 hex digits, made before the bytes. */
+  _id: string;
+  state: FileState;
+  name: string;
+  iban: string;
+  /** Day that it asks for, `YYYY-MM-DD`. */
+  execution_day: string;
+  created_at: Date;
+  payouts: number;
+  /** Sum in minor units. */
+  amount: number;
+  /** Hash of the bytes; null before they are written. */
+  sha256: string | null;
+  /** Exact bytes, compressed and encrypted for `sepa_file/{id}`; null before and after. */
+  bytes: Encrypted | null;
+  sent_at: Date | null;
+  /** Status that the bank gave the file. */
+  bank_status: string | null;
+  refusal: { code: string | null; at: Date } | null;
+  /** Time of its end: booked or refused. */
+  ended_at: Date | null;
+}
+
+/** File of the bank. */
+export interface SepaInbound {
+  /** SHA-256 of the bytes. */
+  _id: string;
+  /** Message, such as `camt.053.001.08`; null for what is none. */
+  message: string | null;
+  /** `taken`: its facts are stored; `done`: it has left the folder, too. */
+  state: 'taken' | 'done';
+  folder: 'processed' | 'refused' | 'other';
+  /** Name in that folder. */
+  name: string;
+  taken_at: Date;
+  refusal: { code: string; message: string } | null;
+  /** First day of a statement that waits for its import, or was imported. */
+  statement: { from_day: string; imported_at: Date | null } | null;
+}
+
+/** Request of an operator to cut a file now. */
+export interface CutRequest {
+  _id: string;
+  at: Date;
+  /** Files that were cut; null until then. */
+  files: string[] | null;
+}
+
+export const SEPA_CONNECTOR = 'sepa';
+
+/** Collections of the connector's own database. */
+const COLLECTIONS = {
+  lines: 'lines',
+  files: 'files',
+  inbound: 'inbound',
+  requests: 'cut_requests',
+} as const;
+
+export type SepaBook = ReturnType<typeof openSepaBook>;
+
+/** Name of the connector's own database, next to that of the service. */
+export function sepaDatabase(database: string, connector: string): string {
+  return `${database}_${connector}`;
+}
+
+export function openSepaBook(db: Db) {
+  const lines = db.collection<SepaLine>(COLLECTIONS.lines);
+  const files = db.collection<SepaFile>(COLLECTIONS.files);
+  const inbound = db.collection<SepaInbound>(COLLECTIONS.inbound);
+  const requests = db.collection<CutRequest>(COLLECTIONS.requests);
+  return {
+    ...{ lines, files, inbound, requests },
+    ensureIndexes: async (): Promise<void> => {
+      await Promise.all([
+        lines.createIndexes([
+          { key: { state: 1, added_at: 1 }, name: 'state' },
+          { key: { file_id: 1, state: 1 }, name: 'file' },
+          {
+            key: { unreported: 1 },
+            name: 'unreported',
+            partialFilterExpression: { unreported: true },
+          },
+        ]),
+        files.createIndexes([
+          { key: { created_at: -1 }, name: 'newest' },
+          { key: { state: 1 }, name: 'state' },
+          {
+            key: { iban: 1 },
+            name: 'one_open',
+            unique: true,
+            partialFilterExpression: { state: 'open' },
+          },
+        ]),
+        inbound.createIndexes([{ key: { 'statement.imported_at': 1 }, name: 'imported' }]),
+      ]);
+    },
+  };
+}
+
+/** Writes an ID in the 35 characters of a bank's field. */
+export function shortenId(id: string): string {
+  return id.replaceAll('-', '');
+}

@@ -1,0 +1,273 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeWhole } from '../../../connectors/sepa/files';
+import { shortenId } from '../../../src/service/sepa/book';
+import { eventually } from '../../support/http';
+import { hasProgram } from '../../support/python-tools';
+import { useService } from '../../support/service';
+import { IBAN, makePrefix, ROUTES, usePayer, useSepa } from './world';
+
+/** The bank runs on Python; CI must have it. */
+const describeIfPython = hasProgram('python3') ? describe : describe.skip;
+
+const CAMT_054 = 'urn:iso:std:iso:20022:tech:xsd:camt.054.001.08';
+const PAIN_002 = 'urn:iso:std:iso:20022:tech:xsd:pain.002.001.10';
+
+interface Entry {
+  id: string;
+  amount?: string;
+  reference?: string;
+  iban?: string;
+  message?: string;
+}
+
+/** A notification of a booked debit, as a bank writes it. */
+function writeNotification({
+  id,
+  amount = '10.00',
+  reference = 'BANK-1',
+  iban = IBAN,
+  message = 'N-1',
+}: Entry): string {
+  return (
+    `<?xml version="1.0" encoding="UTF-8"?><Document xmlns="${CAMT_054}"><BkToCstmrDbtCdtNtfctn>` +
+    `<GrpHdr><MsgId>${message}</MsgId><CreDtTm>2026-10-05T10:00:00Z</CreDtTm></GrpHdr><Ntfctn>` +
+    `<Id>${message}</Id><CreDtTm>2026-10-05T10:00:00Z</CreDtTm><Acct><Id><IBAN>${iban}</IBAN></Id>` +
+    `<Ccy>EUR</Ccy></Acct><Ntry><Amt Ccy="EUR">${amount}</Amt><CdtDbtInd>DBIT</CdtDbtInd>` +
+    '<Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-10-05</Dt></BookgDt><ValDt><Dt>2026-10-05</Dt>' +
+    `</ValDt><AcctSvcrRef>${reference}</AcctSvcrRef><BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>ICDT</Cd>` +
+    '<SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd><NtryDtls><TxDtls><Refs><EndToEndId>' +
+    `${shortenId(id)}</EndToEndId></Refs><Amt Ccy="EUR">${amount}</Amt><CdtDbtInd>DBIT</CdtDbtInd>` +
+    '</TxDtls></NtryDtls></Ntry></Ntfctn></BkToCstmrDbtCdtNtfctn></Document>'
+  );
+}
+
+function writeStatus(file: string, status: string, code: string, message = 'S-1'): string {
+  return (
+    `<?xml version="1.0" encoding="UTF-8"?><Document xmlns="${PAIN_002}"><CstmrPmtStsRpt><GrpHdr>` +
+    `<MsgId>${message}</MsgId><CreDtTm>2026-10-05T10:00:00Z</CreDtTm></GrpHdr><OrgnlGrpInfAndSts>` +
+    `<OrgnlMsgId>${file}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>` +
+    `<GrpSts>${status}</GrpSts><StsRsnInf><Rsn><Cd>${code}</Cd></Rsn></StsRsnInf>` +
+    '</OrgnlGrpInfAndSts></CstmrPmtStsRpt></Document>'
+  );
+}
+
+describeIfPython('files that are interrupted, repeated and refused', () => {
+  const prefix = makePrefix();
+  const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
+  const payer = usePayer(service);
+  const world = useSepa(service, prefix);
+
+  const dropped = () => readdirSync(world.bank.drop).filter((name) => name.startsWith('pain.001'));
+  const paidTimes = async (id: string) => (await world.bank.payments(shortenId(id))).length;
+  const refusedFile = (name: string) =>
+    eventually(`the refusal of ${name}`, async () => {
+      const names = world.listIn('refused');
+      return names.includes(`${name}.txt`) && world.readIn('refused', `${name}.txt`);
+    });
+
+  const killed = () => Promise.reject(new Error('killed'));
+
+  test.each([
+    ['while its payouts are checked', { mayStillSend: killed }],
+    ['while they are decrypted', { readPayee: killed }],
+    ['before the bytes are stored', { validate: killed }],
+    ['before the upload', { upload: killed }],
+  ])('a kill %s pays nothing and loses nothing', async (_when, changes) => {
+    await world.restart(changes);
+    const payout = await payer.submit();
+    await expect(Promise.race([world.cut(), once(world.logged, 'killed')])).resolves.toBeDefined();
+    expect(dropped()).toEqual([]);
+    expect(await world.activities().lookUpPayout({ payout_id: payout })).toMatchObject({
+      outcome: 'submitted',
+    });
+    await world.restart();
+    await eventually('the cut', async () => {
+      const line = await world.line(payout);
+      if (line?.state === 'open') await world.cut();
+      return dropped().length === 1;
+    });
+    await world.bank.scan();
+    await payer.becomes(payout, 'completed');
+    expect(await paidTimes(payout)).toBe(1);
+  });
+
+  test('after a kill behind the upload the same bytes come under the same name: DUPL means arrived', async () => {
+    const written: Buffer[] = [];
+    let name = '';
+    await world.restart({
+      upload: async (file, bytes) => {
+        name = file;
+        written.push(Buffer.from(bytes));
+        await writeWhole(world.bank.drop, file, bytes);
+        if (written.length === 1) await world.bank.scan();
+        await killed();
+      },
+    });
+    const payout = await payer.submit();
+    world.cut().catch(() => undefined);
+    await payer.becomes(payout, 'completed');
+    expect(new Set(written.map(String)).size).toBe(1);
+    await world.book.files.updateOne({ name }, { $set: { state: 'cut' } });
+    await world.restart();
+    await eventually('the second upload', async () => dropped().includes(name));
+    expect(readFileSync(join(world.bank.drop, name))).toEqual(written[0]);
+    await world.bank.scan();
+    await world.drained();
+    expect(await paidTimes(payout)).toBe(1);
+    expect(await world.book.files.findOne({ name })).toMatchObject({
+      state: 'booked',
+      bank_status: 'DUPL',
+    });
+    expect((await payer.read(payout)).status).toBe('completed');
+  });
+
+  test('a frozen account’s payout waits for a later file; the others go', async () => {
+    const held = await payer.submit();
+    const good = await payer.submit();
+    await world.restart({
+      mayStillSend: async ({ payout_id }) => {
+        if (payout_id === held) throw new Error('The account is frozen: not instructed.');
+        return true;
+      },
+    });
+    const id = await world.send();
+    await payer.becomes(good, 'completed');
+    expect((await world.show(id)).rows.map((line) => line.payout_id)).toEqual([good]);
+    expect(await world.line(held)).toMatchObject({ state: 'open', file_id: null });
+    await world.restart();
+    await world.send();
+    await payer.becomes(held, 'completed');
+  });
+
+  test('a recipient who was deleted fails the payout when its file is cut', async () => {
+    const { body } = await payer.createRecipient({});
+    const payout = await payer.submit({ recipient_id: body.id });
+    await payer.remove(`/v1/payout-recipients/${body.id}`);
+    expect(await world.cut()).toEqual([]);
+    expect(await payer.becomes(payout, 'failed')).toMatchObject({
+      failure: { code: 'recipient_deleted' },
+    });
+  });
+
+  test('what is no message for this account is refused in words, or put aside', async () => {
+    const payout = await payer.submit();
+    const whole = writeNotification({ id: payout });
+    const entity = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>';
+    const files: [name: string, content: string, reason: RegExp][] = [
+      ['cut-off.xml', whole.slice(0, -40), /^file_invalid: .*not complete/],
+      ['entity.xml', whole.replace('?>', `?>${entity}`), /^file_invalid: .*document type/],
+      ['wrong.xml', whole.replace('DBIT', 'BOTH'), /^file_invalid: .*CdtDbtInd/],
+      [
+        'intraday.xml',
+        whole.replaceAll('camt.054.001.08', 'camt.052.001.08'),
+        /^format_not_supported/,
+      ],
+      ['note.txt', 'Dear customer', /^file_invalid/],
+      ['foreign.xml', writeStatus('0'.repeat(32), 'ACCP', 'G000'), /^file_foreign: /],
+    ];
+    for (const [name, content] of files) world.deliver(name, content);
+    for (const [name, , reason] of files) expect(await refusedFile(name)).toMatch(reason);
+    world.deliver('other.xml', writeNotification({ id: payout, iban: 'NL14MOCK0000000002' }));
+    await eventually('the folder of others', async () =>
+      world.listIn('other').includes('other.xml'),
+    );
+    world.deliver('.half.xml.part', whole);
+    await world.drained();
+    expect((await payer.read(payout)).status).toBe('submitted');
+    await world.activities().cancelPayout({ payout_id: payout });
+  });
+
+  test('a refused file may come again once it is correct, and a taken one only once', async () => {
+    const payout = await payer.submit();
+    await world.send();
+    await payer.becomes(payout, 'completed');
+    await world.drained();
+    const taken = world.listIn('processed').find((name) => name.startsWith('camt.054')) ?? '';
+    world.deliver('again.xml', world.readIn('processed', taken));
+    expect(await refusedFile('again.xml')).toMatch(/^file_repeated: .*processed\/camt\.054/);
+    expect(await world.line(payout)).toMatchObject({ contradictions: 0 });
+  });
+
+  test('a payout that the bank books twice is counted and logged, and completes once', async () => {
+    const payout = await payer.submit();
+    await world.send();
+    await payer.becomes(payout, 'completed');
+    await world.drained();
+    world.deliver(
+      'second.xml',
+      writeNotification({ id: payout, reference: 'BANK-2', message: 'N-2' }),
+    );
+    await eventually('the second booking', async () => {
+      const line = await world.line(payout);
+      return line?.contradictions === 1;
+    });
+    expect(world.logged.join('')).toContain('has moved the money of a payout again');
+  });
+
+  test('a payout that comes into no other file is not failed by the answer to a refused one', async () => {
+    const payout = await payer.submit();
+    const [first = ''] = await world.cut();
+    world.deliver('refusal.xml', writeStatus(first, 'RJCT', 'AM10', 'S-2'));
+    await eventually('the refusal', async () => (await world.fileState(first)) === 'refused');
+    const line = await world.line(payout);
+    expect(line).toMatchObject({ state: 'waiting', file_id: first });
+    expect(await world.activities().cancelPayout({ payout_id: payout })).toEqual({
+      outcome: 'cancelled',
+    });
+    expect(await world.resend(first)).toBe(0);
+    rmSync(join(world.bank.drop, `pain.001.001.09-${first}.xml`));
+  });
+
+  test('at the cut-off the batch becomes a file by itself, also after an interrupted cut', async () => {
+    const payout = await payer.submit();
+    const morning = world.clock.now;
+    const later = (days: number, minutes = 0) =>
+      new Date(Date.now() + days * 86_400_000 + minutes * 60_000);
+    await world.restart({ validate: killed });
+    // At least one business day has its cut-off in a week.
+    world.clock.now = later(7);
+    await eventually('the interrupted cut', async () => {
+      return (await world.line(payout))?.state === 'assigned';
+    });
+    await world.restart();
+    world.clock.now = later(7, 3);
+    await eventually('the file', async () => dropped().length === 1);
+    const line = await world.line(payout);
+    expect(line?.state).toBe('in_file');
+    const file = await world.book.files.findOne({ _id: line?.file_id ?? '' });
+    expect(String(file?.execution_day) >= later(6).toISOString().slice(0, 10)).toBe(true);
+    rmSync(join(world.bank.drop, String(file?.name)));
+    world.clock.now = morning;
+  });
+
+  test('a statement that is missing is an alarm, with the days', async () => {
+    const passDay = async () => {
+      const payout = await payer.submit();
+      await world.send();
+      await payer.becomes(payout, 'completed');
+      await world.advance(1);
+      await world.drained();
+    };
+    await passDay();
+    const first = await world.importAll();
+    expect(first.map(({ refusal }) => refusal)).toEqual(first.map(() => null));
+    await passDay();
+    // The bank's file gets lost on its way.
+    const lost = { 'statement.imported_at': { $type: 'null' as const }, message: /^camt[.]053/ };
+    expect((await world.book.inbound.deleteMany(lost)).deletedCount).toBe(1);
+    await passDay();
+    const codes = (await world.importAll()).flatMap(({ refusal }) => refusal?.code ?? []);
+    expect(codes).toEqual(['statement_gap']);
+    const [name = ''] = world.listIn('refused').filter((each) => /^camt[.]053.*txt$/.test(each));
+    expect(world.readIn('refused', name)).toMatch(/^statement_gap: .*2026-10-/);
+  });
+});
+
+/** Waits until a line of the log has a text. */
+async function once(lines: readonly string[], text: string): Promise<string> {
+  const from = lines.length;
+  return await eventually(`a log line with ${text}`, async () =>
+    lines.slice(from).find((line) => line.includes(text) || line.includes('left for a later file')),
+  );
+}

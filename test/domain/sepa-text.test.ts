@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import {
+  findReferenceFaults,
+  findSepaFaults,
+  joinName,
+  toLatin,
+} from '../../src/domain/payout/sepa-text';
+
+const PERSON = { first_name: 'Ada', last_name: 'Lovelace' };
+const ADDRESS = { address_line1: '12 Long Lane', city: 'London', postal_code: 'EC1A 9PT' };
+const nowhere = { address_line1: null, city: null, postal_code: null, country: null };
+
+test.each([
+  ['é', 'e'],
+  ['Müller-Lüdenscheidt', 'Muller-Ludenscheidt'],
+  ['Weiß', 'Weiss'],
+  ['Łódź', 'Lodz'],
+  ['Øre Æbelø', 'Ore AEbelo'],
+  ['Ørsted þór', 'Orsted thor'],
+  ["O'Brien", "O'Brien"],
+])('%s is written as %s', (text, latin) => {
+  expect(toLatin(text)).toBe(latin);
+});
+
+test('a name of letters with accents has no fault', () => {
+  expect(findSepaFaults({ first_name: 'Zoë', last_name: 'Ångström', ...nowhere })).toEqual([]);
+  expect(joinName({ first_name: ' Zoë ', last_name: 'Ångström' })).toBe('Zoe Angstrom');
+});
+
+test.each([
+  ['first_name', 'Анна'],
+  ['first_name', 'Ada & Eve'],
+  ['last_name', 'Love<lace'],
+  ['last_name', 'Love\u0001lace'],
+  ['last_name', '李'],
+])('%s "%s" has characters that no transfer carries', (field, text) => {
+  const faults = findSepaFaults({ ...PERSON, [field]: text, ...nowhere });
+  expect(faults).toEqual([{ field, code: 'characters_not_supported' }]);
+});
+
+test('a name counts as a whole: 70 characters fit, 71 do not', () => {
+  const name = (length: number) => ({ first_name: 'A'.repeat(34), last_name: 'B'.repeat(length) });
+  expect(findSepaFaults({ ...name(35), ...nowhere })).toEqual([]);
+  expect(findSepaFaults({ ...name(36), ...nowhere })).toEqual([
+    { field: 'last_name', code: 'too_long' },
+  ]);
+});
+
+test('ß makes a text longer', () => {
+  expect(findReferenceFaults('ß'.repeat(70))).toEqual([]);
+  expect(findReferenceFaults('ß'.repeat(71))).toEqual([{ field: 'reference', code: 'too_long' }]);
+});
+
+test('an address counts only with a country, since it is not sent without one', () => {
+  const long = { ...ADDRESS, city: 'C'.repeat(36), postal_code: '1'.repeat(17) };
+  expect(findSepaFaults({ ...PERSON, ...long, country: null })).toEqual([]);
+  expect(findSepaFaults({ ...PERSON, ...long, country: 'GB' })).toEqual([
+    { field: 'city', code: 'too_long' },
+    { field: 'postal_code', code: 'too_long' },
+  ]);
+});
+
+test.each([
+  ['x'.repeat(140), []],
+  ['x'.repeat(141), ['too_long']],
+  ['10 €', ['characters_not_supported']],
+  ['line\nbreak', ['characters_not_supported']],
+  [null, []],
+])('the reference %j has the faults %j', (reference, codes) => {
+  expect(findReferenceFaults(reference).map(({ code }) => code)).toEqual(codes);
+});
+
+test('text without faults is Latin once it is written so', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+      const isLatin = /^[A-Za-z0-9/?:().,'+ -]*$/.test(toLatin(text).trim());
+      const codes = findReferenceFaults(text).map(({ code }) => code);
+      expect(codes.includes('characters_not_supported')).toBe(!isLatin);
+    }),
+  );
+});
