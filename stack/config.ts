@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { StackFailure } from '../src/base/failure';
 import { isLive, LIVE_DEMO_ALLOWED } from '../src/base/live';
+import { omitUndefined } from '../src/domain/defined';
+import { SEPA_CONNECTOR } from '../src/service/sepa/book';
 import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
 import { mongoLogin } from './mongo-login';
 import { freePort, isPortFree } from './ports';
@@ -39,6 +41,11 @@ const Environment = z
     TRUSTED_PROXIES: true,
     SANDBOX_BANK_PORT: true,
     SANDBOX_AUTOPLAY: true,
+    SEPA_OUT_DIR: true,
+    SEPA_IN_DIR: true,
+    SEPA_IBAN: true,
+    SEPA_NAME: true,
+    SEPA_POLL_SECONDS: true,
     LOG_LEVEL: true,
   });
 
@@ -54,7 +61,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): StackEnvironment {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const result = Environment.safeParse(set);
   const faults = result.success
-    ? demoFaults(result.data)
+    ? [...demoFaults(result.data), ...sepaFaults(result.data)]
     : result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   if (result.success && faults.length === 0) return result.data;
   throw new StackFailure(`The environment is not usable.\n  ${faults.join('\n  ')}`);
@@ -73,6 +80,23 @@ function demoFaults(environment: StackEnvironment): string[] {
   return [
     `LIVE_CONNECTORS: real money needs servers of your own. Set ${missing.join(', ')}; or set ` +
       `ALLOW_LIVE_DEMO=${LIVE_DEMO_ALLOWED} to try a bank out with what npm start runs.`,
+  ];
+}
+
+/** Lists what the SEPA connector lacks, which runs once it has a folder. */
+function sepaFaults(environment: StackEnvironment): string[] {
+  const { SEPA_OUT_DIR, LIVE_CONNECTORS, SANDBOX_CONNECTORS } = environment;
+  if (SEPA_OUT_DIR === '') return [];
+  const missing = (['SEPA_IN_DIR', 'SEPA_IBAN', 'SEPA_NAME'] as const)
+    .filter((name) => environment[name] === '')
+    .map((name) => `${name}: the SEPA connector, which SEPA_OUT_DIR starts, needs it.`);
+  const routes = `${LIVE_CONNECTORS},${SANDBOX_CONNECTORS}`.split(',');
+  if (routes.some((route) => route.trim().startsWith(`${SEPA_CONNECTOR}=`))) return missing;
+  const example = `${SEPA_CONNECTOR}=sepa_credit_transfer`;
+  return [
+    ...missing,
+    `SEPA_OUT_DIR: nothing is routed to the SEPA connector. Set SANDBOX_CONNECTORS=${example}, or ` +
+      'LIVE_CONNECTORS.',
   ];
 }
 
@@ -112,13 +136,21 @@ export async function decideConfig(
       api: ports.api_metrics,
       worker: ports.worker_metrics,
       sandbox_bank: ports.sandbox_bank_metrics,
+      sepa: ports.sepa_metrics,
     },
     sandboxAutoplay: environment.SANDBOX_AUTOPLAY,
+    /** Folder of the bank’s files and its account; undefined without the SEPA connector. */
+    sepa: readSepa(environment),
     liveConnectors: environment.LIVE_CONNECTORS,
     sandboxConnectors: environment.SANDBOX_CONNECTORS,
     logLevel: environment.LOG_LEVEL,
     live: isLive(environment),
   };
+}
+
+function readSepa(environment: StackEnvironment) {
+  const { SEPA_OUT_DIR, SEPA_IN_DIR, SEPA_IBAN: iban, SEPA_POLL_SECONDS: seconds } = environment;
+  return SEPA_OUT_DIR === '' ? undefined : { dir: resolve(SEPA_IN_DIR), iban, seconds };
 }
 
 async function defaultUiPort(progress: Progress): Promise<number> {
@@ -135,20 +167,27 @@ const StoredPorts = z.object({
   api_metrics: port,
   worker_metrics: port,
   sandbox_bank_metrics: port,
+  sepa_metrics: port,
 });
 type StoredPorts = z.infer<typeof StoredPorts>;
 
 async function loadPorts(dataDir: string): Promise<StoredPorts> {
   const path = join(dataDir, 'ports.json');
-  const storedPorts = readJson(path, StoredPorts);
-  if (storedPorts !== undefined && (await areFree(storedPorts))) return storedPorts;
-  const ports = {
+  // A file of before the SEPA connector keeps its ports.
+  const stored = readJson(path, StoredPorts.partial({ sepa_metrics: true }));
+  const isUsable = stored !== undefined && (await areFree(stored));
+  if (isUsable && stored.sepa_metrics !== undefined) {
+    return { ...stored, sepa_metrics: stored.sepa_metrics };
+  }
+  const fresh = {
     temporal: await freePort(),
     mongodb: await freePort(),
     api_metrics: await freePort(),
     worker_metrics: await freePort(),
     sandbox_bank_metrics: await freePort(),
+    sepa_metrics: await freePort(),
   };
+  const ports = { ...fresh, ...(isUsable ? omitUndefined(stored) : {}) };
   mkdirSync(dataDir, { recursive: true });
   replaceFile(path, `${JSON.stringify(ports)}\n`);
   return ports;
@@ -158,7 +197,7 @@ const RELEASED_WITHIN_MS = 3_000;
 const LOOK_AGAIN_MS = 100;
 
 /** Waits briefly for a server that just ended and may still hold its port. */
-async function areFree(ports: StoredPorts): Promise<boolean> {
+async function areFree(ports: Partial<StoredPorts>): Promise<boolean> {
   const giveUpAt = Date.now() + RELEASED_WITHIN_MS;
   for (;;) {
     const free = await Promise.all(Object.values(ports).map((each) => isPortFree(each)));

@@ -13,6 +13,7 @@ import { needSpace } from './provision/cache';
 import { waitUntilReady } from './readiness';
 import { findServers } from './remote-servers';
 import { keepStatements } from './sandbox-statements';
+import { keepSepaStatements } from './sepa-statements';
 import { PART_NAMES, type PartName, type StackState, writeState } from './state-file';
 import { type PartChange, type Supervisor, supervise } from './supervisor';
 import type { Progress } from './terminal';
@@ -61,6 +62,7 @@ export async function launch(request: Launch): Promise<void> {
     for (const part of PART_NAMES) boundLog(logFile(config, part));
   }, LOG_CHECK_MS);
   let statements: Awaited<ReturnType<typeof keepStatements>> | undefined;
+  let sepaStatements: ReturnType<typeof keepSepaStatements> | undefined;
   try {
     writeState(config.dataDir, state);
     await untilReady(supervisor, watch.hopeless, config, progress, signal);
@@ -68,6 +70,7 @@ export async function launch(request: Launch): Promise<void> {
       progress.line(`A debugger can attach to ${inspect.part}: ${LOOPBACK}:${inspect.port}`);
     }
     statements = await keepStatements(config, progress, signal);
+    sepaStatements = keepSepaStatements(config, progress, signal);
     for (const line of await summary(config, state, env)) progress.line(line);
     watch.markReady();
     const restart = (part: PartName) => supervisor.restart(part);
@@ -76,7 +79,7 @@ export async function launch(request: Launch): Promise<void> {
   } finally {
     clearInterval(logCheck);
     await progress.during('Stopping', async () => {
-      await statements?.stop();
+      await Promise.all([statements?.stop(), sepaStatements?.stop()]);
       await supervisor.stop();
     });
   }
@@ -101,7 +104,8 @@ function watchParts(
       isReady = true;
     },
     onChange: ({ part, pid, what, reason, retryInMs }: PartChange<PartName>): void => {
-      state[part].pid = pid;
+      const row = state[part];
+      if (row !== undefined) row.pid = pid;
       try {
         writeState(config.dataDir, state);
       } catch (error) {

@@ -18,6 +18,8 @@ function getCommandText(part: PartName, dataDir: string): string {
       return 'worker/main.js';
     case 'sandbox_bank':
       return 'sandbox/main.js';
+    case 'sepa':
+      return 'sepa/main.js';
     default:
       return assertNever(part);
   }
@@ -33,7 +35,7 @@ export async function endLeftovers(dataDir: string): Promise<PartName[]> {
   const state = readState(dataDir);
   const endedParts: PartName[] = [];
   for (const part of PART_NAMES) {
-    const storedPid = state?.[part].pid ?? null;
+    const storedPid = state?.[part]?.pid ?? null;
     const isServer = part === 'mongodb' || part === 'temporal';
     const candidates = isServer ? listProcessIds() : storedPid === null ? [] : [storedPid];
     for (const pid of candidates) {

@@ -8,8 +8,12 @@ const Passwords = z.object({
   api: z.string(),
   worker: z.string(),
   sandbox_bank: z.string(),
+  sepa: z.string(),
 });
 type Passwords = z.infer<typeof Passwords>;
+
+/** Those of before the SEPA connector, too. */
+const StoredPasswords = Passwords.partial({ sepa: true });
 
 export type MongoUser = keyof Passwords;
 
@@ -27,14 +31,10 @@ export function mongoLogin(dataDir: string): MongoLogin {
   const keyFile = join(dataDir, 'mongodb.key');
   // A set of one node may have a new key at each start.
   replaceFile(keyFile, `${secret()}\n`);
-  const storedPasswords = readJson(path, Passwords);
-  if (storedPasswords !== undefined) return { passwords: storedPasswords, keyFile };
-  const passwords: Passwords = {
-    operator: secret(),
-    api: secret(),
-    worker: secret(),
-    sandbox_bank: secret(),
-  };
+  const stored = readJson(path, StoredPasswords);
+  if (stored?.sepa !== undefined) return { passwords: { ...stored, sepa: stored.sepa }, keyFile };
+  const made = { operator: secret(), api: secret(), worker: secret(), sandbox_bank: secret() };
+  const passwords: Passwords = { ...made, ...stored, sepa: secret() };
   replaceFile(path, `${JSON.stringify(passwords, null, 2)}\n`);
   return { passwords, keyFile };
 }

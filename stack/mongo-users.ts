@@ -2,13 +2,14 @@ import os from 'node:os';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { z } from 'zod';
 import { connectorRole, serviceRoles } from '../src/service/mongo-roles';
+import { SEPA_CONNECTOR } from '../src/service/sepa/book';
 import type { MongoLogin, MongoUser } from './mongo-login';
 import { LOOPBACK } from './ports';
 
 const DATABASE = 'payments';
 const CALL_MS_MAX = 2_000;
 const AUTHENTICATION_FAILED = 18;
-const PROCESSES = ['api', 'worker', 'sandbox_bank'] as const satisfies readonly MongoUser[];
+const PROCESSES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const satisfies readonly MongoUser[];
 /** Roles of the operator, who also reads the server's own collections. */
 const OPERATOR_ROLES = ['root', '__system'];
 /** Only authentication mechanism; each further one takes time to set up. */
@@ -53,8 +54,11 @@ async function allowProcesses(
 ): Promise<void> {
   const { users } = Users.parse(await admin.command({ usersInfo: 1 }));
   const { roles } = Roles.parse(await admin.command({ rolesInfo: 1 }));
-  const bankRole = connectorRole(database, 'sandbox_bank');
-  const processRoles = { ...serviceRoles(database), sandbox_bank: bankRole };
+  const processRoles = {
+    ...serviceRoles(database),
+    sandbox_bank: connectorRole(database, 'sandbox_bank'),
+    sepa: connectorRole(database, SEPA_CONNECTOR),
+  };
   for (const name of PROCESSES) {
     const { role, privileges } = processRoles[name];
     const isMade = roles.some((existing) => existing.role === role);

@@ -16,11 +16,12 @@ const DIST = join(__dirname, '..');
 export const NODE_PARTS = {
   worker: { script: 'worker/main.js', graceMs: 25_000 },
   sandbox_bank: { script: 'connectors/sandbox/main.js', graceMs: 15_000 },
+  sepa: { script: 'connectors/sepa/main.js', graceMs: 15_000 },
   api: { script: 'src/main.js', graceMs: 12_000 },
 } as const;
 
 export type NodePartName = keyof typeof NODE_PARTS;
-export const NODE_PART_NAMES = ['api', 'worker', 'sandbox_bank'] as const;
+export const NODE_PART_NAMES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const;
 
 export interface Inspect {
   part: NodePartName;
@@ -65,7 +66,8 @@ export function stackParts(
     };
     return { name, start };
   };
-  return [serverParts(config, executables), [node('worker'), node('sandbox_bank')], [node('api')]];
+  const banks = [node('sandbox_bank'), ...(config.sepa === undefined ? [] : [node('sepa')])];
+  return [serverParts(config, executables), [node('worker'), ...banks], [node('api')]];
 }
 
 function serverParts(config: StackConfig, { mongod, temporal }: Executables): StackPart[] {
@@ -184,6 +186,7 @@ export function initialState(config: StackConfig, keys: KeyPaths): StackState {
     api: { pid: null, url: `http://localhost:${config.port}` },
     worker: { pid: null },
     sandbox_bank: { pid: null },
+    ...(config.sepa && { sepa: { pid: null } }),
     temporal: {
       pid: null,
       address: config.temporalAddress ?? `${LOOPBACK}:${config.temporalPort}`,
@@ -195,6 +198,7 @@ export function initialState(config: StackConfig, keys: KeyPaths): StackState {
       api: metricsUrl(config.metricsPorts.api),
       worker: metricsUrl(config.metricsPorts.worker),
       sandbox_bank: metricsUrl(config.metricsPorts.sandbox_bank),
+      ...(config.sepa && { sepa: metricsUrl(config.metricsPorts.sepa) }),
     },
     settings: {
       MONGODB_DB: config.mongodbDb,
@@ -204,6 +208,7 @@ export function initialState(config: StackConfig, keys: KeyPaths): StackState {
       PUBLIC_URL: config.publicUrl,
       LIVE_CONNECTORS: config.liveConnectors,
       SANDBOX_CONNECTORS: config.sandboxConnectors,
+      ...(config.sepa && { SEPA_IN_DIR: config.sepa.dir, SEPA_IBAN: config.sepa.iban }),
     },
   };
 }

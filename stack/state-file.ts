@@ -12,6 +12,8 @@ export const StackState = z.object({
   api: z.object({ pid, url: z.string() }),
   worker: z.object({ pid }),
   sandbox_bank: z.object({ pid }),
+  /** Only with the SEPA connector. */
+  sepa: z.object({ pid }).optional(),
   temporal: z.object({
     pid,
     address: z.string(),
@@ -21,7 +23,10 @@ export const StackState = z.object({
   }),
   mongodb: z.object({ pid, uri: z.string() }),
   /** URLs of the metrics. */
-  metrics: z.object({ api: z.string(), worker: z.string(), sandbox_bank: z.string() }),
+  metrics: z.object({
+    ...{ api: z.string(), worker: z.string(), sandbox_bank: z.string() },
+    sepa: z.string().optional(),
+  }),
   settings: z.object({
     MONGODB_DB: z.string(),
     TASK_QUEUE_PREFIX: z.string(),
@@ -31,12 +36,17 @@ export const StackState = z.object({
     PUBLIC_URL: z.string(),
     LIVE_CONNECTORS: z.string(),
     SANDBOX_CONNECTORS: z.string().default(''),
+    SEPA_IN_DIR: z.string().optional(),
+    SEPA_IBAN: z.string().optional(),
   }),
 });
 
 export type StackState = z.infer<typeof StackState>;
 export type PartName = Exclude<keyof StackState, 'settings' | 'metrics'>;
-export const PART_NAMES = ['api', 'worker', 'sandbox_bank', 'temporal', 'mongodb'] as const;
+export const PART_NAMES = [
+  ...(['api', 'worker', 'sandbox_bank', 'sepa'] as const),
+  ...(['temporal', 'mongodb'] as const),
+] as const;
 
 export function stateFile(dataDir: string): string {
   return join(dataDir, 'stack.json');

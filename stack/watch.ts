@@ -61,7 +61,10 @@ async function restartChanged(watch: SourceWatch, running: CodeHashes): Promise<
 
 function hashParts(root: string): CodeHashes {
   const hash = (part: NodePartName) => hashCode(join(root, 'dist', NODE_PARTS[part].script));
-  return { api: hash('api'), worker: hash('worker'), sandbox_bank: hash('sandbox_bank') };
+  return {
+    ...{ api: hash('api'), worker: hash('worker') },
+    ...{ sandbox_bank: hash('sandbox_bank'), sepa: hash('sepa') },
+  };
 }
 
 function serializeTimes(root: string): string {

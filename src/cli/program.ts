@@ -26,6 +26,7 @@ import { reconciliationCommands } from './commands/reconciliation';
 import { resourceCommands } from './commands/resource';
 import { rolesCommand } from './commands/roles';
 import { sandboxCommands } from './commands/sandbox';
+import { sepaCommands } from './commands/sepa';
 import { statementCommands } from './commands/statement';
 import { walletCommands } from './commands/wallet';
 import { webhookCommands } from './commands/webhook';
@@ -77,6 +78,7 @@ const COMMANDS: readonly CliCommand[] = [
   auditCommands,
   reconcileCommand,
   sandboxCommands,
+  sepaCommands,
 ];
 
 /**

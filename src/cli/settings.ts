@@ -33,6 +33,8 @@ const StackFile = z.object({
       PUBLIC_URL: z.string(),
       LIVE_CONNECTORS: z.string(),
       SANDBOX_CONNECTORS: z.string(),
+      SEPA_IN_DIR: z.string(),
+      SEPA_IBAN: z.string(),
     })
     .partial()
     .optional(),
@@ -51,6 +53,8 @@ const Variables = VARIABLES.pick({
   APPROVAL_LIMIT: true,
   LIVE_CONNECTORS: true,
   SANDBOX_CONNECTORS: true,
+  SEPA_IN_DIR: true,
+  SEPA_IBAN: true,
 }).partial({ KEYS_FILE: true, KEYS_DIR: true });
 
 const DEFAULT_URL = 'http://localhost:8080';
@@ -95,9 +99,15 @@ export function readSettings(env: NodeJS.ProcessEnv) {
     allowPlainText: values['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED,
     liveConnectors: variables.LIVE_CONNECTORS,
     sandboxConnectors: variables.SANDBOX_CONNECTORS,
+    /** Folder of the bank’s files and its account; undefined without the SEPA connector. */
+    sepa: readSepa(variables),
     /** Origin of the addresses, for messages. */
     source: values['MONGODB_URI'] === undefined ? path : 'the environment',
   };
+}
+
+function readSepa({ SEPA_IN_DIR: dir, SEPA_IBAN: iban }: z.output<typeof Variables>) {
+  return dir === '' || iban === '' ? undefined : { dir: resolve(dir), iban };
 }
 
 function readStackFile(path: string): z.infer<typeof StackFile> | undefined {

@@ -51,7 +51,7 @@ async function killAndRecover(
   part: PartName,
   batch: number,
 ): Promise<Kill> {
-  const victim = stack.state()?.[part].pid;
+  const victim = stack.state()?.[part]?.pid;
   if (victim == null) throw new Error(`${part} has no process to kill.`);
   const underWay = load.underWay();
   process.kill(victim, 'SIGKILL');
@@ -62,7 +62,7 @@ async function killAndRecover(
   await eventually(
     `a new ${part} process`,
     async () => {
-      const pid = stack.state()?.[part].pid;
+      const pid = stack.state()?.[part]?.pid;
       return pid != null && pid !== victim;
     },
     RECOVERY_MS_MAX,

@@ -124,7 +124,9 @@ export function serversOn(dataDir: string): number[] {
 }
 
 function pidsOf(state: StackState | undefined): number[] {
-  return state === undefined ? [] : PART_NAMES.map((part) => state[part].pid ?? 0);
+  return state === undefined
+    ? []
+    : PART_NAMES.flatMap((part) => (state[part] === undefined ? [] : (state[part].pid ?? 0)));
 }
 
 function serverPorts(state: StackState | undefined): number[] {

@@ -24,6 +24,7 @@ const GROUPED = {
   'bank-account': 'add list',
   ledger: 'trial-balance verify',
   sandbox: 'statement',
+  sepa: 'cut import file',
   statement: 'import list show match unmatch assign',
   reconciliation: 'show',
   wallet: 'set show',

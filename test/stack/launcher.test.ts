@@ -91,7 +91,8 @@ async function logged(part: string): Promise<string> {
   });
 }
 
-const pidsOf = (state: StackState): number[] => PART_NAMES.map((part) => Number(state[part].pid));
+const pidsOf = (state: StackState): number[] =>
+  PART_NAMES.flatMap((part) => (state[part] === undefined ? [] : Number(state[part].pid)));
 
 describe('the launcher refuses in words', () => {
   test('a second start on the same data', async () => {

@@ -144,7 +144,9 @@ describe('a server with users', () => {
     await administer(server.uri, async (db) => {
       const { users } = await db.command({ usersInfo: { forAllDBs: true } });
       const names = users.map(({ _id }: { _id: string }) => _id).toSorted();
-      expect(names).toEqual(['api', 'operator', 'sandbox_bank', 'worker'].map((u) => `admin.${u}`));
+      expect(names).toEqual(
+        ['api', 'operator', 'sandbox_bank', 'sepa', 'worker'].map((u) => `admin.${u}`),
+      );
       expect((await db.command({ rolesInfo: 1 })).roles).toEqual([]);
     });
     await server.stop();

@@ -137,7 +137,7 @@ test('it starts where it is called, takes a payment, and stops whole', async () 
     expect(shown).toMatchObject({ status: 0, stdout: expect.stringContaining('marketing') });
     stack.process.kill('SIGTERM');
     await stack.exited;
-    const pids = PART_NAMES.map((part) => state?.[part].pid ?? null).filter((pid) => pid !== null);
+    const pids = PART_NAMES.map((part) => state?.[part]?.pid ?? null).filter((pid) => pid !== null);
     expect(pids).toHaveLength(3);
     await eventually('the end of the parts', async () => !pids.some(isAlive));
   } finally {

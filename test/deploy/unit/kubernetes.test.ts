@@ -80,6 +80,7 @@ const WORKLOADS = [
   ['api.yaml', 'api', 'PORT', 'http'],
   ['worker/base/worker.yaml', 'worker', 'METRICS_PORT', 'metrics'],
   ['sandbox-bank.yaml', 'sandbox_bank', 'SANDBOX_BANK_PORT', 'http'],
+  ['sepa.yaml', 'sepa', 'METRICS_PORT', 'metrics'],
 ] as const;
 
 test.each(WORKLOADS)(
@@ -122,6 +123,7 @@ test('each process has the keys that it needs, a certificate of its own, and no 
     'api.yaml': ['payments-keys', 'payments-recipients-public'],
     'worker/base/worker.yaml': ['payments-keys'],
     'sandbox-bank.yaml': ['payments-recipients-sandbox'],
+    'sepa.yaml': ['payments-recipients-sandbox'],
     'migrate.yaml': [],
   };
   for (const [file, names] of Object.entries(needed)) {
@@ -131,7 +133,7 @@ test('each process has the keys that it needs, a certificate of its own, and no 
   }
 });
 
-test.each(['api', 'worker', 'sandbox-bank', 'migrate'])(
+test.each(['api', 'worker', 'sandbox-bank', 'sepa', 'migrate'])(
   '%s reaches MongoDB as a user of its own, and sees no other',
   (name) => {
     const file = name === 'worker' ? 'worker/base/worker' : name;
@@ -149,7 +151,7 @@ test('every variable that is given exists', () => {
   expect(given.filter((name) => !NAMES.has(name) && !isTemporals(name))).toEqual([]);
 });
 
-test('the kustomization names every file, the sandbox bank as a choice', () => {
+test('the kustomization names every file, connectors as a choice', () => {
   const text = readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8');
   for (const file of files) {
     if (dirname(file) === '.') expect(text).toContain(`- ${file}`);

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,12 +58,47 @@ test('a MongoDB that is started has users, whose passwords are kept; one that is
     'api',
     'worker',
     'sandbox_bank',
+    'sepa',
   ]);
-  expect(new Set(Object.values(login?.passwords ?? {})).size).toBe(4);
+  expect(new Set(Object.values(login?.passwords ?? {})).size).toBe(5);
   for (const name of ['mongodb-login.json', 'mongodb.key']) {
     expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
   }
   expect((await decide({})).mongodbLogin).toEqual(login);
+});
+
+test('a data directory of before the SEPA connector keeps its users and ports', async () => {
+  const before = await decide({});
+  const login = join(folder, 'mongodb-login.json');
+  const ports = join(folder, 'ports.json');
+  for (const [path, name] of [
+    [login, 'sepa'],
+    [ports, 'sepa_metrics'],
+  ] as const) {
+    const { [name]: _added, ...old } = JSON.parse(readFileSync(path, 'utf8'));
+    writeFileSync(path, JSON.stringify(old));
+  }
+  const after = await decide({});
+  const { sepa, ...others } = after.mongodbLogin?.passwords ?? { sepa: '' };
+  expect(sepa).toMatch(/^[0-9a-f]{64}$/);
+  expect(before.mongodbLogin?.passwords).toMatchObject(others);
+  expect(after.mongodbPort).toBe(before.mongodbPort);
+});
+
+test.each([
+  [{ SEPA_OUT_DIR: '/out' }, ['SEPA_IN_DIR', 'SEPA_IBAN', 'SEPA_NAME', 'SANDBOX_CONNECTORS']],
+  [
+    { SEPA_OUT_DIR: '/out', SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer', SEPA_IBAN: 'X' },
+    ['SEPA_IN_DIR', 'SEPA_NAME'],
+  ],
+])('SEPA files with %j alone are refused, naming what is missing', (env, names) => {
+  let message = '';
+  try {
+    readEnvironment(env);
+  } catch (error) {
+    message = String(error);
+  }
+  for (const name of names) expect(message).toContain(name);
 });
 
 describe('with a port that another program listens on', () => {

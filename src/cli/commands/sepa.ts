@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import { formatCount } from '../../domain/counted';
+import { ServiceError } from '../../domain/errors';
+import { formatMoney } from '../../domain/money';
+import { isLiveConnector } from '../../service/connectors';
+import { SEPA_CONNECTOR } from '../../service/sepa/book';
+import {
+  listFiles,
+  requestCut,
+  resendFile,
+  type SepaDeps,
+  type ShownFile,
+  showFile,
+} from '../../service/sepa/files';
+import { importTaken } from '../../service/sepa/import';
+import { defineCommand, defineGroup } from '../command';
+import type { CliContext } from '../context';
+import { limit, textOption } from '../options';
+import { fields, table } from '../output';
+
+const Connector = textOption('name of the connector', 'name').default(SEPA_CONNECTOR);
+const FileId = z
+  .string()
+  .describe('id of the file, its MsgId')
+  .meta({ argument: true, placeholder: 'file_id' });
+
+const cut = defineCommand({
+  name: 'cut',
+  description: 'write a file of the open batch now, without waiting for the cut-off',
+  options: z.object({ connector: Connector }),
+  notes: 'The running connector writes it, within SEPA_POLL_SECONDS.',
+  example: 'sepa cut',
+  run: async (context, { connector }) => {
+    const files = await requestCut(await openDeps(context, connector));
+    const text = files.length === 0 ? 'No payout waits for a file.' : files.join('\n');
+    context.print({ json: { files }, text });
+  },
+});
+
+const importStatements = defineCommand({
+  name: 'import',
+  description: 'import the statements that the connector took, and match their lines',
+  options: z.object({ connector: Connector }),
+  notes: `
+From SEPA_IN_DIR/processed, for the account SEPA_IBAN, which it registers. A refused statement goes to
+SEPA_IN_DIR/refused. \`npm start\` does it by itself; elsewhere run it every few minutes.`,
+  example: 'sepa import',
+  run: async (context, { connector }) => {
+    const settings = context.settings();
+    const { mongodb, liveConnectors, sandboxConnectors, sepa } = settings;
+    if (sepa === undefined) {
+      const message =
+        'SEPA_IN_DIR and SEPA_IBAN are not set: they name the folder and the account.';
+      throw new ServiceError('setting_missing', message);
+    }
+    const routes = { liveConnectors, sandboxConnectors };
+    const imports = await importTaken({
+      ...(await context.actingDeps()),
+      ...{ database: mongodb.db, connector, livemode: isLiveConnector(routes, connector) },
+      ...routes,
+      ...sepa,
+    });
+    const lines = imports.map(({ file, statements, refusal }) =>
+      refusal === null
+        ? `${file}: ${formatCount(statements.length, 'statement')}`
+        : `${file}: ${refusal.code}: ${refusal.message}`,
+    );
+    context.print({ json: { data: imports }, text: lines.join('\n') || 'Nothing to import.' });
+  },
+});
+
+const FILE_COLUMNS = ['FILE', 'STATE', 'PAYOUTS', 'AMOUNT', 'EXECUTION', 'BANK'];
+
+const list = defineCommand({
+  name: 'list',
+  description: 'list the files to the bank, the newest first, and what waits for the next one',
+  options: z.object({ connector: Connector, limit: limit(1_000, 100) }),
+  example: 'sepa file list',
+  run: async (context, { connector, limit: count }) => {
+    const { rows, has_more, open } = await listFiles(await openDeps(context, connector), count);
+    const cells = rows.map((file) => [
+      ...[file.id, file.state, String(file.payouts), formatMoney(file.amount, 'EUR')],
+      ...[file.execution_day ?? '-', file.refusal_code ?? file.bank_status ?? '-'],
+    ]);
+    const waits = `${formatCount(open.payouts, 'payout')} of ${formatMoney(open.amount, 'EUR')} in the open batch`;
+    const more = has_more ? '\nThere are more.' : '';
+    context.print({
+      json: { data: rows, has_more, open },
+      text: `${table(FILE_COLUMNS, cells, 'No file was cut.')}${more}\n${waits}`,
+    });
+  },
+});
+
+const show = defineCommand({
+  name: 'show',
+  description: 'show a file and its payouts',
+  options: z.object({ file_id: FileId, connector: Connector, limit: limit(10_000, 1_000) }),
+  example: 'sepa file show 0b7d6d524a3f4a5d9b530f0f6d1a3c11',
+  run: async (context, { file_id, connector, limit: count }) => {
+    const { file, rows, has_more } = await showFile(
+      await openDeps(context, connector),
+      file_id,
+      count,
+    );
+    const cells = rows.map((line) => [
+      ...[line.payout_id, line.state, formatMoney(line.amount, 'EUR'), line.code ?? '-'],
+      ...[line.value_date ?? '-', line.bank_reference ?? '-'],
+    ]);
+    const columns = ['PAYOUT', 'STATE', 'AMOUNT', 'CODE', 'VALUE DATE', 'BANK REFERENCE'];
+    const more = has_more ? '\nThere are more.' : '';
+    context.print({
+      json: { ...file, data: rows, has_more },
+      text: `${formatFile(file)}\n\n${table(columns, cells, 'It has no payouts.')}${more}`,
+    });
+  },
+});
+
+const resend = defineCommand({
+  name: 'resend',
+  description: 'free the payouts of a refused file for the next one, which has a new id',
+  options: z.object({ file_id: FileId, connector: Connector }),
+  notes: 'Correct first why the bank refused it. Payouts that the bank has booked stay.',
+  example: 'sepa file resend 0b7d6d524a3f4a5d9b530f0f6d1a3c11',
+  run: async (context, { file_id, connector }) => {
+    const deps = { ...(await openDeps(context, connector)), ...(await context.actingDeps()) };
+    const payouts = await resendFile(deps, file_id);
+    const text = `${formatCount(payouts, 'payout')} in the open batch again.`;
+    context.print({ json: { file_id, payouts }, text });
+  },
+});
+
+async function openDeps(context: CliContext, connector: string): Promise<SepaDeps> {
+  const { mongo, now } = await context.readDeps();
+  return { mongo, now, database: context.settings().mongodb.db, connector };
+}
+
+function formatFile(file: ShownFile): string {
+  return fields([
+    ['File', file.name],
+    ['State', file.state],
+    ['Account', file.account],
+    ['Execution', file.execution_day ?? '-'],
+    ['Payouts', String(file.payouts)],
+    ['Amount', formatMoney(file.amount, 'EUR')],
+    ['Cut', file.created_at],
+    ['Sent', file.sent_at ?? '-'],
+    ['Ended', file.ended_at ?? '-'],
+    ['Bank', file.refusal_code ?? file.bank_status ?? '-'],
+  ]);
+}
+
+const fileCommands = defineGroup({
+  name: 'file',
+  description: 'files of payouts to the bank',
+  commands: [list, show, resend],
+});
+
+export const sepaCommands = defineGroup({
+  name: 'sepa',
+  description: 'payouts by SEPA files',
+  commands: [cut, importStatements, fileCommands],
+});

@@ -1,0 +1,136 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  openSepaBook,
+  SEPA_CONNECTOR,
+  type SepaFile,
+  type SepaLine,
+  sepaDatabase,
+} from '../../src/service/sepa/book';
+import { camt, TEST_IBAN } from '../support/camt';
+import { useFixture } from '../support/fixture';
+import { CliError, run, useProvisioning } from './cli';
+
+const service = useProvisioning();
+const REFUSED = 'a'.repeat(32);
+const BOOKED = 'b'.repeat(32);
+const ROUTES = { SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer' };
+const AT = new Date('2026-11-26T14:00:00Z');
+const PAYOUTS = ['0', '1', '2'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-000000000000`);
+
+const openDb = () => service.mongo.db(sepaDatabase(service.db.databaseName, SEPA_CONNECTOR));
+const openBook = () => openSepaBook(openDb());
+
+function line(index: number, changes: Partial<SepaLine>): SepaLine {
+  return {
+    ...{ _id: PAYOUTS[index] ?? '', state: 'waiting', file_id: REFUSED, former_files: [] },
+    ...{ version: 1, amount: 1_000, currency: 'EUR', method: 'sepa_credit_transfer' },
+    ...{ livemode: false, added_at: AT, wait_until: null, failure: null, booked: null },
+    ...{ returned: null, contradictions: 0, unreported: false, report_batch: null },
+    ...changes,
+  };
+}
+
+function file(_id: string, changes: Partial<SepaFile>): SepaFile {
+  return {
+    ...{ _id, state: 'refused', name: `pain.001.001.09-${_id}.xml`, iban: TEST_IBAN },
+    ...{ execution_day: '2026-11-26', created_at: AT, payouts: 1, amount: 1_000, sha256: 'f00d' },
+    ...{ bytes: null, sent_at: AT, bank_status: 'RJCT', refusal: { code: 'AM10', at: AT } },
+    ...{ ended_at: AT, ...changes },
+  };
+}
+
+useFixture(
+  async () => {
+    const { lines, files } = openBook();
+    const booked = { amount: 1_000, value_date: '2026-11-26', bank_reference: 'B-1', at: 'then' };
+    await lines.insertMany([
+      line(0, {}),
+      line(1, { state: 'booked', booked }),
+      line(2, { file_id: BOOKED, state: 'booked', booked }),
+    ]);
+    const ended = { state: 'booked', bank_status: 'ACCP', refusal: null } as const;
+    await files.insertMany([file(REFUSED, {}), file(BOOKED, ended)]);
+    return { drop: () => openDb().dropDatabase() };
+  },
+  ({ drop }) => drop(),
+);
+
+test('a refused file is listed and shown, and its payouts are freed once, but no booked one', async () => {
+  expect(await service.json('sepa', 'file', 'list')).toMatchObject({
+    data: [{ id: expect.any(String) }, { id: expect.any(String) }],
+    has_more: false,
+    open: { payouts: 0, amount: 0 },
+  });
+  expect(await service.json('sepa', 'file', 'show', REFUSED)).toMatchObject({
+    ...{ id: REFUSED, state: 'refused', refusal_code: 'AM10', account: TEST_IBAN },
+    data: [
+      { payout_id: PAYOUTS[0], state: 'waiting' },
+      { payout_id: PAYOUTS[1], state: 'booked', value_date: '2026-11-26', bank_reference: 'B-1' },
+    ],
+  });
+  const freed = await service.json('sepa', 'file', 'resend', REFUSED);
+  expect(freed).toEqual({ file_id: REFUSED, payouts: 1 });
+  expect(await service.json('sepa', 'file', 'resend', REFUSED)).toMatchObject({ payouts: 0 });
+  expect(await service.json('sepa', 'file', 'list')).toMatchObject({
+    open: { payouts: 1, amount: 1_000 },
+  });
+  const acts = await service.db.collection('audit_log').find({ act: 'sepa_file.resent' }).toArray();
+  expect(acts).toEqual([expect.objectContaining({ target: REFUSED, livemode: false })]);
+});
+
+test.each([
+  [['sepa', 'file', 'resend', BOOKED], 'sepa_file_not_refused'],
+  [['sepa', 'file', 'show', 'c'.repeat(32)], 'sepa_file_not_found'],
+  [['sepa', 'import'], 'setting_missing'],
+])('%j is refused as %s', async (args, code) => {
+  const { exit, stderr } = await run(service.env, ...args, '--json');
+  expect([exit, CliError.parse(JSON.parse(stderr)).error.code]).toEqual([1, code]);
+});
+
+test('a cut is answered by the connector, with its files', async () => {
+  const { requests } = openBook();
+  const answering = setInterval(() => {
+    void requests.updateMany({ files: null }, { $set: { files: [BOOKED] } });
+  }, 20);
+  try {
+    expect(await service.json('sepa', 'cut')).toEqual({ files: [BOOKED] });
+  } finally {
+    clearInterval(answering);
+  }
+});
+
+test('statements that were taken are imported once; a refused one goes to refused/ with its reason', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sepa-in-'));
+  try {
+    for (const name of ['processed', 'refused']) mkdirSync(join(folder, name));
+    const { inbound } = openBook();
+    const take = async (name: string, text: Buffer) => {
+      writeFileSync(join(folder, 'processed', name), text);
+      const statement = { from_day: '2026-11-20', imported_at: null };
+      await inbound.insertOne({
+        ...{ _id: name, message: 'camt.053.001.08', state: 'done', folder: 'processed', name },
+        ...{ taken_at: AT, refusal: null, statement },
+      });
+    };
+    await take('good.xml', camt([{ entries: [{ amount: 1_050, reference: 'ORDER-7' }] }]));
+    await take('wrong.xml', camt([{ id: 'S-9', closing: 1, entries: [{ amount: 5 }] }]));
+    const env = { ...service.env, ...ROUTES, SEPA_IN_DIR: folder, SEPA_IBAN: TEST_IBAN };
+    const { stdout, stderr } = await run(env, 'sepa', 'import', '--json');
+    expect(stderr).toBe('');
+    const { data } = JSON.parse(stdout);
+    expect(data[0]).toMatchObject({
+      refusal: null,
+      statements: [{ account: TEST_IBAN, lines: 1 }],
+    });
+    expect(data[1].refusal.code).toMatch(/^[a-z_]+$/);
+    expect(readdirSync(join(folder, 'refused'))).toEqual(['wrong.xml', 'wrong.xml.txt']);
+    const reason = readFileSync(join(folder, 'refused', 'wrong.xml.txt'), 'utf8');
+    expect(reason).toBe(`${data[1].refusal.code}: ${data[1].refusal.message}\n`);
+    const again = await run(env, 'sepa', 'import', '--json');
+    expect(JSON.parse(again.stdout)).toEqual({ data: [] });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
