@@ -62,9 +62,11 @@ export async function startConnector<S extends Settings>(
   const buildTools = (attempt?: Parameters<typeof client>[0]): Tools<S> => ({
     ...{ settings, call: client(attempt), log, now },
   });
+  const instructions = createInstructionStore(db, now);
+  await instructions.ensureIndexes();
   const activities = createKitActivities({
     ...{ definition, buildTools, now },
-    instructions: createInstructionStore(db, now),
+    instructions,
     findOutdated: own.guard.findOutdated,
     decryptRecipient: createDecrypter(config, own, definition.sendPayout !== undefined),
     readReference: createReferenceReader({ payouts: stores.payouts }),

@@ -13,6 +13,9 @@ const CANCELLED: Refused = {
   message: 'The payout was cancelled before it reached the bank.',
 };
 
+/** Time for which a record is stored: longer than the service repeats or cancels an instruction. */
+const RETENTION_S = 400 * 86_400;
+
 /** Record of an instruction, written before the bank is called. */
 export interface InstructionRecord<A = unknown> {
   /** Resource and instruction ID, such as `payout:{payout_id}`. */
@@ -23,6 +26,8 @@ export interface InstructionRecord<A = unknown> {
   answer: A | null;
   /** Whether a session was closed, perhaps before it was opened. */
   closed?: boolean;
+  /** Time of the last change, after which the retention begins. */
+  changed_at?: Date;
 }
 
 /** Error of an instruction whose outcome may still change: the service asks again. */
@@ -47,7 +52,8 @@ export function createInstructionStore(db: Db, now: () => Date) {
   const write = async (_id: string, filter: object, $set: Partial<InstructionRecord>) => {
     try {
       const $setOnInsert = omitKeys({ deadline: null, answer: null }, $set);
-      const update = Object.keys($setOnInsert).length > 0 ? { $set, $setOnInsert } : { $set };
+      const change = { $set: { ...$set, changed_at: now() } };
+      const update = Object.keys($setOnInsert).length > 0 ? { ...change, $setOnInsert } : change;
       await records.updateOne({ _id, ...filter }, update, { upsert: true });
       return true;
     } catch (error) {
@@ -57,6 +63,8 @@ export function createInstructionStore(db: Db, now: () => Date) {
   };
   const isOver = () => ({ $or: [{ deadline: null }, { deadline: { $lte: now() } }] });
   return {
+    ensureIndexes: () =>
+      records.createIndex({ changed_at: 1 }, { name: 'kept', expireAfterSeconds: RETENTION_S }),
     get,
     /**
      * Begins an attempt. Returns the record of another one that was answered or cancelled.
@@ -70,7 +78,8 @@ export function createInstructionStore(db: Db, now: () => Date) {
     },
     /** Stores the first answer. */
     answer: async (_id: string, answer: object): Promise<void> => {
-      await records.updateOne({ _id, answer: null }, { $set: { answer } });
+      const changed_at = now();
+      await records.updateOne({ _id, answer: null }, { $set: { answer, changed_at } });
     },
     /** Cancels an instruction unless an attempt was answered or may reach the bank. */
     cancel: (_id: string): Promise<boolean> =>

@@ -9,12 +9,20 @@ interface LoopDeps {
   round: () => Promise<boolean>;
   /** Wait after a round with nothing left to do. */
   pollMs: number;
+  /** Longest wait after failures; a minute by default. */
+  troubleMsMax?: number;
   failureText: string;
   log: Pick<Logger, 'error'>;
 }
 
 /** Repeats a round until `stop`; after failures it waits longer each time. */
-export function startLoop({ round, pollMs, failureText, log }: LoopDeps) {
+export function startLoop({
+  round,
+  pollMs,
+  failureText,
+  log,
+  troubleMsMax = TROUBLE_MS_MAX,
+}: LoopDeps) {
   let isStopped = false;
   let failures = 0;
   let pause = new AbortController();
@@ -29,7 +37,7 @@ export function startLoop({ round, pollMs, failureText, log }: LoopDeps) {
         failures = 0;
       } catch (err) {
         log.error({ err }, failureText);
-        wait = Math.min(TROUBLE_MS * 2 ** Math.min(failures, 10), TROUBLE_MS_MAX);
+        wait = Math.min(TROUBLE_MS * 2 ** Math.min(failures, 10), troubleMsMax);
         failures += 1;
       }
       if (wait > 0) await sleep(wait, undefined, { signal: pause.signal }).catch(() => undefined);

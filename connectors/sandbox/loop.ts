@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../../src/base/log';
+import { startLoop as startKitLoop } from '../kit/loop';
 
 const POLL_MS = 300;
 const TROUBLE_MS = 1_000;
@@ -11,38 +10,9 @@ export function getBackoffMs(attempts: number): number {
   return Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MS_MAX);
 }
 
-interface LoopDeps {
-  /** Does what is due. Returns whether more may be due at once. */
-  round: () => Promise<boolean>;
-  failureText: string;
-  log: Logger;
-}
+type Loop = Pick<Parameters<typeof startKitLoop>[0], 'round' | 'failureText' | 'log'>;
 
-export function startLoop({ round, failureText, log }: LoopDeps) {
-  let isStopped = false;
-  let pause = new AbortController();
-  const wake = () => pause.abort();
-  const run = async () => {
-    while (!isStopped) {
-      // New before the round, so that a wake during the round counts.
-      pause = new AbortController();
-      let wait = POLL_MS;
-      try {
-        if (await round()) wait = 0;
-      } catch (err) {
-        log.error({ err }, failureText);
-        wait = TROUBLE_MS;
-      }
-      if (wait > 0) await sleep(wait, undefined, { signal: pause.signal }).catch(() => undefined);
-    }
-  };
-  const running = run();
-  return {
-    wake,
-    stop: async () => {
-      isStopped = true;
-      wake();
-      await running;
-    },
-  };
+/** Starts a loop of the sandbox bank, which is as quick after a failure. */
+export function startLoop(loop: Loop) {
+  return startKitLoop({ ...loop, pollMs: POLL_MS, troubleMsMax: TROUBLE_MS });
 }

@@ -195,6 +195,14 @@ test('a report that contradicts an earlier one is set aside, and those behind it
   await becomes(body.id, 'completed');
 });
 
+test('what was instructed is stored for a time', async () => {
+  const instructions = world.db.collection('instructions');
+  expect(await instructions.indexes()).toContainEqual(
+    expect.objectContaining({ key: { changed_at: 1 }, expireAfterSeconds: 34_560_000 }),
+  );
+  expect(await instructions.countDocuments({ changed_at: { $not: { $type: 'date' } } })).toBe(0);
+});
+
 test('nothing of a recipient is in the connector’s own database', async () => {
   const collections = await world.db.collections();
   const rows = await Promise.all(collections.map((each) => each.find({}).toArray()));
