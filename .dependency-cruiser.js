@@ -8,9 +8,10 @@ const MODULES = [
   'activities/',
   'workflows/',
   'worker/',
-  // Door of the command line: it hands the worker's steps to the one command that repeats them.
+  'connectors/conformance/',
+  // Door of the command line: it hands the steps of the modules above to the commands that need them.
   'src/cli/main[.]ts',
-  'connectors/(?!contract/|kit/)',
+  'connectors/(?!contract/|kit/|conformance/)',
   'stack/',
   'bench/',
   'test/',

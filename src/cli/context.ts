@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Encrypter } from '../encryption/encrypter';
+import type { CheckConnector } from '../service/connector-check';
 import type { WriteDeps } from '../service/deps';
 import { createOperatorDeps, createReadDeps, type ReadDeps } from '../service/operators/deps';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
@@ -38,17 +39,20 @@ export interface CliContext {
   temporal: () => Promise<Client>;
   encrypter: () => Encrypter;
   openRebuilder: OpenRebuilder;
+  checkConnector: CheckConnector;
   now: () => Date;
   /** Prints progress of a long command; nothing with `--json`. */
   progress: (line: string) => void;
   print: (output: { json: unknown; text: string }) => void;
 }
 
-/** @param openRebuilder functions of the worker, which no module of src imports */
+/** Functions of modules that no module of src imports, loaded on demand. */
+export type Loads = Pick<CliContext, 'openRebuilder' | 'checkConnector'>;
+
 export function createContext(
   io: CliIo,
   isJson: boolean,
-  openRebuilder: OpenRebuilder,
+  loads: Loads,
 ): { context: CliContext; close: () => Promise<void> } {
   const settings = memoize(() => readSettings(io.env));
   const clients: MongoClient[] = [];
@@ -77,7 +81,7 @@ export function createContext(
       return temporal;
     }),
     encrypter: memoize(() => openEncrypter(settings())),
-    openRebuilder,
+    ...loads,
     now: () => new Date(),
     progress: (line) => {
       if (!isJson) io.stderr(`${line}\n`);

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import type { CheckConnector } from '../service/connector-check';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import { runCli } from './program';
 
@@ -13,6 +14,15 @@ const openRebuilder: OpenRebuilder = async (deps) => {
   return open(deps, (await workflowBundles()).replay);
 };
 
+const checkConnector: CheckConnector = async (deps, input) => {
+  const [{ checkConnector: check }, { quietRuntime }] = await Promise.all([
+    import('../../connectors/conformance/check.js'),
+    import('../../worker/rebuild/replay.js'),
+  ]);
+  quietRuntime();
+  return await check(deps, input);
+};
+
 // A reader that stops reading (`… | head`) is not a fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
@@ -24,6 +34,6 @@ const io = {
   stderr: (text: string) => void process.stderr.write(text),
 };
 
-void runCli(process.argv.slice(2), io, openRebuilder).then((code) => {
+void runCli(process.argv.slice(2), io, { openRebuilder, checkConnector }).then((code) => {
   process.exitCode = code;
 });

@@ -1,6 +1,5 @@
 import { Command, CommanderError } from 'commander';
 import { PROGRAM } from '../base/program';
-import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import type { CliCommand } from './command';
 import { accountCommands } from './commands/account';
 import { approvalCommands } from './commands/approval';
@@ -30,7 +29,7 @@ import { sepaCommands } from './commands/sepa';
 import { statementCommands } from './commands/statement';
 import { walletCommands } from './commands/wallet';
 import { webhookCommands } from './commands/webhook';
-import { type CliContext, type CliIo, createContext } from './context';
+import { type CliContext, type CliIo, createContext, type Loads } from './context';
 import { explain } from './failure';
 import { sanitize } from './output';
 
@@ -86,13 +85,9 @@ const COMMANDS: readonly CliCommand[] = [
  * @param args without node and script, as `['account', 'list']`
  * @returns the exit code: 0 done, 1 refused or failed
  */
-export async function runCli(
-  args: readonly string[],
-  io: CliIo,
-  openRebuilder: OpenRebuilder,
-): Promise<number> {
+export async function runCli(args: readonly string[], io: CliIo, loads: Loads): Promise<number> {
   const isJson = wantsJson(args);
-  const { context, close } = createContext(io, isJson, openRebuilder);
+  const { context, close } = createContext(io, isJson, loads);
   try {
     const program = createProgram(context, io, isJson);
     await program.parseAsync(args, { from: 'user' });

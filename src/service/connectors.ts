@@ -1,6 +1,8 @@
 import { describeError } from '../base/failure';
 import { isBalanceAccountName } from '../domain/account/balance-account';
 import { ServiceError } from '../domain/errors';
+import { PAYMENT_METHOD_IDS } from '../domain/payment/catalog';
+import { RAIL_IDS } from '../domain/payout/rails';
 import { type Connectors, createConnectors, type Routes, SANDBOX_CONNECTOR } from '../routing';
 
 /** @throws ServiceError `connector_name_invalid` */
@@ -34,6 +36,23 @@ export function assertServes(
   const { names, liveNames, sandbox } = parseConnectors(routes);
   if (names.includes(connector) && !(livemode && !liveNames.includes(connector))) return;
   throw new ServiceError('connector_unknown', explainUnknown({ connector, names, sandbox }));
+}
+
+/**
+ * Lists the methods and rails that the sandbox routes to a connector.
+ * @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid`
+ */
+export function listRoutedInSandbox(routes: Routes, connector: string) {
+  assertConnectorName(connector);
+  const { findConnector, liveNames } = parseConnectors(routes);
+  const isRoutedHere = (id: string) => findConnector(id, false) === connector;
+  const methods = PAYMENT_METHOD_IDS.filter(isRoutedHere);
+  const rails = RAIL_IDS.filter(isRoutedHere);
+  if (methods.length + rails.length > 0) return { methods, rails };
+  const message = liveNames.includes(connector)
+    ? `${connector} is a live connector: check it under another name, named in SANDBOX_CONNECTORS.`
+    : `No method or rail of the sandbox is routed to ${connector}: SANDBOX_CONNECTORS does not name it.`;
+  throw new ServiceError('connector_unknown', message);
 }
 
 function explainUnknown({

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Db } from 'mongodb';
 import { z } from 'zod';
+import { checkConnector } from '../../connectors/conformance/check';
 import { connectMongo } from '../../src/base/mongo';
 import { runCli } from '../../src/cli/program';
 import type { OperatorRole } from '../../src/domain/account/operator';
@@ -45,7 +46,7 @@ export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ou
       stderr += text;
     },
   };
-  const exit = await runCli(args, io, openRebuilder);
+  const exit = await runCli(args, io, { openRebuilder, checkConnector });
   return { exit, stdout, stderr };
 }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { checkConnector } from '../../connectors/conformance/check';
 import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
 import { openRebuilder } from '../support/rebuilder';
@@ -39,7 +40,7 @@ const GROUPED = {
   attention: 'list acknowledge',
   operator: 'create list revoke',
   approval: 'list approve reject',
-  connector: 'key',
+  connector: 'key check',
   recipient: 'forget',
   payer: 'export erase',
   reconcile: '',
@@ -52,7 +53,7 @@ const service = useProvisioning();
 
 test('the commands are these, and no other', () => {
   const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
-  const { context } = createContext(io, false, openRebuilder);
+  const { context } = createContext(io, false, { openRebuilder, checkConnector });
   const program = createProgram(context, io, false);
   const found = program.commands.flatMap((group) =>
     group.commands.length === 0

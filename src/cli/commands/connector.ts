@@ -4,6 +4,7 @@ import { ServiceError } from '../../domain/errors';
 import { assertConnectorName, isRouted } from '../../service/connectors';
 import { defineCommand, defineGroup } from '../command';
 import { formatTime, printFields, printList } from '../output';
+import { connectorCheck } from './connector-check';
 
 const ConnectorName = z.string().describe('the connector').meta({ argument: true });
 
@@ -76,9 +77,9 @@ const keys = defineGroup({
 
 export const connectorCommands = defineGroup({
   name: 'connector',
-  description: 'banks and chains that report',
+  description: 'banks and chains: keys, and the check of their contract',
   notes: `
 A connector signs its callbacks with a key of its own, which may exist before LIVE_CONNECTORS names the
 connector. On live a callback that is not signed changes nothing.`,
-  commands: [keys],
+  commands: [keys, connectorCheck],
 });

@@ -1,8 +1,8 @@
+import { postWebhook } from '../../../connectors/example/fake-bank';
 import type { PayoutDocument } from '../../../src/store/payouts';
 import { insertRecipient, storedPayout, useShop } from '../../api/payout-setting';
 import { eventually } from '../../support/http';
 import { useService } from '../../support/service';
-import { postWebhook } from './fake-bank';
 import { makePrefix, SECRET, useExample } from './world';
 
 const prefix = makePrefix();

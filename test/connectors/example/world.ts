@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { example } from '../../../connectors/example/example';
+import { startFakeBank } from '../../../connectors/example/fake-bank';
 import { startConnector } from '../../../connectors/kit/connector';
 import { connectProcess } from '../../../connectors/kit/process';
 import { createLogger } from '../../../src/base/log';
 import { useFixture } from '../../support/fixture';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 import type { Service } from '../../support/service';
-import { startFakeBank } from './fake-bank';
 
 export const SECRET = 'secret-of-the-example-bank';
 const POLL_SECONDS = 0.1;

@@ -100,8 +100,9 @@ describe('the command roles', () => {
         told.err += text;
       },
     };
-    const noRebuilder = () => Promise.reject(new Error('Nothing is rebuilt here.'));
-    const exit = await runCli(['roles', ...args], io, noRebuilder);
+    const refuse = () => Promise.reject(new Error('Nothing is rebuilt or checked here.'));
+    const loads = { openRebuilder: refuse, checkConnector: refuse };
+    const exit = await runCli(['roles', ...args], io, loads);
     return exit === 0 ? told.out : told.err;
   }
 

@@ -1,0 +1,194 @@
+import type { Client } from '@temporalio/client';
+import { createGate } from '../../src/base/gate';
+import { ServiceError } from '../../src/domain/errors';
+import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
+import { LIFECYCLES } from '../../src/lifecycles';
+import { SANDBOX_CONNECTOR } from '../../src/routing';
+import { createAccount, setFrozen } from '../../src/service/accounts';
+import type {
+  CheckConnector,
+  CheckDeps,
+  CheckInput,
+  CheckReport,
+  PromiseResult,
+} from '../../src/service/connector-check';
+import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import { ensureIndexes } from '../../src/store';
+import { connectNative } from '../../src/temporal/native';
+import { createHttpDesk } from './desk';
+import { createDocuments, type Documents } from './documents';
+import { startFaultProxy } from './faults';
+import { startInstructor } from './instructor';
+import type { ContractPromise } from './promise';
+import { CALLBACK_PROMISES } from './promises/callbacks';
+import { listOutages, SESSION_OUTAGE } from './promises/outages';
+import { listOutgoing, PAYOUT, REFUND } from './promises/outgoing';
+import { PAYOUT_PROMISES } from './promises/payouts';
+import { SESSION_PROMISES } from './promises/sessions';
+import { WEBHOOK_PROMISES } from './promises/webhooks';
+import { createSandboxDesk, QUIET_AMOUNTS } from './sandbox-desk';
+import { Broken, NotApplicable } from './verdict';
+import { startWebhookProxy } from './webhook-proxy';
+import type { World } from './world';
+
+const ACCOUNT = 'Connector check';
+/** Promises that are checked at the same time: few enough for a bank that limits calls. */
+const AT_ONCE = 8;
+/** Time since which a poller counts as one that runs: a poll lasts a minute at most. */
+const POLLER_MS = 70_000;
+const WORKFLOW_QUEUE = 1;
+const ACTIVITY_QUEUE = 2;
+
+const PROMISES: readonly ContractPromise[] = [
+  ...listOutgoing(PAYOUT),
+  ...listOutages(PAYOUT),
+  ...PAYOUT_PROMISES,
+  ...listOutgoing(REFUND),
+  ...listOutages(REFUND),
+  ...SESSION_PROMISES,
+  SESSION_OUTAGE,
+  ...CALLBACK_PROMISES,
+  ...WEBHOOK_PROMISES,
+];
+
+export const checkConnector: CheckConnector = async (deps, input) => {
+  await assertReady(deps, input.connector);
+  await ensureIndexes(deps.stores);
+  const documents = createDocuments(deps, input, await makeAccounts(deps));
+  const world = await openWorld(deps, input, documents);
+  try {
+    const results = new Map<ContractPromise, PromiseResult>();
+    const run = async (promise: ContractPromise): Promise<void> => {
+      const result = await runPromise(promise, world);
+      deps.progress(`${result.result} ${result.id}: ${result.seen}`);
+      results.set(promise, result);
+    };
+    const withinLimit = createGate(AT_ONCE);
+    const together = PROMISES.filter(({ alone }) => alone !== true);
+    await Promise.all(together.map((promise) => withinLimit(() => run(promise))));
+    for (const promise of PROMISES) if (promise.alone === true) await run(promise);
+    return buildReport(
+      input.connector,
+      PROMISES.flatMap((promise) => results.get(promise) ?? []),
+    );
+  } finally {
+    await world.close();
+  }
+};
+
+async function runPromise(
+  { id, promise, check }: ContractPromise,
+  world: World,
+): Promise<PromiseResult> {
+  try {
+    return { id, promise, result: 'passed', seen: await check(world) };
+  } catch (error) {
+    if (error instanceof NotApplicable) {
+      return { id, promise, result: 'not_applicable', seen: error.message };
+    }
+    if (error instanceof Broken) return { id, promise, result: 'failed', seen: error.message };
+    const text = error instanceof Error ? error.message : String(error);
+    return { id, promise, result: 'failed', seen: `The check itself failed: ${text}` };
+  }
+}
+
+function buildReport(connector: string, promises: PromiseResult[]): CheckReport {
+  const count = (result: PromiseResult['result']) =>
+    promises.filter((each) => each.result === result).length;
+  return {
+    connector,
+    passed: count('passed'),
+    failed: count('failed'),
+    not_applicable: count('not_applicable'),
+    promises,
+  };
+}
+
+/** @throws ServiceError unless the connector runs, on servers that nobody else uses */
+async function assertReady(deps: CheckDeps, connector: string): Promise<void> {
+  const { mongo, database, temporal, access, taskQueuePrefix: prefix } = deps;
+  const accounts = mongo.db(database).collection('accounts');
+  if ((await accounts.findOne({ name: { $ne: ACCOUNT } })) !== null) {
+    const message = `The database ${database} has accounts. Give check and connector a MONGODB_DB of their own, such as connector_check.`;
+    throw new ServiceError('check_database_used', message);
+  }
+  const hasPoller = (name: string, type: number) =>
+    isPolled(temporal, { namespace: access.namespace, name, type });
+  if (await hasPoller(taskQueues(prefix).lifecycleQueue, WORKFLOW_QUEUE)) {
+    const message =
+      'A worker of the service takes what the connector reports. Give check and connector a TASK_QUEUE_PREFIX of their own.';
+    throw new ServiceError('check_queue_used', message);
+  }
+  const queue = connectorQueue(connector, prefix);
+  if (await hasPoller(queue, ACTIVITY_QUEUE)) return;
+  const message = `No connector takes instructions from the task queue ${queue}: start it with the same TEMPORAL_ADDRESS and TASK_QUEUE_PREFIX.`;
+  throw new ServiceError('connector_not_running', message);
+}
+
+async function isPolled(
+  temporal: Client,
+  { namespace, name, type }: { namespace: string; name: string; type: number },
+): Promise<boolean> {
+  const taskQueue = { name };
+  const request = { namespace, taskQueue, taskQueueType: type };
+  const { pollers } = await temporal.workflowService.describeTaskQueue(request);
+  return (pollers ?? []).some(({ lastAccessTime }) => {
+    const seconds = Number(lastAccessTime?.seconds ?? 0);
+    return Date.now() - seconds * 1_000 < POLLER_MS;
+  });
+}
+
+async function makeAccounts(deps: CheckDeps): Promise<{ open: string; frozen: string }> {
+  const [open, frozen] = [
+    await createAccount(deps, { name: ACCOUNT }),
+    await createAccount(deps, { name: ACCOUNT }),
+  ];
+  const freeze = { freeze: true, reason: 'The check of a connector.' };
+  await setFrozen(deps, frozen.account_id, freeze);
+  return { open: open.account_id, frozen: frozen.account_id };
+}
+
+async function openWorld(deps: CheckDeps, input: CheckInput, documents: Documents) {
+  const { mongo, stores, database, temporal, access, taskQueuePrefix } = deps;
+  const { connector, bankUrl, webhookUrl, deskUrl } = input;
+  const connection = await connectNative(access);
+  const instructor = await startInstructor({
+    ...{ temporal, connection, namespace: access.namespace },
+    connectorQueue: connectorQueue(connector, taskQueuePrefix),
+  });
+  const bank = bankUrl === undefined ? undefined : await startFaultProxy(bankUrl, input.bankPort);
+  const webhooks =
+    webhookUrl === undefined ? undefined : await startWebhookProxy(webhookUrl, input.webhookPort);
+  const isSandbox = connector === SANDBOX_CONNECTOR && deskUrl === undefined;
+  const sandbox = mongo.db(sandboxBankDatabase(database));
+  const ownDesk = isSandbox
+    ? createSandboxDesk(sandbox, connector, stores.sandboxReports)
+    : undefined;
+  const world: World = {
+    ...{ connector, instructor, documents, stores, temporal, bank, webhooks },
+    desk: deskUrl === undefined ? ownDesk : createHttpDesk(deskUrl),
+    waitMs: input.waitMs,
+    ...(isSandbox ? { quietAmounts: QUIET_AMOUNTS } : {}),
+    withoutCallbacks: async (run) => {
+      const change = (validator: object) =>
+        mongo.db(database).command({ collMod: 'bank_callbacks', validator });
+      await change({ $expr: false });
+      return await run().finally(() => change({}));
+    },
+  };
+  const close = async (): Promise<void> => {
+    await Promise.all([bank?.stop(), webhooks?.stop()]);
+    await endWorkflows(temporal, documents);
+    await instructor.stop();
+    await connection.close();
+  };
+  return { ...world, close };
+}
+
+/** Ends the workflows that callbacks have started, on which nobody works. */
+async function endWorkflows(temporal: Client, { ids }: Documents): Promise<void> {
+  const handles = (['payout', 'refund', 'payment'] as const).flatMap((resource) =>
+    ids[resource].map((id) => temporal.workflow.getHandle(LIFECYCLES[resource].workflowId(id))),
+  );
+  await Promise.allSettled(handles.map((handle) => handle.terminate('The check has ended.')));
+}

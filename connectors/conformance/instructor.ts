@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Client, WorkflowFailedError } from '@temporalio/client';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  type NativeConnection,
+  Worker,
+} from '@temporalio/worker';
+import type { ConnectorActivities } from '../contract/activities';
+import type { instructConnector } from './instruct-workflow';
+import { Broken, NotApplicable } from './verdict';
+
+const RETRY_MS = 500;
+/** Longer than an attempt may take to reach the bank, after which a look-up must answer. */
+const PATIENCE_MS = 60_000;
+
+export type ActivityName = keyof ConnectorActivities;
+
+export interface Answer {
+  outcome: string;
+  bank_reference?: unknown;
+  [field: string]: unknown;
+}
+
+/** Answer of an activity, or the whole failure that Temporal stores. */
+export type Outcome = { answer: Answer } | { failure: string };
+
+interface InstructorDeps {
+  temporal: Client;
+  connection: NativeConnection;
+  namespace: string;
+  /** Task queue of the connector. */
+  connectorQueue: string;
+}
+
+export type Instructor = Awaited<ReturnType<typeof startInstructor>>;
+
+/** Starts what gives a connector the instructions of a check, each in a workflow of its own. */
+export async function startInstructor(deps: InstructorDeps) {
+  const { temporal, connection, namespace, connectorQueue } = deps;
+  const taskQueue = `connector-check-${randomUUID()}`;
+  const workflowBundle = await bundleOnce();
+  const worker = await Worker.create({ connection, namespace, taskQueue, workflowBundle });
+  const running = worker.run();
+  /** @throws NotApplicable if the connector has no such activity */
+  const ask = async (activity: ActivityName, input: object): Promise<Outcome> => {
+    try {
+      const options = { taskQueue, workflowId: `connector-check:${randomUUID()}` };
+      const args: Parameters<typeof instructConnector> = [connectorQueue, activity, input];
+      const answer = await temporal.workflow.execute('instructConnector', { ...options, args });
+      return { answer: readAnswer(activity, answer) };
+    } catch (error) {
+      if (!(error instanceof WorkflowFailedError)) throw error;
+      const failure = describeFailure(error);
+      if (failure.includes('is not registered on this Worker')) {
+        throw new NotApplicable(`The connector has no ${activity}.`);
+      }
+      return { failure };
+    }
+  };
+  const read = async (activity: ActivityName, input: object): Promise<Answer> => {
+    const outcome = await ask(activity, input);
+    if ('answer' in outcome) return outcome.answer;
+    throw new Broken(`${activity} failed: ${shorten(outcome.failure)}`);
+  };
+  return {
+    ask,
+    /** @throws Broken if it fails */
+    read,
+    /** Repeats an instruction until it is answered, as the service does. @throws Broken if never */
+    readAtLast: async (activity: ActivityName, input: object): Promise<Answer> => {
+      const end = Date.now() + PATIENCE_MS;
+      for (;;) {
+        const outcome = await ask(activity, input);
+        if ('answer' in outcome) return outcome.answer;
+        if (Date.now() > end) {
+          throw new Broken(`${activity} has no answer in ${PATIENCE_MS / 1_000} s.`);
+        }
+        await sleep(RETRY_MS);
+      }
+    },
+    stop: async (): Promise<void> => {
+      worker.shutdown();
+      await running;
+    },
+  };
+}
+
+let bundle: ReturnType<typeof bundleWorkflowCode> | undefined;
+
+/** Bundles the workflow once in a process. */
+function bundleOnce() {
+  const workflowsPath = require.resolve('./instruct-workflow');
+  bundle ??= bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+  return bundle;
+}
+
+function readAnswer(activity: string, answer: unknown): Answer {
+  const isAnswer = typeof answer === 'object' && answer !== null && 'outcome' in answer;
+  if (isAnswer && typeof answer.outcome === 'string') return { ...answer, outcome: answer.outcome };
+  throw new Broken(`${activity} answered without an outcome.`);
+}
+
+/** Collects everything that stays in Temporal's history. */
+function describeFailure(error: WorkflowFailedError): string {
+  const parts: string[] = [];
+  for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
+    parts.push(`${cause.message}\n${cause.stack ?? ''}\n${JSON.stringify(Object.values(cause))}`);
+  }
+  return parts.join('\n');
+}
+
+/** First line of the innermost error. */
+function shorten(failure: string): string {
+  const [first = '', second = first] = failure
+    .split('\n')
+    .filter((line) => line !== '' && !/^ +at |^[[\w]+(Failure|Error)?: ?$|^\[/.test(line));
+  return (first.startsWith('Activity task failed') ? second : first).slice(0, 160);
+}

@@ -1,0 +1,177 @@
+import type { BankResource } from '../../../src/domain/callback/callback';
+import type { ContractPromise } from '../promise';
+import { assertSeen, NotApplicable, need } from '../verdict';
+import { listSignals, type World, waitForSignals } from '../world';
+import { makeTaken, PAYOUT, REFUND } from './outgoing';
+
+const DESK = 'It needs the bank’s desk.';
+
+/** Resource at the bank, about which it reports. */
+interface Subject {
+  resource: BankResource;
+  id: string;
+}
+
+/** Events that a bank usually reports of a resource. */
+const USUAL: Record<BankResource, readonly string[]> = {
+  payment: ['authorized', 'settled'],
+  refund: ['settled'],
+  payout: ['sent', 'completed'],
+};
+
+/** Events that say the opposite of `USUAL`. */
+const CONTRARY: Record<BankResource, string> = {
+  payment: 'failed',
+  refund: 'failed',
+  payout: 'failed',
+};
+
+/** Brings a resource to the bank. @throws NotApplicable if the connector does not have such */
+async function bringToBank(world: World, resource: BankResource): Promise<Subject> {
+  need(world.desk, DESK);
+  const amount = world.quietAmounts?.[resource];
+  if (resource !== 'payment') {
+    const outgoing = resource === 'payout' ? PAYOUT : REFUND;
+    return { resource, id: (await makeTaken(outgoing, world, amount)).id };
+  }
+  const input = await world.documents.makePayment(amount);
+  const answer = await world.instructor.read('openSession', input);
+  if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
+  return { resource, id: input.payment_id };
+}
+
+/** Lets the bank have events, one after another. @throws NotApplicable if it cannot */
+export async function report(
+  { desk }: World,
+  { resource, id }: Subject,
+  ...names: readonly string[]
+): Promise<void> {
+  for (const name of names) {
+    const isDone = await need(desk, DESK).report({ resource, resource_id: id, name });
+    if (!isDone) throw new NotApplicable(`The bank’s desk has no event ${name} of a ${resource}.`);
+  }
+}
+
+/** First resource that the connector has, to see how it reports. */
+export async function bringAny(world: World): Promise<Subject> {
+  for (const resource of ['payout', 'payment', 'refund'] as const) {
+    try {
+      return await bringToBank(world, resource);
+    } catch (error) {
+      if (!(error instanceof NotApplicable)) throw error;
+    }
+  }
+  throw new NotApplicable(
+    world.desk === undefined ? DESK : 'The bank has nothing to report about.',
+  );
+}
+
+/** Asserts that the callbacks of a resource are one for each event. @throws Broken */
+async function assertOnce(world: World, subject: Subject, names: readonly string[]) {
+  const signals = await waitForSignals(world, subject.resource, subject.id, names);
+  for (const name of names) {
+    const ids = signals.filter((signal) => signal.name === name).map((each) => each.callback_id);
+    assertSeen(
+      ids.length === 1,
+      `${name} came under ${ids.length} callback_ids: ${ids.join(', ')}`,
+    );
+  }
+  return signals;
+}
+
+function listFacts(resource: BankResource): ContractPromise[] {
+  const names = USUAL[resource];
+  const facts = async (world: World) => {
+    const subject = await bringToBank(world, resource);
+    await report(world, subject, ...names);
+    const signals = await waitForSignals(world, resource, subject.id, names);
+    return signals.map(({ name }) => name).join(', ');
+  };
+  const anyOrder = async (world: World) => {
+    const subject = await bringToBank(world, resource);
+    await report(world, subject, ...names.toReversed(), CONTRARY[resource]);
+    const all = [...names, CONTRARY[resource]];
+    const signals = await waitForSignals(world, resource, subject.id, all);
+    return signals.map(({ name }) => name).join(', ');
+  };
+  const late = async (world: World) => {
+    const subject = await bringToBank(world, resource);
+    await world.documents.change(resource, subject.id, { status: 'failed', version: 5 });
+    await report(world, subject, ...names.slice(-1));
+    await waitForSignals(world, resource, subject.id, names.slice(-1));
+    return `${names.at(-1)} arrived after the end`;
+  };
+  const row = (name: string, promise: string, check: ContractPromise['check']) => ({
+    ...{ id: `${resource}.${name}`, promise, check },
+  });
+  return [
+    row('callbacks', `Each fact about a ${resource} is reported under an ID of its own.`, facts),
+    row('any_order', 'Facts in another order, and contradicting ones, are all reported.', anyOrder),
+    row('late', 'Facts that come after the end are reported.', late),
+  ];
+}
+
+const ONCE: ContractPromise = {
+  id: 'callbacks.once',
+  promise: 'A fact has one callback_id: in webhooks, their repeats and the list of changes.',
+  alone: true,
+  check: async (world) => {
+    const subject = await bringAny(world);
+    const names = USUAL[subject.resource];
+    await report(world, subject, ...names);
+    await waitForSignals(world, subject.resource, subject.id, names);
+    const webhooks = (await world.webhooks?.collect(subject.id, names.length)) ?? [];
+    for (const webhook of [...webhooks, ...webhooks]) await world.webhooks?.post(webhook);
+    const isPolled = await waitForPoll(world);
+    const signals = await assertOnce(world, subject, names);
+    const sources = [
+      ...(webhooks.length > 0 ? [`${webhooks.length} webhooks, each three times`] : []),
+      ...(isPolled ? ['the list of changes'] : []),
+    ];
+    return `${signals.length} callbacks of ${sources.join(' and ') || 'one report each'}`;
+  },
+};
+
+/** Waits until the connector has read what happened so far by polling. Returns false if it does not. */
+async function waitForPoll(world: World): Promise<boolean> {
+  if (world.webhooks === undefined) return false;
+  const marker = await bringAny(world);
+  world.webhooks.lose(marker.id);
+  const names = USUAL[marker.resource].slice(0, 1);
+  await report(world, marker, ...names);
+  return await waitForSignals(world, marker.resource, marker.id, names).then(
+    () => true,
+    () => false,
+  );
+}
+
+const FOREIGN: ContractPromise = {
+  id: 'callbacks.foreign',
+  promise: 'A report about an unknown resource does not keep back those behind it.',
+  check: async (world) => {
+    const subject = await bringAny(world);
+    const { resource } = subject;
+    const unknown = { resource, id: `${subject.id.slice(0, -12)}${'f'.repeat(12)}` };
+    const [name = ''] = USUAL[resource];
+    await report(world, unknown, name);
+    await report(world, subject, name);
+    await waitForSignals(world, resource, subject.id, [name]);
+    const rows = await world.stores.callbacks.forResource(unknown.id);
+    const refused = world.webhooks?.list(unknown.id).find(({ status }) => status >= 300);
+    assertSeen(refused === undefined, `its webhook was answered ${refused?.status}`);
+    const signals = await listSignals(world, resource, unknown.id);
+    assertSeen(signals.length === 0, 'it started a workflow');
+    return rows.length > 0
+      ? 'parked, and the next one arrived'
+      : 'ignored, and the next one arrived';
+  },
+};
+
+/** Promises about what a bank reports. */
+export const CALLBACK_PROMISES: readonly ContractPromise[] = [
+  ...listFacts('payout'),
+  ...listFacts('refund'),
+  ...listFacts('payment'),
+  FOREIGN,
+  ONCE,
+];

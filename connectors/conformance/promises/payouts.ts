@@ -1,0 +1,71 @@
+import { PERSONAL } from '../documents';
+import type { Fault } from '../faults';
+import type { ContractPromise } from '../promise';
+import { assertSeen, NotApplicable, need } from '../verdict';
+import { assertEffects } from '../world';
+import { makeTaken, PAYOUT } from './outgoing';
+
+const FAULTS: readonly Fault[] = ['quotes', 'garbage', 'unavailable', 'fails_after', 'cut_before'];
+
+/** Promises that concern payouts alone. */
+export const PAYOUT_PROMISES: readonly ContractPromise[] = [
+  {
+    id: 'payout.cancel_first',
+    promise: 'A payout that was cancelled before it arrived is refused, and not sent.',
+    check: async (world) => {
+      const { id, input } = await PAYOUT.make(world);
+      const { outcome } = await world.instructor.read('cancelPayout', { payout_id: id });
+      if (outcome === 'unknown') throw new NotApplicable('The connector cannot cancel a payout.');
+      assertSeen(outcome === 'cancelled', `cancelPayout answered ${outcome} before the payout`);
+      const sent = await world.instructor.read('sendPayout', input);
+      assertSeen(sent.outcome === 'refused', `sendPayout answered ${sent.outcome} after cancelled`);
+      return `cancelled, then refused; ${await assertEffects(world, id, 'none')}`;
+    },
+  },
+  {
+    id: 'payout.cancel_late',
+    promise: '`cancelled` promises that nothing is sent; what the bank holds is `too_late`.',
+    check: async (world) => {
+      const { id } = await makeTaken(PAYOUT, world);
+      const { outcome } = await world.instructor.read('cancelPayout', { payout_id: id });
+      const effects = await assertEffects(world, id, outcome === 'cancelled' ? 'none' : 'once');
+      return `${outcome}, ${effects}`;
+    },
+  },
+  {
+    id: 'payout.frozen',
+    promise: 'Nothing is sent for an account that is frozen.',
+    check: async (world) => {
+      const input = await world.documents.makePayout(undefined, { isFrozen: true });
+      const outcome = await world.instructor.ask('sendPayout', input);
+      assertSeen(!('answer' in outcome), 'it was answered');
+      return `an exception; ${await assertEffects(world, input.payout_id, 'none')}`;
+    },
+  },
+  {
+    id: 'payout.deleted',
+    promise: 'A payout to a deleted recipient is refused.',
+    check: async (world) => {
+      const input = await world.documents.makePayout(undefined, { isDeleted: true });
+      const { outcome } = await world.instructor.read('sendPayout', input);
+      assertSeen(outcome === 'refused', `answered ${outcome}`);
+      return `refused; ${await assertEffects(world, input.payout_id, 'none')}`;
+    },
+  },
+  {
+    id: 'payout.private',
+    promise: 'Nothing of a recipient is in an answer or an error.',
+    check: async (world) => {
+      const bank = need(world.bank, 'It needs the proxy in front of the bank.');
+      for (const fault of FAULTS) {
+        const { id, input } = await PAYOUT.make(world);
+        const armed = bank.arm(fault, { ids: [id], of: 'writes' });
+        const outcome = await world.instructor.ask('sendPayout', input).finally(armed.clear);
+        const text = JSON.stringify(outcome);
+        const hasPersonal = PERSONAL.some((word) => text.includes(word));
+        assertSeen(!hasPersonal, `the recipient is quoted when the bank’s answer is ${fault}`);
+      }
+      return `nothing in what Temporal stores, at ${FAULTS.join(', ')}`;
+    },
+  },
+];

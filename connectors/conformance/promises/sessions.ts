@@ -1,0 +1,91 @@
+import type { ContractPromise } from '../promise';
+import { assertSeen, NotApplicable } from '../verdict';
+import { assertEffects, type World } from '../world';
+import { assertSame } from './outgoing';
+
+async function open(world: World) {
+  const input = await world.documents.makePayment();
+  const answer = await world.instructor.read('openSession', input);
+  if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
+  assertSeen(answer.outcome === 'opened', `openSession answered ${answer.outcome}`);
+  return { input, answer, payment_id: input.payment_id };
+}
+
+/** Makes late funds that can be sent back, of a session that was opened. */
+async function makeLate(world: World) {
+  const input = await world.documents.makePayment();
+  const answer = await world.instructor.read('openSession', input);
+  if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
+  return await world.documents.endLate(input.payment_id, String(answer.bank_reference));
+}
+
+/** Promises about sessions, and about money that comes after their end. */
+export const SESSION_PROMISES: readonly ContractPromise[] = [
+  {
+    id: 'session.repeat',
+    promise: 'A repeated or concurrent openSession answers the same session.',
+    check: async (world) => {
+      const { input, answer } = await open(world);
+      const repeats = [1, 2, 3].map(() => world.instructor.read('openSession', input));
+      for (const repeat of await Promise.all(repeats)) assertSame(answer, repeat, 'a repeat');
+      return `four times ${String(answer.bank_reference)}`;
+    },
+  },
+  {
+    id: 'session.close_first',
+    promise: 'A session that was closed before it was opened stays closed.',
+    check: async (world) => {
+      const input = await world.documents.makePayment();
+      const { payment_id } = input;
+      const closed = await world.instructor.read('closeSession', { payment_id });
+      assertSeen(closed.outcome === 'closed', `closeSession answered ${closed.outcome}`);
+      const answer = await world.instructor.read('openSession', input);
+      assertSeen(
+        answer.outcome === 'declined',
+        `openSession answered ${answer.outcome} after closed`,
+      );
+      return 'closed, then declined';
+    },
+  },
+  {
+    id: 'session.close',
+    promise: 'A session is closed as often as it is asked, and is not opened again.',
+    check: async (world) => {
+      const { input, payment_id } = await open(world);
+      for (const what of ['first', 'second']) {
+        const { outcome } = await world.instructor.read('closeSession', { payment_id });
+        assertSeen(outcome === 'closed', `the ${what} closeSession answered ${outcome}`);
+      }
+      const answer = await world.instructor.read('openSession', input);
+      assertSeen(
+        answer.outcome === 'declined',
+        `openSession answered ${answer.outcome} after closed`,
+      );
+      return 'closed twice, then declined';
+    },
+  },
+  {
+    id: 'reversal.repeat',
+    promise: 'A repeated or concurrent reversePayment answers the same, and moves money once.',
+    check: async (world) => {
+      const input = await makeLate(world);
+      const answer = await world.instructor.readAtLast('reversePayment', input);
+      assertSeen(answer.outcome === 'accepted', `answered ${answer.outcome}`);
+      const repeats = [1, 2].map(() => world.instructor.readAtLast('reversePayment', input));
+      for (const repeat of await Promise.all(repeats)) assertSame(answer, repeat, 'a repeat');
+      return `accepted, ${await assertEffects(world, input.instruction_id, 'once')}`;
+    },
+  },
+  {
+    id: 'reversal.differs',
+    promise: 'Late funds go back only in the amount that the document says.',
+    check: async (world) => {
+      const input = await makeLate(world);
+      const wrong = { ...input, amount: input.amount + 1 };
+      const outcome = await world.instructor.ask('reversePayment', wrong);
+      const isSent = 'answer' in outcome && outcome.answer.outcome === 'accepted';
+      assertSeen(!isSent, 'another amount was sent back');
+      return `not sent; ${await assertEffects(world, input.instruction_id, 'none')}`;
+    },
+  },
+];

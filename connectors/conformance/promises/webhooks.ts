@@ -1,0 +1,89 @@
+import type { ContractPromise } from '../promise';
+import type { Received } from '../proxy';
+import { assertSeen, need } from '../verdict';
+import { listSignals, type World, waitForSignals } from '../world';
+import { bringAny, report } from './callbacks';
+
+const NEEDS = 'It needs the proxy in front of the connector’s own port.';
+const FIRST = { payout: 'sent', payment: 'authorized', refund: 'settled' } as const;
+
+/** Lets the bank post one webhook. @throws NotApplicable if it posts none */
+async function receiveOne(world: World) {
+  need(world.webhooks, NEEDS);
+  const subject = await bringAny(world);
+  const name = FIRST[subject.resource];
+  await report(world, subject, name);
+  await waitForSignals(world, subject.resource, subject.id, [name]);
+  return { subject, webhook: await waitForWebhook(world, subject.id) };
+}
+
+/** Promises about a bank's own webhooks. */
+export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
+  {
+    id: 'webhooks.lost',
+    promise: 'A fact whose webhook got lost is reported nevertheless.',
+    check: async (world) => {
+      const webhooks = need(world.webhooks, NEEDS);
+      const subject = await bringAny(world);
+      const countLost = webhooks.lose(subject.id);
+      const name = FIRST[subject.resource];
+      await report(world, subject, name);
+      await waitForSignals(world, subject.resource, subject.id, [name]);
+      return `${name} arrived, ${countLost()} webhooks were lost`;
+    },
+  },
+  {
+    id: 'webhooks.verified',
+    promise: 'Webhooks that the bank did not sign, or that are malformed, are refused.',
+    check: async (world) => {
+      const { subject, webhook } = await receiveOne(world);
+      const other = `${subject.id.slice(0, -12)}${'e'.repeat(12)}`;
+      const text = webhook.body.toString('utf8');
+      const type = webhook.headers['content-type'] ?? 'application/json';
+      const forged: Record<string, Received> = {
+        'cut off': { ...webhook, body: webhook.body.subarray(0, webhook.body.length >> 1) },
+        'about another resource': {
+          ...webhook,
+          body: Buffer.from(text.replaceAll(subject.id, other)),
+        },
+        'without the bank’s headers': { ...webhook, headers: { 'content-type': type } },
+        'that is not JSON': { ...webhook, body: Buffer.from('not JSON') },
+        'of 2 MiB': { ...webhook, body: Buffer.alloc(2_097_152, 'x') },
+      };
+      for (const [what, request] of Object.entries(forged)) {
+        const status = await need(world.webhooks, NEEDS).post(request);
+        assertSeen(status >= 400, `a webhook ${what} was answered ${status}`);
+      }
+      const rows = await world.stores.callbacks.forResource(other);
+      assertSeen(rows.length === 0, 'a forged webhook was delivered');
+      return `refused: ${Object.keys(forged).join(', ')}`;
+    },
+  },
+  {
+    id: 'webhooks.acknowledged',
+    promise: 'A webhook is acknowledged only after deliverCallback has answered.',
+    alone: true,
+    check: async (world) => {
+      const webhooks = need(world.webhooks, NEEDS);
+      const subject = await bringAny(world);
+      const { resource, id } = subject;
+      const name = FIRST[resource];
+      const early = await world.withoutCallbacks(async () => {
+        await report(world, subject, name);
+        return await waitForWebhook(world, id);
+      });
+      const isEarly = early.status < 300 && (await listSignals(world, resource, id)).length === 0;
+      assertSeen(!isEarly, `answered ${early.status} while nothing could be delivered`);
+      const status = await webhooks.post(early);
+      assertSeen(status < 300, `answered ${status} to its repeat`);
+      await waitForSignals(world, resource, id, [name]);
+      return `${early.status} while nothing could be delivered, then ${status}`;
+    },
+  },
+];
+
+/** @throws NotApplicable if the bank posts none */
+async function waitForWebhook({ webhooks }: World, id: string) {
+  const [webhook] = await need(webhooks, NEEDS).collect(id, 1);
+  return need(webhook, 'The bank posted no webhook.');
+}

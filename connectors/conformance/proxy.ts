@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import getRawBody from 'raw-body';
+
+const BODY_BYTES_MAX = 4_194_304;
+const TIMEOUT_MS = 60_000;
+/** Headers of one connection, or of bytes that are decoded on the way. */
+const NOT_PASSED = new Set([
+  ...['host', 'connection', 'keep-alive', 'upgrade', 'expect', 'content-length'],
+  ...['transfer-encoding', 'accept-encoding', 'content-encoding'],
+]);
+
+/** Request that a proxy has received, with its exact bytes. */
+export interface Received {
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+export interface Passed {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** Answers a request; undefined cuts the connection. */
+export type Answering = (request: Received) => Promise<Passed | undefined>;
+
+/** Starts a server whose answers a function decides, which may pass requests on. */
+export async function startProxy(port: number, answer: Answering) {
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await getRawBody(request, { limit: BODY_BYTES_MAX });
+    const { method = 'GET', url: path = '/' } = request;
+    const passed = await answer({
+      method,
+      path,
+      headers: pickHeaders(Object.entries(request.headers)),
+      body,
+    });
+    if (passed === undefined) return void request.socket.destroy();
+    response.writeHead(passed.status, passed.headers).end(passed.body);
+  };
+  const server = createServer((request, response) => {
+    handle(request, response).catch(() => request.socket.destroy());
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: bound } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${bound}`,
+    stop: async (): Promise<void> => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Passes a request on. @throws Error if the server behind the proxy does not answer */
+export async function passOn(
+  target: string,
+  { method, path, headers, body }: Received,
+): Promise<Passed> {
+  const response = await fetch(`${target}${path}`, {
+    ...{ method, headers, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) },
+    ...(method === 'GET' || method === 'HEAD' ? {} : { body: new Uint8Array(body) }),
+  });
+  return {
+    status: response.status,
+    headers: pickHeaders([...response.headers]),
+    body: Buffer.from(await response.arrayBuffer()),
+  };
+}
+
+function pickHeaders(headers: readonly [name: string, value: unknown][]): Record<string, string> {
+  const passed = headers.filter(([name]) => !NOT_PASSED.has(name));
+  return Object.fromEntries(passed.map(([name, value]) => [name, String(value)]));
+}
+
+/** Whether a request names an ID, with or without dashes. */
+export function names({ path, headers, body }: Received, ids: readonly string[]): boolean {
+  const text = `${path}\n${JSON.stringify(headers)}\n${body.toString('latin1')}`;
+  return ids.some((id) => text.includes(id) || text.includes(id.replaceAll('-', '')));
+}

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import type { Db } from 'mongodb';
+import type { BankDecision } from '../../src/domain/sandbox/movement';
+import { bankReference } from '../../src/service/sandbox-bank/movements';
+import type { SandboxReportStore } from '../../src/store/sandbox-reports';
+import type { Desk, Effect } from './desk';
+
+/** Amounts about which the sandbox bank reports nothing by itself. @see docs/api.md#the-sandbox */
+export const QUIET_AMOUNTS = { payment: 66_603, refund: 66_613, payout: 66_623 };
+
+interface Entry {
+  _id: string;
+  status: string;
+  instruction: Effect | null;
+}
+
+interface Session {
+  _id: string;
+  reversals: (Effect & { instruction_id: string })[];
+}
+
+/**
+ * Creates the desk of the sandbox bank, which makes its decisions as simulated events do.
+ * @param db the bank's own database
+ */
+export function createSandboxDesk(db: Db, connector: string, reports: SandboxReportStore): Desk {
+  return {
+    listEffects: async (id) => {
+      const books = ['refunds', 'payouts'].map((name) => db.collection<Entry>(name));
+      const entries = await Promise.all(books.map((book) => book.findOne({ _id: id })));
+      const sessions = db.collection<Session>('sessions');
+      const session = await sessions.findOne({ 'reversals.instruction_id': id });
+      const reversals = session?.reversals.filter(({ instruction_id }) => instruction_id === id);
+      const held = entries.flatMap((entry) =>
+        entry?.instruction && !['lost', 'refused'].includes(entry.status) ? entry.instruction : [],
+      );
+      return [...held, ...(reversals ?? [])].map(({ amount, currency }) => ({ amount, currency }));
+    },
+    report: async ({ resource, resource_id, name }) => {
+      const callback_id = `check_${randomUUID()}`;
+      const at = new Date();
+      const bank_reference = bankReference(resource_id);
+      const body = { callback_id, occurred_at: at.toISOString(), bank_reference };
+      const money = { amount: QUIET_AMOUNTS[resource], currency: 'EUR' };
+      const decision = { resource, resource_id, name: name as BankDecision['name'] };
+      await reports.add({
+        _id: callback_id,
+        connector,
+        ...decision,
+        ...money,
+        bank_reference,
+        body,
+        at,
+      });
+      return true;
+    },
+  };
+}

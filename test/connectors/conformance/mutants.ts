@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto';
+import { passOn, startProxy } from '../../../connectors/conformance/proxy';
+import { example } from '../../../connectors/example/example';
+import { BankFailure, type Report } from '../../../connectors/kit';
+import type { ConnectorDefinition } from '../../../connectors/kit/definition';
+import type { CheckReport } from '../../../src/service/connector-check';
+import { fullExample, readReport } from './full-example';
+import { type Activities, checkOnKit, SECRET } from './setting';
+
+type Example = typeof example;
+type Definition = Example extends ConnectorDefinition<infer S> ? ConnectorDefinition<S> : never;
+type Settings = Example extends ConnectorDefinition<infer S> ? S : never;
+
+/** A connector with one broken promise, and the promises by which a check names it. */
+interface Mutant {
+  broken: string[];
+  check: () => Promise<CheckReport>;
+}
+
+const settings = { EXAMPLE_KEY_FILE: SECRET };
+type Change = NonNullable<Parameters<typeof checkOnKit<Settings>>[2]>;
+
+/** The example, which polls often enough for a test. */
+export function quickExample(): Definition {
+  const { poll } = example;
+  return {
+    ...example,
+    limits: { perSecond: 200, atOnce: 50 },
+    ...(poll && { poll: { ...poll, seconds: 0.2 } }),
+  };
+}
+
+function mutate(broken: string[], change: Change, base: () => Definition = quickExample): Mutant {
+  return { broken, check: () => checkOnKit(base(), settings, change) };
+}
+
+function get<N extends keyof Activities>(activities: Activities, name: N) {
+  const activity = activities[name];
+  if (activity === undefined) throw new Error(`The example has no ${name}.`);
+  return activity as NonNullable<Activities[N]>;
+}
+
+/** Changes every report, in webhooks and in the list of changes. */
+function mapReports(definition: Definition, map: (report: Report) => Report): Definition {
+  const { webhook, poll } = definition;
+  return {
+    ...definition,
+    ...(webhook && {
+      webhook: {
+        ...webhook,
+        read: async (...args: Parameters<typeof webhook.read>) =>
+          (await webhook.read(...args)).map(map),
+      },
+    }),
+    ...(poll && {
+      poll: {
+        ...poll,
+        read: async (...args: Parameters<typeof poll.read>) => {
+          const page = await poll.read(...args);
+          return { ...page, reports: page.reports.map(map) };
+        },
+      },
+    }),
+  };
+}
+
+function renameCallbacks(rename: (report: Report) => string) {
+  return (definition: Definition) =>
+    mapReports(definition, (report) => ({
+      ...report,
+      callback: { ...report.callback, callback_id: rename(report) },
+    }));
+}
+
+type Send = NonNullable<Definition['sendPayout']>;
+
+/** Changes how payouts are sent. */
+function wrapSend(wrap: (send: Send) => Send): Change {
+  return {
+    definition: (definition) => {
+      const { sendPayout, lookUpPayout } = definition;
+      if (sendPayout === undefined) throw new Error('The example pays nobody.');
+      return { ...definition, sendPayout: wrap(sendPayout), lookUpPayout };
+    },
+  };
+}
+
+export const MUTANTS: Record<string, Mutant> = {
+  'makes a new bank reference on a repeat': mutate(
+    ['payout.repeat', 'payout.race', 'payout.first_answer', 'payout.cut_after'],
+    {
+      activities: (activities) => ({
+        ...activities,
+        sendPayout: async (input) => {
+          const answer = await get(activities, 'sendPayout')(input);
+          return 'bank_reference' in answer ? { ...answer, bank_reference: randomUUID() } : answer;
+        },
+      }),
+    },
+  ),
+  'answers not_found too early': mutate(['payout.look_up_early'], {
+    activities: (activities) => ({
+      ...activities,
+      lookUpPayout: (input) =>
+        get(
+          activities,
+          'lookUpPayout',
+        )(input).catch((error: Error) => {
+          if (error.name === 'AttemptInProgress') return { outcome: 'not_found' as const };
+          throw error;
+        }),
+    }),
+  }),
+  'ignores a session that is closed before it is opened': mutate(
+    ['session.close_first'],
+    {
+      activities: (activities) => {
+        const opened = new Set<string>();
+        return {
+          ...activities,
+          openSession: (input) => {
+            opened.add(input.payment_id);
+            return get(activities, 'openSession')(input);
+          },
+          closeSession: async (input) =>
+            opened.has(input.payment_id)
+              ? await get(activities, 'closeSession')(input)
+              : { outcome: 'closed' },
+        };
+      },
+    },
+    () => fullExample as Definition,
+  ),
+  'acknowledges webhooks that were not delivered': mutate(['webhooks.acknowledged'], {
+    webhooks: (url) =>
+      startProxy(0, async (request) => {
+        const answer = await passOn(url, request);
+        return answer.status === 503 ? { ...answer, status: 200 } : answer;
+      }),
+  }),
+  'reports two facts under one callback_id': mutate(
+    ['payout.callbacks', 'payout.any_order', 'callbacks.once'],
+    { definition: renameCallbacks(({ callback }) => String(callback.bank_reference)) },
+  ),
+  'reports a repeat under a new callback_id': mutate(['callbacks.once'], {
+    definition: renameCallbacks(() => randomUUID()),
+  }),
+  'ignores the amount': mutate(
+    ['payout.money'],
+    wrapSend((send) => (payout, tools) => send({ ...payout, amount: 100 }, tools)),
+  ),
+  'treats an outage as a refusal': mutate(
+    ['payout.outage', 'payout.cut_before', 'payout.cut_after'],
+    {
+      activities: (activities) => ({
+        ...activities,
+        sendPayout: (input) =>
+          get(
+            activities,
+            'sendPayout',
+          )(input).catch((error: Error) => {
+            if (error.name !== 'BankFailure') throw error;
+            const message = 'The bank did not answer.';
+            return { outcome: 'refused' as const, code: 'bank_unavailable', message };
+          }),
+      }),
+    },
+  ),
+  'sends after a cancellation': mutate(['payout.cancel_first', 'payout.cancel_late'], {
+    activities: (activities) => ({
+      ...activities,
+      cancelPayout: async () => ({ outcome: 'cancelled' }),
+    }),
+  }),
+  'quotes the recipient in an error': mutate(
+    ['payout.private'],
+    wrapSend((send) => async (payout, tools) => {
+      const { last_name } = await tools.recipient();
+      return await send(payout, tools).catch(() => {
+        throw new BankFailure(`The transfer to ${last_name} failed.`);
+      });
+    }),
+  ),
+  'accepts webhooks that nobody signed': mutate(['webhooks.verified'], {
+    definition: (definition) => {
+      const { webhook } = definition;
+      if (webhook === undefined) throw new Error('It has no webhook.');
+      const read: typeof webhook.read = async ({ json }) => [readReport(json())];
+      return { ...definition, webhook: { ...webhook, read } };
+    },
+  }),
+  'reads no list of changes': mutate(['webhooks.lost'], {
+    definition: (definition) => ({
+      ...definition,
+      poll: { seconds: 3_600, read: async (cursor) => ({ reports: [], cursor }) },
+    }),
+  }),
+  'sends what the document does not say': mutate(
+    ['payout.differs', 'payout.outdated', 'payout.frozen'],
+    { guard: { findOutdated: async () => undefined } },
+  ),
+};
