@@ -5,7 +5,8 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 # No package that the build or the image needs has to run a script.
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json tsconfig.kit.json ./
+COPY tools/kit-types.mjs tools/
 COPY src src
 COPY workflows workflows
 COPY activities activities

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import type { Logger } from '../../src/base/log';
 import { isUnsent } from '../../src/domain/payout/payout';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
-import { RECIPIENT_DELETED } from '../../src/domain/payout/rules';
 import type { Encrypter } from '../../src/encryption/encrypter';
 import type { PayoutStore } from '../../src/store/payouts';
 import { type RecipientStore, recipientOwner } from '../../src/store/recipients';
+import { RecipientDeleted } from './recipient-deleted';
 
 const nullable = z.string().nullable();
 
@@ -38,21 +38,7 @@ export interface RecipientDecrypterDeps {
   log: Pick<Logger, 'info'>;
 }
 
-/**
- * Error of deleted details. Answer `refused` with this refusal, which returns the money to the
- * merchant. @see docs/connectors.md#who-is-paid
- */
-export class RecipientDeleted extends Error {
-  override readonly name = 'RecipientDeleted';
-  readonly refusal = {
-    code: RECIPIENT_DELETED.code,
-    message: 'The recipient was deleted before the payout was sent.',
-  };
-
-  constructor() {
-    super('The recipient was deleted.');
-  }
-}
+export { RecipientDeleted };
 
 /**
  * Decrypts a payout's recipient for the activity that instructs the bank. Details must never enter

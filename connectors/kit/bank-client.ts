@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { createGate } from '../../src/base/gate';
-import type { Attempt } from '../contract/guard';
+import type { Attempt } from '../contract/attempt';
 
 const TIMEOUT_MS = 10_000;
 const ANSWER_BYTES_MAX = 1_048_576;

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isLive } from '../../src/base/live';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
@@ -15,16 +14,6 @@ const KitVariables = z.object({
 const KitEnvironment = Environment.omit({ KEYS_FILE: true })
   .extend({ KEYS_DIR: z.string().default('') })
   .extend(KitVariables.shape);
-
-/** Variable that names a file with a secret. Its value is the content, without white space around. */
-export const secretFile = z.string().transform((path, ctx) => {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch {
-    ctx.addIssue({ code: 'custom', message: `the file ${path} cannot be read` });
-    return z.NEVER;
-  }
-});
 
 export type KitConfig<S extends Settings> = ReturnType<typeof readKitConfig<S>>;
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { closeServer, createHttpServer } from '../../src/api/server';
-import { exitAfter } from '../../src/base/process';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
@@ -22,12 +21,10 @@ const ACTIVITIES_AT_ONCE = 200;
 const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
 const LISTENER_GRACE_MS = 5_000;
 
-/** Runs a connector until it is stopped, and ends the process. */
-export function runConnector<S extends Settings>(definition: ConnectorDefinition<S>): void {
-  exitAfter(run(definition));
-}
-
-async function run<S extends Settings>(definition: ConnectorDefinition<S>): Promise<void> {
+/** Serves a bank with the variables of this process, until the process is stopped. */
+export async function serveConnector<S extends Settings>(
+  definition: ConnectorDefinition<S>,
+): Promise<void> {
   const config = readKitConfig(definition);
   const { log, onStop, connect } = beginProcess({ connector: config.name }, config);
   const own = await connect();

@@ -1,10 +1,8 @@
 /** The connector kit. A connector imports nothing else of the service. @see docs/connectors.md */
 export type * from '../contract/activities';
-export type { Attempt } from '../contract/guard';
-export { RecipientDeleted } from '../contract/recipients';
+export type { Attempt } from '../contract/attempt';
+export { RecipientDeleted } from '../contract/recipient-deleted';
 export { BankFailure, type BankLimits, type BankRequest, type CallBank } from './bank-client';
-export { secretFile } from './config';
-export { runConnector } from './connector';
 export {
   type ConnectorDefinition,
   defineConnector,
@@ -14,4 +12,7 @@ export {
   type Tools,
   type Webhook,
 } from './definition';
+export { runConnector } from './run';
+export { secretFile } from './secret-file';
+export { createTestTools } from './testing';
 export { assertSigned, WebhookRefused, type WebhookRequest } from './webhook-request';

@@ -1,16 +1,31 @@
+import type { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import type { MongoClient } from 'mongodb';
+import type { Registry } from 'prom-client';
 import { createLogger, type Logger } from '../../src/base/log';
 import { createRegistry, type MetricsSource, serveMetrics } from '../../src/base/metrics-page';
 import { connectMongo } from '../../src/base/mongo';
 import { listenForStop } from '../../src/base/process';
 import { createCallbackMeter } from '../../src/callbacks/metrics';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
-import { createStores } from '../../src/store';
+import { createStores, type Stores } from '../../src/store';
 import type { TemporalAccess } from '../../src/temporal/access';
 import { connectTemporal } from '../../src/temporal/connect';
 import { connectNative, installRuntime } from '../../src/temporal/native';
-import { deliverCallback, type ResourceCallback, readConnectorKey } from '../contract/callbacks';
-import { createGuardMeter, createInstructionGuard } from '../contract/guard';
+import {
+  type CallbackMeter,
+  type CallbackReceipt,
+  type ConnectorKey,
+  deliverCallback,
+  type ResourceCallback,
+  readConnectorKey,
+} from '../contract/callbacks';
+import {
+  createGuardMeter,
+  createInstructionGuard,
+  type GuardMeter,
+  type InstructionGuard,
+} from '../contract/guard';
 
 /** Time for a delivery: shorter than the lease of a row, and than the client's own retries. */
 export const DELIVERY_MS = 4_000;
@@ -33,10 +48,40 @@ interface ProcessNames {
   logger?: string;
 }
 
-export type ConnectorProcess = Awaited<ReturnType<typeof connectProcess>>;
+/** Connections of a connector's process, and what is bound to its name. */
+export interface ConnectorProcess {
+  connector: string;
+  registry: Registry;
+  mongo: MongoClient;
+  connection: NativeConnection;
+  temporal: Client;
+  stores: Stores;
+  now: () => Date;
+  log: Logger;
+  key: ConnectorKey | undefined;
+  taskQueue: string;
+  lifecycleQueue: string;
+  namespace: string;
+  meter: CallbackMeter;
+  guardMeter: GuardMeter;
+  guard: InstructionGuard;
+  /** Delivers a report of the bank. Retry it until it does not throw. */
+  deliver: (report: Omit<ResourceCallback, 'connector'>) => Promise<CallbackReceipt>;
+  createWorker: (activities: object, options?: Partial<WorkerOptions>) => Promise<Worker>;
+  /** Serves metrics, and with `isReady` also `/healthz` and `/readyz`. */
+  serveMetrics: (isReady?: () => boolean) => Promise<{ close(): Promise<void> }>;
+  close: () => Promise<void>;
+}
 
 /** Begins the process of a connector. Call it before the first `await`, so that no stop is missed. */
-export function beginProcess(names: ProcessNames, config: ProcessConfig) {
+export function beginProcess(
+  names: ProcessNames,
+  config: ProcessConfig,
+): {
+  log: Logger;
+  onStop: ReturnType<typeof listenForStop>;
+  connect: () => Promise<ConnectorProcess>;
+} {
   const log = createLogger(names.logger ?? names.connector, config.LOG_LEVEL);
   const onStop = listenForStop(log);
   const connect = async () => {
@@ -52,7 +97,7 @@ export async function connectProcess(
   config: ProcessConfig,
   log: Logger,
   sdkMetrics: readonly MetricsSource[] = [],
-) {
+): Promise<ConnectorProcess> {
   const registry = createRegistry();
   const key = readConnectorKey(config.CONNECTOR_KEY_FILE);
   const [mongo, connection] = await Promise.all([
@@ -72,16 +117,14 @@ export async function connectProcess(
     ...{ connector, registry, mongo, connection, temporal, stores, now, log, key, taskQueue },
     ...{ lifecycleQueue, meter, guardMeter, namespace },
     guard: createInstructionGuard({ ...stores, connector, log, meter: guardMeter }),
-    /** Delivers a report of the bank. Retry it until it does not throw. */
-    deliver: (report: Omit<ResourceCallback, 'connector'>) =>
+    deliver: (report) =>
       temporal.withDeadline(Date.now() + DELIVERY_MS, () =>
         deliverCallback(inbox, { connector, ...report }),
       ),
-    createWorker: (activities: object, options: Partial<WorkerOptions> = {}): Promise<Worker> =>
+    createWorker: (activities, options = {}) =>
       createWorker({ connection, namespace, taskQueue, activities, ...options }),
-    /** Serves metrics, and with `isReady` also `/healthz` and `/readyz`. */
-    serveMetrics: (isReady?: () => boolean) => serveMetrics(config, registry, sdkMetrics, isReady),
-    close: async (): Promise<void> => {
+    serveMetrics: (isReady) => serveMetrics(config, registry, sdkMetrics, isReady),
+    close: async () => {
       await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
     },
   };

@@ -40,7 +40,7 @@ const GROUPED = {
   attention: 'list acknowledge',
   operator: 'create list revoke',
   approval: 'list approve reject',
-  connector: 'key check',
+  connector: 'new check key',
   recipient: 'forget',
   payer: 'export erase',
   reconcile: '',

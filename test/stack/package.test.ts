@@ -7,6 +7,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -90,7 +91,13 @@ test('the tarball has what runs, and nothing else', () => {
     'package.json',
   ]);
   expect(files).toContain('dist/src/statements/xsd/camt.053.001.08.xsd');
-  expect(files.filter((path) => /\.tsx?$|\.test\.|\.env|keys\.json/.test(path))).toEqual([]);
+  const sources = files.filter((path) => /(?<!\.d)\.tsx?$|\.test\.|\.env|keys\.json/.test(path));
+  // `connector new` copies them.
+  const example = ['example', 'fake-bank', 'main', 'test'];
+  expect(sources).toEqual(example.map((name) => `dist/connectors/example/source/${name}.ts`));
+  const declared = files.filter((path) => path.endsWith('.d.ts'));
+  expect(declared).toContain('dist/connectors/kit/index.d.ts');
+  expect(declared.filter((path) => path.startsWith('dist/src/store'))).toEqual([]);
   expect(statSync(join(shop, TARBALL)).size).toBeLessThan(8 * MEGABYTE);
   expect(existsSync(join(shop, 'node_modules/typescript'))).toBe(false);
 });
@@ -113,6 +120,29 @@ test('its command is the one that package.json names, and explains itself', () =
   });
   const { stdout } = run('cli', 'account', '--help');
   expect(stdout).toContain('npx durable-payments cli account create');
+});
+
+test('a new connector on the packaged kit type-checks, and passes its own test', () => {
+  expect(run('cli', 'connector', 'new', 'acme')).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('acme has acme.ts, main.ts, fake-bank.ts, test.ts.'),
+  });
+  const compilerOptions = {
+    ...{ module: 'node20', target: 'es2022', lib: ['es2024'], types: ['node'], strict: true },
+    ...{ noUncheckedIndexedAccess: true, noUnusedLocals: true, rootDir: '.', outDir: 'built' },
+  };
+  writeFileSync(
+    join(shop, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions, include: ['acme'] }),
+  );
+  const compiler = resolve('node_modules/typescript/bin/tsc');
+  const node = (...args: string[]) =>
+    spawnSync(process.execPath, args, { cwd: shop, encoding: 'utf8', env: environment() });
+  expect(node(compiler, '-p', '.')).toMatchObject({ status: 0, stdout: '' });
+  expect(node('--test', 'built/acme/test.js')).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('# pass 3'),
+  });
 });
 
 test('it starts where it is called, takes a payment, and stops whole', async () => {

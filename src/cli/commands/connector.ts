@@ -5,6 +5,7 @@ import { assertConnectorName, isRouted } from '../../service/connectors';
 import { defineCommand, defineGroup } from '../command';
 import { formatTime, printFields, printList } from '../output';
 import { connectorCheck } from './connector-check';
+import { connectorNew } from './connector-new';
 
 const ConnectorName = z.string().describe('the connector').meta({ argument: true });
 
@@ -77,9 +78,9 @@ const keys = defineGroup({
 
 export const connectorCommands = defineGroup({
   name: 'connector',
-  description: 'banks and chains: keys, and the check of their contract',
+  description: 'banks and chains: begin one, check its contract, and its keys',
   notes: `
 A connector signs its callbacks with a key of its own, which may exist before LIVE_CONNECTORS names the
 connector. On live a callback that is not signed changes nothing.`,
-  commands: [keys, connectorCheck],
+  commands: [connectorNew, connectorCheck, keys],
 });

@@ -1,0 +1,42 @@
+import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import { createBankClient } from './bank-client';
+import type { PayoutTools, Settings, Tools } from './definition';
+
+const NOBODY: RecipientDetails = {
+  type: 'bank_account',
+  first_name: 'Ada',
+  last_name: 'Lovelace',
+  card_number: null,
+  expiry_month: null,
+  expiry_year: null,
+  date_of_birth: null,
+  iban: null,
+  bic: null,
+  sort_code: null,
+  account_number: null,
+  address_line1: null,
+  city: null,
+  postal_code: null,
+  country: null,
+  email: null,
+  reference: null,
+  parent_payment_reference: null,
+};
+
+/**
+ * Creates the tools of a connector's functions, for its own tests. Calls reach a bank, such as a
+ * fake one, as they do in a connector that runs; nothing else is needed.
+ */
+export function createTestTools<S extends Settings>(
+  settings: Tools<S>['settings'],
+  recipient: Partial<RecipientDetails> = {},
+): PayoutTools<S> {
+  const none = () => undefined;
+  const log = { info: none, warn: none, error: none } as Tools<S>['log'];
+  const client = createBankClient({ needsTls: false, count: none });
+  return {
+    ...{ settings, log, call: client(), now: () => new Date() },
+    recipient: async () => ({ ...NOBODY, ...recipient }),
+    reference: async () => null,
+  };
+}
