@@ -102,7 +102,7 @@ async function advanceDeliveries(
   { account_id, offset_ms }: Offset,
 ): Promise<ClockStop> {
   const accountNow = now().getTime() + offset_ms;
-  const pending = await stores.events.listPending(account_id, PENDING_MAX);
+  const pending = await stores.deliveries.listPending(account_id, PENDING_MAX);
   const stops = await Promise.all(
     pending.map(async ({ _id, delivery }): Promise<ClockStop> => {
       const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');

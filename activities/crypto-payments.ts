@@ -27,7 +27,7 @@ import {
   type ReportedStatus,
 } from '../src/store/crypto-payments';
 import type { PaymentActivityDeps } from './payments';
-import { positionAt, readCryptoSubscription, tieBase } from './shared/events';
+import { positionAt, readCryptoSubscribers, tieBase } from './shared/events';
 import { openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
 import type { OpenedState } from './shared/record-inputs';
@@ -113,7 +113,7 @@ function recordTable(stores: Stores): RecordTable<CryptoPaymentDocument, CryptoP
       attention !== null && IN_SUSPENSE.has(attention) && deposits.some(isInSuspense),
     shouldReport: ({ change }) => change.is_reported === true,
     getBook: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
-    readSubscription: readCryptoSubscription,
+    readSubscribers: readCryptoSubscribers,
   };
 }
 

@@ -21,7 +21,7 @@ import { addressAt, describeNoWallet, type WalletDocument } from '../src/store/w
 import { type OpenCryptoSettlement, reserve } from './crypto-settlement-reservation';
 import { leaveSuspense, pickSentHeld } from './sent-held';
 import { buildLockRequest } from './shared/debit';
-import { readCryptoSubscription } from './shared/events';
+import { readCryptoSubscribers } from './shared/events';
 import { buildAcceptance, openReserved, type ReservedOpening } from './shared/opening';
 import { createRecord } from './shared/record';
 import {
@@ -87,7 +87,7 @@ function recordTable(
       const held = await leaveSuspense(stores, 'crypto_settlement', settlement, leaving, session);
       await stores.ledger.post(buildSettlementEntry(kind, settlement, at, held), session);
     },
-    readSubscription: readCryptoSubscription,
+    readSubscribers: readCryptoSubscribers,
   };
 }
 

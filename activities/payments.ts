@@ -19,7 +19,7 @@ import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import { createPaymentDisputes } from './payment-disputes';
 import { createPaymentMoney, creditReceipts } from './payment-money';
-import { buildEvents, positionAt, readSubscription, tieBase } from './shared/events';
+import { buildEvents, insertEvents, positionAt, readSubscribers, tieBase } from './shared/events';
 import { openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
 import type { OpenedState, ResourceState } from './shared/record-inputs';
@@ -100,12 +100,12 @@ async function openPayment(
   // After a restore, a stored payment may still have its request.
   const existing = isRetry ? await stores.payments.get(payment_id) : null;
   if (existing !== null) return await answerReopened(deps, existing);
-  const subscription = await readSubscription(stores, account_id, livemode);
+  const subscribers = await readSubscribers(stores, account_id, livemode);
   const { status, version } = getFirstState(input.session);
   const transitions = version > 1 ? listTransitionEvents(PAYMENT_EVENTS, [status], 1) : [];
   const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
   const data = eventData({ _id: payment_id });
-  const events = buildEvents({ ...subject, data, at, request_id, transitions }, subscription);
+  const events = buildEvents({ ...subject, data, at, request_id, transitions }, subscribers);
   const opening = { status, failure: getFailure(input.session), created_at: at };
   const payment = await inTransaction(deps.mongo, async (session) => {
     const request = await stores.idempotency.clearRequest(payment_id, session, opening);
@@ -113,11 +113,11 @@ async function openPayment(
     if (request === null || !('stored' in request)) return await abandon(session);
     const fresh = newPayment(deps.payTokenKey, input, request.stored);
     await stores.payments.insert(fresh, session);
-    if (events.length > 0) await stores.events.insert(events, session);
+    await insertEvents(stores, events, session);
     return fresh;
   });
   if (payment === null) return await answerOpenedBefore(deps, payment_id);
-  await startDeliveries(deps, events);
+  await startDeliveries(deps, [...events.events, ...events.deliveries]);
   deps.log.info({ payment_id, request_id, status }, 'payment opened');
   return buildOpenedPayment(input, opening);
 }

@@ -22,6 +22,7 @@ import { createEncrypter } from '../src/encryption/encrypter';
 import type { ServiceKeys } from '../src/encryption/service-keys';
 import { LIFECYCLES } from '../src/lifecycles';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
+import { createEndpointHealth } from '../src/service/endpoints/health';
 import type { Stores } from '../src/store';
 import { reportStuckSteps } from '../src/temporal/stuck';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
@@ -147,11 +148,11 @@ function lifecycleActivities(deps: WorkerDeps, { mongo, stores }: Database, queu
   };
 }
 
-function deliveryActivities(deps: WorkerDeps, { stores }: Database) {
+function deliveryActivities(deps: WorkerDeps, { mongo, stores }: Database) {
   const { keys, log, tracing } = deps;
   return createWebhookActivities({
     accounts: stores.accounts,
-    events: stores.events,
+    health: createEndpointHealth({ mongo, stores, now: () => new Date(), log }),
     deliveries: stores.deliveries,
     endpoints: stores.endpoints,
     limits: createEndpointLimits({ slots: DELIVERY_SLOTS, promptSlots: DELIVERY_TASK_SLOTS / 2 }),

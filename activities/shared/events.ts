@@ -1,14 +1,16 @@
 import { randomInt } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
 import { eventId } from '../../src/base/ids';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { buildPosition, TIES } from '../../src/domain/cursor';
 import {
   type EventType,
   firstDeliveryStatus,
-  type Subscription,
+  type Subscriber,
 } from '../../src/domain/webhook/event';
 import type { Stores } from '../../src/store';
-import type { EventDocument } from '../../src/store/events';
+import { copyEvent, type DeliveryRow } from '../../src/store/deliveries';
+import type { EventDelivery, EventDocument } from '../../src/store/events';
 
 /** Transitions of one write, for their events. */
 export interface EventSource {
@@ -33,13 +35,30 @@ export function tieBase(count: number): number {
   return randomInt(TIES - count);
 }
 
-/** Freezes the body of each event. @see docs/webhooks.md#what-is-posted */
-export function buildEvents(source: EventSource, subscription: Subscription): EventDocument[] {
+/** Events of one write, and the deliveries that are not in them. */
+export interface NewEvents {
+  events: EventDocument[];
+  deliveries: DeliveryRow[];
+}
+
+const NO_DELIVERY: EventDelivery = {
+  status: 'no_endpoint',
+  attempts: 0,
+  next_attempt_at: null,
+  run: 0,
+};
+
+/**
+ * Freezes the body of each event, and fixes its deliveries.
+ * @param subscribers endpoints, oldest first
+ * @see docs/webhooks.md#what-is-posted
+ */
+export function buildEvents(source: EventSource, subscribers: readonly Subscriber[]): NewEvents {
   const { account_id, livemode, at, data, request_id, resource, resource_id } = source;
   const base = tieBase(source.transitions.length);
-  return source.transitions.map(({ type, version }, offset) => {
+  const [first, ...others] = subscribers;
+  const events = source.transitions.map(({ type, version }, offset): EventDocument => {
     const id = eventId(resource, resource_id, version);
-    const status = firstDeliveryStatus(subscription, type);
     return {
       _id: id,
       account_id,
@@ -52,33 +71,53 @@ export function buildEvents(source: EventSource, subscription: Subscription): Ev
       body: JSON.stringify({ id, type, created: at, livemode, data }),
       request_id,
       order: 0,
-      delivery: {
-        status,
-        attempts: 0,
-        next_attempt_at: status === 'pending' ? at : null,
-        run: 0,
-      },
+      delivery: first === undefined ? { ...NO_DELIVERY } : buildDelivery(first, type, at),
     };
   });
+  const deliveries = events.flatMap((event) =>
+    others.map((other) => copyEvent(event, buildDelivery(other, event.type, at))),
+  );
+  return { events, deliveries };
 }
 
-/** Reads which events have an endpoint. */
-export async function readSubscription(
+function buildDelivery(subscriber: Subscriber, type: EventType, at: string) {
+  const { endpoint_id } = subscriber;
+  const status = firstDeliveryStatus(subscriber, type);
+  const next_attempt_at = status === 'pending' ? at : null;
+  return { status, attempts: 0, next_attempt_at, run: 0, endpoint_id };
+}
+
+export async function insertEvents(
+  stores: Pick<Stores, 'events' | 'deliveries'>,
+  { events, deliveries }: NewEvents,
+  session: ClientSession,
+): Promise<void> {
+  if (events.length > 0) await stores.events.insert(events, session);
+  if (deliveries.length > 0) await stores.deliveries.insert(deliveries, session);
+}
+
+/** Reads the endpoints that events of the account may go to, oldest first. */
+export async function readSubscribers(
   stores: Pick<Stores, 'endpoints'>,
   account_id: string,
   livemode: boolean,
-): Promise<Subscription> {
-  const endpoint = await stores.endpoints.getCached(account_id, livemode);
-  return endpoint === null ? null : (endpoint.enabled_events ?? 'all');
+): Promise<Subscriber[]> {
+  const endpoints = await stores.endpoints.listCached(account_id, livemode);
+  return endpoints.map(({ endpoint_id, enabled_events, disabled_reason }) => ({
+    endpoint_id,
+    wants: enabled_events ?? 'all',
+    isDisabled: disabled_reason !== undefined,
+  }));
 }
 
-/** Reads which crypto events have an endpoint: none while crypto is disabled. */
-export async function readCryptoSubscription(
+/** Reads the endpoints for crypto events: none wants them while crypto is disabled. */
+export async function readCryptoSubscribers(
   stores: Pick<Stores, 'endpoints' | 'accounts'>,
   account_id: string,
   livemode: boolean,
-): Promise<Subscription> {
-  const subscription = await readSubscription(stores, account_id, livemode);
+): Promise<Subscriber[]> {
+  const subscribers = await readSubscribers(stores, account_id, livemode);
   const account = await stores.accounts.getCached(account_id);
-  return subscription !== null && account?.crypto !== true ? [] : subscription;
+  if (account?.crypto === true) return subscribers;
+  return subscribers.map((subscriber) => ({ ...subscriber, wants: [] }));
 }

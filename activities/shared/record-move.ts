@@ -8,7 +8,7 @@ import { bookId } from '../../src/ledger/entries';
 import { startDeliveries } from '../../src/service/events/deliveries';
 import type { ResourceDocument } from '../../src/store/resource';
 import { applyPendingOften } from './debit';
-import { buildEvents, readSubscription } from './events';
+import { buildEvents, insertEvents, readSubscribers } from './events';
 import { auditAct, buildAuditEntry } from './operator-acts';
 import type { TransitionInput } from './record-inputs';
 import type { RecordDeps, RecordTable, Transition, TransitionAnswer } from './record-table';
@@ -32,8 +32,8 @@ export async function recordMove<Document extends ResourceDocument, Change>(
   if (status === undefined) return from;
   const version = from.version + to.length;
   const transitions = listReportedEvents(table, input, to);
-  const read = table.readSubscription ?? readSubscription;
-  const subscription = await read(deps.stores, account_id, livemode);
+  const read = table.readSubscribers ?? readSubscribers;
+  const subscribers = await read(deps.stores, account_id, livemode);
   const act = input.audit && {
     act: input.audit,
     id: auditId(resource_id, version),
@@ -48,16 +48,16 @@ export async function recordMove<Document extends ResourceDocument, Change>(
     const subject = { resource: table.resource, resource_id, account_id, livemode };
     const events = buildEvents(
       { ...subject, at, data: table.eventData(updated), request_id, transitions },
-      subscription,
+      subscribers,
     );
-    if (events.length > 0) await deps.stores.events.insert(events, session);
+    await insertEvents(deps.stores, events, session);
     if (act !== undefined) await auditAct(deps, subject, act, session);
     await table.post(updated, input, session);
     return { events, book: table.getBook?.(updated) ?? bookId(updated) };
   };
   const result = await inTransaction(deps.mongo, commit);
   if (result === null) return await resolveStaleTransition(deps, table, input);
-  await startDeliveries(deps, result.events);
+  await startDeliveries(deps, [...result.events.events, ...result.events.deliveries]);
   deps.log.info(
     { [`${table.resource}_id`]: resource_id, request_id, status },
     `${table.resource} moved`,
@@ -142,7 +142,7 @@ export async function startPendingDeliveries(
   deps: RecordDeps,
   { _id, account_id, livemode }: { _id: string; account_id: string; livemode: boolean },
 ): Promise<void> {
-  await startDeliveries(deps, await deps.stores.events.pending(_id, account_id, livemode));
+  await startDeliveries(deps, await deps.stores.deliveries.pending(_id, account_id, livemode));
 }
 
 function listReportedEvents<Document extends ResourceDocument, Change>(

@@ -4,7 +4,7 @@ import type { Logger } from '../../src/base/log';
 import type { ApprovalLimits } from '../../src/domain/approval';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { VerificationFault } from '../../src/domain/callback/signature';
-import type { EventType, Subscription } from '../../src/domain/webhook/event';
+import type { EventType, Subscriber } from '../../src/domain/webhook/event';
 import type { DeliveryStarter } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
 import type { ResourceDocument, resourceStore } from '../../src/store/resource';
@@ -67,11 +67,11 @@ export interface RecordTable<Document extends ResourceDocument, Change> {
   shouldReport?: (transition: Transition<Document, Change>) => boolean;
   /** Book of its money; by default that of its currency. */
   getBook?: (document: Document) => string;
-  readSubscription?: (
+  readSubscribers?: (
     stores: Stores,
     account_id: string,
     livemode: boolean,
-  ) => Promise<Subscription>;
+  ) => Promise<Subscriber[]>;
 }
 
 export function buildCommonChange<Status extends string, Attention extends string, Change>({

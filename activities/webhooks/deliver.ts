@@ -1,14 +1,14 @@
 import { ApplicationFailure, activityInfo, heartbeat } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import { MongoError } from 'mongodb';
-import type { WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
+import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX } from '../../src/domain/webhook/schedule';
 import type { DeliveryDocument } from '../../src/store/deliveries';
-import { endpointOwner } from '../../src/store/endpoints';
 import {
   attemptFailed,
   type DeliveryOutcome,
   endWith,
+  limitOwner,
   makeAttempt,
   readOffset,
   type WebhookActivityDeps,
@@ -48,41 +48,43 @@ async function firstAttempt(
   deps: WebhookActivityDeps,
   input: WebhookDeliveryInput,
 ): Promise<FirstOutcome> {
-  const { account_id, livemode } = input.event;
-  const admission = deps.limits.admitPrompt(endpointOwner(account_id, livemode));
+  const admission = deps.limits.admitPrompt(limitOwner(input));
   if (admission === null) return 'skipped';
   const result = await makeAttempt({ ...deps, patienceMs: 0 }, input, admission).catch(
     () => 'skipped' as const,
   );
   if (typeof result === 'string') return result;
+  const { row, endpoint } = result;
   try {
-    await retryDuringOutage(() => storeAttempt(deps, result), TASK_PATIENCE_MS);
+    await retryDuringOutage(() => storeAttempt(deps, row), TASK_PATIENCE_MS);
   } catch (error) {
     if (!(error instanceof MongoError)) throw error;
-    return { unstored: forHistory(result) };
+    return { unstored: forHistory(row) };
   }
-  logAttempt(deps, input, result);
-  return result.outcome;
+  await deps.health.note(endpoint, row);
+  logAttempt(deps, input, row);
+  return row.outcome;
 }
 
 async function deliverWebhook(
   deps: WebhookActivityDeps,
   input: AttemptInput,
 ): Promise<DeliveryOutcome> {
-  const { account_id, livemode } = input.event;
-  const admission = deps.limits.admit(endpointOwner(account_id, livemode));
+  const admission = deps.limits.admit(limitOwner(input));
   if (!admission.admitted) throw buildBusyFailure(admission.waitMs);
   const result = await makeAttempt(deps, input, admission);
-  if (result === 'delivered' || result === 'no_endpoint') return result;
+  if (typeof result === 'string') return result;
+  const { row, endpoint } = result;
   // A sent attempt must count: without the database, the next try carries it.
   await untilReachable(
     deps,
-    () => storeAttempt(deps, result),
-    () => heartbeat(forHistory(result)),
+    () => storeAttempt(deps, row),
+    () => heartbeat(forHistory(row)),
   );
-  logAttempt(deps, input, result);
-  if (result.outcome === 'delivered') return 'delivered';
-  throw attemptFailed(result, deps.now() + (await readOffset(deps, input)));
+  await deps.health.note(endpoint, row);
+  logAttempt(deps, input, row);
+  if (row.outcome === 'delivered') return 'delivered';
+  throw attemptFailed(row, deps.now() + (await readOffset(deps, input)));
 }
 
 /** Temporal gets neither the path, which may hold a token, nor the answer. */
@@ -117,7 +119,7 @@ async function recordExhausted(
   input: WebhookDeliveryInput,
 ): Promise<'delivered' | 'exhausted'> {
   const { request_id, event_id } = input;
-  const last = await deps.deliveries.last(event_id, input.run);
+  const last = await deps.deliveries.last(getDeliveryId(input), input.run);
   if (last?.outcome === 'delivered') return 'delivered';
   await endWith(deps, input, 'exhausted');
   deps.log.warn({ request_id, event_id, attempt: ATTEMPTS_MAX }, 'webhook exhausted');

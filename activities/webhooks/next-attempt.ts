@@ -1,12 +1,23 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import { readAccountTime } from '../../src/domain/account/clock';
-import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
+import {
+  getDeliveryId,
+  WEBHOOK_EXHAUSTED,
+  type WebhookDeliveryInput,
+} from '../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/webhook/schedule';
 import type { Encrypter } from '../../src/encryption/encrypter';
+import type { EndpointHealth } from '../../src/service/endpoints/health';
 import type { AccountStore } from '../../src/store/accounts';
 import type { DeliveryDocument } from '../../src/store/deliveries';
-import { type EndpointStore, endpointOwner, signingSecret } from '../../src/store/endpoints';
+import {
+  type Endpoint,
+  type EndpointStore,
+  firstEndpointId,
+  secretOwner,
+  signingSecret,
+} from '../../src/store/endpoints';
 import { describeRow, postEvent, toRow } from '../../src/webhooks/attempt';
 import type { Admission, EndpointLimits } from '../../src/webhooks/endpoint-limits';
 import type { PostWebhook } from '../../src/webhooks/post';
@@ -17,7 +28,7 @@ import { type AttemptInput, type DeliveryRecord, lastAttempt, untilReachable } f
 const EARLY_MS_MAX = 1_000;
 
 export interface WebhookActivityDeps extends DeliveryRecord {
-  endpoints: Pick<EndpointStore, 'get' | 'getCached'>;
+  endpoints: Pick<EndpointStore, 'list' | 'listCached'>;
   limits: EndpointLimits;
   encrypter: Pick<Encrypter, 'decrypt'>;
   /** Allows sandbox endpoints on this machine; live ones never. */
@@ -26,6 +37,7 @@ export interface WebhookActivityDeps extends DeliveryRecord {
   /** Unix time in ms. */
   now: () => number;
   accounts: Pick<AccountStore, 'getCached'>;
+  health: EndpointHealth;
   log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
   nextDelayMs?: typeof nextAttemptDelayMs;
 }
@@ -37,32 +49,38 @@ interface LogFields {
   attempt: number;
 }
 
-export type DeliveryOutcome = 'delivered' | 'no_endpoint';
+export type DeliveryOutcome = 'delivered' | 'no_endpoint' | 'disabled';
 
-/** @returns the row, not stored yet; or an outcome without an attempt */
+/** Attempt that is not stored yet. */
+export interface MadeAttempt {
+  row: DeliveryDocument;
+  endpoint: Endpoint;
+}
+
+/** @returns an outcome when no attempt was made */
 export async function makeAttempt(
   deps: WebhookActivityDeps,
   input: AttemptInput,
   admission: Extract<Admission, { admitted: true }>,
-): Promise<DeliveryOutcome | DeliveryDocument> {
+): Promise<DeliveryOutcome | MadeAttempt> {
   const { event } = input;
   let result: PostResult | undefined;
   try {
     const target = await untilReachable(deps, () => lookUp(deps, input));
-    if (target === 'delivered' || target === 'no_endpoint') return target;
-    const { url, sealed: encryptedSecret, attempt, atMs, offset_ms, firstAt } = target;
-    const secret = await deps.encrypter.decrypt(
-      encryptedSecret,
-      endpointOwner(event.account_id, event.livemode),
-    );
+    if (typeof target === 'string') return target;
+    const { url, endpoint, sealed: encryptedSecret, attempt, atMs, offset_ms, firstAt } = target;
+    const secret = await deps.encrypter.decrypt(encryptedSecret, secretOwner(endpoint));
     const allowPrivate = deps.allowPrivate && !event.livemode;
     result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
     const accountMs = deps.now() + offset_ms;
     const firstAtMs = firstAt === undefined ? input.first_at_ms : Date.parse(firstAt);
     const times = { firstAtMs, nowMs: accountMs };
-    const delayMs = isAcknowledged(result) ? null : nextDelayMs(deps, times, attempt, result);
+    const delayMs = isAcknowledged(result)
+      ? null
+      : nextDelayMs(deps, times, attempt, result, input);
     const nextAtMs = delayMs === null ? null : accountMs + delayMs;
-    return toRow(input, { attempt, url, atMs: atMs + offset_ms, firstAt, result, nextAtMs });
+    const about = { attempt, url, atMs: atMs + offset_ms, firstAt, result, nextAtMs };
+    return { row: toRow(input, about), endpoint };
   } finally {
     admission.leave(result);
   }
@@ -81,7 +99,6 @@ export async function readOffset(
 /** Reads the endpoint and its secret, and numbers the attempt. */
 async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   const { event_id, request_id } = input;
-  const { account_id, livemode } = input.event;
   const offset_ms = await readOffset(deps, input);
   const last = await lastAttempt(deps, input, offset_ms > 0);
   if (last?.outcome === 'delivered') return 'delivered';
@@ -89,17 +106,47 @@ async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   const atMs = deps.now();
   const startsAhead = last === null && offset_ms > 0;
   const firstAt = startsAhead ? new Date(atMs + offset_ms).toISOString() : last?.first_at;
-  const { get, getCached } = deps.endpoints;
   // A retry or a redelivery must not miss a change of the endpoint.
-  const endpoint = await (last === null && input.run === 0 ? getCached : get)(account_id, livemode);
-  const encryptedSecret = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
+  const isFirst = last === null && input.run === 0;
+  const endpoint = await findEndpoint(deps, input, isFirst ? 'listCached' : 'list');
+  const encryptedSecret = endpoint && signingSecret(endpoint, new Date(atMs));
   const attempt = (last?.attempt ?? 0) + 1;
-  if (endpoint === null || encryptedSecret === undefined) {
+  if (endpoint === undefined || encryptedSecret === undefined) {
     await endWith(deps, input, 'no_endpoint');
     deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
     return 'no_endpoint';
   }
-  return { url: endpoint.url, sealed: encryptedSecret, attempt, atMs, offset_ms, firstAt };
+  if (endpoint.disabled_reason !== undefined) {
+    await endWith(deps, input, 'disabled');
+    deps.log.info({ request_id, event_id, attempt }, 'webhook endpoint disabled');
+    return 'disabled';
+  }
+  return {
+    endpoint,
+    url: endpoint.url,
+    sealed: encryptedSecret,
+    attempt,
+    atMs,
+    offset_ms,
+    firstAt,
+  };
+}
+
+async function findEndpoint(
+  { endpoints }: Pick<WebhookActivityDeps, 'endpoints'>,
+  { endpoint_id, event: { account_id, livemode } }: AttemptInput,
+  read: 'list' | 'listCached',
+): Promise<Endpoint | undefined> {
+  const rows = await endpoints[read](account_id, livemode);
+  return endpoint_id === undefined ? rows[0] : rows.find((row) => row.endpoint_id === endpoint_id);
+}
+
+/** Names the endpoint of a delivery to the limits. */
+export function limitOwner({
+  event: { account_id, livemode },
+  endpoint_id = firstEndpointId(account_id, livemode),
+}: Pick<WebhookDeliveryInput, 'event' | 'endpoint_id'>): string {
+  return endpoint_id;
 }
 
 /** @throws ApplicationFailure while the next attempt is not due, or when none follows */
@@ -117,8 +164,9 @@ function nextDelayMs(
   { firstAtMs, nowMs }: { firstAtMs: number | undefined; nowMs: number },
   attempt: number,
   result: PostResult,
+  { attempts_max }: Pick<AttemptInput, 'attempts_max'>,
 ): number | null {
-  if (attempt >= ATTEMPTS_MAX) return null;
+  if (attempt >= (attempts_max ?? ATTEMPTS_MAX)) return null;
   const retryAfterSeconds = result.outcome === 'response' ? result.retryAfterSeconds : undefined;
   return (deps.nextDelayMs ?? nextAttemptDelayMs)({
     attempt,
@@ -146,9 +194,10 @@ export function attemptFailed(row: DeliveryDocument, nowMs: number): Application
 
 /** Ends the delivery, unless it was redelivered since. */
 export async function endWith(
-  { events }: WebhookActivityDeps,
-  { event_id, run }: WebhookDeliveryInput,
-  status: 'no_endpoint' | 'exhausted',
+  { deliveries }: Pick<WebhookActivityDeps, 'deliveries'>,
+  input: WebhookDeliveryInput,
+  status: 'no_endpoint' | 'disabled' | 'exhausted',
 ): Promise<void> {
-  await events.setDelivery(event_id, { status, next_attempt_at: null }, run);
+  const { run } = input;
+  await deliveries.setDelivery(getDeliveryId(input), { status, next_attempt_at: null }, run);
 }

@@ -1,9 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { MongoError } from 'mongodb';
-import type { WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
+import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
 import type { DeliveryDocument, DeliveryStore } from '../../src/store/deliveries';
-import type { EventStore } from '../../src/store/events';
 import { matchesDelivery } from '../../src/webhooks/attempt';
 
 /** Pause after our own outage; random up to twice as long. */
@@ -18,8 +17,7 @@ export interface AttemptInput extends WebhookDeliveryInput {
 }
 
 export interface DeliveryRecord {
-  events: Pick<EventStore, 'setDelivery'>;
-  deliveries: Pick<DeliveryStore, 'addAttempt' | 'last'>;
+  deliveries: Pick<DeliveryStore, 'addAttempt' | 'last' | 'setDelivery'>;
   /** From 0 to 1. */
   random: () => number;
   /** Time to wait out an outage of the database. */
@@ -57,7 +55,7 @@ export async function lastAttempt(
   const { attempt, heartbeatDetails } = activityInfo();
   // The first try has made no attempt, unless an earlier workflow was lost, or the clock was moved.
   if (attempt === 1 && input.resume !== true && !hasAdvanced) return null;
-  const storedAttempt = await record.deliveries.last(input.event_id, input.run);
+  const storedAttempt = await record.deliveries.last(getDeliveryId(input), input.run);
   const postedAttempt: unknown = heartbeatDetails ?? input.unstored;
   if (
     !matchesDelivery(postedAttempt, input) ||
@@ -70,7 +68,7 @@ export async function lastAttempt(
 
 /** @throws ApplicationFailure `EventUnknown` */
 export async function storeAttempt(
-  { deliveries, events }: Pick<DeliveryRecord, 'deliveries' | 'events'>,
+  { deliveries }: Pick<DeliveryRecord, 'deliveries'>,
   row: DeliveryDocument,
 ): Promise<void> {
   const { event_id, run, outcome } = row;
@@ -78,7 +76,11 @@ export async function storeAttempt(
   if (writeResult === 'no_event') throw eventUnknown(event_id);
   if (writeResult === 'kept' || outcome === 'failed') return;
   // Another try of this number may be stored as failed: this one was delivered.
-  await events.setDelivery(event_id, { status: 'delivered', next_attempt_at: null }, run);
+  await deliveries.setDelivery(
+    getDeliveryId(row),
+    { status: 'delivered', next_attempt_at: null },
+    run,
+  );
 }
 
 function eventUnknown(event_id: string): ApplicationFailure {

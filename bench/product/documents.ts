@@ -41,10 +41,15 @@ export function buildPaymentEvents(
 ): EventDocument[] {
   const source = { resource: 'payment', resource_id: _id, account_id, livemode: false } as const;
   const transitions = TRANSITIONS.filter((transition) => transition.version <= version);
-  return buildEvents(
+  const { events } = buildEvents(
     { ...source, at, data: { payment_id: _id }, request_id: _id, transitions },
-    subscription,
+    subscription === null ? [] : [{ endpoint_id: '', wants: subscription, isDisabled: false }],
   );
+  // Without the id, the merchant's oldest endpoint gets it.
+  return events.map(({ delivery: { endpoint_id: _, ...delivery }, ...event }) => ({
+    ...event,
+    delivery,
+  }));
 }
 
 /** Builds an event each of payments that are not stored, a millisecond apart: their order is unique. */

@@ -50,6 +50,8 @@ const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
   asset_not_supported: 'use an asset with its network',
   asset_not_available: 'no connector serves it here, or there is no rate',
   wallet_not_registered: 'register a wallet; in live it takes effect after 24 hours',
+  endpoint_disabled: 'enable the endpoint first',
+  endpoint_limit_reached: 'delete an endpoint first',
   payout_limit_exceeded: 'pay out less today, or ask for a higher limit',
   rate_limited: 'wait for `Retry-After`; the call had no effect',
   internal_error: 'repeat with the same key; report the `request_id`',

@@ -32,7 +32,8 @@ import { recordRequests } from './requests';
 import { mountRoutes } from './routes';
 import { delayRefusals } from './slow-refusals';
 
-export interface AppDeps extends Omit<ApiDeps, 'payers' | 'takeSlot'> {
+export interface AppDeps extends Omit<ApiDeps, 'payers' | 'takeSlot' | 'webhookUrls'> {
+  /** For the dashboard, too. */
   redeliveries: Redeliveries;
   tracing?: Tracing;
   /** Aborts when the process is about to end, while it still serves. */
@@ -58,7 +59,12 @@ const TEST_EVENTS_AT_ONCE = 20;
 export function createApp(params: AppDeps): Koa {
   const { config, now, log, stores, encrypter } = params;
   const payers = createPayers({ accounts: stores.accounts, encrypter, log });
-  const deps = { ...params, payers, takeSlot: createSlots(config.CREATES_AT_ONCE) };
+  const webhookUrls = {
+    allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
+    isDenied: createDenyCheck(config.WEBHOOK_DENY_CIDRS ?? ''),
+  };
+  const takeSlot = createSlots(config.CREATES_AT_ONCE);
+  const deps = { ...params, payers, takeSlot, webhookUrls };
   const app = new Koa();
   const router = createRouter(deps);
   const { TRUSTED_PROXIES = '', PUBLIC_URL: publicUrl } = config;
@@ -99,17 +105,14 @@ function createRouter(deps: AppRouteDeps): Router {
 }
 
 function createDashboardPages(deps: AppRouteDeps, clientAddress: ClientAddress): Router {
-  const { config } = deps;
-  const isDenied = createDenyCheck(config.WEBHOOK_DENY_CIDRS ?? '');
+  const { config, webhookUrls } = deps;
   return createDashboard({
     ...deps,
     ...deps.dashboard,
     limits: createEndpointLimits({ slots: TEST_EVENTS_AT_ONCE }),
-    post: postOutside(isDenied),
+    post: postOutside(webhookUrls.isDenied),
     clientAddress,
     publicUrl: config.PUBLIC_URL,
-    allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
-    isDeniedAddress: isDenied,
     isSecondFactorRequired: config.SECOND_FACTOR === 'required',
   });
 }

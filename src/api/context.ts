@@ -5,6 +5,7 @@ import type { ErrorCode } from '../domain/errors';
 import type { SentBody } from '../domain/request/body';
 import type { ApiKey } from '../service/access';
 import type { MerchantDeps } from '../service/deps';
+import type { MerchantEndpointDeps } from '../service/endpoints/merchant';
 
 export type LimitConfig = Pick<
   Config,
@@ -15,7 +16,7 @@ export type LimitConfig = Pick<
   | 'CREATES_AT_ONCE'
 >;
 
-export interface ApiDeps extends MerchantDeps {
+export interface ApiDeps extends MerchantEndpointDeps {
   config: MerchantDeps['config'] &
     Partial<Pick<Config, 'SECOND_FACTOR' | 'TRUSTED_PROXIES'>> &
     LimitConfig;

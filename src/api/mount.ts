@@ -102,7 +102,10 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     /** Creates; `act` validates the body under the idempotency key. */
     create<E extends Endpoint>(
       endpoint: E,
-      act: (request: CreateRequest<Parsed<E['body']>>) => Promise<CreateAnswer>,
+      act: (
+        request: CreateRequest<Parsed<E['body']>>,
+        call: { key: ApiKey; address: string },
+      ) => Promise<CreateAnswer>,
     ): void {
       router.post(koaPath(endpoint.path), async (ctx: Context) => {
         const caller = await admit(ctx, endpoint);
@@ -112,7 +115,9 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
         const requestId = getRequestId(ctx);
         const request = { caller, idempotencyKey, canonical, requestId, parseBody };
         const connector = findSlowPart(deps.connectors, value, caller.livemode);
-        const answer = await takeSlot({ ...caller, connector }, () => act(request));
+        const answer = await takeSlot({ ...caller, connector }, () =>
+          act(request, { key: caller, address: getAddress(ctx) }),
+        );
         if (answer.isReplayed) ctx.set('Idempotent-Replayed', 'true');
         send(ctx, endpoint.success.status, answer.body);
       });

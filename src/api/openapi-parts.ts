@@ -40,6 +40,7 @@ const TAGS = [
   ['Payouts', 'Pay recipients out of a balance.', /^\/v1\/payout/],
   ['Balances', 'What you have, and every change of it.', /^\/v1\/balance/],
   ['Events', 'What happened, also while you were away.', /^\/v1\/events/],
+  ['Webhook endpoints', 'Where events are sent.', /^\/v1\/webhook-endpoints/],
   ['Requests', 'What you sent, and what was answered.', /^\/v1\/requests/],
   ['Catalogue', 'Payment methods and their rules.', /^\/v1\/payment-methods/],
   ['Crypto', 'Crypto payments, where they are enabled.', /^\/v1\/crypto/],
@@ -107,6 +108,7 @@ const OWNERS = [
   ['/payouts/', SAMPLE_IDS.payout],
   ['/payout-recipients/', SAMPLE_IDS.recipient],
   ['/events/', SAMPLE_IDS.event],
+  ['/webhook-endpoints/', SAMPLE_IDS.webhook_endpoint],
 ] as const;
 
 export function buildParameters(endpoint: Endpoint, schema: ToSchema): Json[] {

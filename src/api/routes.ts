@@ -54,6 +54,7 @@ import {
 import type { ApiDeps } from './context';
 import { mountEvents } from './events';
 import type { Mount } from './mount';
+import { mountWebhooks } from './webhooks';
 
 /** Adds all endpoints of `src/domain/wire`. */
 export function mountRoutes(mount: Mount, deps: ApiDeps): void {
@@ -62,6 +63,7 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
   mountPayouts(mount, deps);
   mountBalances(mount, deps);
   mountEvents(mount, deps);
+  mountWebhooks(mount, deps);
   mountRequests(mount, deps);
   mountCatalog(mount, deps);
   mountCrypto(mount, deps);

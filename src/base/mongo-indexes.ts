@@ -74,10 +74,15 @@ async function noteMissing<D extends Document>(
 export async function readIndexNames<D extends Document>(
   collection: Collection<D>,
 ): Promise<Set<string>> {
+  return new Set((await readIndexes(collection)).map(({ name = '' }) => name));
+}
+
+/** @returns none while the collection does not exist */
+export async function readIndexes<D extends Document>(collection: Collection<D>) {
   try {
-    return new Set((await collection.indexes()).map(({ name = '' }) => name));
+    return await collection.indexes();
   } catch (error) {
-    if (error instanceof MongoServerError && error.code === NO_COLLECTION) return new Set();
+    if (error instanceof MongoServerError && error.code === NO_COLLECTION) return [];
     throw error;
   }
 }

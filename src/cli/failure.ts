@@ -2,9 +2,9 @@ import { isGrpcServiceError, ServiceError as TemporalError } from '@temporalio/c
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import { describeError } from '../base/failure';
 import { Contention } from '../base/mongo';
-import { ServiceError } from '../domain/errors';
+import { Refusal, ServiceError } from '../domain/errors';
 import { DecryptionError } from '../encryption/encrypter';
-import { RedeliveryStopped } from '../service/events/redeliver';
+import { RedeliveryStopped } from '../service/events/redeliver-many';
 import { findConfigFault } from '../temporal/fault';
 
 const MISMATCH =
@@ -14,7 +14,9 @@ const BUSY =
   'Others changed the same records for too long, so this step was not done: run it again.';
 
 export function explain(error: unknown): { code: string; message: string } {
-  if (error instanceof ServiceError) return { code: error.code, message: error.message };
+  if (error instanceof ServiceError || error instanceof Refusal) {
+    return { code: error.code, message: error.message };
+  }
   if (error instanceof RedeliveryStopped) {
     const { code, message } = explain(error.cause);
     const hint = `Sent again before that: ${error.sent}. Go on with --since ${error.position}.`;

@@ -37,8 +37,11 @@ import { SECOND_FACTOR_ROUTES } from './sign-in/second-factor';
 import { addSignIn, addSignInCode } from './sign-in/sign-in';
 import { DELIVERY_ROUTES } from './webhooks/deliveries';
 import { ENDPOINT_ROUTES } from './webhooks/endpoint';
+import { ENDPOINT_PAGE_ROUTES } from './webhooks/endpoint-page';
+import { ENDPOINTS_ROUTES } from './webhooks/endpoints';
 import { SECRET_ROUTES } from './webhooks/secret';
 import { SEND_FAILED_ROUTES } from './webhooks/send-failed';
+import { TEST_ROUTES } from './webhooks/test-panel';
 
 const CRYPTO_ROUTES: readonly Route[] = [
   {
@@ -62,7 +65,10 @@ export const ROUTES: readonly Route[] = [
   ...RESOURCE_ROUTES,
   ...CRYPTO_ROUTES.map((route) => ({ ...route, crypto: true as const })),
   ...ENDPOINT_ROUTES,
+  ...ENDPOINTS_ROUTES,
+  ...ENDPOINT_PAGE_ROUTES,
   ...SECRET_ROUTES,
+  ...TEST_ROUTES,
   ...DELIVERY_ROUTES,
   ...SEND_FAILED_ROUTES,
   ...REQUEST_ROUTES,

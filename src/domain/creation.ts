@@ -3,6 +3,7 @@ import type { PaymentInput } from './payment/workflow';
 import type { RecipientFacts } from './payout/recipient';
 import type { PayoutInput } from './payout/workflow';
 import type { RefundInput } from './refund/workflow';
+import type { EventType } from './webhook/event';
 
 export interface Customer {
   email: string | null;
@@ -68,10 +69,21 @@ export interface AcceptedCryptoSettlement {
   settlement: Omit<CryptoSettlementInput, 'crypto_settlement_id' | 'request_id' | 'clock'>;
 }
 
+/** The signing secret is encrypted before anything is written. */
+interface AcceptedWebhookEndpoint {
+  webhook_endpoint: {
+    url: string;
+    description: string | null;
+    events: readonly EventType[] | 'all';
+    sealed: string;
+  };
+}
+
 export type AcceptedRequest =
   | AcceptedPayment
   | AcceptedRefund
   | AcceptedPayout
   | AcceptedRecipient
   | AcceptedCryptoPayment
-  | AcceptedCryptoSettlement;
+  | AcceptedCryptoSettlement
+  | AcceptedWebhookEndpoint;

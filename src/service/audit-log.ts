@@ -40,6 +40,7 @@ const OPERATORS_OWN: readonly string[] = ['operator', 'reason', 'approved_by', '
 function toMerchantLine({ _id, at, act, target, actor, before, after }: AuditLine): MerchantLine {
   const line = { _id, at, act, target };
   if (actor.door === 'dashboard') return { ...line, who: actor.email, before, after };
+  if (actor.door === 'service') return { ...line, who: 'the service', before, after };
   if (actor.door === 'api') return { ...line, who: `${actor.key_id} (API)`, before, after };
   return { ...line, who: 'our operators', before: omitOwn(before), after: omitOwn(after) };
 }

@@ -3,6 +3,7 @@ import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
 import { toEnv } from '../domain/environment';
 import { type InSnapshot, openSnapshots, type Read, readAll } from '../ledger-check/snapshot';
 import type { ChainedLine } from '../store/audit-log';
+import { firstEndpointId } from '../store/endpoints';
 import { fingerprint } from '../store/keys';
 import { presentSettings } from './accounts';
 
@@ -35,6 +36,12 @@ const removes = ({ target }: ChainedLine): Effect => ({ name: target });
 const changesTo =
   (facts: AuditFacts) =>
   ({ target }: ChainedLine): Effect => ({ name: target, changes: facts });
+
+/** Lines from before endpoints had ids name none. */
+const setsEndpoint = (line: ChainedLine): Effect => {
+  const { account_id, livemode, target } = line;
+  return { ...creates(line), name: target ?? firstEndpointId(account_id ?? '', livemode === true) };
+};
 
 /** Rows that give access or direct money, and the acts that explain them. */
 const AUDITED_KINDS: Record<string, AuditedKind> = {
@@ -114,9 +121,18 @@ const AUDITED_KINDS: Record<string, AuditedKind> = {
   },
   webhook_endpoint: {
     collection: 'webhook_endpoints',
-    name: ({ livemode }) => toEnv(livemode),
-    facts: ({ url, enabled_events }) => ({ url, events: enabled_events ?? 'all' }),
-    acts: { 'webhook.set': (line) => ({ ...creates(line), name: toEnv(line.livemode === true) }) },
+    name: ({ account_id, livemode, endpoint_id }) =>
+      endpoint_id ?? firstEndpointId(account_id, livemode),
+    facts: ({ url, enabled_events, disabled_reason }) => ({
+      ...{ url, events: enabled_events ?? 'all', disabled_reason },
+    }),
+    acts: {
+      'webhook.set': setsEndpoint,
+      'webhook.created': creates,
+      'webhook.updated': changes,
+      'webhook.disabled': changes,
+      'webhook.deleted': removes,
+    },
   },
   wallet: {
     collection: 'wallets',

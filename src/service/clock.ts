@@ -20,7 +20,7 @@ interface AdvanceDeps extends ClockDeps {
 
 /** Returns the time of an account: ahead of the real one where its sandbox clock was moved. */
 export async function accountNow(
-  { stores, now }: ClockDeps,
+  { stores, now }: { stores: Pick<ClockDeps['stores'], 'accounts'>; now: () => Date },
   { account_id, livemode }: Owner,
 ): Promise<Date> {
   const at = now();

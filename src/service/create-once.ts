@@ -57,6 +57,8 @@ const CREATED = 201;
 
 interface Creation<Body> {
   operation: string;
+  /** By default a UUID. */
+  makeId?: () => string;
   /** Checks the rules that a schema cannot express; after a Refusal, the key is still unused. */
   accept: (body: Body, id: string) => AcceptedRequest | Promise<AcceptedRequest>;
   /** Creates the accepted resource, unless an earlier call has. */
@@ -86,7 +88,7 @@ export async function createOnce<Body>(
 async function reserveKey<Body>(
   deps: OnceDeps,
   request: CreateRequest<Body>,
-  { operation, accept }: Creation<Body>,
+  { operation, accept, makeId = randomUUID }: Creation<Body>,
 ): Promise<Reservation> {
   const { caller, idempotencyKey, canonical, requestId: request_id } = request;
   refuseFrozen(await deps.stores.accounts.getCached(caller.account_id));
@@ -94,7 +96,7 @@ async function reserveKey<Body>(
   const key = { account_id, livemode, operation, key: idempotencyKey };
   const hashes = hashRequest(deps.keys.fingerprint, key, canonical);
   const { idempotency } = deps.stores;
-  const resource_id = randomUUID();
+  const resource_id = makeId();
   let accepted: AcceptedRequest;
   try {
     accepted = await accept(request.parseBody(), resource_id);

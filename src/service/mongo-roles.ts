@@ -30,6 +30,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   dashboard_invitations: { api: ['insert', 'remove'], worker: CHANGE },
   dashboard_sessions: { api: ALL },
   dashboard_throttles: { api: ALL },
+  event_deliveries: { api: KEEP, worker: KEEP },
   event_orders: { api: KEEP },
   events: { api: KEEP, worker: KEEP },
   idempotency: { api: ALL, worker: ['update', 'remove'] },
@@ -39,7 +40,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   ledger_postings: { worker: KEEP },
   ledger_verified: { worker: KEEP },
   mail_settings: { worker: KEEP },
-  mails: { api: ADD, worker: ['update', 'remove'] },
+  mails: { api: ADD, worker: ALL },
   operators: {},
   // The customer's page notes that it was opened.
   payments: { api: CHANGE, worker: KEEP },
@@ -54,7 +55,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   service_epoch: { worker: KEEP },
   users: { api: ALL },
   wallets: { api: KEEP },
-  webhook_endpoints: { api: KEEP },
+  webhook_endpoints: { api: ALL, worker: CHANGE },
   worker_heartbeats: { worker: ALL },
 };
 

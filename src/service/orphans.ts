@@ -4,7 +4,7 @@ import type { CallbackResource } from '../domain/callback/callback';
 import { webhookWorkflowId } from '../domain/webhook/event';
 import { isInFlight, KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
-import type { EventDocument } from '../store/events';
+import type { DeliveryRow } from '../store/deliveries';
 import { assertNotBehind } from '../temporal/reopening';
 import { nextRun } from '../temporal/start';
 import { getWorkflowStatus } from '../temporal/status';
@@ -18,7 +18,7 @@ const START_TIMEOUT_MS = 5_000;
 const OVERDUE_MS = 60_000;
 
 export interface OrphanDeps {
-  stores: ResourceStores & Pick<Stores, 'events'>;
+  stores: ResourceStores & Pick<Stores, 'events' | 'deliveries'>;
   temporal: Client;
   lifecycleQueue: string;
   webhookQueue: string;
@@ -40,7 +40,7 @@ export interface ResourceOrphan extends LastRun {
 
 export interface DeliveryOrphan extends LastRun {
   kind: 'delivery';
-  event: EventDocument;
+  event: DeliveryRow;
 }
 
 export interface OrphanBatch<O extends Orphan = Orphan> {
@@ -76,7 +76,8 @@ export async function* findDeliveries(
   ids?: readonly string[],
 ): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
   const before = new Date(deps.now().getTime() - OVERDUE_MS).toISOString();
-  const rows = ids === undefined ? deps.stores.events.overdue(before) : readNamedEvents(deps, ids);
+  const rows =
+    ids === undefined ? deps.stores.deliveries.overdue(before) : readNamedEvents(deps, ids);
   yield* checkRows(rows, (event) => findDeliveryOrphan(deps, event));
 }
 
@@ -84,7 +85,7 @@ const END_OF_TIME = '9999';
 
 /** Checks every pending delivery, also those with the next attempt hours away. */
 export async function* findPending(deps: OrphanDeps): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
-  yield* checkRows(deps.stores.events.overdue(END_OF_TIME), (event) =>
+  yield* checkRows(deps.stores.deliveries.overdue(END_OF_TIME), (event) =>
     findDeliveryOrphan(deps, event),
   );
 }
@@ -150,11 +151,23 @@ async function* readNamedResources(
 async function* readNamedEvents(
   { stores }: OrphanDeps,
   ids: readonly string[],
-): AsyncGenerator<EventDocument> {
+): AsyncGenerator<DeliveryRow> {
   for (const id of ids) {
-    const event = await stores.events.get(id);
-    if (event?.delivery.status === 'pending') yield event;
+    for (const row of [
+      await readDelivery(stores, id),
+      ...(await stores.deliveries.listSeparate([id])),
+    ]) {
+      if (row?.delivery.status === 'pending') yield row;
+    }
   }
+}
+
+/** @param id of an event, or of a delivery outside it */
+async function readDelivery(
+  { events, deliveries }: OrphanDeps['stores'],
+  id: string,
+): Promise<DeliveryRow | null> {
+  return (await events.get(id)) ?? (await deliveries.get(id));
 }
 
 async function findResourceOrphan(
@@ -174,11 +187,11 @@ async function findResourceOrphan(
 
 async function findDeliveryOrphan(
   { temporal, stores }: OrphanDeps,
-  { _id }: EventDocument,
+  { _id }: DeliveryRow,
 ): Promise<DeliveryOrphan | undefined> {
   const workflow = await getWorkflowStatus(temporal, webhookWorkflowId(_id));
   if (workflow === 'RUNNING') return undefined;
-  const event = await stores.events.get(_id);
+  const event = await readDelivery(stores, _id);
   return event?.delivery.status === 'pending' ? { kind: 'delivery', event, workflow } : undefined;
 }
 

@@ -47,7 +47,7 @@ async function listNeedingAttention(deps: ReadDeps, kind: Kind, { account_id, li
 
 /** Counts payments by day and of today, and the webhooks of the last 24 hours. */
 async function readCounts(
-  { stores: { payments, events } }: ReadDeps,
+  { stores: { payments, events, deliveries } }: ReadDeps,
   owner: Owner,
   now: Date,
 ): Promise<OverviewCounts> {
@@ -59,8 +59,8 @@ async function readCounts(
     payments.settledByDay(account_id, livemode, firstDay),
     payments.countByStatus(account_id, livemode, toDay(now)),
     events.countSince(account_id, livemode, since),
-    events.countResendable({ ...baseFilter, statuses: ['exhausted'] }),
-    events.countResendable({ ...baseFilter, statuses: ['pending'] }),
+    deliveries.countResendable({ ...baseFilter, statuses: ['exhausted'] }),
+    deliveries.countResendable({ ...baseFilter, statuses: ['pending'] }),
   ]);
   return { settledDays, today, events: count, exhausted, waiting };
 }
@@ -123,13 +123,14 @@ export async function readSetupProgress(
     stores.events.list({ ...owner, limit: LATEST_EVENTS }),
     stores.users.forAccount(account_id),
   ]);
+  const separate = await stores.deliveries.listSeparate(events.map(({ _id }) => _id));
   const ownKeys = keys.filter((key) => key.livemode === livemode && key.revoked_at === null);
   return {
     hasKey: ownKeys.length > 0,
     isKeyUsed: ownKeys.some(({ last_used_at }) => last_used_at !== null),
     hasPayment: payments.length > 0,
     endpointUrl: endpoint?.url,
-    hasDelivery: events.some(({ delivery }) => delivery.status === 'delivered'),
+    hasDelivery: [...events, ...separate].some(({ delivery }) => delivery.status === 'delivered'),
     hasSecondFactor: members.some((user) => user._id === user_id && hasSecondFactor(user)),
     hasTeam: members.length > 1,
   };

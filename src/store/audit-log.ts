@@ -16,6 +16,8 @@ export type Actor =
   | ({ door: 'dashboard'; user_id: string; email: string; session?: string } & Partial<Origin>)
   | ({ door: 'api'; key_id: string } & Partial<Origin>)
   | { door: 'command_line'; system_user: string; host: string; operator?: string }
+  /** The service itself, by a rule. */
+  | { door: 'service' }
   /** Sender of an update to a workflow, under an unverified name. */
   | { door: 'workflow'; operator: string };
 

@@ -1,102 +1,151 @@
-import type { Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 import type { DeliveryStatus } from '../domain/webhook/event';
-import type { EventDelivery } from './events';
+import {
+  createDeliveryState,
+  type DeliveryDocument,
+  deliveryIndexes,
+  type StoredDelivery,
+} from './delivery-state';
+import type { EndpointKey } from './endpoint-document';
+import type { DeliveryRow, EventDelivery, EventDocument, ResendFilter } from './event-document';
+import { type ListFilter, listNewest } from './list';
+import { OWNER } from './resource-indexes';
 
-const ROWS_MAX = 200;
+export type { DeliveryDocument } from './delivery-state';
+export { type DeliveryRow, getEventId } from './event-document';
 
-export interface DeliveryDocument {
-  event_id: string;
-  /** 0 for the first delivery, then one for each redelivery. */
-  run: number;
-  attempt: number;
-  at: string;
-  /** First attempt of the run, in account time; present where the clock was moved. */
-  first_at?: string;
-  url: string;
-  /** Null without a complete response. */
-  status_code: number | null;
-  error: string | null;
-  duration_ms: number;
-  response_excerpt: string;
-  outcome: 'delivered' | 'failed';
-  next_attempt_at: string | null;
-}
+/** Most deliveries of one event that can share a position. */
+const TIES_MAX = 100;
+const TIE = { _id: 1 } as const;
 
-interface AttemptedEvent {
-  _id: string;
-  delivery: EventDelivery;
-  /** Latest attempts, in the order of their writes; absent before the first. */
-  attempts?: Omit<DeliveryDocument, 'event_id'>[];
-}
+/** Last row of a page, after which the next one begins. */
+export type ResendPlace = Pick<DeliveryRow, '_id' | 'position'>;
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-export function createDeliveryStore(db: Db) {
-  const events = db.collection<AttemptedEvent>('events');
-  const readAttempts = async (ids: readonly string[]): Promise<DeliveryDocument[]> => {
-    const rows = events.find({ _id: { $in: [...ids] } }, { projection: { attempts: 1 } });
-    return (await rows.toArray()).flatMap(({ _id: event_id, attempts = [] }) =>
-      attempts.map((attempt) => ({ event_id, ...attempt })),
-    );
-  };
+/** Builds the document of a delivery to one more endpoint. */
+export function copyEvent(
+  event: EventDocument,
+  delivery: EventDelivery & { endpoint_id: string },
+): DeliveryRow {
+  const { _id: event_id, account_id, livemode, type, created, resource_id } = event;
+  const { position, data, body, request_id } = event;
   return {
-    /** Stores an attempt once, counts it and sets the state of the delivery, in one write. */
-    addAttempt: async (row: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> => {
-      const { event_id, ...attempt } = row;
-      const { run, outcome, next_attempt_at } = attempt;
-      const status: DeliveryStatus = outcome === 'delivered' ? 'delivered' : 'pending';
-      // After a redelivery, the late report of an earlier run changes only the count.
-      const countsForStatus = {
-        $or: [{ $lte: ['$delivery.run', run] }, { $eq: ['$delivery.status', 'pending'] }],
-      };
-      const chooseValue = (value: string | null, field: string) => ({
-        $cond: [countsForStatus, { $literal: value }, field],
-      });
-      const { matchedCount } = await events.updateOne(
-        {
-          _id: event_id,
-          attempts: { $not: { $elemMatch: { run, attempt: attempt.attempt } } },
-        },
-        [
-          {
-            $set: {
-              attempts: {
-                $slice: [
-                  { $concatArrays: [{ $ifNull: ['$attempts', []] }, [{ $literal: attempt }]] },
-                  -ROWS_MAX,
-                ],
-              },
-              'delivery.attempts': { $add: ['$delivery.attempts', 1] },
-              'delivery.status': chooseValue(status, '$delivery.status'),
-              'delivery.next_attempt_at': chooseValue(next_attempt_at, '$delivery.next_attempt_at'),
-            },
-          },
-        ],
-      );
-      if (matchedCount === 1) return 'kept';
-      return (await events.countDocuments({ _id: event_id }, { limit: 1 })) === 1
-        ? 'known'
-        : 'no_event';
-    },
-    addOnlyAttempt: async ({ event_id, ...attempt }: DeliveryDocument): Promise<void> => {
-      const { run, outcome } = attempt;
-      const status = outcome === 'delivered' ? outcome : 'exhausted';
-      const delivery = { status, attempts: 1, next_attempt_at: null, run } as const;
-      await events.updateOne(
-        { _id: event_id, 'delivery.attempts': 0 },
-        { $set: { attempts: [attempt], delivery } },
-      );
-    },
-    /** Returns the latest attempt of a run; its number is the count. */
-    last: async (event_id: string, run: number): Promise<DeliveryDocument | null> => {
-      const rows = (await readAttempts([event_id])).filter((row) => row.run === run);
-      return rows.sort(newestFirst)[0] ?? null;
-    },
-    forEvents: async (ids: readonly string[]): Promise<DeliveryDocument[]> =>
-      (await readAttempts(ids)).sort((a, b) => (a.at < b.at ? -1 : 1)),
-    forEvent: async (event_id: string): Promise<DeliveryDocument[]> =>
-      (await readAttempts([event_id])).sort(newestFirst),
+    _id: deliveryId(event_id, delivery.endpoint_id),
+    ...{ event_id, account_id, livemode, type, created, resource_id },
+    ...{ position, data, body, request_id, delivery },
   };
+}
+
+export function deliveryId(event_id: string, endpoint_id: string): string {
+  return `${event_id}:${endpoint_id}`;
+}
+
+/**
+ * Deliveries of events: the oldest endpoint's in the event, all others in a collection of their
+ * own. @see docs/webhooks.md#several-endpoints
+ */
+export function createDeliveryStore(db: Db) {
+  const separateRows = db.collection<StoredDelivery>('event_deliveries');
+  const events = createDeliveryState(db.collection<StoredDelivery>('events'));
+  const separate = createDeliveryState(separateRows);
+  const pick = (id: string) => (id.includes(':') ? separate : events);
+  /** Reads both collections. */
+  const readAll = async <T>(read: (place: typeof events) => Promise<T[]>): Promise<T[]> =>
+    (await Promise.all([events, separate].map(read))).flat();
+  const sum = async (count: (place: typeof events) => Promise<number>): Promise<number> =>
+    (await Promise.all([events, separate].map(count))).reduce((total, each) => total + each, 0);
+  return {
+    ensureIndexes: indexBuilder(separateRows, [
+      { key: { event_id: 1 }, name: 'event' },
+      { key: { ...OWNER, position: -1 }, name: 'position' },
+      { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
+      ...deliveryIndexes(TIE),
+    ]),
+    insert: (rows: DeliveryRow[], session: ClientSession) =>
+      separateRows.insertMany(rows, { session }),
+    /** Adds the row of an endpoint that the event did not have, once. */
+    addRow: async (row: DeliveryRow): Promise<void> => {
+      await separateRows.updateOne({ _id: row._id }, { $setOnInsert: row }, { upsert: true });
+    },
+    get: (id: string) => separateRows.findOne({ _id: id }),
+    /** Reads the rows outside the events; those of one event in the order of their writes. */
+    listSeparate: (event_ids: readonly string[]): Promise<DeliveryRow[]> =>
+      separateRows.find({ event_id: { $in: [...event_ids] } }).toArray(),
+    /** Lists the rows outside the events by status, newest first. */
+    listByStatus: ({ statuses, ...filter }: ListFilter & { statuses: readonly DeliveryStatus[] }) =>
+      listNewest<StoredDelivery>(separateRows, {
+        ...filter,
+        ...{ 'delivery.status': { $in: statuses } },
+      }),
+    addAttempt: (row: DeliveryDocument) => pick(row.delivery_id ?? row.event_id).addAttempt(row),
+    addOnlyAttempt: events.addOnlyAttempt,
+    /** Returns the latest attempt of a run; its number is the count. */
+    last: async (id: string, run: number): Promise<DeliveryDocument | null> => {
+      const attempts = await pick(id).readAttempts({ _id: id });
+      return attempts.filter((row) => row.run === run).sort(newestFirst)[0] ?? null;
+    },
+    hasSuccess: async (endpoint: Required<EndpointKey>, since: string): Promise<boolean> =>
+      (await events.hasSuccess(endpoint, since)) || (await separate.hasSuccess(endpoint, since)),
+    forEvents: async (ids: readonly string[]): Promise<DeliveryDocument[]> => {
+      const rows = [
+        events.readAttempts({ _id: { $in: [...ids] } }),
+        separate.readAttempts({ event_id: { $in: [...ids] } }),
+      ];
+      return (await Promise.all(rows)).flat().sort((a, b) => (a.at < b.at ? -1 : 1));
+    },
+    /** Reads the attempts of all deliveries of an event. */
+    forEvent: async (event_id: string): Promise<DeliveryDocument[]> => {
+      const rows = [events.readAttempts({ _id: event_id }), separate.readAttempts({ event_id })];
+      return (await Promise.all(rows)).flat().sort(newestFirst);
+    },
+    pending: (resource_id: string, account_id: string, livemode: boolean) =>
+      readAll<DeliveryRow>((place) => place.pending(resource_id, account_id, livemode)),
+    listPending: (account_id: string, limit: number) =>
+      readAll((place) => place.listPending(account_id, limit)),
+    overdue: async function* (before: string): AsyncGenerator<DeliveryRow> {
+      yield* events.overdue(before);
+      yield* separate.overdue(before);
+    },
+    countPending: (limit: number) => sum((place) => place.countPending(limit)),
+    /** Finds the most overdue delivery. */
+    firstDue: async (before: string) => {
+      const rows = await Promise.all([events, separate].map((place) => place.firstDue(before)));
+      const due = rows.map((row) => row?.delivery.next_attempt_at).filter((at) => at != null);
+      return due.sort()[0];
+    },
+    countResendable: (filter: ResendFilter) => sum((place) => place.countResendable(filter)),
+    /** Lists deliveries, oldest first. @param after place of the last one before */
+    listResendable: async (
+      filter: ResendFilter,
+      limit: number,
+      after?: ResendPlace,
+    ): Promise<DeliveryRow[]> => {
+      const since = after?.position ?? filter.since;
+      const count = limit + (after === undefined ? 0 : TIES_MAX);
+      const pages = await Promise.all([
+        events.listResendable({ ...filter, since }, count),
+        separate.listResendable({ ...filter, since }, count, TIE),
+      ]);
+      return pages
+        .flat()
+        .filter((row) => after === undefined || comparePlaces(row, after) > 0)
+        .sort(comparePlaces)
+        .slice(0, limit);
+    },
+    reserveRun: (row: DeliveryRow, now: string, endpoint_id: string): Promise<DeliveryRow | null> =>
+      pick(row._id).reserveRun(row._id, row.delivery.run, now, endpoint_id),
+    releaseRun: (id: string, current: EventDelivery, before: EventDelivery) =>
+      pick(id).releaseRun(id, current, before),
+    setDelivery: (id: string, delivery: Partial<EventDelivery>, run?: number) =>
+      pick(id).setDelivery(id, delivery, run),
+  };
+}
+
+function comparePlaces(a: ResendPlace, b: ResendPlace): number {
+  const [first, second] = a.position === b.position ? [a._id, b._id] : [a.position, b.position];
+  return first < second ? -1 : first > second ? 1 : 0;
 }
 
 function newestFirst(a: DeliveryDocument, b: DeliveryDocument): number {

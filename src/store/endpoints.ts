@@ -1,141 +1,193 @@
-import type { ClientSession, Db, ObjectId, WithId } from 'mongodb';
-import { deriveUuid } from '../base/ids';
-import { indexBuilder } from '../base/mongo-indexes';
-import type { EventType } from '../domain/webhook/event';
+import type { ClientSession, Collection, Db, ObjectId } from 'mongodb';
+import {
+  type MissingIndexes,
+  makeIndexes,
+  type NamedIndex,
+  readIndexes,
+} from '../base/mongo-indexes';
+import { buildPosition } from '../domain/cursor';
+import { omitUndefined } from '../domain/defined';
 import type { Encrypted } from '../encryption/encrypter';
 import { createCache } from './cache';
+import {
+  type Endpoint,
+  type EndpointChange,
+  type EndpointDocument,
+  type EndpointKey,
+  type EndpointSetting,
+  endpointOwner,
+  firstEndpointId,
+  type SecretRoll,
+  toEndpoint,
+} from './endpoint-document';
 
-interface EndpointSecret {
-  sealed: Encrypted;
-  /** ISO 8601: the secret signs from then on. */
-  active_from: string;
-}
-
-/**
- * Webhook endpoint of one account in one environment. @see docs/webhooks.md#register-an-endpoint
- */
-export interface EndpointDocument {
-  account_id: string;
-  livemode: boolean;
-  url: string;
-  /** Oldest first: the signing secret and, during a roll, the next one. */
-  secrets: EndpointSecret[];
-  /** Absent: all types, those of later versions too. */
-  enabled_events?: EventType[];
-  created_at: string;
-  updated_at: string;
-}
-
-export interface EndpointSetting {
-  account_id: string;
-  livemode: boolean;
-  url: string;
-  /** First secret; a stored one stays. */
-  sealed: Encrypted;
-  enabled_events?: readonly EventType[] | 'all' | undefined;
-  now: Date;
-}
-
-export interface SecretRoll {
-  account_id: string;
-  livemode: boolean;
-  sealed: Encrypted;
-  now: Date;
-  /**
-   * Time for which the current secret still signs: 0, 1 h or 24 h. @see
-   * docs/webhooks.md#roll-the-secret
-   */
-  afterMs: number;
-}
+export {
+  type Endpoint,
+  type EndpointChange,
+  type EndpointDocument,
+  type EndpointKey,
+  type EndpointSetting,
+  endpointOwner,
+  firstEndpointId,
+  secretOwner,
+  signingSecret,
+} from './endpoint-document';
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
 
-/** Returns the id of an endpoint that was registered before endpoints had ids. */
-export function firstEndpointId(account_id: string, livemode: boolean): string {
-  return `we_${deriveUuid(endpointOwner(account_id, livemode))}`;
+/** Most endpoints of an account in one environment. */
+const ENDPOINTS_MAX = 16;
+
+/** Lists the places of an environment's endpoints. */
+export function endpointSlots(): number[] {
+  return Array.from({ length: ENDPOINTS_MAX }, (_, slot) => slot);
 }
 
-export function endpointOwner(account_id: string, livemode: boolean): string {
-  return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}`;
-}
+/** Index whose violation says that another call took the slot. */
+export const SLOT_INDEX = 'account_environment_slot';
 
-/**
- * Returns the secret that signs now; undefined while none is active. @see
- * docs/webhooks.md#roll-the-secret
- */
-export function signingSecret(
-  endpoint: Pick<EndpointDocument, 'secrets'>,
-  now: Date,
-): Encrypted | undefined {
-  return endpoint.secrets.filter(({ active_from }) => active_from <= now.toISOString()).at(-1)
-    ?.sealed;
-}
+/** Made the only endpoint of an environment unique, before there could be several. */
+const EARLY_INDEX = 'account_environment';
+
+const INDEXES: readonly NamedIndex[] = [
+  // An early endpoint has no slot, which is unique, too.
+  { key: { account_id: 1, livemode: 1, slot: 1 }, name: SLOT_INDEX, unique: true },
+  // Versions before several endpoints look for the name.
+  { key: { account_id: 1, livemode: 1 }, name: EARLY_INDEX },
+];
 
 export function createEndpointStore(db: Db, cacheMs = 0) {
-  const cache = createCache<WithId<EndpointDocument>>(cacheMs);
+  const cache = createCache<Endpoint[]>(cacheMs);
   const endpoints = db.collection<EndpointDocument>('webhook_endpoints');
+  const list = async (account_id: string, livemode: boolean, session?: ClientSession) => {
+    const rows = await endpoints.find({ account_id, livemode }, { session }).toArray();
+    return rows.map(toEndpoint).sort((a, b) => (a.position < b.position ? -1 : 1));
+  };
+  const listCached = async (account_id: string, livemode: boolean): Promise<Endpoint[]> =>
+    (await cache.get(endpointOwner(account_id, livemode), async () => {
+      const rows = await list(account_id, livemode);
+      return rows.length === 0 ? null : rows;
+    })) ?? [];
+  const find = async (
+    { account_id, livemode, endpoint_id }: EndpointKey,
+    session?: ClientSession,
+  ): Promise<Endpoint | null> => {
+    const rows = await list(account_id, livemode, session);
+    const isWanted = (row: Endpoint) =>
+      endpoint_id === undefined || row.endpoint_id === endpoint_id;
+    return rows.find(isWanted) ?? null;
+  };
+  const update = async (
+    { _id }: Pick<Endpoint, '_id'>,
+    change: EndpointChange,
+    at: string,
+    session?: ClientSession,
+  ): Promise<Endpoint | null> => {
+    const stored = await endpoints.findOneAndUpdate({ _id }, toUpdate(change, at), {
+      returnDocument: 'after',
+      session,
+    });
+    return stored && toEndpoint(stored);
+  };
   return {
-    ensureIndexes: indexBuilder(endpoints, [
-      { key: { account_id: 1, livemode: 1 }, name: 'account_environment', unique: true },
-    ]),
+    ensureIndexes: (missing?: MissingIndexes) => ensureEndpointIndexes(endpoints, missing),
+    /** Lists the endpoints of an environment, oldest first. */
+    list,
+    /** Lists endpoints as they were 2 seconds ago or later. @see src/store/cache.ts */
+    listCached,
+    find,
+    /** Reads the oldest endpoint. */
     get: (account_id: string, livemode: boolean, session?: ClientSession) =>
-      endpoints.findOne({ account_id, livemode }, { session }),
-    /** Returns an endpoint that may be 2 seconds old. @see src/store/cache.ts */
-    getCached: (account_id: string, livemode: boolean) =>
-      cache.get(endpointOwner(account_id, livemode), () =>
-        endpoints.findOne({ account_id, livemode }),
-      ),
-    set: async (
-      { account_id, livemode, url, sealed, enabled_events, now }: EndpointSetting,
-      session?: ClientSession,
-    ) => {
-      const at = now.toISOString();
-      const listed = enabled_events === 'all' ? undefined : enabled_events;
-      const stored = await endpoints.findOneAndUpdate(
-        { account_id, livemode },
-        {
-          $set: {
-            url,
-            updated_at: at,
-            ...(listed === undefined ? {} : { enabled_events: [...listed] }),
-          },
-          ...(enabled_events === 'all' ? { $unset: { enabled_events: true } } : {}),
-          $setOnInsert: { secrets: [{ sealed, active_from: at }], created_at: at },
-        },
-        { upsert: true, returnDocument: 'after', session },
-      );
-      if (stored === null) throw new Error('An upsert gave no document.');
-      return stored;
+      find({ account_id, livemode }, session),
+    getCached: async (account_id: string, livemode: boolean): Promise<Endpoint | null> =>
+      (await listCached(account_id, livemode))[0] ?? null,
+    /** @throws MongoServerError on `SLOT_INDEX` when another call took the slot */
+    insert: async (document: EndpointDocument, session?: ClientSession): Promise<Endpoint> => {
+      const { insertedId: _id } = await endpoints.insertOne({ ...document }, { session });
+      return toEndpoint({ ...document, _id });
     },
+    /** Changes the oldest endpoint, or creates the first. */
+    set: async (setting: EndpointSetting, session?: ClientSession): Promise<Endpoint> => {
+      const { account_id, livemode, endpoint_id, url, sealed, enabled_events, now } = setting;
+      const { at = now.toISOString() } = setting;
+      const oldest = await find({ account_id, livemode }, session);
+      if (oldest !== null) {
+        const stored = await update(oldest, omitUndefined({ url, enabled_events }), at, session);
+        if (stored === null) throw new Error('The endpoint was deleted meanwhile.');
+        return stored;
+      }
+      const listed = enabled_events === 'all' ? undefined : enabled_events;
+      const document: EndpointDocument = {
+        ...{ account_id, livemode, url },
+        ...(endpoint_id === undefined
+          ? {}
+          : { endpoint_id, slot: 0, position: buildPosition(Date.parse(at), 0) }),
+        secrets: [{ sealed, active_from: now.toISOString() }],
+        ...(listed === undefined ? {} : { enabled_events: [...listed] }),
+        ...{ created_at: at, updated_at: at },
+      };
+      const { insertedId: _id } = await endpoints.insertOne(document, { session });
+      return toEndpoint({ ...document, _id });
+    },
+    update,
     /**
-     * Adds a secret that signs after `afterMs`, in one atomic step; null without an endpoint. It
+     * Adds a secret that signs after `afterMs`, in one atomic step; null without the endpoint. It
      * drops superseded secrets, and an earlier roll that is not active yet.
      */
-    roll: (
-      { account_id, livemode, sealed, now, afterMs }: SecretRoll,
+    roll: async (
+      { sealed, now, afterMs, updated_at = now.toISOString(), ...owner }: SecretRoll,
       session?: ClientSession,
-    ): Promise<EndpointDocument | null> => {
+    ): Promise<Endpoint | null> => {
+      const endpoint = await find(owner, session);
+      if (endpoint === null) return null;
       const at = now.toISOString();
       const next = { sealed, active_from: new Date(now.getTime() + afterMs).toISOString() };
       const active = {
         $filter: { input: '$secrets', cond: { $lte: ['$$this.active_from', { $literal: at }] } },
       };
       const remaining = afterMs > 0 ? { $slice: [active, -1] } : [];
-      return endpoints.findOneAndUpdate(
-        { account_id, livemode },
+      const stored = await endpoints.findOneAndUpdate(
+        { _id: endpoint._id },
         [
           {
             $set: {
               secrets: { $concatArrays: [remaining, [{ $literal: next }]] },
-              updated_at: { $literal: at },
+              updated_at: { $literal: updated_at },
             },
           },
         ],
         { returnDocument: 'after', session },
       );
+      return stored && toEndpoint(stored);
     },
-    remove: async (account_id: string, livemode: boolean): Promise<boolean> =>
-      (await endpoints.deleteOne({ account_id, livemode })).deletedCount === 1,
+    remove: async ({ _id }: Pick<Endpoint, '_id'>, session?: ClientSession): Promise<boolean> =>
+      (await endpoints.deleteOne({ _id }, { session })).deletedCount === 1,
+    /** Notes the first failure, unless one is noted. */
+    noteFailing: (owner: Required<EndpointKey>, failing_since: string) =>
+      endpoints.updateOne(
+        { ...buildKeyQuery(owner), failing_since: { $exists: false } },
+        { $set: { failing_since } },
+      ),
+    /** Ends the failing that began then. */
+    noteSuccess: (owner: Required<EndpointKey>, failing_since: string) =>
+      endpoints.updateOne(
+        { ...buildKeyQuery(owner), failing_since },
+        { $unset: { failing_since: true } },
+      ),
+    /** Disables an endpoint whose failing began then and goes on. */
+    disableFailing: async (
+      owner: Required<EndpointKey>,
+      failing_since: string,
+      updated_at: string,
+      session: ClientSession,
+    ): Promise<Endpoint | null> => {
+      const stored = await endpoints.findOneAndUpdate(
+        { ...buildKeyQuery(owner), failing_since, disabled_reason: { $exists: false } },
+        { $set: { disabled_reason: 'failing', updated_at } },
+        { returnDocument: 'after', session },
+      );
+      return stored && toEndpoint(stored);
+    },
     page: (limit: number, after?: ObjectId) =>
       endpoints
         .find(after === undefined ? {} : { _id: { $gt: after } })
@@ -148,4 +200,43 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         { $set: { 'secrets.$.sealed': encrypted } },
       ),
   };
+}
+
+function buildKeyQuery({ account_id, livemode, endpoint_id }: Required<EndpointKey>) {
+  const isEarly = endpoint_id === firstEndpointId(account_id, livemode);
+  return { account_id, livemode, endpoint_id: isEarly ? { $exists: false } : endpoint_id };
+}
+
+function toUpdate(change: EndpointChange, updated_at: string) {
+  const { enabled_events, disabled_reason, failing_since, ...fields } = change;
+  const isAll = enabled_events === 'all';
+  return {
+    $set: {
+      ...omitUndefined(fields),
+      ...(enabled_events === undefined || isAll ? {} : { enabled_events: [...enabled_events] }),
+      ...(disabled_reason ? { disabled_reason } : {}),
+      updated_at,
+    },
+    $unset: {
+      ...(isAll ? { enabled_events: true as const } : {}),
+      ...(disabled_reason === null ? { disabled_reason: true as const } : {}),
+      ...(failing_since === null ? { failing_since: true as const } : {}),
+    },
+  };
+}
+
+/** The early index allows one endpoint: it goes once the slots are unique. */
+async function ensureEndpointIndexes(
+  endpoints: Collection<EndpointDocument>,
+  missing?: MissingIndexes,
+): Promise<void> {
+  const [slots, ...others] = INDEXES;
+  if (slots !== undefined) await makeIndexes(endpoints, [slots], missing);
+  const early = (await readIndexes(endpoints)).find(({ name }) => name === EARLY_INDEX);
+  if (early?.unique !== true) return await makeIndexes(endpoints, others, missing);
+  if (missing !== undefined) missing.unique.push(`${endpoints.collectionName}.${EARLY_INDEX}`);
+  else {
+    await endpoints.dropIndex(EARLY_INDEX);
+    await makeIndexes(endpoints, others);
+  }
 }

@@ -4,7 +4,7 @@ import { KINDS, RESOURCES } from '../domain/resources';
 import { createApprovalStore } from './approvals';
 import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
-import { createEventStore } from './events';
+import { createDeliveryStore } from './deliveries';
 import { createMailStore, type MailCounts } from './mails';
 import { STUCK } from './resource-indexes';
 import { createScheduleRunStore } from './schedule-runs';
@@ -33,7 +33,7 @@ const READ_MS_MAX = 4_000;
 export type MetricStore = ReturnType<typeof createMetricStore>;
 
 export function createMetricStore(db: Db) {
-  const events = createEventStore(db);
+  const deliveries = createDeliveryStore(db);
   const callbacks = createCallbackStore(db);
   const checks = createLedgerCheckStore(db);
   const statements = createStatementStore(db);
@@ -77,8 +77,8 @@ export function createMetricStore(db: Db) {
         mails,
         ...stuck
       ] = await Promise.all([
-        events.countPending(COUNTED_MAX),
-        events.firstDue(now.toISOString()),
+        deliveries.countPending(COUNTED_MAX),
+        deliveries.firstDue(now.toISOString()),
         callbacks.countByConnector({ waits: 'parked' }),
         callbacks.countByConnector({ waits: 'unsignalled', received_before }),
         checks.last(),
@@ -92,7 +92,7 @@ export function createMetricStore(db: Db) {
       ]);
       return {
         backlog,
-        backlog_age_seconds: getDelaySeconds(first?.delivery.next_attempt_at, now),
+        backlog_age_seconds: getDelaySeconds(first, now),
         stuck: stuck.flat(),
         callbacks: [...parked, ...unsignalled],
         ledger,
@@ -112,8 +112,8 @@ const SIGNAL_DELAY_MS = 60_000;
 /** Time for which a watched act is counted. */
 const WATCHED_MS = 3_600_000;
 
-function getDelaySeconds(due: string | null | undefined, now: Date): number {
-  if (due === null || due === undefined) return 0;
+function getDelaySeconds(due: string | undefined, now: Date): number {
+  if (due === undefined) return 0;
   return Math.max(0, (now.getTime() - Date.parse(due)) / 1_000);
 }
 

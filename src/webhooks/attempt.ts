@@ -1,4 +1,8 @@
-import type { DeliveredEvent, WebhookDeliveryInput } from '../domain/webhook/delivery';
+import {
+  type DeliveredEvent,
+  getDeliveryId,
+  type WebhookDeliveryInput,
+} from '../domain/webhook/delivery';
 import type { DeliveryDocument } from '../store/deliveries';
 import type { PostWebhook } from './post';
 import { isAcknowledged, type PostResult } from './post-result';
@@ -48,12 +52,13 @@ interface AttemptResult {
 }
 
 export function toRow(
-  { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
+  { event_id, delivery_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'delivery_id' | 'run'>,
   { attempt, url, atMs, firstAt, result, nextAtMs }: AttemptResult,
 ): DeliveryDocument {
   const isResponse = result.outcome === 'response';
   return {
     event_id,
+    ...(delivery_id === undefined ? {} : { delivery_id }),
     run,
     attempt,
     at: new Date(atMs).toISOString(),
@@ -71,10 +76,11 @@ export function toRow(
 /** Whether a heartbeat contains an attempt of this delivery. */
 export function matchesDelivery(
   value: unknown,
-  { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
+  input: Pick<WebhookDeliveryInput, 'event_id' | 'delivery_id' | 'run'>,
 ): value is DeliveryDocument {
   const row = Object(value);
-  return row.event_id === event_id && row.run === run && typeof row.attempt === 'number';
+  const isSame = getDeliveryId(row) === getDeliveryId(input) && row.run === input.run;
+  return isSame && typeof row.attempt === 'number';
 }
 
 /** Describes the failure without the receiver's response. */

@@ -19,8 +19,8 @@ async function record(
   seconds: readonly number[],
   hold: Promise<void> = Promise.resolve(),
 ): Promise<string[]> {
-  const events = seconds.flatMap((second) =>
-    buildEvents(
+  const events = seconds.flatMap((second) => {
+    const { events: built } = buildEvents(
       {
         ...{ resource: 'payment', resource_id: randomUUID(), account_id, livemode: false },
         at: new Date(Date.UTC(2026, 0, 1, 12, 0, second)).toISOString(),
@@ -28,9 +28,10 @@ async function record(
         request_id: 'req_1',
         transitions: [{ type: 'payment.settled', version: 1 }],
       },
-      null,
-    ),
-  );
+      [],
+    );
+    return built;
+  });
   await inTransaction(service.mongo, async (session) => {
     await service.stores.events.insert(events, session);
     await hold;

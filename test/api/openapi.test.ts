@@ -51,6 +51,7 @@ const Operation = z.strictObject({
 const PathItem = z.strictObject({
   get: Operation.optional(),
   post: Operation.optional(),
+  patch: Operation.optional(),
   delete: Operation.optional(),
 });
 const Document = z.strictObject({

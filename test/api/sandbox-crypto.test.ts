@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { WebhookEvent } from '../../src/domain/webhook/event';
-import { makeSigningSecret } from '../../src/service/endpoints';
+import { makeSigningSecret } from '../../src/service/endpoints/secret';
 import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
 import { verifySignature } from '../../src/webhooks/signature';
 import { assertWebhook } from '../support/contract';

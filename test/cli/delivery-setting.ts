@@ -58,7 +58,13 @@ async function openDeliverySetting() {
       await stores.events.setDelivery(event._id, standing);
       return { ...event, delivery: { ...standing, run: 0 } };
     },
-    deliveryOf: async ({ _id }: EventDocument) => (await stores.events.get(_id))?.delivery,
+    /** State of the delivery, which goes to the one endpoint. */
+    deliveryOf: async ({ _id }: EventDocument) => {
+      const event = await stores.events.get(_id);
+      if (event === null) return undefined;
+      const { endpoint_id: _, ...delivery } = event.delivery;
+      return delivery;
+    },
     /** Input with which the running delivery was started. */
     inputOf: async ({ _id }: EventDocument) =>
       (await readPayloads(temporal, webhookWorkflowId(_id))).input,
@@ -78,6 +84,7 @@ async function openDeliverySetting() {
           now: Date.now,
           random: () => 0.5,
           log: { info: () => undefined, warn: () => undefined },
+          health: { note: async () => undefined },
         }),
       });
       try {

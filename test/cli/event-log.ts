@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { buildEvents } from '../../activities/shared/events';
-import type { EventType, Subscription } from '../../src/domain/webhook/event';
+import type { EventType, Subscriber } from '../../src/domain/webhook/event';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { followKeyFile } from '../../src/encryption/service-keys';
-import { makeSigningSecret } from '../../src/service/endpoints';
-import { endpointOwner } from '../../src/store/endpoints';
+import { makeSigningSecret } from '../../src/service/endpoints/secret';
+import { endpointOwner, firstEndpointId } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
 import type { Provisioning } from './cli';
 
@@ -24,10 +24,11 @@ export async function recordEvents(
   { db }: Pick<Provisioning, 'db'>,
   account_id: string,
   types: EventType[],
-  subscription: Subscription = 'all',
+  wants: Subscriber['wants'] | null = 'all',
 ): Promise<EventDocument[]> {
   const resource_id = randomUUID();
-  const events = buildEvents(
+  const endpoint_id = firstEndpointId(account_id, false);
+  const { events } = buildEvents(
     {
       resource: 'payment',
       resource_id,
@@ -38,7 +39,7 @@ export async function recordEvents(
       request_id: 'req_1',
       transitions: types.map((type, version) => ({ type, version })),
     },
-    subscription,
+    wants === null ? [] : [{ endpoint_id, wants, isDisabled: false }],
   );
   await db.collection<EventDocument>('events').insertMany(events);
   return events;

@@ -1,5 +1,6 @@
 import { type DeliveryOrphan, findDeliveries, restart } from '../../src/service/orphans';
 import type { DeliveryDocument } from '../../src/store/deliveries';
+import { createDeliveryState, type StoredDelivery } from '../../src/store/delivery-state';
 import type { EventDocument } from '../../src/store/events';
 import { useDeliverySetting } from './delivery-setting';
 
@@ -117,8 +118,9 @@ test('the command line lists it and restarts it once; one that runs or is not la
 });
 
 test('an index of what is pending serves the walk', async () => {
-  const { events } = setting.deps.stores;
-  await events.ensureIndexes();
+  const { stores } = setting.deps;
+  await stores.events.ensureIndexes();
+  const events = createDeliveryState(setting.service.db.collection<StoredDelivery>('events'));
   const plan = JSON.stringify(await events.overdue(DUE_AT).explain('queryPlanner'));
   expect(plan).toContain('"indexName":"pending"');
   expect(plan).not.toContain('COLLSCAN');

@@ -19,7 +19,7 @@ const GROUPED = {
   key: 'create list revoke',
   keys: 'rotate reseal show split retire',
   dashboard: 'invite people reset-password unlock',
-  webhook: 'set roll show',
+  webhook: 'set roll show list add update remove',
   event: 'list show redeliver',
   balance: 'show fund adjust reverse resolve',
   'bank-account': 'add list',

@@ -1,5 +1,5 @@
 import { explain } from '../../src/cli/failure';
-import { redeliverAll } from '../../src/service/events/redeliver';
+import { redeliverAll } from '../../src/service/events/redeliver-many';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
 import { openAccount } from '../support/service';
 import { useDeliverySetting } from './delivery-setting';

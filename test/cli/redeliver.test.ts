@@ -18,7 +18,7 @@ test('a redelivery posts the same bytes again under the next run number, as ofte
   const { stores } = setting.deps;
   const redeliver = () => redeliverEvent(setting.deps, event._id);
   await setting.working(async () => {
-    expect((await redeliver()).delivery).toMatchObject({ status: 'pending', run: 1 });
+    expect((await redeliver())[0]?.delivery).toMatchObject({ status: 'pending', run: 1 });
     expect(await setting.handleOf(event).result()).toEqual({ outcome: 'delivered' });
     await redeliver();
     await setting.handleOf(event).result();
@@ -42,7 +42,8 @@ test('one that waits for its next attempt is sent at once, in its place', async 
       return (await setting.deliveryOf(event))?.attempts === 13;
     });
     setting.inbox.answer.status = 200;
-    expect((await redeliverEvent(setting.deps, event._id)).delivery).toMatchObject({ run: 2 });
+    const [again] = await redeliverEvent(setting.deps, event._id);
+    expect(again?.delivery).toMatchObject({ run: 2 });
     expect(await setting.handleOf(event).result()).toEqual({ outcome: 'delivered' });
     const ended = setting.temporal.workflow.getHandle(webhookWorkflowId(event._id), first);
     expect((await ended.describe()).status.name).toBe('TERMINATED');
@@ -72,15 +73,16 @@ test('of several asked for at once one ends up running: that which the event nam
 
 test('one that starts after a later one gives way to it', async () => {
   const event = await exhaustedEvent();
-  const { events, endpoints } = setting.deps.stores;
-  const claimRun: typeof events.reserveRun = async (...claim) => {
-    const claimed = await events.reserveRun(...claim);
-    expect((await redeliverEvent(setting.deps, event._id)).delivery.run).toBe(2);
+  const { stores } = setting.deps;
+  const claimRun: typeof stores.deliveries.reserveRun = async (...claim) => {
+    const claimed = await stores.deliveries.reserveRun(...claim);
+    const [later] = await redeliverEvent(setting.deps, event._id);
+    expect(later?.delivery.run).toBe(2);
     return claimed;
   };
   const slow = {
     ...setting.deps,
-    stores: { events: { ...events, reserveRun: claimRun }, endpoints },
+    stores: { ...stores, deliveries: { ...stores.deliveries, reserveRun: claimRun } },
   };
   await redeliverEvent(slow, event._id);
   expect(await setting.inputOf(event)).toMatchObject({ run: 2, resume: true });
@@ -90,13 +92,13 @@ test('one that starts after a later one gives way to it', async () => {
 
 test('it is refused when another redelivery came between', async () => {
   const event = await exhaustedEvent();
-  const { events, endpoints } = setting.deps.stores;
-  const get: typeof events.get = async (id) => {
-    const found = await events.get(id);
-    await events.reserveRun(id, 0, new Date().toISOString());
-    return found;
+  const { stores } = setting.deps;
+  const claimRun: typeof stores.deliveries.reserveRun = async (...claim) => {
+    await stores.deliveries.reserveRun(...claim);
+    return await stores.deliveries.reserveRun(...claim);
   };
-  const late = { ...setting.deps, stores: { events: { ...events, get }, endpoints } };
+  const deliveries = { ...stores.deliveries, reserveRun: claimRun };
+  const late = { ...setting.deps, stores: { ...stores, deliveries } };
   await expect(redeliverEvent(late, event._id)).rejects.toMatchObject({ code: 'delivery_running' });
   expect(await setting.deliveryOf(event)).toMatchObject({ status: 'pending', run: 1 });
 });

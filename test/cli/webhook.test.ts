@@ -173,6 +173,53 @@ test('webhook show says that there is no endpoint: null in JSON, words otherwise
   });
 });
 
+/** Findings of `audit verify` about a row. */
+async function findAudited(id: string) {
+  const Findings = z.object({ findings: z.array(z.looseObject({ id: z.string() })) });
+  const { stdout } = await service.cli('audit', 'verify', '--json');
+  return Findings.parse(JSON.parse(stdout)).findings.filter((finding) => finding.id === id);
+}
+
+test('endpoints are listed, added, changed and removed; the oldest is the one of `set`', async () => {
+  const { account_id } = await service.account();
+  const place = [account_id, '--env', 'sandbox'];
+  const { signing_secret } = await setUrl(account_id, 'sandbox', LOCAL);
+  const Added = z.looseObject({ id: z.string(), signing_secret: z.string() });
+  const events = ['--events', 'payout.sent', '--description', 'Books'];
+  const url = ['--url', 'http://localhost:4002/'];
+  const added = Added.parse(await service.json('webhook', 'add', ...place, ...url, ...events));
+  expect(added).toMatchObject({
+    ...{ object: 'webhook_endpoint', description: 'Books', enabled_events: ['payout.sent'] },
+    signing_secret: expect.stringMatching(/^whsec_/),
+  });
+  const List = z.object({ data: z.array(z.looseObject({ id: z.string(), url: z.string() })) });
+  const list = async () => List.parse(await service.json('webhook', 'list', ...place)).data;
+  expect((await list()).map((each) => each.url)).toEqual([LOCAL, 'http://localhost:4002/']);
+  const other = [...place, '--endpoint', added.id];
+  expect(
+    await service.json('webhook', 'update', ...other, '--status', 'disabled', '--events', 'all'),
+  ).toMatchObject({ id: added.id, status: 'disabled', disabled_reason: 'merchant' });
+  expect(await findAudited(added.id)).toEqual([]);
+  const enabled = await service.json('webhook', 'update', ...other, '--status', 'enabled');
+  expect(enabled).toMatchObject({ status: 'enabled', disabled_reason: null });
+  expect(await findAudited(added.id)).toEqual([]);
+  expect((await service.refusal('webhook', 'update', ...other)).code).toBe('invalid_usage');
+  expect(await service.json('webhook', 'show', ...place)).toMatchObject({ signing_secret });
+  expect(await service.json('webhook', 'show', ...other)).toMatchObject({
+    signing_secret: added.signing_secret,
+  });
+  expect(await service.json('webhook', 'remove', ...other)).toMatchObject({ deleted: true });
+  expect((await service.refusal('webhook', 'remove', ...other)).code).toBe(
+    'webhook_endpoint_not_found',
+  );
+  expect(await list()).toHaveLength(1);
+  const lines = await service.stores.auditLog.list({ account_id, livemode: false, limit: 7 });
+  expect(lines.map(({ act }) => act)).toEqual([
+    ...['webhook.deleted', 'webhook.secret_shown', 'webhook.secret_shown', 'webhook.updated'],
+    ...['webhook.updated', 'webhook.created', 'webhook.set'],
+  ]);
+});
+
 test('no signing secret is stored in clear, and none opens for another environment', async () => {
   const { account_id, sandbox_key } = await service.account();
   const place = [account_id, '--env', 'sandbox'];

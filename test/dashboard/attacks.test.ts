@@ -149,6 +149,12 @@ test('the table requires the password, or a step-up, of these acts', () => {
     'POST /team/:id/role: step_up',
     'POST /team/invitations: step_up',
     'POST /webhooks/endpoint: step_up on live',
+    'POST /webhooks/endpoints/:id/delete: step_up',
+    'POST /webhooks/endpoints/:id/roll: step_up',
+    'POST /webhooks/endpoints/:id/save: step_up on live',
+    'POST /webhooks/endpoints/:id/secret: password',
+    'POST /webhooks/endpoints/:id/status: step_up on live',
+    'POST /webhooks/endpoints/new: step_up on live',
     'POST /webhooks/roll: step_up',
     'POST /webhooks/secret: password',
   ]);

@@ -12,7 +12,7 @@ import { environmentQueue, taskQueues } from '../../src/domain/task-queues';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { followKeyFile } from '../../src/encryption/service-keys';
-import { makeSigningSecret } from '../../src/service/endpoints';
+import { makeSigningSecret } from '../../src/service/endpoints/secret';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { endpointOwner } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';

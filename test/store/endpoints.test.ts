@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { MissingIndexes } from '../../src/base/mongo-indexes';
+import { buildPosition } from '../../src/domain/cursor';
 import type { EventType } from '../../src/domain/webhook/event';
 import { Encrypted } from '../../src/encryption/encrypter';
-import { signingSecret } from '../../src/store/endpoints';
+import { firstEndpointId, signingSecret } from '../../src/store/endpoints';
 import { useDatabase } from '../support/database';
 
 const HOUR = 3_600_000;
@@ -38,6 +40,8 @@ test('setting the URL again keeps the secret', async () => {
   expect(moved).toEqual({
     _id: expect.anything(),
     ...of,
+    endpoint_id: firstEndpointId(of.account_id, false),
+    position: buildPosition(T0.getTime(), 0),
     url,
     secrets: [{ sealed: secret('first'), active_from: T0.toISOString() }],
     created_at: T0.toISOString(),
@@ -71,16 +75,6 @@ test('each environment has its own endpoint and secret', async () => {
   expect(await endpoints().get(of.account_id, true)).toMatchObject({
     secrets: [{ sealed: secret('l') }],
   });
-});
-
-test('many who register at once make one endpoint with one secret', async () => {
-  const of = { account_id: randomUUID(), livemode: true };
-  const made = await Promise.all(
-    Array.from({ length: 20 }, (_, n) =>
-      endpoints().set({ ...of, url: 'https://example.com/', sealed: secret(`s${n}`), now: T0 }),
-    ),
-  );
-  expect(new Set(made.map(({ secrets }) => JSON.stringify(secrets))).size).toBe(1);
 });
 
 test('a roll for now signs at once, and drops the old secret', async () => {
@@ -123,4 +117,32 @@ test('there is nothing to roll where there is no endpoint', async () => {
   };
   expect(await endpoints().roll(roll)).toBeNull();
   expect(await endpoints().get(roll.account_id, false)).toBeNull();
+});
+
+test('the index that allowed one endpoint is replaced, and an early endpoint stays', async () => {
+  const { db, stores } = database;
+  const rows = db.collection('webhook_endpoints');
+  await rows.dropIndexes();
+  const early = { account_id: randomUUID(), livemode: true, url: 'https://example.com/' };
+  const times = { created_at: T0.toISOString(), updated_at: T0.toISOString() };
+  await rows.insertOne({ ...early, ...times, secrets: [] });
+  const key = { account_id: 1, livemode: 1 } as const;
+  await rows.createIndex(key, { name: 'account_environment', unique: true });
+  const missing = new MissingIndexes();
+  await stores.endpoints.ensureIndexes(missing);
+  expect(missing.unique.sort()).toEqual([
+    'webhook_endpoints.account_environment',
+    'webhook_endpoints.account_environment_slot',
+  ]);
+  await stores.endpoints.ensureIndexes();
+  await stores.endpoints.ensureIndexes();
+  const second = { ...early, ...times, endpoint_id: 'we_2', slot: 1, secrets: [] };
+  await stores.endpoints.insert({ ...second, position: buildPosition(T0.getTime(), 1) });
+  const taken = { ...second, endpoint_id: 'we_3', position: buildPosition(T0.getTime(), 2) };
+  await expect(stores.endpoints.insert(taken)).rejects.toThrow('account_environment_slot');
+  const found = await stores.endpoints.list(early.account_id, true);
+  expect(found.map((each) => each.endpoint_id)).toEqual([
+    firstEndpointId(early.account_id, true),
+    'we_2',
+  ]);
 });

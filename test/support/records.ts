@@ -35,7 +35,7 @@ export async function openRecords(
     await mongo.close();
     await temporal.connection.close();
   };
-  return { mongo, db, stores, payments, refunds, payouts, close };
+  return { mongo, db, stores, temporal, payments, refunds, payouts, close };
 }
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;

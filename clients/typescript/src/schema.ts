@@ -203,6 +203,12 @@ export interface components {
             /** @description For your own reporting. */
             reason?: string | null;
         };
+        CreateWebhookEndpoint: {
+            description?: string | null;
+            enabled_events?: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed")[];
+            /** @description https, at a public address; in the sandbox of your own machine also http. */
+            url: string;
+        };
         CryptoDeposit: {
             /** @description An integer in the asset's smallest unit, as a string. */
             amount: string;
@@ -429,7 +435,7 @@ export interface components {
             endpoint_id: string;
             next_attempt_at: string | null;
             /** @enum {string} */
-            status: "pending" | "delivered" | "exhausted" | "no_endpoint" | "not_subscribed";
+            status: "pending" | "delivered" | "exhausted" | "no_endpoint" | "not_subscribed" | "disabled";
         };
         DeliveryAttempt: {
             at: string;
@@ -446,10 +452,10 @@ export interface components {
             log: components["schemas"]["DeliveryAttempt"][];
             next_attempt_at: string | null;
             /** @enum {string} */
-            status: "pending" | "delivered" | "exhausted" | "no_endpoint" | "not_subscribed";
+            status: "pending" | "delivered" | "exhausted" | "no_endpoint" | "not_subscribed" | "disabled";
         };
         /** @enum {string} */
-        ErrorCode: "account_frozen" | "api_key_address_refused" | "api_key_expired" | "api_key_invalid" | "api_key_missing" | "api_key_revoked" | "api_key_scope_insufficient" | "asset_not_available" | "asset_not_supported" | "balance_account_not_found" | "body_too_large" | "cannot_cancel" | "clock_advancing" | "crypto_not_enabled" | "crypto_payment_not_found" | "crypto_settlement_not_found" | "event_not_found" | "idempotency_key_invalid" | "idempotency_key_required" | "idempotency_key_reused" | "idempotency_request_in_progress" | "insufficient_balance" | "internal_error" | "invalid_amount" | "invalid_cursor" | "invalid_json" | "invalid_request" | "method_requirements_not_met" | "payment_disputed" | "payment_not_found" | "payment_not_settled" | "payout_limit_exceeded" | "payout_not_found" | "rail_requirements_not_met" | "rate_limited" | "recipient_deleted" | "recipient_not_found" | "recipient_type_mismatch" | "refund_amount_exceeds_balance" | "refund_not_found" | "refund_not_supported" | "refund_window_expired" | "sandbox_only" | "temporarily_unavailable" | "unsupported_media_type" | "wallet_not_registered";
+        ErrorCode: "account_frozen" | "api_key_address_refused" | "api_key_expired" | "api_key_invalid" | "api_key_missing" | "api_key_revoked" | "api_key_scope_insufficient" | "asset_not_available" | "asset_not_supported" | "balance_account_not_found" | "body_too_large" | "cannot_cancel" | "clock_advancing" | "crypto_not_enabled" | "crypto_payment_not_found" | "crypto_settlement_not_found" | "endpoint_disabled" | "endpoint_limit_reached" | "event_not_found" | "idempotency_key_invalid" | "idempotency_key_required" | "idempotency_key_reused" | "idempotency_request_in_progress" | "insufficient_balance" | "internal_error" | "invalid_amount" | "invalid_cursor" | "invalid_json" | "invalid_request" | "method_requirements_not_met" | "payment_disputed" | "payment_not_found" | "payment_not_settled" | "payout_limit_exceeded" | "payout_not_found" | "rail_requirements_not_met" | "rate_limited" | "recipient_deleted" | "recipient_not_found" | "recipient_type_mismatch" | "refund_amount_exceeds_balance" | "refund_not_found" | "refund_not_supported" | "refund_window_expired" | "sandbox_only" | "temporarily_unavailable" | "unsupported_media_type" | "wallet_not_registered" | "webhook_endpoint_not_found";
         ErrorDetail: {
             code: string;
             field: string;
@@ -604,6 +610,12 @@ export interface components {
             status?: "processing" | "settled" | "failed";
         };
         ListRequestsQuery: {
+            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            created_before?: string;
+            /** @description Rows of a page; 25 when left out. */
+            limit?: number;
+        };
+        ListWebhookEndpointsQuery: {
             /** @description Only those made before this time. The last `next_cursor` goes on from there. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
@@ -910,6 +922,9 @@ export interface components {
             /** @constant */
             type: "payout.submitted";
         };
+        RedeliverEvent: {
+            endpoint_id?: string | null;
+        };
         Refund: {
             /** @description Minor units: 10.50 is 1050. */
             amount: number;
@@ -974,6 +989,13 @@ export interface components {
             /** @constant */
             type: "refund.settled";
         };
+        RollWebhookSecret: {
+            /**
+             * @default now
+             * @enum {string}
+             */
+            after: "now" | "1h" | "24h";
+        };
         SimulateCryptoPayment: {
             amount?: string | null;
             code?: string | null;
@@ -1009,6 +1031,64 @@ export interface components {
             event: "settled" | "failed";
             reason?: string | null;
         };
+        TestWebhookEndpoint: {
+            /** @enum {string} */
+            type: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed";
+        };
+        UpdateWebhookEndpoint: {
+            description?: string | null;
+            enabled_events?: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed")[];
+            /** @enum {string} */
+            status?: "enabled" | "disabled";
+            /** @description https, at a public address; in the sandbox of your own machine also http. */
+            url?: string;
+        };
+        WebhookEndpoint: {
+            created_at: string;
+            /**
+             * @description Only in the answer of a deletion.
+             * @constant
+             */
+            deleted?: true;
+            description: string | null;
+            /** @description `merchant`: you disabled it. `failing`: nothing succeeded for five days. */
+            disabled_reason: ("merchant" | "failing") | null;
+            /** @description All of them by default. */
+            enabled_events: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed")[];
+            id: string;
+            livemode: boolean;
+            /** @constant */
+            object: "webhook_endpoint";
+            /** @enum {string} */
+            status: "enabled" | "disabled";
+            updated_at: string;
+            url: string;
+        };
+        WebhookEndpointList: {
+            data: components["schemas"]["WebhookEndpoint"][];
+            has_more: boolean;
+            next_cursor: string | null;
+            /** @constant */
+            object: "list";
+        };
+        WebhookEndpointWithSecret: {
+            created_at: string;
+            description: string | null;
+            /** @description `merchant`: you disabled it. `failing`: nothing succeeded for five days. */
+            disabled_reason: ("merchant" | "failing") | null;
+            /** @description All of them by default. */
+            enabled_events: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed")[];
+            id: string;
+            livemode: boolean;
+            /** @constant */
+            object: "webhook_endpoint";
+            /** @description Shown here and never again. */
+            signing_secret: string;
+            /** @enum {string} */
+            status: "enabled" | "disabled";
+            updated_at: string;
+            url: string;
+        };
         WebhookEvent: components["schemas"]["PaymentAwaitingCustomerEvent"] | components["schemas"]["PaymentAuthorizedEvent"] | components["schemas"]["PaymentSettledEvent"] | components["schemas"]["PaymentFailedEvent"] | components["schemas"]["PaymentCancelledEvent"] | components["schemas"]["PaymentExpiredEvent"] | components["schemas"]["RefundSettledEvent"] | components["schemas"]["RefundFailedEvent"] | components["schemas"]["PayoutSubmittedEvent"] | components["schemas"]["PayoutSentEvent"] | components["schemas"]["PayoutCompletedEvent"] | components["schemas"]["PayoutFailedEvent"] | components["schemas"]["PayoutReturnedEvent"] | components["schemas"]["CryptoPaymentReceivedEvent"] | components["schemas"]["CryptoPaymentUnderpaidEvent"] | components["schemas"]["CryptoPaymentHeldEvent"] | components["schemas"]["CryptoPaymentExpiredEvent"] | components["schemas"]["CryptoSettlementCompletedEvent"] | components["schemas"]["CryptoSettlementFailedEvent"];
     };
     responses: never;
@@ -1035,6 +1115,7 @@ export type CreatePayment = components['schemas']['CreatePayment'];
 export type CreatePayout = components['schemas']['CreatePayout'];
 export type CreatePayoutRecipient = components['schemas']['CreatePayoutRecipient'];
 export type CreateRefund = components['schemas']['CreateRefund'];
+export type CreateWebhookEndpoint = components['schemas']['CreateWebhookEndpoint'];
 export type CryptoDeposit = components['schemas']['CryptoDeposit'];
 export type CryptoPayment = components['schemas']['CryptoPayment'];
 export type CryptoPaymentExpiredEvent = components['schemas']['CryptoPaymentExpiredEvent'];
@@ -1068,6 +1149,7 @@ export type ListPaymentsQuery = components['schemas']['ListPaymentsQuery'];
 export type ListPayoutsQuery = components['schemas']['ListPayoutsQuery'];
 export type ListRefundsQuery = components['schemas']['ListRefundsQuery'];
 export type ListRequestsQuery = components['schemas']['ListRequestsQuery'];
+export type ListWebhookEndpointsQuery = components['schemas']['ListWebhookEndpointsQuery'];
 export type Payment = components['schemas']['Payment'];
 export type PaymentAuthorizedEvent = components['schemas']['PaymentAuthorizedEvent'];
 export type PaymentAwaitingCustomerEvent = components['schemas']['PaymentAwaitingCustomerEvent'];
@@ -1089,14 +1171,21 @@ export type PayoutReturn = components['schemas']['PayoutReturn'];
 export type PayoutReturnedEvent = components['schemas']['PayoutReturnedEvent'];
 export type PayoutSentEvent = components['schemas']['PayoutSentEvent'];
 export type PayoutSubmittedEvent = components['schemas']['PayoutSubmittedEvent'];
+export type RedeliverEvent = components['schemas']['RedeliverEvent'];
 export type Refund = components['schemas']['Refund'];
 export type RefundFailedEvent = components['schemas']['RefundFailedEvent'];
 export type RefundList = components['schemas']['RefundList'];
 export type RefundRules = components['schemas']['RefundRules'];
 export type RefundSettledEvent = components['schemas']['RefundSettledEvent'];
+export type RollWebhookSecret = components['schemas']['RollWebhookSecret'];
 export type SimulateCryptoPayment = components['schemas']['SimulateCryptoPayment'];
 export type SimulateCryptoSettlement = components['schemas']['SimulateCryptoSettlement'];
 export type SimulatePayment = components['schemas']['SimulatePayment'];
 export type SimulatePayout = components['schemas']['SimulatePayout'];
 export type SimulateRefund = components['schemas']['SimulateRefund'];
+export type TestWebhookEndpoint = components['schemas']['TestWebhookEndpoint'];
+export type UpdateWebhookEndpoint = components['schemas']['UpdateWebhookEndpoint'];
+export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];
+export type WebhookEndpointList = components['schemas']['WebhookEndpointList'];
+export type WebhookEndpointWithSecret = components['schemas']['WebhookEndpointWithSecret'];
 export type WebhookEvent = components['schemas']['WebhookEvent'];

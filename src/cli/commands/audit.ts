@@ -52,6 +52,7 @@ const list = defineCommand({
 function formatActor(actor: Actor): string {
   if (actor.door === 'dashboard') return `${actor.email}${formatAddress(actor)}`;
   if (actor.door === 'api') return `${actor.key_id} (API)${formatAddress(actor)}`;
+  if (actor.door === 'service') return 'the service';
   if (actor.door === 'workflow') return `${actor.operator} (Temporal)`;
   const user = `${actor.system_user} at ${actor.host}`;
   return actor.operator === undefined ? user : `${actor.operator} (${user})`;

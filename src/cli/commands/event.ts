@@ -4,14 +4,19 @@ import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
 import { findAccount } from '../../service/accounts';
 import { withAuditLine } from '../../service/audit-log';
-import { type EventDocument, listEventsBefore, readEventHistory } from '../../service/events/list';
+import {
+  type DeliveryRow,
+  type EventDocument,
+  listEventsBefore,
+  readEventHistory,
+} from '../../service/events/list';
+import { presentDelivery } from '../../service/events/present';
+import { findEvent, redeliverEvent } from '../../service/events/redeliver';
 import {
   countSelected,
-  findEvent,
   redeliverAll,
-  redeliverEvent,
   type SelectionCount,
-} from '../../service/events/redeliver';
+} from '../../service/events/redeliver-many';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { AccountId, Env, limit, names, Time, textOption } from '../options';
@@ -58,9 +63,9 @@ async function redeliverOne(context: CliContext, id: string, selection: Selectio
   const { account_id, livemode, type } = await findEvent(acting.stores, id);
   const deps = await context.withTemporal(acting);
   const change = { act: 'event.sent', account_id, livemode, target: id, after: { type } } as const;
-  const { delivery } = await withAuditLine(deps.audit, change, () => redeliverEvent(deps, id));
+  await withAuditLine(deps.audit, change, () => redeliverEvent(deps, id));
   context.print({
-    json: { event_id: id, status: delivery.status },
+    json: { event_id: id, status: 'pending' },
     text: `${id} is being sent again; \`event show ${id}\` shows its attempts.`,
   });
 }
@@ -151,9 +156,10 @@ const show = defineCommand({
   example: 'event show evt_…',
   run: async (context, { event_id }) => {
     const { stores } = await context.readDeps();
-    const { event, attempts: rows } = await readEventHistory({ stores }, event_id);
-    const { account_id, resource_id, delivery } = event;
+    const { event, deliveries, attempts: rows } = await readEventHistory({ stores }, event_id);
+    const { account_id, resource_id } = event;
     const attempts = rows.map((row) => ({
+      ...(row.delivery_id === undefined ? {} : { delivery_id: row.delivery_id }),
       run: row.run,
       attempt: row.attempt,
       at: row.at,
@@ -172,8 +178,7 @@ const show = defineCommand({
       ['Account', `${account_id}, ${event.livemode ? 'live' : 'sandbox'}`],
       ['Resource', resource_id],
       ['Data', JSON.stringify(event.data)],
-      ['Delivery', delivery.status],
-      ['Next attempt', formatTime(delivery.next_attempt_at)],
+      ...formatDeliveries(event, deliveries),
     ]);
     const cells = attempts.map((row) => [
       formatTime(row.at),
@@ -186,11 +191,29 @@ const show = defineCommand({
     ]);
     const heading = ['AT', 'DELIVERY', 'ATTEMPT', 'OUTCOME', 'ANSWER', 'TOOK', 'URL'];
     context.print({
-      json: { ...presentEvent(event), account_id, resource_id, attempts },
+      json: {
+        ...presentEvent(event),
+        ...{ account_id, resource_id, deliveries: deliveries.map(presentDelivery), attempts },
+      },
       text: `${head}\n\n${table(heading, cells, 'No attempt was made yet.')}`,
     });
   },
 });
+
+/** Lists the deliveries, each with its endpoint where there are several. */
+function formatDeliveries({ delivery }: EventDocument, deliveries: readonly DeliveryRow[]) {
+  if (deliveries.length > 1) {
+    return deliveries.map((row) => {
+      const { endpoint_id, status, next_attempt_at } = presentDelivery(row);
+      const next = next_attempt_at === null ? '' : `, next attempt ${formatTime(next_attempt_at)}`;
+      return ['Delivery', `${status} to ${endpoint_id}${next}`] as const;
+    });
+  }
+  return [
+    ['Delivery', delivery.status],
+    ['Next attempt', formatTime(delivery.next_attempt_at)],
+  ] as const;
+}
 
 function presentEvent({ _id: id, type, created, livemode, data, delivery }: EventDocument) {
   const { status, attempts, next_attempt_at } = delivery;

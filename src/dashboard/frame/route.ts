@@ -5,6 +5,7 @@ import type { StoredClock } from '../../domain/account/clock';
 import type { Act, Role } from '../../domain/account/dashboard-role';
 import type { Audit } from '../../service/audit-log';
 import type { MerchantDeps, Owner } from '../../service/deps';
+import type { UrlRules } from '../../service/endpoints/url';
 import type { Redeliveries } from '../../service/events/redeliveries';
 import type { Flash } from '../../service/team/sessions';
 import type { EndpointLimits } from '../../webhooks/endpoint-limits';
@@ -117,9 +118,7 @@ export function getSelf({ viewer: { user }, scope }: Pick<Call, 'viewer' | 'scop
 export interface DashboardDeps extends MerchantDeps {
   redeliveries: Redeliveries;
   publicUrl: string;
-  allowPrivateWebhooks: boolean;
-  /** Whether the operator denies webhooks to the address. */
-  isDeniedAddress: (address: string) => boolean;
+  webhookUrls: UrlRules;
   /** Whether acts on live need a user with a second factor. */
   isSecondFactorRequired: boolean;
   /** Costs of pages in ten seconds; by default `VISIT_COSTS_MAX`. */

@@ -2,7 +2,9 @@ import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, EVENT_TYPES, findEventResource } from '../../domain/webhook/event';
 import {
   type DeliveryDocument,
+  type DeliveryRow,
   type EventDocument,
+  type ListedEvent,
   listEvents,
   readEvent,
 } from '../../service/events/list';
@@ -57,10 +59,10 @@ async function showDeliveries(call: Call, deps: PageDeps): Promise<Answer> {
         <Table
           label="Deliveries"
           head={['Event', 'Type', 'Created', 'Delivery', 'Attempts', 'Next attempt', 'Act']}
-          rows={rows.map((event) => ({
-            key: event._id,
-            href: `${action}/${event._id}`,
-            cells: renderCells(call, event),
+          rows={rows.map((listed) => ({
+            key: listed.event._id,
+            href: `${action}/${listed.event._id}`,
+            cells: renderCells(call, listed),
           }))}
           none="Nothing matches."
         />
@@ -70,17 +72,27 @@ async function showDeliveries(call: Call, deps: PageDeps): Promise<Answer> {
   );
 }
 
-function renderCells(call: Call, event: EventDocument) {
+function renderCells(call: Call, { event, deliveries }: ListedEvent) {
   const { _id, type, created, delivery } = event;
+  const states = deliveries.length === 0 ? [delivery] : deliveries.map((row) => row.delivery);
+  const attempts = states.reduce((sum, each) => sum + each.attempts, 0);
+  const [next = null] = states
+    .map((each) => each.next_attempt_at)
+    .filter((at) => at !== null)
+    .sort();
   return [
     <code key="id">{_id}</code>,
     <span key="type" class="type">
       {type}
     </span>,
     <When key="created" at={created} />,
-    <Status key="status" of={delivery.status} />,
-    String(delivery.attempts),
-    <When key="next" at={delivery.next_attempt_at} />,
+    <span key="status">
+      {[...new Set(states.map(({ status }) => status))].map((status) => (
+        <Status key={status} of={status} />
+      ))}
+    </span>,
+    String(attempts),
+    <When key="next" at={next} />,
     <SendAgain key="again" call={call} event={event} />,
   ];
 }
@@ -121,11 +133,13 @@ async function sendAgain(call: Call, deps: PageDeps): Promise<Answer> {
 interface DeliveryProps {
   call: Call;
   event: EventDocument;
+  deliveries: readonly DeliveryRow[];
   attempts: readonly DeliveryDocument[];
 }
 
-function DeliveryPage({ call, event, attempts }: DeliveryProps) {
+function DeliveryPage({ call, event, deliveries, attempts }: DeliveryProps) {
   const { _id, type, created, delivery, body, resource_id, data } = event;
+  const rows = deliveries.length === 0 ? [event] : deliveries;
   const kind = findEventResource(type);
   return (
     <>
@@ -145,9 +159,7 @@ function DeliveryPage({ call, event, attempts }: DeliveryProps) {
               ),
             ],
             ['Created', <When key="created" at={created} />],
-            ['Delivery', deliveryText(delivery)],
-            ['Attempts', String(delivery.attempts)],
-            ['Next attempt', <When key="next" at={delivery.next_attempt_at} />],
+            ...rows.flatMap((row) => describeDelivery(row, rows.length > 1)),
           ]}
         />
         <h2>Request body</h2>
@@ -157,13 +169,23 @@ function DeliveryPage({ call, event, attempts }: DeliveryProps) {
         </pre>
       </Panel>
       {attempts.map((row) => (
-        <Panel key={`${row.run} ${row.attempt}`} title={attemptTitle(row)}>
+        <Panel key={`${row.delivery_id} ${row.run} ${row.attempt}`} title={attemptTitle(row)}>
           <AttemptFacts call={call} row={row} />
         </Panel>
       ))}
       {attempts.length === 0 && <p class="empty">No attempt was made yet.</p>}
     </>
   );
+}
+
+function describeDelivery({ delivery }: DeliveryRow, isSeveral: boolean) {
+  const { endpoint_id } = delivery;
+  const to = isSeveral && endpoint_id !== undefined ? ` to ${endpoint_id}` : '';
+  return [
+    ['Delivery', `${deliveryText(delivery)}${to}`],
+    ['Attempts', String(delivery.attempts)],
+    ['Next attempt', <When key="next" at={delivery.next_attempt_at} />],
+  ] as const;
 }
 
 function attemptTitle({ run, attempt }: DeliveryDocument): string {

@@ -1,14 +1,16 @@
-import { ServiceError } from '../../domain/errors';
 import { EVENT_TYPES, type EventType } from '../../domain/webhook/event';
-import { type EndpointSummary, getEndpoint, setEndpoint } from '../../service/endpoints';
-import { sendTestEvent } from '../../service/events/test-event';
-import { checkWebhookUrl, getOrigin } from '../../webhooks/url';
-import { Checks, Field, Select } from '../frame/fields';
+import { listEndpoints } from '../../service/endpoints/manage';
+import { type EndpointSummary, getEndpoint, setEndpoint } from '../../service/endpoints/oldest';
+import type { Endpoint } from '../../service/endpoints/present';
+import { checkEndpointUrl } from '../../service/endpoints/url';
+import { getOrigin } from '../../webhooks/url';
+import { Checks, Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Note, PageHead, Panel, PostForm } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
-import { AttemptFacts } from './deliveries';
+import { EndpointsPanel } from './endpoints';
 import { SecretPanel } from './secret';
+import { TestPanel } from './test-panel';
 
 export const ENDPOINT_ROUTES: readonly Route[] = [
   viewRoute('/webhooks', 'Webhooks', showWebhooks),
@@ -25,19 +27,18 @@ export const ENDPOINT_ROUTES: readonly Route[] = [
     },
     handle: saveEndpoint,
   },
-  {
-    method: 'post',
-    path: '/webhooks/test',
-    act: 'events.send',
-    cost: 20,
-    title: 'Test event',
-    handle: sendTest,
-  },
 ];
 
 async function showWebhooks(call: Call, deps: PageDeps): Promise<Answer> {
-  const endpoint = await getEndpoint(deps, call.scope);
-  return { page: <WebhooksPage call={call} endpoint={endpoint} /> };
+  return { page: <WebhooksPage call={call} {...(await readEndpoints(call, deps))} /> };
+}
+
+async function readEndpoints({ scope }: Call, deps: PageDeps) {
+  const [endpoint, endpoints] = await Promise.all([
+    getEndpoint(deps, scope),
+    listEndpoints(deps, scope),
+  ]);
+  return { endpoint, endpoints };
 }
 
 async function saveEndpoint(call: Call, deps: PageDeps): Promise<Answer> {
@@ -45,14 +46,12 @@ async function saveEndpoint(call: Call, deps: PageDeps): Promise<Answer> {
   const requestedTypes = form.getAll('events');
   const events = EVENT_TYPES.filter((type) => requestedTypes.includes(type));
   const url = field(form, 'url');
-  const allowPrivate = deps.allowPrivateWebhooks && !scope.livemode;
-  const policy = { allowPrivate, isDenied: deps.isDeniedAddress };
-  const urlCheck = await checkWebhookUrl(url, policy);
+  const urlCheck = await checkEndpointUrl(deps.webhookUrls, scope, url);
   const fault = urlCheck.ok ? undefined : urlCheck.message;
   if (!urlCheck.ok || events.length === 0) {
-    const endpoint = await getEndpoint(deps, scope);
     const refused = { url, fault, events };
-    return { page: <WebhooksPage {...{ call, endpoint, refused }} />, status: 400 };
+    const stored = await readEndpoints(call, deps);
+    return { page: <WebhooksPage {...{ call, refused }} {...stored} />, status: 400 };
   }
   const isAll = events.length === EVENT_TYPES.length;
   const request = { url: urlCheck.url, events: isAll ? ('all' as const) : events };
@@ -73,7 +72,12 @@ interface PageProps {
   refused?: RefusedForm;
 }
 
-function WebhooksPage({ call, endpoint, refused }: PageProps) {
+function WebhooksPage({
+  call,
+  endpoint,
+  endpoints,
+  refused,
+}: PageProps & { endpoints: Endpoint[] }) {
   return (
     <>
       <PageHead title="Webhooks">
@@ -84,6 +88,7 @@ function WebhooksPage({ call, endpoint, refused }: PageProps) {
       <EndpointPanel {...{ call, endpoint }} {...(refused && { refused })} />
       {endpoint !== null && <SecretPanel call={call} endpoint={endpoint} />}
       {endpoint !== null && call.may('events.send') && <TestPanel call={call} />}
+      <EndpointsPanel {...{ call, endpoints }} />
       <VerifyPanel />
     </>
   );
@@ -145,54 +150,4 @@ function VerifyPanel() {
       </p>
     </Panel>
   );
-}
-
-function TestPanel({ call }: { call: Call }) {
-  return (
-    <Panel title="Test">
-      <p class="muted">
-        A test is signed and listed as any other event, says <code>"test": true</code> in its data,
-        and is tried once.
-      </p>
-      <PostForm
-        call={call}
-        path="/webhooks/test"
-        button="Send test event"
-        busy="Waiting for the answer…"
-      >
-        <Select
-          label="Event type"
-          name="type"
-          value="payment.settled"
-          options={EVENT_TYPES.map((type) => [type, type] as const)}
-        />
-      </PostForm>
-    </Panel>
-  );
-}
-
-/** Waits for the answer, ten seconds at most. */
-async function sendTest(call: Call, deps: PageDeps): Promise<Answer> {
-  const { scope, form, href, requestId: request_id } = call;
-  const requestedType = field(form, 'type');
-  const type = EVENT_TYPES.find((one) => one === requestedType);
-  if (type === undefined) return 'not_found';
-  const { allowPrivateWebhooks: allowPrivate } = deps;
-  try {
-    const row = await sendTestEvent({ ...deps, allowPrivate }, { ...scope, type, request_id });
-    const isGood = row.outcome === 'delivered';
-    return (
-      <>
-        <PageHead title={isGood ? 'The test was acknowledged' : 'The test was not acknowledged'} />
-        <Panel title={type}>
-          <AttemptFacts call={call} row={row} />
-          <a href={href(`/webhooks/deliveries/${row.event_id}`)}>Show the event</a>
-          <a href={href('/webhooks')}>Back to webhooks</a>
-        </Panel>
-      </>
-    );
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    return redirect(call, '/webhooks', 'bad', error.message);
-  }
 }

@@ -1,42 +1,44 @@
-import {
-  type EndpointSummary,
-  ROLL_DELAYS_MS,
-  type RollDelay,
-  rollSecret,
-  showEndpoint,
-} from '../../service/endpoints';
+import { type EndpointSummary, rollSecret, showEndpoint } from '../../service/endpoints/oldest';
+import { ROLL_DELAYS_MS, type RollDelay } from '../../service/endpoints/secret';
 import { Select } from '../frame/fields';
 import { field } from '../frame/form';
 import { Copyable, Note, PageHead, Panel, PostForm, When } from '../frame/parts';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';
 
-export const SECRET_ROUTES: readonly Route[] = [
-  {
-    method: 'post',
-    path: '/webhooks/secret',
-    act: 'webhooks.secret',
-    title: 'Signing secret',
-    confirmation: {
-      question: 'The secret signs every delivery. Anyone who has it can forge them.',
-      button: 'Show signing secret',
-      proof: 'password',
+/** Routes of the oldest endpoint, and of each one. */
+export const SECRET_ROUTES: readonly Route[] = ['/webhooks', '/webhooks/endpoints/:id'].flatMap(
+  buildRoutes,
+);
+
+function buildRoutes(base: string): Route[] {
+  return [
+    {
+      method: 'post',
+      path: `${base}/secret`,
+      act: 'webhooks.secret',
+      title: 'Signing secret',
+      confirmation: {
+        question: 'The secret signs every delivery. Anyone who has it can forge them.',
+        button: 'Show signing secret',
+        proof: 'password',
+      },
+      handle: showSecret,
     },
-    handle: showSecret,
-  },
-  {
-    method: 'post',
-    path: '/webhooks/roll',
-    act: 'webhooks.change',
-    title: 'Roll the signing secret',
-    confirmation: {
-      question: (form) =>
-        `Create a new secret that signs ${WORDS[parseAfter(form)]}? The current one cannot be restored.`,
-      button: 'Roll signing secret',
-      proof: 'step_up',
+    {
+      method: 'post',
+      path: `${base}/roll`,
+      act: 'webhooks.change',
+      title: 'Roll the signing secret',
+      confirmation: {
+        question: (form) =>
+          `Create a new secret that signs ${WORDS[parseAfter(form)]}? The current one cannot be restored.`,
+        button: 'Roll signing secret',
+        proof: 'step_up',
+      },
+      handle: roll,
     },
-    handle: roll,
-  },
-];
+  ];
+}
 
 const WORDS: Readonly<Record<RollDelay, string>> = {
   now: 'from now on',
@@ -49,7 +51,14 @@ function parseAfter(form: URLSearchParams): RollDelay {
   return text === '1h' || text === '24h' ? text : 'now';
 }
 
-export function SecretPanel({ call, endpoint }: { call: Call; endpoint: EndpointSummary }) {
+interface SecretPanelProps {
+  call: Call;
+  endpoint: EndpointSummary;
+  /** Path of the endpoint; by default of the oldest. */
+  base?: string;
+}
+
+export function SecretPanel({ call, endpoint, base = '/webhooks' }: SecretPanelProps) {
   const { may } = call;
   const { next_active_from } = endpoint;
   return (
@@ -66,10 +75,10 @@ export function SecretPanel({ call, endpoint }: { call: Call; endpoint: Endpoint
       )}
       <div class="buttons">
         {may('webhooks.secret') && (
-          <PostForm call={call} path="/webhooks/secret" button="Show signing secret" tone="plain" />
+          <PostForm call={call} path={`${base}/secret`} button="Show signing secret" tone="plain" />
         )}
         {may('webhooks.change') && (
-          <PostForm call={call} path="/webhooks/roll" button="Roll signing secret" tone="danger">
+          <PostForm call={call} path={`${base}/roll`} button="Roll signing secret" tone="danger">
             <Select
               label="New secret signs"
               name="after"
@@ -87,7 +96,7 @@ export function SecretPanel({ call, endpoint }: { call: Call; endpoint: Endpoint
 }
 
 async function showSecret(call: Call, deps: PageDeps): Promise<Answer> {
-  const endpoint = await showEndpoint(deps, call.scope);
+  const endpoint = await showEndpoint(deps, { ...call.scope, endpoint_id: call.params['id'] });
   if (endpoint === null) return 'not_found';
   const { signing_secret, next_secret, next_active_from } = endpoint;
   return (
@@ -113,7 +122,8 @@ async function showSecret(call: Call, deps: PageDeps): Promise<Answer> {
 
 async function roll(call: Call, deps: PageDeps): Promise<Answer> {
   const after = parseAfter(call.form);
-  const newSecret = await rollSecret(deps, call.scope, ROLL_DELAYS_MS[after]);
+  const key = { ...call.scope, endpoint_id: call.params['id'] };
+  const newSecret = await rollSecret(deps, key, ROLL_DELAYS_MS[after]);
   if (newSecret === null) return 'not_found';
   return (
     <>

@@ -12,6 +12,8 @@ export const SCOPES = [
   'events:read',
   'sandbox:write',
   'requests:read',
+  'webhooks:read',
+  'webhooks:write',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

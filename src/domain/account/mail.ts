@@ -1,4 +1,5 @@
 import { assertNever } from '../assert';
+import { toEnv } from '../environment';
 import { ROLE_NAMES, type Role } from './dashboard-role';
 
 /** Subject of a mail, without a secret, and without names and reasons of operators. */
@@ -14,7 +15,8 @@ export type MailSubject =
   | { kind: 'passkey_removed'; name: string }
   | { kind: 'live_key_created'; key_id: string; last4: string }
   | { kind: 'wallet_set'; network: string; address: string; counts_from: string }
-  | { kind: 'payout_limit_changed'; before: string; after: string };
+  | { kind: 'payout_limit_changed'; before: string; after: string }
+  | { kind: 'endpoint_disabled'; host: string; since: string; livemode: boolean };
 
 export interface MailFacts {
   subject: MailSubject;
@@ -126,6 +128,18 @@ function describe({ subject, publicUrl, link }: Omit<MailFacts, 'merchant' | 'at
           `Now: ${subject.after || 'none'}`,
           '',
           verify,
+        ],
+      };
+    case 'endpoint_disabled':
+      return {
+        title: 'A webhook endpoint was disabled',
+        lines: [
+          'No event could be delivered to this endpoint for days, so it gets no more of them.',
+          `Endpoint: ${subject.host}`,
+          `Failing since: ${subject.since}`,
+          '',
+          'If you expected no more events there, do nothing. Otherwise enable it once it works, and send what it missed again: ' +
+            page(`${toEnv(subject.livemode)}/webhooks`),
         ],
       };
     default:

@@ -6,6 +6,7 @@ import { CURRENCIES } from '../currencies';
 import { PAYMENT_METHOD_IDS } from '../payment/catalog';
 import { RAIL_IDS } from '../payout/rails';
 import { CARD_SCHEMES } from '../payout/recipient';
+import { ENDPOINT_STATUSES } from '../webhook/endpoint';
 import { EVENT_TYPES } from '../webhook/event';
 
 /** Every value that a request can choose from a list. */
@@ -21,6 +22,7 @@ const WORDS: readonly string[] = [
   ...Object.values(CALLBACKS).flat(),
   ...SIMULATED_DEPOSITS,
   ...EVENT_TYPES,
+  ...ENDPOINT_STATUSES,
   // Types of recipients, and times at which a secret is rolled.
   ...['card', 'bank_account', 'now', '1h', '24h'],
 ];

@@ -11,11 +11,25 @@ export interface DeliveredEvent {
 
 export interface WebhookDeliveryInput {
   event_id: string;
+  /** Absent: the event is the delivery. */
+  delivery_id?: string;
+  /** Absent: the oldest, in deliveries from before endpoints had ids. */
+  endpoint_id?: string;
   run: number;
   request_id: string;
+  /** Set for a test event, which has one attempt. */
+  attempts_max?: 1;
   /** Set if an earlier workflow of this run was lost: its attempts count. */
   resume?: true;
   event: DeliveredEvent;
 }
 
 export const WEBHOOK_EXHAUSTED = 'WebhookExhausted';
+
+/** Names the document that holds the delivery. */
+export function getDeliveryId({
+  event_id,
+  delivery_id = event_id,
+}: Pick<WebhookDeliveryInput, 'event_id' | 'delivery_id'>): string {
+  return delivery_id;
+}

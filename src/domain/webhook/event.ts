@@ -67,24 +67,39 @@ export function buildEventSchema(type: EventType) {
   return WebhookEvent.extend({ type: z.literal(type), data: z.object({ ...ids, test }) });
 }
 
-/** `no_endpoint`: none was registered. `not_subscribed`: the endpoint did not choose this type. */
+/**
+ * `no_endpoint`: none was registered, or it was deleted. `not_subscribed`: the endpoint did not
+ * choose this type. `disabled`: the endpoint was.
+ */
 export const DELIVERY_STATUSES = [
   'pending',
   'delivered',
   'exhausted',
   'no_endpoint',
   'not_subscribed',
+  'disabled',
 ] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-export type Subscription = 'all' | readonly EventType[] | null;
-
-export function firstDeliveryStatus(subscription: Subscription, type: EventType) {
-  if (subscription === null) return 'no_endpoint';
-  return subscription === 'all' || subscription.includes(type) ? 'pending' : 'not_subscribed';
+/** Endpoint at the time of an event. */
+export interface Subscriber {
+  endpoint_id: string;
+  wants: 'all' | readonly EventType[];
+  isDisabled: boolean;
 }
 
-/** A redelivery starts a new run with the same id. */
-export function webhookWorkflowId(eventId: string): string {
-  return `webhook:${eventId}`;
+export function firstDeliveryStatus(
+  { wants, isDisabled }: Pick<Subscriber, 'wants' | 'isDisabled'>,
+  type: EventType,
+): DeliveryStatus {
+  if (isDisabled) return 'disabled';
+  return wants === 'all' || wants.includes(type) ? 'pending' : 'not_subscribed';
+}
+
+/**
+ * A redelivery starts a new run with the same id.
+ * @param delivery event id; for the delivery to another endpoint than the oldest, its own id
+ */
+export function webhookWorkflowId(delivery: string): string {
+  return `webhook:${delivery}`;
 }

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../errors';
 
 /** An endpoint of the API; its schemas validate requests and document them. */
 export interface Endpoint {
-  method: 'get' | 'post' | 'delete';
+  method: 'get' | 'post' | 'patch' | 'delete';
   path: string;
   /** Also the operation of idempotency keys. */
   operation: string;

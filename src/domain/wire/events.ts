@@ -42,7 +42,7 @@ const FIELDS = {
 };
 
 /** @see docs/api.md#events */
-const Event = z
+export const Event = z
   .object({ ...FIELDS, deliveries: z.array(Delivery).meta({ description: 'One per endpoint.' }) })
   .meta({ id: 'Event' });
 

@@ -10,6 +10,7 @@ import { createRefund, getRefund, listPaymentRefunds, listRefunds } from './refu
 import { listRequests } from './requests';
 import * as sandbox from './sandbox';
 import { advanceClock, getClock } from './sandbox-clock';
+import * as webhooks from './webhook-endpoints';
 
 /** Order of the OpenAPI document; a new endpoint is added here and in `src/api`. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -31,6 +32,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
   listBalanceTransactions,
   listEvents,
   getEvent,
+  webhooks.redeliverEvent,
+  webhooks.createWebhookEndpoint,
+  webhooks.getWebhookEndpoint,
+  webhooks.listWebhookEndpoints,
+  webhooks.updateWebhookEndpoint,
+  webhooks.deleteWebhookEndpoint,
+  webhooks.rollWebhookSecret,
+  webhooks.testWebhookEndpoint,
   listRequests,
   listPaymentMethods,
   listAvailablePaymentMethods,

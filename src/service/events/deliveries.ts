@@ -6,7 +6,7 @@ import {
 import { environmentQueue } from '../../domain/task-queues';
 import type { WebhookDeliveryInput } from '../../domain/webhook/delivery';
 import { type DeliveryStatus, webhookWorkflowId } from '../../domain/webhook/event';
-import type { EventDocument } from '../../store/events';
+import { type DeliveryRow, getEventId } from '../../store/deliveries';
 import { webhookLabels } from '../../temporal/labels';
 
 export interface DeliveryStarter {
@@ -19,13 +19,13 @@ export interface DeliveryStarter {
   eager?: boolean;
 }
 
-const NOT_SENT = new Set<DeliveryStatus>(['no_endpoint', 'not_subscribed']);
+const NOT_SENT = new Set<DeliveryStatus>(['no_endpoint', 'not_subscribed', 'disabled']);
 
 /**
- * Starts the delivery of each event that has an endpoint. Safe to repeat: the event fixes the id of
- * the workflow.
+ * Starts each delivery that is to be sent. Safe to repeat: event and endpoint fix the id of the
+ * workflow.
  */
-export async function startDeliveries(starter: DeliveryStarter, events: readonly EventDocument[]) {
+export async function startDeliveries(starter: DeliveryStarter, events: readonly DeliveryRow[]) {
   const due = events.filter(({ delivery }) => !NOT_SENT.has(delivery.status));
   const firstStartPolicy = { workflowIdReusePolicy: 'REJECT_DUPLICATE' } as const;
   await Promise.all(
@@ -39,7 +39,7 @@ export async function startDeliveries(starter: DeliveryStarter, events: readonly
  */
 export async function replaceDelivery(
   starter: DeliveryStarter,
-  event: EventDocument,
+  event: DeliveryRow,
   { resume }: { resume: boolean },
 ): Promise<void> {
   const { run } = event.delivery;
@@ -50,7 +50,7 @@ export async function replaceDelivery(
 }
 
 /** Restarts a lost delivery after its last attempt. */
-export async function resumeDelivery(starter: DeliveryStarter, event: EventDocument) {
+export async function resumeDelivery(starter: DeliveryStarter, event: DeliveryRow) {
   const input = { run: event.delivery.run, resume: true } as const;
   const restartPolicy = { workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
   await ignoreAlreadyStarted(start(starter, event, input, restartPolicy));
@@ -58,7 +58,7 @@ export async function resumeDelivery(starter: DeliveryStarter, event: EventDocum
 
 async function start(
   { temporal, webhookQueue, eager = false }: DeliveryStarter,
-  event: EventDocument,
+  event: DeliveryRow,
   input: Pick<WebhookDeliveryInput, 'run' | 'resume'>,
   policy: Pick<WorkflowStartOptions, 'workflowIdReusePolicy' | 'workflowIdConflictPolicy'>,
 ): Promise<void> {
@@ -73,10 +73,18 @@ async function start(
 }
 
 function buildInput(
-  { _id, request_id, account_id, livemode, type, body }: EventDocument,
+  row: DeliveryRow,
   input: Pick<WebhookDeliveryInput, 'run' | 'resume'>,
 ): WebhookDeliveryInput {
-  return { event_id: _id, request_id, ...input, event: { account_id, livemode, type, body } };
+  const { _id, event_id, request_id, account_id, livemode, type, body, delivery } = row;
+  const { endpoint_id } = delivery;
+  return {
+    event_id: getEventId(row),
+    ...(event_id === undefined ? {} : { delivery_id: _id }),
+    ...(endpoint_id === undefined ? {} : { endpoint_id }),
+    ...(row.data['test'] === true ? { attempts_max: 1 as const } : {}),
+    ...{ request_id, ...input, event: { account_id, livemode, type, body } },
+  };
 }
 
 async function ignoreAlreadyStarted(starting: Promise<void>): Promise<void> {

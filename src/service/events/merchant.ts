@@ -5,7 +5,7 @@ import type { Owner, ServiceDeps } from '../deps';
 import { listPage, type Page } from '../read';
 import { listEventsAfter } from './catch-up';
 import { findOwnEvent } from './list';
-import { presentEvent, presentLog } from './present';
+import { listDeliveries, matchesRow, presentDelivery, presentEvent, presentLog } from './present';
 
 type MerchantEventDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
 
@@ -20,7 +20,8 @@ export async function listMerchantEvents(
     after === undefined
       ? await listNewest(deps, owner, query)
       : await listEventsAfter(deps, owner, { ...query, after });
-  return { ...page, rows: page.rows.map((event) => presentEvent(event)) };
+  const separate = await deps.stores.deliveries.listSeparate(page.rows.map(({ _id }) => _id));
+  return { ...page, rows: page.rows.map((event) => presentEvent(event, separate)) };
 }
 
 function listNewest(
@@ -40,10 +41,13 @@ export async function getMerchantEvent(
 ) {
   const event = await findOwnEvent({ stores }, owner, id);
   if (event === null) throw buildRefusal(notFound('event'));
-  const attempts = await stores.deliveries.forEvent(id);
-  const { deliveries, ...fields } = presentEvent(event);
-  return {
-    ...fields,
-    deliveries: deliveries.map((delivery) => ({ ...delivery, log: presentLog(attempts) })),
-  };
+  const [attempts, separate] = await Promise.all([
+    stores.deliveries.forEvent(id),
+    stores.deliveries.listSeparate([id]),
+  ]);
+  const deliveries = listDeliveries(event, separate).map((row) => ({
+    ...presentDelivery(row),
+    log: presentLog(attempts.filter((attempt) => matchesRow(row, attempt))),
+  }));
+  return { ...presentEvent(event, separate), deliveries };
 }

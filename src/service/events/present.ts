@@ -1,18 +1,40 @@
-import type { DeliveryDocument } from '../../store/deliveries';
+import type { DeliveryDocument, DeliveryRow } from '../../store/deliveries';
 import { firstEndpointId } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 
-/** Presents exactly the fields of docs/api.md#events, in their order. */
-export function presentEvent(event: EventDocument) {
+/**
+ * Presents exactly the fields of docs/api.md#events, in their order.
+ * @param separate deliveries outside the event
+ */
+export function presentEvent(event: EventDocument, separate: readonly DeliveryRow[]) {
   const { _id: id, type, created, livemode, data } = event;
-  return { id, object: 'event', type, created, livemode, data, deliveries: presentDelivery(event) };
+  const deliveries = listDeliveries(event, separate).map(presentDelivery);
+  return { id, object: 'event', type, created, livemode, data, deliveries };
 }
 
-function presentDelivery({ account_id, livemode, delivery }: EventDocument) {
-  const { endpoint_id, status, attempts, next_attempt_at } = delivery;
-  if (endpoint_id === undefined && status === 'no_endpoint') return [];
-  const id = endpoint_id ?? firstEndpointId(account_id, livemode);
-  return [{ endpoint_id: id, status, attempts, next_attempt_at }];
+/** Lists the deliveries of an event, that of the oldest endpoint first; none without endpoints. */
+export function listDeliveries(
+  event: EventDocument,
+  separate: readonly DeliveryRow[],
+): DeliveryRow[] {
+  const { endpoint_id, status } = event.delivery;
+  const isDelivery = endpoint_id !== undefined || status !== 'no_endpoint';
+  const others = separate.filter(({ event_id }) => event_id === event._id);
+  return isDelivery ? [event, ...others] : others;
+}
+
+export function presentDelivery({ account_id, livemode, delivery }: DeliveryRow) {
+  const { status, attempts, next_attempt_at } = delivery;
+  const { endpoint_id = firstEndpointId(account_id, livemode) } = delivery;
+  return { endpoint_id, status, attempts, next_attempt_at };
+}
+
+/** Whether an attempt belongs to a delivery. */
+export function matchesRow(
+  { _id }: DeliveryRow,
+  { event_id, delivery_id = event_id }: DeliveryDocument,
+) {
+  return delivery_id === _id;
 }
 
 /** @param attempts newest first */

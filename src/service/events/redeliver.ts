@@ -1,76 +1,177 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { WEBHOOK_QUEUE } from '../../domain/task-queues';
-import { type DeliveryStatus, webhookWorkflowId } from '../../domain/webhook/event';
+import { firstDeliveryStatus, webhookWorkflowId } from '../../domain/webhook/event';
 import type { Stores } from '../../store';
-import type { EventDocument, ResendFilter } from '../../store/events';
+import { copyEvent, type DeliveryRow, deliveryId } from '../../store/deliveries';
+import { type Endpoint, firstEndpointId } from '../../store/endpoints';
+import type { EventDocument } from '../../store/events';
 import { withTimeout } from '../../temporal/in-time';
 import { getWorkflowStatus } from '../../temporal/status';
 import { replaceDelivery } from './deliveries';
 
 export interface RedeliverDeps {
-  stores: Pick<Stores, 'events' | 'endpoints'>;
+  stores: Pick<Stores, 'events' | 'endpoints' | 'deliveries'>;
   temporal: Client;
   now: () => Date;
   /** Task queue; tests have their own. */
   webhookQueue?: string;
 }
 
+interface Choice {
+  /** Without it, all enabled endpoints that want the type. */
+  endpoint_id?: string | undefined;
+  /** Whether the oldest enabled one gets it when none wants the type. */
+  orOldest?: boolean;
+}
+
 /**
- * Sends an event again, delivered or not: `webhook:{event id}` starts again with the next run
- * number and all attempts, to the current endpoint. It replaces a waiting delivery.
- * @throws ServiceError `event_not_found`, `webhook_not_set`, `temporal_unavailable`;
- *   `delivery_running` when another redelivery started first
+ * Sends an event again, delivered or not: each delivery starts again with the next run number and
+ * all attempts, to the endpoint as it is now. It replaces a waiting delivery.
+ * @throws ServiceError `event_not_found`, `webhook_not_set`, `webhook_endpoint_not_found`,
+ *   `endpoint_disabled`, `temporal_unavailable`; `delivery_running` when another redelivery started
+ *   first
  */
-export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<EventDocument> {
+export async function redeliverEvent(
+  deps: RedeliverDeps,
+  id: string,
+  { endpoint_id, orOldest = true }: Choice = {},
+): Promise<DeliveryRow[]> {
   const event = await findEvent(deps.stores, id);
-  await requireEndpoint(deps.stores, event);
-  // This call comes first, so an outage leaves the event unchanged.
-  await getWorkflowStatus(deps.temporal, webhookWorkflowId(id));
-  // Later, `pending` could overwrite the outcome of a finished delivery.
-  const { events } = deps.stores;
-  const reservedEvent = await events.reserveRun(id, event.delivery.run, deps.now().toISOString());
-  if (reservedEvent === null) throw createRunningError(id);
+  const enabled = await findEnabled(deps.stores, event, endpoint_id);
+  const isWanted = (endpoint: Endpoint) => endpoint_id !== undefined || wantsType(endpoint, event);
+  const wanting = enabled.filter(isWanted);
+  const targets = wanting.length === 0 && orOldest ? enabled.slice(0, 1) : wanting;
+  const rows: DeliveryRow[] = [];
+  for (const target of targets) {
+    try {
+      rows.push(await sendTo(deps, event, target.endpoint_id));
+    } catch (error) {
+      // It is being sent to this endpoint; the others still get it.
+      if (!isRunning(error) || targets.length === 1) throw error;
+    }
+  }
+  return rows;
+}
+
+/**
+ * Sends one delivery again, to its own endpoint.
+ * @throws ServiceError as `redeliverEvent`
+ */
+export async function redeliverRow(deps: RedeliverDeps, row: DeliveryRow): Promise<void> {
+  const endpoint_id = findEndpointId(row);
+  const [endpoint] = await findEnabled(deps.stores, row, endpoint_id);
+  if (endpoint !== undefined) await sendRow(deps, row, endpoint.endpoint_id);
+}
+
+/** @returns the enabled ones of the environment, oldest first, or the one with the id */
+export async function findEnabled(
+  { endpoints }: Pick<Stores, 'endpoints'>,
+  { account_id, livemode }: Pick<EventDocument, 'account_id' | 'livemode'>,
+  endpoint_id: string | undefined,
+): Promise<Endpoint[]> {
+  const all = await endpoints.list(account_id, livemode);
+  const chosen = all.filter((row) => endpoint_id === undefined || row.endpoint_id === endpoint_id);
+  const enabled = chosen.filter(({ disabled_reason }) => disabled_reason === undefined);
+  if (enabled.length > 0) return enabled;
+  if (chosen.length > 0) {
+    throw new ServiceError('endpoint_disabled', 'The endpoint is disabled: enable it first.');
+  }
+  if (endpoint_id !== undefined && all.length > 0) {
+    throw new ServiceError('webhook_endpoint_not_found', `There is no endpoint ${endpoint_id}.`);
+  }
+  const env = toEnv(livemode);
+  throw new ServiceError(
+    'webhook_not_set',
+    `Nothing to send it to: no ${env} webhook endpoint is registered for ${account_id}.`,
+  );
+}
+
+function wantsType({ enabled_events }: Endpoint, { type }: EventDocument): boolean {
+  const wants = enabled_events ?? 'all';
+  return firstDeliveryStatus({ wants, isDisabled: false }, type) === 'pending';
+}
+
+async function sendTo(
+  deps: RedeliverDeps,
+  event: EventDocument,
+  endpoint_id: string,
+): Promise<DeliveryRow> {
+  const row = await findRow(deps.stores, event, endpoint_id);
   try {
-    await startReservedRun(deps, reservedEvent);
+    return await sendRow(deps, row, endpoint_id);
+  } catch (error) {
+    // Another endpoint may have taken the place in the event.
+    const current = isRunning(error) ? await findRow(deps.stores, event, endpoint_id) : row;
+    if (current._id === row._id) throw error;
+    return await sendRow(deps, current, endpoint_id);
+  }
+}
+
+/**
+ * Finds the delivery to an endpoint. An endpoint that is newer than the event gets a document of
+ * its own, or the event itself if that had no endpoint.
+ */
+async function findRow(
+  { events, deliveries }: RedeliverDeps['stores'],
+  { _id: event_id }: EventDocument,
+  endpoint_id: string,
+): Promise<DeliveryRow> {
+  const existing = await deliveries.get(deliveryId(event_id, endpoint_id));
+  if (existing !== null) return existing;
+  const event = await findEvent({ events }, event_id);
+  if ([undefined, endpoint_id].includes(findEndpointId(event))) return event;
+  const delivery = { status: 'no_endpoint', attempts: 0, next_attempt_at: null, run: 0 } as const;
+  const row = copyEvent(event, { ...delivery, endpoint_id });
+  await deliveries.addRow(row);
+  return row;
+}
+
+/** @returns undefined for an event that had no endpoint */
+function findEndpointId({ account_id, livemode, delivery }: DeliveryRow): string | undefined {
+  if (delivery.endpoint_id !== undefined) return delivery.endpoint_id;
+  return delivery.status === 'no_endpoint' ? undefined : firstEndpointId(account_id, livemode);
+}
+
+async function sendRow(
+  deps: RedeliverDeps,
+  row: DeliveryRow,
+  endpoint_id: string,
+): Promise<DeliveryRow> {
+  // This call comes first, so an outage leaves the delivery unchanged.
+  await getWorkflowStatus(deps.temporal, webhookWorkflowId(row._id));
+  // Later, `pending` could overwrite the outcome of a finished delivery.
+  const { deliveries } = deps.stores;
+  const reserved = await deliveries.reserveRun(row, deps.now().toISOString(), endpoint_id);
+  if (reserved === null) throw createRunningError(row._id);
+  try {
+    await startReservedRun(deps, reserved);
   } catch (error) {
     // Safe even if it did start: each attempt records the state of the delivery.
-    await events.releaseRun(id, reservedEvent.delivery, event.delivery);
+    await deliveries.releaseRun(row._id, reserved.delivery, row.delivery);
     throw error;
   }
-  return reservedEvent;
+  return reserved;
 }
 
 /**
  * Starts the reserved run. This may terminate a run that was reserved later but started sooner:
  * that one is started again.
  */
-async function startReservedRun(deps: RedeliverDeps, reservedEvent: EventDocument): Promise<void> {
+async function startReservedRun(deps: RedeliverDeps, reserved: DeliveryRow): Promise<void> {
   const { temporal, webhookQueue = WEBHOOK_QUEUE, stores } = deps;
+  const { events, deliveries } = stores;
   const starter = { temporal, webhookQueue };
-  let startedEvent = reservedEvent;
-  await withTimeout(temporal, () => replaceDelivery(starter, reservedEvent, { resume: false }));
+  const { _id, event_id } = reserved;
+  let started = reserved;
+  await withTimeout(temporal, () => replaceDelivery(starter, reserved, { resume: false }));
   for (;;) {
-    const current = await stores.events.get(reservedEvent._id);
-    if (current === null || current.delivery.run <= startedEvent.delivery.run) return;
+    const current = await (event_id === undefined ? events.get(_id) : deliveries.get(_id));
+    if (current === null || current.delivery.run <= started.delivery.run) return;
     await withTimeout(temporal, () => replaceDelivery(starter, current, { resume: true }));
-    startedEvent = current;
+    started = current;
   }
-}
-
-/** @throws ServiceError `webhook_not_set` */
-async function requireEndpoint(
-  { endpoints }: Pick<Stores, 'endpoints'>,
-  { account_id, livemode }: { account_id: string; livemode: boolean },
-): Promise<void> {
-  if ((await endpoints.get(account_id, livemode)) !== null) return;
-  const env = toEnv(livemode);
-  throw new ServiceError(
-    'webhook_not_set',
-    `Nothing to send it to: no ${env} webhook endpoint is registered for ${account_id}.`,
-  );
 }
 
 /** @throws ServiceError `event_not_found` */
@@ -80,95 +181,13 @@ export async function findEvent({ events }: Pick<Stores, 'events'>, id: string) 
   throw new ServiceError('event_not_found', `There is no event ${id}.`);
 }
 
+export function isRunning(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'delivery_running';
+}
+
 function createRunningError(id: string): ServiceError {
   return new ServiceError(
     'delivery_running',
     `Another redelivery of ${id} started at the same moment and is still running.`,
   );
-}
-
-/** Pace that an endpoint can handle after an outage. */
-const PER_SECOND = 20;
-const PAGE = 100;
-
-export interface SelectionCount {
-  found: number;
-  by_status: Partial<Record<DeliveryStatus, number>>;
-}
-
-/** @throws ServiceError `webhook_not_set` */
-export async function countSelected(
-  { stores }: Pick<RedeliverDeps, 'stores'>,
-  filter: ResendFilter,
-): Promise<SelectionCount> {
-  await requireEndpoint(stores, filter);
-  const counts = await Promise.all(
-    filter.statuses.map(async (status) => {
-      const count = await stores.events.countResendable({ ...filter, statuses: [status] });
-      return [status, count] as const;
-    }),
-  );
-  const total = counts.reduce((sum, [, count]) => sum + count, 0);
-  return { found: total, by_status: Object.fromEntries(counts) };
-}
-
-export interface SendTotals {
-  sent: number;
-  /** Events that another redelivery sends at the same moment. */
-  skipped: number;
-}
-
-/**
- * Sends every selected event again, oldest first. A repeat sends those that are still not
- * delivered.
- * @param onProgress called after every event
- * @throws RedeliveryStopped with the position to continue from
- */
-export async function redeliverAll(
-  deps: RedeliverDeps,
-  filter: ResendFilter,
-  onProgress: (sent: SendTotals) => void,
-  pageSize = PAGE,
-): Promise<SendTotals> {
-  const total = { sent: 0, skipped: 0 };
-  for (let since = filter.since; ; ) {
-    const page = await deps.stores.events.listResendable({ ...filter, since }, pageSize);
-    for (const { _id, position } of page) {
-      const pause = wait(1_000 / PER_SECOND);
-      await sendOne(deps, _id, position, total);
-      onProgress(total);
-      await pause;
-    }
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return total;
-    since = nextPosition(last.position);
-  }
-}
-
-async function sendOne(deps: RedeliverDeps, id: string, position: string, total: SendTotals) {
-  try {
-    await redeliverEvent(deps, id);
-    total.sent += 1;
-  } catch (error) {
-    const isRunning = error instanceof ServiceError && error.code === 'delivery_running';
-    if (!isRunning) throw new RedeliveryStopped(error, total.sent, position);
-    total.skipped += 1;
-  }
-}
-
-export class RedeliveryStopped extends Error {
-  readonly sent: number;
-  /** Position of the next event to send. */
-  readonly position: string;
-
-  constructor(cause: unknown, sent: number, position: string) {
-    super('The redelivery stopped.', { cause });
-    this.sent = sent;
-    this.position = position;
-  }
-}
-
-/** All positions have the same length. */
-function nextPosition(position: string): string {
-  return `${position}!`;
 }

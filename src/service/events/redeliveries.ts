@@ -1,21 +1,30 @@
 import type { Logger } from '../../base/log';
-import type { ResendFilter } from '../../store/events';
+import { WEBHOOK_QUEUE } from '../../domain/task-queues';
+import type { EventDocument, ResendFilter } from '../../store/events';
+import { withTimeout } from '../../temporal/in-time';
 import { auditRequest, withAuditLine, withOutcomeLine } from '../audit-log';
 import type { ActDeps, Owner } from '../deps';
 import { startOfDay } from '../paging';
+import { type DeliveryStarter, startDeliveries } from './deliveries';
 import { findOwnEvent } from './list';
+import { type RedeliverDeps, redeliverEvent } from './redeliver';
 import {
   countSelected,
-  type RedeliverDeps,
   redeliverAll,
-  redeliverEvent,
   type SelectionCount,
   type SendTotals,
-} from './redeliver';
+} from './redeliver-many';
 
 export interface Redeliveries {
   /** @throws ServiceError as `redeliverEvent` */
   one: (eventId: string) => Promise<void>;
+  /**
+   * Sends an event to one endpoint, or to all that want it.
+   * @throws ServiceError as `redeliverEvent`
+   */
+  toSubscribers: (eventId: string, endpoint_id: string | undefined) => Promise<void>;
+  /** Starts the first delivery of an event. @throws ServiceError `temporal_unavailable` */
+  start: (event: EventDocument) => Promise<void>;
   /** @throws ServiceError `webhook_not_set` */
   count: (filter: ResendFilter) => Promise<SelectionCount>;
   /** @throws RedeliveryStopped */
@@ -27,9 +36,21 @@ export function createRedeliveries(deps: RedeliverDeps): Redeliveries {
     one: async (eventId) => {
       await redeliverEvent(deps, eventId);
     },
+    toSubscribers: async (eventId, endpoint_id) => {
+      await redeliverEvent(deps, eventId, { endpoint_id, orOldest: false });
+    },
+    start: (event) => startInTime(deps, event),
     count: (filter) => countSelected(deps, filter),
     all: (filter) => redeliverAll(deps, filter, () => undefined),
   };
+}
+
+async function startInTime(
+  { temporal, webhookQueue = WEBHOOK_QUEUE }: Pick<RedeliverDeps, 'temporal' | 'webhookQueue'>,
+  event: EventDocument,
+): Promise<void> {
+  const starter: DeliveryStarter = { temporal, webhookQueue };
+  await withTimeout(temporal, () => startDeliveries(starter, [event]));
 }
 
 interface SendDeps extends Pick<ActDeps, 'stores' | 'audit' | 'now'> {

@@ -6,15 +6,16 @@ import type { Encrypter } from '../../encryption/encrypter';
 import type { Stores } from '../../store';
 import type { Audit } from '../../store/audit';
 import type { DeliveryDocument } from '../../store/deliveries';
-import { endpointOwner, signingSecret } from '../../store/endpoints';
+import { type Endpoint, secretOwner, signingSecret } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 import { postEvent, toRow } from '../../webhooks/attempt';
 import type { EndpointLimits } from '../../webhooks/endpoint-limits';
 import type { PostWebhook } from '../../webhooks/post';
 import type { PostResult } from '../../webhooks/post-result';
+import { accountNow } from '../clock';
 
 export interface TestEventDeps {
-  stores: Pick<Stores, 'endpoints' | 'events' | 'deliveries'>;
+  stores: Pick<Stores, 'accounts' | 'endpoints' | 'events' | 'deliveries'>;
   encrypter: Pick<Encrypter, 'decrypt'>;
   limits: EndpointLimits;
   /** Whether sandbox endpoints may be on this machine. Live ones never. */
@@ -27,34 +28,37 @@ export interface TestEventDeps {
 export interface TestEventRequest {
   account_id: string;
   livemode: boolean;
+  /** Absent: the oldest. */
+  endpoint_id?: string | undefined;
   type: EventType;
   request_id: string;
 }
 
 /**
- * Sends a test event with one attempt. It is stored first: no attempt lacks its event.
+ * Sends a test event with one attempt, and waits for the answer. It is stored first: no attempt
+ * lacks its event.
  * @see docs/webhooks.md#test-events
- * @throws ServiceError `webhook_not_set`; `endpoint_busy` while other tests wait for its answer
+ * @throws ServiceError `webhook_not_set`; `endpoint_disabled`; `endpoint_busy` while other tests
+ *   wait for its answer
  */
 export async function sendTestEvent(
   deps: TestEventDeps,
-  { account_id, livemode, type, request_id }: TestEventRequest,
+  request: TestEventRequest,
 ): Promise<DeliveryDocument> {
   const { stores, now } = deps;
-  const owner = endpointOwner(account_id, livemode);
-  const endpoint = await stores.endpoints.get(account_id, livemode);
-  const ciphertext = endpoint === null ? undefined : signingSecret(endpoint, now());
-  if (endpoint === null || ciphertext === undefined) {
-    throw new ServiceError('webhook_not_set', 'Save an endpoint first.');
-  }
-  const secret = await deps.encrypter.decrypt(ciphertext, owner);
-  const admission = deps.limits.admit(owner);
+  const { account_id, livemode, type } = request;
+  const endpoint = await findTestEndpoint(deps, request);
+  const ciphertext = signingSecret(endpoint, now());
+  if (ciphertext === undefined) throw createNotSetError();
+  const secret = await deps.encrypter.decrypt(ciphertext, secretOwner(endpoint));
+  const admission = deps.limits.admit(endpoint.endpoint_id);
   if (!admission.admitted) {
     throw new ServiceError('endpoint_busy', 'Another test waits for an answer. Try again soon.');
   }
   let result: PostResult | undefined;
   try {
-    const event = buildTestEvent({ account_id, livemode, type, request_id }, now());
+    // A final status, so no other delivery sends it.
+    const event = buildTestEvent(request, endpoint, 'exhausted', await accountNow(deps, request));
     await stores.events.insertTest(event);
     const atMs = now().getTime();
     const { url } = endpoint;
@@ -73,14 +77,50 @@ export async function sendTestEvent(
   }
 }
 
-function buildTestEvent({ type, ...owner }: TestEventRequest, at: Date): EventDocument {
+/**
+ * Records a test event for a delivery that makes one attempt.
+ * @throws ServiceError `webhook_not_set`, `endpoint_disabled`
+ */
+export async function recordTestEvent(
+  deps: Pick<TestEventDeps, 'stores' | 'audit' | 'now'>,
+  request: TestEventRequest,
+): Promise<EventDocument> {
+  const endpoint = await findTestEndpoint(deps, request);
+  const event = buildTestEvent(request, endpoint, 'pending', await accountNow(deps, request));
+  const { account_id, livemode, type } = request;
+  const line = { act: 'event.sent', account_id, livemode, target: event._id } as const;
+  await deps.audit({ ...line, after: { type, test: true, outcome: 'requested' } });
+  await deps.stores.events.insertTest(event);
+  return event;
+}
+
+async function findTestEndpoint(
+  { stores }: Pick<TestEventDeps, 'stores'>,
+  { account_id, livemode, endpoint_id }: TestEventRequest,
+): Promise<Endpoint> {
+  const endpoint = await stores.endpoints.find({ account_id, livemode, endpoint_id });
+  if (endpoint === null) throw createNotSetError();
+  if (endpoint.disabled_reason === undefined) return endpoint;
+  throw new ServiceError('endpoint_disabled', 'The endpoint is disabled: enable it first.');
+}
+
+function createNotSetError(): ServiceError {
+  return new ServiceError('webhook_not_set', 'Save an endpoint first.');
+}
+
+function buildTestEvent(
+  { type, account_id, livemode, request_id }: TestEventRequest,
+  { endpoint_id }: Endpoint,
+  status: 'pending' | 'exhausted',
+  at: Date,
+): EventDocument {
   const id = `evt_${randomUUID()}`;
   const created = at.toISOString();
   const resource_id = randomUUID();
   const data = buildTestData(type, () => resource_id);
-  const { livemode } = owner;
+  const next_attempt_at = status === 'pending' ? created : null;
   return {
-    ...owner,
+    ...{ account_id, livemode, request_id },
     _id: id,
     type,
     created,
@@ -89,7 +129,6 @@ function buildTestEvent({ type, ...owner }: TestEventRequest, at: Date): EventDo
     data,
     body: JSON.stringify({ id, type, created, livemode, data }),
     order: 0,
-    // A final status, so no other delivery sends it.
-    delivery: { status: 'exhausted', attempts: 0, next_attempt_at: null, run: 0 },
+    delivery: { status, attempts: 0, next_attempt_at, run: 0, endpoint_id },
   };
 }

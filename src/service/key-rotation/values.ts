@@ -4,7 +4,7 @@ import type { Encrypted } from '../../encryption/encrypter';
 import type { Stores } from '../../store';
 import { type AccountDocument, type PayerKeys, payerKeyOwner } from '../../store/accounts';
 import { connectorKeyOwner } from '../../store/connector-keys';
-import { endpointOwner } from '../../store/endpoints';
+import { secretOwner } from '../../store/endpoints';
 import type { KeyOwner } from '../../store/keys';
 import { totpOwner } from '../../store/users';
 
@@ -37,11 +37,11 @@ async function* readAll<Id, T extends { _id: Id }>(
 
 async function* readEndpoints({ endpoints }: EncryptedStores) {
   const readPage = (after: ObjectId | undefined) => endpoints.page(BATCH, after);
-  for await (const { _id, account_id, livemode, secrets } of readAll(readPage)) {
-    yield secrets.map(({ sealed: ciphertext }) => ({
+  for await (const endpoint of readAll(readPage)) {
+    yield endpoint.secrets.map(({ sealed: ciphertext }) => ({
       ciphertext,
-      owner: endpointOwner(account_id, livemode),
-      replace: (next: Encrypted) => endpoints.reencryptSecret(_id, ciphertext, next),
+      owner: secretOwner(endpoint),
+      replace: (next: Encrypted) => endpoints.reencryptSecret(endpoint._id, ciphertext, next),
     }));
   }
 }

@@ -150,7 +150,11 @@ export async function readTimeline(
     stores.events.list({ account_id, livemode, resource_id: _id, limit: EVENTS_MAX }),
   ]);
   const events = newestEvents.reverse();
-  const attempts = await stores.deliveries.forEvents(events.map((event) => event._id));
+  const ids = events.map((event) => event._id);
+  const [attempts, deliveries] = await Promise.all([
+    stores.deliveries.forEvents(ids),
+    stores.deliveries.listSeparate(ids),
+  ]);
   // A callback may name a resource of another connector or kind, and a refused one was not
   // verified.
   const isOwn = (row: CallbackDocument) => row.connector === connector && row.resource === kind;
@@ -161,6 +165,7 @@ export async function readTimeline(
     idempotencyRecord,
     callbacks: ownCallbacks,
     events,
+    deliveries,
     attempts,
     journalEntries,
   });

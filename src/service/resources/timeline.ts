@@ -7,10 +7,11 @@ import type { EntryDocument } from '../../ledger/documents';
 import { bookOwner } from '../../ledger/entries';
 import type { AuditEntry } from '../../store/attention';
 import type { CallbackDocument } from '../../store/callbacks';
-import type { DeliveryDocument } from '../../store/deliveries';
+import type { DeliveryDocument, DeliveryRow } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import type { IdempotencyRecord } from '../../store/idempotency';
 import { getOrigin } from '../../webhooks/url';
+import { listDeliveries } from '../events/present';
 
 /** Entries of the same moment follow this order. */
 const KINDS = [
@@ -49,17 +50,22 @@ export interface Facts {
   idempotencyRecord: Pick<IdempotencyRecord, 'key'> | null;
   callbacks: readonly CallbackDocument[];
   events: readonly EventDocument[];
+  /** Deliveries outside the events. */
+  deliveries: readonly DeliveryRow[];
   attempts: readonly DeliveryDocument[];
   journalEntries: readonly EntryDocument[];
 }
 
 export function assembleTimeline(facts: Facts): TimelineEntry[] {
-  const { resource, callbacks, events, attempts, journalEntries } = facts;
+  const { resource, callbacks, events, deliveries, attempts, journalEntries } = facts;
   const entries = [
     describeCall(facts),
     ...callbacks.map((callback) => describeCallback(callback, resource)),
     ...resource.audit.map(describeAct),
-    ...events.flatMap((event) => [describeTransition(event), describeEvent(event)]),
+    ...events.flatMap((event) => [
+      describeTransition(event),
+      describeEvent(event, listDeliveries(event, deliveries)),
+    ]),
     ...journalEntries.map(describeJournalEntry),
     ...attempts.map((row) => describeAttempt(row, events)),
   ];
@@ -153,21 +159,36 @@ const DELIVERY = {
   exhausted: 'Not delivered: all attempts failed',
   no_endpoint: 'Not sent: no endpoint was registered',
   not_subscribed: 'Not sent: the endpoint does not want this type',
+  disabled: 'Not sent: the endpoint is disabled',
 } as const;
 
 export function deliveryText({ status }: Pick<EventDocument['delivery'], 'status'>): string {
   return DELIVERY[status];
 }
 
-function describeEvent({ _id, type, created: at, delivery }: EventDocument): TimelineEntry {
-  const { next_attempt_at } = delivery;
-  const next = next_attempt_at === null ? [] : [`Next attempt ${next_attempt_at}`];
+function describeEvent(
+  { _id, type, created: at, delivery }: EventDocument,
+  rows: readonly DeliveryRow[],
+): TimelineEntry {
+  const isSeveral = rows.length > 1;
+  const states =
+    rows.length === 0
+      ? [deliveryText(delivery)]
+      : rows.flatMap(({ delivery: each }) => {
+          const { endpoint_id, next_attempt_at } = each;
+          const to = isSeveral && endpoint_id !== undefined ? ` (${endpoint_id})` : '';
+          const next = next_attempt_at === null ? [] : [`Next attempt ${next_attempt_at}`];
+          return [`${deliveryText(each)}${to}`, ...next];
+        });
+  const isFailed = [delivery, ...rows.map((row) => row.delivery)].some(
+    ({ status }) => status === 'exhausted',
+  );
   return {
     at,
     kind: 'event',
     title: `Event ${type}`,
-    tone: delivery.status === 'exhausted' ? 'bad' : 'plain',
-    details: [_id, deliveryText(delivery), ...next],
+    tone: isFailed ? 'bad' : 'plain',
+    details: [_id, ...states],
     event_id: _id,
   };
 }

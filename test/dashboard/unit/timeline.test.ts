@@ -7,7 +7,7 @@ import type { DeliveryDocument } from '../../../src/store/deliveries';
 const AT = '2026-03-01T12:00:00.000Z';
 const LATER = '2026-03-01T12:00:05.000Z';
 
-const events = buildEvents(
+const { events } = buildEvents(
   {
     resource: 'payment',
     resource_id: 'pay-1',
@@ -18,7 +18,7 @@ const events = buildEvents(
     request_id: 'req-1',
     transitions: [{ type: 'payment.settled', version: 4 }],
   },
-  'all',
+  [{ endpoint_id: 'we_1', wants: 'all', isDisabled: false }],
 );
 
 const callback: CallbackDocument = {
@@ -79,6 +79,7 @@ const facts: Facts = {
     },
   ],
   events,
+  deliveries: [],
   attempts: [attempt, { ...attempt, attempt: 2, status_code: null, error: 'No answer.' }],
   journalEntries: [
     {

@@ -60,7 +60,9 @@ test('the API writes no ledger, and neither it nor a worker changes what was aud
     expect(actionsOn(role, 'shop', 'connector_keys')).toEqual(reads);
     expect(JSON.stringify(role.privileges)).not.toContain('shop_');
   }
-  for (const name of ['api_keys', 'users', 'wallets', 'webhook_endpoints']) {
+  // It disables an endpoint that keeps failing.
+  expect(actionsOn(worker, 'shop', 'webhook_endpoints')).toEqual([...reads, 'update']);
+  for (const name of ['api_keys', 'users', 'wallets']) {
     expect(actionsOn(worker, 'shop', name)).toEqual(reads);
   }
 });

@@ -110,11 +110,17 @@ const OPERATORS: Query[] = [
   },
   {
     name: 'events of a resource that are pending',
-    read: ({ events }, { n }) => events.pending(idOf('payment', n), LARGE_MERCHANT, false),
+    read: ({ deliveries }, { n }) => deliveries.pending(idOf('payment', n), LARGE_MERCHANT, false),
   },
   {
     name: 'deliveries that are late',
-    read: ({ events }) => events.overdue('9999').limit(OPERATORS_PAGE).toArray(),
+    read: async ({ deliveries }) => {
+      const rows = [];
+      for await (const row of deliveries.overdue('9999')) {
+        if (rows.push(row) === OPERATORS_PAGE) break;
+      }
+      return rows;
+    },
   },
   ...['payments', 'refunds', 'payouts'].map((kind) => ({
     name: `${kind} in flight`,
@@ -122,8 +128,8 @@ const OPERATORS: Query[] = [
   })),
   {
     name: 'events to be sent again',
-    read: ({ events }, { before = '' }) =>
-      events.listResendable({ ...OWNER, since: before, until: '9999', statuses: UNSENT }, PAGE),
+    read: ({ deliveries }, { before = '' }) =>
+      deliveries.listResendable({ ...OWNER, since: before, until: '9999', statuses: UNSENT }, PAGE),
   },
   ...(['unsignalled', 'parked', 'any'] as const).map(
     (waits): Query => ({

@@ -77,8 +77,8 @@ test('each attempt uses the URL as it stands then', async () => {
 
 test('the first goes by what is remembered, and no other one does', async () => {
   const event = await recordEvent(stores, URL_1);
-  const before = await stores.endpoints.get(event.account_id, event.livemode);
-  const endpoints = { get: stores.endpoints.get, getCached: async () => before };
+  const before = await stores.endpoints.list(event.account_id, event.livemode);
+  const endpoints = { list: stores.endpoints.list, listCached: async () => before };
   const { account_id, livemode } = event;
   const sealed = await stores.sealer.encrypt('whsec_unused', 'nobody');
   await stores.endpoints.set({ account_id, livemode, url: URL_2, sealed, now: new Date(FIRST_AT) });
@@ -115,7 +115,8 @@ test('a rolled secret signs from its moment on, and the old one until then', asy
 test('an endpoint removed meanwhile ends the delivery', async () => {
   const event = await recordEvent(stores, URL_1);
   await attemptAt(event, { result: answer(500) });
-  await stores.endpoints.remove(event.account_id, event.livemode);
+  const [endpoint] = await stores.endpoints.list(event.account_id, event.livemode);
+  if (endpoint !== undefined) await stores.endpoints.remove(endpoint);
   const { outcome, posts } = await attemptAt(event, { attempt: 2 });
   expect({ outcome, posts }).toEqual({ outcome: 'no_endpoint', posts: [] });
   expect((await stores.events.get(event._id))?.delivery).toMatchObject({
@@ -266,7 +267,7 @@ describe('an outage of our own uses up no attempt', () => {
 
   test('before the POST: nothing is posted, and the next try comes soon', async () => {
     const event = await recordEvent(stores, URL_1);
-    const away = { endpoints: { ...stores.endpoints, getCached: gone }, patienceMs: 0 };
+    const away = { endpoints: { ...stores.endpoints, listCached: gone }, patienceMs: 0 };
     expect(await attemptAt(event, away)).toMatchObject({ outcome: unreachable, posts: [] });
     expect(await stores.deliveries.forEvent(event._id)).toEqual([]);
     const next = await attemptAt(event, { attempt: 300 });

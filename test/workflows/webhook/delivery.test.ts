@@ -51,8 +51,8 @@ function unlessAway() {
   const answer = <T>(ask: () => Promise<T>) =>
     nowMs < awayUntil ? Promise.reject(new MongoNetworkError('connection refused')) : ask();
   const { endpoints } = stores;
-  const get: typeof endpoints.get = (...owner) => answer(() => endpoints.get(...owner));
-  return { endpoints: { ...endpoints, get, getCached: get } };
+  const list: typeof endpoints.list = (...owner) => answer(() => endpoints.list(...owner));
+  return { endpoints: { ...endpoints, list, listCached: list } };
 }
 
 const receivers = useReceivers();

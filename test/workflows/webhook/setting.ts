@@ -116,6 +116,7 @@ export function activitiesOn(stores: Stores, changes: Partial<WebhookActivityDep
     now: Date.now,
     random: () => 0.5,
     log: { info: () => undefined, warn: () => undefined },
+    health: { note: async () => undefined },
     ...changes,
   });
 }

@@ -245,7 +245,7 @@ class AssetBalanceTransaction(TypedDict):
 
 class Delivery(TypedDict):
     endpoint_id: str
-    status: Literal['pending', 'delivered', 'exhausted', 'no_endpoint', 'not_subscribed']
+    status: Literal['pending', 'delivered', 'exhausted', 'no_endpoint', 'not_subscribed', 'disabled']
     attempts: int
     """
     Over all runs.
@@ -261,6 +261,90 @@ class DeliveryAttempt(TypedDict):
     """
     error: Optional[str]
     duration_ms: int
+
+
+class RedeliverEvent(TypedDict):
+    endpoint_id: NotRequired[Optional[str]]
+
+
+class WebhookEndpointWithSecret(TypedDict):
+    id: str
+    object: Literal['webhook_endpoint']
+    url: str
+    description: Optional[str]
+    enabled_events: list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]
+    """
+    All of them by default.
+    """
+    status: Literal['enabled', 'disabled']
+    disabled_reason: Optional[Literal['merchant', 'failing']]
+    """
+    `merchant`: you disabled it. `failing`: nothing succeeded for five days.
+    """
+    livemode: bool
+    created_at: str
+    updated_at: str
+    signing_secret: str
+    """
+    Shown here and never again.
+    """
+
+
+class CreateWebhookEndpoint(TypedDict):
+    url: str
+    """
+    https, at a public address; in the sandbox of your own machine also http.
+    """
+    description: NotRequired[Optional[str]]
+    enabled_events: NotRequired[list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]]
+
+
+class WebhookEndpoint(TypedDict):
+    id: str
+    object: Literal['webhook_endpoint']
+    url: str
+    description: Optional[str]
+    enabled_events: list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]
+    """
+    All of them by default.
+    """
+    status: Literal['enabled', 'disabled']
+    disabled_reason: Optional[Literal['merchant', 'failing']]
+    """
+    `merchant`: you disabled it. `failing`: nothing succeeded for five days.
+    """
+    livemode: bool
+    created_at: str
+    updated_at: str
+    deleted: NotRequired[Literal[True]]
+    """
+    Only in the answer of a deletion.
+    """
+
+
+class WebhookEndpointList(TypedDict):
+    object: Literal['list']
+    data: list[WebhookEndpoint]
+    has_more: bool
+    next_cursor: Optional[str]
+
+
+class UpdateWebhookEndpoint(TypedDict):
+    url: NotRequired[str]
+    """
+    https, at a public address; in the sandbox of your own machine also http.
+    """
+    description: NotRequired[Optional[str]]
+    enabled_events: NotRequired[list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]]
+    status: NotRequired[Literal['enabled', 'disabled']]
+
+
+class RollWebhookSecret(TypedDict):
+    after: NotRequired[Literal['now', '1h', '24h']]
+
+
+class TestWebhookEndpoint(TypedDict):
+    type: Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']
 
 
 class ApiRequest(TypedDict):
@@ -808,6 +892,17 @@ class ListEventsQuery(TypedDict):
     """
 
 
+class ListWebhookEndpointsQuery(TypedDict):
+    limit: NotRequired[int]
+    """
+    Rows of a page; 25 when left out.
+    """
+    created_before: NotRequired[str]
+    """
+    Only those made before this time. The last `next_cursor` goes on from there.
+    """
+
+
 class ListRequestsQuery(TypedDict):
     limit: NotRequired[int]
     """
@@ -872,7 +967,7 @@ WebhookEvent: TypeAlias = Union[
 ]
 
 
-ErrorCode: TypeAlias = Literal['account_frozen', 'api_key_address_refused', 'api_key_expired', 'api_key_invalid', 'api_key_missing', 'api_key_revoked', 'api_key_scope_insufficient', 'asset_not_available', 'asset_not_supported', 'balance_account_not_found', 'body_too_large', 'cannot_cancel', 'clock_advancing', 'crypto_not_enabled', 'crypto_payment_not_found', 'crypto_settlement_not_found', 'event_not_found', 'idempotency_key_invalid', 'idempotency_key_required', 'idempotency_key_reused', 'idempotency_request_in_progress', 'insufficient_balance', 'internal_error', 'invalid_amount', 'invalid_cursor', 'invalid_json', 'invalid_request', 'method_requirements_not_met', 'payment_disputed', 'payment_not_found', 'payment_not_settled', 'payout_limit_exceeded', 'payout_not_found', 'rail_requirements_not_met', 'rate_limited', 'recipient_deleted', 'recipient_not_found', 'recipient_type_mismatch', 'refund_amount_exceeds_balance', 'refund_not_found', 'refund_not_supported', 'refund_window_expired', 'sandbox_only', 'temporarily_unavailable', 'unsupported_media_type', 'wallet_not_registered']
+ErrorCode: TypeAlias = Literal['account_frozen', 'api_key_address_refused', 'api_key_expired', 'api_key_invalid', 'api_key_missing', 'api_key_revoked', 'api_key_scope_insufficient', 'asset_not_available', 'asset_not_supported', 'balance_account_not_found', 'body_too_large', 'cannot_cancel', 'clock_advancing', 'crypto_not_enabled', 'crypto_payment_not_found', 'crypto_settlement_not_found', 'endpoint_disabled', 'endpoint_limit_reached', 'event_not_found', 'idempotency_key_invalid', 'idempotency_key_required', 'idempotency_key_reused', 'idempotency_request_in_progress', 'insufficient_balance', 'internal_error', 'invalid_amount', 'invalid_cursor', 'invalid_json', 'invalid_request', 'method_requirements_not_met', 'payment_disputed', 'payment_not_found', 'payment_not_settled', 'payout_limit_exceeded', 'payout_not_found', 'rail_requirements_not_met', 'rate_limited', 'recipient_deleted', 'recipient_not_found', 'recipient_type_mismatch', 'refund_amount_exceeds_balance', 'refund_not_found', 'refund_not_supported', 'refund_window_expired', 'sandbox_only', 'temporarily_unavailable', 'unsupported_media_type', 'wallet_not_registered', 'webhook_endpoint_not_found']
 
 
 class Payment(TypedDict):
@@ -1034,7 +1129,7 @@ class Event(TypedDict):
 
 class DeliveryWithLog(TypedDict):
     endpoint_id: str
-    status: Literal['pending', 'delivered', 'exhausted', 'no_endpoint', 'not_subscribed']
+    status: Literal['pending', 'delivered', 'exhausted', 'no_endpoint', 'not_subscribed', 'disabled']
     attempts: int
     """
     Over all runs.

@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { Refusal, ServiceError } from '../../domain/errors';
+import { addEndpoint } from '../../service/endpoints/manage';
+import type { Endpoint } from '../../service/endpoints/present';
+import { getOrigin } from '../../webhooks/url';
+import { field, redirect } from '../frame/form';
+import { Copyable, Note, PageHead, Panel, Table } from '../frame/parts';
+import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { ENDPOINTS_PATH, readSettings, SettingsForm, StateBadge } from './endpoint-settings';
+
+const PATH = ENDPOINTS_PATH;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Before those of one endpoint, whose id `new` would be. */
+export const ENDPOINTS_ROUTES: readonly Route[] = [
+  viewRoute(`${PATH}/new`, 'Add an endpoint', showNew),
+  {
+    method: 'post',
+    path: `${PATH}/new`,
+    act: 'webhooks.change',
+    title: 'Add an endpoint',
+    confirmation: {
+      question: (form) => `Live events go to ${field(form, 'url')}, too, from now on.`,
+      button: 'Add endpoint',
+      proof: 'step_up',
+      liveOnly: true,
+    },
+    handle: add,
+  },
+];
+
+/** Lists all endpoints of the environment; the first is the one of the form above. */
+export function EndpointsPanel({ call, endpoints }: { call: Call; endpoints: Endpoint[] }) {
+  return (
+    <Panel title="All endpoints">
+      {endpoints.some(({ disabled_reason }) => disabled_reason === 'failing') && (
+        <Note tone="bad">
+          An endpoint failed for five days, so it was disabled. Enable it once it works, and send
+          the events that it missed.
+        </Note>
+      )}
+      <Table
+        label="All endpoints"
+        head={['Endpoint', 'Description', 'Events', 'State']}
+        rows={endpoints.map((endpoint) => ({
+          key: endpoint.endpoint_id,
+          href: call.href(`${PATH}/${endpoint.endpoint_id}`),
+          cells: [
+            <code key="url">{getOrigin(endpoint.url)}</code>,
+            endpoint.description ?? '',
+            endpoint.enabled_events === undefined ? 'all' : String(endpoint.enabled_events.length),
+            <StateBadge key="state" endpoint={endpoint} />,
+          ],
+        }))}
+        none="There are no endpoints yet."
+      />
+      {call.may('webhooks.change') && endpoints.length > 0 && (
+        <a class="button plain" href={call.href(`${PATH}/new`)}>
+          Add an endpoint
+        </a>
+      )}
+    </Panel>
+  );
+}
+
+async function showNew(call: Call): Promise<Answer> {
+  return (
+    <>
+      <PageHead title="Add an endpoint" />
+      <Panel>
+        <p class="muted">It gets its own signing secret, which is shown once.</p>
+        {call.may('webhooks.change') ? (
+          <SettingsForm
+            call={call}
+            path={`${PATH}/new`}
+            button="Add endpoint"
+            hidden={{ once: randomUUID() }}
+          />
+        ) : (
+          <p>Your role may not change endpoints.</p>
+        )}
+        <a href={call.href('/webhooks')}>Back to webhooks</a>
+      </Panel>
+    </>
+  );
+}
+
+async function add(call: Call, deps: PageDeps): Promise<Answer> {
+  const settings = await readSettings(call, deps);
+  const formKey = field(call.form, 'once');
+  if (typeof settings === 'string' || !UUID.test(formKey)) {
+    const text = typeof settings === 'string' ? settings : 'Fill in the form again.';
+    return redirect(call, `${PATH}/new`, 'bad', text);
+  }
+  try {
+    // A form that is sent twice adds one endpoint.
+    const endpoint_id = `we_${formKey}`;
+    const { signing_secret } = await addEndpoint(deps, call.scope, { ...settings, endpoint_id });
+    return (
+      <>
+        <PageHead title="Your new endpoint" />
+        <Note tone="note">Deliveries to it are signed with this secret.</Note>
+        <Panel>
+          <Copyable label="signing secret" text={signing_secret} />
+          <a href={call.href('/webhooks')}>Back to webhooks</a>
+        </Panel>
+      </>
+    );
+  } catch (error) {
+    if (!(error instanceof Refusal) && !(error instanceof ServiceError)) throw error;
+    return redirect(call, '/webhooks', 'bad', error.message);
+  }
+}

@@ -1,0 +1,78 @@
+import { inTransaction } from '../../base/mongo';
+import { hasFailedTooLong } from '../../domain/webhook/endpoint';
+import { auditBy } from '../../store/audit';
+import type { DeliveryDocument } from '../../store/deliveries';
+import type { Endpoint } from '../../store/endpoints';
+import { getOrigin } from '../../webhooks/url';
+import type { ServiceDeps } from '../deps';
+import { notifyOwners } from '../mail/outbox';
+import { toAuditFacts } from './secret';
+
+export interface HealthDeps extends Pick<ServiceDeps, 'mongo' | 'stores' | 'now'> {
+  log: Record<'warn', (fields: { account_id: string; err?: unknown }, message: string) => void>;
+}
+
+export interface EndpointHealth {
+  /** Notes a stored attempt. It never fails: a delivery does not depend on it. */
+  note: (endpoint: Endpoint, attempt: DeliveryDocument) => Promise<void>;
+}
+
+/**
+ * Disables an endpoint that has failed for days without a success. A first attempt notes no
+ * failure, so that it costs no further write.
+ * @see docs/webhooks.md#an-endpoint-that-keeps-failing
+ */
+export function createEndpointHealth(deps: HealthDeps): EndpointHealth {
+  return {
+    note: async (endpoint, attempt) => {
+      const { account_id } = endpoint;
+      try {
+        await noteAttempt(deps, endpoint, attempt);
+      } catch (err) {
+        deps.log.warn({ account_id, err }, 'the health of an endpoint was not noted');
+      }
+    },
+  };
+}
+
+async function noteAttempt(
+  deps: HealthDeps,
+  endpoint: Endpoint,
+  { outcome, attempt, at }: DeliveryDocument,
+): Promise<void> {
+  const { endpoints } = deps.stores;
+  const { failing_since } = endpoint;
+  if (failing_since === undefined) {
+    if (outcome === 'failed' && attempt > 1) await endpoints.noteFailing(endpoint, at);
+  } else if (outcome === 'delivered') {
+    await endpoints.noteSuccess(endpoint, failing_since);
+  } else if (hasFailedTooLong(failing_since, Date.parse(at))) {
+    await disable(deps, { ...endpoint, failing_since }, at);
+  }
+}
+
+/** A success that another process noted too early may be in the deliveries. */
+async function disable(
+  deps: HealthDeps,
+  before: Endpoint & { failing_since: string },
+  at: string,
+): Promise<void> {
+  const { stores, log } = deps;
+  const { account_id, livemode, endpoint_id, failing_since } = before;
+  if (await stores.deliveries.hasSuccess(before, failing_since)) {
+    await stores.endpoints.noteSuccess(before, failing_since);
+    return;
+  }
+  const audit = auditBy(deps, { door: 'service' });
+  const isDisabled = await inTransaction(deps.mongo, async (session) => {
+    const after = await stores.endpoints.disableFailing(before, failing_since, at, session);
+    if (after === null) return false;
+    const line = { act: 'webhook.disabled', account_id, livemode, target: endpoint_id } as const;
+    await audit({ ...line, before: toAuditFacts(before), after: toAuditFacts(after) }, session);
+    const host = getOrigin(before.url);
+    const subject = { kind: 'endpoint_disabled', host, since: failing_since, livemode } as const;
+    await notifyOwners(deps, account_id, subject, session);
+    return true;
+  });
+  if (isDisabled) log.warn({ account_id }, 'endpoint disabled after days of failures');
+}

@@ -1,0 +1,104 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { ServiceError } from '../../domain/errors';
+import type { DeliveryStatus } from '../../domain/webhook/event';
+import type { Stores } from '../../store';
+import type { DeliveryRow, ResendPlace } from '../../store/deliveries';
+import type { ResendFilter } from '../../store/events';
+import { findEnabled, isRunning, type RedeliverDeps, redeliverRow } from './redeliver';
+
+/** Pace that an endpoint can handle after an outage. */
+const PER_SECOND = 20;
+const PAGE = 100;
+
+export interface SelectionCount {
+  found: number;
+  by_status: Partial<Record<DeliveryStatus, number>>;
+}
+
+/** @throws ServiceError `webhook_not_set` */
+export async function countSelected(
+  { stores }: Pick<RedeliverDeps, 'stores'>,
+  filter: ResendFilter,
+): Promise<SelectionCount> {
+  const narrow = await narrowToEnabled(stores, filter);
+  const counts = await Promise.all(
+    filter.statuses.map(async (status) => {
+      const count = await stores.deliveries.countResendable({ ...narrow, statuses: [status] });
+      return [status, count] as const;
+    }),
+  );
+  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  return { found: total, by_status: Object.fromEntries(counts) };
+}
+
+/** Leaves out deliveries to endpoints that are disabled or deleted. */
+async function narrowToEnabled(
+  stores: Pick<Stores, 'endpoints'>,
+  filter: ResendFilter,
+): Promise<ResendFilter> {
+  const enabled = await findEnabled(stores, filter, undefined);
+  return { ...filter, endpoint_ids: enabled.map(({ endpoint_id }) => endpoint_id) };
+}
+
+export interface SendTotals {
+  sent: number;
+  /** Deliveries that another redelivery sends at the same moment. */
+  skipped: number;
+}
+
+/**
+ * Sends every selected delivery again, oldest first. A repeat sends those that are still not
+ * delivered.
+ * @param onProgress called after every delivery
+ * @throws RedeliveryStopped with the position to continue from
+ */
+export async function redeliverAll(
+  deps: RedeliverDeps,
+  filter: ResendFilter,
+  onProgress: (sent: SendTotals) => void,
+  pageSize = PAGE,
+): Promise<SendTotals> {
+  const narrow = await narrowToEnabled(deps.stores, filter);
+  const total = { sent: 0, skipped: 0 };
+  for (let after: ResendPlace | undefined; ; ) {
+    const page = await deps.stores.deliveries.listResendable(narrow, pageSize, after);
+    for (const row of page) {
+      const pause = wait(1_000 / PER_SECOND);
+      await sendOne(deps, row, total);
+      onProgress(total);
+      await pause;
+    }
+    after = page.at(-1);
+    if (after === undefined || page.length < pageSize) return total;
+  }
+}
+
+async function sendOne(deps: RedeliverDeps, row: DeliveryRow, total: SendTotals) {
+  try {
+    await redeliverRow(deps, row);
+    total.sent += 1;
+  } catch (error) {
+    if (!isRunning(error) && !isGone(error)) {
+      throw new RedeliveryStopped(error, total.sent, row.position);
+    }
+    total.skipped += 1;
+  }
+}
+
+export class RedeliveryStopped extends Error {
+  readonly sent: number;
+  /** Position of the next event to send. */
+  readonly position: string;
+
+  constructor(cause: unknown, sent: number, position: string) {
+    super('The redelivery stopped.', { cause });
+    this.sent = sent;
+    this.position = position;
+  }
+}
+
+/** Its endpoint was disabled or deleted meanwhile. */
+function isGone(error: unknown): boolean {
+  const codes = ['endpoint_disabled', 'webhook_endpoint_not_found'];
+  return error instanceof ServiceError && codes.includes(error.code);
+}

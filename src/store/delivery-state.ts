@@ -1,0 +1,238 @@
+import type { Collection, Filter } from 'mongodb';
+import type { NamedIndex } from '../base/mongo-indexes';
+import { buildPosition } from '../domain/cursor';
+import type { DeliveryStatus } from '../domain/webhook/event';
+import { type EndpointKey, firstEndpointId } from './endpoint-document';
+import type { DeliveryRow, EventDelivery, EventDocument, ResendFilter } from './event-document';
+import { LIST_MS_MAX } from './list';
+import { OWNER } from './resource-indexes';
+
+const ROWS_MAX = 200;
+const BATCH = 200;
+/** Time from the first attempt of an event to its last. */
+const ATTEMPTS_MS = 86_400_000;
+
+/** Attempt of a delivery. */
+export interface DeliveryDocument {
+  event_id: string;
+  /** Present where the delivery has its own document. */
+  delivery_id?: string;
+  /** 0 for the first delivery, then one for each redelivery. */
+  run: number;
+  attempt: number;
+  at: string;
+  /** First attempt of the run, in account time; present where the clock was moved. */
+  first_at?: string;
+  url: string;
+  /** Null without a complete response. */
+  status_code: number | null;
+  error: string | null;
+  duration_ms: number;
+  response_excerpt: string;
+  outcome: 'delivered' | 'failed';
+  next_attempt_at: string | null;
+}
+
+type StoredAttempt = Omit<DeliveryDocument, 'event_id' | 'delivery_id'>;
+
+/** Document that holds a delivery, of either collection. */
+export interface StoredDelivery extends DeliveryRow {
+  /** Latest attempts, in the order of their writes; absent before the first. */
+  attempts?: StoredAttempt[];
+}
+
+const PENDING = { 'delivery.status': 'pending' } as const;
+const NEXT_ATTEMPT_AT = 'delivery.next_attempt_at';
+
+/** Deliveries that may be sent again: few, unless an endpoint is down. */
+const UNDELIVERED = { 'delivery.status': { $in: ['pending', 'exhausted'] } };
+
+/** @param tie further field of an index whose positions are not unique */
+export function deliveryIndexes(tie: Record<string, 1> = {}): NamedIndex[] {
+  return [
+    { key: { [NEXT_ATTEMPT_AT]: 1 }, name: 'pending', partialFilterExpression: PENDING },
+    {
+      key: { ...OWNER, position: 1, ...tie },
+      name: 'undelivered_position',
+      partialFilterExpression: UNDELIVERED,
+    },
+  ];
+}
+
+/** Creates the queries of the deliveries in one collection; ids are those of its documents. */
+export function createDeliveryState(rows: Collection<StoredDelivery>) {
+  return {
+    /** Stores an attempt once, counts it and sets the state of the delivery, in one write. */
+    addAttempt: (row: DeliveryDocument) => addAttempt(rows, row),
+    addOnlyAttempt: async ({ event_id, delivery_id, ...attempt }: DeliveryDocument) => {
+      const { run, outcome } = attempt;
+      const status: DeliveryStatus = outcome === 'delivered' ? outcome : 'exhausted';
+      await rows.updateOne(
+        { _id: delivery_id ?? event_id, 'delivery.attempts': 0 },
+        {
+          $set: {
+            attempts: [attempt],
+            'delivery.status': status,
+            'delivery.attempts': 1,
+            'delivery.next_attempt_at': null,
+            'delivery.run': run,
+          },
+        },
+      );
+    },
+    /** Reads the latest attempts, those of one delivery in the order of their writes. */
+    readAttempts: async (filter: Filter<StoredDelivery>): Promise<DeliveryDocument[]> =>
+      (await rows.find(filter, { projection: { attempts: 1, event_id: 1 } }).toArray()).flatMap(
+        ({ _id, event_id, attempts = [] }) =>
+          attempts.map((attempt) => ({
+            ...(event_id === undefined ? { event_id: _id } : { event_id, delivery_id: _id }),
+            ...attempt,
+          })),
+      ),
+    /** Whether an attempt at the endpoint succeeded at that time or later. */
+    hasSuccess: async (
+      { account_id, livemode, endpoint_id }: Required<EndpointKey>,
+      since: string,
+    ): Promise<boolean> => {
+      const isEarly = endpoint_id === firstEndpointId(account_id, livemode);
+      const row = await rows.findOne(
+        {
+          ...{ account_id, livemode },
+          // Null also matches an absent field.
+          'delivery.endpoint_id': { $in: isEarly ? [endpoint_id, null] : [endpoint_id] },
+          position: { $gte: buildPosition(Date.parse(since) - ATTEMPTS_MS, 0) },
+          attempts: { $elemMatch: { outcome: 'delivered', at: { $gte: since } } },
+        },
+        { projection: { _id: 1 }, maxTimeMS: LIST_MS_MAX },
+      );
+      return row !== null;
+    },
+    pending: (resource_id: string, account_id: string, livemode: boolean) =>
+      rows
+        .find({ account_id, livemode, resource_id, ...PENDING })
+        .sort({ position: 1 })
+        .limit(100)
+        .toArray(),
+    /** Reads the undelivered rows of a sandbox account. */
+    listPending: (account_id: string, limit: number) =>
+      rows
+        .find({ account_id, livemode: false, ...PENDING })
+        .sort({ position: 1 })
+        .limit(limit)
+        .project<Pick<EventDocument, '_id' | 'delivery'>>({ delivery: 1 })
+        .toArray(),
+    overdue: (before: string) =>
+      rows
+        .find({ ...PENDING, [NEXT_ATTEMPT_AT]: { $not: { $gte: before } } })
+        .sort({ [NEXT_ATTEMPT_AT]: 1 })
+        .batchSize(BATCH),
+    countPending: (limit: number): Promise<number> =>
+      rows.countDocuments({ ...PENDING }, { hint: 'pending', limit }),
+    firstDue: (before: string) =>
+      rows.findOne(
+        { ...PENDING, [NEXT_ATTEMPT_AT]: { $lt: before } },
+        { sort: { [NEXT_ATTEMPT_AT]: 1 }, projection: { delivery: 1 } },
+      ),
+    listResendable: (filter: ResendFilter, limit: number, tie: Record<string, 1> = {}) =>
+      rows
+        .find(buildResendQuery(filter))
+        .sort({ position: 1, ...tie })
+        .limit(limit)
+        .toArray(),
+    countResendable: (filter: ResendFilter): Promise<number> =>
+      rows.countDocuments(buildResendQuery(filter)),
+    /**
+     * Reserves the next run number; null when another redelivery was first.
+     * @param endpoint_id takes an event that had no endpoint
+     */
+    reserveRun: (id: string, run: number, now: string, endpoint_id?: string) =>
+      rows.findOneAndUpdate(
+        { _id: id, 'delivery.run': run },
+        {
+          $set: {
+            'delivery.status': 'pending',
+            'delivery.next_attempt_at': now,
+            'delivery.run': run + 1,
+            ...(endpoint_id === undefined ? {} : { 'delivery.endpoint_id': endpoint_id }),
+          },
+        },
+        { returnDocument: 'after' },
+      ),
+    /** Restores the state unless an attempt has changed it; the run number stays used. */
+    releaseRun: (id: string, current: EventDelivery, before: EventDelivery) =>
+      rows.updateOne(
+        { _id: id, delivery: current },
+        { $set: { delivery: { ...before, run: current.run } } },
+      ),
+    /**
+     * Writes the state after an attempt; null when nothing was written.
+     * @param run a report of an earlier run changes only a pending delivery
+     */
+    setDelivery: (id: string, delivery: Partial<EventDelivery>, run?: number) =>
+      rows.findOneAndUpdate(
+        run === undefined
+          ? { _id: id }
+          : { _id: id, $or: [{ 'delivery.run': { $lte: run } }, PENDING] },
+        {
+          $set: Object.fromEntries(
+            Object.entries(delivery).map(([name, value]) => [`delivery.${name}`, value]),
+          ),
+        },
+        { returnDocument: 'after' },
+      ),
+  };
+}
+
+async function addAttempt(
+  rows: Collection<StoredDelivery>,
+  { event_id, delivery_id, ...attempt }: DeliveryDocument,
+): Promise<'kept' | 'known' | 'no_event'> {
+  const _id = delivery_id ?? event_id;
+  const { run, outcome, next_attempt_at } = attempt;
+  const status: DeliveryStatus = outcome === 'delivered' ? 'delivered' : 'pending';
+  // After a redelivery, the late report of an earlier run changes only the count.
+  const countsForStatus = {
+    $or: [{ $lte: ['$delivery.run', run] }, { $eq: ['$delivery.status', 'pending'] }],
+  };
+  const chooseValue = (value: string | null, field: string) => ({
+    $cond: [countsForStatus, { $literal: value }, field],
+  });
+  const { matchedCount } = await rows.updateOne(
+    { _id, attempts: { $not: { $elemMatch: { run, attempt: attempt.attempt } } } },
+    [
+      {
+        $set: {
+          attempts: {
+            $slice: [
+              { $concatArrays: [{ $ifNull: ['$attempts', []] }, [{ $literal: attempt }]] },
+              -ROWS_MAX,
+            ],
+          },
+          'delivery.attempts': { $add: ['$delivery.attempts', 1] },
+          'delivery.status': chooseValue(status, '$delivery.status'),
+          'delivery.next_attempt_at': chooseValue(next_attempt_at, '$delivery.next_attempt_at'),
+        },
+      },
+    ],
+  );
+  if (matchedCount === 1) return 'kept';
+  return (await rows.countDocuments({ _id }, { limit: 1 })) === 1 ? 'known' : 'no_event';
+}
+
+/** Excludes deliveries that wait for their first attempt. */
+function buildResendQuery(filter: ResendFilter) {
+  const { account_id, livemode, since, until, statuses, types, endpoint_ids } = filter;
+  return {
+    account_id,
+    livemode,
+    position: { $gte: since, $lt: until },
+    'delivery.status': { $in: statuses },
+    'data.test': { $exists: false },
+    $or: [{ 'delivery.status': { $ne: 'pending' as const } }, { 'delivery.attempts': { $gte: 1 } }],
+    ...(types === undefined ? {} : { type: { $in: types } }),
+    // Null also matches an absent field.
+    ...(endpoint_ids === undefined
+      ? {}
+      : { 'delivery.endpoint_id': { $in: [...endpoint_ids, null] } }),
+  };
+}

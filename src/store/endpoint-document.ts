@@ -1,0 +1,125 @@
+import type { WithId } from 'mongodb';
+import { deriveUuid } from '../base/ids';
+import { buildPosition } from '../domain/cursor';
+import type { DisabledReason } from '../domain/webhook/endpoint';
+import type { EventType } from '../domain/webhook/event';
+import type { Encrypted } from '../encryption/encrypter';
+
+interface EndpointSecret {
+  sealed: Encrypted;
+  /** ISO 8601: the secret signs from then on. */
+  active_from: string;
+}
+
+/**
+ * Webhook endpoint of an account in one environment. @see docs/webhooks.md#register-an-endpoint
+ */
+export interface EndpointDocument {
+  account_id: string;
+  livemode: boolean;
+  /** Absent in an endpoint from before endpoints had ids. */
+  endpoint_id?: string;
+  /** From 0 to 15, each once in an environment, which bounds the endpoints; absent as the id. */
+  slot?: number;
+  /** Position in lists, newest first; absent as the id. */
+  position?: string;
+  url: string;
+  description?: string | null;
+  /** Absent while it is enabled. */
+  disabled_reason?: DisabledReason;
+  /** Account time of a failure, since which no attempt is known to have succeeded. */
+  failing_since?: string;
+  /** Oldest first: the signing secret and, during a roll, the next one. */
+  secrets: EndpointSecret[];
+  /** Absent: all types, those of later versions too. */
+  enabled_events?: EventType[];
+  created_at: string;
+  updated_at: string;
+}
+
+/** Stored endpoint, with what an early one lacks. */
+export type Endpoint = WithId<EndpointDocument> & { endpoint_id: string; position: string };
+
+export type EndpointChange = Partial<
+  Pick<EndpointDocument, 'url' | 'description'> & {
+    enabled_events: readonly EventType[] | 'all';
+    /** Null enables it. */
+    disabled_reason: DisabledReason | null;
+    /** Null ends it. */
+    failing_since: null;
+  }
+>;
+
+export interface EndpointSetting {
+  account_id: string;
+  livemode: boolean;
+  url: string;
+  /** Id of a new endpoint. */
+  endpoint_id?: string;
+  /** First secret; a stored one stays. */
+  sealed: Encrypted;
+  enabled_events?: readonly EventType[] | 'all' | undefined;
+  now: Date;
+  /** Account time; by default `now`. */
+  at?: string;
+}
+
+/** Names an endpoint; without an id, the oldest. */
+export interface EndpointKey {
+  account_id: string;
+  livemode: boolean;
+  endpoint_id?: string | undefined;
+}
+
+export interface SecretRoll extends EndpointKey {
+  sealed: Encrypted;
+  now: Date;
+  /**
+   * Time for which the current secret still signs: 0, 1 h or 24 h. @see
+   * docs/webhooks.md#roll-the-secret
+   */
+  afterMs: number;
+  /** Account time; by default the real one. */
+  updated_at?: string;
+}
+
+/** Returns the id of an endpoint that was registered before endpoints had ids. */
+export function firstEndpointId(account_id: string, livemode: boolean): string {
+  return `we_${deriveUuid(endpointOwner(account_id, livemode))}`;
+}
+
+/** Names an early endpoint to the encryption. */
+export function endpointOwner(account_id: string, livemode: boolean): string {
+  return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}`;
+}
+
+/** Returns the owner bound to the secrets of an endpoint. */
+export function secretOwner({
+  account_id,
+  livemode,
+  endpoint_id,
+}: Pick<EndpointDocument, 'account_id' | 'livemode' | 'endpoint_id'>): string {
+  const environment = endpointOwner(account_id, livemode);
+  const isEarly = [undefined, firstEndpointId(account_id, livemode)].includes(endpoint_id);
+  return isEarly ? environment : `${environment}/${endpoint_id}`;
+}
+
+/**
+ * Returns the secret that signs now; undefined while none is active. @see
+ * docs/webhooks.md#roll-the-secret
+ */
+export function signingSecret(
+  endpoint: Pick<EndpointDocument, 'secrets'>,
+  now: Date,
+): Encrypted | undefined {
+  return endpoint.secrets.filter(({ active_from }) => active_from <= now.toISOString()).at(-1)
+    ?.sealed;
+}
+
+/** Adds what an early endpoint lacks. */
+export function toEndpoint(row: WithId<EndpointDocument>): Endpoint {
+  const { account_id, livemode, created_at } = row;
+  const { endpoint_id = firstEndpointId(account_id, livemode) } = row;
+  const { position = buildPosition(Date.parse(created_at), 0) } = row;
+  return { ...row, endpoint_id, position };
+}
