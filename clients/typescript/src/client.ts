@@ -6,7 +6,9 @@ import { createPaymentMethods } from './resources/payment-methods';
 import { createPayments } from './resources/payments';
 import { createPayouts, createRecipients } from './resources/payouts';
 import { createRefunds } from './resources/refunds';
+import { createRequests } from './resources/requests';
 import { createSandbox } from './resources/sandbox';
+import { createWebhookEndpoints } from './resources/webhook-endpoints';
 
 export type Client = ReturnType<typeof createClient>;
 
@@ -22,6 +24,8 @@ export function createClient(options: ClientOptions) {
     balanceTransactions: createBalanceTransactions(api),
     paymentMethods: createPaymentMethods(api),
     events: createEvents(api),
+    webhookEndpoints: createWebhookEndpoints(api),
+    requests: createRequests(api),
     crypto: createCrypto(api),
     sandbox: createSandbox(api),
   };

@@ -1,10 +1,15 @@
 import { isRedelivered } from '../../../clients/typescript/src/cli/redelivered';
+import type { EventDelivery } from '../../../clients/typescript/src/resources/events';
 
 const NOW = new Date('2026-11-21T12:00:00.000Z');
 const LATER = '2026-11-21T12:10:00.000Z';
 const EARLIER = '2026-11-21T11:59:00.000Z';
 
-function build(status: string, attempts: number, next_attempt_at: string | null = null) {
+function build(
+  status: EventDelivery['status'],
+  attempts: number,
+  next_attempt_at: string | null = null,
+) {
   return { endpoint_id: 'we_1', status, attempts, next_attempt_at };
 }
 

@@ -33,5 +33,8 @@ class Client:
         self.balances = resources.Balances(api)
         self.balance_transactions = resources.BalanceTransactions(api)
         self.payment_methods = resources.PaymentMethods(api)
+        self.events = resources.Events(api)
+        self.webhook_endpoints = resources.WebhookEndpoints(api)
+        self.requests = resources.Requests(api)
         self.crypto = resources.Crypto(api)
         self.sandbox = resources.Sandbox(api)

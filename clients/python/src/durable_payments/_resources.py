@@ -7,37 +7,52 @@ from typing import List, Optional, Union, cast
 from ._api import Api, Options, route
 from ._list import Rows
 from .types import (
+    AdvanceClock,
+    ApiRequest,
     AssetBalance,
     AssetBalanceTransaction,
     AvailablePaymentMethod,
+    Clock,
     CreateCryptoPayment,
     CreateCryptoSettlement,
     CreatePayment,
     CreatePayout,
     CreatePayoutRecipient,
     CreateRefund,
+    CreateWebhookEndpoint,
     CryptoPayment,
     CryptoSettlement,
     CurrencyBalance,
     CurrencyBalanceTransaction,
+    Event,
+    EventWithLog,
     ListBalanceTransactionsQuery,
     ListCryptoPaymentsQuery,
     ListCryptoSettlementsQuery,
+    ListEventsQuery,
     ListPaymentRefundsQuery,
     ListPaymentsQuery,
     ListPayoutsQuery,
     ListRefundsQuery,
+    ListRequestsQuery,
+    ListWebhookEndpointsQuery,
     Payment,
     PaymentMethod,
     Payout,
     PayoutMethod,
     PayoutRecipient,
+    RedeliverEvent,
     Refund,
+    RollWebhookSecret,
     SimulateCryptoPayment,
     SimulateCryptoSettlement,
     SimulatePayment,
     SimulatePayout,
     SimulateRefund,
+    TestWebhookEndpoint,
+    UpdateWebhookEndpoint,
+    WebhookEndpoint,
+    WebhookEndpointWithSecret,
 )
 
 Balance = Union[CurrencyBalance, AssetBalance]
@@ -141,6 +156,74 @@ class BalanceTransactions(_Resource):
         return Rows(self._api, "/v1/balance_transactions", query, options)
 
 
+class Events(_Resource):
+    def get(self, id: str, *, options: CallOptions = None) -> EventWithLog:
+        return cast(EventWithLog, self._api.get(route("/v1/events/{}", id), None, options))
+
+    def list(
+        self, query: Optional[ListEventsQuery] = None, *, options: CallOptions = None
+    ) -> Rows[Event]:
+        """Newest first; with ``after``, the oldest first, to catch up."""
+        cursor = "after" if query and query.get("after") else "created_before"
+        return Rows(self._api, "/v1/events", query, options, cursor)
+
+    def redeliver(
+        self, id: str, body: Optional[RedeliverEvent] = None, *, options: CallOptions = None
+    ) -> Event:
+        """Sends it again, to one endpoint or to all that want it; not repeated when it fails."""
+        path = route("/v1/events/{}/redeliver", id)
+        return cast(Event, self._api.post_once(path, body or {}, options))
+
+
+class WebhookEndpoints(_Resource):
+    def create(
+        self, body: CreateWebhookEndpoint, *, idempotency_key: Key = None, options: CallOptions = None
+    ) -> WebhookEndpointWithSecret:
+        """Creates an endpoint; store its ``signing_secret``, which is shown once."""
+        endpoint = self._api.create("/v1/webhook-endpoints", body, idempotency_key, options)
+        return cast(WebhookEndpointWithSecret, endpoint)
+
+    def get(self, id: str, *, options: CallOptions = None) -> WebhookEndpoint:
+        endpoint = self._api.get(route("/v1/webhook-endpoints/{}", id), None, options)
+        return cast(WebhookEndpoint, endpoint)
+
+    def list(
+        self, query: Optional[ListWebhookEndpointsQuery] = None, *, options: CallOptions = None
+    ) -> Rows[WebhookEndpoint]:
+        return Rows(self._api, "/v1/webhook-endpoints", query, options)
+
+    def update(
+        self, id: str, body: UpdateWebhookEndpoint, *, options: CallOptions = None
+    ) -> WebhookEndpoint:
+        endpoint = self._api.patch(route("/v1/webhook-endpoints/{}", id), body, options)
+        return cast(WebhookEndpoint, endpoint)
+
+    def delete(self, id: str, *, options: CallOptions = None) -> WebhookEndpoint:
+        endpoint = self._api.delete(route("/v1/webhook-endpoints/{}", id), options)
+        return cast(WebhookEndpoint, endpoint)
+
+    def roll_secret(
+        self, id: str, body: Optional[RollWebhookSecret] = None, *, options: CallOptions = None
+    ) -> WebhookEndpointWithSecret:
+        """Creates a new secret; a repeat would create another, so it is not repeated when it
+        fails."""
+        path = route("/v1/webhook-endpoints/{}/roll-secret", id)
+        return cast(WebhookEndpointWithSecret, self._api.post_once(path, body or {}, options))
+
+    def test(self, id: str, body: TestWebhookEndpoint, *, options: CallOptions = None) -> Event:
+        """Sends a test event, once."""
+        path = route("/v1/webhook-endpoints/{}/test", id)
+        return cast(Event, self._api.post_once(path, body, options))
+
+
+class Requests(_Resource):
+    def list(
+        self, query: Optional[ListRequestsQuery] = None, *, options: CallOptions = None
+    ) -> Rows[ApiRequest]:
+        """Writes and errors of the last seven days."""
+        return Rows(self._api, "/v1/requests", query, options)
+
+
 class PaymentMethods(_Resource):
     def list(self, *, options: CallOptions = None) -> List[PaymentMethod]:
         """The whole catalog."""
@@ -197,6 +280,13 @@ class Crypto:
 class Sandbox(_Resource):
     """Reports as the bank of the sandbox. A report acts each time, so it is not repeated when it
     fails."""
+
+    def get_clock(self, *, options: CallOptions = None) -> Clock:
+        return cast(Clock, self._api.get("/v1/sandbox/clock", None, options))
+
+    def advance_clock(self, body: AdvanceClock, *, options: CallOptions = None) -> Clock:
+        """Begins to move the clock of your sandbox; read it until it is there."""
+        return cast(Clock, self._api.post_once("/v1/sandbox/clock", body, options))
 
     def simulate_payment(
         self, id: str, body: SimulatePayment, *, options: CallOptions = None

@@ -1,46 +1,24 @@
 import { type Api, type CallOptions, route } from '../api';
 import { createList } from '../list';
-import type { WebhookEvent } from '../schema';
+import type { Delivery, Event, EventWithLog, ListEventsQuery, RedeliverEvent } from '../schema';
+
+export type { Event, ListEventsQuery } from '../schema';
 
 /** How an event reached one endpoint. */
-export interface EventDelivery {
-  endpoint_id: string;
-  /** `pending` while attempts remain. */
-  status: string;
-  /** Over all runs. */
-  attempts: number;
-  next_attempt_at: string | null;
-}
-
-export interface Event {
-  id: string;
-  object: 'event';
-  type: WebhookEvent['type'];
-  created: string;
-  livemode: boolean;
-  data: Record<string, unknown>;
-  deliveries: EventDelivery[];
-}
-
-export interface ListEventsQuery {
-  limit?: number;
-  type?: WebhookEvent['type'];
-  /** Any ID in `data`: a payment's also finds the events of its refunds. */
-  resource_id?: string;
-  created_before?: string;
-  /** ID of the last event that you know: the rows are those after it, the oldest first. */
-  after?: string;
-}
+export type EventDelivery = Delivery;
 
 export function createEvents(api: Api) {
   return {
     get: (id: string, options?: CallOptions) =>
-      api.get<Event>(route`/v1/events/${id}`, {}, options),
+      api.get<EventWithLog>(route`/v1/events/${id}`, {}, options),
     /** Newest first; with `after`, the oldest first, to catch up. */
     list: (query: ListEventsQuery = {}, options?: CallOptions) =>
       createList<Event>(api, {
         ...{ path: '/v1/events', query: { ...query }, options },
         cursor: query.after === undefined ? 'created_before' : 'after',
       }),
+    /** Sends it again, to one endpoint or to all that want it; not repeated when it fails. */
+    redeliver: (id: string, body: RedeliverEvent = {}, options?: CallOptions) =>
+      api.postOnce<Event>(route`/v1/events/${id}/redeliver`, body, options),
   };
 }

@@ -1,5 +1,7 @@
 import { type Api, type CallOptions, route } from '../api';
 import type {
+  AdvanceClock,
+  Clock,
   CryptoPayment,
   CryptoSettlement,
   Payment,
@@ -15,6 +17,10 @@ import type {
 /** Reports as the bank of the sandbox. A report acts each time, so it is not repeated when it fails. */
 export function createSandbox(api: Api) {
   return {
+    getClock: (options?: CallOptions) => api.get<Clock>('/v1/sandbox/clock', {}, options),
+    /** Begins to move the clock of your sandbox; read it until it is there. */
+    advanceClock: (body: AdvanceClock, options?: CallOptions) =>
+      api.postOnce<Clock>('/v1/sandbox/clock', body, options),
     simulatePayment: (id: string, body: SimulatePayment, options?: CallOptions) =>
       api.postOnce<Payment>(route`/v1/sandbox/payments/${id}/simulate`, body, options),
     simulateRefund: (id: string, body: SimulateRefund, options?: CallOptions) =>
