@@ -57,6 +57,6 @@ export function nextRun(
  * in turn, so that one merchant's flood does not delay another's.
  * @see docs/operations.md#overload
  */
-function getShare({ account_id }: { account_id: string }): Priority {
+export function getShare({ account_id }: { account_id: string }): Priority {
   return { fairnessKey: account_id };
 }

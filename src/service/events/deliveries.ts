@@ -8,6 +8,7 @@ import type { WebhookDeliveryInput } from '../../domain/webhook/delivery';
 import { type DeliveryStatus, webhookWorkflowId } from '../../domain/webhook/event';
 import { type DeliveryRow, getEventId } from '../../store/deliveries';
 import { webhookLabels } from '../../temporal/labels';
+import { getShare } from '../../temporal/start';
 
 export interface DeliveryStarter {
   temporal: Client;
@@ -67,6 +68,7 @@ async function start(
     taskQueue: environmentQueue(webhookQueue, event.livemode),
     args: [buildInput(event, input)],
     requestEagerStart: eager,
+    priority: getShare(event),
     ...policy,
     ...webhookLabels(event),
   });
