@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { describePages } from './llms.mjs';
 import { listFiles, listPages, ROOT } from './pages.mjs';
 import { buildCollection } from './postman.mjs';
-import { referencePages } from './reference.mjs';
+import { referencePages, referencePath } from './reference.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 /** Compiled by `npm run build`, which comes first. */
@@ -41,7 +41,7 @@ function listSources() {
     '.vitepress/theme/index.mjs': readFileSync(join(HERE, 'theme.mjs')),
     '.vitepress/theme/style.css': readFileSync(join(HERE, 'style.css')),
     '.vitepress/reference.json': json(
-      api.tags.map(({ name }) => ({ text: name, link: `/reference/${name.toLowerCase()}` })),
+      api.tags.map(({ name }) => ({ text: name, link: `/${referencePath(name)}` })),
     ),
   };
 }

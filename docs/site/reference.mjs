@@ -2,6 +2,9 @@
 import { listOperations } from './postman.mjs';
 
 /** @returns a page for each tag of the document, by its path */
+/** Path of a tag's page in the site, without its ending. */
+export const referencePath = (name) => `reference/${name.toLowerCase().replaceAll(' ', '-')}`;
+
 export function referencePages(api) {
   const operations = listOperations(api);
   return Object.fromEntries(
@@ -16,7 +19,7 @@ export function referencePages(api) {
         ...own.map((operation) => describeOperation(operation, api)),
         ...events.map(([type, { post }]) => describeEvent(type, post, api)),
       ];
-      return [`reference/${name.toLowerCase()}.md`, `${parts.join('\n\n')}\n`];
+      return [`${referencePath(name)}.md`, `${parts.join('\n\n')}\n`];
     }),
   );
 }

@@ -126,8 +126,12 @@ test('the reference and the Postman collection have every operation', () => {
   expect(requests.toSorted()).toEqual(expected.toSorted());
 });
 
-test('llms.txt names every page', () => {
+test('llms.txt names every page, and every page that it names is there', async () => {
   const named = [...read('llms.txt').matchAll(/\]\(\/docs\/([^)]+)\)/g)].map(([, path]) => path);
   const pages = PAGES.map((page) => page.replace(/\.html$/, ''));
   expect(pages.filter((page) => !['index', '404', ...named].includes(page))).toEqual([]);
+  for (const path of named) {
+    const { status } = await fetch(`${site.url}/docs/${path}`);
+    expect({ path, status }).toEqual({ path, status: 200 });
+  }
 });

@@ -257,7 +257,7 @@ export interface components {
             data: {
                 crypto_payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -273,7 +273,7 @@ export interface components {
             data: {
                 crypto_payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -296,7 +296,7 @@ export interface components {
             data: {
                 crypto_payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -312,7 +312,7 @@ export interface components {
             data: {
                 crypto_payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -349,7 +349,7 @@ export interface components {
             data: {
                 crypto_settlement_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -365,7 +365,7 @@ export interface components {
             data: {
                 crypto_settlement_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -657,7 +657,7 @@ export interface components {
             data: {
                 payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -673,7 +673,7 @@ export interface components {
             data: {
                 payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -689,7 +689,7 @@ export interface components {
             data: {
                 payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -705,7 +705,7 @@ export interface components {
             data: {
                 payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -721,7 +721,7 @@ export interface components {
             data: {
                 payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -763,7 +763,7 @@ export interface components {
             data: {
                 payment_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -805,7 +805,7 @@ export interface components {
             data: {
                 payout_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -821,7 +821,7 @@ export interface components {
             data: {
                 payout_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -879,7 +879,7 @@ export interface components {
             data: {
                 payout_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -895,7 +895,7 @@ export interface components {
             data: {
                 payout_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -911,7 +911,7 @@ export interface components {
             data: {
                 payout_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -948,7 +948,7 @@ export interface components {
                 payment_id: string;
                 refund_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;
@@ -978,7 +978,7 @@ export interface components {
                 payment_id: string;
                 refund_id: string;
                 /**
-                 * @description Only in a test event that you send from the dashboard.
+                 * @description Only in a test event, which you send yourself.
                  * @constant
                  */
                 test?: true;

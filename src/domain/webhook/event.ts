@@ -63,7 +63,7 @@ export function buildEventSchema(type: EventType) {
   const test = z
     .literal(true)
     .optional()
-    .meta({ description: 'Only in a test event that you send from the dashboard.' });
+    .meta({ description: 'Only in a test event, which you send yourself.' });
   return WebhookEvent.extend({ type: z.literal(type), data: z.object({ ...ids, test }) });
 }
 

@@ -528,7 +528,7 @@ class Data(TypedDict):
     payment_id: str
     test: NotRequired[Literal[True]]
     """
-    Only in a test event that you send from the dashboard.
+    Only in a test event, which you send yourself.
     """
 
 
@@ -603,7 +603,7 @@ class Data6(TypedDict):
     payment_id: str
     test: NotRequired[Literal[True]]
     """
-    Only in a test event that you send from the dashboard.
+    Only in a test event, which you send yourself.
     """
 
 
@@ -633,7 +633,7 @@ class Data8(TypedDict):
     payout_id: str
     test: NotRequired[Literal[True]]
     """
-    Only in a test event that you send from the dashboard.
+    Only in a test event, which you send yourself.
     """
 
 
@@ -696,7 +696,7 @@ class Data13(TypedDict):
     crypto_payment_id: str
     test: NotRequired[Literal[True]]
     """
-    Only in a test event that you send from the dashboard.
+    Only in a test event, which you send yourself.
     """
 
 
@@ -748,7 +748,7 @@ class Data17(TypedDict):
     crypto_settlement_id: str
     test: NotRequired[Literal[True]]
     """
-    Only in a test event that you send from the dashboard.
+    Only in a test event, which you send yourself.
     """
 
 
