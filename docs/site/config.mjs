@@ -18,6 +18,7 @@ const FIRST_HOUR = [
 const MERCHANTS = [
   ['The API', '/api'],
   ['Webhooks', '/webhooks'],
+  ['Clients', '/clients'],
   ['The dashboard', '/dashboard'],
   ['Decisions', '/decisions'],
 ].map(page);
@@ -66,7 +67,7 @@ export default defineConfig({
     nav: [
       { text: 'First hour', link: '/guides/start' },
       { text: 'API reference', link: '/reference/payments' },
-      { text: 'Postman', link: '/postman.json', target: '_self' },
+      { text: 'Postman', link: '/docs/postman.json', target: '_self' },
     ],
     sidebar: [
       { text: 'First hour', items: FIRST_HOUR },

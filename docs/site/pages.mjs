@@ -66,7 +66,7 @@ function adapt(prose, path) {
     if (file === undefined || file.startsWith('docs/images/')) return link;
     if (file in PAGES)
       return `](${posix.relative(here, sitePath(file)) || basename(file)}${anchor})`;
-    if (isPlainFile(file)) return `](/${publicPath(file)}){target="_self"}`;
+    if (isPlainFile(file)) return `](/docs/${publicPath(file)}){target="_self"}`;
     return link;
   });
 }

@@ -12,6 +12,6 @@ export {
 } from './errors';
 export type { List, Page } from './list';
 export type { BalanceTransaction } from './resources/balances';
-export type { EventDelivery } from './resources/events';
+export type { EventDelivery, ListedEvent } from './resources/events';
 export type * from './schema';
 export { type ReceivedWebhook, signWebhook, verifyWebhook } from './webhooks';

@@ -1,8 +1,18 @@
 import { type Api, type CallOptions, route } from '../api';
 import { createList } from '../list';
-import type { Delivery, Event, EventWithLog, ListEventsQuery, RedeliverEvent } from '../schema';
+import type {
+  Delivery,
+  Event,
+  EventWithLog,
+  ListEventsQuery,
+  RedeliverEvent,
+  WebhookEvent,
+} from '../schema';
 
 export type { Event, ListEventsQuery } from '../schema';
+
+/** Event as its webhook has it, with how it reached the endpoints. */
+export type ListedEvent = WebhookEvent & Pick<Event, 'object' | 'deliveries'>;
 
 /** How an event reached one endpoint. */
 export type EventDelivery = Delivery;
@@ -10,10 +20,10 @@ export type EventDelivery = Delivery;
 export function createEvents(api: Api) {
   return {
     get: (id: string, options?: CallOptions) =>
-      api.get<EventWithLog>(route`/v1/events/${id}`, {}, options),
+      api.get<ListedEvent & Pick<EventWithLog, 'deliveries'>>(route`/v1/events/${id}`, {}, options),
     /** Newest first; with `after`, the oldest first, to catch up. */
     list: (query: ListEventsQuery = {}, options?: CallOptions) =>
-      createList<Event>(api, {
+      createList<ListedEvent>(api, {
         ...{ path: '/v1/events', query: { ...query }, options },
         cursor: query.after === undefined ? 'created_before' : 'after',
       }),
