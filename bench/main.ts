@@ -8,6 +8,7 @@ import { runComparison } from './compare/run';
 import { type Options, readOptions, type ScenarioName, USAGE } from './options';
 import { formatJson, formatTable, type Report } from './report';
 import { runBook } from './scenarios/book';
+import { runEndpoints } from './scenarios/endpoints';
 import { runIsolation } from './scenarios/isolation';
 import { runNeighbors } from './scenarios/neighbors';
 import { runOverload } from './scenarios/overload';
@@ -20,6 +21,7 @@ const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Prom
   overload: runOverload,
   isolation: runIsolation,
   neighbors: runNeighbors,
+  endpoints: runEndpoints,
   waiting: runWaiting,
   book: runBook,
   statements: runStatements,

@@ -12,6 +12,7 @@ export const SCENARIOS = {
   overload: 'creates at capacity, and at three times that rate',
   isolation: 'deliveries alone, and next to merchants that do not answer',
   neighbors: "a merchant's creates alone, and next to another one's abuse",
+  endpoints: 'webhooks at 16 endpoints of an account, of which none hangs, then one',
   waiting: 'processes at rest while N payments wait, and `orphan list`',
   book: "N settlements of one merchant's book by two workers, compared with 100 merchants'",
   statements: 'imports of N statement lines that match entries, and of N that match none',
@@ -41,7 +42,7 @@ const LIMITS = {
   statements: 10_000_000,
 } as const;
 const SIZED = ['waiting', 'book', 'statements'] as const;
-const FLAGS = ['overload', 'isolation', 'neighbors'] as const;
+const FLAGS = ['overload', 'isolation', 'neighbors', 'endpoints'] as const;
 
 const ROW_NAMES = Object.keys(ROWS).filter(isRowName);
 const rowLines = ROW_NAMES.map((name) => `  ${name.padEnd(15)}  ${ROWS[name]}`);
@@ -108,7 +109,8 @@ function parse(args: readonly string[]) {
   const sized = { waiting: text, book: text, statements: text };
   const numbers = { payments: text, concurrency: text, rounds: text, ...sized };
   const help = { ...flag, short: 'h' };
-  const flags = { overload: flag, isolation: flag, neighbors: flag, json: flag };
+  const scenarios = { overload: flag, isolation: flag, neighbors: flag, endpoints: flag };
+  const flags = { ...scenarios, json: flag };
   try {
     return parseArgs({ args: [...args], options: { ...numbers, ...flags, help, only: text } })
       .values;

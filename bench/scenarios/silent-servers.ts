@@ -5,7 +5,9 @@ import { LOOPBACK } from '../../stack/ports';
 
 export async function startHangingReceiver() {
   const sockets = new Set<Socket>();
+  let attempts = 0;
   const server = createServer((socket) => {
+    attempts += 1;
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   }).listen(0, LOOPBACK);
@@ -14,6 +16,7 @@ export async function startHangingReceiver() {
   if (address === null || typeof address === 'string') throw new Error('The receiver has no port.');
   return {
     url: `http://${LOOPBACK}:${address.port}/`,
+    attempts: () => attempts,
     close: () => {
       server.close();
       for (const socket of sockets) socket.destroy();

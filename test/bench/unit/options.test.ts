@@ -12,6 +12,9 @@ test('every row is measured unless some are named', () => {
 
 test('a scenario takes the place of the rows, one at a time', () => {
   expect(readOptions(['--overload'])).toMatchObject({ scenario: 'overload' });
+  const few = { scenario: 'endpoints', payments: 40 };
+  expect(readOptions(['--endpoints', '--payments', '40'])).toMatchObject(few);
+  expect(() => readOptions(['--endpoints', '--neighbors'])).toThrow(/^Only one of/);
   expect(readOptions(['--waiting', '5'])).toMatchObject({ scenario: 'waiting', payments: 5 });
   expect(() => readOptions(['--waiting', '5', '--isolation'])).toThrow(/^Only one of/);
   expect(() => readOptions(['--book', '0'])).toThrow(/^--book takes a whole number/);
