@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { copyEvent } from '../../src/store/deliveries';
 import { useVisitor } from '../support/dashboard';
 import { useInbox } from '../support/hook';
 import { useAccount, useService } from '../support/service';
@@ -51,9 +52,57 @@ test('an endpoint is added once, changed, tested, disabled and deleted on its ow
 test.each([
   [{ url: 'http://10.0.0.1/' }, '10.0.0.1 is a private address'],
   [{ events: '' }, 'Choose at least one event type.'],
-])('%j is refused with the reason', async (changes, reason) => {
-  const { status } = await add(randomUUID(), changes);
-  expect(status).toBe(303);
-  expect((await owner.get(path('/endpoints/new'))).html).toContain(reason);
-  expect(await list()).toEqual([]);
+])(
+  '%j is refused with the reason, and the form keeps what was written',
+  async (changes, reason) => {
+    const once = randomUUID();
+    const { status, html } = await add(once, changes);
+    expect(status).toBe(400);
+    expect(html).toContain(reason);
+    expect(html).toContain('value="Books"');
+    expect(html).toContain(once);
+    expect(await list()).toEqual([]);
+  },
+);
+
+test('a refused change leaves the endpoint, and the form keeps what was written', async () => {
+  await add(randomUUID());
+  const before = await list();
+  const page = path(`/endpoints/${before[0]?.endpoint_id}`);
+  const fields = { url: 'http://10.0.0.1/', description: 'Sales', events: 'payout.sent' };
+  const { status, html } = await owner.post(`${page}/save`, fields);
+  expect(status).toBe(400);
+  expect(html).toContain('10.0.0.1 is a private address');
+  expect(html).toContain('value="Sales"');
+  expect(await list()).toEqual(before);
+});
+
+test('the pages of an event with several endpoints show each delivery', async () => {
+  await add(randomUUID(), { url: `${inbox.url}/other` });
+  const [, other] = await list();
+  const test = await owner.post(path('/test'), { type: 'payout.sent' });
+  const event_id = /deliveries\/(evt_[0-9a-f-]+)/.exec(test.html)?.[1] ?? '';
+  const event = await service.stores.events.get(event_id);
+  if (event === null || other === undefined) throw new Error('There is no event or endpoint.');
+  const { endpoint_id } = other;
+  const delivery = { ...event.delivery, endpoint_id, status: 'exhausted' } as const;
+  await service.stores.deliveries.addRow(copyEvent(event, { ...delivery, attempts: 12 }));
+  for (const at of [path('/deliveries'), path(`/deliveries/${event_id}`)]) {
+    const { html } = await owner.get(at);
+    expect(html).toMatch(
+      /<span class="badge good">Delivered<.*<span class="badge bad">Exhausted</s,
+    );
+  }
+  const { html } = await owner.get(path(`/deliveries/${event_id}`));
+  expect(html).toContain(`/endpoints/${endpoint_id}"><code>${other.url}<`);
+  expect((await owner.get(path(''))).html).toContain('Your oldest endpoint');
+});
+
+test('a disabled oldest endpoint is shown as such, and is not tested', async () => {
+  const [oldest] = await list();
+  const page = path(`/endpoints/${oldest?.endpoint_id}`);
+  await owner.post(`${page}/status`, { status: 'disabled' });
+  const { html } = await owner.get(path(''));
+  expect(html).not.toContain('Send test event');
+  expect(html).toMatch(/Your oldest endpoint.*Disabled.*All endpoints/s);
 });

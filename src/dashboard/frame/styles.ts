@@ -101,6 +101,7 @@ time, .number { font-variant-numeric: tabular-nums; }
   td { display: flex; gap: 12px; border: 0; padding: 3px 0; justify-content: space-between; }
   td::before { content: attr(data-label); color: var(--muted); flex: none; font-size: 13px; }
   td > * { min-width: 0; text-align: right; }
+  td .states { justify-content: flex-end; }
 }
 
 .pager { display: flex; gap: 8px; justify-content: flex-end; }
@@ -111,6 +112,7 @@ time, .number { font-variant-numeric: tabular-nums; }
 .badge.good { color: var(--good); border-color: currentColor; }
 .badge.bad { color: var(--bad); border-color: currentColor; }
 .badge.note { background: var(--note); color: var(--note-ink); border-color: transparent; }
+.states { display: inline-flex; gap: 4px; flex-wrap: wrap; }
 .message { padding: 12px 16px; border-radius: 12px; border: 1px solid var(--line); background: var(--card); }
 .message.good { border-left: 5px solid var(--good); }
 .message.bad { border-left: 5px solid var(--bad); }
@@ -133,7 +135,7 @@ label, legend { font-weight: 550; }
 .hint { color: var(--muted); font-size: 13px; }
 .fault { color: var(--bad); font-size: 14px; }
 .field.wide { max-width: none; }
-.checks { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 6px 16px; }
+.checks { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 6px 16px; }
 .check { font-weight: 400; display: flex; gap: 8px; align-items: center; min-height: 28px; }
 input:not([type='checkbox']), select, textarea {
   width: 100%; min-height: 42px; padding: 8px 12px; font: inherit; color: var(--ink);

@@ -1,5 +1,7 @@
 import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, EVENT_TYPES, findEventResource } from '../../domain/webhook/event';
+import { listEndpoints } from '../../service/endpoints/manage';
+import type { Endpoint } from '../../service/endpoints/present';
 import {
   type DeliveryDocument,
   type DeliveryRow,
@@ -9,13 +11,13 @@ import {
   readEvent,
 } from '../../service/events/list';
 import { sendEventAgain } from '../../service/events/redeliveries';
-import { deliveryText } from '../../service/resources/timeline';
-import { getOrigin } from '../../webhooks/url';
 import { redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, Status, Table, When } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
 import { ListFilters, ListPager, parseListQuery } from '../resources/list-filters';
+import { DeliveryTable, describeDelivery, States } from './delivery-states';
+import { showUrl } from './endpoint-settings';
 
 const PATH = '/webhooks/deliveries';
 
@@ -86,11 +88,7 @@ function renderCells(call: Call, { event, deliveries }: ListedEvent) {
       {type}
     </span>,
     <When key="created" at={created} />,
-    <span key="status">
-      {[...new Set(states.map(({ status }) => status))].map((status) => (
-        <Status key={status} of={status} />
-      ))}
-    </span>,
+    <States key="status" {...{ event, deliveries }} />,
     String(attempts),
     <When key="next" at={next} />,
     <SendAgain key="again" call={call} event={event} />,
@@ -114,7 +112,8 @@ function SendAgain({ call, event }: { call: Call; event: EventDocument }) {
 async function showDelivery(call: Call, deps: PageDeps): Promise<Answer> {
   const result = await readEvent(deps, call.scope, call.params['id'] ?? '');
   if (result === null) return 'not_found';
-  return { title: result.event.type, page: <DeliveryPage call={call} {...result} /> };
+  const endpoints = await listEndpoints(deps, call.scope);
+  return { title: result.event.type, page: <DeliveryPage {...{ call, endpoints }} {...result} /> };
 }
 
 async function sendAgain(call: Call, deps: PageDeps): Promise<Answer> {
@@ -135,15 +134,16 @@ interface DeliveryProps {
   event: EventDocument;
   deliveries: readonly DeliveryRow[];
   attempts: readonly DeliveryDocument[];
+  endpoints: readonly Endpoint[];
 }
 
-function DeliveryPage({ call, event, deliveries, attempts }: DeliveryProps) {
-  const { _id, type, created, delivery, body, resource_id, data } = event;
-  const rows = deliveries.length === 0 ? [event] : deliveries;
+function DeliveryPage({ call, event, deliveries, attempts, endpoints }: DeliveryProps) {
+  const { _id, type, created, body, resource_id, data } = event;
+  const isSeveral = deliveries.length > 1;
   const kind = findEventResource(type);
   return (
     <>
-      <PageHead title={type} badge={<Status of={delivery.status} />}>
+      <PageHead title={type} badge={<States {...{ event, deliveries }} />}>
         <SendAgain call={call} event={event} />
       </PageHead>
       <Panel>
@@ -159,9 +159,10 @@ function DeliveryPage({ call, event, deliveries, attempts }: DeliveryProps) {
               ),
             ],
             ['Created', <When key="created" at={created} />],
-            ...rows.flatMap((row) => describeDelivery(row, rows.length > 1)),
+            ...(isSeveral ? [] : describeDelivery(deliveries[0] ?? event)),
           ]}
         />
+        {isSeveral && <DeliveryTable {...{ call, deliveries, endpoints }} />}
         <h2>Request body</h2>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
         <pre class="wrap" tabIndex={0}>
@@ -178,16 +179,6 @@ function DeliveryPage({ call, event, deliveries, attempts }: DeliveryProps) {
   );
 }
 
-function describeDelivery({ delivery }: DeliveryRow, isSeveral: boolean) {
-  const { endpoint_id } = delivery;
-  const to = isSeveral && endpoint_id !== undefined ? ` to ${endpoint_id}` : '';
-  return [
-    ['Delivery', `${deliveryText(delivery)}${to}`],
-    ['Attempts', String(delivery.attempts)],
-    ['Next attempt', <When key="next" at={delivery.next_attempt_at} />],
-  ] as const;
-}
-
 function attemptTitle({ run, attempt }: DeliveryDocument): string {
   return run === 0 ? `Attempt ${attempt}` : `Attempt ${attempt}, sent again ${run}`;
 }
@@ -198,14 +189,14 @@ interface AttemptFactsProps {
 }
 
 export function AttemptFacts({ call, row }: AttemptFactsProps) {
-  const { outcome, at, url, status_code, error, duration_ms, response_excerpt } = row;
+  const { outcome, at, status_code, error, duration_ms, response_excerpt } = row;
   return (
     <>
       <Facts
         rows={[
           ['Outcome', <Status key="outcome" of={outcome} />],
           ['At', <When key="at" at={at} />],
-          ['URL', <code key="url">{call.may('webhooks.change') ? url : getOrigin(url)}</code>],
+          ['URL', <code key="url">{showUrl(call, row)}</code>],
           ['Answer', status_code === null ? (error ?? 'None') : `HTTP ${status_code}`],
           ['Took', `${duration_ms} ms`],
         ]}

@@ -3,11 +3,17 @@ import { ENDPOINT_STATUSES } from '../../domain/webhook/endpoint';
 import { changeEndpoint, deleteEndpoint, listEndpoints } from '../../service/endpoints/manage';
 import { type EndpointSummary, getEndpoint } from '../../service/endpoints/oldest';
 import { type Endpoint, presentEndpoint } from '../../service/endpoints/present';
-import { getOrigin } from '../../webhooks/url';
 import { field, redirect } from '../frame/form';
-import { Facts, PageHead, Panel, PostForm } from '../frame/parts';
+import { Facts, Note, PageHead, Panel, PostForm } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
-import { ENDPOINTS_PATH, readSettings, SettingsForm, StateBadge } from './endpoint-settings';
+import {
+  ENDPOINTS_PATH,
+  type RefusedSettings,
+  readSettings,
+  SettingsForm,
+  StateBadge,
+  showUrl,
+} from './endpoint-settings';
 import { SecretPanel } from './secret';
 import { TestPanel } from './test-panel';
 
@@ -75,10 +81,11 @@ interface EndpointPageProps {
   call: Call;
   endpoint: Endpoint;
   summary: EndpointSummary;
+  refused?: RefusedSettings;
 }
 
-function EndpointPage({ call, endpoint, summary }: EndpointPageProps) {
-  const { id, url, enabled_events, description } = presentEndpoint(endpoint);
+function EndpointPage({ call, endpoint, summary, refused }: EndpointPageProps) {
+  const { id, enabled_events, description } = presentEndpoint(endpoint);
   const path = `${PATH}/${id}`;
   const mayChange = call.may('webhooks.change');
   return (
@@ -88,14 +95,25 @@ function EndpointPage({ call, endpoint, summary }: EndpointPageProps) {
           All endpoints
         </a>
       </PageHead>
+      {endpoint.disabled_reason === 'failing' && (
+        <Note tone="bad">
+          Every attempt failed for five days, so it was disabled. Enable it once it works, and send
+          the events that it missed.
+        </Note>
+      )}
       <Panel title="Settings">
         <Facts rows={[['Id', <code key="id">{id}</code>]]} />
         {mayChange ? (
-          <SettingsForm {...{ call, endpoint }} path={`${path}/save`} button="Save changes" />
+          <SettingsForm
+            {...{ call, endpoint }}
+            path={`${path}/save`}
+            button="Save changes"
+            {...(refused && { refused })}
+          />
         ) : (
           <Facts
             rows={[
-              ['URL', <code key="url">{getOrigin(url)}</code>],
+              ['URL', <code key="url">{showUrl(call, endpoint)}</code>],
               ['Description', description ?? ''],
               ['Events', enabled_events.join(', ')],
             ]}
@@ -134,9 +152,12 @@ function ActsPanel({ call, endpoint, path }: { call: Call; endpoint: Endpoint; p
 
 async function save(call: Call, deps: PageDeps): Promise<Answer> {
   const { id = '' } = call.params;
-  if ((await findOne(call, deps)) === null) return 'not_found';
-  const settings = await readSettings(call, deps);
-  if (typeof settings === 'string') return redirect(call, `${PATH}/${id}`, 'bad', settings);
+  const found = await findOne(call, deps);
+  if (found === null) return 'not_found';
+  const { settings, refused } = await readSettings(call, deps);
+  if (settings === undefined) {
+    return { page: <EndpointPage {...{ call, refused }} {...found} />, status: 400 };
+  }
   return await act(call, id, 'The endpoint is saved.', () =>
     changeEndpoint(deps, call.scope, id, settings),
   );

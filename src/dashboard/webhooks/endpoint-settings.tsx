@@ -1,15 +1,24 @@
 import { listEnabledEvents } from '../../domain/webhook/endpoint';
-import { EVENT_TYPES } from '../../domain/webhook/event';
+import { EVENT_TYPES, type EventType } from '../../domain/webhook/event';
 import type { Endpoint } from '../../service/endpoints/present';
 import { checkEndpointUrl } from '../../service/endpoints/url';
+import { getOrigin } from '../../webhooks/url';
 import { Checks, Field } from '../frame/fields';
 import { field } from '../frame/form';
-import { Badge, PostForm } from '../frame/parts';
+import { Badge, Note, PostForm } from '../frame/parts';
 import type { Call, PageDeps } from '../frame/route';
 
 export const ENDPOINTS_PATH = '/webhooks/endpoints';
 
 const DESCRIPTION_LENGTH_MAX = 255;
+
+/** Settings as they were written, and why they are refused. */
+export interface RefusedSettings {
+  url: string;
+  description: string;
+  events: readonly EventType[];
+  urlFault: string | undefined;
+}
 
 interface SettingsFormProps {
   call: Call;
@@ -17,49 +26,62 @@ interface SettingsFormProps {
   button: string;
   hidden?: Readonly<Record<string, string>>;
   endpoint?: Endpoint;
+  refused?: RefusedSettings;
 }
 
-export function SettingsForm({ call, path, button, hidden, endpoint }: SettingsFormProps) {
+export function SettingsForm(props: SettingsFormProps) {
+  const { call, path, button, hidden, endpoint, refused } = props;
   return (
     <PostForm call={call} path={path} button={button} busy="Saving…" {...(hidden && { hidden })}>
+      {refused?.events.length === 0 && <Note tone="bad">Choose at least one event type.</Note>}
       <Field
         label="Address"
         name="url"
         type="url"
-        value={endpoint?.url ?? ''}
+        value={refused?.url ?? endpoint?.url ?? ''}
         hint="https, at a public address."
+        fault={refused?.urlFault}
         required
       />
       <Field
         label="Description"
         name="description"
-        value={endpoint?.description ?? ''}
+        value={refused?.description ?? endpoint?.description ?? ''}
         maxLength={DESCRIPTION_LENGTH_MAX}
       />
       <Checks
         legend="Events to send"
         name="events"
         options={EVENT_TYPES.map((type) => [type, type] as const)}
-        checked={listEnabledEvents(endpoint?.enabled_events)}
+        checked={refused?.events ?? listEnabledEvents(endpoint?.enabled_events)}
         hint="Other events are recorded and listed, and can be sent manually."
       />
     </PostForm>
   );
 }
 
-/** Reads the form; returns the fault as a text. */
+/** Reads the form, and checks it. */
 export async function readSettings({ form, scope }: Call, { webhookUrls }: PageDeps) {
   const chosen = form.getAll('events');
   const events = EVENT_TYPES.filter((type) => chosen.includes(type));
-  if (events.length === 0) return 'Choose at least one event type.';
-  const check = await checkEndpointUrl(webhookUrls, scope, field(form, 'url'));
-  if (!check.ok) return check.message;
+  const url = field(form, 'url');
   const description = field(form, 'description').slice(0, DESCRIPTION_LENGTH_MAX).trim();
-  return {
+  const check = await checkEndpointUrl(webhookUrls, scope, url);
+  if (!check.ok || events.length === 0) {
+    const urlFault = check.ok ? undefined : check.message;
+    return { refused: { url, description, events, urlFault } };
+  }
+  const settings = {
     url: check.url,
     description: description === '' ? null : description,
     events: events.length === EVENT_TYPES.length ? ('all' as const) : events,
   };
+  return { settings };
+}
+
+/** Shows only the host to those who may not change endpoints, since the rest may hold a secret. */
+export function showUrl({ may }: Pick<Call, 'may'>, { url }: { url: string }): string {
+  return may('webhooks.change') ? url : getOrigin(url);
 }
 
 export function StateBadge({ endpoint }: { endpoint: Pick<Endpoint, 'disabled_reason'> }) {

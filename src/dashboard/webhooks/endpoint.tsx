@@ -8,6 +8,7 @@ import { Checks, Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Note, PageHead, Panel, PostForm } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { StateBadge } from './endpoint-settings';
 import { EndpointsPanel } from './endpoints';
 import { SecretPanel } from './secret';
 import { TestPanel } from './test-panel';
@@ -69,15 +70,12 @@ interface RefusedForm {
 interface PageProps {
   call: Call;
   endpoint: EndpointSummary | null;
+  /** All of them, the oldest first. */
+  endpoints: Endpoint[];
   refused?: RefusedForm;
 }
 
-function WebhooksPage({
-  call,
-  endpoint,
-  endpoints,
-  refused,
-}: PageProps & { endpoints: Endpoint[] }) {
+function WebhooksPage({ call, endpoint, endpoints, refused }: PageProps) {
   return (
     <>
       <PageHead title="Webhooks">
@@ -85,21 +83,38 @@ function WebhooksPage({
           Deliveries
         </a>
       </PageHead>
-      <EndpointPanel {...{ call, endpoint }} {...(refused && { refused })} />
+      <EndpointPanel {...{ call, endpoint, endpoints }} {...(refused && { refused })} />
       {endpoint !== null && <SecretPanel call={call} endpoint={endpoint} />}
-      {endpoint !== null && call.may('events.send') && <TestPanel call={call} />}
+      {endpoints[0]?.disabled_reason === undefined &&
+        endpoint !== null &&
+        call.may('events.send') && <TestPanel call={call} />}
       <EndpointsPanel {...{ call, endpoints }} />
       <VerifyPanel />
     </>
   );
 }
 
-function EndpointPanel({ call, endpoint, refused }: PageProps) {
+/** Says of several endpoints which one the form, the secret and the test are about. */
+function OldestHint({ endpoints }: Pick<PageProps, 'endpoints'>) {
+  const [oldest, ...others] = endpoints;
+  if (oldest === undefined || (others.length === 0 && oldest.disabled_reason === undefined)) {
+    return null;
+  }
+  return (
+    <p class="muted">
+      {others.length > 0 && 'Your oldest endpoint; the list of all is below. '}
+      <StateBadge endpoint={oldest} />
+    </p>
+  );
+}
+
+function EndpointPanel({ call, endpoint, endpoints, refused }: PageProps) {
   const url = refused?.url ?? endpoint?.url ?? '';
   const events = refused?.events ?? endpoint?.enabled_events ?? EVENT_TYPES;
   if (!call.may('webhooks.change')) {
     return (
       <Panel title="Endpoint">
+        <OldestHint endpoints={endpoints} />
         <p>
           {endpoint === null ? (
             'No endpoint is registered.'
@@ -113,6 +128,7 @@ function EndpointPanel({ call, endpoint, refused }: PageProps) {
   }
   return (
     <Panel title="Endpoint">
+      <OldestHint endpoints={endpoints} />
       {refused?.events.length === 0 && <Note tone="bad">Choose at least one event type.</Note>}
       <PostForm call={call} path="/webhooks/endpoint" button="Save endpoint" busy="Saving…">
         <Field

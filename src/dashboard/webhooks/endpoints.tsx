@@ -2,11 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { Refusal, ServiceError } from '../../domain/errors';
 import { addEndpoint } from '../../service/endpoints/manage';
 import type { Endpoint } from '../../service/endpoints/present';
-import { getOrigin } from '../../webhooks/url';
 import { field, redirect } from '../frame/form';
 import { Copyable, Note, PageHead, Panel, Table } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
-import { ENDPOINTS_PATH, readSettings, SettingsForm, StateBadge } from './endpoint-settings';
+import {
+  ENDPOINTS_PATH,
+  type RefusedSettings,
+  readSettings,
+  SettingsForm,
+  StateBadge,
+  showUrl,
+} from './endpoint-settings';
 
 const PATH = ENDPOINTS_PATH;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -46,8 +52,8 @@ export function EndpointsPanel({ call, endpoints }: { call: Call; endpoints: End
           key: endpoint.endpoint_id,
           href: call.href(`${PATH}/${endpoint.endpoint_id}`),
           cells: [
-            <code key="url">{getOrigin(endpoint.url)}</code>,
-            endpoint.description ?? '',
+            <code key="url">{showUrl(call, endpoint)}</code>,
+            endpoint.description ?? '–',
             endpoint.enabled_events === undefined ? 'all' : String(endpoint.enabled_events.length),
             <StateBadge key="state" endpoint={endpoint} />,
           ],
@@ -55,26 +61,39 @@ export function EndpointsPanel({ call, endpoints }: { call: Call; endpoints: End
         none="There are no endpoints yet."
       />
       {call.may('webhooks.change') && endpoints.length > 0 && (
-        <a class="button plain" href={call.href(`${PATH}/new`)}>
-          Add an endpoint
-        </a>
+        <div class="buttons">
+          <a class="button plain" href={call.href(`${PATH}/new`)}>
+            Add an endpoint
+          </a>
+        </div>
       )}
     </Panel>
   );
 }
 
 async function showNew(call: Call): Promise<Answer> {
+  return { page: <NewPage call={call} once={randomUUID()} /> };
+}
+
+interface NewPageProps {
+  call: Call;
+  once: string;
+  refused?: RefusedSettings;
+}
+
+function NewPage({ call, once, refused }: NewPageProps) {
   return (
     <>
       <PageHead title="Add an endpoint" />
       <Panel>
-        <p class="muted">It gets its own signing secret, which is shown once.</p>
+        <p class="muted">It gets its own signing secret, shown once it is added.</p>
         {call.may('webhooks.change') ? (
           <SettingsForm
             call={call}
             path={`${PATH}/new`}
             button="Add endpoint"
-            hidden={{ once: randomUUID() }}
+            hidden={{ once }}
+            {...(refused && { refused })}
           />
         ) : (
           <p>Your role may not change endpoints.</p>
@@ -86,11 +105,11 @@ async function showNew(call: Call): Promise<Answer> {
 }
 
 async function add(call: Call, deps: PageDeps): Promise<Answer> {
-  const settings = await readSettings(call, deps);
   const formKey = field(call.form, 'once');
-  if (typeof settings === 'string' || !UUID.test(formKey)) {
-    const text = typeof settings === 'string' ? settings : 'Fill in the form again.';
-    return redirect(call, `${PATH}/new`, 'bad', text);
+  if (!UUID.test(formKey)) return redirect(call, `${PATH}/new`, 'bad', 'Fill in the form again.');
+  const { settings, refused } = await readSettings(call, deps);
+  if (settings === undefined) {
+    return { page: <NewPage {...{ call, refused }} once={formKey} />, status: 400 };
   }
   try {
     // A form that is sent twice adds one endpoint.
