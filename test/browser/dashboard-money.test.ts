@@ -67,6 +67,37 @@ test('an endpoint is saved, tested, and its secret shown and rolled', async () =
   await look(page, 'webhook-roll');
 });
 
+test('a second endpoint is added after a refusal, shown as failing, enabled and deleted', async () => {
+  await link('Webhooks').click();
+  await link('Add an endpoint').click();
+  await page.getByLabel('Address').fill('http://10.0.0.1/');
+  await page.getByLabel('Description').fill('Bookkeeping: payouts and refunds, for the accountant');
+  await page.getByLabel('payment.settled').uncheck();
+  await button('Add endpoint').click();
+  await page.getByText('10.0.0.1 is a private address').waitFor();
+  await look(page, 'webhook-add-refused');
+  const url = `${inbox.url}&${'long'.repeat(20)}`;
+  await page.getByLabel('Address').fill(url);
+  await button('Add endpoint').click();
+  await page.getByText(/^whsec_/).waitFor();
+  const [, added] = await service.stores.endpoints.list(shop.account_id, false);
+  if (added === undefined) throw new Error('There is no second endpoint.');
+  const { endpoints } = service.stores;
+  await endpoints.update(added, { disabled_reason: 'failing' }, new Date().toISOString());
+  await link('Back to webhooks').click();
+  await page.getByText('An endpoint failed for five days').waitFor();
+  await look(page, 'webhook-endpoints');
+  await link(url).click();
+  await page.getByText('Every attempt failed for five days').waitFor();
+  await look(page, 'webhook-endpoint');
+  await button('Enable').click();
+  await page.getByText('The endpoint is enabled.').waitFor();
+  await button('Delete endpoint').click();
+  await page.getByLabel('Password').fill(PASSWORD);
+  await button('Delete endpoint').click();
+  await page.getByText('The endpoint is deleted.').waitFor();
+});
+
 test('a payment is found by its reference, refunded, and shows what happened', async () => {
   const reference = 'Order 7 <b>';
   const payment = await shop.settledPayment({ reference });

@@ -86,7 +86,7 @@ function NewPage({ call, once, refused }: NewPageProps) {
     <>
       <PageHead title="Add an endpoint" />
       <Panel>
-        <p class="muted">It gets its own signing secret, shown once it is added.</p>
+        <p class="muted">You see its own signing secret as soon as it is added.</p>
         {call.may('webhooks.change') ? (
           <SettingsForm
             call={call}
