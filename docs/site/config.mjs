@@ -59,7 +59,11 @@ export default defineConfig({
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   // The guides name the addresses of the stack on this machine.
   ignoreDeadLinks: [/^https?:\/\/localhost/],
-  markdown: { html: false, linkify: false, anchor: { slugify }, toc: { slugify } },
+  markdown: {
+    ...{ html: false, linkify: false, anchor: { slugify }, toc: { slugify } },
+    // Its default's colors are too pale on the background of code.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
+  },
   vite: { logLevel: 'warn', build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {
     search: { provider: 'local' },

@@ -53,6 +53,7 @@ test.each([
   ['docs-home', '/docs/'],
   ['docs-guide', '/docs/guides/first-payment'],
   ['docs-api', '/docs/api'],
+  ['docs-webhooks', '/docs/webhooks'],
   ['docs-reference', '/docs/reference/payments'],
 ])(
   '%s is accessible at both widths, loads nothing from elsewhere, and nothing is refused',
