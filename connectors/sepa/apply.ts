@@ -1,6 +1,6 @@
 import type { Logger } from '../../src/base/log';
-import type { LineMovement, SepaBook, SepaFile, SepaLine } from '../../src/service/sepa/book';
-import type { Movement, StatusReport } from './messages';
+import type { SepaBook, SepaFile } from '../../src/service/sepa/book';
+import type { StatusReport } from './messages';
 
 export interface ApplyDeps {
   book: Pick<SepaBook, 'lines' | 'files'>;
@@ -98,62 +98,8 @@ async function failLine(
     log.error({ payout_id, file_id, code }, 'a foreign payout was rejected');
 }
 
-/**
- * Applies booked movements: each counts once, whichever messages report it.
- * @returns number of movements that concern payouts of the book
- */
-export async function applyMovements(
-  deps: ApplyDeps,
-  movements: readonly Movement[],
-): Promise<number> {
-  let applied = 0;
-  const files = new Set<string>();
-  for (const movement of movements) {
-    const line = await deps.book.lines.findOne({ _id: movement.payout_id });
-    if (line === null) continue;
-    applied += 1;
-    if (line.file_id !== null) files.add(line.file_id);
-    await applyMovement(deps, line, movement);
-  }
-  await endFiles(deps, [...files]);
-  return applied;
-}
-
-async function applyMovement(deps: ApplyDeps, line: SepaLine, movement: Movement): Promise<void> {
-  const { book, log, now } = deps;
-  const { kind, amount, value_date, bank_reference, code } = movement;
-  const { _id } = line;
-  if (movement.currency !== line.currency) {
-    log.error({ payout_id: _id }, 'a movement is in another currency');
-    return;
-  }
-  const stored = line[kind];
-  if (stored !== null) {
-    if (isSame(stored, movement)) return;
-    await book.lines.updateOne({ _id }, { $inc: { contradictions: 1 } });
-    log.error({ payout_id: _id, code: kind }, 'the bank has moved the money of a payout again');
-    return;
-  }
-  const fact = { amount, value_date, bank_reference, at: now().toISOString() };
-  const change = kind === 'booked' ? { booked: fact } : { returned: { ...fact, code } };
-  const state = kind === 'booked' && line.returned !== null ? line.state : kind;
-  await book.lines.updateOne(
-    { _id, [kind]: null },
-    { $set: { ...change, state, unreported: true, report_batch: null } },
-  );
-}
-
-/** Whether a movement is the stored one: messages of one movement share its reference or amount. */
-function isSame(stored: LineMovement, { bank_reference, amount, kind }: Movement): boolean {
-  if (stored.amount !== amount) return false;
-  // The references of an interbank return and of its booking differ.
-  if (kind === 'returned') return true;
-  if (stored.bank_reference === null || bank_reference === null) return true;
-  return stored.bank_reference === bank_reference;
-}
-
 /** Ends files of which no payout waits for the bank anymore. */
-async function endFiles({ book, now }: ApplyDeps, ids: readonly string[]): Promise<void> {
+export async function endFiles({ book, now }: ApplyDeps, ids: readonly string[]): Promise<void> {
   for (const file_id of ids) {
     if ((await book.lines.findOne({ file_id, state: 'in_file' })) !== null) continue;
     await book.files.updateOne(

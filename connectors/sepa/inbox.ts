@@ -6,9 +6,10 @@ import { isDuplicateKey } from '../../src/base/mongo';
 import { InvalidStatement } from '../../src/domain/statement';
 import type { SepaBook, SepaInbound } from '../../src/service/sepa/book';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
-import { type ApplyDeps, applyMovements, applyStatus, ForeignMessage } from './apply';
+import { type ApplyDeps, applyStatus, ForeignMessage } from './apply';
 import { isMissing, makeDirectories, putFile, writeWhole } from './files';
 import { type BankMessage, readBankMessage } from './messages';
+import { applyMovements } from './movements';
 
 /** Time for which a file that is not complete may still grow. */
 const GROWS_MS = 10_000;

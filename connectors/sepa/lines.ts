@@ -20,7 +20,7 @@ export async function addLine(
     ...{ _id: payout_id, state: 'open', file_id: null, former_files: [], added_at: now },
     wait_until: null,
     ...{ version, amount, currency, method, livemode },
-    ...{ failure: null, booked: null, returned: null, contradictions: 0 },
+    ...{ failure: null, booked: null, returned: null, others: [] },
     ...{ unreported: false, report_batch: null },
   };
   try {
@@ -41,7 +41,9 @@ export async function lookUpLine({ lines }: Lines, payout_id: string): Promise<P
   if (line === null) return { outcome: 'not_found' };
   if (line.state === 'cancelled' || line.state === 'dropped') return CANCELLED;
   const bank_reference = line.booked?.bank_reference ?? shortenId(payout_id);
-  return { outcome: line.booked === null ? 'submitted' : 'sent', bank_reference };
+  // An answer names no amount: that of another one is left to the report.
+  const isSent = line.booked?.amount === line.amount && line.booked.currency === line.currency;
+  return { outcome: isSent ? 'sent' : 'submitted', bank_reference };
 }
 
 /** Cancels a payout unless a file may carry it: the same write that takes it out of the batch. */

@@ -1,5 +1,6 @@
 import { parseDecimalMoney } from '../../src/domain/money';
 import { parseReference, parseResourceId, type Statement } from '../../src/domain/statement';
+import type { MovementReference } from '../../src/service/sepa/book';
 import { readCamt } from '../../src/statements/camt';
 import {
   type Element,
@@ -26,6 +27,7 @@ export interface StatusReport {
 export interface Movement {
   payout_id: string;
   kind: 'booked' | 'returned';
+  source: MovementReference['source'];
   /** Minor units, before the bank's charges. */
   amount: number;
   currency: string;
@@ -117,7 +119,7 @@ function readReturn(transaction: Element): Movement[] {
   const charged = own.reduce((sum, charge) => sum + (charge?.minor ?? 0), 0);
   return [
     {
-      ...{ payout_id, kind: 'returned', currency: amount.currency },
+      ...{ payout_id, kind: 'returned', source: 'interbank', currency: amount.currency },
       amount: amount.minor + charged,
       value_date: textAt(transaction, 'IntrBkSttlmDt') ?? null,
       bank_reference: parseReference(textAt(transaction, 'RtrId')),
@@ -133,7 +135,7 @@ function readMoney(element: Element | undefined) {
 }
 
 /** Reads the booked movements that name one of our IDs. */
-function readMovements({ lines }: Statement): Movement[] {
+function readMovements({ lines, balances }: Statement): Movement[] {
   return lines.flatMap((line) => {
     const payout_id = parseResourceId(line.reference);
     if (payout_id === null || line.is_fee) return [];
@@ -141,6 +143,7 @@ function readMovements({ lines }: Statement): Movement[] {
     return [
       {
         ...{ payout_id, currency, bank_reference },
+        source: balances === null ? ('notification' as const) : ('statement' as const),
         kind: amount < 0 ? ('booked' as const) : ('returned' as const),
         amount: Math.abs(amount + fee),
         value_date: value_date ?? day,

@@ -23,7 +23,8 @@ export async function collectReports({ lines }: Pick<SepaBook, 'lines'>) {
   const batch = randomUUID();
   const reports: Report[] = [];
   for (const line of unreported) {
-    const facts = { failure: line.failure, booked: line.booked, returned: line.returned };
+    const { failure, booked, returned, others } = line;
+    const facts = { failure, booked, returned, others };
     const marked = await lines.updateOne(
       { _id: line._id, unreported: true, ...facts },
       { $set: { report_batch: batch } },
@@ -33,42 +34,66 @@ export async function collectReports({ lines }: Pick<SepaBook, 'lines'>) {
   return { reports, batch, more: unreported.length === BATCH_MAX };
 }
 
+type ReportedLine = Pick<
+  SepaLine,
+  '_id' | 'amount' | 'currency' | 'failure' | 'booked' | 'returned' | 'others'
+>;
+
 /** Builds the reports of all facts of a payout, in their order. */
-export function buildReports({
-  _id,
-  amount,
-  currency,
-  failure,
-  booked,
-  returned,
-}: Pick<SepaLine, '_id' | 'amount' | 'currency' | 'failure' | 'booked' | 'returned'>): Report[] {
-  const payout = { resource: 'payout', resource_id: _id } as const;
-  const describeMovement = (fact: LineMovement) =>
-    omitUndefined({
-      occurred_at: fact.at,
-      bank_reference: fact.bank_reference ?? undefined,
-      value_date: fact.value_date ?? undefined,
-      ...(fact.amount === amount ? {} : { amount: fact.amount, currency }),
-    });
+export function buildReports(line: ReportedLine): Report[] {
+  const { _id, failure, booked, returned, others } = line;
   const reports: Report[] = [];
+  const payout = { resource: 'payout', resource_id: _id } as const;
+  const add = (name: 'completed' | 'failed' | 'returned', callback: Report['callback']) =>
+    reports.push({ ...payout, name, callback });
+  const addOthers = (kind: 'booked' | 'returned') => {
+    for (const fact of others.filter((other) => other.kind === kind)) {
+      const { amount, currency } = fact;
+      const callback_id = buildOtherId(_id, fact);
+      const about = { ...describeMovement(line, fact), ...describeReturn(kind, fact) };
+      add(kind === 'booked' ? 'completed' : 'returned', {
+        ...about,
+        callback_id,
+        amount,
+        currency,
+      });
+    }
+  };
   if (booked !== null) {
-    const callback = { callback_id: `sepa:booked:${_id}`, ...describeMovement(booked) };
-    reports.push({ ...payout, name: 'completed', callback });
+    add('completed', { callback_id: `sepa:booked:${_id}`, ...describeMovement(line, booked) });
   }
+  addOthers('booked');
   if (failure !== null) {
     const { code, message: reason, at: occurred_at } = failure;
     const about = omitUndefined({ code: code ?? undefined, reason, occurred_at });
-    const callback = { callback_id: `sepa:failed:${_id}`, ...about };
-    reports.push({ ...payout, name: 'failed', callback });
+    add('failed', { callback_id: `sepa:failed:${_id}`, ...about });
   }
   if (returned !== null) {
-    const about = omitUndefined({ code: returned.code ?? undefined, reason: RETURNED });
-    const callback = {
-      callback_id: `sepa:returned:${_id}`,
-      ...describeMovement(returned),
-      ...about,
-    };
-    reports.push({ ...payout, name: 'returned', callback });
+    const about = { ...describeMovement(line, returned), ...describeReturn('returned', returned) };
+    add('returned', { callback_id: `sepa:returned:${_id}`, ...about });
   }
+  addOthers('returned');
   return reports;
+}
+
+/** Builds the callback ID of a further movement: one for each reference and amount. */
+function buildOtherId(
+  payout_id: string,
+  { kind, bank_reference, amount, currency }: SepaLine['others'][number],
+): string {
+  return `sepa:${kind}:${payout_id}:${bank_reference ?? ''}:${amount}${currency}`;
+}
+
+function describeMovement({ amount, currency }: ReportedLine, fact: LineMovement) {
+  const isSame = fact.amount === amount && fact.currency === currency;
+  return omitUndefined({
+    occurred_at: fact.at,
+    bank_reference: fact.bank_reference ?? undefined,
+    value_date: fact.value_date ?? undefined,
+    ...(isSame ? {} : { amount: fact.amount, currency: fact.currency }),
+  });
+}
+
+function describeReturn(kind: 'booked' | 'returned', { code }: LineMovement) {
+  return kind === 'booked' ? {} : omitUndefined({ code: code ?? undefined, reason: RETURNED });
 }

@@ -27,7 +27,7 @@ function line(index: number, changes: Partial<SepaLine>): SepaLine {
     ...{ _id: PAYOUTS[index] ?? '', state: 'waiting', file_id: REFUSED, former_files: [] },
     ...{ version: 1, amount: 1_000, currency: 'EUR', method: 'sepa_credit_transfer' },
     ...{ livemode: false, added_at: AT, wait_until: null, failure: null, booked: null },
-    ...{ returned: null, contradictions: 0, unreported: false, report_batch: null },
+    ...{ returned: null, others: [], unreported: false, report_batch: null },
     ...changes,
   };
 }
@@ -44,7 +44,10 @@ function file(_id: string, changes: Partial<SepaFile>): SepaFile {
 useFixture(
   async () => {
     const { lines, files } = openBook();
-    const booked = { amount: 1_000, value_date: '2026-11-26', bank_reference: 'B-1', at: 'then' };
+    const booked = {
+      ...{ amount: 1_000, currency: 'EUR', value_date: '2026-11-26', bank_reference: 'B-1' },
+      ...{ references: [], code: null, at: 'then' },
+    };
     await lines.insertMany([
       line(0, {}),
       line(1, { state: 'booked', booked }),

@@ -21,9 +21,9 @@ export interface SepaLine {
   wait_until: Date | null;
   failure: LineFailure | null;
   booked: LineMovement | null;
-  returned: LineReturn | null;
-  /** Number of facts of the bank that contradict these. */
-  contradictions: number;
+  returned: LineMovement | null;
+  /** Movements that contradict these two: further ones, or the same in another amount. */
+  others: LineOther[];
   /** Whether a fact waits for its report. */
   unreported: boolean;
   /** Reports that are being delivered. */
@@ -57,14 +57,25 @@ interface LineFailure {
 
 export interface LineMovement {
   amount: number;
+  currency: string;
   value_date: string | null;
+  /** Reference of the message that came first. */
   bank_reference: string | null;
+  /** References of all its messages, each with its source. */
+  references: MovementReference[];
+  /** ISO code of a return, if the bank named one. */
+  code: string | null;
   at: string;
 }
 
-interface LineReturn extends LineMovement {
-  /** ISO code, if the bank named one. */
-  code: string | null;
+/** Reference of a movement: each kind of message may have its own. */
+export interface MovementReference {
+  source: 'notification' | 'statement' | 'interbank';
+  id: string;
+}
+
+interface LineOther extends LineMovement {
+  kind: 'booked' | 'returned';
 }
 
 type FileState = 'open' | 'cut' | 'sent' | 'acknowledged' | 'booked' | 'refused';

@@ -157,11 +157,11 @@ function presentFile(file: SepaFile): ShownFile {
 }
 
 function presentLine(line: SepaLine): ShownLine {
-  const { _id: payout_id, state, amount, failure, booked, returned, contradictions } = line;
+  const { _id: payout_id, state, amount, failure, booked, returned, others } = line;
   return {
     ...{ payout_id, state, amount, code: returned?.code ?? failure?.code ?? null },
     value_date: (returned ?? booked)?.value_date ?? null,
     bank_reference: booked?.bank_reference ?? null,
-    contradictions,
+    contradictions: others.length,
   };
 }

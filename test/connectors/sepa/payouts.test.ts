@@ -116,7 +116,7 @@ describeIfPython('payouts by SEPA files', () => {
     await world.drained();
     await world.bank.patch('ACME', { behaviour: 'accept', parameters: {} });
     expect(await payer.balance()).toEqual([available + 1_500, 0]);
-    expect(await world.line(payout)).toMatchObject({ state: 'returned', contradictions: 0 });
+    expect(await world.line(payout)).toMatchObject({ state: 'returned', others: [] });
     expect(world.listIn('processed').some((name) => name.startsWith('pacs.004'))).toBe(true);
     await world.importAll();
   });

@@ -75,7 +75,14 @@ test('pacs.004 is a return of the amount before its charges', async () => {
     ...{ kind: 'returns', message: 'pacs.004.001.09' },
     movements: [
       {
-        ...{ payout_id: PAYOUT, kind: 'returned', amount: 1_000, currency: 'EUR', code: 'MD07' },
+        ...{
+          payout_id: PAYOUT,
+          kind: 'returned',
+          source: 'interbank',
+          amount: 1_000,
+          currency: 'EUR',
+          code: 'MD07',
+        },
         ...{ value_date: '2026-10-07', bank_reference: 'MB-RTR-5' },
       },
     ],
@@ -95,7 +102,10 @@ test('camt.053 has the bookings and returns of our payouts among all others', as
     { amount: -300, reference: short(OTHER), status: 'PDNG' },
   ];
   const message = await read(camt([{ opening: 5_000, closing: 4_918, entries }]));
-  const movement = { payout_id: PAYOUT, amount: 1_000, currency: 'EUR', value_date: TEST_DAY };
+  const movement = {
+    ...{ payout_id: PAYOUT, source: 'statement', amount: 1_000, currency: 'EUR' },
+    value_date: TEST_DAY,
+  };
   expect(message).toMatchObject({
     statements: [{ iban: TEST_IBAN }],
     movements: [
@@ -127,9 +137,10 @@ test('the limit of a file is that of statements', () => {
   expect(FILE_BYTES_MAX).toBe(64 * 1024 * 1024);
 });
 
-const LINE = { _id: PAYOUT, amount: 1_000, currency: 'EUR' };
+const LINE = { _id: PAYOUT, amount: 1_000, currency: 'EUR', others: [] };
 const booked = {
-  ...{ amount: 1_000, value_date: '2026-10-05', bank_reference: 'B-1' },
+  ...{ amount: 1_000, currency: 'EUR', value_date: '2026-10-05', bank_reference: 'B-1' },
+  ...{ references: [], code: null },
   at: '2026-10-05T10:00:00.000Z',
 };
 
