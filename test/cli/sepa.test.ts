@@ -10,14 +10,17 @@ import {
 } from '../../src/service/sepa/book';
 import { camt, TEST_IBAN } from '../support/camt';
 import { useFixture } from '../support/fixture';
-import { CliError, run, useProvisioning } from './cli';
+import { asOperator, CliError, run, useProvisioning } from './cli';
 
 const service = useProvisioning();
 const REFUSED = 'a'.repeat(32);
 const BOOKED = 'b'.repeat(32);
+const LIVE = 'd'.repeat(32);
 const ROUTES = { SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer' };
 const AT = new Date('2026-11-26T14:00:00Z');
-const PAYOUTS = ['0', '1', '2'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-000000000000`);
+const PAYOUTS = ['0', '1', '2', '3'].map(
+  (digit) => `${digit.repeat(8)}-0000-4000-8000-000000000000`,
+);
 
 const openDb = () => service.mongo.db(sepaDatabase(service.db.databaseName, SEPA_CONNECTOR));
 const openBook = () => openSepaBook(openDb());
@@ -52,9 +55,10 @@ useFixture(
       line(0, {}),
       line(1, { state: 'booked', booked }),
       line(2, { file_id: BOOKED, state: 'booked', booked }),
+      line(3, { file_id: LIVE, livemode: true }),
     ]);
     const ended = { state: 'booked', bank_status: 'ACCP', refusal: null } as const;
-    await files.insertMany([file(REFUSED, {}), file(BOOKED, ended)]);
+    await files.insertMany([file(REFUSED, {}), file(BOOKED, ended), file(LIVE, {})]);
     return { drop: () => openDb().dropDatabase() };
   },
   ({ drop }) => drop(),
@@ -62,7 +66,7 @@ useFixture(
 
 test('a refused file is listed and shown, and its payouts are freed once, but no booked one', async () => {
   expect(await service.json('sepa', 'file', 'list')).toMatchObject({
-    data: [{ id: expect.any(String) }, { id: expect.any(String) }],
+    data: [REFUSED, BOOKED, LIVE].map(() => ({ id: expect.any(String) })),
     has_more: false,
     open: { payouts: 0, amount: 0 },
   });
@@ -81,6 +85,25 @@ test('a refused file is listed and shown, and its payouts are freed once, but no
   });
   const acts = await service.db.collection('audit_log').find({ act: 'sepa_file.resent' }).toArray();
   expect(acts).toEqual([expect.objectContaining({ target: REFUSED, livemode: false })]);
+});
+
+test('on live a refused file is sent again by the key of an operator, with a reason', async () => {
+  const resend = ['sepa', 'file', 'resend', LIVE];
+  const why = ['--reason', 'Ticket 42'];
+  const bare = await service.refusal(...resend, '--operator', 'ana', ...why);
+  expect(bare.code).toBe('operator_key_required');
+  const mia = await asOperator(service, 'mia');
+  expect((await mia.refusal(...resend)).code).toBe('operator_required');
+  const waiting = await openBook().lines.findOne({ file_id: LIVE });
+  expect(waiting?.state).toBe('waiting');
+  expect(await mia.json(...resend, ...why)).toEqual({ file_id: LIVE, payouts: 1 });
+  const acts = await service.db.collection('audit_log').find({ target: LIVE }).toArray();
+  expect(acts).toEqual([
+    expect.objectContaining({
+      ...{ act: 'sepa_file.resent', livemode: true },
+      after: expect.objectContaining({ operator: 'mia', reason: 'Ticket 42' }),
+    }),
+  ]);
 });
 
 test.each([

@@ -5,6 +5,7 @@ import { formatMoney } from '../../domain/money';
 import { isLiveConnector } from '../../service/connectors';
 import { SEPA_CONNECTOR } from '../../service/sepa/book';
 import {
+  isLiveFile,
   listFiles,
   requestCut,
   resendFile,
@@ -13,9 +14,10 @@ import {
   showFile,
 } from '../../service/sepa/files';
 import { importTaken } from '../../service/sepa/import';
+import { identifyOperator } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { limit, textOption } from '../options';
+import { limit, Operator, Reason, textOption } from '../options';
 import { fields, table } from '../output';
 
 const Connector = textOption('name of the connector', 'name').default(SEPA_CONNECTOR);
@@ -118,12 +120,21 @@ const show = defineCommand({
 const resend = defineCommand({
   name: 'resend',
   description: 'free the payouts of a refused file for the next one, which has a new id',
-  options: z.object({ file_id: FileId, connector: Connector }),
-  notes: 'Correct first why the bank refused it. Payouts that the bank has booked stay.',
-  example: 'sepa file resend 0b7d6d524a3f4a5d9b530f0f6d1a3c11',
-  run: async (context, { file_id, connector }) => {
+  options: z.object({
+    file_id: FileId,
+    connector: Connector,
+    operator: Operator.optional(),
+    reason: Reason.optional(),
+  }),
+  notes: `
+Correct first why the bank refused it. Payouts that the bank has booked stay. On live it needs OPERATOR_KEY
+and --reason.`,
+  example: 'sepa file resend 0b7d6d524a3f4a5d9b530f0f6d1a3c11 --reason "Ticket 42"',
+  run: async (context, { file_id, connector, operator: typed, reason }) => {
     const deps = { ...(await openDeps(context, connector)), ...(await context.actingDeps()) };
-    const payouts = await resendFile(deps, file_id);
+    const livemode = await isLiveFile(deps, file_id);
+    const { operator } = await identifyOperator(context, { livemode, operator: typed });
+    const payouts = await resendFile(deps, file_id, { operator, reason });
     const text = `${formatCount(payouts, 'payout')} in the open batch again.`;
     context.print({ json: { file_id, payouts }, text });
   },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inTransaction } from '../../base/mongo';
+import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import type { ServiceDeps, WriteDeps } from '../deps';
 import { type LineState, openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';
@@ -81,18 +82,37 @@ export async function showFile(deps: SepaDeps, id: string, limit: number) {
   return { file: presentFile(file), rows, has_more: found.length > limit };
 }
 
+/** Whether a file pays payouts of live keys. @throws ServiceError `sepa_file_not_found` */
+export async function isLiveFile(deps: SepaDeps, id: string): Promise<boolean> {
+  const { _id } = await findFile(deps, id);
+  const carried = { $or: [{ file_id: _id }, { former_files: _id }] };
+  return (await openBook(deps).lines.findOne({ ...carried, livemode: true })) !== null;
+}
+
+/** Operator who sends a file again, and why: on live both are required. */
+interface ResendAct {
+  operator?: string | undefined;
+  reason?: string | undefined;
+}
+
 /**
  * Frees the payouts of a refused file for the next one, which has a new id.
  * @returns number of freed payouts; 0 in a repeat
- * @throws ServiceError `sepa_file_not_found`, `sepa_file_not_refused`
+ * @throws ServiceError `sepa_file_not_found`, `sepa_file_not_refused`, `operator_required`
  * @see docs/sepa.md#a-refused-file
  */
 export async function resendFile(
   deps: SepaDeps & Pick<WriteDeps, 'audit'>,
   id: string,
+  { operator, reason }: ResendAct = {},
 ): Promise<number> {
   const { lines } = openBook(deps);
   const { _id, state, payouts: count } = await findFile(deps, id);
+  const livemode = await isLiveFile(deps, _id);
+  if (livemode && (operator === undefined || reason === undefined)) {
+    const message = 'On live, OPERATOR_KEY and --reason say who sends it again and why.';
+    throw new ServiceError('operator_required', message);
+  }
   if (state !== 'refused') {
     throw new ServiceError(
       'sepa_file_not_refused',
@@ -108,9 +128,9 @@ export async function resendFile(
     );
     const payouts = freed.modifiedCount;
     if (payouts === 0) return payouts;
-    const first = await lines.findOne({ former_files: _id }, { session });
-    const about = { account_id: null, livemode: first?.livemode ?? null, target: _id };
-    const after = { connector: deps.connector, payouts, of: count };
+    const about = { account_id: null, livemode, target: _id };
+    const note = omitUndefined({ operator, reason });
+    const after = { connector: deps.connector, payouts, of: count, ...note };
     await deps.audit({ act: 'sepa_file.resent', ...about, after }, session);
     return payouts;
   });
