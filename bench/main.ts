@@ -12,6 +12,7 @@ import { runEndpoints } from './scenarios/endpoints';
 import { runIsolation } from './scenarios/isolation';
 import { runNeighbors } from './scenarios/neighbors';
 import { runOverload } from './scenarios/overload';
+import { runSepa } from './scenarios/sepa';
 import { runStatements } from './scenarios/statements';
 import { runWaiting } from './scenarios/waiting';
 import type { Setting } from './servers/config';
@@ -25,6 +26,7 @@ const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Prom
   waiting: runWaiting,
   book: runBook,
   statements: runStatements,
+  sepa: runSepa,
 };
 
 const PARENT_POLL_MS = 500;

@@ -16,6 +16,7 @@ export const SCENARIOS = {
   waiting: 'processes at rest while N payments wait, and `orphan list`',
   book: "N settlements of one merchant's book by two workers, compared with 100 merchants'",
   statements: 'imports of N statement lines that match entries, and of N that match none',
+  sepa: 'N payouts by one SEPA file, and a tenth of them',
 } as const;
 
 type RowName = keyof typeof ROWS;
@@ -23,7 +24,7 @@ export type ScenarioName = keyof typeof SCENARIOS | 'floor';
 
 export interface Options {
   scenario: ScenarioName;
-  /** Number of payments: of each round, that wait, or that settle; or of statement lines. */
+  /** Number of payments: of each round, that wait, or that settle; or of statement lines or payouts. */
   payments: number;
   concurrency: number;
   rounds: number;
@@ -40,8 +41,9 @@ const LIMITS = {
   waiting: 10_000_000,
   book: 1_000_000,
   statements: 10_000_000,
+  sepa: 10_000,
 } as const;
-const SIZED = ['waiting', 'book', 'statements'] as const;
+const SIZED = ['waiting', 'book', 'statements', 'sepa'] as const;
 const FLAGS = ['overload', 'isolation', 'neighbors', 'endpoints'] as const;
 
 const ROW_NAMES = Object.keys(ROWS).filter(isRowName);
@@ -106,7 +108,7 @@ export function readOptions(args: readonly string[]): Options {
 function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
-  const sized = { waiting: text, book: text, statements: text };
+  const sized = { waiting: text, book: text, statements: text, sepa: text };
   const numbers = { payments: text, concurrency: text, rounds: text, ...sized };
   const help = { ...flag, short: 'h' };
   const scenarios = { overload: flag, isolation: flag, neighbors: flag, endpoints: flag };

@@ -57,6 +57,7 @@ export async function withStack<T>(
   mkdirSync(join(config.dataDir, 'logs'), { recursive: true });
   const env = childEnvironment(config, ensureKeys(config.dataDir), {
     ...setting.env,
+    SANDBOX_CONNECTORS: setting.sandboxConnectors ?? '',
     ...(options.limited ? {} : WITHOUT_LIMITS),
   });
   const floor = { port: await freePort(), db: `${config.mongodbDb}_floor` };
@@ -122,7 +123,8 @@ async function dropDatabases(config: StackConfig, floorDb: string): Promise<void
   if (config.mongodbUri === undefined) return;
   const mongo = await connectMongo(config.mongodbUri, 'bench');
   try {
-    for (const name of [config.mongodbDb, `${config.mongodbDb}_sandbox_bank`, floorDb]) {
+    const { mongodbDb: own } = config;
+    for (const name of [own, `${own}_sandbox_bank`, `${own}_sepa`, floorDb]) {
       await mongo.db(name).dropDatabase();
     }
   } finally {
