@@ -15,13 +15,23 @@ import { hasProgram } from '../support/python-tools';
 const describeIfPython = hasProgram('python3') ? describe : describe.skip;
 
 const IBAN = 'NL41MOCK0000000001';
+/** Files under kills of both sides: `FILES=400` runs as many. */
+const FILES = Number(process.env['FILES'] ?? 6);
+/** Time for all that waits for the bank, at the end. */
+const END_MS = 90_000 + FILES * 2_000;
 const WAVE = 4;
+/** Payouts that are read at once. */
+const AT_ONCE = 50;
 /** Times at which a process is killed after a file was requested. */
 const KILL_AFTER_MS = [0, 60, 150, 300, 500, 900];
+/** Amounts repeat, so that the test funds are enough for any number of files. */
+const AMOUNTS = 10;
 /** Morning of the latest business day: the bank books today what a file asks for. */
 const MORNING = `${new Date(latestCutOff(Date.now(), 0)).toISOString().slice(0, 10)}T09:30`;
 
 const Files = z.object({ data: z.array(z.object({ id: z.string(), payouts: z.number() })) });
+
+jest.setTimeout(180_000 + FILES * 20_000);
 
 describeIfPython('npm start with SEPA files', () => {
   const bank = useFixture(
@@ -61,13 +71,14 @@ describeIfPython('npm start with SEPA files', () => {
     });
     const money = { method: 'sepa_credit_transfer', currency: 'EUR', recipient_id: recipient.id };
     const payouts: { id: string; amount: number }[] = [];
-    for (const [round, ms] of KILL_AFTER_MS.entries()) {
-      const amounts = Array.from({ length: WAVE }, (_, index) => 100 * round + index + 1);
+    for (let round = 0; round < FILES; round += 1) {
+      const base = 100 * (round % AMOUNTS) + 1;
+      const amounts = Array.from({ length: WAVE }, (_, index) => base + index);
       payouts.push(
         ...(await Promise.all(amounts.map((amount) => post('/v1/payouts', { ...money, amount })))),
       );
       const cut = stack.cli('sepa', 'cut').catch(() => undefined);
-      await sleep(ms);
+      await sleep(KILL_AFTER_MS[round % KILL_AFTER_MS.length] ?? 0);
       killConnector();
       const read = bank.scan().catch(() => undefined);
       if (round % 2 === 1) await bank.restart(MORNING);
@@ -76,29 +87,43 @@ describeIfPython('npm start with SEPA files', () => {
     const status = async ({ id }: { id: string }) =>
       (await call(stack.url, 'GET', `/v1/payouts/${id}`, { key })).body.status;
     // What is left of an interrupted cut goes into the next file.
-    await eventually('every payout in a file', async () => {
-      await stack.cli('sepa', 'cut').catch(() => undefined);
-      const { data } = Files.parse(await stack.cli('sepa', 'file', 'list'));
-      return data.reduce((sum, file) => sum + file.payouts, 0) === payouts.length;
-    });
+    await eventually(
+      'every payout in a file',
+      async () => {
+        await stack.cli('sepa', 'cut').catch(() => undefined);
+        const { data } = Files.parse(await stack.cli('sepa', 'file', 'list', '--limit', '1000'));
+        return data.reduce((sum, file) => sum + file.payouts, 0) === payouts.length;
+      },
+      END_MS,
+    );
     await bank.scan();
     await bank.advance(4);
-    await eventually('every payout to be completed', async () => {
-      await bank.scan();
-      const all = await Promise.all(payouts.map(status));
-      return all.every((each) => each === 'completed');
-    });
+    let waiting = payouts;
+    await eventually(
+      'every payout to be completed',
+      async () => {
+        await bank.scan();
+        const statuses = await Promise.all(waiting.slice(0, AT_ONCE).map(status));
+        waiting = waiting.filter((_, index) => statuses[index] !== 'completed');
+        return waiting.length === 0;
+      },
+      END_MS,
+    );
     for (const { id } of payouts) expect(await bank.payments(shortenId(id))).toHaveLength(1);
     const sum = payouts.reduce((total, { amount }) => total + amount, 0);
     expect((await bank.account('ACME')).balance).toBe(12_500_000 - sum);
-    await eventually('the books to agree with the bank', async () => {
-      const of = ['--connector', 'sepa', '--env', 'sandbox'];
-      const shown = z
-        .object({ closing: z.number().nullable(), closed: z.boolean() })
-        .loose()
-        .parse(await stack.cli('reconciliation', 'show', ...of));
-      return shown.closed && shown.closing === 12_500_000 - sum;
-    });
+    await eventually(
+      'the books to agree with the bank',
+      async () => {
+        const of = ['--connector', 'sepa', '--env', 'sandbox'];
+        const shown = z
+          .object({ closing: z.number().nullable(), closed: z.boolean() })
+          .loose()
+          .parse(await stack.cli('reconciliation', 'show', ...of));
+        return shown.closed && shown.closing === 12_500_000 - sum;
+      },
+      END_MS,
+    );
     await stack.cli('ledger', 'verify');
     const log = readFileSync(join(stack.dataDir, 'logs', 'sepa.log'), 'utf8');
     expect(log).not.toContain('not authorized on');
