@@ -6,7 +6,7 @@ import { assertBalanced } from './entry-lines';
 import { type StoredInteger, toStoredInteger } from './integers';
 import { buildBankMovement } from './uncleared';
 
-/** Adds up the lines of entries, by book and account; those that add up to 0 change nothing. */
+/** Adds up the lines of entries, by book and account; one that adds up to 0 is a balance, too. */
 export function sumByBook(entries: readonly NewEntry[]): Map<string, EntryLine[]> {
   const sums = new Map<string, Map<string, bigint>>();
   for (const entry of entries) {
@@ -20,7 +20,7 @@ export function sumByBook(entries: readonly NewEntry[]): Map<string, EntryLine[]
   return new Map(
     [...sums].map(([book, accounts]) => [
       book,
-      [...accounts].flatMap(([account, amount]) => (amount === 0n ? [] : [{ account, amount }])),
+      [...accounts].map(([account, amount]) => ({ account, amount })),
     ]),
   );
 }
