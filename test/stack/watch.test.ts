@@ -22,6 +22,7 @@ const SOURCES = {
   'src/shared.ts': 'export const shared = 1;',
   'src/main.ts': "import { shared } from './shared';\nexport const api = shared;",
   'connectors/sandbox/main.ts': "import { shared } from '../../src/shared';\nvoid shared;",
+  'connectors/sepa/main.ts': 'export {};',
   'workflows/index.ts': 'export const lifecycle = 1;',
   'worker/main.ts': "import './bundle';",
   'worker/bundle.ts': `import { copyFileSync } from 'node:fs';
