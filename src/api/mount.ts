@@ -37,7 +37,7 @@ export interface Call<E extends Endpoint> {
 /** Reads of an account and environment at once: less than a third of the connections to MongoDB. */
 const READS_AT_ONCE = 15;
 /** Simulations of an account at once: each is a callback and the steps of a workflow. */
-const SIMULATIONS_AT_ONCE = 2;
+const SIMULATIONS_AT_ONCE = 8;
 
 export type Mount = ReturnType<typeof createMount>;
 
