@@ -7,7 +7,14 @@ import { createConnectors, listPayoutConnectors, SANDBOX_CONNECTOR } from '../sr
 import type { StackConfig } from './config';
 import { demoLines } from './demo-account';
 import { boundLog, lastLines } from './log-file';
-import { childEnvironment, type Inspect, initialState, logFile, stackParts } from './parts';
+import {
+  childEnvironment,
+  type Inspect,
+  initialState,
+  logFile,
+  NODE_PART_NAMES,
+  stackParts,
+} from './parts';
 import { LOOPBACK } from './ports';
 import { needSpace } from './provision/cache';
 import { waitUntilReady } from './readiness';
@@ -74,7 +81,10 @@ export async function launch(request: Launch): Promise<void> {
     for (const line of await summary(config, state, env)) progress.line(line);
     watch.markReady();
     const restart = (part: PartName) => supervisor.restart(part);
-    if (request.watch) await watchSources({ root: ROOT, restart, progress, signal });
+    const names = parts.flat().map(({ name }) => name);
+    const running = NODE_PART_NAMES.filter((name) => names.includes(name));
+    if (request.watch)
+      await watchSources({ root: ROOT, parts: running, restart, progress, signal });
     else await untilAborted(signal);
   } finally {
     clearInterval(logCheck);

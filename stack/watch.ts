@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '../src/base/failure';
-import { NODE_PART_NAMES, NODE_PARTS, type NodePartName } from './parts';
+import { NODE_PARTS, type NodePartName } from './parts';
 import { runCommand } from './provision/command';
 import { listSources, staleSource } from './sources';
 import type { Progress } from './terminal';
@@ -17,22 +17,24 @@ const REQUIRE = /\brequire(?:\.resolve)?\(["'](\.[^"']*)["']\)/g;
 export interface SourceWatch {
   root: string;
   restart(part: NodePartName): Promise<void>;
+  /** Parts that run. */
+  parts: readonly NodePartName[];
   progress: Progress;
   signal: AbortSignal;
 }
 
 /** Builds when a source changes and restarts the parts whose code changed, until `signal`. */
 export async function watchSources(watch: SourceWatch): Promise<void> {
-  const { root, progress, signal } = watch;
+  const { root, parts, progress, signal } = watch;
   let builtTimes = staleSource(root) === undefined ? serializeTimes(root) : '';
-  let running = hashParts(root);
+  let running = hashParts(root, parts);
   while (!signal.aborted) {
     await pause(POLL_MS, signal);
     try {
       if (serializeTimes(root) === builtTimes) continue;
       await pause(SETTLE_MS, signal);
       builtTimes = serializeTimes(root);
-      await progress.during('Building', () => build(root, running, signal));
+      await progress.during('Building', () => build(watch, running));
       running = await restartChanged(watch, running);
     } catch (error) {
       if (!signal.aborted) progress.line(`Nothing was restarted: ${describeError(error)}`);
@@ -40,31 +42,29 @@ export async function watchSources(watch: SourceWatch): Promise<void> {
   }
 }
 
-type CodeHashes = Record<NodePartName, string>;
+type CodeHashes = Partial<Record<NodePartName, string>>;
 
-async function build(root: string, running: CodeHashes, signal: AbortSignal): Promise<void> {
+async function build({ root, parts, signal }: SourceWatch, running: CodeHashes): Promise<void> {
   const options = { cwd: root, timeoutMs: BUILD_MS_MAX, signal };
   const node = (...args: string[]) => runCommand(process.execPath, args, options);
   await node(join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json');
   // The worker's code includes the workflows, which it loads as one file.
-  if (hashParts(root).worker !== running.worker) await node('dist/worker/bundle.js');
+  if (hashParts(root, parts).worker !== running.worker) await node('dist/worker/bundle.js');
 }
 
 async function restartChanged(watch: SourceWatch, running: CodeHashes): Promise<CodeHashes> {
-  const next = hashParts(watch.root);
-  const changed = NODE_PART_NAMES.filter((part) => next[part] !== running[part]);
+  const next = hashParts(watch.root, watch.parts);
+  const changed = watch.parts.filter((part) => next[part] !== running[part]);
   const names = changed.length === 0 ? 'nothing to restart' : `restarting ${changed.join(', ')}`;
   watch.progress.line(`Built: ${names}`);
   await Promise.all(changed.map((part) => watch.restart(part)));
   return next;
 }
 
-function hashParts(root: string): CodeHashes {
-  const hash = (part: NodePartName) => hashCode(join(root, 'dist', NODE_PARTS[part].script));
-  return {
-    ...{ api: hash('api'), worker: hash('worker') },
-    ...{ sandbox_bank: hash('sandbox_bank'), sepa: hash('sepa') },
-  };
+function hashParts(root: string, parts: readonly NodePartName[]): CodeHashes {
+  return Object.fromEntries(
+    parts.map((part) => [part, hashCode(join(root, 'dist', NODE_PARTS[part].script))]),
+  );
 }
 
 function serializeTimes(root: string): string {

@@ -22,7 +22,6 @@ const SOURCES = {
   'src/shared.ts': 'export const shared = 1;',
   'src/main.ts': "import { shared } from './shared';\nexport const api = shared;",
   'connectors/sandbox/main.ts': "import { shared } from '../../src/shared';\nvoid shared;",
-  'connectors/sepa/main.ts': 'export {};',
   'workflows/index.ts': 'export const lifecycle = 1;',
   'worker/main.ts': "import './bundle';",
   'worker/bundle.ts': `import { copyFileSync } from 'node:fs';
@@ -72,7 +71,8 @@ beforeEach(() => {
     during: (_name, work) => work({ say: () => {} }),
   };
   const restart = async (part: string) => void restarted.push(part);
-  watching = watchSources({ root, restart, progress, signal: stop.signal });
+  const parts = ['api', 'worker', 'sandbox_bank'] as const;
+  watching = watchSources({ root, parts, restart, progress, signal: stop.signal });
 });
 afterEach(async () => {
   stop.abort();
