@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { connectMongo, isDuplicateKey } from '../../src/base/mongo';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import { ServiceError } from '../../src/domain/errors';
+import { OVERDUE_ATTENTION } from '../../src/domain/payout/payout';
 import { taskQueues } from '../../src/domain/task-queues';
 import { actOn } from '../../src/service/operators/act';
 import { createStores } from '../../src/store';
@@ -32,6 +33,8 @@ const HISTORY_MS = 30_000;
 const STATE_MS_MAX = 90_000;
 const RECOVERY_MS_MAX = 90_000;
 const REFUSALS_MAX = 4;
+/** Says that the bank is late, and nothing of money: its answer is still to come. */
+const OVERDUE = new Set<string | null>(Object.values(OVERDUE_ATTENTION));
 
 const RECIPIENT = {
   ...{ type: 'bank_account', first_name: 'Jan', last_name: 'Jansen', iban: 'NL91ABNA0417164300' },
@@ -134,7 +137,9 @@ async function openTools() {
         `${resource} ${id} to be ${states.join(' or ') || 'in question'}`,
         async () => {
           const stored = await find[resource].get(id);
-          return stored !== null && (stored.attention !== null || states.includes(stored.status));
+          if (stored === null) return false;
+          const { attention, status } = stored;
+          return states.includes(status) || (attention !== null && !OVERDUE.has(attention));
         },
         STATE_MS_MAX,
       );

@@ -15,7 +15,7 @@ export interface HistoryWorld {
   create: (path: string, key: string, body: object) => Promise<string | undefined>;
   /** The bank decides, and reports it; a report that is sent again is received once. */
   decide: (decision: BankDecision, callback_id: string, dispute?: DisputeFacts) => Promise<void>;
-  /** Waits until the resource has one of the states, or an attention reason. */
+  /** Waits until the resource has one of the states, or an attention reason about its money. */
   reaches: (resource: BankResource, id: string, ...states: string[]) => Promise<void>;
   /** An operator acts; an act that the state does not allow does nothing. */
   act: (resource: BankResource, id: string, what: string, amount?: number) => Promise<void>;
