@@ -6,7 +6,7 @@ import {
   type CryptoSettlementStatus,
   leastSettlement,
 } from '../src/domain/crypto/settlement';
-import type { Failure } from '../src/domain/lifecycle';
+import type { Failure } from '../src/domain/failure';
 import { holdsSent } from '../src/domain/sent-held';
 import {
   buildNetworkFee,

@@ -3,7 +3,7 @@ import { abandon, inTransaction } from '../src/base/mongo';
 import { getVerificationMode } from '../src/domain/callback/signature';
 import type { PaymentRequest } from '../src/domain/creation';
 import { omitUndefined } from '../src/domain/defined';
-import type { Failure } from '../src/domain/lifecycle';
+import type { Failure } from '../src/domain/failure';
 import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/payment/catalog';
 import {
   PAYMENT_EVENTS,

@@ -1,9 +1,9 @@
 import type { ClientSession } from 'mongodb';
 import { abandon } from '../src/base/mongo';
 import type { PayoutRequest } from '../src/domain/creation';
-import type { RuleViolation } from '../src/domain/lifecycle';
+import type { RuleViolation } from '../src/domain/errors';
+import { findPayoutLimit, limitFault } from '../src/domain/payout/limit';
 import { isRailId, railRules } from '../src/domain/payout/rails';
-import { findPayoutLimit, limitFault } from '../src/domain/payout/rules';
 import { endOfNextBusinessDay } from '../src/domain/payout/target2';
 import type { PayoutInput } from '../src/domain/payout/workflow';
 import { buildReservation } from '../src/ledger/resource-entries';

@@ -1,5 +1,5 @@
 import { debtFault } from '../src/domain/account/insufficient-balance';
-import type { Failure } from '../src/domain/lifecycle';
+import type { Failure } from '../src/domain/failure';
 import { holdsReturn } from '../src/domain/payout/held-return';
 import {
   PAYOUT_EVENTS,

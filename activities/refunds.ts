@@ -1,6 +1,6 @@
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { notFound } from '../src/domain/errors';
-import type { Failure } from '../src/domain/lifecycle';
+import type { Failure } from '../src/domain/failure';
 import { REFUND_EVENTS, REFUND_TRANSITIONS, type RefundStatus } from '../src/domain/refund/refund';
 import { refundableAmount, refundFault } from '../src/domain/refund/rules';
 import { holdsSent } from '../src/domain/sent-held';

@@ -3,7 +3,7 @@ import type { ClientSession } from 'mongodb';
 import { isDuplicateKey } from '../../src/base/mongo';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { getVerificationMode } from '../../src/domain/callback/signature';
-import type { RuleViolation } from '../../src/domain/lifecycle';
+import type { RuleViolation } from '../../src/domain/errors';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import type { LockRequest } from '../../src/ledger/locks';
 import type { Stores } from '../../src/store';

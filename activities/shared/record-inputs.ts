@@ -9,7 +9,7 @@ import type {
   VerificationFault,
   VerificationMode,
 } from '../../src/domain/callback/signature';
-import type { ActSender } from '../../src/domain/lifecycle';
+import type { ActSender } from '../../src/domain/operator-act';
 import type { AttentionUpdate } from '../../src/store/attention';
 
 export interface ResourceState<Status extends string> {

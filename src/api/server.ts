@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server, STATUS_CODES } from 'n
 import type { Socket } from 'node:net';
 import { Refusal } from '../domain/errors';
 import { NOTHING_ALLOWED } from '../pages/security';
-import { errorBody } from './errors';
+import { errorBody } from './error-middleware';
 import { SERVICE_VERSION } from './openapi';
 
 const LIMITS = {

@@ -105,7 +105,7 @@ export function notFound<Noun extends ResourceNoun>(noun: Noun) {
   };
 }
 
-/** A caller's mistake, or an unavailable service; `src/api/errors.ts` maps it to a response. */
+/** A caller's mistake, or an unavailable service; `src/api/error-middleware.ts` maps it to a response. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ErrorCode;

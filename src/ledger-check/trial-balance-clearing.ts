@@ -1,6 +1,6 @@
 import type { Collection, Document } from 'mongodb';
-import { formatCount } from '../domain/counted';
 import { toEnv } from '../domain/environment';
+import { formatCount } from '../domain/format-count';
 import { ANNOUNCED_DAYS, addDays } from '../domain/statement';
 import type { EntryDocument } from '../ledger/documents';
 import { bookId } from '../ledger/entries';

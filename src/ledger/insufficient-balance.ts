@@ -3,7 +3,7 @@ import {
   type Debit,
   insufficientBalance,
 } from '../domain/account/insufficient-balance';
-import type { RuleViolation } from '../domain/lifecycle';
+import type { RuleViolation } from '../domain/errors';
 import type { EntryLine, NewEntry } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
 import { RECEIVABLE, SENT, UNMATCHED } from './ledger-accounts';

@@ -2,10 +2,9 @@ import { debtFault } from '../domain/account/insufficient-balance';
 import type { AcceptedPayout } from '../domain/creation';
 import { buildRefusal } from '../domain/errors';
 import { payoutFee } from '../domain/payout/fees';
+import { findPayoutLimit, limitFault } from '../domain/payout/limit';
 import { isRailId } from '../domain/payout/rails';
 import {
-  findPayoutLimit,
-  limitFault,
   payoutBalanceFault,
   RECIPIENT_DELETED,
   railFault,

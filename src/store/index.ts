@@ -24,7 +24,7 @@ import { createKeyStore } from './keys';
 import { createLogoStore } from './logos';
 import { createMailStore } from './mails';
 import { createOperatorStore } from './operators';
-import { OVERVIEW_MS, type OverviewCounts } from './payment-metrics';
+import { OVERVIEW_MS, type OverviewCounts } from './overview-counts';
 import { createPaymentStore } from './payments';
 import { createPayoutDayStore } from './payout-days';
 import { createPayoutStore } from './payouts';

@@ -1,6 +1,6 @@
 import type { AggregationCursor, ClientSession, UpdateResult } from 'mongodb';
 import { omitUndefined } from '../domain/defined';
-import type { Failure } from '../domain/lifecycle';
+import type { Failure } from '../domain/failure';
 import {
   type AcknowledgedReason,
   type AttentionUpdate,

@@ -2,7 +2,7 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { CRYPTO_PAYMENT_CALLBACKS, readCryptoCallback } from '../../src/domain/crypto/callback';
 import { CRYPTO_PAYMENT_ACTS } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/crypto/workflow';
-import type { ActPayload } from '../../src/domain/lifecycle';
+import type { ActPayload } from '../../src/domain/operator-act';
 import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
 
 /** Contract, changed only by addition. */

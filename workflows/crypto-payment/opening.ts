@@ -3,7 +3,7 @@ import type { CryptoPaymentOpening, OpenCryptoPayment } from '../../activities/c
 import { formatUnits } from '../../src/domain/crypto/assets';
 import type { CryptoPaymentAttention } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentInput, CryptoPaymentResume } from '../../src/domain/crypto/workflow';
-import type { RuleViolation } from '../../src/domain/lifecycle';
+import type { RuleViolation } from '../../src/domain/errors';
 import { timestamp } from '../shared/clock';
 import { type Opening, receiveMissed } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';

@@ -5,7 +5,7 @@ import type {
   CryptoSettlementResult,
   CryptoSettlementState,
 } from '../../src/domain/crypto/workflow';
-import type { ActPayload } from '../../src/domain/lifecycle';
+import type { ActPayload } from '../../src/domain/operator-act';
 import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
 import type { SettlementActResult } from './state';
 

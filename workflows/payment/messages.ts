@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { PAYMENT_CALLBACKS, readCallback } from '../../src/domain/callback/callback';
-import type { ActPayload } from '../../src/domain/lifecycle';
+import type { ActPayload } from '../../src/domain/operator-act';
 import { PAYMENT_ACTS } from '../../src/domain/payment/payment';
 import type { CancelInput, PaymentOpened, PaymentState } from '../../src/domain/payment/workflow';
 import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';

@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { PAYOUT_CALLBACKS, readCallback } from '../../src/domain/callback/callback';
-import type { ActPayload } from '../../src/domain/lifecycle';
+import type { ActPayload } from '../../src/domain/operator-act';
 import { PAYOUT_ACTS } from '../../src/domain/payout/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
 import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';

@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { REFUND_CALLBACKS, readCallback } from '../../src/domain/callback/callback';
-import type { ActPayload } from '../../src/domain/lifecycle';
+import type { ActPayload } from '../../src/domain/operator-act';
 import { REFUND_ACTS } from '../../src/domain/refund/refund';
 import type { RefundResult, RefundState } from '../../src/domain/refund/workflow';
 import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';

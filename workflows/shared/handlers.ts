@@ -3,7 +3,7 @@ import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
 import type { ApprovalRequired } from '../../src/domain/approval';
 import type { AnyCallback } from '../../src/domain/callback/callback';
 import { readSignature } from '../../src/domain/callback/signature';
-import { type ActPayload, readAct } from '../../src/domain/lifecycle';
+import { type ActPayload, readAct } from '../../src/domain/operator-act';
 import type { Faults } from '../../src/domain/shape';
 import {
   ADVANCE_CLOCK,

@@ -1,6 +1,6 @@
 import type { AnyCallback, BankCallback } from '../../src/domain/callback/callback';
 import type { CallbackSignature, MissedCallback } from '../../src/domain/callback/signature';
-import type { RuleViolation } from '../../src/domain/lifecycle';
+import type { RuleViolation } from '../../src/domain/errors';
 import { Faults } from '../../src/domain/shape';
 import { type AccountClock, startClock } from './clock';
 

@@ -1,7 +1,7 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
 import type { ApprovalRequired } from '../../src/domain/approval';
 import type { ActTarget } from '../../src/domain/crypto/deposit-acts';
-import type { ActPayload, ActSender, OperatorAct } from '../../src/domain/lifecycle';
+import type { ActPayload, ActSender, OperatorAct } from '../../src/domain/operator-act';
 
 /** Fields of every act in the Temporal UI: an object that is not closed. */
 export const OPERATOR = '{"operator": "your name", "reason": "how you know"';

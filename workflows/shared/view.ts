@@ -1,6 +1,7 @@
 import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import type { CommonAttention, RuleViolation } from '../../src/domain/lifecycle';
+import type { RuleViolation } from '../../src/domain/errors';
+import type { CommonAttention } from '../../src/domain/lifecycle';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import type { CommonFacts, UpsertedLabels, WorkflowState } from './state';
 

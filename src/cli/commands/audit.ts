@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { describeError } from '../../base/failure';
 import { AUDIT_LABELS } from '../../domain/account/audit-log';
-import { formatCount } from '../../domain/counted';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
+import { formatCount } from '../../domain/format-count';
 import { findAccount } from '../../service/accounts';
 import {
   CHAIN_FAULTS,

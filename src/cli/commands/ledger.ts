@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { describeError } from '../../base/failure';
 import { formatAmount, formatCurrency } from '../../domain/amount';
-import { formatCount } from '../../domain/counted';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
+import { formatCount } from '../../domain/format-count';
 import { amountInJson } from '../../domain/money';
 import {
   CHECKS,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatCount } from '../../domain/counted';
+import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
 import { registerSandboxAccounts } from '../../service/sandbox-bank/accounts';
 import { writeDayStatements } from '../../service/sandbox-bank/statements';

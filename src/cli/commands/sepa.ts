@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { formatCount } from '../../domain/counted';
 import { ServiceError } from '../../domain/errors';
+import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
 import { isLiveConnector } from '../../service/connectors';
 import { SEPA_CONNECTOR } from '../../service/sepa/book';

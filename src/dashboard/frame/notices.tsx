@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { ComponentChildren } from 'preact';
-import { formatCount } from '../../domain/counted';
+import { formatCount } from '../../domain/format-count';
 import { type Dashboard, sendHtml } from './context';
 import { renderCard } from './layout';
 import { Note } from './parts';

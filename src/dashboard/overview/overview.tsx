@@ -1,6 +1,6 @@
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { formatAmount, formatCurrency } from '../../domain/amount';
-import { formatCount } from '../../domain/counted';
+import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
 import {
   buildDays,

@@ -1,5 +1,5 @@
-import { formatCount } from '../../domain/counted';
 import { ServiceError } from '../../domain/errors';
+import { formatCount } from '../../domain/format-count';
 import { countFailedEvents, sendFailedEvents } from '../../service/events/redeliveries';
 import { Field, Filters } from '../frame/fields';
 import { field, redirect } from '../frame/form';

@@ -1,5 +1,5 @@
 import { formatAmount } from '../amount';
-import type { RuleViolation } from '../lifecycle';
+import type { RuleViolation } from '../errors';
 import { formatMoney } from '../money';
 
 export interface AvailableBalance {

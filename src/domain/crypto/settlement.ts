@@ -1,10 +1,5 @@
-import {
-  type CommonAttention,
-  type Decision,
-  type Failure,
-  transition,
-  unapplied,
-} from '../lifecycle';
+import type { Failure } from '../failure';
+import { type CommonAttention, type Decision, transition, unapplied } from '../lifecycle';
 import type { EventType } from '../webhook/event';
 import { assetRules, parseUnits } from './assets';
 import type { CryptoSettlementCallbackName } from './callback';

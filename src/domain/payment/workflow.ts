@@ -1,5 +1,6 @@
 import type { AccountTime } from '../account/clock';
-import type { Failure, Resume, State } from '../lifecycle';
+import type { Failure } from '../failure';
+import type { Resume, State } from '../lifecycle';
 import type { CancelledBy, PaymentStatus } from './payment';
 
 /** Never personal, because Temporal stores it. */

@@ -1,9 +1,7 @@
 import type { RawJson } from '../../base/json';
 import { isBalanceAccountName, MAIN_BALANCE } from '../account/balance-account';
 import { type AvailableBalance, balanceFault, type Debit } from '../account/insufficient-balance';
-import type { ErrorDetail } from '../errors';
-import type { RuleViolation } from '../lifecycle';
-import { formatMoney } from '../money';
+import type { ErrorDetail, RuleViolation } from '../errors';
 import { methodRules } from '../payment/catalog';
 import { isRailId, RAIL_IDS, type RailId, type RailRules, railRules } from './rails';
 import { CARD_SCHEMES, type RecipientFacts } from './recipient';
@@ -165,24 +163,4 @@ export function payoutBalanceFault(
 ): RuleViolation | undefined {
   const debit = { ...payout, amount: payout.amount + payout.fee };
   return unfundedFault(rows, payout.balance_account) ?? balanceFault(rows, debit);
-}
-
-/** Finds the limit of a day: once any currency has one, every other is limited to 0. */
-export function findPayoutLimit(
-  limits: Readonly<Record<string, number>> = {},
-  currency: string,
-): number | undefined {
-  return limits[currency] ?? (Object.keys(limits).length === 0 ? undefined : 0);
-}
-
-/** @param spentToday minor units of today's other payouts */
-export function limitFault(
-  limit: number | undefined,
-  spentToday: number,
-  { amount, currency }: { amount: number; currency: string },
-): RuleViolation | undefined {
-  if (limit === undefined || spentToday + amount <= limit) return undefined;
-  const remaining = formatMoney(Math.max(0, limit - spentToday), currency);
-  const message = `The account can pay out ${remaining} more today (UTC).`;
-  return { code: 'payout_limit_exceeded', message };
 }

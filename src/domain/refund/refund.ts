@@ -1,11 +1,6 @@
 import type { RefundCallbackName } from '../callback/callback';
-import {
-  type CommonAttention,
-  type Decision,
-  type Failure,
-  transition,
-  unapplied,
-} from '../lifecycle';
+import type { Failure } from '../failure';
+import { type CommonAttention, type Decision, transition, unapplied } from '../lifecycle';
 import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#refunds */

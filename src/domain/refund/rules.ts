@@ -1,4 +1,4 @@
-import type { RuleViolation } from '../lifecycle';
+import type { RuleViolation } from '../errors';
 import { formatMoney } from '../money';
 import { isPaymentMethodId, methodRules } from '../payment/catalog';
 import { type Dispute, isDisputeOpen, sumDisputed } from '../payment/dispute';

@@ -1,7 +1,7 @@
 import type { VerifiedOperator } from '../../domain/account/operator';
 import { isApprovalRequired } from '../../domain/approval';
 import { ServiceError } from '../../domain/errors';
-import type { ActSender } from '../../domain/lifecycle';
+import type { ActSender } from '../../domain/operator-act';
 import type { ApprovalDocument } from '../../store/approvals';
 import { type Posted, postBalanceAct, readBalanceCall } from '../balances/act';
 import type { WriteDeps } from '../deps';

@@ -10,7 +10,7 @@ import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { ApprovalRequired } from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
-import type { ActSender } from '../../domain/lifecycle';
+import type { ActSender } from '../../domain/operator-act';
 import { LIFECYCLE_QUEUE } from '../../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import { withTimeout } from '../../temporal/in-time';

@@ -1,7 +1,7 @@
 import { formatAmount } from '../../domain/amount';
 import type { CallbackResource } from '../../domain/callback/callback';
-import { formatCount } from '../../domain/counted';
 import { formatUnits } from '../../domain/crypto/assets';
+import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
 import type { EntryDocument } from '../../ledger/documents';
 import { bookOwner } from '../../ledger/entries';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ServiceError } from '../../../src/domain/errors';
-import { readAct } from '../../../src/domain/lifecycle';
+import { readAct } from '../../../src/domain/operator-act';
 import { toBigInt } from '../../../src/ledger/integers';
 import { verifyLedger } from '../../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../../src/lifecycles';

@@ -1,0 +1,22 @@
+import type { RuleViolation } from '../errors';
+import { formatMoney } from '../money';
+
+/** Finds the limit of a day: once any currency has one, every other is limited to 0. */
+export function findPayoutLimit(
+  limits: Readonly<Record<string, number>> = {},
+  currency: string,
+): number | undefined {
+  return limits[currency] ?? (Object.keys(limits).length === 0 ? undefined : 0);
+}
+
+/** @param spentToday minor units of today's other payouts */
+export function limitFault(
+  limit: number | undefined,
+  spentToday: number,
+  { amount, currency }: { amount: number; currency: string },
+): RuleViolation | undefined {
+  if (limit === undefined || spentToday + amount <= limit) return undefined;
+  const remaining = formatMoney(Math.max(0, limit - spentToday), currency);
+  const message = `The account can pay out ${remaining} more today (UTC).`;
+  return { code: 'payout_limit_exceeded', message };
+}
