@@ -14,7 +14,6 @@ import { HSTS, NOTHING_ALLOWED } from '../pages/security';
 import { createSlots } from '../service/create-slots';
 import type { EpochGuard } from '../service/epoch';
 import type { Redeliveries } from '../service/events/redeliveries';
-import { checkDependencies, type HealthDeps } from '../service/health';
 import { createPayers } from '../service/payers';
 import { createPaymentPages } from '../service/payment-pages';
 import type { RequestRecorder } from '../service/requests/recorder';
@@ -24,6 +23,7 @@ import { postOutside } from '../webhooks/post';
 import { mountConnectors } from './callbacks';
 import { type ApiDeps, getKey, getLogFields, getRequestId, getRoute } from './context';
 import { answerErrors } from './error-middleware';
+import { mountHealth } from './health';
 import type { ApiMeter } from './metrics';
 import { createMount } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
@@ -223,35 +223,4 @@ function refuseUnknownRoutes(router: Router): Middleware {
     ctx.set('Allow', allowed);
     throw new Refusal('method_not_allowed', `This route takes ${allowed}.`);
   };
-}
-
-/**
- * `/healthz`: the process runs. `/readyz`: Temporal and MongoDB answer, a worker polls, and this
- * process is not about to end; `/readyz?only=api` checks only the process.
- */
-export function mountHealth(
-  router: Router,
-  deps: HealthDeps & { stopping?: AbortSignal | undefined },
-): void {
-  router.get('/healthz', (ctx) => {
-    ctx.body = { status: 'ok' };
-  });
-  // Unauthenticated callers may request it as often as they like.
-  let pendingCheck: ReturnType<typeof checkDependencies> | undefined;
-  const checkOnce = () => {
-    pendingCheck ??= checkDependencies(deps).finally(() => {
-      pendingCheck = undefined;
-    });
-    return pendingCheck;
-  };
-  router.get('/readyz', async (ctx) => {
-    const api = deps.stopping?.aborted !== true;
-    const parts = ctx.query['only'] === 'api' ? { api } : { ...(await checkOnce()), api };
-    const missing = Object.entries(parts)
-      .filter(([, up]) => !up)
-      .map(([part]) => part);
-    ctx.status = missing.length === 0 ? 200 : 503;
-    if (missing.length > 0) ctx.set('Retry-After', '1');
-    ctx.body = { status: missing.length === 0 ? 'ready' : 'not_ready', missing };
-  });
 }

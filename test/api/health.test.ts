@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import { Client, Connection } from '@temporalio/client';
 import Koa from 'koa';
-import { mountHealth } from '../../src/api/app';
+import { mountHealth } from '../../src/api/health';
 import { connectMongo } from '../../src/base/mongo';
 import type { Env } from '../../src/domain/environment';
 import { createStores } from '../../src/store';
