@@ -26,6 +26,8 @@ export interface Options {
   scenario: ScenarioName;
   /** Number of payments: of each round, that wait, or that settle; or of statement lines or payouts. */
   payments: number;
+  /** Number of events for the endpoint that hangs, of `--isolation`. */
+  waitingEvents: number;
   concurrency: number;
   rounds: number;
   rows: readonly RowName[];
@@ -34,8 +36,10 @@ export interface Options {
 }
 
 const DEFAULTS = { payments: 150, concurrency: 16, rounds: 3 } as const;
+const WAITING_EVENTS = 300;
 const LIMITS = {
   payments: 100_000,
+  'waiting-events': 1_000_000,
   concurrency: 500,
   rounds: 50,
   waiting: 10_000_000,
@@ -65,6 +69,7 @@ Options:
   --payments N     payments of each subject in each round (default ${DEFAULTS.payments})
   --concurrency N  payments in flight at once (default ${DEFAULTS.concurrency})
   --rounds N       rounds, of which the median counts (default ${DEFAULTS.rounds})
+  --waiting-events N  events for the endpoint that hangs in --isolation (default ${WAITING_EVENTS})
   --only ROW,...   only these rows
   --json           the result as JSON
   --help           this text
@@ -97,6 +102,7 @@ export function readOptions(args: readonly string[]): Options {
   return {
     scenario: chosen[0] ?? 'floor',
     payments: sized ? toWholeNumber(sized, values[sized] ?? '') : number('payments'),
+    waitingEvents: toWholeNumber('waiting-events', values['waiting-events'] ?? `${WAITING_EVENTS}`),
     concurrency: number('concurrency'),
     rounds: number('rounds'),
     rows: values.only === undefined ? ROW_NAMES : toRows(values.only),
@@ -109,7 +115,8 @@ function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
   const sized = { waiting: text, book: text, statements: text, sepa: text };
-  const numbers = { payments: text, concurrency: text, rounds: text, ...sized };
+  const events = { 'waiting-events': text };
+  const numbers = { payments: text, concurrency: text, rounds: text, ...events, ...sized };
   const help = { ...flag, short: 'h' };
   const scenarios = { overload: flag, isolation: flag, neighbors: flag, endpoints: flag };
   const flags = { ...scenarios, json: flag };

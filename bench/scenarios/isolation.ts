@@ -1,30 +1,14 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { Client } from '@temporalio/client';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
-import { createLogger } from '../../src/base/log';
-import { ENVIRONMENTS } from '../../src/domain/environment';
-import { WEBHOOK_QUEUE } from '../../src/domain/task-queues';
-import { webhookWorkflowId } from '../../src/domain/webhook/event';
-import { createEncrypter } from '../../src/encryption/encrypter';
-import { followKeyFile } from '../../src/encryption/service-keys';
-import { startDeliveries } from '../../src/service/events/deliveries';
-import { createStores, ensureIndexes } from '../../src/store';
-import { endpointOwner } from '../../src/store/endpoints';
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventDocument } from '../../src/store/events';
-import { temporalAccess } from '../../src/temporal/access';
-import { connectNative } from '../../src/temporal/native';
-import { createResolver } from '../../src/webhooks/names';
-import { type PostWebhook, postWebhook } from '../../src/webhooks/post';
-import { workflowBundles } from '../../worker/bundle';
-import { createWorkers } from '../../worker/create-worker';
 import { inLoops, timeWebhook } from '../measure/load';
 import { type Receiver, startReceiver } from '../measure/receiver';
 import { percentiles } from '../measure/statistics';
 import type { Options } from '../options';
-import { buildSettledEvents } from '../product/documents';
+import { type DeliveryWorkers, startDeliveryWorkers } from '../product/deliveries';
 import { buildRow, type Report } from '../report';
 import type { Setting } from '../servers/config';
-import { type Stack, withStack } from '../servers/stack';
+import { withStack } from '../servers/stack';
 import { DELIVERED } from '../subject';
 import { startHangingReceiver, startSilentNameServer } from './silent-servers';
 
@@ -32,15 +16,19 @@ const MERCHANTS = 20;
 const WARM_UP = 60;
 const EVENTS = 400;
 const CONCURRENCY = 8;
-const HANGING_EVENTS = 300;
 const SILENT_NAMES = 6;
 const SILENT_EVENTS = 5;
+/** Time in which each waiting event has found out that its endpoint hangs. */
+const SETTLE_MS = 120_000;
+const COUNTED_MS = 60_000;
+const POLL_MS = 200;
+const RECOVERY_MS_MAX = 1_800_000;
 
 /**
- * Measures what merchants that do not answer cost the others: one endpoint hangs, with 300 events,
- * and the name server of six is silent.
+ * Measures what merchants that do not answer cost the others: one endpoint hangs, and the name
+ * server of six is silent; then how the endpoint that hung gets its events.
  */
-export async function runIsolation(_options: Options, setting: Setting): Promise<Report> {
+export async function runIsolation(options: Options, setting: Setting): Promise<Report> {
   const servers = [
     await startReceiver(),
     await startHangingReceiver(),
@@ -49,9 +37,10 @@ export async function runIsolation(_options: Options, setting: Setting): Promise
   try {
     return await withStack(setting, { parts: 'servers' }, async (stack) => {
       const [receiver, hanging, names] = servers;
-      const product = await startProduct(stack, { hangingUrl: hanging.url, names: names.address });
+      const addresses = { hangingUrl: hanging.url, names: names.address };
+      const product = await startDeliveryWorkers(stack, addresses);
       try {
-        return await measure(product, { receiver, hangingUrl: hanging.url }, setting);
+        return await measure(product, { receiver, hanging }, options, setting);
       } finally {
         await product.stop();
       }
@@ -61,70 +50,62 @@ export async function runIsolation(_options: Options, setting: Setting): Promise
   }
 }
 
-/** Starts workers in this process, which count the attempts that hang and ask the silent server. */
-async function startProduct(
-  { env, mongo, db }: Stack,
-  { hangingUrl, names }: { hangingUrl: string; names: string },
-) {
-  Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
-  const stores = createStores(db);
-  await ensureIndexes(stores);
-  const access = temporalAccess(env);
-  const connection = await connectNative(access);
-  const keys = followKeyFile(env['KEYS_FILE'] ?? '');
-  const encrypter = createEncrypter(keys.seal);
-  const resolve = createResolver({ servers: [names] });
-  const hanging = { now: 0, max: 0 };
-  const post: PostWebhook = async (attempt) => {
-    if (attempt.url !== hangingUrl) return await postWebhook({ ...attempt, resolve });
-    hanging.now += 1;
-    hanging.max = Math.max(hanging.max, hanging.now);
-    return await postWebhook(attempt).finally(() => {
-      hanging.now -= 1;
-    });
-  };
-  const workers = await createWorkers({
-    ...{ connection, namespace: access.namespace, keys, post },
-    databases: new Map(ENVIRONMENTS.map((environment) => [environment, { mongo, stores }])),
-    allowPrivateWebhooks: true,
-    openLongReader: () => Promise.reject(new Error('No ledger is checked here.')),
-    log: createLogger('bench', 'warn'),
-    workflowBundles: await workflowBundles(),
-  });
-  const running = workers.run();
-  const temporal = new Client({ connection, namespace: access.namespace });
-  return {
-    hanging,
-    openMerchant: async (url: string, secret = 'whsec_unused'): Promise<string> => {
-      const account_id = `acct_${randomUUID()}`;
-      const sealed = await encrypter.encrypt(secret, endpointOwner(account_id, false));
-      await stores.endpoints.set({ account_id, livemode: false, url, sealed, now: new Date(0) });
-      return account_id;
-    },
-    recordEvents: async (account_id: string, count: number): Promise<EventDocument[]> => {
-      const events = buildSettledEvents(account_id, count);
-      await db.collection<EventDocument>('events').insertMany(events);
-      return events;
-    },
-    deliver: (event: EventDocument) =>
-      startDeliveries({ temporal, webhookQueue: WEBHOOK_QUEUE, eager: true }, [event]),
-    /** Ends a delivery, which would otherwise go on for a day on a server that keeps running. */
-    terminate: async ({ _id }: EventDocument): Promise<void> => {
-      await temporal.workflow.getHandle(webhookWorkflowId(_id)).terminate('end of the benchmark');
-    },
-    stop: async () => {
-      workers.shutdown();
-      await running;
-      await connection.close();
-    },
-  };
+interface Servers {
+  receiver: Receiver;
+  hanging: Awaited<ReturnType<typeof startHangingReceiver>>;
 }
 
 async function measure(
-  product: Awaited<ReturnType<typeof startProduct>>,
-  { receiver, hangingUrl }: { receiver: Receiver; hangingUrl: string },
+  product: DeliveryWorkers,
+  { receiver, hanging }: Servers,
+  { waitingEvents }: Options,
   { progress, signal }: Setting,
 ): Promise<Report> {
+  const deliver = await openOthers(product, receiver, signal);
+  const stuck: EventDocument[] = [];
+  try {
+    await progress.during('Warming up', () => deliver(WARM_UP));
+    const alone = percentiles(await progress.during('Alone', () => deliver(EVENTS)));
+    const merchant = await product.openMerchant(hanging.url);
+    stuck.push(...(await product.recordEvents(merchant, waitingEvents)));
+    for (let n = 0; n < SILENT_NAMES; n += 1) {
+      const account_id = await product.openMerchant(`https://silent${n}.example.com/`);
+      stuck.push(...(await product.recordEvents(account_id, SILENT_EVENTS)));
+    }
+    // At the pace of payments, since a burst would slow all merchants.
+    await progress.during('Starting what hangs', () =>
+      inLoops({ concurrency: CONCURRENCY, signal, count: stuck.length }, async (n) => {
+        const event = stuck[n];
+        if (event !== undefined) await product.deliver(event);
+      }),
+    );
+    await progress.during('Waiting', () => sleep(SETTLE_MS, undefined, { signal }));
+    const both = percentiles(await progress.during('Next to it', () => deliver(EVENTS)));
+    const attempts = await progress.during('Counting attempts', () => countRate(product, signal));
+    const atMost = product.hanging.max;
+    const recovery = await progress.during('Recovering', () =>
+      recover(product, merchant, hanging, signal),
+    );
+    return {
+      columns: ['alone', 'next to 7 that hang'],
+      rows: [
+        buildRow('start to webhook, ms', alone, both),
+        buildRow('start to webhook, p95', alone.p95, both.p95),
+        buildRow('attempts that hang at once, at most', 0, atMost),
+        buildRow('attempts a second of all that wait', 0, attempts),
+        buildRow('webhooks/s once it answers', 0, recovery),
+      ],
+      notes: [
+        `${EVENTS} events of ${MERCHANTS} merchants that answer, ${waitingEvents} of one that hangs`,
+      ],
+    };
+  } finally {
+    await Promise.allSettled(stuck.map(product.terminate));
+  }
+}
+
+/** Opens merchants that answer. @returns what delivers so many events to them, and the times */
+async function openOthers(product: DeliveryWorkers, receiver: Receiver, signal: AbortSignal) {
   const merchants: string[] = [];
   for (let n = 0; n < MERCHANTS; n += 1) {
     const { url, setSecret } = receiver.addEndpoint();
@@ -132,10 +113,9 @@ async function measure(
     setSecret(secret);
     merchants.push(await product.openMerchant(url, secret));
   }
-  const loops = { concurrency: CONCURRENCY, signal };
-  const deliver = async (count: number): Promise<number[]> => {
+  return async (count: number): Promise<number[]> => {
     const times: number[] = [];
-    await inLoops({ ...loops, count }, async (n) => {
+    await inLoops({ concurrency: CONCURRENCY, signal, count }, async (n) => {
       const [event] = await product.recordEvents(merchants[n % MERCHANTS] ?? '', 1);
       if (event === undefined) return;
       const webhook = { id: event.resource_id, transition: DELIVERED };
@@ -143,36 +123,28 @@ async function measure(
     });
     return times;
   };
-  const stuck: EventDocument[] = [];
-  try {
-    await progress.during('Warming up', () => deliver(WARM_UP));
-    const alone = percentiles(await progress.during('Alone', () => deliver(EVENTS)));
-    const silent = Array.from(
-      { length: SILENT_NAMES },
-      (_, n) => `https://silent${n}.example.com/`,
-    );
-    for (const url of [hangingUrl, ...silent]) {
-      const count = url === hangingUrl ? HANGING_EVENTS : SILENT_EVENTS;
-      stuck.push(...(await product.recordEvents(await product.openMerchant(url), count)));
-    }
-    // At the pace of payments, since a burst would slow all merchants.
-    await progress.during('Starting what hangs', () =>
-      inLoops({ ...loops, count: stuck.length }, async (n) => {
-        const event = stuck[n];
-        if (event !== undefined) await product.deliver(event);
-      }),
-    );
-    const both = percentiles(await progress.during('Next to it', () => deliver(EVENTS)));
-    return {
-      columns: ['alone', 'next to 7 that hang'],
-      rows: [
-        buildRow('start to webhook, ms', alone, both),
-        buildRow('start to webhook, p95', alone.p95, both.p95),
-        buildRow('attempts that hang at once, at most', 0, product.hanging.max),
-      ],
-      notes: [`${EVENTS} events of ${MERCHANTS} merchants that answer`],
-    };
-  } finally {
-    await Promise.allSettled(stuck.map(product.terminate));
+}
+
+async function countRate(product: DeliveryWorkers, signal: AbortSignal): Promise<number> {
+  const before = await product.countAttempts();
+  await sleep(COUNTED_MS, undefined, { signal });
+  return ((await product.countAttempts()) - before) / (COUNTED_MS / 1_000);
+}
+
+/** @returns webhooks a second, from the first that is answered to the last */
+async function recover(
+  product: DeliveryWorkers,
+  merchant: string,
+  hanging: Servers['hanging'],
+  signal: AbortSignal,
+): Promise<number> {
+  hanging.recover();
+  const giveUpAt = performance.now() + RECOVERY_MS_MAX;
+  let firstAt = performance.now();
+  while (performance.now() < giveUpAt) {
+    await sleep(POLL_MS, undefined, { signal });
+    if (hanging.answered() === 0) firstAt = performance.now();
+    else if ((await product.countPending(merchant)) === 0) break;
   }
+  return hanging.answered() / ((performance.now() - firstAt) / 1_000);
 }

@@ -1,15 +1,24 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
 import { LOOPBACK } from '../../stack/ports';
 
+/** Receives posts and answers none until it recovers. */
 export async function startHangingReceiver() {
-  const sockets = new Set<Socket>();
+  const unanswered = new Set<ServerResponse>();
   let attempts = 0;
-  const server = createServer((socket) => {
+  let answered = 0;
+  let answers = false;
+  const answer = (response: ServerResponse) => {
+    answered += 1;
+    response.writeHead(200).end();
+  };
+  const server = createServer((request, response) => {
     attempts += 1;
-    sockets.add(socket);
-    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    request.resume();
+    if (answers) return answer(response);
+    unanswered.add(response);
+    response.on('close', () => unanswered.delete(response));
   }).listen(0, LOOPBACK);
   await once(server, 'listening');
   const address = server.address();
@@ -17,9 +26,14 @@ export async function startHangingReceiver() {
   return {
     url: `http://${LOOPBACK}:${address.port}/`,
     attempts: () => attempts,
+    answered: () => answered,
+    recover: () => {
+      answers = true;
+      for (const response of unanswered) answer(response);
+    },
     close: () => {
       server.close();
-      for (const socket of sockets) socket.destroy();
+      server.closeAllConnections();
     },
   };
 }

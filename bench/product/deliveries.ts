@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { Client } from '@temporalio/client';
+import { createLogger } from '../../src/base/log';
+import { ENVIRONMENTS } from '../../src/domain/environment';
+import { WEBHOOK_QUEUE } from '../../src/domain/task-queues';
+import { webhookWorkflowId } from '../../src/domain/webhook/event';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { followKeyFile } from '../../src/encryption/service-keys';
+import { startDeliveries } from '../../src/service/events/deliveries';
+import { createStores, ensureIndexes } from '../../src/store';
+import { endpointOwner } from '../../src/store/endpoints';
+import type { EventDocument } from '../../src/store/events';
+import { temporalAccess } from '../../src/temporal/access';
+import { connectNative, installRuntime } from '../../src/temporal/native';
+import { createResolver } from '../../src/webhooks/names';
+import { type PostWebhook, postWebhook } from '../../src/webhooks/post';
+import { workflowBundles } from '../../worker/bundle';
+import { createWorkers } from '../../worker/create-worker';
+import type { Stack } from '../servers/stack';
+import { buildSettledEvents } from './documents';
+
+/** Each attempt of a delivery, whether it posts or waits for the endpoint. */
+const ATTEMPTS = /^temporal_activity_execution_latency_seconds_count\{(.*)\} (\d+)/gm;
+
+export type DeliveryWorkers = Awaited<ReturnType<typeof startDeliveryWorkers>>;
+
+/** Starts workers in this process, which count the attempts that hang and ask the silent server. */
+export async function startDeliveryWorkers(
+  { env, mongo, db }: Stack,
+  { hangingUrl, names }: { hangingUrl: string; names: string },
+) {
+  const log = createLogger('bench', 'error');
+  const [readMetrics] = await installRuntime(log, true);
+  const stores = createStores(db);
+  await ensureIndexes(stores);
+  const access = temporalAccess(env);
+  const connection = await connectNative(access);
+  const keys = followKeyFile(env['KEYS_FILE'] ?? '');
+  const encrypter = createEncrypter(keys.seal);
+  const resolve = createResolver({ servers: [names] });
+  const hanging = { now: 0, max: 0 };
+  const post: PostWebhook = async (attempt) => {
+    if (attempt.url !== hangingUrl) return await postWebhook({ ...attempt, resolve });
+    hanging.now += 1;
+    hanging.max = Math.max(hanging.max, hanging.now);
+    return await postWebhook(attempt).finally(() => {
+      hanging.now -= 1;
+    });
+  };
+  const workers = await createWorkers({
+    ...{ connection, namespace: access.namespace, keys, post },
+    databases: new Map(ENVIRONMENTS.map((environment) => [environment, { mongo, stores }])),
+    allowPrivateWebhooks: true,
+    openLongReader: () => Promise.reject(new Error('No ledger is checked here.')),
+    log,
+    workflowBundles: await workflowBundles(),
+  });
+  const running = workers.run();
+  const temporal = new Client({ connection, namespace: access.namespace });
+  return {
+    hanging,
+    openMerchant: async (url: string, secret = 'whsec_unused'): Promise<string> => {
+      const account_id = `acct_${randomUUID()}`;
+      const sealed = await encrypter.encrypt(secret, endpointOwner(account_id, false));
+      await stores.endpoints.set({ account_id, livemode: false, url, sealed, now: new Date(0) });
+      return account_id;
+    },
+    recordEvents: async (account_id: string, count: number): Promise<EventDocument[]> => {
+      const events = buildSettledEvents(account_id, count);
+      await db.collection<EventDocument>('events').insertMany(events);
+      return events;
+    },
+    deliver: (event: EventDocument) =>
+      startDeliveries({ temporal, webhookQueue: WEBHOOK_QUEUE, eager: true }, [event]),
+    countAttempts: async (): Promise<number> => {
+      const lines = [...((await readMetrics?.()) ?? '').matchAll(ATTEMPTS)];
+      return lines
+        .filter(([, labels = '']) => labels.includes('activity_type="deliverWebhook"'))
+        .reduce((sum, [, , count]) => sum + Number(count), 0);
+    },
+    countPending: (account_id: string): Promise<number> =>
+      db
+        .collection<EventDocument>('events')
+        .countDocuments({ account_id, 'delivery.status': 'pending' }),
+    /** Ends a delivery, which would otherwise go on for a day on a server that keeps running. */
+    terminate: async ({ _id }: EventDocument): Promise<void> => {
+      await temporal.workflow.getHandle(webhookWorkflowId(_id)).terminate('end of the benchmark');
+    },
+    stop: async () => {
+      workers.shutdown();
+      await running;
+      await connection.close();
+    },
+  };
+}
