@@ -7,10 +7,9 @@ import {
   joinStops,
 } from '../src/domain/account/clock';
 import type { CallbackResource } from '../src/domain/callback/callback';
-import { webhookWorkflowId } from '../src/domain/webhook/event';
 import { KINDS, LIFECYCLES } from '../src/lifecycles';
+import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
-import { retryNow } from '../src/temporal/retry-now';
 import { isTimeout } from '../src/temporal/within-limit';
 
 export interface ClockDeps {
@@ -105,9 +104,11 @@ async function advanceDeliveries(
   const pending = await stores.deliveries.listPending(account_id, PENDING_MAX);
   const stops = await Promise.all(
     pending.map(async ({ _id, delivery }): Promise<ClockStop> => {
+      // It waits for its endpoint, whatever the account's time.
+      if (delivery.waiting_for !== undefined) return { due_at_ms: null, waiting: [] };
       const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');
       if (due_at_ms > accountNow) return { due_at_ms, waiting: [] };
-      await retryNow(temporal, webhookWorkflowId(_id), 'deliverWebhook');
+      await tryDeliveryNow(temporal, _id);
       return { due_at_ms: null, waiting: [_id] };
     }),
   );

@@ -23,6 +23,7 @@ import type { ServiceKeys } from '../src/encryption/service-keys';
 import { LIFECYCLES } from '../src/lifecycles';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import { createEndpointHealth } from '../src/service/endpoints/health';
+import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
 import { reportStuckSteps } from '../src/temporal/stuck';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
@@ -149,7 +150,8 @@ function lifecycleActivities(deps: WorkerDeps, { mongo, stores }: Database, queu
 }
 
 function deliveryActivities(deps: WorkerDeps, { mongo, stores }: Database) {
-  const { keys, log, tracing } = deps;
+  const { connection, namespace, keys, log, tracing } = deps;
+  const temporal = new Client({ connection, namespace });
   return createWebhookActivities({
     accounts: stores.accounts,
     health: createEndpointHealth({ mongo, stores, now: () => new Date(), log }),
@@ -159,6 +161,7 @@ function deliveryActivities(deps: WorkerDeps, { mongo, stores }: Database) {
     encrypter: createEncrypter(keys.seal),
     allowPrivate: deps.allowPrivateWebhooks,
     post: tracePost(tracing, deps.post ?? postWebhook),
+    tryNow: (id) => tryDeliveryNow(temporal, id),
     now: Date.now,
     random: Math.random,
     log,

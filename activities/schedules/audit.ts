@@ -9,6 +9,7 @@ import {
   PARKED_ATTENTION_DAYS,
 } from '../../src/domain/audit';
 import { LIFECYCLES } from '../../src/lifecycles';
+import { tryDeliveryNow } from '../../src/service/events/deliveries';
 import { findDeliveries, findResources, type OrphanDeps, restart } from '../../src/service/orphans';
 import type { Stores } from '../../src/store';
 
@@ -70,7 +71,9 @@ async function flagLateReversals({ stores: { payments }, now, log }: AuditDeps):
 
 async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
   const total: DeliveryFindings = { checked: 0, restarted: 0, named: [] };
-  for await (const { checked, orphans } of findDeliveries(deps)) {
+  // A delivery whose wait for an endpoint has ended may not know it, after a kill.
+  const tryNow = (id: string) => tryDeliveryNow(deps.temporal, id);
+  for await (const { checked, orphans } of findDeliveries(deps, undefined, tryNow)) {
     total.checked += checked;
     for (const orphan of orphans) {
       await restart(deps, orphan);

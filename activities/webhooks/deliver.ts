@@ -1,5 +1,4 @@
-import { ApplicationFailure, activityInfo, heartbeat } from '@temporalio/activity';
-import { ApplicationFailureCategory } from '@temporalio/common';
+import { heartbeat } from '@temporalio/activity';
 import { MongoError } from 'mongodb';
 import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX } from '../../src/domain/webhook/schedule';
@@ -13,7 +12,14 @@ import {
   readOffset,
   type WebhookActivityDeps,
 } from './next-attempt';
-import { type AttemptInput, retryDuringOutage, storeAttempt, untilReachable } from './record';
+import {
+  type AttemptInput,
+  isRepeatedTry,
+  retryDuringOutage,
+  storeAttempt,
+  untilReachable,
+} from './record';
+import { buildBusyFailure, readDispatchMs, startWaiting } from './waiting';
 
 /** Time to store an attempt while a workflow task waits. */
 const TASK_PATIENCE_MS = 1_000;
@@ -71,9 +77,14 @@ async function deliverWebhook(
   input: AttemptInput,
 ): Promise<DeliveryOutcome> {
   const admission = deps.limits.admit(limitOwner(input));
-  if (!admission.admitted) throw buildBusyFailure(admission.waitMs);
+  if (!admission.admitted) throw await buildBusyFailure(deps, input, admission.waitMs);
+  const mayOthersWait = admission.isProbe || isRepeatedTry();
+  const dispatchMs = readDispatchMs(deps);
   const result = await makeAttempt(deps, input, admission);
-  if (typeof result === 'string') return result;
+  if (typeof result === 'string') {
+    if (mayOthersWait) await startWaiting(deps, input, { hasResponse: false, dispatchMs });
+    return result;
+  }
   const { row, endpoint } = result;
   // A sent attempt must count: without the database, the next try carries it.
   await untilReachable(
@@ -83,6 +94,9 @@ async function deliverWebhook(
   );
   await deps.health.note(endpoint, row);
   logAttempt(deps, input, row);
+  if (row.status_code !== null && mayOthersWait) {
+    await startWaiting(deps, input, { hasResponse: true, dispatchMs });
+  }
   if (row.outcome === 'delivered') return 'delivered';
   throw attemptFailed(row, deps.now() + (await readOffset(deps, input)));
 }
@@ -90,19 +104,6 @@ async function deliverWebhook(
 /** Temporal gets neither the path, which may hold a token, nor the answer. */
 function forHistory(result: DeliveryDocument): DeliveryDocument {
   return { ...result, url: new URL(result.url).origin, response_excerpt: '' };
-}
-
-/** Fails without an attempt, to retry when a slot may be free. */
-function buildBusyFailure(waitMs: number): ApplicationFailure {
-  const { heartbeatDetails } = activityInfo();
-  // Carries on an attempt that is not stored yet.
-  if (heartbeatDetails !== undefined) heartbeat(heartbeatDetails);
-  return ApplicationFailure.create({
-    type: 'EndpointBusy',
-    message: 'Other attempts at this endpoint are in progress: this one waits for a slot.',
-    nextRetryDelay: waitMs,
-    category: ApplicationFailureCategory.BENIGN,
-  });
 }
 
 function logAttempt(

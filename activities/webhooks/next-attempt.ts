@@ -10,7 +10,7 @@ import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/webhook/sched
 import type { Encrypter } from '../../src/encryption/encrypter';
 import type { EndpointHealth } from '../../src/service/endpoints/health';
 import type { AccountStore } from '../../src/store/accounts';
-import type { DeliveryDocument } from '../../src/store/deliveries';
+import type { DeliveryDocument, DeliveryStore } from '../../src/store/deliveries';
 import {
   type Endpoint,
   type EndpointStore,
@@ -28,6 +28,7 @@ import { type AttemptInput, type DeliveryRecord, lastAttempt, untilReachable } f
 const EARLY_MS_MAX = 1_000;
 
 export interface WebhookActivityDeps extends DeliveryRecord {
+  deliveries: DeliveryRecord['deliveries'] & Pick<DeliveryStore, 'noteWaiting' | 'endWait'>;
   endpoints: Pick<EndpointStore, 'list' | 'listCached'>;
   limits: EndpointLimits;
   encrypter: Pick<Encrypter, 'decrypt'>;
@@ -38,6 +39,8 @@ export interface WebhookActivityDeps extends DeliveryRecord {
   now: () => number;
   accounts: Pick<AccountStore, 'getCached'>;
   health: EndpointHealth;
+  /** Tries a delivery that waits now. @returns whether its workflow runs */
+  tryNow: (deliveryId: string) => Promise<boolean>;
   log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
   nextDelayMs?: typeof nextAttemptDelayMs;
 }
@@ -46,7 +49,8 @@ export interface WebhookActivityDeps extends DeliveryRecord {
 interface LogFields {
   request_id: string;
   event_id: string;
-  attempt: number;
+  attempt?: number;
+  err?: unknown;
 }
 
 export type DeliveryOutcome = 'delivered' | 'no_endpoint' | 'disabled';

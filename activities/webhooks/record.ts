@@ -46,15 +46,21 @@ export async function untilReachable<T>(
   }
 }
 
+/** Whether the server has tried this activity before, or was made to try it now. */
+export function isRepeatedTry(): boolean {
+  const { attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
+  return attempt > 1 || currentAttemptScheduledTimestampMs > scheduledTimestampMs;
+}
+
 /** Reads the latest attempt, after storing one that an earlier try could not store. */
 export async function lastAttempt(
   record: DeliveryRecord,
   input: AttemptInput,
   hasAdvanced: boolean,
 ): Promise<DeliveryDocument | null> {
-  const { attempt, heartbeatDetails } = activityInfo();
+  const { heartbeatDetails } = activityInfo();
   // The first try has made no attempt, unless an earlier workflow was lost, or the clock was moved.
-  if (attempt === 1 && input.resume !== true && !hasAdvanced) return null;
+  if (!isRepeatedTry() && input.resume !== true && !hasAdvanced) return null;
   const storedAttempt = await record.deliveries.last(getDeliveryId(input), input.run);
   const postedAttempt: unknown = heartbeatDetails ?? input.unstored;
   if (

@@ -70,15 +70,19 @@ export async function* findResources(
   }
 }
 
-/** Checks only the deliveries with an overdue attempt. */
+/**
+ * Checks only the deliveries with an overdue attempt.
+ * @param onLate gets each that is overdue although its workflow runs
+ */
 export async function* findDeliveries(
   deps: OrphanDeps,
   ids?: readonly string[],
+  onLate?: (id: string) => Promise<unknown>,
 ): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
   const before = new Date(deps.now().getTime() - OVERDUE_MS).toISOString();
   const rows =
     ids === undefined ? deps.stores.deliveries.overdue(before) : readNamedEvents(deps, ids);
-  yield* checkRows(rows, (event) => findDeliveryOrphan(deps, event));
+  yield* checkRows(rows, (event) => findDeliveryOrphan(deps, event, onLate));
 }
 
 const END_OF_TIME = '9999';
@@ -188,9 +192,13 @@ async function findResourceOrphan(
 async function findDeliveryOrphan(
   { temporal, stores }: OrphanDeps,
   { _id }: DeliveryRow,
+  onLate?: (id: string) => Promise<unknown>,
 ): Promise<DeliveryOrphan | undefined> {
   const workflow = await getWorkflowStatus(temporal, webhookWorkflowId(_id));
-  if (workflow === 'RUNNING') return undefined;
+  if (workflow === 'RUNNING') {
+    await onLate?.(_id);
+    return undefined;
+  }
   const event = await readDelivery(stores, _id);
   return event?.delivery.status === 'pending' ? { kind: 'delivery', event, workflow } : undefined;
 }

@@ -1,19 +1,20 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { DeliveryStatus } from '../domain/webhook/event';
-import {
-  createDeliveryState,
-  type DeliveryDocument,
-  deliveryIndexes,
-  type StoredDelivery,
-} from './delivery-state';
+import { createDeliveryState, deliveryIndexes, type StoredDelivery } from './delivery-state';
+import { createDeliveryWaits } from './delivery-waits';
 import type { EndpointKey } from './endpoint-document';
-import type { DeliveryRow, EventDelivery, EventDocument, ResendFilter } from './event-document';
+import type {
+  DeliveryDocument,
+  DeliveryRow,
+  EventDelivery,
+  EventDocument,
+  ResendFilter,
+} from './event-document';
 import { type ListFilter, listNewest } from './list';
 import { OWNER } from './resource-indexes';
 
-export type { DeliveryDocument } from './delivery-state';
-export { type DeliveryRow, getEventId } from './event-document';
+export { type DeliveryDocument, type DeliveryRow, getEventId } from './event-document';
 
 /** Most deliveries of one event that can share a position. */
 const TIES_MAX = 100;
@@ -48,8 +49,11 @@ export function deliveryId(event_id: string, endpoint_id: string): string {
  */
 export function createDeliveryStore(db: Db) {
   const separateRows = db.collection<StoredDelivery>('event_deliveries');
-  const events = createDeliveryState(db.collection<StoredDelivery>('events'));
+  const eventRows = db.collection<StoredDelivery>('events');
+  const events = createDeliveryState(eventRows);
   const separate = createDeliveryState(separateRows);
+  const eventWaits = createDeliveryWaits(eventRows);
+  const separateWaits = createDeliveryWaits(separateRows);
   const pick = (id: string) => (id.includes(':') ? separate : events);
   /** Reads both collections. */
   const readAll = async <T>(read: (place: typeof events) => Promise<T[]>): Promise<T[]> =>
@@ -107,6 +111,15 @@ export function createDeliveryStore(db: Db) {
     overdue: async function* (before: string): AsyncGenerator<DeliveryRow> {
       yield* events.overdue(before);
       yield* separate.overdue(before);
+    },
+    noteWaiting: (id: string, endpoint_id: string, until: string) =>
+      (id.includes(':') ? separateWaits : eventWaits).noteWaiting(id, endpoint_id, until),
+    /** Ends one wait for the endpoint. @returns the delivery, null when none waits */
+    endWait: async (endpoint_id: string, now: string): Promise<string | null> => {
+      const row =
+        (await eventWaits.endWait(endpoint_id, now)) ??
+        (await separateWaits.endWait(endpoint_id, now));
+      return row?._id ?? null;
     },
     countPending: (limit: number) => sum((place) => place.countPending(limit)),
     /** Finds the most overdue delivery. */

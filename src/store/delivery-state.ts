@@ -3,7 +3,13 @@ import type { NamedIndex } from '../base/mongo-indexes';
 import { buildPosition } from '../domain/cursor';
 import type { DeliveryStatus } from '../domain/webhook/event';
 import { type EndpointKey, firstEndpointId } from './endpoint-document';
-import type { DeliveryRow, EventDelivery, EventDocument, ResendFilter } from './event-document';
+import type {
+  DeliveryDocument,
+  DeliveryRow,
+  EventDelivery,
+  EventDocument,
+  ResendFilter,
+} from './event-document';
 import { LIST_MS_MAX } from './list';
 import { OWNER } from './resource-indexes';
 
@@ -11,27 +17,6 @@ const ROWS_MAX = 200;
 const BATCH = 200;
 /** Time from the first attempt of an event to its last. */
 const ATTEMPTS_MS = 86_400_000;
-
-/** Attempt of a delivery. */
-export interface DeliveryDocument {
-  event_id: string;
-  /** Present where the delivery has its own document. */
-  delivery_id?: string;
-  /** 0 for the first delivery, then one for each redelivery. */
-  run: number;
-  attempt: number;
-  at: string;
-  /** First attempt of the run, in account time; present where the clock was moved. */
-  first_at?: string;
-  url: string;
-  /** Null without a complete response. */
-  status_code: number | null;
-  error: string | null;
-  duration_ms: number;
-  response_excerpt: string;
-  outcome: 'delivered' | 'failed';
-  next_attempt_at: string | null;
-}
 
 type StoredAttempt = Omit<DeliveryDocument, 'event_id' | 'delivery_id'>;
 
@@ -41,8 +26,10 @@ export interface StoredDelivery extends DeliveryRow {
   attempts?: StoredAttempt[];
 }
 
-const PENDING = { 'delivery.status': 'pending' } as const;
-const NEXT_ATTEMPT_AT = 'delivery.next_attempt_at';
+export const PENDING = { 'delivery.status': 'pending' } as const;
+export const NEXT_ATTEMPT_AT = 'delivery.next_attempt_at';
+export const WAITING_FOR = 'delivery.waiting_for';
+export const NOT_WAITING = { $unset: { [WAITING_FOR]: '' } } as const;
 
 /** Deliveries that may be sent again: few, unless an endpoint is down. */
 const UNDELIVERED = { 'delivery.status': { $in: ['pending', 'exhausted'] } };
@@ -55,6 +42,11 @@ export function deliveryIndexes(tie: Record<string, 1> = {}): NamedIndex[] {
       key: { ...OWNER, position: 1, ...tie },
       name: 'undelivered_position',
       partialFilterExpression: UNDELIVERED,
+    },
+    {
+      key: { [WAITING_FOR]: 1, position: 1, ...tie },
+      name: 'waiting_for',
+      partialFilterExpression: { [WAITING_FOR]: { $exists: true } },
     },
   ];
 }
@@ -155,6 +147,7 @@ export function createDeliveryState(rows: Collection<StoredDelivery>) {
             'delivery.run': run + 1,
             ...(endpoint_id === undefined ? {} : { 'delivery.endpoint_id': endpoint_id }),
           },
+          ...NOT_WAITING,
         },
         { returnDocument: 'after' },
       ),
@@ -177,6 +170,7 @@ export function createDeliveryState(rows: Collection<StoredDelivery>) {
           $set: Object.fromEntries(
             Object.entries(delivery).map(([name, value]) => [`delivery.${name}`, value]),
           ),
+          ...NOT_WAITING,
         },
         { returnDocument: 'after' },
       ),
@@ -211,6 +205,7 @@ async function addAttempt(
           'delivery.attempts': { $add: ['$delivery.attempts', 1] },
           'delivery.status': chooseValue(status, '$delivery.status'),
           'delivery.next_attempt_at': chooseValue(next_attempt_at, '$delivery.next_attempt_at'),
+          [WAITING_FOR]: '$$REMOVE',
         },
       },
     ],

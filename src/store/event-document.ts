@@ -31,6 +31,11 @@ export interface EventDelivery {
   run: number;
   /** Endpoint that gets it; absent without one, and in events from before endpoints had ids. */
   endpoint_id?: string;
+  /**
+   * Endpoint that hangs, present while the delivery waits until it responds; `next_attempt_at` is
+   * then the time of its own probe.
+   */
+  waiting_for?: string;
 }
 
 /**
@@ -40,6 +45,27 @@ export interface EventDelivery {
 export interface DeliveryRow extends EventDocument {
   /** Present in a document of its own. */
   event_id?: string;
+}
+
+/** Attempt of a delivery. */
+export interface DeliveryDocument {
+  event_id: string;
+  /** Present where the delivery has its own document. */
+  delivery_id?: string;
+  /** 0 for the first delivery, then one for each redelivery. */
+  run: number;
+  attempt: number;
+  at: string;
+  /** First attempt of the run, in account time; present where the clock was moved. */
+  first_at?: string;
+  url: string;
+  /** Null without a complete response. */
+  status_code: number | null;
+  error: string | null;
+  duration_ms: number;
+  response_excerpt: string;
+  outcome: 'delivered' | 'failed';
+  next_attempt_at: string | null;
 }
 
 export function getEventId({ _id, event_id }: Pick<DeliveryRow, '_id' | 'event_id'>): string {

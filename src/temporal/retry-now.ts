@@ -2,8 +2,11 @@ import { type Client, isGrpcServiceError } from '@temporalio/client';
 
 const NOT_FOUND = 5;
 
-/** Lets the activity that a workflow retries be tried now; nothing where none waits. */
-export async function retryNow(client: Client, workflowId: string, type: string): Promise<void> {
+/**
+ * Lets the activity that a workflow retries be tried now, as attempt 1 of the server's count.
+ * @returns whether the workflow runs and has the activity
+ */
+export async function retryNow(client: Client, workflowId: string, type: string): Promise<boolean> {
   const { namespace, identity } = client.options;
   try {
     await client.workflowService.resetActivity({
@@ -11,7 +14,9 @@ export async function retryNow(client: Client, workflowId: string, type: string)
       execution: { workflowId },
       keepPaused: true,
     });
+    return true;
   } catch (error) {
     if (!isGrpcServiceError(error) || error.code !== NOT_FOUND) throw error;
+    return false;
   }
 }

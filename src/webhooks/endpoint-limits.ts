@@ -8,7 +8,8 @@ const SHARES = {
   /** Its last response was a 2xx within `GOOD_WITHIN_MS`. */
   good: { each: 1 / 4, all: 1 },
   unproven: { each: 1 / 20, all: 1 / 2 },
-  hanging: { each: 1 / 100, all: 1 / 4 },
+  /** Its last five attempts hung: one attempt at a time probes it. */
+  hanging: { each: 1 / 200, all: 1 / 4 },
 } as const;
 
 type Health = keyof typeof SHARES;
@@ -23,7 +24,16 @@ const HUNG_MS = 3_000;
 const AGE_FACTOR = 10;
 const DEADLINE_MS = 10_000;
 const WAIT_MS_MIN = 500;
-const WAIT_MS_MAX = 60_000;
+/** Longest wait for a slot of an endpoint that responds. */
+export const WAIT_MS_MAX = 60_000;
+/** Pause from one probe of a hanging endpoint to the next: longer than an attempt takes. */
+const PROBE_MS = 15_000;
+/** Probes of all endpoints that hang: their slots allow five a second. */
+const PROBES_PER_SECOND = 4;
+/** Longest wait for a hanging endpoint: 100,000 events then cause four attempts a second. */
+const PROBE_WAIT_MS_MAX = 10 * 3_600_000;
+/** Pause until one more attempt at once is welcome. */
+const GROWTH_MS = 100;
 const ENDPOINTS_MAX = 10_000;
 
 interface Endpoint {
@@ -38,10 +48,16 @@ interface Endpoint {
   averageMs: number;
   /** When the last reserved slot becomes free. */
   reservedUntil: number;
+  grownAt: number;
 }
 
 export type Admission =
-  | { admitted: true; leave: (result?: PostResult) => void }
+  | {
+      admitted: true;
+      /** Whether the endpoint hangs, as far as is known. */
+      isProbe: boolean;
+      leave: (result?: PostResult) => void;
+    }
   | { admitted: false; waitMs: number };
 
 export interface EndpointLimits {
@@ -49,6 +65,8 @@ export interface EndpointLimits {
   admit(owner: string): Admission;
   /** Admits an attempt for which a workflow task waits, if a prompt response is likely. */
   admitPrompt(owner: string): Extract<Admission, { admitted: true }> | null;
+  /** Whether one more attempt at once is welcome: most slots are free, and the last came earlier. */
+  admitMore(owner: string): boolean;
 }
 
 interface LimitsOptions {
@@ -69,6 +87,7 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
   const { slots, promptSlots = 0, now = () => performance.now(), random = Math.random } = options;
   const endpoints = new Map<string, Endpoint>();
   const slotsInUse: Record<Health, number> = { good: 0, unproven: 0, hanging: 0 };
+  const hanging = new Set<Endpoint>();
   let promptSlotsInUse = 0;
   const share = (part: number) => Math.max(1, Math.floor(slots * part));
   const getEndpoint = (owner: string): Endpoint => {
@@ -76,7 +95,7 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
     // Eviction starts at the beginning.
     endpoints.delete(owner);
     endpoints.set(owner, endpoint);
-    evictIdle(endpoints);
+    for (const evicted of evictIdle(endpoints)) hanging.delete(evicted);
     return endpoint;
   };
   const limits: EndpointLimits = {
@@ -85,7 +104,11 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
       const health = getHealth(endpoint);
       const { each, all } = SHARES[health];
       if (endpoint.inFlight.size >= share(each) || slotsInUse[health] >= share(all)) {
-        return { admitted: false, waitMs: reserveSlot(endpoint, share(each), now(), random()) };
+        const waitMs =
+          health === 'hanging'
+            ? reserveProbe(endpoint, { hanging: hanging.size, now: now(), random: random() })
+            : reserveSlot(endpoint, share(each), now(), random());
+        return { admitted: false, waitMs };
       }
       const attempt = { beganAt: now() };
       endpoint.inFlight.add(attempt);
@@ -93,9 +116,12 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
       const leave = (result?: PostResult) => {
         endpoint.inFlight.delete(attempt);
         slotsInUse[health] -= 1;
-        if (result !== undefined) recordResult(endpoint, result, now());
+        if (result === undefined) return;
+        recordResult(endpoint, result, now());
+        if (getHealth(endpoint) === 'hanging') hanging.add(endpoint);
+        else hanging.delete(endpoint);
       };
-      return { admitted: true, leave };
+      return { admitted: true, isProbe: health === 'hanging', leave };
     },
     admitPrompt(owner) {
       const endpoint = getEndpoint(owner);
@@ -111,7 +137,15 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
         promptSlotsInUse -= 1;
         admission.leave(result);
       };
-      return { admitted: true, leave };
+      return { ...admission, leave };
+    },
+    admitMore(owner) {
+      const endpoint = getEndpoint(owner);
+      const { inFlight, grownAt } = endpoint;
+      if (inFlight.size >= share(SHARES[getHealth(endpoint)].each) / 2) return false;
+      if (now() - grownAt < GROWTH_MS) return false;
+      endpoint.grownAt = now();
+      return true;
     },
   };
   return limits;
@@ -126,6 +160,7 @@ function newEndpoint(): Endpoint {
     prompt: 0,
     averageMs: 1_000,
     reservedUntil: 0,
+    grownAt: Number.NEGATIVE_INFINITY,
   };
 }
 
@@ -144,14 +179,39 @@ function recordResult(endpoint: Endpoint, result: PostResult, now: number): void
   // A failed name lookup may be cached, so it does not reset the count.
   else if (isAnswer || result.kind !== 'dns') endpoint.consecutiveTimeouts = 0;
   endpoint.averageMs = (3 * endpoint.averageMs + durationMs) / 4;
-  if (oldHealth !== 'good' && endpoint.isGood) endpoint.reservedUntil = now;
+  const isBetter = oldHealth === 'hanging' ? getHealth(endpoint) !== oldHealth : endpoint.isGood;
+  if (oldHealth !== 'good' && isBetter) endpoint.reservedUntil = now;
 }
 
 /** Reserves the next slot after the waiting attempts; beyond a minute the wait is random. */
 function reserveSlot(endpoint: Endpoint, limit: number, now: number, random: number): number {
-  const slotAt = Math.max(endpoint.reservedUntil, now) + estimateMs(endpoint, now) / limit;
-  endpoint.reservedUntil = Math.min(slotAt, now + WAIT_MS_MAX);
-  const waitMs = slotAt - now > WAIT_MS_MAX ? (WAIT_MS_MAX * (1 + random)) / 2 : slotAt - now;
+  const eachMs = estimateMs(endpoint, now) / limit;
+  return reserve(endpoint, { eachMs, waitMsMax: WAIT_MS_MAX, now, random });
+}
+
+/**
+ * Reserves the next probe, so that events that wait cost no attempts: each comes when it is its time
+ * to probe, however many wait. The first response starts them all.
+ */
+function reserveProbe(
+  endpoint: Endpoint,
+  { hanging, now, random }: { hanging: number; now: number; random: number },
+): number {
+  const eachMs = Math.max(PROBE_MS, (hanging / PROBES_PER_SECOND) * 1_000);
+  return reserve(endpoint, { eachMs, waitMsMax: PROBE_WAIT_MS_MAX, now, random });
+}
+
+interface Reservation {
+  eachMs: number;
+  waitMsMax: number;
+  now: number;
+  random: number;
+}
+
+function reserve(endpoint: Endpoint, { eachMs, waitMsMax, now, random }: Reservation): number {
+  const slotAt = Math.max(endpoint.reservedUntil, now) + eachMs;
+  endpoint.reservedUntil = Math.min(slotAt, now + waitMsMax);
+  const waitMs = slotAt - now > waitMsMax ? (waitMsMax * (1 + random)) / 2 : slotAt - now;
   return Math.round(Math.max(waitMs, WAIT_MS_MIN));
 }
 
@@ -166,9 +226,13 @@ function estimateMs(endpoint: Endpoint, now: number): number {
   return Math.max(endpoint.averageMs, Math.min(ageMs * AGE_FACTOR, DEADLINE_MS));
 }
 
-function evictIdle(endpoints: Map<string, Endpoint>): void {
-  for (const [owner, { inFlight }] of endpoints) {
-    if (endpoints.size <= ENDPOINTS_MAX || inFlight.size > 0) return;
+/** @returns those that it has evicted */
+function evictIdle(endpoints: Map<string, Endpoint>): Endpoint[] {
+  const evicted: Endpoint[] = [];
+  for (const [owner, endpoint] of endpoints) {
+    if (endpoints.size <= ENDPOINTS_MAX || endpoint.inFlight.size > 0) break;
     endpoints.delete(owner);
+    evicted.push(endpoint);
   }
+  return evicted;
 }

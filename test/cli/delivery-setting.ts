@@ -5,6 +5,7 @@ import { createWebhookActivities } from '../../activities/webhooks/deliver';
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { followKeyFile } from '../../src/encryption/service-keys';
+import { tryDeliveryNow } from '../../src/service/events/deliveries';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
@@ -85,6 +86,7 @@ async function openDeliverySetting() {
           random: () => 0.5,
           log: { info: () => undefined, warn: () => undefined },
           health: { note: async () => undefined },
+          tryNow: (id) => tryDeliveryNow(temporal, id),
         }),
       });
       try {

@@ -47,8 +47,8 @@ test.each([
   ['that answers late', [OK, SLOW], 10],
   ['that answers with an error', [OK, FAULTY], 10],
   ['that hung four times', [OK, HUNG, HUNG, HUNG, HUNG], 10],
-  ['that hung five times', [OK, HUNG, HUNG, HUNG, HUNG, HUNG], 2],
-  ['that hung, and whose name is not found', [...Array(5).fill(HUNG), NO_NAME], 2],
+  ['that hung five times', [OK, HUNG, HUNG, HUNG, HUNG, HUNG], 1],
+  ['that hung, and whose name is not found', [...Array(5).fill(HUNG), NO_NAME], 1],
   ['that hung, and answers with an error', [...Array(5).fill(HUNG), FAULTY], 10],
   ['that hung, and answers again', [...Array(5).fill(HUNG), OK], 50],
 ] as [string, PostResult[], number][])('an endpoint %s', (_which, results, held) => {
@@ -63,8 +63,8 @@ test('however many endpoints hang, those that answer find slots', () => {
   const unproven = Array.from({ length: 50 }, (_, n) => fill(one, `new-${n}`)).flat();
   expect(unproven).toHaveLength(SLOTS / 2);
   for (const { leave } of unproven) leave(HUNG);
-  for (let n = 0; n < 50; n += 1) attempt(one, `bad-${n}`, HUNG, HUNG, HUNG, HUNG, HUNG);
-  const hanging = Array.from({ length: 50 }, (_, n) => fill(one, `bad-${n}`)).flat();
+  for (let n = 0; n < 60; n += 1) attempt(one, `bad-${n}`, HUNG, HUNG, HUNG, HUNG, HUNG);
+  const hanging = Array.from({ length: 60 }, (_, n) => fill(one, `bad-${n}`)).flat();
   expect(hanging).toHaveLength(SLOTS / 4);
   expect(fill(one, 'good')).toHaveLength(50);
 });
@@ -76,15 +76,66 @@ test('a slot that was left without a post is free, and nothing was learned', () 
   expect(fill(one, 'shop')).toHaveLength(50);
 });
 
-test('those put back come when their turns are likely, one after the other, within a minute', () => {
+test('events for an endpoint that hangs wait until it is their time to probe it', () => {
   const one = limits();
   attempt(one, 'shop', ...Array(40).fill(HUNG));
-  fill(one, 'shop');
-  const waits = Array.from({ length: 14 }, () => one.admit('shop')).map((admission) =>
+  expect(fill(one, 'shop')).toHaveLength(1);
+  const waits = Array.from({ length: 2_401 }, () => one.admit('shop')).map((admission) =>
     admission.admitted ? 0 : Math.round(admission.waitMs / 1_000),
   );
-  // Two at a time, 10 s each; past a minute at random between half a minute and a whole one.
-  expect(waits).toEqual([10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 45, 45, 45]);
+  expect(waits.slice(0, 5)).toEqual([30, 45, 60, 75, 90]);
+  // Past ten hours at random, between half of it and all.
+  expect(waits.slice(-4)).toEqual([35_985, 36_000, 27_000, 27_000]);
+});
+
+test('100,000 that wait come back at most five times a second', () => {
+  const one = limits();
+  attempt(one, 'shop', ...Array(5).fill(HUNG));
+  fill(one, 'shop');
+  const waits = Array.from({ length: 100_000 }, () => one.admit('shop')).map((admission) =>
+    admission.admitted ? 0 : admission.waitMs / 1_000,
+  );
+  const perSecond = waits.reduce((sum, seconds) => sum + 1 / seconds, 0);
+  expect(perSecond).toBeLessThan(5);
+});
+
+test('those that wait for one without an answer yet come one after the other, within a minute', () => {
+  const one = limits();
+  fill(one, 'shop');
+  nowMs = 10_000;
+  const waits = Array.from({ length: 62 }, () => one.admit('shop')).map((admission) =>
+    admission.admitted ? 0 : Math.round(admission.waitMs / 1_000),
+  );
+  expect(waits.slice(0, 3)).toEqual([1, 2, 3]);
+  // Past a minute at random between half a minute and a whole one.
+  expect(waits.slice(-3)).toEqual([60, 45, 45]);
+});
+
+test('a thousand endpoints that hang are probed four times a second in all', () => {
+  const one = limits();
+  for (let n = 0; n < 1_000; n += 1) attempt(one, `bad-${n}`, ...Array(5).fill(HUNG));
+  fill(one, 'bad-0');
+  const admission = one.admit('bad-0');
+  // The second after the one that was refused while it was filled.
+  expect(admission).toEqual({ admitted: false, waitMs: 500_000 });
+  attempt(one, 'bad-1', FAULTY);
+  expect(one.admit('bad-0')).toEqual({ admitted: false, waitMs: 749_750 });
+});
+
+test('one more at once is welcome while most slots are free, ten times a second', () => {
+  const one = limits();
+  expect(one.admit('shop')).toMatchObject({ admitted: true, isProbe: false });
+  attempt(one, 'bad', ...Array(5).fill(HUNG));
+  expect(one.admit('bad')).toMatchObject({ admitted: true, isProbe: true });
+  expect(one.admitMore('bad')).toBe(false);
+  attempt(one, 'good', OK);
+  for (let n = 0; n < 24; n += 1) one.admit('good');
+  expect([one.admitMore('good'), one.admitMore('good')]).toEqual([true, false]);
+  nowMs += 100;
+  expect(one.admitMore('good')).toBe(true);
+  nowMs += 100;
+  one.admit('good');
+  expect(one.admitMore('good')).toBe(false);
 });
 
 test('while those under way have no answer yet, the others wait as if they hung', () => {

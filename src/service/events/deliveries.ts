@@ -8,6 +8,7 @@ import type { WebhookDeliveryInput } from '../../domain/webhook/delivery';
 import { type DeliveryStatus, webhookWorkflowId } from '../../domain/webhook/event';
 import { type DeliveryRow, getEventId } from '../../store/deliveries';
 import { webhookLabels } from '../../temporal/labels';
+import { retryNow } from '../../temporal/retry-now';
 import { getShare } from '../../temporal/start';
 
 export interface DeliveryStarter {
@@ -19,6 +20,8 @@ export interface DeliveryStarter {
    */
   eager?: boolean;
 }
+
+const TRY_TIMEOUT_MS = 5_000;
 
 const NOT_SENT = new Set<DeliveryStatus>(['no_endpoint', 'not_subscribed', 'disabled']);
 
@@ -55,6 +58,14 @@ export async function resumeDelivery(starter: DeliveryStarter, event: DeliveryRo
   const input = { run: event.delivery.run, resume: true } as const;
   const restartPolicy = { workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
   await ignoreAlreadyStarted(start(starter, event, input, restartPolicy));
+}
+
+/** Lets a delivery that waits be tried now. @returns whether its workflow runs */
+export function tryDeliveryNow(temporal: Client, id: string): Promise<boolean> {
+  const deadline = Date.now() + TRY_TIMEOUT_MS;
+  return temporal.withDeadline(deadline, () =>
+    retryNow(temporal, webhookWorkflowId(id), 'deliverWebhook'),
+  );
 }
 
 async function start(

@@ -14,6 +14,8 @@ test('a scenario takes the place of the rows, one at a time', () => {
   expect(readOptions(['--overload'])).toMatchObject({ scenario: 'overload' });
   const few = { scenario: 'endpoints', payments: 40 };
   expect(readOptions(['--endpoints', '--payments', '40'])).toMatchObject(few);
+  const many = { scenario: 'isolation', waitingEvents: 10_000 };
+  expect(readOptions(['--isolation', '--waiting-events', '10000'])).toMatchObject(many);
   expect(() => readOptions(['--endpoints', '--neighbors'])).toThrow(/^Only one of/);
   expect(readOptions(['--waiting', '5'])).toMatchObject({ scenario: 'waiting', payments: 5 });
   expect(() => readOptions(['--waiting', '5', '--isolation'])).toThrow(/^Only one of/);

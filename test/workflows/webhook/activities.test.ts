@@ -29,6 +29,7 @@ async function attemptAt(
     atMs = FIRST_AT + attemptOffsetMs(Math.min(attempt, 12)) + 60_000,
     result = answer(200),
     heartbeatDetails,
+    isReset = false,
     ...changes
   }: Partial<WebhookActivityDeps> & {
     /** The server's count of tries. */
@@ -38,6 +39,8 @@ async function attemptAt(
     result?: PostResult;
     /** Left by an earlier try. */
     heartbeatDetails?: unknown;
+    /** Whether the server was made to try now, and counts from 1 again. */
+    isReset?: boolean;
   } = {},
 ) {
   const posts: WebhookPost[] = [];
@@ -50,7 +53,9 @@ async function attemptAt(
     },
     ...changes,
   });
-  const info = { attempt, scheduledTimestampMs: FIRST_AT, heartbeatDetails };
+  const currentAttemptScheduledTimestampMs = isReset ? atMs : FIRST_AT;
+  const times = { scheduledTimestampMs: FIRST_AT, currentAttemptScheduledTimestampMs };
+  const info = { attempt, ...times, heartbeatDetails };
   const environment = new MockActivityEnvironment(info);
   environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
   const input = inputOf(event, run);
@@ -141,6 +146,15 @@ test('an event of the sandbox never reaches the live endpoint', async () => {
   const sandbox = { ...event, _id: `${event._id}s`, livemode: false, position: `${event._id}s` };
   await stores.db.collection<EventDocument>('events').insertOne(sandbox);
   expect(await attemptAt(sandbox)).toMatchObject({ outcome: 'no_endpoint', posts: [] });
+});
+
+test('a try that the server was made to make now follows the attempts before it', async () => {
+  const event = await recordEvent(stores, URL_1);
+  await attemptAt(event, { result: answer(500) });
+  const atMs = FIRST_AT + attemptOffsetMs(2) + 60_000;
+  const { outcome } = await attemptAt(event, { isReset: true, atMs, result: answer(500) });
+  expect(outcome).toMatchObject({ message: expect.stringContaining('(attempt 2 of 12)') });
+  expect((await stores.events.get(event._id))?.delivery.attempts).toBe(2);
 });
 
 test('an attempt whose success was kept but not reported is not made again', async () => {

@@ -117,6 +117,7 @@ export function activitiesOn(stores: Stores, changes: Partial<WebhookActivityDep
     random: () => 0.5,
     log: { info: () => undefined, warn: () => undefined },
     health: { note: async () => undefined },
+    tryNow: async () => false,
     ...changes,
   });
 }

@@ -1,0 +1,92 @@
+import { ApplicationFailure, activityInfo, heartbeat } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import { MongoError } from 'mongodb';
+import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
+import { WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
+import { limitOwner, readOffset, type WebhookActivityDeps } from './next-attempt';
+
+/** Deliveries whose workflow is gone, and that one attempt passes over. */
+const GONE_MAX = 20;
+/** Time from Temporal to a worker in which no task waits for another. */
+const PROMPT_MS = 100;
+
+/**
+ * Fails without an attempt, to retry when a slot may be free. A delivery that waits long for an
+ * endpoint that hangs is first noted in the database, where the first response finds it.
+ */
+export async function buildBusyFailure(
+  deps: WebhookActivityDeps,
+  input: WebhookDeliveryInput,
+  waitMs: number,
+): Promise<ApplicationFailure> {
+  const { heartbeatDetails } = activityInfo();
+  const isUnstored = heartbeatDetails !== undefined;
+  if (isUnstored) heartbeat(heartbeatDetails);
+  // An attempt that is not stored yet must not wait long.
+  const isLong = waitMs > WAIT_MS_MAX && !isUnstored;
+  const isNoted = isLong && (await noteWaiting(deps, input, waitMs));
+  const shortMs = waitMs > WAIT_MS_MAX ? (WAIT_MS_MAX * (1 + deps.random())) / 2 : waitMs;
+  return ApplicationFailure.create({
+    type: 'EndpointBusy',
+    message: isNoted
+      ? 'The endpoint hangs: this attempt waits until it responds, or probes it at its time.'
+      : 'Other attempts at this endpoint are in progress: this one waits for a slot.',
+    nextRetryDelay: isNoted ? waitMs : shortMs,
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}
+
+/** @returns false also for a test event, which is a merchant's own probe */
+async function noteWaiting(
+  deps: WebhookActivityDeps,
+  input: WebhookDeliveryInput,
+  waitMs: number,
+): Promise<boolean> {
+  if (input.attempts_max !== undefined) return false;
+  try {
+    const until = new Date(deps.now() + (await readOffset(deps, input)) + waitMs).toISOString();
+    return await deps.deliveries.noteWaiting(getDeliveryId(input), limitOwner(input), until);
+  } catch (error) {
+    if (error instanceof MongoError) return false;
+    throw error;
+  }
+}
+
+/** Time that this try took from Temporal to this worker. */
+export function readDispatchMs({ now }: Pick<WebhookActivityDeps, 'now'>): number {
+  return now() - activityInfo().currentAttemptScheduledTimestampMs;
+}
+
+interface Ended {
+  hasResponse: boolean;
+  dispatchMs: number;
+}
+
+/**
+ * Starts the next deliveries that wait for the endpoint: after each response one, and one more while
+ * most of its slots are free and nothing waits for a worker. So they leave as fast as the endpoint
+ * and the workers allow, and delay no other's. After a kill, the try that is made again starts the
+ * next ones.
+ */
+export async function startWaiting(
+  deps: WebhookActivityDeps,
+  input: WebhookDeliveryInput,
+  { hasResponse, dispatchMs }: Ended,
+): Promise<void> {
+  const endpoint_id = limitOwner(input);
+  const isPrompt = hasResponse && dispatchMs < PROMPT_MS;
+  const count = isPrompt && deps.limits.admitMore(endpoint_id) ? 2 : 1;
+  const { request_id, event_id } = input;
+  try {
+    const now = new Date(deps.now() + (await readOffset(deps, input))).toISOString();
+    for (let started = 0, gone = 0; started < count && gone < GONE_MAX; ) {
+      const id = await deps.deliveries.endWait(endpoint_id, now);
+      if (id === null) return;
+      if (await deps.tryNow(id)) started += 1;
+      else gone += 1;
+    }
+  } catch (err) {
+    // The audit tries late deliveries, and each has a probe of its own.
+    deps.log.warn({ request_id, event_id, err }, 'waiting deliveries not started');
+  }
+}

@@ -1,0 +1,29 @@
+import type { Collection } from 'mongodb';
+import {
+  NEXT_ATTEMPT_AT,
+  NOT_WAITING,
+  PENDING,
+  type StoredDelivery,
+  WAITING_FOR,
+} from './delivery-state';
+
+/** Creates the writes of deliveries in one collection that wait for an endpoint that hangs. */
+export function createDeliveryWaits(rows: Collection<StoredDelivery>) {
+  return {
+    /** Notes that a delivery waits, and until when at most. @returns whether it is pending */
+    noteWaiting: async (id: string, endpoint_id: string, until: string): Promise<boolean> => {
+      const { matchedCount } = await rows.updateOne(
+        { _id: id, ...PENDING },
+        { $set: { [WAITING_FOR]: endpoint_id, [NEXT_ATTEMPT_AT]: until } },
+      );
+      return matchedCount === 1;
+    },
+    /** Ends the wait of the oldest delivery that waits for the endpoint; each ends once. */
+    endWait: (endpoint_id: string, now: string) =>
+      rows.findOneAndUpdate(
+        { [WAITING_FOR]: endpoint_id, ...PENDING },
+        { $set: { [NEXT_ATTEMPT_AT]: now }, ...NOT_WAITING },
+        { sort: { position: 1 }, projection: { _id: 1 } },
+      ),
+  };
+}
