@@ -4,16 +4,13 @@ import { join } from 'node:path';
 import { fund } from '../api/fund';
 import { useFixture } from '../support/fixture';
 import { runProgram } from '../support/programs';
-import { hasProgram, installPythonTools } from '../support/python-tools';
+import { describeWith, installPythonTools } from '../support/python-tools';
 import { useAccount, useService } from '../support/service';
 
 const PACKAGE = join(__dirname, '../../clients/python');
 const PYTHON = 'python3';
 
-// Python is not needed for anything else here; CI has it.
-const describeIfPython = hasProgram(PYTHON) ? describe : describe.skip;
-
-describeIfPython('the Python client (skipped where there is no python3)', () => {
+describeWith(PYTHON, 'the Python client', () => {
   const service = useService({ autoplay: false });
   const account = useAccount(service);
   const work = useFixture(

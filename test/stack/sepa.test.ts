@@ -8,11 +8,7 @@ import { startStack } from '../chaos/running-stack';
 import { CreatedAccount } from '../cli/cli';
 import { useFixture } from '../support/fixture';
 import { call, eventually } from '../support/http';
-import { startMockBank } from '../support/mock-bank';
-import { hasProgram } from '../support/python-tools';
-
-/** The bank runs on Python; CI must have it. */
-const describeIfPython = hasProgram('python3') ? describe : describe.skip;
+import { describeWithBank, startMockBank } from '../support/mock-bank';
 
 const IBAN = 'NL41MOCK0000000001';
 /** Files under kills of both sides: `FILES=400` runs as many. */
@@ -33,7 +29,7 @@ const Files = z.object({ data: z.array(z.object({ id: z.string(), payouts: z.num
 
 jest.setTimeout(180_000 + FILES * 20_000);
 
-describeIfPython('npm start with SEPA files', () => {
+describeWithBank('npm start with SEPA files', () => {
   const bank = useFixture(
     () => startMockBank(MORNING),
     (opened) => opened.stop(),

@@ -5,12 +5,17 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort } from '../../stack/ports';
 import { eventually } from './http';
-import { installPythonTools } from './python-tools';
+import { describeWith, installPythonTools } from './python-tools';
 
 const REQUIREMENTS = resolve('test/connectors/sepa/requirements.txt');
 
 /** A Monday, before the bank's cut-off. */
 export const BANK_MORNING = '2026-10-05T09:30';
+
+/** Describes tests that need this bank, which runs on Python. Without it, their title says so. */
+export function describeWithBank(title: string, tests: () => void): void {
+  describeWith('python3', title, tests);
+}
 
 /** A bank that we did not write, with two folders and a clock of its own. */
 export async function startMockBank(clock = BANK_MORNING) {

@@ -5,9 +5,17 @@ import { cacheDirectory } from '../../stack/provision';
 import { findOnPath } from '../../stack/provision/command';
 import { runProgram } from './programs';
 
-/** Whether a program of another language is here. CI must have all that its tests need. */
-export function hasProgram(name: string): boolean {
-  return findOnPath(name, process.env['PATH']) !== undefined || process.env['CI'] === 'true';
+/** Says why tests of a program are skipped; undefined if they run. CI must have it. */
+export function explainSkip(name: string, env: NodeJS.ProcessEnv = process.env) {
+  const isNeeded = findOnPath(name, env['PATH']) !== undefined || env['CI'] === 'true';
+  return isNeeded ? undefined : `there is no ${name}`;
+}
+
+/** Describes tests that need a program of another language. Without it, their title says so. */
+export function describeWith(name: string, title: string, tests: () => void): void {
+  const why = explainSkip(name);
+  if (why === undefined) describe(title, tests);
+  else describe.skip(`${title} (skipped: ${why})`, tests);
 }
 
 /** Installs Python packages once on a machine, apart from those of its Python; gives their folder. */

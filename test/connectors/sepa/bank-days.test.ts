@@ -4,18 +4,15 @@ import { z } from 'zod';
 import { payoutWorkflowId } from '../../../src/domain/payout/payout';
 import { shortenId } from '../../../src/service/sepa/book';
 import { eventually } from '../../support/http';
-import { hasProgram } from '../../support/python-tools';
+import { describeWithBank } from '../../support/mock-bank';
 import { useService } from '../../support/service';
 import { writeNotification } from './bank-files';
 import { makePrefix, ROUTES, usePayer, useSepa } from './world';
 
-/** The bank runs on Python; CI must have it. */
-const describeIfPython = hasProgram('python3') ? describe : describe.skip;
-
 const DAY_MS = 86_400_000;
 const IBANS = { closed: 'NL84MOCK0000000003', unknownBank: 'NL57MOCK0000000004' };
 
-describeIfPython('days and answers of the bank', () => {
+describeWithBank('days and answers of the bank', () => {
   const prefix = makePrefix();
   const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
   const payer = usePayer(service);

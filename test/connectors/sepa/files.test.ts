@@ -3,15 +3,12 @@ import { join } from 'node:path';
 import { writeWhole } from '../../../connectors/sepa/files';
 import { shortenId } from '../../../src/service/sepa/book';
 import { eventually } from '../../support/http';
-import { hasProgram } from '../../support/python-tools';
+import { describeWithBank } from '../../support/mock-bank';
 import { useService } from '../../support/service';
 import { writeNotification, writeStatus } from './bank-files';
 import { makePrefix, ROUTES, usePayer, useSepa } from './world';
 
-/** The bank runs on Python; CI must have it. */
-const describeIfPython = hasProgram('python3') ? describe : describe.skip;
-
-describeIfPython('files that are interrupted, repeated and refused', () => {
+describeWithBank('files that are interrupted, repeated and refused', () => {
   const prefix = makePrefix();
   const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
   const payer = usePayer(service);

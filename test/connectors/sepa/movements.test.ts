@@ -2,15 +2,12 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { shortenId } from '../../../src/service/sepa/book';
 import { eventually } from '../../support/http';
-import { hasProgram } from '../../support/python-tools';
+import { describeWithBank } from '../../support/mock-bank';
 import { useService } from '../../support/service';
 import { writeNotification } from './bank-files';
 import { makePrefix, ROUTES, usePayer, useSepa } from './world';
 
-/** The bank runs on Python; CI must have it. */
-const describeIfPython = hasProgram('python3') ? describe : describe.skip;
-
-describeIfPython('money that the bank moves again, or otherwise', () => {
+describeWithBank('money that the bank moves again, or otherwise', () => {
   const prefix = makePrefix();
   const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
   const payer = usePayer(service);

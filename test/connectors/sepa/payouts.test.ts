@@ -1,14 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { shortenId } from '../../../src/service/sepa/book';
-import { hasProgram } from '../../support/python-tools';
+import { describeWithBank } from '../../support/mock-bank';
 import { useService } from '../../support/service';
 import { IBAN, makePrefix, ROUTES, usePayer, useSepa } from './world';
 
-/** The bank runs on Python; CI must have it. */
-const describeIfPython = hasProgram('python3') ? describe : describe.skip;
-
-describeIfPython('payouts by SEPA files', () => {
+describeWithBank('payouts by SEPA files', () => {
   const prefix = makePrefix();
   const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
   const payer = usePayer(service);
