@@ -25,6 +25,8 @@ interface SentHeldReport {
   at: string;
   callback_id: string;
   bank_reference?: string;
+  /** Report of the bank on a payout. */
+  says?: 'sent' | 'completed';
   /** Minor units, or smallest units as a text; absent: as it was instructed. */
   amount?: number | string;
   /** ISO 4217; absent: as it was instructed. */

@@ -58,6 +58,8 @@ export function sumPosted({ sent_held = [] }: { sent_held?: readonly SentHeld[] 
 interface SentReport {
   callback_id: string;
   bank_reference?: string | undefined;
+  /** Report of the bank on a payout; absent for other resources. */
+  says?: 'sent' | 'completed' | undefined;
 }
 
 /**
@@ -77,18 +79,22 @@ export function findReportedSent(
 interface Instructed {
   status: string;
   bank_reference?: string | null | undefined;
+  /** ISO 8601; set once a payout was sent, also if it failed afterwards. */
+  sent_at?: string | null | undefined;
   applied_callbacks?: readonly string[];
 }
 
 /** Whether a report is about money that the ledger does not have yet. */
 export function isUnbooked(
-  { status, bank_reference = null, applied_callbacks = [] }: Instructed,
+  { status, bank_reference = null, sent_at = null, applied_callbacks = [] }: Instructed,
   kind: SendingKind,
   report: SentReport,
 ): boolean {
   if (applied_callbacks.includes(report.callback_id)) return false;
   if (status === 'settled' || status === 'completed' || status === 'returned') return false;
-  if (kind !== 'payout' || status !== 'sent') return true;
+  // A payout that failed after it was sent: the bank repeats what came before the failure.
+  const isRepeat = status === 'sent' || (sent_at !== null && report.says === 'sent');
+  if (kind !== 'payout' || !isRepeat) return true;
   return report.bank_reference && bank_reference !== null
     ? report.bank_reference !== bank_reference
     : false;

@@ -57,6 +57,20 @@ test.each([
   expect(findReportedSent([sent('a'), sent('b', { bank_reference: null })], report)?.id).toBe(id);
 });
 
+const sentBefore = { status: 'failed', bank_reference: 'own', sent_at: '2026-01-02T10:00:00.000Z' };
+test.each([
+  ['a repeat', { callback_id: 'x', bank_reference: 'own', says: 'sent' }, false],
+  ['a repeat without a name', { callback_id: 'x', says: 'sent' }, false],
+  ['other money', { callback_id: 'x', bank_reference: 'other', says: 'sent' }, true],
+  [
+    'the same money, moved again',
+    { callback_id: 'x', bank_reference: 'own', says: 'completed' },
+    true,
+  ],
+] as const)('after a failure of what was sent, a report may be %s', (_what, report, is) => {
+  expect(isUnbooked(sentBefore, 'payout', report)).toBe(is);
+});
+
 test('another name is other money', () => {
   expect(findReportedSent([sent('a')], { callback_id: 'x', bank_reference: 'b' })).toBeUndefined();
   expect(findReportedSent([], { callback_id: 'x' })).toBeUndefined();

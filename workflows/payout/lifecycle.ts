@@ -191,9 +191,10 @@ async function applyAnswer(payout: Payout, answer: PayoutAnswer): Promise<void> 
   record.logActivity(payout, `instruction at the bank: ${answer.outcome}`);
   if (payout.status === 'failed' && answer.outcome !== 'refused') {
     const { outcome, bank_reference } = answer;
-    const sent = { callback_id: `answer:${payout.id}`, bank_reference };
-    if (outcome === 'sent') await holdSent('payout', payout, sent);
-    return await record.setAttention(payout, 'moved_after_failed');
+    const sent = { callback_id: `answer:${payout.id}`, bank_reference, says: 'sent' } as const;
+    // A worker that dies at the wrong moment reads the answer again, after the failure.
+    const isNew = outcome !== 'sent' || (await holdSent('payout', payout, sent));
+    return isNew ? await record.setAttention(payout, 'moved_after_failed') : undefined;
   }
   if (!isUnsent(payout.status)) return;
   // An answer names no amount: what the bank has reported decides, and an operator.

@@ -18,7 +18,9 @@ export async function bookUnapplied(
   callback: BankCallback,
 ): Promise<PayoutAttention | null> {
   if (name === 'returned') await holdReturn(payout, callback);
-  if (isSentOtherwise(payout, name, callback)) await holdSent('payout', payout, callback);
+  if (isSentOtherwise(payout, name, callback)) {
+    await holdSent('payout', payout, { ...callback, says: name });
+  }
   if (payout.status === 'failed' && (name === 'failed' || name === 'returned')) {
     await takeSentBack('payout', payout, callback);
   }
@@ -36,7 +38,7 @@ function isSentOtherwise(
   { status, facts }: Payout,
   name: PayoutCallbackName,
   callback: BankCallback,
-): boolean {
+): name is 'sent' | 'completed' {
   if (name !== 'sent' && name !== 'completed') return false;
   if (status === 'failed') return true;
   const isAfresh = isUnsent(status) || (status === 'sent' && name === 'completed');

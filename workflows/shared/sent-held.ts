@@ -1,6 +1,12 @@
 import { patched } from '@temporalio/workflow';
 import { omitUndefined } from '../../src/domain/defined';
-import { isOpenSent, type SendingKind, type SentHeld, takeSent } from '../../src/domain/sent-held';
+import {
+  findReportedSent,
+  isOpenSent,
+  type SendingKind,
+  type SentHeld,
+  takeSent,
+} from '../../src/domain/sent-held';
 import { timestamp } from './clock';
 import { writeScheduled } from './persist';
 import type { Next } from './record-table';
@@ -15,18 +21,27 @@ type Sender = WorkflowState<string, string, CommonFacts> & Sending;
 
 interface SentReport {
   callback_id: string;
+  says?: 'sent' | 'completed' | undefined;
   bank_reference?: string | undefined;
   amount?: number | string | undefined;
   currency?: string | undefined;
   value_date?: string | undefined;
 }
 
-/** Posts to suspense what the bank sent in a different amount, or after a failure. */
-export async function holdSent(kind: SendingKind, sender: Sender, sent: SentReport): Promise<void> {
-  if (!patched('holds-sent')) return;
+/**
+ * Posts to suspense what the bank sent in a different amount, or after a failure.
+ * @returns whether it was new: a report may repeat what the ledger has
+ */
+export async function holdSent(
+  kind: SendingKind,
+  sender: Sender,
+  sent: SentReport,
+): Promise<boolean> {
+  if (!patched('holds-sent')) return true;
   const report = buildReport(kind, sender, sent);
   const result = await writeScheduled((activities) => activities.recordSentHeld(report));
   sender.sentHeld = result.sent_held;
+  return findReportedSent(result.sent_held, sent) !== undefined;
 }
 
 /** Posts what was sent after a failure out of suspense, since the bank has it back. */
@@ -44,11 +59,12 @@ export async function takeSentBack(
 function buildReport(
   kind: SendingKind,
   sender: Sender,
-  { callback_id, bank_reference, amount, currency, value_date }: SentReport,
+  { callback_id, bank_reference, says, amount, currency, value_date }: SentReport,
 ) {
+  const facts = { bank_reference: bank_reference || undefined, says, amount, currency, value_date };
   return {
     ...{ kind, resource_id: sender.id, at: timestamp(sender), callback_id },
-    ...omitUndefined({ bank_reference: bank_reference || undefined, amount, currency, value_date }),
+    ...omitUndefined(facts),
   };
 }
 

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { Client } from '@temporalio/client';
+import { createPayoutActivities } from '../../../activities/payouts';
+import { createLogger } from '../../../src/base/log';
 import { gate } from '../../support/gate';
 import { eventually } from '../../support/http';
 import { scriptedBank } from '../../support/workflow-setting';
 import { instructions, PAYOUTS } from '../instructed';
-import { useLifecycles } from '../lifecycles';
+import { MONEY, useLifecycles } from '../lifecycles';
 
 // The time-skipping server loses an activity that ends while its cancellation is on the way.
-const { withUnsentPayout } = useLifecycles('real');
+const { setting, withUnsentPayout } = useLifecycles('real');
 
 describe('a second instruction', () => {
   /** Two attempts, each held until it is let go; the bank knows neither while it is asked. */
@@ -71,6 +74,32 @@ test('an instruction is never left behind by a run that ends: its answer is appl
     release();
     await handle.result();
     expect(await stored()).toMatchObject({ status: 'failed', attention: 'moved_after_failed' });
+  });
+});
+
+test('an answer that a worker had written as it died moves nothing after the failure', async () => {
+  const { opened, release } = gate();
+  const bank = PAYOUTS.bank({ send: [() => opened.then(() => 'taken')] });
+  await withUnsentPayout(bank, async ({ id, input, handle, signal, shows, stored, ...payout }) => {
+    await eventually('the connector to begin', async () => instructions(bank).length === 1);
+    const { env, mongo, stores, queues } = setting;
+    const temporal = new Client({ connection: env.connection });
+    const log = createLogger('test', 'silent');
+    const deps = { mongo, stores, temporal, webhookQueue: queues.webhooks, log };
+    // What the workflow wrote in a task that its worker did not complete.
+    await createPayoutActivities(deps).recordPayoutMove({
+      ...{ resource_id: id, request_id: randomUUID(), account_id: input.account_id },
+      ...{ livemode: false, from: { status: 'created', version: 1 }, to: ['submitted', 'sent'] },
+      ...{ at: new Date().toISOString(), attention: null, change: {} },
+    });
+    await signal('failed');
+    await shows('**failed**');
+    release();
+    await handle.result();
+    expect(await stored()).toMatchObject({ status: 'failed', attention: null });
+    expect(await payout.money()).toMatchObject(MONEY.untouched);
+    expect(await payout.entryKinds()).not.toContain('payout_sent_held');
+    expect(await payout.differences()).toEqual([]);
   });
 });
 
