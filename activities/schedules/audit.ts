@@ -1,5 +1,5 @@
-import { heartbeat } from '@temporalio/activity';
-import type { Logger } from '../../src/base/log';
+import { activityInfo, heartbeat } from '@temporalio/activity';
+import { z } from 'zod';
 import { deliverStored } from '../../src/callbacks/deliver';
 import {
   type CallbackFindings,
@@ -8,10 +8,9 @@ import {
   type OrphanFindings,
   PARKED_ATTENTION_DAYS,
 } from '../../src/domain/audit';
-import { LIFECYCLES } from '../../src/lifecycles';
 import { tryDeliveryNow } from '../../src/service/events/deliveries';
-import { findDeliveries, findResources, type OrphanDeps, restart } from '../../src/service/orphans';
-import type { Stores } from '../../src/store';
+import { findLateDeliveries, restart } from '../../src/service/orphans';
+import { type AuditDeps, auditInFlight } from './audit-resources';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -22,18 +21,13 @@ const OVERDUE_MAX = 1_000;
 /** Age from which a callback has lost its connector. */
 const UNSIGNALLED_MS = 5 * MINUTE_MS;
 
-export interface AuditDeps extends OrphanDeps {
-  stores: OrphanDeps['stores'] & Pick<Stores, 'callbacks' | 'scheduleRuns'>;
-  log: Pick<Logger, 'info' | 'warn'>;
-}
-
 export type AuditActivities = ReturnType<typeof createAuditActivities>;
 
 export function createAuditActivities(deps: AuditDeps) {
   return {
     /** Last step of the audit. */
     auditResources: async (): Promise<OrphanFindings> => {
-      const findings = await auditResources(deps);
+      const findings = await auditInFlight(deps);
       await flagLateReversals(deps);
       await deps.stores.scheduleRuns.note('audit', deps.now());
       return findings;
@@ -42,20 +36,6 @@ export function createAuditActivities(deps: AuditDeps) {
     /** Delivers callbacks that were never signalled; operators deliver parked ones. */
     auditCallbacks: (): Promise<CallbackFindings> => auditCallbacks(deps),
   };
-}
-
-async function auditResources(deps: AuditDeps): Promise<OrphanFindings> {
-  const total: OrphanFindings = { checked: 0, found: 0, named: [] };
-  for await (const { checked, orphans } of findResources(deps)) {
-    total.checked += checked;
-    total.found += orphans.length;
-    for (const { kind, resource } of orphans) {
-      addName(total.named, LIFECYCLES[kind].workflowId(resource._id));
-    }
-    heartbeat(total.checked);
-  }
-  if (total.found > 0) deps.log.warn({ count: total.found }, 'orphans found');
-  return total;
 }
 
 /** Reports late funds that the bank accepted to send back, and has not confirmed in time. */
@@ -69,19 +49,31 @@ async function flagLateReversals({ stores: { payments }, now, log }: AuditDeps):
   }
 }
 
+/** State of the walk over late deliveries, which a lost worker leaves to the next try. */
+const DeliveryProgress = z.object({
+  from: z.object({ is_separate: z.boolean(), at: z.string().nullable() }).optional(),
+  checked: z.int(),
+  restarted: z.int(),
+  named: z.array(z.string()),
+});
+
+type DeliveryProgress = z.infer<typeof DeliveryProgress>;
+
 async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
-  const total: DeliveryFindings = { checked: 0, restarted: 0, named: [] };
+  const stored = DeliveryProgress.safeParse(activityInfo().heartbeatDetails);
+  const { from, ...total }: DeliveryProgress = stored.success
+    ? stored.data
+    : { checked: 0, restarted: 0, named: [] };
   // A delivery whose wait for an endpoint has ended may not know it, after a kill.
-  const tryNow = (id: string) => tryDeliveryNow(deps.temporal, id);
-  for await (const { checked, orphans } of findDeliveries(deps, undefined, tryNow)) {
-    total.checked += checked;
+  const onLate = (id: string) => tryDeliveryNow(deps.temporal, id);
+  for await (const { checked, orphans, place } of findLateDeliveries(deps, from, onLate)) {
     for (const orphan of orphans) {
       await restart(deps, orphan);
       total.restarted += 1;
       addName(total.named, orphan.event._id);
-      heartbeat(total.checked);
     }
-    heartbeat(total.checked);
+    total.checked += checked;
+    heartbeat({ ...total, from: place });
   }
   if (total.restarted > 0) deps.log.warn({ count: total.restarted }, 'deliveries restarted');
   return total;

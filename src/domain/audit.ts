@@ -10,6 +10,8 @@ export interface OrphanFindings {
   checked: number;
   found: number;
   named: string[];
+  /** When a walk over everything in progress last ended; null before the first. */
+  walked_at?: string | null;
 }
 
 export interface DeliveryFindings {

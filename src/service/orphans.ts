@@ -4,7 +4,7 @@ import type { CallbackResource } from '../domain/callback/callback';
 import { webhookWorkflowId } from '../domain/webhook/event';
 import { isInFlight, KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
-import type { DeliveryRow } from '../store/deliveries';
+import { type DeliveryPlace, type DeliveryRow, getDeliveryPlace } from '../store/deliveries';
 import { assertNotBehind } from '../temporal/reopening';
 import { nextRun } from '../temporal/start';
 import { getWorkflowStatus } from '../temporal/status';
@@ -48,6 +48,12 @@ export interface OrphanBatch<O extends Orphan = Orphan> {
   orphans: O[];
 }
 
+/** Last resource of a page, after which a walk goes on. */
+export interface ResourcePlace {
+  kind: CallbackResource;
+  after: string;
+}
+
 /**
  * Checks whether the workflows of everything in progress run, or of the given ids, and yields the
  * orphans of each batch.
@@ -64,34 +70,77 @@ export async function* findResources(
   deps: OrphanDeps,
   ids?: readonly string[],
 ): AsyncGenerator<OrphanBatch<ResourceOrphan>> {
+  if (ids === undefined) return yield* findInFlight(deps);
   for (const kind of KINDS) {
-    const rows = ids === undefined ? readInFlight(deps, kind) : readNamedResources(deps, kind, ids);
+    const rows = readNamedResources(deps, kind, ids);
     yield* checkRows(rows, (row) => findResourceOrphan(deps, kind, row));
   }
 }
 
 /**
- * Checks only the deliveries with an overdue attempt.
- * @param onLate gets each that is overdue although its workflow runs
+ * Checks everything in progress page by page, so that a walk can end and go on at any place. No
+ * cursor or connection stays open for it.
  */
+export async function* findInFlight(
+  deps: OrphanDeps,
+  from?: ResourcePlace,
+  isIncluded: (resource: Resource) => boolean = () => true,
+): AsyncGenerator<OrphanBatch<ResourceOrphan> & { place: ResourcePlace }> {
+  for (const kind of KINDS.slice(from === undefined ? 0 : KINDS.indexOf(from.kind))) {
+    let after = kind === from?.kind ? from.after : '';
+    for (let isLast = false; !isLast; ) {
+      const page = await LIFECYCLES[kind].page(deps.stores, after, PAGE);
+      isLast = page.length < PAGE;
+      after = page.at(-1)?._id ?? after;
+      const rows = page.filter(isIncluded);
+      for await (const batch of inBatches(rows)) {
+        const results = await Promise.all(batch.map((row) => findResourceOrphan(deps, kind, row)));
+        const orphans = results.filter((orphan) => orphan !== undefined);
+        yield {
+          checked: batch.length,
+          orphans,
+          place: { kind, after: batch.at(-1)?._id ?? after },
+        };
+      }
+      yield { checked: 0, orphans: [], place: { kind, after } };
+    }
+  }
+}
+
+/** Checks only the deliveries with an overdue attempt. */
 export async function* findDeliveries(
   deps: OrphanDeps,
   ids?: readonly string[],
-  onLate?: (id: string) => Promise<unknown>,
 ): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
+  if (ids === undefined) return yield* findLateDeliveries(deps);
+  yield* checkRows(readNamedEvents(deps, ids), (event) => findDeliveryOrphan(deps, event));
+}
+
+/**
+ * Checks the deliveries with an overdue attempt, from a place on.
+ * @param onLate gets each that is overdue although its workflow runs
+ */
+export async function* findLateDeliveries(
+  deps: OrphanDeps,
+  from?: DeliveryPlace,
+  onLate?: (id: string) => Promise<unknown>,
+): AsyncGenerator<OrphanBatch<DeliveryOrphan> & { place: DeliveryPlace | undefined }> {
   const before = new Date(deps.now().getTime() - OVERDUE_MS).toISOString();
-  const rows =
-    ids === undefined ? deps.stores.deliveries.overdue(before) : readNamedEvents(deps, ids);
-  yield* checkRows(rows, (event) => findDeliveryOrphan(deps, event, onLate));
+  let place = from;
+  const rows = deps.stores.deliveries.overdue(before, from);
+  const check = (row: DeliveryRow) => {
+    place = getDeliveryPlace(row);
+    return findDeliveryOrphan(deps, row, onLate);
+  };
+  for await (const batch of checkRows(rows, check)) yield { ...batch, place };
 }
 
 const END_OF_TIME = '9999';
 
 /** Checks every pending delivery, also those with the next attempt hours away. */
 export async function* findPending(deps: OrphanDeps): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
-  yield* checkRows(deps.stores.deliveries.overdue(END_OF_TIME), (event) =>
-    findDeliveryOrphan(deps, event),
-  );
+  const rows = deps.stores.deliveries.overdue(END_OF_TIME);
+  yield* checkRows(rows, (event) => findDeliveryOrphan(deps, event));
 }
 
 async function* checkRows<Row, O extends Orphan>(
@@ -125,20 +174,6 @@ async function restartResource(
     ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
     workflowIdConflictPolicy: 'USE_EXISTING',
   });
-}
-
-/** No cursor or connection stays open for the whole walk. */
-async function* readInFlight(
-  { stores }: OrphanDeps,
-  kind: CallbackResource,
-): AsyncGenerator<Resource> {
-  for (let after = ''; ; ) {
-    const page = await LIFECYCLES[kind].page(stores, after, PAGE);
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return;
-    after = last._id;
-  }
 }
 
 async function* readNamedResources(
@@ -203,7 +238,7 @@ async function findDeliveryOrphan(
   return event?.delivery.status === 'pending' ? { kind: 'delivery', event, workflow } : undefined;
 }
 
-async function* inBatches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
+async function* inBatches<T>(rows: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const row of rows) {
     batch.push(row);

@@ -108,9 +108,9 @@ export function createDeliveryStore(db: Db) {
       readAll<DeliveryRow>((place) => place.pending(resource_id, account_id, livemode)),
     listPending: (account_id: string, limit: number) =>
       readAll((place) => place.listPending(account_id, limit)),
-    overdue: async function* (before: string): AsyncGenerator<DeliveryRow> {
-      yield* events.overdue(before);
-      yield* separate.overdue(before);
+    overdue: async function* (before: string, from?: DeliveryPlace): AsyncGenerator<DeliveryRow> {
+      if (from?.is_separate !== true) yield* events.overdue(before, from?.at);
+      yield* separate.overdue(before, from?.is_separate === true ? from.at : null);
     },
     noteWaiting: (id: string, endpoint_id: string, until: string) =>
       (id.includes(':') ? separateWaits : eventWaits).noteWaiting(id, endpoint_id, until),
@@ -154,6 +154,16 @@ export function createDeliveryStore(db: Db) {
     setDelivery: (id: string, delivery: Partial<EventDelivery>, run?: number) =>
       pick(id).setDelivery(id, delivery, run),
   };
+}
+
+/** Place in the walk over what is overdue. */
+export interface DeliveryPlace {
+  is_separate: boolean;
+  at: string | null;
+}
+
+export function getDeliveryPlace({ event_id, delivery }: DeliveryRow): DeliveryPlace {
+  return { is_separate: event_id !== undefined, at: delivery.next_attempt_at };
 }
 
 function comparePlaces(a: ResendPlace, b: ResendPlace): number {

@@ -113,9 +113,14 @@ export function createDeliveryState(rows: Collection<StoredDelivery>) {
         .limit(limit)
         .project<Pick<EventDocument, '_id' | 'delivery'>>({ delivery: 1 })
         .toArray(),
-    overdue: (before: string) =>
+    /** @param from the first of them; null includes those without a time */
+    overdue: (before: string, from: string | null = null) =>
       rows
-        .find({ ...PENDING, [NEXT_ATTEMPT_AT]: { $not: { $gte: before } } })
+        .find({
+          ...PENDING,
+          [NEXT_ATTEMPT_AT]:
+            from === null ? { $not: { $gte: before } } : { $gte: from, $lt: before },
+        })
         .sort({ [NEXT_ATTEMPT_AT]: 1 })
         .batchSize(BATCH),
     countPending: (limit: number): Promise<number> =>

@@ -97,7 +97,7 @@ export function createMetricStore(db: Db) {
         callbacks: [...parked, ...unsignalled],
         ledger,
         statement_lines,
-        schedules: runs.map(({ _id: schedule, succeeded_at }) => ({ schedule, succeeded_at })),
+        schedules: runs,
         approvals: waiting,
         acts,
         mails,

@@ -1,10 +1,23 @@
 import type { Db } from 'mongodb';
+import type { CallbackResource } from '../domain/callback/callback';
 
 interface ScheduleRun {
-  /** Name of the schedule. */
+  /** Name of the schedule, or of a walk. */
   _id: string;
-  succeeded_at: string;
+  succeeded_at?: string;
+  walk?: AuditWalk;
 }
+
+/** State of the audit between its runs. */
+export interface AuditWalk {
+  /** Place from which the walk over everything goes on; null at its beginning. */
+  place: { kind: CallbackResource; after: string } | null;
+  /** Ids of orphans that earlier runs have found, up to a limit. */
+  orphans: string[];
+}
+
+/** The walk of the audit over everything in progress, which may take several runs. */
+export const AUDIT_WALK = 'audit_walk';
 
 /** Last success of each schedule, for the metrics. */
 export function createScheduleRunStore(db: Db) {
@@ -16,6 +29,15 @@ export function createScheduleRunStore(db: Db) {
         { $max: { succeeded_at: now.toISOString() } },
         { upsert: true },
       ),
-    list: () => runs.find({}).limit(100).toArray(),
+    list: async (): Promise<{ schedule: string; succeeded_at: string }[]> =>
+      (await runs.find({}).limit(100).toArray()).flatMap(({ _id: schedule, succeeded_at }) =>
+        succeeded_at === undefined ? [] : [{ schedule, succeeded_at }],
+      ),
+    readWalk: async (): Promise<AuditWalk> =>
+      (await runs.findOne({ _id: AUDIT_WALK }))?.walk ?? { place: null, orphans: [] },
+    storeWalk: (walk: AuditWalk) =>
+      runs.updateOne({ _id: AUDIT_WALK }, { $set: { walk } }, { upsert: true }),
+    lastSuccess: async (schedule: string): Promise<string | undefined> =>
+      (await runs.findOne({ _id: schedule }))?.succeeded_at,
   };
 }

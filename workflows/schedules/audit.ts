@@ -41,8 +41,9 @@ export async function audit(): Promise<AuditResult> {
   return { orphans, deliveries, callbacks, attention };
 }
 
-function describeOrphans({ checked, found, named }: OrphanFindings): string {
-  const summary = `${checked} payments, refunds and payouts in progress, ${found} without a workflow.`;
+function describeOrphans({ checked, found, named, walked_at }: OrphanFindings): string {
+  const walked = walked_at ? ` Everything was checked by ${walked_at}.` : '';
+  const summary = `${checked} payments, refunds and payouts checked, ${found} without a workflow.${walked}`;
   if (found === 0) return summary;
   return `${summary} See \`orphan list\`, then \`orphan restart\`.${formatList(named)}`;
 }

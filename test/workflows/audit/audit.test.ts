@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const MINUTE_MS = 60_000;
 const ALL_IS_WELL: AuditResult = {
-  orphans: { checked: expect.any(Number), found: 0, named: [] },
+  orphans: { checked: expect.any(Number), found: 0, named: [], walked_at: expect.any(String) },
   deliveries: { checked: 0, restarted: 0, named: [] },
   callbacks: { delivered: 0, waiting: 0, parked: 0, parked_lately: 0, named: [] },
   attention: null,
@@ -87,7 +87,10 @@ test('what was forgotten is found; what is safe to repeat is mended, and a perso
 
   const { result, details } = await audit();
   expect(result).toEqual({
-    orphans: { checked: expect.any(Number), found: 1, named: [`payout:${orphan}`] },
+    orphans: {
+      ...{ checked: expect.any(Number), found: 1, named: [`payout:${orphan}`] },
+      walked_at: expect.any(String),
+    },
     deliveries: { checked: 1, restarted: 1, named: [event?._id] },
     callbacks: {
       delivered: 1,
@@ -99,7 +102,7 @@ test('what was forgotten is found; what is safe to repeat is mended, and a perso
     attention: 'orphans_found',
   });
   expect(details).toMatch(
-    /^⚠ \*\*orphans_found\*\*\n\n\d+ payments, refunds and payouts in progress, 1 /,
+    /^⚠ \*\*orphans_found\*\*\n\n\d+ payments, refunds and payouts checked, 1 /,
   );
   expect(details).toContain(
     `See \`orphan list\`, then \`orphan restart\`.\n\n- \`payout:${orphan}\``,

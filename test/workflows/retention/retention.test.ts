@@ -54,7 +54,7 @@ test('recipients are deleted when none has paid them for 13 months, and no earli
 
   expect(await run()).toMatchObject({ recipients: 2 });
   const [noted] = await service.stores.scheduleRuns.list();
-  expect(noted).toEqual({ _id: 'retention', succeeded_at: expect.stringMatching(/Z$/) });
+  expect(noted).toEqual({ schedule: 'retention', succeeded_at: expect.stringMatching(/Z$/) });
   expect(await Promise.all([never, once].map(kept))).toEqual([false, false]);
   expect(await Promise.all([lately, underWay, young].map(kept))).toEqual([true, true, true]);
   expect(await service.stores.recipients.get(never)).toMatchObject({

@@ -1,5 +1,5 @@
 import { tryDeliveryNow } from '../../../src/service/events/deliveries';
-import { findDeliveries } from '../../../src/service/orphans';
+import { findLateDeliveries } from '../../../src/service/orphans';
 import { createStores } from '../../../src/store';
 import { firstEndpointId } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
@@ -158,7 +158,7 @@ test('what a killed worker was about to start is late: the audit tries it, and t
       tried.push(id);
       await tryDeliveryNow(server.env.client, id);
     };
-    const batches = findDeliveries(deps, undefined, onLate);
+    const batches = findLateDeliveries(deps, undefined, onLate);
     for await (const { orphans } of batches) expect(orphans).toEqual([]);
     expect(tried).toEqual([events[lost]?._id]);
     for (const handle of handles) expect(await handle.result()).toEqual({ outcome: 'delivered' });

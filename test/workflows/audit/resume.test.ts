@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { createAuditActivities } from '../../../activities/schedules/audit';
+import type { AuditResult } from '../../../src/domain/audit';
+import type { Stores } from '../../../src/store';
+import type { PayoutDocument } from '../../../src/store/payouts';
+import { storedPayout } from '../../api/payout-setting';
+import { useDatabase } from '../../support/database';
+import { useFixture } from '../../support/fixture';
+import { eventually } from '../../support/http';
+import { temporalAddress } from '../../support/servers';
+
+Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
+
+const PAGE = 200;
+const PAYOUTS = 3 * PAGE;
+const FEW = 50;
+const FUTURE = '2126-03-01T12:00:00.000Z';
+const PAST = '2026-03-01T12:00:00.000Z';
+
+const database = useDatabase();
+const server = useFixture(
+  async () => ({
+    env: await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() }),
+  }),
+  ({ env }) => env.teardown(),
+);
+
+/** Payouts in progress, none with a workflow; the last one is overdue. */
+beforeEach(async () => {
+  const payouts = database.db.collection<PayoutDocument>('payouts');
+  await payouts.deleteMany({});
+  await database.db.collection('schedule_runs').deleteMany({});
+  const rows = Array.from({ length: PAYOUTS }, (_, n) =>
+    storedPayout(
+      { account_id: 'acct_audit' },
+      {
+        _id: `payout-${`${n}`.padStart(4, '0')}`,
+        status: 'submitted',
+        due_at: n === PAYOUTS - 1 ? PAST : FUTURE,
+      },
+    ),
+  );
+  await payouts.insertMany(rows);
+});
+
+/** The first ones, and the one that is overdue. */
+async function leaveOnly(count: number): Promise<void> {
+  const payouts = database.db.collection<PayoutDocument>('payouts');
+  const last = `payout-0${PAYOUTS - 1}`;
+  await payouts.deleteMany({ _id: { $gte: `payout-00${count - 1}`, $lt: last } });
+}
+
+interface Auditing {
+  taskQueue: string;
+  stores?: Stores;
+  walkMs?: number;
+}
+
+async function openWorker({ taskQueue, stores = database.stores, walkMs }: Auditing) {
+  return await Worker.create({
+    connection: server.env.nativeConnection,
+    taskQueue,
+    workflowsPath: require.resolve('../../../workflows/schedules/audit'),
+    activities: createAuditActivities({
+      ...{ stores, temporal: server.env.client, now: () => new Date() },
+      ...{ lifecycleQueue: 'unused', webhookQueue: 'unused' },
+      log: { info: () => undefined, warn: () => undefined },
+      ...(walkMs === undefined ? {} : { walkMs }),
+    }),
+    // A worker that is killed has reported its last page.
+    maxHeartbeatThrottleInterval: 50,
+    defaultHeartbeatThrottleInterval: 50,
+    shutdownGraceTime: 100,
+    shutdownForceTime: 200,
+  });
+}
+
+const startAudit = (taskQueue: string) =>
+  server.env.client.workflow.start<() => Promise<AuditResult>>('audit', {
+    taskQueue,
+    workflowId: `audit-${randomUUID()}`,
+  });
+
+/** Stores that note each page of payouts, and wait without end at the one after `last`. */
+function watchPages(last = '~') {
+  const pages: string[] = [];
+  let isStuck: () => void = () => undefined;
+  const stuck = new Promise<void>((resolve) => {
+    isStuck = resolve;
+  });
+  const inFlight: Stores['payouts']['inFlight'] = (after, limit) => {
+    const cursor = database.stores.payouts.inFlight(after, limit);
+    pages.push(after);
+    const isOverduePart = pages.filter((page) => page === '').length < 2;
+    if (isOverduePart || after < last) return cursor;
+    isStuck();
+    cursor.toArray = () => new Promise(() => undefined);
+    return cursor;
+  };
+  const payouts = { ...database.stores.payouts, inFlight };
+  return { stores: { ...database.stores, payouts }, pages, stuck };
+}
+
+test('an audit whose worker is killed goes on where that one was', async () => {
+  const taskQueue = `audit-${randomUUID()}`;
+  const firstPage = `payout-0${PAGE - 1}`;
+  const killed = watchPages(firstPage);
+  const first = await openWorker({ taskQueue, stores: killed.stores });
+  const handle = await startAudit(taskQueue);
+  const untilStuck = first.runUntil(async () => {
+    await killed.stuck;
+    await eventually('the heartbeat of the page before', async () => {
+      const { raw } = await handle.describe();
+      const [details] = raw.pendingActivities?.[0]?.heartbeatDetails?.payloads ?? [];
+      const text = Buffer.from(details?.data ?? '').toString();
+      return text.includes('"everything"') && text.includes(`"after":"${firstPage}"`);
+    });
+  });
+  await expect(untilStuck).rejects.toThrow();
+  const next = watchPages();
+  const second = await openWorker({ taskQueue, stores: next.stores });
+  const { orphans } = await second.runUntil(() => handle.result());
+  // It looks neither at what is overdue again, nor at the first page.
+  expect(next.pages).toEqual([firstPage, 'payout-0399', 'payout-0599']);
+  expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
+  expect(orphans.named[0]).toBe(`payout:payout-0${PAYOUTS - 1}`);
+});
+
+test('each run checks what is overdue and goes on with the rest; it reports what others found', async () => {
+  const taskQueue = `audit-${randomUUID()}`;
+  const worker = await openWorker({ taskQueue, walkMs: 0 });
+  await leaveOnly(FEW);
+  await worker.runUntil(async () => {
+    const run = async () => (await (await startAudit(taskQueue)).result()).orphans;
+    const runs = [await run()];
+    while (runs.at(-1)?.walked_at === null && runs.length < FEW) runs.push(await run());
+    // A few in each run; those that earlier runs have found are checked again.
+    const found = runs.map((each) => each.found);
+    expect(found).toEqual([...found].sort((a, b) => a - b));
+    expect(runs[0]?.named[0]).toBe(`payout:payout-0${PAYOUTS - 1}`);
+    expect(found.at(-1)).toBe(FEW);
+    expect(runs.length).toBeGreaterThan(2);
+    expect(await database.stores.scheduleRuns.readWalk()).toMatchObject({ place: null });
+    const names = (await database.stores.scheduleRuns.list()).map(({ schedule }) => schedule);
+    expect(names.sort()).toEqual(['audit', 'audit_walk']);
+  });
+});
+
+test('an orphan that has a workflow again is reported no more', async () => {
+  const taskQueue = `audit-${randomUUID()}`;
+  const worker = await openWorker({ taskQueue });
+  await worker.runUntil(async () => {
+    const run = async () => (await (await startAudit(taskQueue)).result()).orphans;
+    expect((await run()).found).toBe(PAYOUTS);
+    await database.db
+      .collection<PayoutDocument>('payouts')
+      .updateMany({ due_at: FUTURE }, { $set: { status: 'completed' } });
+    expect(await run()).toMatchObject({ found: 1, named: [`payout:payout-0${PAYOUTS - 1}`] });
+    expect((await database.stores.scheduleRuns.readWalk()).orphans).toHaveLength(1);
+  });
+});
