@@ -7,8 +7,8 @@ import { limitOwner, readOffset, type WebhookActivityDeps } from './next-attempt
 
 /** Deliveries whose workflow is gone, and that one attempt passes over. */
 const GONE_MAX = 20;
-/** Time from Temporal to a worker in which no task waits for another. */
-const PROMPT_MS = 100;
+/** Time from Temporal to a worker in which hardly a task waits for another. */
+const PROMPT_MS = 250;
 
 /**
  * Fails without an attempt, to retry when a slot may be free. A delivery that waits long for an
