@@ -13,14 +13,18 @@ import type {
   PromiseResult,
 } from '../../src/service/connector-check';
 import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import { openSepaBook, sepaDatabase } from '../../src/service/sepa/book';
+import { requestCut, resendFile } from '../../src/service/sepa/files';
 import { ensureIndexes } from '../../src/store';
 import { connectNative } from '../../src/temporal/native';
 import { createHttpDesk } from './desk';
 import { createDocuments, type Documents } from './documents';
 import { startFaultProxy } from './faults';
+import { startFileBank } from './file-bank';
 import { startInstructor } from './instructor';
 import type { ContractPromise } from './promise';
 import { CALLBACK_PROMISES } from './promises/callbacks';
+import { FILE_PROMISES } from './promises/files';
 import { listOutages, SESSION_OUTAGE } from './promises/outages';
 import { listOutgoing, PAYOUT, REFUND } from './promises/outgoing';
 import { PAYOUT_PROMISES } from './promises/payouts';
@@ -54,6 +58,7 @@ const PROMISES: readonly ContractPromise[] = [
 export const checkConnector: CheckConnector = async (deps, input) => {
   await assertReady(deps, input.connector);
   await ensureIndexes(deps.stores);
+  const promises = input.folders === undefined ? PROMISES : [...PROMISES, ...FILE_PROMISES];
   const documents = createDocuments(deps, input, await makeAccounts(deps));
   const world = await openWorld(deps, input, documents);
   try {
@@ -64,12 +69,12 @@ export const checkConnector: CheckConnector = async (deps, input) => {
       results.set(promise, result);
     };
     const withinLimit = createGate(AT_ONCE);
-    const together = PROMISES.filter(({ alone }) => alone !== true);
+    const together = promises.filter(({ alone }) => alone !== true);
     await Promise.all(together.map((promise) => withinLimit(() => run(promise))));
-    for (const promise of PROMISES) if (promise.alone === true) await run(promise);
+    for (const promise of promises) if (promise.alone === true) await run(promise);
     return buildReport(
       input.connector,
-      PROMISES.flatMap((promise) => results.get(promise) ?? []),
+      promises.flatMap((promise) => results.get(promise) ?? []),
     );
   } finally {
     await world.close();
@@ -159,14 +164,15 @@ async function openWorld(deps: CheckDeps, input: CheckInput, documents: Document
   const bank = bankUrl === undefined ? undefined : await startFaultProxy(bankUrl, input.bankPort);
   const webhooks =
     webhookUrl === undefined ? undefined : await startWebhookProxy(webhookUrl, input.webhookPort);
+  const files = await openFiles(deps, input);
   const isSandbox = connector === SANDBOX_CONNECTOR && deskUrl === undefined;
   const sandbox = mongo.db(sandboxBankDatabase(database));
   const ownDesk = isSandbox
     ? createSandboxDesk(sandbox, connector, stores.sandboxReports)
     : undefined;
   const world: World = {
-    ...{ connector, instructor, documents, stores, temporal, bank, webhooks },
-    desk: deskUrl === undefined ? ownDesk : createHttpDesk(deskUrl),
+    ...{ connector, instructor, documents, stores, temporal, bank, webhooks, files },
+    desk: files?.desk ?? (deskUrl === undefined ? ownDesk : createHttpDesk(deskUrl)),
     waitMs: input.waitMs,
     ...(isSandbox ? { quietAmounts: QUIET_AMOUNTS } : {}),
     withoutCallbacks: async (run) => {
@@ -183,6 +189,20 @@ async function openWorld(deps: CheckDeps, input: CheckInput, documents: Document
     await connection.close();
   };
   return { ...world, close };
+}
+
+/** Opens the bank of a connector of files, which is this check. */
+async function openFiles(deps: CheckDeps, { connector, folders, waitMs }: CheckInput) {
+  if (folders === undefined) return undefined;
+  const own = { ...deps, connector };
+  const { files } = openSepaBook(deps.mongo.db(sepaDatabase(deps.database, connector)));
+  return await startFileBank({
+    ...folders,
+    waitMs,
+    cut: () => requestCut(own, waitMs),
+    isOurs: async (_id) => (await files.findOne({ _id })) !== null,
+    resend: (file_id) => resendFile(own, file_id),
+  });
 }
 
 /** Ends the workflows that callbacks have started, on which nobody works. */

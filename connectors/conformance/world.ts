@@ -7,6 +7,7 @@ import type { Stores } from '../../src/store';
 import type { Desk, Effect } from './desk';
 import type { Documents } from './documents';
 import type { FaultProxy } from './faults';
+import type { FileBank } from './file-bank';
 import type { Instructor } from './instructor';
 import { assertSeen, need } from './verdict';
 import type { WebhookProxy } from './webhook-proxy';
@@ -25,12 +26,26 @@ export interface World {
   desk?: Desk | undefined;
   bank?: FaultProxy | undefined;
   webhooks?: WebhookProxy | undefined;
+  /** Bank that answers by files, in place of calls and webhooks. */
+  files?: FileBank | undefined;
   /** Time in which a report must have arrived, also if its webhook was lost. */
   waitMs: number;
   /** Amounts of the sandbox bank, about which it reports nothing by itself. */
   quietAmounts?: Partial<Record<BankResource, number>>;
   /** Refuses to store callbacks while it runs, as a service that is down does. */
   withoutCallbacks: <T>(run: () => Promise<T>) => Promise<T>;
+}
+
+/** Proxy in front of the bank. @throws NotApplicable without one */
+export function needBank({ bank, files }: Pick<World, 'bank' | 'files'>): FaultProxy {
+  const without = 'It needs the proxy in front of the bank.';
+  return need(bank, files === undefined ? without : 'The bank is not called: it gets files.');
+}
+
+/** Proxy in front of the connector’s own port. @throws NotApplicable without one */
+export function needWebhooks({ webhooks, files }: Pick<World, 'webhooks' | 'files'>): WebhookProxy {
+  const without = 'It needs the proxy in front of the connector’s own port.';
+  return need(webhooks, files === undefined ? without : 'The bank posts nothing: it writes files.');
 }
 
 const Signal = z.looseObject({ callback_id: z.string() });

@@ -82,11 +82,12 @@ async function failLine(
   const message = 'The bank rejected the transfer.';
   const failure = { code, message, at: now().toISOString() };
   const failed = await book.lines.updateOne(
-    { _id: payout_id, file_id, state: { $in: ['in_file', 'booked'] }, failure: null },
+    // One that contradicts a movement is reported, too.
+    { _id: payout_id, file_id, state: { $in: ['in_file', 'booked', 'returned'] }, failure: null },
     [
       {
         $set: {
-          state: { $cond: [{ $eq: ['$state', 'booked'] }, 'booked', 'failed'] },
+          state: { $cond: [{ $eq: ['$state', 'in_file'] }, 'failed', '$state'] },
           ...{ failure, unreported: true, report_batch: null },
         },
       },

@@ -23,6 +23,14 @@ export interface CheckReport {
   promises: PromiseResult[];
 }
 
+/** Folders between a connector and a bank that answers by files. */
+export interface CheckFolders {
+  /** Folder of files to the bank. */
+  out: string;
+  /** Folder of files from it. */
+  in: string;
+}
+
 /** Addresses around a connector: its fake bank, and the proxies in front of both. */
 export interface CheckAddresses {
   /** Desk of the fake bank. */
@@ -33,6 +41,8 @@ export interface CheckAddresses {
   /** The connector's own port, and the port under which the bank knows it. */
   webhookUrl?: string | undefined;
   webhookPort?: number | undefined;
+  /** Folders of a connector whose bank answers by files: the check is that bank. */
+  folders?: CheckFolders | undefined;
 }
 
 export interface CheckInput extends CheckAddresses {
@@ -58,7 +68,8 @@ export interface CheckDeps extends WriteDeps {
 
 /**
  * Checks a connector that runs, against every promise of its contract.
- * @throws ServiceError `connector_not_running`, `check_database_used`, `check_queue_used`
+ * @throws ServiceError `connector_not_running`, `check_database_used`, `check_queue_used`,
+ *   `check_folder_used`
  * @see docs/connectors.md#check-a-connector
  */
 export type CheckConnector = (deps: CheckDeps, input: CheckInput) => Promise<CheckReport>;

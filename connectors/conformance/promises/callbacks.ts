@@ -12,12 +12,18 @@ interface Subject {
   id: string;
 }
 
-/** Events that a bank usually reports of a resource. */
+/** Events that a bank usually reports of a resource. Files know none between order and booking. */
 const USUAL: Record<BankResource, readonly string[]> = {
   payment: ['authorized', 'settled'],
   refund: ['settled'],
   payout: ['sent', 'completed'],
 };
+
+const IN_FILES = { ...USUAL, payout: ['completed', 'returned'] };
+
+function listUsual({ files }: World, resource: BankResource): readonly string[] {
+  return (files === undefined ? USUAL : IN_FILES)[resource];
+}
 
 /** Events that say the opposite of `USUAL`. */
 const CONTRARY: Record<BankResource, string> = {
@@ -32,7 +38,9 @@ async function bringToBank(world: World, resource: BankResource): Promise<Subjec
   const amount = world.quietAmounts?.[resource];
   if (resource !== 'payment') {
     const outgoing = resource === 'payout' ? PAYOUT : REFUND;
-    return { resource, id: (await makeTaken(outgoing, world, amount)).id };
+    const { id } = await makeTaken(outgoing, world, amount);
+    await world.files?.carry();
+    return { resource, id };
   }
   const input = await world.documents.makePayment(amount);
   const answer = await world.instructor.read('openSession', input);
@@ -80,14 +88,15 @@ async function assertOnce(world: World, subject: Subject, names: readonly string
 }
 
 function listFacts(resource: BankResource): ContractPromise[] {
-  const names = USUAL[resource];
   const facts = async (world: World) => {
+    const names = listUsual(world, resource);
     const subject = await bringToBank(world, resource);
     await report(world, subject, ...names);
     const signals = await waitForSignals(world, resource, subject.id, names);
     return signals.map(({ name }) => name).join(', ');
   };
   const anyOrder = async (world: World) => {
+    const names = listUsual(world, resource);
     const subject = await bringToBank(world, resource);
     await report(world, subject, ...names.toReversed(), CONTRARY[resource]);
     const all = [...names, CONTRARY[resource]];
@@ -95,6 +104,7 @@ function listFacts(resource: BankResource): ContractPromise[] {
     return signals.map(({ name }) => name).join(', ');
   };
   const late = async (world: World) => {
+    const names = listUsual(world, resource);
     const subject = await bringToBank(world, resource);
     await world.documents.change(resource, subject.id, { status: 'failed', version: 5 });
     await report(world, subject, ...names.slice(-1));
@@ -117,15 +127,18 @@ const ONCE: ContractPromise = {
   alone: true,
   check: async (world) => {
     const subject = await bringAny(world);
-    const names = USUAL[subject.resource];
+    const names = listUsual(world, subject.resource);
     await report(world, subject, ...names);
     await waitForSignals(world, subject.resource, subject.id, names);
     const webhooks = (await world.webhooks?.collect(subject.id, names.length)) ?? [];
     for (const webhook of [...webhooks, ...webhooks]) await world.webhooks?.post(webhook);
+    const inFiles = await world.files?.repeat(subject.id);
     const isPolled = await waitForPoll(world);
+    if (inFiles !== undefined) await waitForMarkers(world);
     const signals = await assertOnce(world, subject, names);
     const sources = [
       ...(webhooks.length > 0 ? [`${webhooks.length} webhooks, each three times`] : []),
+      ...(inFiles === undefined ? [] : [inFiles]),
       ...(isPolled ? ['the list of changes'] : []),
     ];
     return `${signals.length} callbacks of ${sources.join(' and ') || 'one report each'}`;
@@ -135,14 +148,25 @@ const ONCE: ContractPromise = {
 /** Waits until the connector has read what happened so far by polling. Returns false if it does not. */
 async function waitForPoll(world: World): Promise<boolean> {
   if (world.webhooks === undefined) return false;
-  const marker = await bringAny(world);
-  world.webhooks.lose(marker.id);
-  const names = USUAL[marker.resource].slice(0, 1);
-  await report(world, marker, ...names);
-  return await waitForSignals(world, marker.resource, marker.id, names).then(
+  return await waitForMarkers(world).then(
     () => true,
     () => false,
   );
+}
+
+/**
+ * Waits until what the bank has reported so far, without webhooks, is delivered.
+ * @throws Broken if the connector reads no reports
+ */
+export async function waitForMarkers(world: World): Promise<void> {
+  // The first one may be delivered with what came before, and the second one only after it.
+  for (const _round of [1, 2]) {
+    const marker = await bringAny(world);
+    world.webhooks?.lose(marker.id);
+    const names = listUsual(world, marker.resource).slice(0, 1);
+    await report(world, marker, ...names);
+    await waitForSignals(world, marker.resource, marker.id, names);
+  }
 }
 
 const FOREIGN: ContractPromise = {
@@ -152,7 +176,7 @@ const FOREIGN: ContractPromise = {
     const subject = await bringAny(world);
     const { resource } = subject;
     const unknown = { resource, id: `${subject.id.slice(0, -12)}${'f'.repeat(12)}` };
-    const [name = ''] = USUAL[resource];
+    const [name = ''] = listUsual(world, resource);
     await report(world, unknown, name);
     await report(world, subject, name);
     await waitForSignals(world, resource, subject.id, [name]);

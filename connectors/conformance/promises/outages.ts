@@ -1,8 +1,8 @@
 import type { Fault } from '../faults';
 import type { ActivityName } from '../instructor';
 import type { ContractPromise } from '../promise';
-import { assertSeen, NotApplicable, need } from '../verdict';
-import { assertEffects, type World } from '../world';
+import { assertSeen, NotApplicable } from '../verdict';
+import { assertEffects, needBank, type World } from '../world';
 import {
   assertHas,
   assertSame,
@@ -15,8 +15,6 @@ import {
 
 const OUTAGES: readonly Fault[] = ['unavailable', 'limited', 'garbage', 'cut_before'];
 const LATER: readonly Fault[] = ['cut_after', 'fails_after'];
-
-const PROXY = 'It needs the proxy in front of the bank.';
 
 interface Instruction {
   activity: ActivityName;
@@ -31,7 +29,7 @@ async function askDuring(
   fault: Fault,
   { activity, input, ...calls }: Instruction,
 ): Promise<string> {
-  const armed = need(world.bank, PROXY).arm(fault, calls);
+  const armed = needBank(world).arm(fault, calls);
   const outcome = await world.instructor.ask(activity, input).finally(armed.clear);
   if (armed.hits() === 0) throw new NotApplicable(`${activity} does not call the bank.`);
   const answered = 'answer' in outcome ? outcome.answer.outcome : undefined;
@@ -46,7 +44,7 @@ async function askDuring(
 export function listOutages(outgoing: Outgoing): ContractPromise[] {
   const { resource, send, lookUp } = outgoing;
   const outage = async (world: World) => {
-    need(world.bank, PROXY);
+    needBank(world);
     await assertHas(outgoing, world);
     const faults = await Promise.all(
       OUTAGES.map(async (fault) => {
@@ -67,7 +65,7 @@ export function listOutages(outgoing: Outgoing): ContractPromise[] {
     return `${send} and ${lookUp} failed at ${faults.join(', ')}`;
   };
   const before = async (world: World) => {
-    need(world.bank, PROXY);
+    needBank(world);
     await assertHas(outgoing, world);
     const sending = await outgoing.make(world);
     const { id, input } = sending;
@@ -77,7 +75,7 @@ export function listOutages(outgoing: Outgoing): ContractPromise[] {
     return `looked up, sent again: ${answer.outcome}, ${await assertEffects(world, id, 'once')}`;
   };
   const after = async (world: World) => {
-    const bank = need(world.bank, PROXY);
+    const bank = needBank(world);
     await assertHas(outgoing, world);
     for (const fault of LATER) {
       const sending = await outgoing.make(world);
@@ -108,7 +106,7 @@ export const SESSION_OUTAGE: ContractPromise = {
   id: 'session.outage',
   promise: 'An outage while a session is opened or closed is an exception.',
   check: async (world) => {
-    need(world.bank, PROXY);
+    needBank(world);
     const opened = await world.documents.makePayment();
     const answer = await world.instructor.read('openSession', opened);
     const ids = [opened.payment_id, String(answer.bank_reference)];

@@ -3,7 +3,7 @@ import type { PayoutInstruction, RefundInstruction } from '../../contract/activi
 import type { Answer } from '../instructor';
 import type { ContractPromise } from '../promise';
 import { assertSeen, Broken, NotApplicable, need } from '../verdict';
-import { assertEffects, assertMoney, type World } from '../world';
+import { assertEffects, assertMoney, needBank, type World } from '../world';
 
 /** Money that a connector sends: the words of refunds and of payouts. */
 export interface Outgoing {
@@ -116,7 +116,7 @@ export function listOutgoing(outgoing: Outgoing): ContractPromise[] {
     return `not_found, then ${answer.outcome}`;
   };
   const duringAttempt = async (world: World) => {
-    const bank = need(world.bank, 'It needs the proxy in front of the bank.');
+    const bank = needBank(world);
     await assertHas(outgoing, world);
     const { id, input } = await outgoing.make(world);
     const held = bank.hold(id);

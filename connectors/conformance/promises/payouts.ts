@@ -1,8 +1,8 @@
 import { PERSONAL } from '../documents';
 import type { Fault } from '../faults';
 import type { ContractPromise } from '../promise';
-import { assertSeen, NotApplicable, need } from '../verdict';
-import { assertEffects } from '../world';
+import { assertSeen, NotApplicable } from '../verdict';
+import { assertEffects, needBank } from '../world';
 import { makeTaken, PAYOUT } from './outgoing';
 
 const FAULTS: readonly Fault[] = ['quotes', 'garbage', 'unavailable', 'fails_after', 'cut_before'];
@@ -56,7 +56,7 @@ export const PAYOUT_PROMISES: readonly ContractPromise[] = [
     id: 'payout.private',
     promise: 'Nothing of a recipient is in an answer or an error.',
     check: async (world) => {
-      const bank = need(world.bank, 'It needs the proxy in front of the bank.');
+      const bank = needBank(world);
       for (const fault of FAULTS) {
         const { id, input } = await PAYOUT.make(world);
         const armed = bank.arm(fault, { ids: [id], of: 'writes' });

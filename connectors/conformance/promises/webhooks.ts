@@ -1,15 +1,14 @@
 import type { ContractPromise } from '../promise';
 import type { Received } from '../proxy';
 import { assertSeen, need } from '../verdict';
-import { listSignals, type World, waitForSignals } from '../world';
+import { listSignals, needWebhooks, type World, waitForSignals } from '../world';
 import { bringAny, report } from './callbacks';
 
-const NEEDS = 'It needs the proxy in front of the connector’s own port.';
 const FIRST = { payout: 'sent', payment: 'authorized', refund: 'settled' } as const;
 
 /** Lets the bank post one webhook. @throws NotApplicable if it posts none */
 async function receiveOne(world: World) {
-  need(world.webhooks, NEEDS);
+  needWebhooks(world);
   const subject = await bringAny(world);
   const name = FIRST[subject.resource];
   await report(world, subject, name);
@@ -23,7 +22,7 @@ export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
     id: 'webhooks.lost',
     promise: 'A fact whose webhook got lost is reported nevertheless.',
     check: async (world) => {
-      const webhooks = need(world.webhooks, NEEDS);
+      const webhooks = needWebhooks(world);
       const subject = await bringAny(world);
       const countLost = webhooks.lose(subject.id);
       const name = FIRST[subject.resource];
@@ -51,7 +50,7 @@ export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
         'of 2 MiB': { ...webhook, body: Buffer.alloc(2_097_152, 'x') },
       };
       for (const [what, request] of Object.entries(forged)) {
-        const status = await need(world.webhooks, NEEDS).post(request);
+        const status = await needWebhooks(world).post(request);
         assertSeen(status >= 400, `a webhook ${what} was answered ${status}`);
       }
       const rows = await world.stores.callbacks.forResource(other);
@@ -64,7 +63,7 @@ export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
     promise: 'A webhook is acknowledged only after deliverCallback has answered.',
     alone: true,
     check: async (world) => {
-      const webhooks = need(world.webhooks, NEEDS);
+      const webhooks = needWebhooks(world);
       const subject = await bringAny(world);
       const { resource, id } = subject;
       const name = FIRST[resource];
@@ -83,7 +82,7 @@ export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
 ];
 
 /** @throws NotApplicable if the bank posts none */
-async function waitForWebhook({ webhooks }: World, id: string) {
-  const [webhook] = await need(webhooks, NEEDS).collect(id, 1);
+async function waitForWebhook(world: World, id: string) {
+  const [webhook] = await needWebhooks(world).collect(id, 1);
   return need(webhook, 'The bank posted no webhook.');
 }

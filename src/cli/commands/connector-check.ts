@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
-import type { PromiseResult } from '../../service/connector-check';
+import type { CheckFolders, PromiseResult } from '../../service/connector-check';
 import { listRoutedInSandbox } from '../../service/connectors';
 import { defineCommand } from '../command';
 import { findKeysDir } from '../connections';
@@ -19,6 +19,8 @@ const address = (description: string) =>
 const port = (description: string) =>
   wholeNumber(1, 65_535).optional().describe(description).meta({ placeholder: 'port' });
 
+const folder = (description: string) => textOption(description, 'path').optional();
+
 const WORDS: Record<PromiseResult['result'], string> = {
   passed: 'passed',
   failed: 'FAILED',
@@ -35,6 +37,8 @@ export const connectorCheck = defineCommand({
     bank_port: port('port under which the connector knows the bank'),
     webhooks: address('its own port, in front of which the check loses and repeats webhooks'),
     webhook_port: port('port to which the bank posts its webhooks'),
+    files_out: folder('folder of files to a bank that answers by files: the check is that bank'),
+    files_in: folder('folder of files from it'),
     wait: wholeNumber(1, 3_600)
       .default(WAIT_SECONDS)
       .describe('seconds in which a report must arrive, also if it has to be polled')
@@ -58,6 +62,7 @@ Without an address, the promises that need it are n/a. Exit code 1 if a promise 
       ...{ connector: name, ...routed, waitMs: wait * 1_000 },
       ...{ deskUrl: urls.desk, bankUrl: urls.bank, bankPort: urls.bank_port },
       ...{ webhookUrl: urls.webhooks, webhookPort: urls.webhook_port },
+      folders: findFolders(urls),
     });
     const { promises, passed, failed, not_applicable } = report;
     const rows = promises.map(({ id, promise, result, seen }) => [
@@ -75,13 +80,29 @@ Without an address, the promises that need it are n/a. Exit code 1 if a promise 
   },
 });
 
-/** @throws ServiceError `invalid_usage` for a proxy whose port nobody could know */
-function assertPaired(urls: {
+interface Locations {
+  desk?: string | undefined;
   bank?: string | undefined;
   bank_port?: number | undefined;
   webhooks?: string | undefined;
   webhook_port?: number | undefined;
-}): void {
+  files_out?: string | undefined;
+  files_in?: string | undefined;
+}
+
+/** @throws ServiceError `invalid_usage` for one folder without the other, or next to addresses */
+function findFolders({ files_out, files_in, ...urls }: Locations): CheckFolders | undefined {
+  if (files_out === undefined && files_in === undefined) return undefined;
+  const hasAddress = [urls.desk, urls.bank, urls.webhooks].some((url) => url !== undefined);
+  if (files_out !== undefined && files_in !== undefined && !hasAddress) {
+    return { out: files_out, in: files_in };
+  }
+  const message = '--files-out and --files-in need one another, and no address of a bank.';
+  throw new ServiceError('invalid_usage', message);
+}
+
+/** @throws ServiceError `invalid_usage` for a proxy whose port nobody could know */
+function assertPaired(urls: Locations): void {
   const isPaired = (address: string | undefined, port: number | undefined) =>
     (address === undefined) === (port === undefined);
   if (isPaired(urls.bank, urls.bank_port) && isPaired(urls.webhooks, urls.webhook_port)) return;

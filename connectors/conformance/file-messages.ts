@@ -1,0 +1,148 @@
+import { decimalMoney, parseDecimalMoney } from '../../src/domain/money';
+import { shortenId } from '../../src/service/sepa/book';
+import {
+  childElements,
+  find,
+  findAll,
+  type parseMessage,
+  readElement,
+  textAt,
+} from '../../src/statements/xml';
+
+/** Transfer of a file, as a bank reads it. Minor units. */
+interface ReadTransfer {
+  end_to_end_id: string;
+  amount: number;
+  currency: string;
+}
+
+/** File of credit transfers, as a bank reads it. */
+export interface ReadFile {
+  id: string;
+  iban: string;
+  transfers: ReadTransfer[];
+}
+
+/** Reads a file of ours, whose schema was checked. */
+export function readPain001({ root }: Awaited<ReturnType<typeof parseMessage>>): ReadFile {
+  const initiation = [...childElements(root, 'CstmrCdtTrfInitn')].map((each) => readElement(each));
+  const batches = initiation.flatMap((each) => findAll(each, 'PmtInf'));
+  const transfers = batches.flatMap((batch) =>
+    findAll(batch, 'CdtTrfTxInf').map((transfer) => {
+      const { text = '', currency = '' } = find(transfer, 'Amt/InstdAmt') ?? {};
+      const amount = parseDecimalMoney(text, currency) ?? 0;
+      return { end_to_end_id: textAt(transfer, 'PmtId/EndToEndId') ?? '', amount, currency };
+    }),
+  );
+  const id = textAt(initiation[0], 'GrpHdr/MsgId') ?? '';
+  return { id, iban: textAt(batches[0], 'DbtrAcct/Id/IBAN') ?? '', transfers };
+}
+
+/** Movement of an account, as a bank books it. Minor units; negative when money leaves. */
+export interface Booking {
+  payout_id: string;
+  amount: number;
+  currency: string;
+  reference: string;
+  /** ISO code of a return. */
+  code?: string;
+}
+
+interface Message {
+  id: string;
+  at: Date;
+}
+
+const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd';
+/** Recipient whom a bank names in its files. */
+const RECIPIENT = 'Zephyrine Quackenbush';
+
+const CONTAINERS = {
+  'camt.054': ['BkToCstmrDbtCdtNtfctn', 'Ntfctn'],
+  'camt.053': ['BkToCstmrStmt', 'Stmt'],
+} as const;
+
+/** Writes a notification, or a statement with its balances. */
+export function writeCamt(
+  kind: keyof typeof CONTAINERS,
+  { id, at }: Message,
+  { iban, bookings }: { iban: string; bookings: readonly Booking[] },
+): string {
+  const [container, name] = CONTAINERS[kind];
+  const closing = bookings.reduce((sum, { amount }) => sum + amount, 0);
+  const day = toDay(at);
+  const balances = [writeBalance('OPBD', 0, day), writeBalance('CLBD', closing, day)].join('');
+  const time = at.toISOString();
+  return writeDocument(
+    `${kind}.001.08`,
+    `<${container}><GrpHdr><MsgId>${id}</MsgId><CreDtTm>${time}</CreDtTm></GrpHdr><${name}>` +
+      `<Id>${id}</Id><CreDtTm>${time}</CreDtTm><Acct><Id><IBAN>${iban}</IBAN></Id><Ccy>EUR</Ccy>` +
+      `</Acct>${kind === 'camt.053' ? balances : ''}` +
+      `${bookings.map((booking) => writeEntry(booking, day)).join('')}</${name}></${container}>`,
+  );
+}
+
+function writeEntry({ payout_id, reference, code, ...money }: Booking, day: string): string {
+  const family = money.amount < 0 ? 'ICDT' : 'RCDT';
+  const reason = code === undefined ? '' : `<RtrInf><Rsn><Cd>${code}</Cd></Rsn></RtrInf>`;
+  return (
+    `<Ntry>${writeMoney(money)}<Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>${day}</Dt></BookgDt>` +
+    `<ValDt><Dt>${day}</Dt></ValDt><AcctSvcrRef>${reference}</AcctSvcrRef><BkTxCd><Domn>` +
+    `<Cd>PMNT</Cd><Fmly><Cd>${family}</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd>` +
+    `<NtryDtls><TxDtls><Refs><EndToEndId>${shortenId(payout_id)}</EndToEndId></Refs>` +
+    `${writeMoney(money)}<RltdPties><Cdtr><Pty><Nm>${RECIPIENT}</Nm></Pty></Cdtr></RltdPties>` +
+    `${reason}</TxDtls></NtryDtls></Ntry>`
+  );
+}
+
+function writeBalance(code: string, amount: number, day: string): string {
+  const money = writeMoney({ amount, currency: 'EUR' });
+  return `<Bal><Tp><CdOrPrtry><Cd>${code}</Cd></CdOrPrtry></Tp>${money}<Dt><Dt>${day}</Dt></Dt></Bal>`;
+}
+
+function writeMoney({ amount, currency }: Pick<Booking, 'amount' | 'currency'>): string {
+  const side = amount < 0 ? 'DBIT' : 'CRDT';
+  const text = decimalMoney(Math.abs(amount), currency);
+  return `<Amt Ccy="${currency}">${text}</Amt><CdtDbtInd>${side}</CdtDbtInd>`;
+}
+
+/** Status of a file, or of one payout in it, with a text that names the recipient. */
+export interface Status {
+  status: string;
+  code?: string;
+  payout_id?: string;
+}
+
+/** Writes a bank's answer to a file of ours. */
+export function writePain002(
+  { id, at }: Message,
+  file: string,
+  { status, code, payout_id }: Status,
+): string {
+  const reason =
+    code === undefined
+      ? ''
+      : `<StsRsnInf><Rsn><Cd>${code}</Cd></Rsn><AddtlInf>Transfer to ${RECIPIENT}</AddtlInf></StsRsnInf>`;
+  const transaction =
+    payout_id === undefined
+      ? ''
+      : `<OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}</OrgnlPmtInfId><TxInfAndSts>` +
+        `<OrgnlEndToEndId>${shortenId(payout_id)}</OrgnlEndToEndId><TxSts>${status}</TxSts>` +
+        `${reason}</TxInfAndSts></OrgnlPmtInfAndSts>`;
+  const group =
+    payout_id === undefined ? `<GrpSts>${status}</GrpSts>${reason}` : '<GrpSts>PART</GrpSts>';
+  return writeDocument(
+    'pain.002.001.10',
+    `<CstmrPmtStsRpt><GrpHdr><MsgId>${id}</MsgId><CreDtTm>${at.toISOString()}</CreDtTm></GrpHdr>` +
+      `<OrgnlGrpInfAndSts><OrgnlMsgId>${file}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09` +
+      `</OrgnlMsgNmId>${group}</OrgnlGrpInfAndSts>${transaction}</CstmrPmtStsRpt>`,
+  );
+}
+
+function writeDocument(message: string, content: string): string {
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="${NAMESPACE}:${message}">${content}</Document>\n`;
+}
+
+function toDay(at: Date): string {
+  return at.toISOString().slice(0, 10);
+}

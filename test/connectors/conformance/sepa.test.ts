@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PromiseResult } from '../../../src/service/connector-check';
+import { commandsIn } from '../../cli/cli';
+import { useFixture } from '../../support/fixture';
+import { mongodbUri, temporalAddress } from '../../support/servers';
+import { openSepaBench } from './sepa-setting';
+import { listBroken } from './setting';
+
+type Row = [id: string, result: string, seen: string];
+
+/** Rows of the table in docs/sepa.md: what a check prints about each promise. */
+function readDocumentedRows(): Row[] {
+  const docs = readFileSync('docs/sepa.md', 'utf8');
+  const rows = docs.matchAll(/^\| `([a-z]+\.[a-z_]+)` \| (passed|n\/a) \| (.+) \|$/gm);
+  return [...rows].map(([, name = '', result = '', seen = '']) => [name, result, seen]);
+}
+
+describe('the connector of SEPA files', () => {
+  const bench = useFixture(
+    () => openSepaBench(),
+    (opened) => opened.stop(),
+  );
+  const commands = () =>
+    commandsIn({
+      ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: bench.database, KEYS_DIR: bench.keysDir },
+      ...{ TEMPORAL_ADDRESS: temporalAddress(), TASK_QUEUE_PREFIX: bench.prefix },
+      ...{ DATA_DIR: '/none', SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer' },
+    });
+  const check = ['connector', 'check', 'sepa'];
+  const folders = () => ['--files-out', bench.folders.out, '--files-in', bench.folders.in];
+
+  test('keeps every promise that files can keep, and says why the others are not applicable', async () => {
+    const { stdout, stderr } = await commands().cli(...check, ...folders(), '--json');
+    const broken = stderr.match(/^failed.*$/gm);
+    expect(broken).toBeNull();
+    const { promises } = JSON.parse(stdout);
+    const rows: Row[] = promises.map(({ id, result, seen }: PromiseResult) => [
+      id,
+      result === 'not_applicable' ? 'n/a' : result,
+      seen,
+    ]);
+    const isAbsent = ([id]: Row) => /^(refund|session|reversal|payment)\./.test(id);
+    const absent = rows.filter(isAbsent);
+    expect(absent.map(([, result]) => result)).toEqual(absent.map(() => 'n/a'));
+    // What was seen of a race differs each time.
+    const expected = readDocumentedRows().map(([id, result, seen]) => [
+      id,
+      result,
+      result === 'n/a' ? seen : expect.any(String),
+    ]);
+    expect(rows.filter((row) => !isAbsent(row))).toEqual(expected);
+    expect(absent.length).toBeGreaterThan(20);
+  });
+
+  test.each([
+    ['one folder', () => folders().slice(0, 2)],
+    ['a desk, too', () => [...folders(), '--desk', 'http://127.0.0.1:1/desk']],
+  ])('%s is refused', async (_what, args) => {
+    const error = await commands().refusal(...check, ...args());
+    expect(error).toEqual({
+      code: 'invalid_usage',
+      message: expect.stringContaining('--files-in'),
+    });
+  });
+
+  test('folders to which a bank writes are refused', async () => {
+    writeFileSync(join(bench.folders.in, 'other', 'camt.053-4711.xml'), 'of a bank');
+    expect((await commands().refusal(...check, ...folders())).code).toBe('check_folder_used');
+  });
+});
+
+type Change = NonNullable<Parameters<typeof openSepaBench>[0]>;
+
+test.each<[string, string[], Change]>([
+  [
+    'does not ask again before a file is written',
+    ['files.checked_again'],
+    { parts: { mayStillSend: async () => true } },
+  ],
+  [
+    'reports a fact under a new callback_id each time',
+    ['callbacks.once'],
+    {
+      deliver: (deliver) => (report) =>
+        deliver({ ...report, callback: { ...report.callback, callback_id: randomUUID() } }),
+    },
+  ],
+  [
+    'quotes what the bank wrote',
+    ['files.private'],
+    {
+      deliver: (deliver) => (report) =>
+        deliver({ ...report, callback: { ...report.callback, reason: 'To Zephyrine' } }),
+    },
+  ],
+])('a connector of files that %s is named', async (_what, broken, change) => {
+  const bench = await openSepaBench(change);
+  try {
+    const report = await bench.check();
+    expect(listBroken(report).map((each) => each.split(': ')[0])).toEqual(broken);
+  } finally {
+    await bench.stop();
+  }
+});
