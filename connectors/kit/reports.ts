@@ -1,5 +1,6 @@
 import type { Db } from 'mongodb';
 import { ZodError } from 'zod';
+import { createGate } from '../../src/base/gate';
 import type { Logger } from '../../src/base/log';
 import { CallbackConflict } from '../contract/callbacks';
 import type { Report } from './definition';
@@ -21,7 +22,10 @@ interface SetAside {
   at: Date;
 }
 
-/** Delivers reports of the bank in their order. */
+/** Resources whose reports are delivered at the same time. */
+const AT_ONCE = 10;
+
+/** Delivers reports of the bank, those of one resource in their order. */
 export type DeliverReports = (reports: readonly Report[]) => Promise<void>;
 
 /**
@@ -47,8 +51,32 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
     }
   };
   return async (reports) => {
-    for (const report of reports) await deliverOne(report);
+    const errors: unknown[] = [];
+    const gate = createGate(AT_ONCE);
+    const deliverGroup = async (group: readonly Report[]): Promise<void> => {
+      // All are delivered again: the others would fail for the same reason.
+      if (errors.length > 0) return;
+      try {
+        for (const report of group) await deliverOne(report);
+      } catch (error) {
+        errors.push(error);
+      }
+    };
+    const groups = groupByResource(reports);
+    await Promise.all(groups.map((group) => gate(() => deliverGroup(group))));
+    if (errors.length > 0) throw errors[0];
   };
+}
+
+/** Groups reports by their payment, refund or payout, in their order. */
+function groupByResource(reports: readonly Report[]): Report[][] {
+  const groups = new Map<string, Report[]>();
+  for (const report of reports) {
+    const group = groups.get(report.resource_id);
+    if (group === undefined) groups.set(report.resource_id, [report]);
+    else group.push(report);
+  }
+  return [...groups.values()];
 }
 
 /** Explains an error that every repeat would have, too. */
