@@ -12,6 +12,8 @@ import { createInstructionStore } from './instructions';
 import { createListener } from './listener';
 import { startLoop } from './loop';
 import { createKitMeter } from './metrics';
+import { createPage, isForPage } from './page/app';
+import { createStepLog, type StepLog } from './page/steps';
 import { createPoller } from './poller';
 import { beginProcess, type ConnectorProcess } from './process';
 import { createReportDelivery, type DeliverReports } from './reports';
@@ -56,25 +58,30 @@ export async function startConnector<S extends Settings>(
   const { limits } = definition;
   const client = createBankClient({ limits, needsTls: config.isLive, count: meter.called });
   const { settings } = config;
-  const buildTools = (attempt?: Parameters<typeof client>[0]): Tools<S> => ({
-    ...{ settings, call: client(attempt), log, now },
-  });
+  const steps = config.environment === 'sandbox' ? createStepLog({ now, log }) : undefined;
+  const buildTools = (attempt?: Parameters<typeof client>[0]): Tools<S> => {
+    const call = client(attempt);
+    return { settings, call: steps?.watchCall(call) ?? call, log, now };
+  };
   const instructions = createInstructionStore(db, now);
   await instructions.ensureIndexes();
-  const activities = createKitActivities({
+  const decrypt = createDecrypter(config, own, definition.sendPayout !== undefined);
+  const bare = createKitActivities({
     ...{ definition, buildTools, now },
     instructions,
     findOutdated: own.guard.findOutdated,
-    decryptRecipient: createDecrypter(config, own, definition.sendPayout !== undefined),
+    decryptRecipient: steps?.watchRecipient(decrypt) ?? decrypt,
     readReference: createReferenceReader({ payouts: stores.payouts }),
     livemode: config.environment === 'live',
   });
-  const deliver = createReportDelivery({ ...own, db, meter });
+  const activities = steps?.watchActivities(bare) ?? bare;
+  const delivery = createReportDelivery({ ...own, db, meter });
+  const deliver = steps?.watchDelivery(delivery) ?? delivery;
   const tools = buildTools();
-  const listener = await startListener(definition, config, { tools, deliver, log });
+  const listener = await startListener(definition, config, { tools, deliver, log, steps });
   const options = { maxConcurrentActivityTaskExecutions: ACTIVITIES_AT_ONCE };
   const worker = await own.createWorker(activities, options);
-  const { poll } = definition;
+  const poll = definition.poll && (steps?.watchPoll(definition.poll) ?? definition.poll);
   const loop =
     poll &&
     startLoop({
@@ -112,18 +119,36 @@ function createDecrypter(
   return createRecipientDecrypter({ ...stores, encrypter, connector: name, log });
 }
 
+interface ListenerParts<S extends Settings> {
+  tools: Tools<S>;
+  deliver: DeliverReports;
+  log: ConnectorProcess['log'];
+  /** Steps for the page; none on live. */
+  steps: StepLog | undefined;
+}
+
+/** Listens for webhooks, and in the sandbox serves the page, for which the port must be named. */
 async function startListener<S extends Settings>(
   { webhook }: ConnectorDefinition<S>,
-  { HOST, CONNECTOR_PORT = 0 }: { HOST: string; CONNECTOR_PORT?: number | undefined },
-  deps: { tools: Tools<S>; deliver: DeliverReports; log: ConnectorProcess['log'] },
+  { HOST, CONNECTOR_PORT, name }: Pick<KitConfig<S>, 'HOST' | 'CONNECTOR_PORT' | 'name'>,
+  { steps, ...deps }: ListenerParts<S>,
 ) {
-  if (webhook === undefined) return undefined;
-  const server = createHttpServer(createListener({ ...deps, webhook }), WEBHOOK_TIMEOUTS);
-  server.listen(CONNECTOR_PORT, HOST);
+  const hasPage = steps !== undefined && CONNECTOR_PORT !== undefined;
+  if (webhook === undefined && !hasPage) return undefined;
+  const receive = createListener({
+    ...deps,
+    webhook: webhook && (steps?.watchWebhook(webhook) ?? webhook),
+  });
+  const page = steps && createPage(name, steps);
+  const server = createHttpServer((request, response) => {
+    if (page !== undefined && isForPage(request)) page(request, response);
+    else receive(request, response);
+  }, WEBHOOK_TIMEOUTS);
+  server.listen(CONNECTOR_PORT ?? 0, HOST);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://${HOST}:${port}${webhook.path}`,
+    url: `http://${HOST}:${port}${webhook?.path ?? ''}`,
     close: () => closeServer(server, LISTENER_GRACE_MS),
   };
 }

@@ -11,7 +11,8 @@ const AT_ONCE_MAX = 50;
 const RETRY_AFTER_SECONDS = 5;
 
 interface ListenerDeps<S extends Settings> {
-  webhook: Webhook<S>;
+  /** None for a bank that posts no webhooks. */
+  webhook: Webhook<S> | undefined;
   tools: Tools<S>;
   deliver: DeliverReports;
   log: Pick<Logger, 'warn' | 'error'>;
@@ -26,14 +27,15 @@ interface Answer {
 export function createListener<S extends Settings>(deps: ListenerDeps<S>) {
   let running = 0;
   const answer = async (request: IncomingMessage): Promise<Answer> => {
-    if (request.url?.split('?', 1)[0] !== deps.webhook.path) {
+    const { webhook } = deps;
+    if (webhook === undefined || request.url?.split('?', 1)[0] !== webhook.path) {
       return { status: 404, message: 'There is nothing here.' };
     }
     if (request.method !== 'POST') return { status: 405, message: 'Webhooks are posted.' };
     if (running >= AT_ONCE_MAX) return { status: 503, message: 'Too many webhooks at once.' };
     running += 1;
     try {
-      return await receive(deps, request);
+      return await receive({ ...deps, webhook }, request);
     } finally {
       running -= 1;
     }
@@ -47,7 +49,7 @@ export function createListener<S extends Settings>(deps: ListenerDeps<S>) {
 }
 
 async function receive<S extends Settings>(
-  { webhook, tools, deliver, log }: ListenerDeps<S>,
+  { webhook, tools, deliver, log }: ListenerDeps<S> & { webhook: Webhook<S> },
   request: IncomingMessage,
 ): Promise<Answer> {
   try {

@@ -69,7 +69,7 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
 }
 
 /** Groups reports by their payment, refund or payout, in their order. */
-function groupByResource(reports: readonly Report[]): Report[][] {
+export function groupByResource(reports: readonly Report[]): Report[][] {
   const groups = new Map<string, Report[]>();
   for (const report of reports) {
     const group = groups.get(report.resource_id);

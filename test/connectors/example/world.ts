@@ -15,14 +15,18 @@ const POLL_SECONDS = 0.1;
 export type ExampleWorld = Awaited<ReturnType<typeof startExample>>;
 
 /** The example connector between the product and a small bank. */
-async function startExample(service: Service, prefix: string) {
+async function startExample(
+  service: Service,
+  prefix: string,
+  environment: 'sandbox' | 'live' = 'sandbox',
+) {
   const bank = await startFakeBank(SECRET);
   const temporal = { address: temporalAddress(), namespace: 'default' };
   const log = createLogger('example', process.env['TEST_LOG_LEVEL'] ?? 'silent');
   const config = {
     ...{ LOG_LEVEL: 'silent', METRICS_HOST: '127.0.0.1', CONNECTOR_KEY_FILE: '', temporal },
     ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: service.database, TASK_QUEUE_PREFIX: prefix },
-    ...({ name: 'example', environment: 'sandbox', isLive: false } as const),
+    ...({ name: 'example', environment, isLive: false } as const),
     ...{ KEYS_DIR: service.keysDir, HOST: '127.0.0.1', CONNECTOR_PORT: undefined },
     settings: { EXAMPLE_API_URL: bank.url, EXAMPLE_KEY_FILE: SECRET },
   };
@@ -53,9 +57,13 @@ async function startExample(service: Service, prefix: string) {
   };
 }
 
-export function useExample(service: Service, prefix: string): ExampleWorld {
+export function useExample(
+  service: Service,
+  prefix: string,
+  environment?: 'sandbox' | 'live',
+): ExampleWorld {
   return useFixture(
-    () => startExample(service, prefix),
+    () => startExample(service, prefix, environment),
     (world) => world.stop(),
   );
 }

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+
+/** JSON of which everything is hidden that may be personal data, or a secret. */
+export type Shown = string | number | boolean | null | readonly Shown[] | { [name: string]: Shown };
+
+/** Values that may be shown, and words that may never be. */
+export interface Knowledge {
+  /** Values of the contract, such as IDs, amounts and codes, which have no personal data. */
+  known: ReadonlySet<string>;
+  /** Data of the recipient that the connector has read. */
+  personal: readonly string[];
+}
+
+export const HIDDEN = '•••';
+const DEPTH_MAX = 8;
+const ITEMS_MAX = 20;
+const TEXT_LENGTH_MAX = 200;
+/** Names of fields: no value that is used as a name. */
+const FIELD = /^[A-Za-z_$][A-Za-z_$-]{0,40}\d{0,2}$/;
+/** Part of a path that names a resource of the bank, and no value. */
+const PATH_PART = /^(?:v\d{1,2}|[a-z][a-z_-]{0,30})?$/;
+/** Formats in which nothing personal is written. A date may be that of a birth. */
+const FORMATS = new Set(['uuid', 'date-time']);
+/** Shorter words are compared whole, so that a name does not hide a currency. */
+const PART_LENGTH_MIN = 4;
+
+/** Part of a JSON schema. */
+interface Schema {
+  enum?: readonly unknown[];
+  const?: unknown;
+  format?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: readonly Schema[];
+  oneOf?: readonly Schema[];
+  allOf?: readonly Schema[];
+}
+
+/**
+ * Hides what is not known: it shows values of the contract, values that the bank's schema lists, and
+ * what is true, false or null.
+ * @param schema schema with which the connector read it
+ */
+export function hide(value: unknown, knowledge: Knowledge, schema?: z.ZodType): Shown {
+  return hideIn(value, knowledge, schema === undefined ? [] : [describe(schema)], 0);
+}
+
+/** Hides values in the path of an address. Its query may have a secret, and is left out. */
+export function hidePath(url: string | URL, knowledge: Knowledge): string {
+  const parts = new URL(url, 'http://connector').pathname.split('/').map((part) => decode(part));
+  const isShown = (part: string) =>
+    isKnown(part, knowledge) || (PATH_PART.test(part) && !isPersonal(part, knowledge));
+  return parts.map((part) => (isShown(part) ? part : HIDDEN)).join('/');
+}
+
+function hideIn(
+  value: unknown,
+  knowledge: Knowledge,
+  schemas: readonly Schema[],
+  depth: number,
+): Shown {
+  if (value === null || value === undefined || typeof value === 'boolean') return value ?? null;
+  const candidates = schemas.flatMap(flatten);
+  if (typeof value !== 'object') return hideScalar(value, knowledge, candidates);
+  if (depth >= DEPTH_MAX) return HIDDEN;
+  if (Array.isArray(value)) {
+    const items = candidates.flatMap((schema) => schema.items ?? []);
+    return value.slice(0, ITEMS_MAX).map((item) => hideIn(item, knowledge, items, depth + 1));
+  }
+  const fields = Object.entries(value).map(([name, child]): [string, Shown] => {
+    const of = candidates.flatMap(({ properties }) => properties?.[name] ?? []);
+    const isField = FIELD.test(name) && !isPersonal(name, knowledge);
+    return [isField ? name : HIDDEN, hideIn(child, knowledge, of, depth + 1)];
+  });
+  return Object.fromEntries(fields);
+}
+
+function hideScalar(value: unknown, knowledge: Knowledge, schemas: readonly Schema[]): Shown {
+  if (typeof value !== 'string' && typeof value !== 'number') return HIDDEN;
+  const text = String(value);
+  if (text.length > TEXT_LENGTH_MAX || isPersonal(text, knowledge)) return HIDDEN;
+  const isListed = schemas.some(
+    (schema) =>
+      schema.const === value ||
+      schema.enum?.includes(value) === true ||
+      FORMATS.has(schema.format ?? ''),
+  );
+  return isListed || isKnown(text, knowledge) ? value : HIDDEN;
+}
+
+function isKnown(text: string, knowledge: Knowledge): boolean {
+  return knowledge.known.has(text) && !isPersonal(text, knowledge);
+}
+
+function isPersonal(text: string, { personal }: Knowledge): boolean {
+  const own = text.toLowerCase();
+  return personal.some((word) =>
+    word.length < PART_LENGTH_MIN ? own === word : own.includes(word),
+  );
+}
+
+const described = new WeakMap<z.ZodType, Schema>();
+
+/** Describes a schema once. What JSON cannot describe lists no values. */
+function describe(schema: z.ZodType): Schema {
+  const existing = described.get(schema);
+  if (existing !== undefined) return existing;
+  const fresh = z.toJSONSchema(schema, { unrepresentable: 'any', io: 'output' }) as Schema;
+  described.set(schema, fresh);
+  return fresh;
+}
+
+function flatten(schema: Schema): Schema[] {
+  const { anyOf = [], oneOf = [], allOf = [] } = schema;
+  return [schema, ...[...anyOf, ...oneOf, ...allOf].flatMap(flatten)];
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return HIDDEN;
+  }
+}
