@@ -1,10 +1,14 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { connectMongo } from '../../src/base/mongo';
 import { latestCutOff } from '../../src/domain/payout/target2';
-import { shortenId } from '../../src/service/sepa/book';
-import { startStack } from '../chaos/running-stack';
+import { openSepaBook, shortenId } from '../../src/service/sepa/book';
+import { requestCut } from '../../src/service/sepa/files';
+import { type RunningStack, startStack } from '../chaos/running-stack';
 import { CreatedAccount } from '../cli/cli';
 import { useFixture } from '../support/fixture';
 import { call, eventually } from '../support/http';
@@ -15,7 +19,9 @@ const IBAN = 'NL41MOCK0000000001';
 const FILES = Number(process.env['FILES'] ?? 6);
 /** Time for all that waits for the bank, at the end. */
 const END_MS = 90_000 + FILES * 2_000;
-const WAVE = 4;
+/** Files between two kills: a hundred kills at most, each at another moment. */
+const KILL_EVERY = Math.max(1, Math.floor(FILES / 100));
+const WAVE = 2;
 /** Payouts that are read at once. */
 const AT_ONCE = 50;
 /** Times at which a process is killed after a file was requested. */
@@ -25,33 +31,87 @@ const AMOUNTS = 10;
 /** Morning of the latest business day: the bank books today what a file asks for. */
 const MORNING = `${new Date(latestCutOff(Date.now(), 0)).toISOString().slice(0, 10)}T09:30`;
 
-const Files = z.object({ data: z.array(z.object({ id: z.string(), payouts: z.number() })) });
-
 jest.setTimeout(180_000 + FILES * 20_000);
+
+/**
+ * Runs a second process of the connector, which starts again at once: the launcher waits longer
+ * after each kill.
+ */
+function runSecond(env: NodeJS.ProcessEnv) {
+  const main = resolve('dist/connectors/sepa/main.js');
+  let isOver = false;
+  let child: ChildProcess;
+  const start = (): void => {
+    child = spawn(process.execPath, [main], { env: { ...process.env, ...env }, stdio: 'ignore' });
+    child.once('exit', () => {
+      if (!isOver) start();
+    });
+  };
+  start();
+  return {
+    kill: (): void => void child.kill('SIGKILL'),
+    stop: async (): Promise<void> => {
+      isOver = true;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+/** The connector’s book, and cuts as an operator requests them. */
+async function openDesk(stack: RunningStack) {
+  const state = stack.state();
+  if (state === undefined) throw new Error('The stack is not running.');
+  const mongo = await connectMongo(state.mongodb.uri, 'test');
+  const database = state.settings.MONGODB_DB;
+  const { lines, files } = openSepaBook(mongo.db(`${database}_sepa`));
+  const deps = { mongo, now: () => new Date(), database, connector: 'sepa' };
+  return {
+    /** Resolves without an answer when no process lives to give it. */
+    cut: () => requestCut(deps).catch(() => undefined),
+    countSent: () => lines.countDocuments({ file_id: { $ne: null }, state: { $ne: 'assigned' } }),
+    countFiles: () => files.countDocuments({ state: { $ne: 'open' } }),
+    close: () => mongo.close(),
+  };
+}
 
 describeWithBank('npm start with SEPA files', () => {
   const bank = useFixture(
     () => startMockBank(MORNING),
     (opened) => opened.stop(),
   );
+  const sepa = {
+    ...{ SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer', SEPA_IBAN: IBAN },
+    ...{ SEPA_BIC: 'MOCKNL2A', SEPA_NAME: 'ACME Corporation', SEPA_POLL_SECONDS: '0.2' },
+  };
+  const folders = () => ({ SEPA_OUT_DIR: bank.drop, SEPA_IN_DIR: bank.pickup });
   const stack = useFixture(
-    () =>
-      startStack({
-        env: {
-          ...{ SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer', SEPA_IBAN: IBAN },
-          ...{ SEPA_OUT_DIR: bank.drop, SEPA_IN_DIR: bank.pickup, SEPA_BIC: 'MOCKNL2A' },
-          ...{ SEPA_NAME: 'ACME Corporation', SEPA_POLL_SECONDS: '0.2' },
-        },
-      }),
+    () => startStack({ env: { ...sepa, ...folders() } }),
     (opened) => opened.destroy(),
   );
+  const second = useFixture(
+    async () => {
+      const { mongodb, temporal, settings } = stack.state() ?? {};
+      return runSecond({
+        ...{ ...sepa, ...folders(), ...settings, MONGODB_URI: mongodb?.uri },
+        TEMPORAL_ADDRESS: temporal?.address,
+      });
+    },
+    (opened) => opened.stop(),
+  );
+  const desk = useFixture(
+    () => openDesk(stack),
+    (opened) => opened.close(),
+  );
 
-  const killConnector = () => {
+  const killConnectors = () => {
+    second.kill();
     const pid = stack.state()?.sepa?.pid;
     if (pid != null) process.kill(pid, 'SIGKILL');
   };
 
-  test('through kills of the connector and the bank no payout is paid twice, and none is lost', async () => {
+  test('through kills of connectors and the bank no payout is paid twice, and none is lost', async () => {
     expect(stack.state()?.sepa).toEqual({ pid: expect.any(Number) });
     const created = await stack.cli('account', 'create', '--name', 'Payer');
     const { sandbox_key: key } = CreatedAccount.parse(created);
@@ -73,11 +133,15 @@ describeWithBank('npm start with SEPA files', () => {
       payouts.push(
         ...(await Promise.all(amounts.map((amount) => post('/v1/payouts', { ...money, amount })))),
       );
-      const cut = stack.cli('sepa', 'cut').catch(() => undefined);
-      await sleep(KILL_AFTER_MS[round % KILL_AFTER_MS.length] ?? 0);
-      killConnector();
+      const cut = desk.cut();
+      const kill = Math.floor(round / KILL_EVERY);
+      const isKilled = round % KILL_EVERY === 0;
+      if (isKilled) {
+        await sleep(KILL_AFTER_MS[kill % KILL_AFTER_MS.length] ?? 0);
+        killConnectors();
+      }
       const read = bank.scan().catch(() => undefined);
-      if (round % 2 === 1) await bank.restart(MORNING);
+      if (isKilled && kill % 2 === 1) await bank.restart(MORNING);
       await Promise.all([cut, read]);
     }
     const status = async ({ id }: { id: string }) =>
@@ -86,12 +150,12 @@ describeWithBank('npm start with SEPA files', () => {
     await eventually(
       'every payout in a file',
       async () => {
-        await stack.cli('sepa', 'cut').catch(() => undefined);
-        const { data } = Files.parse(await stack.cli('sepa', 'file', 'list', '--limit', '1000'));
-        return data.reduce((sum, file) => sum + file.payouts, 0) === payouts.length;
+        await desk.cut();
+        return (await desk.countSent()) === payouts.length;
       },
       END_MS,
     );
+    expect(await desk.countFiles()).toBeGreaterThan(FILES / 2);
     await bank.scan();
     await bank.advance(4);
     let waiting = payouts;
