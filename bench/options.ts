@@ -19,7 +19,18 @@ export const SCENARIOS = {
   sepa: 'N payouts by one SEPA file, and a tenth of them',
 } as const;
 
+/** Kinds of abuse that `--neighbors` measures. */
+export const ATTACKS = {
+  'slow-creates': 'creates at a bank that is slow',
+  'sign-in-flood': 'sign-ins with wrong passwords, from many networks',
+  'dashboard-exports': 'exports and overviews of the dashboard',
+  'simulation-flood': 'simulations of one payment',
+  'callback-flood': 'callbacks for unknown payments',
+  'hanging-endpoint': 'webhooks to an endpoint that does not answer',
+} as const;
+
 type RowName = keyof typeof ROWS;
+export type AttackName = keyof typeof ATTACKS;
 export type ScenarioName = keyof typeof SCENARIOS | 'floor';
 
 export interface Options {
@@ -31,6 +42,7 @@ export interface Options {
   concurrency: number;
   rounds: number;
   rows: readonly RowName[];
+  attacks: readonly AttackName[];
   json: boolean;
   help: boolean;
 }
@@ -50,8 +62,10 @@ const LIMITS = {
 const SIZED = ['waiting', 'book', 'statements', 'sepa'] as const;
 const FLAGS = ['overload', 'isolation', 'neighbors', 'endpoints'] as const;
 
-const ROW_NAMES = Object.keys(ROWS).filter(isRowName);
+const ROW_NAMES = Object.keys(ROWS).filter(createNameCheck(ROWS));
+const ATTACK_NAMES = Object.keys(ATTACKS).filter(createNameCheck(ATTACKS));
 const rowLines = ROW_NAMES.map((name) => `  ${name.padEnd(15)}  ${ROWS[name]}`);
+const attackLines = ATTACK_NAMES.map((name) => `  ${name.padEnd(17)}  ${ATTACKS[name]}`);
 const scenarioLines = [
   ...FLAGS.map((name) => `  ${`--${name}`.padEnd(15)}  ${SCENARIOS[name]}`),
   ...SIZED.map((name) => `  ${`--${name} N`.padEnd(15)}  ${SCENARIOS[name]}`),
@@ -70,12 +84,15 @@ Options:
   --concurrency N  payments in flight at once (default ${DEFAULTS.concurrency})
   --rounds N       rounds, of which the median counts (default ${DEFAULTS.rounds})
   --waiting-events N  events for the endpoint that hangs in --isolation (default ${WAITING_EVENTS})
-  --only ROW,...   only these rows
+  --only NAME,...  only these rows, or kinds of abuse
   --json           the result as JSON
   --help           this text
 
 Rows:
 ${rowLines.join('\n')}
+
+Kinds of abuse of --neighbors, of which --only selects some:
+${attackLines.join('\n')}
 
 Scenarios instead of the rows:
 ${scenarioLines.join('\n')}
@@ -105,7 +122,7 @@ export function readOptions(args: readonly string[]): Options {
     waitingEvents: toWholeNumber('waiting-events', values['waiting-events'] ?? `${WAITING_EVENTS}`),
     concurrency: number('concurrency'),
     rounds: number('rounds'),
-    rows: values.only === undefined ? ROW_NAMES : toRows(values.only),
+    ...selectParts(chosen[0], values.only),
     json: values.json === true,
     help: values.help === true,
   };
@@ -128,17 +145,30 @@ function parse(args: readonly string[]) {
   }
 }
 
-function toRows(text: string): RowName[] {
-  const names = text.split(',').map((name) => name.trim());
-  const unknown = names.filter((name) => !isRowName(name));
-  if (unknown.length > 0) {
-    throw new StackFailure(`--only takes ${ROW_NAMES.join(', ')}; not ${unknown.join(', ')}`);
-  }
-  return names.filter(isRowName);
+/** `--only` names rows, or the kinds of abuse of `--neighbors`. */
+function selectParts(
+  scenario: ScenarioName | undefined,
+  only: string | undefined,
+): Pick<Options, 'rows' | 'attacks'> {
+  const all = { rows: ROW_NAMES, attacks: ATTACK_NAMES };
+  if (only === undefined) return all;
+  if (scenario === 'neighbors') return { ...all, attacks: pickNames(ATTACKS, only) };
+  return { ...all, rows: pickNames(ROWS, only) };
 }
 
-function isRowName(name: string): name is RowName {
-  return Object.hasOwn(ROWS, name);
+function pickNames<Name extends string>(known: Record<Name, string>, text: string): Name[] {
+  const names = text.split(',').map((name) => name.trim());
+  const isKnown = createNameCheck(known);
+  const unknown = names.filter((name) => !isKnown(name));
+  if (unknown.length > 0) {
+    const takes = Object.keys(known).join(', ');
+    throw new StackFailure(`--only takes ${takes}; not ${unknown.join(', ')}`);
+  }
+  return names.filter(isKnown);
+}
+
+function createNameCheck<Name extends string>(known: Record<Name, string>) {
+  return (name: string): name is Name => Object.hasOwn(known, name);
 }
 
 function toWholeNumber(name: keyof typeof LIMITS, text: string): number {

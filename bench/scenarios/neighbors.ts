@@ -7,7 +7,7 @@ import { runCli } from '../measure/cli';
 import { inLoops } from '../measure/load';
 import { type Receiver, startReceiver } from '../measure/receiver';
 import { percentiles } from '../measure/statistics';
-import type { Options } from '../options';
+import type { AttackName, Options } from '../options';
 import { createApi, openAccount } from '../product/api';
 import { PAYMENT } from '../product/requests';
 import { buildRow, type Report, type Row } from '../report';
@@ -39,13 +39,16 @@ interface Result {
  * Measures what a hostile merchant costs another one, under the limits that the product has: creates
  * and their webhooks alone, then next to six kinds of abuse.
  */
-export async function runNeighbors({ payments }: Options, setting: Setting): Promise<Report> {
+export async function runNeighbors(
+  { payments, attacks }: Pick<Options, 'payments' | 'attacks'>,
+  setting: Setting,
+): Promise<Report> {
   const [receiver, hanging] = [await startReceiver(), await startHangingReceiver()];
   // As behind a proxy, so that the flood of sign-ins has many addresses.
   const env = { ...setting.env, TRUSTED_PROXIES: '1' };
   try {
     return await withStack({ ...setting, env }, { parts: 'product', limited: true }, (stack) =>
-      compare(stack, { receiver, hangingUrl: hanging.url }, { payments, setting }),
+      compare(stack, { receiver, hangingUrl: hanging.url }, { payments, names: attacks, setting }),
     );
   } finally {
     receiver.close();
@@ -56,7 +59,11 @@ export async function runNeighbors({ payments }: Options, setting: Setting): Pro
 async function compare(
   stack: Stack,
   { receiver, hangingUrl }: { receiver: Receiver; hangingUrl: string },
-  { payments, setting }: { payments: number; setting: Setting },
+  {
+    payments,
+    names,
+    setting,
+  }: { payments: number; names: readonly AttackName[]; setting: Setting },
 ): Promise<Report> {
   const { progress, signal } = setting;
   const { apiKey } = await openAccount(stack.env, receiver, setting);
@@ -68,7 +75,8 @@ async function compare(
     const rows: Row[] = [];
     const notes = [`${payments} creates in each row; ${HOSTILE} hostile calls in flight`];
     const attacks = await buildAttacks({ stack, pool, hangingUrl }, setting);
-    for (const [name, { prepare, call }] of Object.entries(attacks)) {
+    for (const name of names) {
+      const { prepare, call } = attacks[name];
       await progress.during('Waiting for the rest of the last abuse', () =>
         waitForCalm(api, signal),
       );
@@ -168,7 +176,7 @@ const NewKey = z.object({ secret: z.string() });
 async function buildAttacks(
   { stack, pool, hangingUrl }: { stack: Stack; pool: Pool; hangingUrl: string },
   setting: Setting,
-): Promise<Record<string, Attack>> {
+): Promise<Record<AttackName, Attack>> {
   const { env, url } = stack;
   const create = ['account', 'create', '--name', 'Hostile', '--keep-password'] as const;
   const account = (await runCli(create, NewAccount, env, setting)).output;
@@ -223,12 +231,12 @@ async function buildAttacks(
   const readStatus = async (call: ReturnType<typeof send>) => (await call).statusCode;
   const setEndpoint = ['webhook', 'set', account.account_id, '--env', 'sandbox'] as const;
   return {
-    'slow creates': { call: () => post('/v1/payments', { ...PAYMENT, amount: SLOW_AMOUNT }) },
-    'sign-in flood': { call: () => readStatus(guess()) },
-    'dashboard exports': { call: () => readStatus(visit()) },
-    'simulation flood': { call: simulate },
-    'callback flood': { call: () => readStatus(report()) },
-    'hanging endpoint': {
+    'slow-creates': { call: () => post('/v1/payments', { ...PAYMENT, amount: SLOW_AMOUNT }) },
+    'sign-in-flood': { call: () => readStatus(guess()) },
+    'dashboard-exports': { call: () => readStatus(visit()) },
+    'simulation-flood': { call: simulate },
+    'callback-flood': { call: () => readStatus(report()) },
+    'hanging-endpoint': {
       prepare: async () => {
         await runCli([...setEndpoint, '--url', hangingUrl], z.object({}), env, setting);
         const load = { count: HANGING, concurrency: 8, signal: setting.signal };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROWS, readOptions, SCENARIOS, USAGE } from '../../../bench/options';
+import { ATTACKS, ROWS, readOptions, SCENARIOS, USAGE } from '../../../bench/options';
 
 const PAGE = readFileSync(join(__dirname, '../../../docs/benchmark.md'), 'utf8');
 
@@ -20,6 +20,17 @@ test('a scenario takes the place of the rows, one at a time', () => {
   expect(readOptions(['--waiting', '5'])).toMatchObject({ scenario: 'waiting', payments: 5 });
   expect(() => readOptions(['--waiting', '5', '--isolation'])).toThrow(/^Only one of/);
   expect(() => readOptions(['--book', '0'])).toThrow(/^--book takes a whole number/);
+});
+
+test('every kind of abuse of neighbors is measured unless some are named', () => {
+  expect(readOptions(['--neighbors']).attacks).toEqual(Object.keys(ATTACKS));
+  const only = readOptions(['--neighbors', '--only', 'callback-flood,slow-creates']);
+  expect(only.attacks).toEqual(['callback-flood', 'slow-creates']);
+  expect(() => readOptions(['--neighbors', '--only', 'payments'])).toThrow(/not payments$/);
+});
+
+test.each(Object.entries(ATTACKS))('the usage explains the abuse %s', (name, summary) => {
+  expect(USAGE).toContain(`  ${name.padEnd(17)}  ${summary}`);
 });
 
 test.each(Object.entries(ROWS))('the usage and the docs explain the row %s', (name, summary) => {
