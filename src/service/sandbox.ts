@@ -23,7 +23,7 @@ import { bankReference } from './sandbox-bank/movements';
 
 /** Longest wait for the workflow to handle the event. */
 const SETTLE_MS = 5_000;
-const POLL_MS = 20;
+const POLL_MS = { first: 20, factor: 1.5, most: 250 };
 
 interface SimulatedEvent<Name extends CallbackName> {
   event: Name;
@@ -237,13 +237,13 @@ async function waitForCallback<D extends SimulatedResource>(
   callback: string,
 ): Promise<D> {
   const deadline = Date.now() + SETTLE_MS;
-  while (Date.now() < deadline) {
+  for (let pause = POLL_MS.first; Date.now() < deadline; pause *= POLL_MS.factor) {
     const current = await reload();
     if (current.version > before.version) return current;
     if (current.updated_at !== before.updated_at) return current;
     const storedCallback = await stores.callbacks.get(callback);
     if (storedCallback?.unapplied != null || storedCallback?.parked != null) break;
-    await wait(POLL_MS);
+    await wait(Math.min(pause, POLL_MS.most));
   }
   return await reload();
 }
