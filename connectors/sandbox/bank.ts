@@ -27,7 +27,7 @@ import { createBankApp } from './app';
 import { createBook } from './book';
 import { createChainStores, startChain } from './chain/chain';
 import type { Subject } from './chain/transactions';
-import { advanceBankClock } from './clock';
+import { advanceBankClock, createTimeReader } from './clock';
 import { createOutbox } from './outbox';
 import { startReportTaker } from './reports';
 import { isAwaited, startSender } from './sender';
@@ -71,6 +71,7 @@ const PAGES_GRACE_MS = 2_000;
 export async function createSandboxBank(deps: SandboxBankDeps) {
   const { now, log, stores, connector = SANDBOX_CONNECTOR } = deps;
   const db = deps.mongo.db(deps.database);
+  const readTime = createTimeReader(stores, now);
   const books = {
     sessions: createSessionStore(db, now),
     refunds: createBook(db, 'refunds', now),
@@ -78,7 +79,7 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
     outbox: createOutbox(db, now),
     movements: createMovementStore(db, now),
   };
-  const chainStores = createChainStores(db, now);
+  const chainStores = createChainStores(db, now, readTime);
   const indexed = [books.sessions, books.outbox, books.movements, chainStores];
   await Promise.all(indexed.map((store) => store.ensureIndexes()));
 
@@ -97,8 +98,14 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
   });
   const guard = createInstructionGuard({ ...stores, connector, log, meter: deps.guardMeter });
   const record = createRecordChecks(stores, guard);
-  const chain = startChain({ ...deps, ...record, connector, stores: chainStores, deliver });
-  const app = createBankApp({ ...deps, ...books, decided: sender.wake, chain: chain.routes });
+  const chain = startChain({
+    ...{ ...deps, ...record, connector, readTime, deliver },
+    stores: chainStores,
+  });
+  const app = createBankApp({
+    ...{ ...deps, ...books, readTime, decided: sender.wake },
+    chain: chain.routes,
+  });
   const server = createHttpServer(app.callback());
   server.listen(deps.port, deps.host);
   const stopRest = async () => {

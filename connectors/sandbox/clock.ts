@@ -1,6 +1,12 @@
-import { type ClockStop, joinStops } from '../../src/domain/account/clock';
+import {
+  type ClockStop,
+  joinStops,
+  readAccountTime,
+  toAccountTime,
+} from '../../src/domain/account/clock';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { LIFECYCLES } from '../../src/lifecycles';
+import type { Stores } from '../../src/store';
 import type { InboxStores } from '../contract/callbacks';
 import type { BankClockAdvance } from '../contract/clock';
 
@@ -24,6 +30,22 @@ export interface BankClockDeps {
   now: () => Date;
   /** Sends at once what has become due. */
   wake: () => void;
+}
+
+/** Reads the time of the account that a resource belongs to; the real one before it is stored. */
+export type TimeReader = (about: Pick<Waiting, 'resource' | 'resource_id'>) => Promise<Date>;
+
+export function createTimeReader(
+  stores: InboxStores & Pick<Stores, 'accounts'>,
+  now: () => Date,
+): TimeReader {
+  return async ({ resource, resource_id }) => {
+    const owner = await LIFECYCLES[resource].get(stores, resource_id);
+    if (owner === null || owner.livemode) return now();
+    // An older copy would be behind a clock that has just moved.
+    const account = await stores.accounts.get(owner.account_id);
+    return toAccountTime(readAccountTime(owner.livemode, account?.clock), now());
+  };
 }
 
 /** Rows of all accounts: they wait for seconds, so there are few. */

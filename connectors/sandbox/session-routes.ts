@@ -5,6 +5,7 @@ import { inTransaction } from '../../src/base/mongo';
 import { SECRET } from '../../src/pages/browser';
 import { allowForms, seeOther } from '../../src/pages/security';
 import type { SessionInstruction } from '../contract/activities';
+import type { TimeReader } from './clock';
 import { declineReason, getPageKind } from './declines';
 import { inputFault, sessionPage } from './method-pages';
 import type { Outbox } from './outbox';
@@ -18,7 +19,7 @@ export interface SessionDeps {
   outbox: Outbox;
   decided: () => void;
   autoplay: boolean;
-  now: () => Date;
+  readTime: TimeReader;
 }
 
 type RouteDeps = SessionDeps & { stylesheet: string };
@@ -34,13 +35,13 @@ export function addSessionRoutes(router: Router, deps: RouteDeps): void {
     };
 
   const showSession = onSession(async (ctx, session) => {
-    if (!isOpen(session, deps.now())) return showEnd(ctx, deps, session);
+    if (!(await isOpen(deps, session))) return showEnd(ctx, deps, session);
     show(ctx, deps, session, { confirm: ctx.query['step'] === 'confirm' });
   });
 
   /** The wallet's first step, which checks the number and does not store it. */
   const enterPhone = onSession(async (ctx, session) => {
-    if (!isOpen(session, deps.now())) return showEnd(ctx, deps, session);
+    if (!(await isOpen(deps, session))) return showEnd(ctx, deps, session);
     const fault = inputFault('wallet', await readForm(ctx));
     if (fault !== null) return show(ctx, deps, session, { fault });
     seeOther(ctx, `/session/${session.token}?step=confirm`);
@@ -52,7 +53,7 @@ export function addSessionRoutes(router: Router, deps: RouteDeps): void {
     const approve = form.get('decision') === 'approve';
     const kind = getPageKind(method);
     const fault = approve && kind !== 'wallet' ? inputFault(kind, form) : null;
-    if (fault !== null && isOpen(session, deps.now())) return show(ctx, deps, session, { fault });
+    if (fault !== null && (await isOpen(deps, session))) return show(ctx, deps, session, { fault });
     const reason = approve ? null : declineReason(method, form.get('reason') ?? '');
     const now = (await decide(deps, session, reason)) ?? (await deps.sessions.get(session._id));
     // Pressed twice: the first press counts, and both lead back.
@@ -67,15 +68,16 @@ export function addSessionRoutes(router: Router, deps: RouteDeps): void {
 
 /** Writes decision and callbacks in one transaction; null if already decided, or too late. */
 async function decide(
-  { mongo, sessions, outbox, autoplay, decided }: RouteDeps,
-  { token, bank_reference, instruction }: OpenSession,
+  { mongo, sessions, outbox, autoplay, decided, readTime }: RouteDeps,
+  { _id, token, bank_reference, instruction }: OpenSession,
   reason: string | null,
 ): Promise<BankSession | null> {
   const status: SessionStatus = reason === null ? 'approved' : 'declined';
   const planned =
     reason === null ? planApproval(instruction.amount, autoplay) : planDecline(reason);
+  const now = await readSessionTime({ readTime }, _id);
   const after = await inTransaction(mongo, async (transaction) => {
-    const session = await sessions.decide(token, { status, reason }, transaction);
+    const session = await sessions.decide(token, { status, reason }, now, transaction);
     if (session !== null) {
       const about = { resource: 'payment', resource_id: session._id, bank_reference } as const;
       await outbox.add(about, planned, transaction);
@@ -102,8 +104,20 @@ async function find(ctx: RouterContext, deps: RouteDeps): Promise<OpenSession | 
   return null;
 }
 
-function isOpen({ status, instruction }: OpenSession, now: Date): boolean {
+async function isOpen(
+  deps: Pick<SessionDeps, 'readTime'>,
+  { _id, status, instruction }: OpenSession,
+): Promise<boolean> {
+  const now = await readSessionTime(deps, _id);
   return status === 'open' && Date.parse(instruction.expires_at) > now.getTime();
+}
+
+/** Its payment expires by the account's time. */
+function readSessionTime(
+  { readTime }: Pick<SessionDeps, 'readTime'>,
+  resource_id: string,
+): Promise<Date> {
+  return readTime({ resource: 'payment', resource_id });
 }
 
 function show(

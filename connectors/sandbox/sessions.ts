@@ -94,13 +94,16 @@ export function createSessionStore(db: Db, now: () => Date) {
       );
       return modifiedCount === 1;
     },
-    /** Writes the customer's decision if the session is open and in time; null otherwise. */
-    decide: (token: string, change: Partial<BankSession>, session: ClientSession) =>
+    /**
+     * Writes the customer's decision if the session is open and in time; null otherwise.
+     * @param at time of the account
+     */
+    decide: (token: string, change: Partial<BankSession>, at: Date, session: ClientSession) =>
       sessions.findOneAndUpdate(
         {
           token,
           status: 'open',
-          'instruction.expires_at': { $gt: now().toISOString() },
+          'instruction.expires_at': { $gt: at.toISOString() },
         },
         { $set: { ...change, decided_at: now() } },
         { session, returnDocument: 'after' },

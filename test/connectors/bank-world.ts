@@ -144,6 +144,14 @@ async function startBankWorld() {
       await product.collection<typeof known>('crypto_settlements').insertOne(known);
       return { input: { crypto_settlement_id: id, ...facts } satisfies SettlementInstruction, id };
     },
+    /** The account whose clock is this much ahead, and which has the resources from now on. */
+    openAhead: async (ids: string[], offset_ms: number): Promise<void> => {
+      const account_id = `acct_${randomUUID()}`;
+      const known = product.collection<{ _id: string; clock: { offset_ms: number } }>('accounts');
+      await known.insertOne({ _id: account_id, clock: { offset_ms } });
+      const payments = product.collection<{ _id: string; account_id: string }>('payments');
+      await payments.updateMany({ _id: { $in: ids } }, { $set: { account_id } });
+    },
     /** Late funds that the product holds in suspense, each with the id of its bank reference. */
     holdLate: async (_id: string, ...ids: string[]): Promise<void> => {
       const money = { amount: 4_950, currency: 'EUR', reason: 'late', state: 'suspense' };

@@ -20,6 +20,8 @@ let deliveries: number;
 /** Answers of the product's inbox that get lost on the way. */
 let lostAnswers: number;
 let aheadMs: number;
+/** Time that the account is ahead of the bank, in ms. */
+let offsetMs: number;
 /** Time at which the clock stands still. */
 let stoppedAt: number | undefined;
 /** Time that the guard takes. */
@@ -29,7 +31,8 @@ let isCurrent: boolean;
 
 const open = async (autoplay = true) => {
   const now = () => new Date((stoppedAt ?? Date.now()) + aheadMs);
-  const stores = createChainStores(database.db, now);
+  const readTime = async () => new Date(now().getTime() + offsetMs);
+  const stores = createChainStores(database.db, now, readTime);
   await stores.ensureIndexes();
   chain = startChain({
     mongo: database.mongo,
@@ -52,13 +55,14 @@ const open = async (autoplay = true) => {
       return known ? 'duplicate' : 'delivered';
     },
     now,
+    readTime,
     log: createLogger('test-chain', 'silent'),
   });
   activities = chain.activitiesAt('http://localhost:9');
 };
 
 beforeEach(async () => {
-  [heard, deliveries, lostAnswers, aheadMs] = [new Map(), 0, 0, 0];
+  [heard, deliveries, lostAnswers, aheadMs, offsetMs] = [new Map(), 0, 0, 0, 0];
   [isAwaited, isCurrent, guardMs, stoppedAt] = [true, true, 0, undefined];
   await open();
 });
@@ -297,7 +301,11 @@ describe('a settlement', () => {
 
 test('a wallet takes a hundred transactions, each form once, also at once', async () => {
   const { id } = await pay(66633);
-  const { wallets } = createChainStores(database.db, () => new Date());
+  const { wallets } = createChainStores(
+    database.db,
+    () => new Date(),
+    async () => new Date(),
+  );
   const nonces = Array.from({ length: 105 }, () => randomUUID());
   const reserve = (nonce: string) => wallets.reserve(id, nonce);
   const answers = await Promise.all([...nonces, ...nonces.slice(0, 3)].map(reserve));

@@ -125,6 +125,17 @@ describe('the customer’s decision', () => {
     expect((await world.rows(id)).map(({ name }) => name)).toEqual(['authorized', 'settled']);
   });
 
+  it('comes too late by the clock of the account, and in time by it', async () => {
+    const hour = 3_600_000;
+    const at = (ms: number) => new Date(Date.now() + ms).toISOString();
+    const late = await world.openFor({ expires_at: at(hour) });
+    const inTime = await world.openFor({ expires_at: at(3 * hour) });
+    await world.openAhead([late.id, inTime.id], 2 * hour);
+    expect((await world.approve(late.url)).status).toBe(410);
+    expect(await world.rows(late.id)).toEqual([]);
+    expect((await world.approve(inTime.url)).status).toBe(303);
+  });
+
   it('declined: failed with the code `declined` and the reason picked', async () => {
     const { id, url } = await world.openFor({ method: 'visa' });
     await world.decide(url, { decision: 'decline', reason: 'card_blocked' });

@@ -3,6 +3,7 @@ import type { Logger } from '../../../src/base/log';
 import type { Outdated } from '../../contract/activities';
 import type { CallbackReceipt } from '../../contract/callbacks';
 import type { SettlementInstruction } from '../../contract/crypto';
+import type { TimeReader } from '../clock';
 import { createChainActivities } from './activities';
 import { type ChainReport, startFollower } from './follower';
 import { createSettlementBook } from './settle';
@@ -11,9 +12,9 @@ import { createWalletStore } from './wallets';
 
 type ChainStores = ReturnType<typeof createChainStores>;
 
-export function createChainStores(db: Db, now: () => Date) {
+export function createChainStores(db: Db, now: () => Date, readTime: TimeReader) {
   const wallets = createWalletStore(db, now);
-  const transactions = createTransactionStore(db, now);
+  const transactions = createTransactionStore(db, now, readTime);
   const settlements = createSettlementBook(db, now);
   return {
     wallets,
@@ -32,6 +33,7 @@ export interface ChainDeps {
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
   deliver: (report: ChainReport) => Promise<CallbackReceipt>;
   now: () => Date;
+  readTime: TimeReader;
   log: Logger;
 }
 

@@ -2,6 +2,7 @@ import type { Logger } from '../../../src/base/log';
 import type { CryptoCallback } from '../../../src/domain/crypto/callback';
 import { omitUndefined } from '../../../src/domain/defined';
 import type { CallbackReceipt } from '../../contract/callbacks';
+import type { TimeReader } from '../clock';
 import { startLoop } from '../loop';
 import { blockHash, heightAt } from './blocks';
 import type { Step } from './plan';
@@ -20,7 +21,7 @@ export interface FollowerDeps {
   transactions: TransactionStore;
   isAwaited: (subject: Subject) => Promise<boolean>;
   deliver: (report: ChainReport) => Promise<CallbackReceipt>;
-  now: () => Date;
+  readTime: TimeReader;
   log: Logger;
 }
 
@@ -51,7 +52,7 @@ async function reportNext(deps: FollowerDeps, transaction: ChainTransaction): Pr
       await transactions.drop(transaction, 'a simulation was faster');
       return;
     }
-    const callback = buildCallback(transaction, step, deps.now());
+    const callback = buildCallback(transaction, step, await deps.readTime(transaction));
     const report = { connector, resource, resource_id, name: step.name, callback };
     const receipt = await deps.deliver(report);
     // A parked report waits for an operator, and later ones wait behind it.

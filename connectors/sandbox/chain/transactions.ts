@@ -2,7 +2,7 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import type { CryptoResource } from '../../../src/domain/callback/callback';
 import type { Network } from '../../../src/domain/crypto/assets';
 import type { BankClockAdvance } from '../../contract/clock';
-import { bringForward } from '../clock';
+import { bringForward, type TimeReader } from '../clock';
 import { getBackoffMs, LEASE_MS } from '../loop';
 import type { Step } from './plan';
 
@@ -18,7 +18,7 @@ export interface ChainTransaction extends Subject {
   /** Smallest units. */
   amount: string;
   listed: boolean;
-  /** Time of the first report. */
+  /** Time of the account at the first report. */
   seen_at: Date | null;
   steps: Step[];
   /** Number of reported steps. */
@@ -38,7 +38,7 @@ type NewTransaction = Omit<
 
 export type TransactionStore = ReturnType<typeof createTransactionStore>;
 
-export function createTransactionStore(db: Db, now: () => Date) {
+export function createTransactionStore(db: Db, now: () => Date, readTime: TimeReader) {
   const transactions: Collection<ChainTransaction> = db.collection('chain_transactions');
   const later = (ms: number) => new Date(now().getTime() + ms);
   const dueAfter = (step: Step | undefined) => (step === undefined ? null : later(step.after_ms));
@@ -64,22 +64,23 @@ export function createTransactionStore(db: Db, now: () => Date) {
         .limit(limit)
         .toArray();
       const results = await Promise.all(
-        due.map(({ _id, due_at }) =>
-          transactions.findOneAndUpdate(
+        due.map(async ({ _id, due_at, seen_at, ...subject }) => {
+          // The time of the first attempt, so that every report is the same.
+          const seen = seen_at ?? (await readTime(subject));
+          return await transactions.findOneAndUpdate(
             { _id, due_at },
             [
               {
                 $set: {
                   due_at: later(LEASE_MS),
                   attempts: { $add: ['$attempts', 1] },
-                  // The time of the first attempt, so that every report is the same.
-                  seen_at: { $ifNull: ['$seen_at', now()] },
+                  seen_at: { $ifNull: ['$seen_at', seen] },
                 },
               },
             ],
             { returnDocument: 'after' },
-          ),
-        ),
+          );
+        }),
       );
       return results.filter((transaction) => transaction !== null);
     },
