@@ -77,7 +77,7 @@ export function createApp(params: AppDeps): Koa {
   app.use(accessLog(deps));
   if (deps.recorder !== undefined) app.use(recordRequests(deps.recorder, now));
   app.use(refusePagesAfterRestore(deps));
-  app.use(createPayPages({ ...createPaymentPages(deps), publicUrl, now, log }).routes());
+  app.use(createPayPages({ ...createPaymentPages(deps), publicUrl, log }).routes());
   app.use(createDashboardPages(deps, clientAddress).routes());
   app.use(createDocsSite({ publicUrl }).routes());
   app.use(answerErrors(log));

@@ -12,7 +12,6 @@ import { allowForms, seeOther } from './security';
 export interface PayPageDeps extends Omit<PaymentPages, 'cryptoPayments'> {
   cryptoPayments: { byToken: (tokenHash: string) => Promise<CryptoPagePayment | null> };
   publicUrl: string;
-  now: () => Date;
   log: Logger;
 }
 

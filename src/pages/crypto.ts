@@ -21,7 +21,7 @@ export function addCryptoRoutes(router: Router, pages: PayPages): void {
   router.get('/pay/crypto/:token', async (ctx) => {
     const payment = await findPayment(ctx, pages);
     if (payment === null) return pages.notice(ctx, 'unknown');
-    const now = pages.now();
+    const now = await pages.getNow(payment);
     ctx.type = 'text/html; charset=utf-8';
     ctx.body = cryptoPage({
       payment,
@@ -37,11 +37,16 @@ export function addCryptoRoutes(router: Router, pages: PayPages): void {
   router.get('/pay/crypto/:token/status', async (ctx) => {
     const payment = await findPayment(ctx, pages);
     ctx.status = payment === null ? 404 : 200;
-    ctx.body = {
-      status: payment?.status ?? null,
-      state: payment && hashState(payment, pages.now()),
-    };
+    ctx.body = payment === null ? NONE : describeState(payment, await pages.getNow(payment));
   });
+}
+
+const NONE = { status: null, state: null };
+
+function describeState(payment: CryptoPagePayment, now: Date) {
+  const { secondsLeft } = getStage(payment, now);
+  const seconds_left = Math.floor(secondsLeft);
+  return { status: payment.status, state: hashState(payment, now), seconds_left };
 }
 
 async function findPayment({ params }: RouterContext, { cryptoPayments }: PayPages) {

@@ -74,18 +74,16 @@ async function admit(ctx: Context, pages: PayPages, token: string, opens: boolea
     return null;
   }
   const browserHash = pages.browser.hash(ctx);
-  const access = getPageAccess(payment, browserHash, pages.now());
+  const now = await pages.getNow(payment);
+  const access = getPageAccess(payment, browserHash, now);
   if (access === 'open' && !opens) return payment;
   if (access === 'open') {
     const newHash = pages.browser.bind(ctx);
-    const openedPayment = await pages.payments.openPage(
-      payment.token_hash,
-      newHash,
-      pages.now().toISOString(),
-    );
+    const { token_hash } = payment;
+    const openedPayment = await pages.payments.openPage(token_hash, newHash, now.toISOString());
     if (openedPayment !== null) return openedPayment;
-    const current = (await pages.payments.byToken(payment.token_hash)) ?? payment;
-    await refuse(ctx, pages, current, getPageAccess(current, newHash, pages.now()));
+    const current = (await pages.payments.byToken(token_hash)) ?? payment;
+    await refuse(ctx, pages, current, getPageAccess(current, newHash, await pages.getNow(current)));
     return null;
   }
   await refuse(ctx, pages, payment, access);

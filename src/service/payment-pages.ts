@@ -2,6 +2,7 @@ import { derivePayTokenHash } from '../encryption/pay-token';
 import type { CryptoPaymentDocument } from '../store/crypto-payments';
 import type { PaymentDocument } from '../store/payments';
 import { presentBrand, type ShownBrand } from './brand/brand';
+import { accountNow } from './clock';
 import type { MerchantDeps, Owner } from './deps';
 
 export type { PaymentDocument, ShownBrand };
@@ -12,7 +13,8 @@ export function createPaymentPages({
   stores,
   keys,
   temporal,
-}: Pick<MerchantDeps, 'stores' | 'keys' | 'temporal'>) {
+  now,
+}: Pick<MerchantDeps, 'stores' | 'keys' | 'temporal' | 'now'>) {
   const { payments, crypto_payments, accounts, logos } = stores;
   // Links derived from a replaced key are invalid.
   const checkToken = <P extends { _id: string; token_hash: string }>(payment: P | null) =>
@@ -28,6 +30,8 @@ export function createPaymentPages({
       byToken: async (tokenHash: string): Promise<CryptoPaymentDocument | null> =>
         checkToken(await crypto_payments.byToken(tokenHash)),
     },
+    /** Time by which the payment expires: the sandbox has a clock. */
+    getNow: (owner: Owner): Promise<Date> => accountNow({ stores, now }, owner),
     getBrand: async ({ account_id, livemode }: Owner): Promise<ShownBrand> =>
       presentBrand(await accounts.getCached(account_id), livemode),
     readLogo: logos.read,

@@ -81,7 +81,7 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
       return modifiedCount === 1 ? 'cancelled' : 'cannot_cancel';
     },
     publicUrl: publicUrl ?? url,
-    now: () => new Date(Date.now() + clock.aheadMs),
+    getNow: async () => new Date(Date.now() + clock.aheadMs),
     log: createLogger('test', 'silent'),
   });
   server.on('request', new Koa().use(pages.routes()).callback());
