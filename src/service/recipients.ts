@@ -71,8 +71,10 @@ export async function eraseRecipient(
   id: string,
   owner: Partial<Owner> = {},
 ): Promise<RecipientDocument | null> {
+  const existing = await stores.recipients.get(id);
+  if (existing === null) return null;
+  const at = (await accountNow({ stores, now }, existing)).toISOString();
   return await inTransaction(mongo, async (session) => {
-    const at = now().toISOString();
     const before = await stores.recipients.eraseDetails(id, at, owner, session);
     if (before === null || before.deleted_at) return before;
     await stores.idempotency.markWritten(id, session);

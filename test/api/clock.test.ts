@@ -1,46 +1,22 @@
 import { clockWorkflowId } from '../../src/domain/account/clock';
 import { verifyLedger } from '../../src/ledger-check/verify';
+import { countFailedEvents, createRedeliveries } from '../../src/service/events/redeliveries';
+import { reconcile } from '../../src/service/reconcile/reconcile';
+import { openUser, openVisitor } from '../support/dashboard';
 import { useHook } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';
-import { type Account, useService } from '../support/service';
+import { useService } from '../support/service';
+import { advance, between, DAY_MS, type Merchant, SECOND_MS, standing } from './clock-setting';
 import { openShop } from './payout-setting';
 
 const service = useService();
 const hook = useHook(service);
-
-const SECOND_MS = 1_000;
-const DAY_MS = 86_400_000;
 
 const VOUCHER = idealPayment({
   ...{ method: 'multibanco', country: 'PT' },
   customer: { email: 'payer@example.com' },
 });
 const PAYOUT = { method: 'sepa_instant', amount: 1_000, currency: 'EUR' };
-
-type Merchant = Pick<Account, 'get' | 'post'>;
-
-async function standing(merchant: Merchant) {
-  let clock: Record<string, unknown> = {};
-  await eventually('the clock stands', async () => {
-    clock = (await merchant.get('/v1/sandbox/clock')).body;
-    return clock['state'] === 'standing';
-  });
-  return clock;
-}
-
-/** Moves the clock, and waits until it stands where it was sent. */
-async function advance(merchant: Merchant, body: Record<string, string>): Promise<void> {
-  const answer = await merchant.post('/v1/sandbox/clock', body, { idempotencyKey: null });
-  expect(answer.status).toBe(202);
-  const clock = await standing(merchant);
-  expect(clock).toMatchObject({ target: null, behind: [] });
-  expect(String(clock['now']) >= answer.body.target).toBe(true);
-}
-
-/** Ms between two times of the account. */
-function between(from: string, to: string): number {
-  return Date.parse(to) - Date.parse(from);
-}
 
 async function settled(merchant: Merchant, changes = {}) {
   const { body } = await merchant.post('/v1/payments', idealPayment(changes));
@@ -49,6 +25,7 @@ async function settled(merchant: Merchant, changes = {}) {
 }
 
 test('what takes days happens in order, in this account alone', async () => {
+  const began = new Date();
   const shop = await openShop(service);
   const other = await service.account();
   const voucher = (await shop.post('/v1/payments', VOUCHER)).body;
@@ -97,7 +74,25 @@ test('what takes days happens in order, in this account alone', async () => {
   expect((await other.get('/v1/sandbox/clock')).body.offset_seconds).toBe(0);
   const { differences } = await verifyLedger(service.mongo, service.db.databaseName);
   expect(differences).toEqual([]);
+  expect(await findDifferences(began)).toEqual([]);
 });
+
+/** Compares Temporal and MongoDB once the ended workflows are listed, and all deliveries are made. */
+async function findDifferences(since: Date) {
+  const { db, stores, temporal, queues } = service;
+  const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;
+  const deps = {
+    ...{ db, stores, temporal, lifecycleQueue, webhookQueue, now: () => new Date() },
+    progress: () => undefined,
+    rebuilder: () => Promise.reject(new Error('Nothing is to be rebuilt.')),
+  };
+  const RESOURCES = 7;
+  const { findings } = await eventually('all resources to be compared', async () => {
+    const result = await reconcile(deps, { since, apply: false });
+    return result.workflows >= RESOURCES && result;
+  });
+  return findings;
+}
 
 test('all twelve attempts of a webhook are made by account time, each signed by the real one', async () => {
   const shop = await service.account();
@@ -116,9 +111,35 @@ test('all twelve attempts of a webhook are made by account time, each signed by 
     type: 'payment.settled',
   });
   expect(event?.delivery).toMatchObject({ status: 'exhausted', attempts: 12 });
+  expect(await countFailed(shop, hook.about(id)[0]?.body)).toBe(1);
   const attempts = await service.stores.deliveries.forEvent(event?._id ?? '');
   const span = between(attempts.at(-1)?.at ?? '', attempts[0]?.at ?? '');
   expect(span / DAY_MS).toBeCloseTo(1, 1);
+});
+
+/** Events that can be sent again, of those since the day of one. */
+async function countFailed({ account_id }: { account_id: string }, body = '{}') {
+  const { stores, temporal, queues } = service;
+  const now = () => new Date();
+  const redeliveries = createRedeliveries({
+    ...{ stores, temporal, now },
+    webhookQueue: queues.webhooks,
+  });
+  const [day = ''] = String(JSON.parse(body).created).split('T');
+  const owner = { account_id, livemode: false };
+  return await countFailedEvents({ redeliveries, stores, now }, owner, day);
+}
+
+test('the overview and the statements of the dashboard have the days of the account', async () => {
+  const shop = await service.account();
+  await advance(shop, { advance: 'P40D' });
+  const { created_at } = await settled(shop);
+  const owner = await openVisitor(service, await openUser(service.stores, shop.account_id));
+  const { html } = await owner.get('/dashboard/sandbox/overview');
+  expect(html).toContain('settled, 1 payment');
+  expect(html).toContain('1 payment created today');
+  const statement = await owner.get('/dashboard/sandbox/balances/statement');
+  expect(statement.html).toContain(`value="${created_at.slice(0, 7)}"`);
 });
 
 test('a refusal says why, and a key that is used again makes no second payment', async () => {

@@ -4,6 +4,7 @@ import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
 import { findAccount } from '../../service/accounts';
 import { withAuditLine } from '../../service/audit-log';
+import { accountNow } from '../../service/clock';
 import {
   type DeliveryRow,
   type EventDocument,
@@ -81,7 +82,8 @@ async function redeliverMany(
   const acting = await context.actingDeps();
   await findAccount(acting.stores, account);
   const owner = { account_id: account, livemode: isLive(env) };
-  const times = { since, until: until ?? context.now().toISOString() };
+  const now = await accountNow({ ...acting, now: context.now }, owner);
+  const times = { since, until: until ?? now.toISOString() };
   const filter = { ...owner, ...times, statuses: status, types: type };
   const counts = await countSelected(acting, filter);
   const summary = `To be sent again: ${formatCounts(counts)}.`;

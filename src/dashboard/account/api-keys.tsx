@@ -137,7 +137,7 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
     const text = 'No key was created: choose at least one scope.';
     return redirect(call, '/api-keys', 'bad', text);
   }
-  const bounds = parseBounds(call);
+  const bounds = parseBounds(call, deps.now());
   if (typeof bounds === 'string') return redirect(call, '/api-keys', 'bad', bounds);
   try {
     // A form that is sent twice creates one key.
@@ -163,7 +163,7 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
 }
 
 /** Parses the end and the networks of a new key; returns the fault as a text. */
-function parseBounds({ form, now }: Call): Partial<NewKey> | string {
+function parseBounds({ form }: Call, now: Date): Partial<NewKey> | string {
   const day = field(form, 'last_day');
   const lastMoment = Date.parse(`${day}T23:59:59.999Z`);
   if (day !== '' && !(lastMoment > now.getTime())) {

@@ -44,6 +44,7 @@ export interface Call {
   /** File of the route's upload; null where none was chosen. */
   file: Uint8Array | null;
   requestId: string;
+  /** Time of the account: the sandbox has a clock. */
   now: Date;
   may: (act: Act) => boolean;
   /** Writes the audit log in this user's name. */

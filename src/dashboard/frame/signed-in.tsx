@@ -5,6 +5,7 @@ import { mayAct } from '../../domain/account/dashboard-role';
 import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
 import { auditAsUser } from '../../service/audit-log';
+import { accountNow } from '../../service/clock';
 import { mustReplacePassword } from '../../service/team/initial-password';
 import {
   hasSecondFactor,
@@ -125,9 +126,10 @@ async function loadVisit(
     session: session._id,
     csrf: csrfToken(secret),
   };
+  const scope = { account_id: account._id, livemode };
   const call: Call = {
     viewer,
-    scope: { account_id: account._id, livemode },
+    scope,
     path: ctx.path.slice(`/dashboard/${env}`.length),
     params: ctx.params,
     // Not from `ctx.URL`, which a malformed Host makes unreadable.
@@ -135,7 +137,7 @@ async function loadVisit(
     form: new URLSearchParams(),
     file: null,
     requestId: origin.request_id,
-    now: dashboard.now(),
+    now: await accountNow(dashboard, scope),
     may: (act) => mayAct(user.role, act),
     audit: auditAsUser(dashboard, user, { ...origin, session: caller.session }),
     href: (path) => `/dashboard/${env}${path}`,

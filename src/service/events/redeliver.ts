@@ -9,10 +9,11 @@ import { type Endpoint, firstEndpointId } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 import { withTimeout } from '../../temporal/in-time';
 import { getWorkflowStatus } from '../../temporal/status';
+import { accountNow } from '../clock';
 import { replaceDelivery } from './deliveries';
 
 export interface RedeliverDeps {
-  stores: Pick<Stores, 'events' | 'endpoints' | 'deliveries'>;
+  stores: Pick<Stores, 'accounts' | 'events' | 'endpoints' | 'deliveries'>;
   temporal: Client;
   now: () => Date;
   /** Task queue; tests have their own. */
@@ -114,7 +115,7 @@ async function sendTo(
  * its own, or the event itself if that had no endpoint.
  */
 async function findRow(
-  { events, deliveries }: RedeliverDeps['stores'],
+  { events, deliveries }: Pick<RedeliverDeps['stores'], 'events' | 'deliveries'>,
   { _id: event_id }: EventDocument,
   endpoint_id: string,
 ): Promise<DeliveryRow> {
@@ -143,7 +144,8 @@ async function sendRow(
   await getWorkflowStatus(deps.temporal, webhookWorkflowId(row._id));
   // Later, `pending` could overwrite the outcome of a finished delivery.
   const { deliveries } = deps.stores;
-  const reserved = await deliveries.reserveRun(row, deps.now().toISOString(), endpoint_id);
+  const now = await accountNow(deps, row);
+  const reserved = await deliveries.reserveRun(row, now.toISOString(), endpoint_id);
   if (reserved === null) throw createRunningError(row._id);
   try {
     await startReservedRun(deps, reserved);

@@ -3,6 +3,7 @@ import { WEBHOOK_QUEUE } from '../../domain/task-queues';
 import type { EventDocument, ResendFilter } from '../../store/events';
 import { withTimeout } from '../../temporal/in-time';
 import { auditRequest, withAuditLine, withOutcomeLine } from '../audit-log';
+import { accountNow } from '../clock';
 import type { ActDeps, Owner } from '../deps';
 import { startOfDay } from '../paging';
 import { type DeliveryStarter, startDeliveries } from './deliveries';
@@ -78,11 +79,12 @@ export async function sendEventAgain(
 
 /** @throws ServiceError `webhook_not_set` */
 export async function countFailedEvents(
-  { redeliveries, now }: Pick<SendDeps, 'redeliveries' | 'now'>,
+  { redeliveries, ...deps }: Pick<SendDeps, 'redeliveries' | 'stores' | 'now'>,
   owner: Owner,
   from: string,
 ): Promise<number> {
-  return (await redeliveries.count(selectFailed(owner, from, now()))).found;
+  const now = await accountNow(deps, owner);
+  return (await redeliveries.count(selectFailed(owner, from, now))).found;
 }
 
 /** Accounts and environments whose failed events this process is sending. */
@@ -93,7 +95,7 @@ const activeSends = new Set<string>();
  * one, a repeat sends the rest.
  */
 export async function sendFailedEvents(
-  { redeliveries, audit, now, log }: SendDeps,
+  { redeliveries, audit, stores, now, log }: SendDeps,
   owner: Owner,
   from: string,
 ): Promise<void> {
@@ -108,7 +110,10 @@ export async function sendFailedEvents(
     activeSends.delete(name);
     throw error;
   }
-  const send = () => redeliveries.all(selectFailed(owner, from, now()));
+  const send = async () => {
+    const until = await accountNow({ stores, now }, owner);
+    return await redeliveries.all(selectFailed(owner, from, until));
+  };
   void withOutcomeLine(audit, line, send, ({ sent, skipped }) => ({ sent, skipped }))
     .catch((err) => log.warn({ err }, 'failed events were not all sent again'))
     .finally(() => activeSends.delete(name));

@@ -1,0 +1,59 @@
+import type { KeyDocument } from '../../src/store/keys';
+import { openUser, openVisitor } from '../support/dashboard';
+import { eventually } from '../support/http';
+import { useService } from '../support/service';
+import { advance, DAY_MS, SECOND_MS } from './clock-setting';
+import { openShop } from './payout-setting';
+
+const service = useService();
+
+const MINUTE_MS = 60 * SECOND_MS;
+
+/** Ms from now to a time. */
+const ahead = (at: string | undefined) => Date.parse(at ?? '') - Date.now();
+
+test('keys, sessions, the audit log and what a bank sends keep the real time', async () => {
+  const shop = await openShop(service);
+  const { account_id } = shop;
+  const expires_at = new Date(Date.now() + DAY_MS).toISOString();
+  await service
+    .collection<KeyDocument>('api_keys')
+    .updateMany({ account_id }, { $set: { expires_at } });
+  const owner = await openVisitor(service, await openUser(service.stores, account_id));
+  await advance(shop, { advance: 'P10D' });
+
+  expect((await shop.get('/v1/payments')).status).toBe(200);
+  expect((await owner.get('/dashboard/sandbox/overview')).status).toBe(200);
+  const { body: payout } = await shop.paid();
+  await shop.post(`/v1/sandbox/payouts/${payout.id}/simulate`, { event: 'completed' });
+  const stored = await service.stores.payouts.get(payout.id);
+  expect(ahead(stored?.completed_at ?? '') / DAY_MS).toBeCloseTo(10, 1);
+  const [callback] = await service.stores.callbacks.forResource(payout.id);
+  expect(Math.abs(ahead(callback?.received_at))).toBeLessThan(MINUTE_MS);
+  expect(ahead(callback?.body.occurred_at) / DAY_MS).toBeCloseTo(10, 1);
+
+  const { recipient_id } = payout;
+  expect((await shop.delete(`/v1/payout-recipients/${recipient_id}`)).status).toBe(200);
+  const recipient = await service.stores.recipients.get(recipient_id);
+  expect(ahead(recipient?.deleted_at ?? '') / DAY_MS).toBeCloseTo(10, 1);
+  const [line] = await service
+    .collection<{ at: string; act: string; account_id: string }>('audit_log')
+    .find({ account_id, act: 'recipient.deleted' })
+    .toArray();
+  expect(Math.abs(ahead(line?.at))).toBeLessThan(MINUTE_MS);
+});
+
+test('the daily limit of payouts and what is overdue follow the clock', async () => {
+  const shop = await openShop(service);
+  await service.stores.accounts.setPayoutLimit(shop.account_id, 'EUR', 1_500);
+  const { body: first } = await shop.paid();
+  expect((await shop.pay()).body.error.code).toBe('payout_limit_exceeded');
+  await advance(shop, { advance: 'P1D' });
+  const { status, body: second } = await shop.pay();
+  expect(status).toBe(201);
+  expect((await shop.pay()).body.error.code).toBe('payout_limit_exceeded');
+  await eventually('the first to be overdue', async () => {
+    return (await service.stores.payouts.get(first.id))?.attention === 'not_completed';
+  });
+  expect((await service.stores.payouts.get(second.id))?.attention).toBeNull();
+});
