@@ -53,11 +53,7 @@ export function renderPage({ banner, footer, languages, children, ...document }:
     ...document,
     children: (
       <>
-        {banner !== undefined && (
-          <div class="banner" role="note">
-            {banner}
-          </div>
-        )}
+        {banner !== undefined && <header class="banner">{banner}</header>}
         <div class="sheet">
           <main>{children}</main>
           <footer>

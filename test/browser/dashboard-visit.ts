@@ -1,14 +1,13 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import axe from 'axe-core';
 import {
   type BrowserContext,
   type BrowserContextOptions,
   chromium as engine,
   type Page,
 } from 'playwright-core';
-import { z } from 'zod';
 import type { UserDocument } from '../../src/store/users';
+import { findFaults } from '../support/axe';
 import { PASSWORD } from '../support/dashboard';
 import { useFixture } from '../support/fixture';
 import { chromium } from '../support/servers';
@@ -69,8 +68,6 @@ export async function enter(
   return page;
 }
 
-const Findings = z.array(z.string());
-
 /** Looks at the page at each size and in both colour schemes: no fault of weight, nothing cut off. */
 export async function look(page: Page, name: string): Promise<void> {
   await page.waitForLoadState();
@@ -78,7 +75,7 @@ export async function look(page: Page, name: string): Promise<void> {
     await page.setViewportSize(viewport);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
-      const faults = await faultsOf(page, colorScheme === 'dark' ? OF_COLORS : {});
+      const faults = await findFaults(page, colorScheme === 'dark' ? OF_COLORS : {});
       expect({ name, size, colorScheme, faults }).toMatchObject({ faults: [] });
       await photograph(page, `${name}-${size}-${colorScheme}`);
     }
@@ -91,17 +88,6 @@ export async function look(page: Page, name: string): Promise<void> {
 
 /** Rules that look at colors: what all others look at is the same in the dark. */
 const OF_COLORS = { runOnly: ['color-contrast', 'link-in-text-block'] };
-
-async function faultsOf(page: Page, rules: object): Promise<string[]> {
-  const isLoaded = await page.evaluate('typeof axe === "object"');
-  if (isLoaded !== true) await page.evaluate(axe.source);
-  const options = JSON.stringify({ resultTypes: ['violations'], ...rules });
-  const found = await page.evaluate(`axe.run(document, ${options}).then((run) =>
-    run.violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`);
-  return Findings.parse(found);
-}
 
 const DOCS = join(__dirname, '../../docs');
 /** Height of a picture in the docs at most. */

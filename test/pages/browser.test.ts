@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
+import { findFaults } from '../support/axe';
 import { eventually } from '../support/http';
 import { button, PHONE, picture, useBrowserWorld } from './browser-world';
+import { cryptoPayment } from './crypto-payment';
 
 const world = useBrowserWorld();
 
@@ -25,6 +28,20 @@ it('takes a customer from the pay page through the bank to the shop', async () =
     await page.getByRole('heading', { name: 'You have paid' }).waitFor();
     await picture(page, 'outcome-desktop');
     expect(noise).toEqual([]);
+  });
+});
+
+it('has all that it shows in landmarks, and no fault of weight', async () => {
+  const { link, session } = await world.newPayment();
+  const token = randomBytes(32).toString('base64url');
+  world.pay.crypto.set(token, cryptoPayment());
+  const { url } = world.pay;
+  await world.visit({}, async (page) => {
+    for (const address of [link, session, `${url}/pay/crypto/${token}`, `${url}/pay/unknown`]) {
+      await page.goto(address);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      expect(await findFaults(page)).toEqual([]);
+    }
   });
 });
 

@@ -56,7 +56,7 @@ export function renderCard({ children, ...shell }: Shell): string {
   return render(
     shell,
     <div class="card">
-      <p class="brand">Payments dashboard</p>
+      <header class="brand">Payments dashboard</header>
       <main>{children}</main>
     </div>,
   );
