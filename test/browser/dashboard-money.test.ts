@@ -70,14 +70,14 @@ test('an endpoint is saved, tested, and its secret shown and rolled', async () =
 test('a second endpoint is added after a refusal, shown as failing, enabled and deleted', async () => {
   await link('Webhooks').click();
   await link('Add an endpoint').click();
-  await page.getByLabel('Address').fill('http://10.0.0.1/');
+  await page.getByLabel('Endpoint URL').fill('http://10.0.0.1/');
   await page.getByLabel('Description').fill('Bookkeeping: payouts and refunds, for the accountant');
   await page.getByLabel('payment.settled').uncheck();
   await button('Add endpoint').click();
   await page.getByText('10.0.0.1 is a private address').waitFor();
   await look(page, 'webhook-add-refused');
   const url = `${inbox.url}&${'long'.repeat(20)}`;
-  await page.getByLabel('Address').fill(url);
+  await page.getByLabel('Endpoint URL').fill(url);
   await button('Add endpoint').click();
   await page.getByText(/^whsec_/).waitFor();
   const [, added] = await service.stores.endpoints.list(shop.account_id, false);

@@ -7,6 +7,7 @@ import { field, redirect } from '../frame/form';
 import { Facts, Note, PageHead, Panel, PostForm } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import {
+  BackToWebhooks,
   ENDPOINTS_PATH,
   type RefusedSettings,
   readSettings,
@@ -91,9 +92,7 @@ function EndpointPage({ call, endpoint, summary, refused }: EndpointPageProps) {
   return (
     <>
       <PageHead title="Endpoint" badge={<StateBadge endpoint={endpoint} />}>
-        <a class="button plain" href={call.href('/webhooks')}>
-          All endpoints
-        </a>
+        <BackToWebhooks call={call} />
       </PageHead>
       {endpoint.disabled_reason === 'failing' && (
         <Note tone="bad">
@@ -105,15 +104,14 @@ function EndpointPage({ call, endpoint, summary, refused }: EndpointPageProps) {
         <Facts rows={[['Id', <code key="id">{id}</code>]]} />
         {mayChange ? (
           <SettingsForm
-            {...{ call, endpoint }}
+            {...{ call, endpoint, refused }}
             path={`${path}/save`}
             button="Save changes"
-            {...(refused && { refused })}
           />
         ) : (
           <Facts
             rows={[
-              ['URL', <code key="url">{showUrl(call, endpoint)}</code>],
+              ['Endpoint URL', <code key="url">{showUrl(call, endpoint)}</code>],
               ['Description', description ?? ''],
               ['Events', enabled_events.join(', ')],
             ]}

@@ -20,35 +20,48 @@ export interface RefusedSettings {
   urlFault: string | undefined;
 }
 
+/** Settings as they are stored. */
+interface StoredSettings {
+  url: string;
+  description?: string | null | undefined;
+  /** Undefined: all types. */
+  enabled_events?: readonly EventType[] | undefined;
+}
+
 interface SettingsFormProps {
   call: Call;
   path: string;
   button: string;
   hidden?: Readonly<Record<string, string>>;
-  endpoint?: Endpoint;
-  refused?: RefusedSettings;
+  endpoint?: StoredSettings | undefined;
+  refused?: RefusedSettings | undefined;
+  /** Whether it is the form of the oldest endpoint, which leaves the description alone. */
+  isOldest?: boolean;
 }
 
+/** Form of every endpoint. */
 export function SettingsForm(props: SettingsFormProps) {
-  const { call, path, button, hidden, endpoint, refused } = props;
+  const { call, path, button, hidden, endpoint, refused, isOldest = false } = props;
   return (
     <PostForm call={call} path={path} button={button} busy="Saving…" {...(hidden && { hidden })}>
       {refused?.events.length === 0 && <Note tone="bad">Choose at least one event type.</Note>}
       <Field
-        label="Address"
+        label="Endpoint URL"
         name="url"
         type="url"
         value={refused?.url ?? endpoint?.url ?? ''}
-        hint="https, at a public address."
+        hint={`https, at a public address.${isOldest ? ' Each environment has its own.' : ''}`}
         fault={refused?.urlFault}
         required
       />
-      <Field
-        label="Description"
-        name="description"
-        value={refused?.description ?? endpoint?.description ?? ''}
-        maxLength={DESCRIPTION_LENGTH_MAX}
-      />
+      {!isOldest && (
+        <Field
+          label="Description"
+          name="description"
+          value={refused?.description ?? endpoint?.description ?? ''}
+          maxLength={DESCRIPTION_LENGTH_MAX}
+        />
+      )}
       <Checks
         legend="Events to send"
         name="events"
@@ -77,6 +90,11 @@ export async function readSettings({ form, scope }: Call, { webhookUrls }: PageD
     events: events.length === EVENT_TYPES.length ? ('all' as const) : events,
   };
   return { settings };
+}
+
+/** Link of each page of an endpoint to the list of all. */
+export function BackToWebhooks({ call }: { call: Pick<Call, 'href'> }) {
+  return <a href={call.href('/webhooks')}>Back to webhooks</a>;
 }
 
 /** Shows only the host to those who may not change endpoints, since the rest may hold a secret. */

@@ -1,14 +1,12 @@
-import { EVENT_TYPES, type EventType } from '../../domain/webhook/event';
+import { listEnabledEvents } from '../../domain/webhook/endpoint';
 import { listEndpoints } from '../../service/endpoints/manage';
 import { type EndpointSummary, getEndpoint, setEndpoint } from '../../service/endpoints/oldest';
 import type { Endpoint } from '../../service/endpoints/present';
-import { checkEndpointUrl } from '../../service/endpoints/url';
 import { getOrigin } from '../../webhooks/url';
-import { Checks, Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
-import { Note, PageHead, Panel, PostForm } from '../frame/parts';
+import { PageHead, Panel } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
-import { StateBadge } from './endpoint-settings';
+import { type RefusedSettings, readSettings, SettingsForm, StateBadge } from './endpoint-settings';
 import { EndpointsPanel } from './endpoints';
 import { SecretPanel } from './secret';
 import { TestPanel } from './test-panel';
@@ -43,28 +41,15 @@ async function readEndpoints({ scope }: Call, deps: PageDeps) {
 }
 
 async function saveEndpoint(call: Call, deps: PageDeps): Promise<Answer> {
-  const { scope, form } = call;
-  const requestedTypes = form.getAll('events');
-  const events = EVENT_TYPES.filter((type) => requestedTypes.includes(type));
-  const url = field(form, 'url');
-  const urlCheck = await checkEndpointUrl(deps.webhookUrls, scope, url);
-  const fault = urlCheck.ok ? undefined : urlCheck.message;
-  if (!urlCheck.ok || events.length === 0) {
-    const refused = { url, fault, events };
+  const { settings, refused } = await readSettings(call, deps);
+  if (settings === undefined) {
     const stored = await readEndpoints(call, deps);
     return { page: <WebhooksPage {...{ call, refused }} {...stored} />, status: 400 };
   }
-  const isAll = events.length === EVENT_TYPES.length;
-  const request = { url: urlCheck.url, events: isAll ? ('all' as const) : events };
-  await setEndpoint(deps, scope, { ...request, showsSecret: false });
+  const { url, events } = settings;
+  await setEndpoint(deps, call.scope, { url, events, showsSecret: false });
   const text = 'The endpoint is saved. Send a test event to see that it answers.';
   return redirect(call, '/webhooks', 'good', text);
-}
-
-interface RefusedForm {
-  url: string;
-  fault: string | undefined;
-  events: readonly EventType[];
 }
 
 interface PageProps {
@@ -72,7 +57,7 @@ interface PageProps {
   endpoint: EndpointSummary | null;
   /** All of them, the oldest first. */
   endpoints: Endpoint[];
-  refused?: RefusedForm;
+  refused?: RefusedSettings;
 }
 
 function WebhooksPage({ call, endpoint, endpoints, refused }: PageProps) {
@@ -109,8 +94,6 @@ function OldestHint({ endpoints }: Pick<PageProps, 'endpoints'>) {
 }
 
 function EndpointPanel({ call, endpoint, endpoints, refused }: PageProps) {
-  const url = refused?.url ?? endpoint?.url ?? '';
-  const events = refused?.events ?? endpoint?.enabled_events ?? EVENT_TYPES;
   if (!call.may('webhooks.change')) {
     return (
       <Panel title="Endpoint">
@@ -122,32 +105,22 @@ function EndpointPanel({ call, endpoint, endpoints, refused }: PageProps) {
             <code>{getOrigin(endpoint.url)}</code>
           )}
         </p>
-        {endpoint !== null && <p class="muted">{events.join(', ')}</p>}
+        {endpoint !== null && (
+          <p class="muted">{listEnabledEvents(endpoint.enabled_events).join(', ')}</p>
+        )}
       </Panel>
     );
   }
   return (
     <Panel title="Endpoint">
       <OldestHint endpoints={endpoints} />
-      {refused?.events.length === 0 && <Note tone="bad">Choose at least one event type.</Note>}
-      <PostForm call={call} path="/webhooks/endpoint" button="Save endpoint" busy="Saving…">
-        <Field
-          label="Endpoint URL"
-          name="url"
-          type="url"
-          value={url}
-          hint="https, at a public address. Each environment has its own."
-          fault={refused?.fault}
-          required
-        />
-        <Checks
-          legend="Events to send"
-          name="events"
-          options={EVENT_TYPES.map((type) => [type, type] as const)}
-          checked={events}
-          hint="Other events are recorded and listed, and can be sent manually."
-        />
-      </PostForm>
+      <SettingsForm
+        {...{ call, refused }}
+        path="/webhooks/endpoint"
+        button="Save endpoint"
+        endpoint={endpoint ?? undefined}
+        isOldest
+      />
     </Panel>
   );
 }

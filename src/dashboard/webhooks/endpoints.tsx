@@ -6,6 +6,7 @@ import { field, redirect } from '../frame/form';
 import { Copyable, Note, PageHead, Panel, Table } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import {
+  BackToWebhooks,
   ENDPOINTS_PATH,
   type RefusedSettings,
   readSettings,
@@ -84,21 +85,21 @@ interface NewPageProps {
 function NewPage({ call, once, refused }: NewPageProps) {
   return (
     <>
-      <PageHead title="Add an endpoint" />
+      <PageHead title="Add an endpoint">
+        <BackToWebhooks call={call} />
+      </PageHead>
       <Panel>
         <p class="muted">You see its own signing secret as soon as it is added.</p>
         {call.may('webhooks.change') ? (
           <SettingsForm
-            call={call}
+            {...{ call, refused }}
             path={`${PATH}/new`}
             button="Add endpoint"
             hidden={{ once }}
-            {...(refused && { refused })}
           />
         ) : (
           <p>Your role may not change endpoints.</p>
         )}
-        <a href={call.href('/webhooks')}>Back to webhooks</a>
       </Panel>
     </>
   );
@@ -121,7 +122,7 @@ async function add(call: Call, deps: PageDeps): Promise<Answer> {
         <Note tone="note">Deliveries to it are signed with this secret.</Note>
         <Panel>
           <Copyable label="signing secret" text={signing_secret} />
-          <a href={call.href('/webhooks')}>Back to webhooks</a>
+          <BackToWebhooks call={call} />
         </Panel>
       </>
     );

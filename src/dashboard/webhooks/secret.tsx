@@ -4,6 +4,7 @@ import { Select } from '../frame/fields';
 import { field } from '../frame/form';
 import { Copyable, Note, PageHead, Panel, PostForm, When } from '../frame/parts';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { BackToWebhooks } from './endpoint-settings';
 
 /** Routes of the oldest endpoint, and of each one. */
 export const SECRET_ROUTES: readonly Route[] = ['/webhooks', '/webhooks/endpoints/:id'].flatMap(
@@ -114,7 +115,7 @@ async function showSecret(call: Call, deps: PageDeps): Promise<Answer> {
             <Copyable label="next signing secret" text={next_secret} />
           </>
         )}
-        <a href={call.href('/webhooks')}>Back to webhooks</a>
+        <BackToWebhooks call={call} />
       </Panel>
     </>
   );
@@ -141,7 +142,7 @@ async function roll(call: Call, deps: PageDeps): Promise<Answer> {
       </Note>
       <Panel>
         <Copyable label="signing secret" text={newSecret.signing_secret} />
-        <a href={call.href('/webhooks')}>Back to webhooks</a>
+        <BackToWebhooks call={call} />
       </Panel>
     </>
   );

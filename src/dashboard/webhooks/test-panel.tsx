@@ -6,6 +6,7 @@ import { field, redirect } from '../frame/form';
 import { PageHead, Panel, PostForm } from '../frame/parts';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { AttemptFacts } from './deliveries';
+import { BackToWebhooks } from './endpoint-settings';
 
 /** Routes of the oldest endpoint, and of each one. */
 export const TEST_ROUTES: readonly Route[] = ['/webhooks', '/webhooks/endpoints/:id'].map(
@@ -61,7 +62,7 @@ async function sendTest(call: Call, deps: PageDeps): Promise<Answer> {
         <Panel title={type}>
           <AttemptFacts call={call} row={row} />
           <a href={href(`/webhooks/deliveries/${row.event_id}`)}>Show the event</a>
-          <a href={href('/webhooks')}>Back to webhooks</a>
+          <BackToWebhooks call={call} />
         </Panel>
       </>
     );
