@@ -68,8 +68,8 @@ dl > div {
 }
 dt { color: var(--muted); flex: none; }
 dd { text-align: right; font-weight: 550; min-width: 0; overflow-wrap: anywhere; }
-.method { display: flex; align-items: center; gap: 8px; }
-.method svg { color: var(--accent); }
+.method { display: flex; align-items: baseline; gap: 8px; }
+.method svg { color: var(--accent); align-self: center; }
 form { margin: 0; }
 /* A merchant's color replaces those of the buttons. */
 button, .button {
@@ -95,6 +95,7 @@ footer {
   display: flex; flex-direction: column; gap: 8px; align-items: center; text-align: center;
 }
 .secure { display: flex; gap: 8px; align-items: center; justify-content: center; }
+.secure span { text-align: start; }
 .languages summary {
   display: inline-flex; align-items: center; gap: 8px; min-height: 44px; padding: 8px 14px;
   border-radius: 12px; list-style: none; cursor: pointer; text-decoration: underline;
