@@ -90,6 +90,7 @@ tr:last-child td { border-bottom: 0; }
   .email { display: block; min-width: 180px; }
   td code.muted { display: block; }
   td .inline { flex-wrap: nowrap; }
+  .words { overflow-wrap: break-word; }
 }
 time, .number { font-variant-numeric: tabular-nums; }
 .number { white-space: nowrap; }
@@ -98,9 +99,12 @@ time, .number { font-variant-numeric: tabular-nums; }
   table, tbody, tr, td { display: block; }
   tr { padding: 10px 0; border-bottom: 1px solid var(--line); }
   tr:last-child { border-bottom: 0; }
-  td { display: flex; gap: 12px; border: 0; padding: 3px 0; justify-content: space-between; }
+  td {
+    display: flex; gap: 12px; border: 0; padding: 3px 0; justify-content: space-between;
+    text-align: right;
+  }
   td::before { content: attr(data-label); color: var(--muted); flex: none; font-size: 13px; }
-  td > * { min-width: 0; text-align: right; }
+  td > * { min-width: 0; }
   td .states { justify-content: flex-end; }
 }
 

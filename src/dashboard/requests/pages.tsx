@@ -71,7 +71,7 @@ function renderCells(request: RequestDocument) {
   return [
     <code key="request">{`${request.method} ${request.path}`}</code>,
     <HttpStatus key="status" request={request} />,
-    request.code === null ? '–' : <code key="code">{request.code}</code>,
+    request.code === null ? '–' : <ErrorCode key="code" code={request.code} />,
     <When key="created" at={request.created_at} />,
     `${request.duration_ms} ms`,
     <code key="key">{request.key_id}</code>,
@@ -82,6 +82,17 @@ const TONES = { succeeded: 'good', refused: 'note', failed: 'bad' } as const;
 
 function HttpStatus({ request }: { request: RequestDocument }) {
   return <Badge tone={TONES[request.outcome]}>{String(request.status)}</Badge>;
+}
+
+/** Renders a code that breaks only between its words. */
+function ErrorCode({ code }: { code: string }) {
+  const [first, ...words] = code.split('_');
+  return (
+    <code class="words">
+      {first}
+      {words.flatMap((word) => ['_', <wbr key={word} />, word])}
+    </code>
+  );
 }
 
 function NoRequests({ call }: { call: Call }) {
