@@ -113,8 +113,8 @@ describeWithBank('npm start with SEPA files', () => {
 
   test('through kills of connectors and the bank no payout is paid twice, and none is lost', async () => {
     expect(stack.state()?.sepa).toEqual({ pid: expect.any(Number) });
-    const created = await stack.cli('account', 'create', '--name', 'Payer');
-    const { sandbox_key: key } = CreatedAccount.parse(created);
+    const created = CreatedAccount.parse(await stack.cli('account', 'create', '--name', 'Payer'));
+    const { sandbox_key: key } = created;
     const post = async (path: string, body: object) => {
       const answer = await call(stack.url, 'POST', path, { key, body });
       if (answer.status !== 201) throw new Error(answer.text);
@@ -184,6 +184,10 @@ describeWithBank('npm start with SEPA files', () => {
       },
       END_MS,
     );
+    // One that waits for the bank does not keep the clock of its account from reaching its target.
+    await post('/v1/payouts', { ...money, amount: 1 });
+    const advance = ['clock', 'advance', created.account_id, '--by', 'P60D'];
+    expect(await stack.cli(...advance)).toMatchObject({ state: 'standing', behind: [] });
     await stack.cli('ledger', 'verify');
     const log = readFileSync(join(stack.dataDir, 'logs', 'sepa.log'), 'utf8');
     expect(log).not.toContain('not authorized on');

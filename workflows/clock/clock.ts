@@ -102,7 +102,8 @@ async function reach(start: ClockStart, advancing: Advance): Promise<number> {
     const next = stop.due_at_ms === null ? target.offset_ms : stop.due_at_ms - Date.now();
     const to_ms = Math.min(Math.max(next, from_ms), target.offset_ms);
     setCurrentDetails(
-      `**Advancing** to ${target.at}: now at ${new Date(Date.now() + to_ms).toISOString()}.`,
+      `**Advancing** to ${target.at}: now at ${new Date(Date.now() + to_ms).toISOString()}. At each ` +
+        `stop it waits for the connector \`${start.connector}\`, also while that is down.`,
     );
     await storeOffset({ account_id, offset_ms: to_ms });
     stop = await settle(start, to_ms, from_ms);
