@@ -107,7 +107,8 @@ export async function startService(options: ServiceOptions = {}) {
   const address = options.temporal ?? temporalAddress();
   quietTemporal();
   const name = randomUUID().slice(0, 8);
-  const queues = buildQueues(name, options.live?.prefix);
+  const prefix = options.live?.prefix;
+  const queues = buildQueues(name, prefix);
   const economical = options.economical === true;
   const mongo = await connectMongo(mongodbUri(), name, { monitorCommands: economical });
   const database = `test_${name}`;
@@ -187,7 +188,7 @@ export async function startService(options: ServiceOptions = {}) {
     readReference: createReferenceReader({ payouts: stores.payouts }),
     database: sandboxBankDatabase(database),
     connector,
-    taskQueue: connectorQueue(connector),
+    taskQueue: connectorQueue(connector, prefix),
     host: '127.0.0.1',
     port: 0,
     autoplay: options.autoplay ?? false,
