@@ -43,19 +43,22 @@ function isGenuine(string $body, string $signature, string $secret): bool
     return hash_equals(hash_hmac('sha256', "$t.$body", $secret), $v1) && abs(time() - (int) $t) <= 300;
 }
 
-[, $command, $first, $second] = $argv;
-if ($command === 'create') {
-    $payment = createPayment($first, $second, [
-        'method' => 'ideal',
-        'amount' => 1050,
-        'currency' => 'EUR',
-        'country' => 'NL',
-        'success_url' => 'https://shop.example/thanks',
-        'error_url' => 'https://shop.example/sorry',
-        'reference' => 'order-1001',
-    ], 'order-1001-php');
-    echo "{$payment['redirect_url']}\n";
-} else {
-    $body = stream_get_contents(STDIN);
-    echo isGenuine($body, $second, $first) ? json_decode($body, true)['type'] . "\n" : "refused\n";
+// Only as the main script: your shop includes the file for its functions.
+if (PHP_SAPI === 'cli' && realpath($_SERVER['SCRIPT_FILENAME']) === __FILE__) {
+    [, $command, $first, $second] = $argv;
+    if ($command === 'create') {
+        $payment = createPayment($first, $second, [
+            'method' => 'ideal',
+            'amount' => 1050,
+            'currency' => 'EUR',
+            'country' => 'NL',
+            'success_url' => 'https://shop.example/thanks',
+            'error_url' => 'https://shop.example/sorry',
+            'reference' => 'order-1001',
+        ], 'order-1001-php');
+        echo "{$payment['redirect_url']}\n";
+    } else {
+        $body = stream_get_contents(STDIN);
+        echo isGenuine($body, $second, $first) ? json_decode($body, true)['type'] . "\n" : "refused\n";
+    }
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { signPayload } from '../../src/webhooks/signature';
 import { findOnPath } from '../../stack/provision/command';
 import { runProgram } from '../support/programs';
+import { describeWith } from '../support/python-tools';
 import { useAccount, useService } from '../support/service';
 
 const EXAMPLES = join(__dirname, '../../docs/examples');
@@ -35,5 +36,15 @@ describe.each(LANGUAGES)('the example in %s', (program, args) => {
     expect(await verify(genuine)).toContain('payment.settled');
     expect(await verify(signPayload(SECRET, BODY, now - 600))).toBe('refused\n');
     expect(await verify(genuine, 'whsec_another')).toBe('refused\n');
+  });
+});
+
+describeWith('php', 'the example in PHP, where a shop includes it', () => {
+  test('gives its functions alone', async () => {
+    const signature = signPayload(SECRET, BODY, Math.floor(Date.now() / 1_000));
+    const code = `require 'shop.php';
+    echo json_encode([isGenuine($argv[1], $argv[2], $argv[3]), isGenuine($argv[1], $argv[2], 'x')]);`;
+    const args = ['-d', 'display_errors=1', '-r', code, BODY, signature, SECRET];
+    expect(await runProgram('php', args, { cwd: EXAMPLES })).toBe('[true,false]');
   });
 });
