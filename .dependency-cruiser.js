@@ -199,6 +199,8 @@ module.exports = {
     // Sees type-only imports too.
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
+    // Programs of a merchant's own project; test/guides compiles them in one.
+    exclude: { path: '^docs/snippets/' },
     enhancedResolveOptions: {
       extensions: ['.ts', '.tsx', '.js', '.json', '.d.ts'],
       exportsFields: ['exports'],

@@ -8,8 +8,9 @@ const FOLDER = join(dirname(fileURLToPath(import.meta.url)), '../snippets');
 /** Tabs in their order, by the name of the file; a language is added by a row and its files. */
 const LANGUAGES = {
   'curl.sh': { title: 'curl', highlight: 'sh' },
+  // For what curl cannot do; a reader who chose curl sees it.
+  'shell.sh': { title: 'Shell', highlight: 'sh' },
   'typescript.ts': { title: 'TypeScript', highlight: 'ts' },
-  'node.mjs': { title: 'Node.js', highlight: 'js' },
   'python.py': { title: 'Python', highlight: 'python' },
   'php.php': { title: 'PHP', highlight: 'php' },
 };
