@@ -19,6 +19,8 @@ const MERCHANTS = [
   ['The API', '/api'],
   ['Webhooks', '/webhooks'],
   ['Clients', '/clients'],
+  ['TypeScript client', '/clients/typescript'],
+  ['Python client', '/clients/python'],
   ['The dashboard', '/dashboard'],
   ['Decisions', '/decisions'],
 ].map(page);
@@ -61,8 +63,8 @@ export default defineConfig({
   ignoreDeadLinks: [/^https?:\/\/localhost/],
   markdown: {
     ...{ html: false, linkify: false, anchor: { slugify }, toc: { slugify } },
-    // Its default's colors are too pale on the background of code.
-    theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
+    // The default's colors are too pale on the background of code.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: { logLevel: 'warn', build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {

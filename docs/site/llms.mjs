@@ -1,8 +1,11 @@
 const GROUPS = [
   ['First hour', /^guides\//],
   ['API reference', /^reference\//],
-  ['Documentation', /^[\w-]+\.md$/],
+  ['Documentation', /^(clients\/)?[\w-]+\.md$/],
 ];
+
+/** A paragraph or a list: no heading, code, table, comment or group of tabs. */
+const PROSE = /^(?![#|<:]|```)/;
 
 /** Lists the pages for language models, with the first sentence of each. @see https://llmstxt.org */
 export function describePages(pages) {
@@ -19,8 +22,11 @@ export function describePages(pages) {
 
 function describe(path, text) {
   const title = /^# (.+)$/m.exec(text)?.[1] ?? path;
-  const [, paragraph = ''] = text.split(/\n\n+/).filter((each) => !each.startsWith('<!--'));
-  const plain = paragraph.replace(/\s+/g, ' ').replace(/\[([^\]]+)\]\([^)]+\)/g, '$1');
+  const paragraph = text.split(/\n\n+/).find((each) => PROSE.test(each)) ?? '';
+  const plain = paragraph
+    .replace(/^- /, '')
+    .replace(/\s+/g, ' ')
+    .replace(/\[([^\]]+)\]\([^)]+\)/g, '$1');
   const sentence = /^[^.]*\./.exec(plain)?.[0] ?? plain;
   return `- [${title}](/docs/${path.replace(/\.md$/, '')}): ${sentence}`;
 }

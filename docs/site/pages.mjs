@@ -16,6 +16,8 @@ const PAGES = {
   'CHANGELOG.md': 'changelog.md',
   'CONTRIBUTING.md': 'contributing.md',
   'SECURITY.md': 'security-policy.md',
+  'clients/typescript/README.md': 'clients/typescript.md',
+  'clients/python/README.md': 'clients/python.md',
   ...Object.fromEntries(
     ['docs', 'docs/guides'].flatMap((folder) =>
       markdownIn(folder)

@@ -1,10 +1,14 @@
 /** Writes the API reference as pages of the site, which its search and its colors cover. */
 import { listOperations } from './postman.mjs';
 
-/** @returns a page for each tag of the document, by its path */
 /** Path of a tag's page in the site, without its ending. */
 export const referencePath = (name) => `reference/${name.toLowerCase().replaceAll(' ', '-')}`;
 
+const VARIABLES =
+  'In the examples, `BASE` is the address of the API and `KEY` is ' +
+  '[your key](../guides/start.md#the-key-and-the-address).';
+
+/** @returns a page for each tag of the document, by its path */
 export function referencePages(api) {
   const operations = listOperations(api);
   return Object.fromEntries(
@@ -16,6 +20,7 @@ export function referencePages(api) {
       const parts = [
         `# ${name}`,
         description,
+        ...(own.length > 0 ? [VARIABLES] : []),
         ...own.map((operation) => describeOperation(operation, api)),
         ...events.map(([type, { post }]) => describeEvent(type, post, api)),
       ];
@@ -36,7 +41,7 @@ function describeOperation(operation, api) {
     description,
     ...section('Parameters', table(parameters.map((each) => parameterRow(each, api)))),
     ...section('Body', body && table(fieldRows(body.schema, api))),
-    curl(operation, body?.example, api),
+    curl(operation, body?.example),
     `**Response ${status}:** ${success.description}`,
     fence('json', JSON.stringify(answer.example, null, 2)),
     ...section('Response fields', table(fieldRows(answer.schema, api))),
@@ -105,10 +110,10 @@ function describeType(schema, api) {
   return [type ?? 'any'].flat().join(' or ') + (format === undefined ? '' : ` (${format})`);
 }
 
-function curl({ method, path, parameters = [] }, example, api) {
+function curl({ method, path, parameters = [] }, example) {
   const hasKey = parameters.some(({ name }) => name === 'Idempotency-Key');
   const lines = [
-    `curl -sS ${method === 'get' ? '' : `-X ${method.toUpperCase()} `}${api.servers[0].url}${path}`,
+    `curl -sS ${method === 'get' ? '' : `-X ${method.toUpperCase()} `}"$BASE${path}"`,
     '-H "Authorization: Bearer $KEY"',
     ...(hasKey ? ['-H "Idempotency-Key: $(uuidgen)"'] : []),
     ...(example === undefined ? [] : ['-H "Content-Type: application/json"']),

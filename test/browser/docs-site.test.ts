@@ -54,6 +54,7 @@ test.each([
   ['docs-guide', '/docs/guides/first-payment'],
   ['docs-api', '/docs/api'],
   ['docs-webhooks', '/docs/webhooks'],
+  ['docs-client', '/docs/clients/python'],
   ['docs-reference', '/docs/reference/payments'],
 ])(
   '%s is accessible at both widths, loads nothing from elsewhere, and nothing is refused',
@@ -79,6 +80,14 @@ test('the search finds words of a page without a network', async () => {
   await page.waitForURL(/balances/);
   expect(faults).toEqual([]);
   await page.context().close();
+});
+
+test('no page names an address of its own machine in an example of the reference', () => {
+  const reference = PAGES.filter((page) => page.startsWith('reference/'));
+  expect(reference.length).toBeGreaterThan(5);
+  for (const page of reference) {
+    expect({ page, curl: read(page).match(/curl[^\n]*localhost/) }).toEqual({ page, curl: null });
+  }
 });
 
 test('no link of a page leads nowhere', () => {
