@@ -39,6 +39,7 @@ function listSources() {
     'public/postman.json': json(buildCollection(api)),
     '.vitepress/config.mjs': readFileSync(join(HERE, 'config.mjs')),
     '.vitepress/theme/index.mjs': readFileSync(join(HERE, 'theme.mjs')),
+    '.vitepress/theme/tabs.mjs': readFileSync(join(HERE, 'tabs.mjs')),
     '.vitepress/theme/style.css': readFileSync(join(HERE, 'style.css')),
     '.vitepress/reference.json': json(
       api.tags.map(({ name }) => ({ text: name, link: `/${referencePath(name)}` })),

@@ -52,6 +52,13 @@ function slugify(heading) {
     .replace(/\s/g, '-');
 }
 
+/** Screen readers say what the tabs of a group choose. */
+function nameTabs({ renderer }) {
+  const { 'container_code-group_open': open } = renderer.rules;
+  renderer.rules['container_code-group_open'] = (...params) =>
+    open(...params).replace('class="tabs"', '$& role="radiogroup" aria-label="Language"');
+}
+
 export default defineConfig({
   title: 'durable-payments',
   description: 'Take payments, refund them and pay people out.',
@@ -65,6 +72,7 @@ export default defineConfig({
     ...{ html: false, linkify: false, anchor: { slugify }, toc: { slugify } },
     // The default's colors are too pale on the background of code.
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    config: nameTabs,
   },
   vite: { logLevel: 'warn', build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {

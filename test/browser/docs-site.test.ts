@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core';
 import { z } from 'zod';
 import { createDocsSite } from '../../src/pages/docs-site';
 import { useFixture } from '../support/fixture';
+import { eventually } from '../support/http';
 import { look, useBrowser } from './dashboard-visit';
 
 /** Built by `npm run build`. */
@@ -52,6 +53,7 @@ async function open(): Promise<{ page: Page; faults: string[] }> {
 test.each([
   ['docs-home', '/docs/'],
   ['docs-guide', '/docs/guides/first-payment'],
+  ['docs-guide-webhooks', '/docs/guides/webhooks'],
   ['docs-api', '/docs/api'],
   ['docs-webhooks', '/docs/webhooks'],
   ['docs-client', '/docs/clients/python'],
@@ -80,6 +82,76 @@ test('the search finds words of a page without a network', async () => {
   await page.waitForURL(/balances/);
   expect(faults).toEqual([]);
   await page.context().close();
+});
+
+/** Languages that the groups of tabs show, from the top to the bottom of the page. */
+async function readLanguages(page: Page): Promise<string[]> {
+  const checked = page.locator('.vp-code-group input:checked + label');
+  const visible = page.locator('.vp-code-group .blocks > .active');
+  expect(await visible.count()).toBe(await checked.count());
+  for (const block of await visible.all()) expect(await block.isVisible()).toBe(true);
+  return await checked.allTextContents();
+}
+
+async function toShow(page: Page, languages: string[]): Promise<void> {
+  await eventually(languages.join(), async () => {
+    return JSON.stringify(await readLanguages(page)) === JSON.stringify(languages);
+  });
+}
+
+test('the chosen language is shown by all tabs, on other pages, and after a reload', async () => {
+  const { page, faults } = await open();
+  await page.goto(`${site.url}/docs/guides/first-payment`);
+  await toShow(page, ['curl', 'curl', 'curl']);
+  const last = page.locator('.vp-code-group').last();
+  await last.scrollIntoViewIfNeeded();
+  const readTop = async () => Math.round((await last.boundingBox())?.y ?? Number.NaN);
+  await last.getByText('PHP', { exact: true }).scrollIntoViewIfNeeded();
+  const top = await readTop();
+  await last.getByText('PHP', { exact: true }).click();
+  await toShow(page, ['PHP', 'PHP', 'PHP']);
+  // The tabs above have become higher, and the reader sees the same place.
+  expect(Math.abs((await readTop()) - top)).toBeLessThanOrEqual(1);
+  await page.reload();
+  await toShow(page, ['PHP', 'PHP', 'PHP']);
+  await page.getByRole('link', { name: 'receive the webhook' }).click();
+  await page.waitForURL(/guides\/webhooks/);
+  await toShow(page, ['PHP', 'PHP']);
+  await page.locator('.vp-code-group').last().getByText('Shell', { exact: true }).click();
+  await toShow(page, ['curl', 'Shell']);
+  expect(faults).toEqual([]);
+  await page.context().close();
+});
+
+test('tabs are chosen with the keyboard, and named for screen readers', async () => {
+  const { page, faults } = await open();
+  await page.goto(`${site.url}/docs/guides/refund`);
+  const tabs = page.getByRole('radiogroup', { name: 'Language' });
+  await tabs.getByRole('radio', { name: 'curl' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await toShow(page, ['TypeScript']);
+  await page.keyboard.press('ArrowRight');
+  await toShow(page, ['Python']);
+  const label = tabs.locator('input:focus + label');
+  expect(await label.textContent()).toBe('Python');
+  const outline = 'getComputedStyle(document.querySelector("input:focus + label")).outlineStyle';
+  expect(await page.evaluate(outline)).toBe('solid');
+  await look(page, 'docs-tabs');
+  expect(faults).toEqual([]);
+  await page.context().close();
+});
+
+test('every group of tabs has each language once', () => {
+  const groups = PAGES.filter((page) => page.startsWith('guides/')).flatMap((page) =>
+    [...read(page).matchAll(/<div class="tabs"[^>]*>(.*?)<\/div>/g)].map(([, tabs = '']) =>
+      [...tabs.matchAll(/data-title="([^"]+)"/g)].map(([, title]) => title),
+    ),
+  );
+  expect(groups).toHaveLength(10);
+  for (const [first, ...rest] of groups) {
+    expect(['curl', 'Shell']).toContain(first);
+    expect(rest).toEqual(['TypeScript', 'Python', 'PHP']);
+  }
 });
 
 test('no page names an address of its own machine in an example of the reference', () => {
