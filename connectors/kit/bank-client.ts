@@ -13,6 +13,8 @@ export interface BankRequest {
   headers?: Record<string, string>;
   /** Body, sent as JSON. */
   json?: unknown;
+  /** Body as JSON text, sent as it is: for a signature over its bytes. */
+  text?: string;
   /** 10 seconds by default; of a send never past the deadline of its attempt. */
   timeoutMs?: number;
 }
@@ -71,26 +73,27 @@ export function createBankClient({ limits = {}, needsTls, count }: BankClientDep
 }
 
 async function callOnce<A extends Answers>(
-  { method = 'GET', url, headers = {}, json, timeoutMs = TIMEOUT_MS }: BankRequest,
+  { method = 'GET', url, headers = {}, json, text, timeoutMs = TIMEOUT_MS }: BankRequest,
   answers: A,
   attempt: Attempt | undefined,
 ): Promise<Answer<A>> {
   const signals = [AbortSignal.timeout(timeoutMs), ...(attempt ? [attempt.signal] : [])];
-  const body = json === undefined ? undefined : JSON.stringify(json);
+  const body = json === undefined ? text : JSON.stringify(json);
   const sent = new Headers({ Accept: 'application/json', ...headers });
   if (body !== undefined) sent.set('Content-Type', 'application/json');
   // After the wait for the limits: an attempt may have ended there.
   attempt?.assertInTime();
-  const { status, text } = await readAnswer(
+  const answer = await readAnswer(
     fetch(url, {
       ...{ method, redirect: 'error', signal: AbortSignal.any(signals) },
       headers: sent,
       ...(body === undefined ? {} : { body }),
     }),
   );
+  const { status } = answer;
   const schema = answers[status];
   if (schema === undefined) throw new BankFailure(`The bank answered ${status}.`);
-  const parsed = schema.safeParse(parseJson(text));
+  const parsed = schema.safeParse(parseJson(answer.text));
   if (parsed.success) return { status, body: parsed.data } as Answer<A>;
   const fields = parsed.error.issues.map(({ path }) => path.join('.') || 'the body');
   throw new BankFailure(`The bank answered ${status}, but ${fields.join(', ')} does not fit.`);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isLive } from '../../src/base/live';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import { isBalanceAccountName } from '../../src/domain/account/balance-account';
-import type { ConnectorDefinition, Settings } from './definition';
+import { type ConnectorDefinition, deliversReports, type Settings } from './definition';
 import { findEnvironment } from './environment';
 
 /** Variables of every connector on the kit, besides those of the service. */
@@ -31,7 +31,9 @@ export function readKitConfig<S extends Settings>(
       ? ['CONNECTOR_PORT']
       : []),
     // Unsigned reports of a live bank would change nothing.
-    ...(environment === 'live' && config.CONNECTOR_KEY_FILE === '' ? ['CONNECTOR_KEY_FILE'] : []),
+    ...(environment === 'live' && deliversReports(definition) && config.CONNECTOR_KEY_FILE === ''
+      ? ['CONNECTOR_KEY_FILE']
+      : []),
   ];
   if (needed.length > 0) throw new Error(`The connector ${name} needs ${needed.join(', ')}.`);
   return {

@@ -116,10 +116,13 @@ interface Base<S extends Settings> {
   limits?: BankLimits;
   webhook?: Webhook<S>;
   poll?: Poll<S>;
+  /** Whether the bank posts signed callbacks to the API itself, without this process. */
+  postsCallbacks?: boolean;
 }
 
 type None<T> = { [K in keyof T]?: undefined };
-type Optional<T> = T | None<T>;
+/** All functions of a group, or none. */
+export type Optional<T> = T | None<T>;
 
 export type ConnectorDefinition<S extends Settings> = Base<S> &
   Optional<TakesPayments<S>> &
@@ -141,10 +144,18 @@ export function defineConnector<const S extends Settings>(
       throw new Error(`The connector ${name} serves ${id}, so it needs ${needed}.`);
     }
   }
-  if (definition.webhook === undefined && definition.poll === undefined) {
+  if (!deliversReports(definition) && definition.postsCallbacks !== true) {
     throw new Error(`The connector ${name} learns of no result: it needs webhook or poll.`);
   }
   return definition;
+}
+
+/** Whether the process delivers reports of the bank, and signs them on live. */
+export function deliversReports<S extends Settings>({
+  webhook,
+  poll,
+}: Pick<Base<S>, 'webhook' | 'poll'>): boolean {
+  return webhook !== undefined || poll !== undefined;
 }
 
 /** Lists the methods and rails that a service routes to a connector, and that it does not serve. */
