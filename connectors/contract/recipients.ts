@@ -9,7 +9,8 @@ import { RecipientDeleted } from './recipient-deleted';
 
 const nullable = z.string().nullable();
 
-const Details = z.object({
+/** Details as a connector decrypts them. */
+export const Details = z.object({
   type: z.enum(['card', 'bank_account']),
   first_name: z.string(),
   last_name: z.string(),

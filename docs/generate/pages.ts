@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import { EvmSettings } from '../../connectors/evm/config';
+import { httpSettings } from '../../connectors/http/settings';
 import { listFields, listVariables } from '../../stack/usage';
 import { assetTable } from './assets';
 import { errorList } from './errors';
@@ -12,6 +14,7 @@ export function blocksByPage(): Record<string, Record<string, string>> {
   return {
     'README.md': { variables: variableTable(listVariables()) },
     'docs/api.md': { assets: assetTable(), errors: errorList(), ...magicAmountLists() },
+    'docs/connectors.md': { instructions: variableTable(listFields(z.object(httpSettings))) },
     'docs/dashboard.md': { roles: roleList() },
     'docs/evm.md': { settings: variableTable(listFields(EvmSettings), 'Field') },
     'docs/operators.md': { ...remedyLists(), ...updateLists(), credits: listCredits() },

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import { EvmSettings } from '../../connectors/evm/config';
+import { httpSettings } from '../../connectors/http/settings';
 import { LIBRARIES, LIBRARY_VARIABLES } from '../../src/variables';
 import { listFields, listVariables, USAGE } from '../../stack/usage';
 
@@ -6,7 +8,8 @@ test('there are at most 47 variables next to those of libraries, each with a des
   const variables = listVariables();
   const own = variables.filter(({ name }) => !(name in LIBRARIES));
   expect(own.length).toBeLessThanOrEqual(47);
-  for (const { description } of [...variables, ...listFields(EvmSettings)]) {
+  const settings = [...listFields(EvmSettings), ...listFields(z.object(httpSettings))];
+  for (const { description } of [...variables, ...settings]) {
     expect(description).not.toBe('');
   }
 });

@@ -1,0 +1,139 @@
+import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
+import { RAIL_IDS } from '../../src/domain/payout/rails';
+import { signPayload } from '../../src/webhooks/signature';
+import { ACTIVITIES, type ActivityName, CONTRACT_VERSION, Refusal } from '../contract/schemas';
+import { BankFailure, type BankRequest, type ConnectorDefinition, defineConnector } from '../kit';
+import type { Optional, SendsPayouts, SendsRefunds, TakesPayments, Tools } from '../kit/definition';
+import { quotesRecipient } from './quotes';
+import { type HttpSettings, httpSettings } from './settings';
+
+const CALLS_AT_ONCE = 50;
+const REFUSED = 'The bank refused the payout.';
+
+type HttpTools = Tools<HttpSettings>;
+
+/**
+ * Defines a connector that posts each instruction to a bank team's server, and reads its answer.
+ * The bank posts its callbacks to the API itself.
+ * @see docs/connectors.md#instructions-over-http
+ */
+export function defineHttp({
+  INSTRUCTIONS_FOR: groups,
+  INSTRUCTIONS_PER_SECOND: perSecond,
+}: Pick<
+  HttpTools['settings'],
+  'INSTRUCTIONS_FOR' | 'INSTRUCTIONS_PER_SECOND'
+>): ConnectorDefinition<HttpSettings> {
+  const hasPayments = groups.includes('payments');
+  const hasPayouts = groups.includes('payouts');
+  const payments: Optional<TakesPayments<HttpSettings>> = hasPayments ? PAYMENTS : {};
+  const refunds: Optional<SendsRefunds<HttpSettings>> = groups.includes('refunds') ? REFUNDS : {};
+  const canCancel = groups.includes('cancelPayout');
+  const payouts: Optional<SendsPayouts<HttpSettings>> = hasPayouts
+    ? { ...PAYOUTS, ...(canCancel ? { cancelPayout } : {}) }
+    : {};
+  return defineConnector<HttpSettings>({
+    name: 'http',
+    // The variable of the API says which of them are routed here.
+    serves: [...(hasPayments ? PAYMENT_METHOD_IDS : []), ...(hasPayouts ? RAIL_IDS : [])],
+    settings: httpSettings,
+    limits: { perSecond, atOnce: CALLS_AT_ONCE },
+    postsCallbacks: true,
+    ...payments,
+    ...refunds,
+    ...payouts,
+  });
+}
+
+/** Builds a signed instruction. A look-up and a cancellation have no idempotency key. */
+function buildRequest(
+  { settings, now }: HttpTools,
+  activity: ActivityName,
+  input: object,
+  id?: string,
+): BankRequest {
+  // Parsed, so that nothing but the contract leaves.
+  const text = JSON.stringify(ACTIVITIES[activity].instruction.parse({ activity, ...input }));
+  const seconds = Math.floor(now().getTime() / 1_000);
+  return {
+    ...{ method: 'POST', url: `${settings.INSTRUCTIONS_URL}/instructions/${activity}`, text },
+    headers: {
+      'Contract-Version': String(CONTRACT_VERSION),
+      'Service-Signature': signPayload(settings.INSTRUCTIONS_SECRET_FILE, text, seconds),
+      ...(id === undefined ? {} : { 'Idempotency-Key': id }),
+    },
+  };
+}
+
+const PAYMENTS: TakesPayments<HttpSettings> = {
+  openSession: async (input, tools) => {
+    const request = buildRequest(tools, 'openSession', input, input.payment_id);
+    const { answer } = ACTIVITIES.openSession;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    if (status === 422) return { outcome: 'declined', ...body };
+    if (input.livemode && !body.session_url.startsWith('https:')) {
+      throw new BankFailure('The bank’s session_url is not https.');
+    }
+    return body;
+  },
+  closeSession: async (input, tools) => {
+    // The payment's own ID is the key of openSession.
+    const request = buildRequest(tools, 'closeSession', input, `close:${input.payment_id}`);
+    return (await tools.call(request, { 200: ACTIVITIES.closeSession.answer })).body;
+  },
+  voidPayment: async (input, tools) => {
+    const request = buildRequest(tools, 'voidPayment', input, input.instruction_id);
+    return (await tools.call(request, { 200: ACTIVITIES.voidPayment.answer })).body;
+  },
+  reversePayment: async (input, tools) => {
+    const request = buildRequest(tools, 'reversePayment', input, input.instruction_id);
+    const { answer } = ACTIVITIES.reversePayment;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    return status === 422 ? { outcome: 'refused', ...body } : body;
+  },
+};
+
+const REFUNDS: SendsRefunds<HttpSettings> = {
+  sendRefund: async (input, tools) => {
+    const request = buildRequest(tools, 'sendRefund', input, input.refund_id);
+    const { answer } = ACTIVITIES.sendRefund;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    return status === 422 ? { outcome: 'refused', ...body } : body;
+  },
+  lookUpRefund: async (input, tools) => {
+    const request = buildRequest(tools, 'lookUpRefund', input);
+    const { answer } = ACTIVITIES.lookUpRefund;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    return status === 422 ? { outcome: 'refused', ...body } : body;
+  },
+};
+
+const PAYOUTS: SendsPayouts<HttpSettings> = {
+  sendPayout: async (input, tools) => {
+    const recipient = await tools.recipient();
+    const secrets = { reference: await tools.reference(), recipient };
+    const request = buildRequest(tools, 'sendPayout', { ...input, ...secrets }, input.payout_id);
+    const { answer } = ACTIVITIES.sendPayout;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    if (status !== 422) return body;
+    // Answers stay in Temporal's history, and merchants read them.
+    const code = quotesRecipient(body.code, recipient) ? 'refused' : body.code;
+    const message = quotesRecipient(body.message, recipient) ? REFUSED : body.message;
+    return { outcome: 'refused', code, message };
+  },
+  lookUpPayout: async (input, tools) => {
+    const request = buildRequest(tools, 'lookUpPayout', input);
+    const { answer } = ACTIVITIES.lookUpPayout;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    // The recipient, whom the message may quote, is not decrypted for a look-up.
+    return status === 422 ? { outcome: 'refused', code: body.code, message: REFUSED } : body;
+  },
+};
+
+const cancelPayout: NonNullable<SendsPayouts<HttpSettings>['cancelPayout']> = async (
+  input,
+  tools,
+) => {
+  const request = buildRequest(tools, 'cancelPayout', input);
+  return (await tools.call(request, { 200: ACTIVITIES.cancelPayout.answer })).body;
+};

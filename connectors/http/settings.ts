@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { secretFile } from '../kit';
+
+const SECRET_LENGTH_MIN = 24;
+
+/** Groups of activities that a bank may have. */
+const GROUPS = ['payments', 'refunds', 'payouts', 'cancelPayout'] as const;
+type Group = (typeof GROUPS)[number];
+
+function parseGroups(text: string): Group[] | undefined {
+  const names = text.split('|').map((name) => name.trim());
+  const groups = GROUPS.filter((group) => names.includes(group));
+  const isKnown = groups.length === names.length;
+  const canCancel = groups.includes('payouts') || !groups.includes('cancelPayout');
+  return isKnown && canCancel ? groups : undefined;
+}
+
+function isBase(text: string): boolean {
+  const { username, password, search, hash } = new URL(text);
+  return [username, password, search, hash].every((part) => part === '');
+}
+
+/** Variables of a bank that takes its instructions over HTTP. */
+export const httpSettings = {
+  INSTRUCTIONS_URL: z
+    .url({ protocol: /^https?$/ })
+    .refine(isBase, 'must have no user name, query or fragment')
+    .transform((url) => url.replace(/\/+$/, ''))
+    .meta({
+      description:
+        'Address before `/instructions/{activity}`: https, or http for a bank of the sandbox',
+    }),
+  INSTRUCTIONS_SECRET_FILE: secretFile
+    .refine(
+      ({ length }) => length >= SECRET_LENGTH_MIN,
+      `the secret must have at least ${SECRET_LENGTH_MIN} characters`,
+    )
+    .meta({ description: 'File with the secret that signs them' }),
+  INSTRUCTIONS_FOR: z
+    .string()
+    .transform((text, ctx) => {
+      const groups = parseGroups(text);
+      if (groups !== undefined) return groups;
+      const message = `must be some of ${GROUPS.join(', ')}, separated by |; cancelPayout needs payouts`;
+      ctx.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    })
+    .meta({
+      description:
+        'Activities that the bank has: some of `payments`, `refunds`, `payouts`, `cancelPayout`, separated by a vertical bar',
+    }),
+  INSTRUCTIONS_PER_SECOND: z.coerce.number().int().min(1).max(1_000).default(20).meta({
+    description: 'Instructions that begin in one second, for each process',
+  }),
+};
+
+export type HttpSettings = typeof httpSettings;
