@@ -1,6 +1,6 @@
 /**
- * Writes the type declarations of the connector kit next to its code, with those that they need, and
- * the sources of the example, which `connector new` copies.
+ * Writes the type declarations of the connector kit next to its code, with those that they need, the
+ * sources of the example, which `connector new` copies, and the JSON Schema of the contract over HTTP.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -25,6 +25,7 @@ mkdirSync(SOURCE, { recursive: true });
 for (const name of ['example', 'fake-bank', 'main', 'test']) {
   copyFileSync(`connectors/example/${name}.ts`, join(SOURCE, `${name}.ts`));
 }
+copyFileSync('connectors/contract/schema/v1.json', 'dist/connectors/contract/v1.json');
 
 /** Whether an error is about a type without a name, in a file whose declarations nobody gets. */
 function isElsewhere(line) {

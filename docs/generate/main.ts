@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fill } from './blocks';
+import { CONTRACT_FILE, contractSchemaText } from './contract-schema';
 import { openApiText } from './openapi';
 import { blocksByPage } from './pages';
 
@@ -12,6 +13,7 @@ for (const [page, blocks] of Object.entries(blocksByPage())) {
   update(page, (text) => fill(text, blocks));
 }
 update('clients/openapi.json', openApiText);
+update(CONTRACT_FILE, contractSchemaText);
 
 function update(name: string, write: (text: string) => string): void {
   const path = join(ROOT, name);

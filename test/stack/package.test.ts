@@ -91,6 +91,7 @@ test('the tarball has what runs, and nothing else', () => {
     'package.json',
   ]);
   expect(files).toContain('dist/src/statements/xsd/camt.053.001.08.xsd');
+  expect(files).toContain('dist/connectors/contract/v1.json');
   const sources = files.filter((path) => /(?<!\.d)\.tsx?$|\.test\.|\.env|keys\.json/.test(path));
   // `connector new` copies them.
   const example = ['example', 'fake-bank', 'main', 'test'];
