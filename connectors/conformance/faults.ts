@@ -25,7 +25,7 @@ export interface FaultProxy {
   stop: () => Promise<void>;
 }
 
-/** Calls that name one of the IDs; of `writes` those that are not a GET. */
+/** Calls that name one of the IDs; of `writes` those that are neither a GET nor a look-up. */
 interface Calls {
   ids: readonly string[];
   of: 'all' | 'writes';
@@ -97,8 +97,11 @@ export async function startFaultProxy(target: string, port = 0): Promise<FaultPr
   };
 }
 
-function isWrite({ method }: Received): boolean {
-  return method !== 'GET' && method !== 'HEAD';
+/** Instructions over HTTP are all posted. @see docs/connectors.md#instructions-over-http */
+const LOOK_UP = /\/instructions\/lookUp\w+$/;
+
+function isWrite({ method, path }: Received): boolean {
+  return method !== 'GET' && method !== 'HEAD' && !LOOK_UP.test(path);
 }
 
 type MakeFault = (

@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type FaultProxy, startFaultProxy } from '../../../connectors/conformance/faults';
+import { passOn, type Received, startProxy } from '../../../connectors/conformance/proxy';
+import { createConnectorKey } from '../../../src/callbacks/keys';
+import { createEncrypter } from '../../../src/encryption/encrypter';
+import { type Child, startChild } from '../../../stack/child-process';
+import { freePort } from '../../../stack/ports';
+import { operatorsAudit } from '../../support/audit';
+import { eventually } from '../../support/http';
+import { mongodbUri, temporalAddress } from '../../support/servers';
+import type { Service } from '../../support/service';
+
+export const NAME = 'acme';
+export const ROUTES = `${NAME}=sepa_credit_transfer|sepa_instant`;
+const SECRET = `secret-of-instructions-${randomUUID()}`;
+const EXAMPLE = resolve('docs/examples/bank.py');
+const MAIN = resolve('dist/connectors/http/main.js');
+const GRACE_MS = 15_000;
+
+/** Instruction that reached the bank, with its answer; status 0 for none. */
+interface Posted extends Received {
+  status: number;
+}
+
+/** The example of a bank team's server, as its own process, behind a proxy with faults. */
+export async function startPythonBank(service: Service) {
+  const folder = mkdtempSync(join(tmpdir(), 'bank-'));
+  const write = (name: string, text: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  };
+  const { mongo, stores } = service;
+  const deps = { mongo, stores, audit: operatorsAudit(stores), now: () => new Date() };
+  const encrypter = createEncrypter(service.keys.seal);
+  const key = await createConnectorKey({ ...deps, encrypter }, NAME);
+  const secretFile = write('secret', `${SECRET}\n`);
+  const keyFile = write('key.json', JSON.stringify(key));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const logFile = join(folder, 'bank.log');
+  const args = [
+    ...[EXAMPLE, String(port), join(folder, 'bank.db'), secretFile, keyFile],
+    `${service.url}/connectors/${NAME}/callbacks`,
+  ];
+  const start = async (): Promise<Child> => {
+    const child = await startChild({
+      ...{ name: 'bank', command: 'python3', args, logFile, graceMs: GRACE_MS },
+    });
+    await eventually('the bank', async () => {
+      if (child.hasExited()) throw new Error(readFileSync(logFile, 'utf8'));
+      const answer = await fetch(`${url}/desk/effects/none`).catch(() => undefined);
+      return answer?.ok === true;
+    });
+    return child;
+  };
+  const kill = async () => {
+    child.kill();
+    await child.exited;
+  };
+  let child = await start();
+  const posted: Posted[] = [];
+  const recorder = await startProxy(0, async (request) => {
+    const row = { ...request, status: 0 };
+    posted.push(row);
+    const answer = await passOn(url, request);
+    row.status = answer.status;
+    return answer;
+  });
+  const faults: FaultProxy = await startFaultProxy(recorder.url);
+  return {
+    ...{ url, deskUrl: `${url}/desk`, secret: SECRET, secretFile, faults },
+    /** Bank without the test's faults, which records what arrives. */
+    recorder: recorder.url,
+    /** Instructions to send a payout that arrived at the bank. */
+    sent: (id: string) =>
+      posted.filter(({ path, body }) => path.endsWith('/sendPayout') && body.includes(id)),
+    kill,
+    start: async () => {
+      child = await start();
+    },
+    stop: async () => {
+      await kill();
+      await faults.stop();
+      await recorder.stop();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** Processes of the connector, as `docs/connectors.md` runs them. */
+export function createConnectorProcess(
+  service: Service,
+  { prefix, url, secretFile }: { prefix: string; url: string; secretFile: string },
+) {
+  const folder = mkdtempSync(join(tmpdir(), 'http-connector-'));
+  let child: Child | undefined;
+  let starts = 0;
+  const logFile = () => join(folder, `${starts}.log`);
+  const read = () => readFileSync(logFile(), 'utf8');
+  return {
+    start: async (): Promise<void> => {
+      starts += 1;
+      const METRICS_PORT = await freePort();
+      const running = await startChild({
+        ...{ name: NAME, command: process.execPath, args: [MAIN], logFile: logFile() },
+        ...{ graceMs: GRACE_MS, ipc: true },
+        env: {
+          ...{ PATH: process.env['PATH'], MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
+          ...{ TEMPORAL_ADDRESS: temporalAddress(), TASK_QUEUE_PREFIX: prefix },
+          ...{ SANDBOX_CONNECTORS: ROUTES, CONNECTOR_NAME: NAME, KEYS_DIR: service.keysDir },
+          ...{ INSTRUCTIONS_URL: url, INSTRUCTIONS_SECRET_FILE: secretFile },
+          ...{ INSTRUCTIONS_FOR: 'payouts', INSTRUCTIONS_PER_SECOND: '200' },
+          ...{ METRICS_PORT: String(METRICS_PORT) },
+        },
+      });
+      child = running;
+      await eventually('the connector', async () => {
+        if (running.hasExited()) throw new Error(`It has ended:\n${read()}`);
+        const answer = await fetch(`http://127.0.0.1:${METRICS_PORT}/readyz`).catch(
+          () => undefined,
+        );
+        return answer?.ok === true;
+      });
+    },
+    /** Text of every log. */
+    readLogs: () =>
+      Array.from({ length: starts }, (_, index) =>
+        readFileSync(join(folder, `${index + 1}.log`), 'utf8'),
+      ).join(''),
+    kill: async () => {
+      child?.kill();
+      await child?.exited;
+    },
+    stop: async () => {
+      await child?.stop();
+      await service.mongo.db(`${service.database}_${NAME}`).dropDatabase();
+      rmSync(folder, { recursive: true });
+      return await child?.exited;
+    },
+  };
+}
+
+export function makePrefix(): string {
+  return `http-${randomUUID().slice(0, 8)}`;
+}
