@@ -79,7 +79,7 @@ async function main(): Promise<void> {
     keys,
     encrypter: createEncrypter(keys.seal),
     recipientEncrypters: createRecipientEncrypters(config.KEYS_DIR, (rail) =>
-      connectors.findConnector(rail, true),
+      connectors.listConnectors(rail, true),
     ),
     meter: createApiMeter(registry),
     recorder,

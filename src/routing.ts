@@ -2,16 +2,23 @@ import { isBalanceAccountName } from './domain/account/balance-account';
 import { CRYPTO_METHODS } from './domain/crypto/assets';
 import {
   isPaymentMethodId,
+  methodRules,
   PAYMENT_METHOD_IDS,
   type PaymentMethodId,
 } from './domain/payment/catalog';
-import { isRailId, RAIL_IDS, type RailId } from './domain/payout/rails';
+import { isRailId, RAIL_IDS, type RailId, railRules } from './domain/payout/rails';
+import { findRule, type RoutingRule, type RuleMap } from './domain/routing-rule';
 
 export const SANDBOX_CONNECTOR = 'sandbox';
 
 export interface Connectors {
-  /** Finds the connector of a method or rail; undefined when none serves it there. */
+  /**
+   * Finds the connector of a method or rail where no routing rule chooses another; undefined when
+   * none serves it there.
+   */
   findConnector(method: string, livemode: boolean): string | undefined;
+  /** Lists the connectors of a method or rail that a routing rule may choose. */
+  listConnectors(method: string, livemode: boolean): readonly string[];
   sandbox: string;
   names: readonly string[];
   liveNames: readonly string[];
@@ -33,8 +40,8 @@ export interface Routes {
 export function createConnectors(sandbox: string, live = '', tests = ''): Connectors {
   const liveByMethod = parseRoutes('LIVE_CONNECTORS', live);
   const testByMethod = parseRoutes('SANDBOX_CONNECTORS', tests);
-  const liveNames = [...new Set(liveByMethod.values())];
-  const testNames = [...new Set(testByMethod.values())];
+  const liveNames = listNames(liveByMethod);
+  const testNames = listNames(testByMethod);
   const shared = testNames.find((name) => name !== sandbox && liveNames.includes(name));
   if (shared !== undefined) {
     throw new Error(
@@ -42,23 +49,36 @@ export function createConnectors(sandbox: string, live = '', tests = ''): Connec
         'another one under a name of its own for the test system.',
     );
   }
-  const ids = [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS];
-  const ownByMethod = ids.map((id): [string, string] => [id, sandbox]);
-  const sandboxByMethod = new Map([...ownByMethod, ...testByMethod]);
+  const listConnectors = (method: string, livemode: boolean): readonly string[] => {
+    if (livemode) return liveByMethod.get(method) ?? [];
+    return isKnownMethod(method) ? addLast([sandbox], testByMethod.get(method) ?? []) : [];
+  };
   return {
-    findConnector: (method, livemode) => (livemode ? liveByMethod : sandboxByMethod).get(method),
+    findConnector: (method, livemode) => listConnectors(method, livemode).at(-1),
+    listConnectors,
     sandbox,
     names: [...new Set([sandbox, ...liveNames, ...testNames])],
     liveNames,
   };
 }
 
+type ConnectorsByMethod = ReadonlyMap<string, readonly string[]>;
+
+function listNames(connectors: ConnectorsByMethod): string[] {
+  return [...new Set([...connectors.values()].flat())];
+}
+
+/** Adds names at the end, each once. */
+function addLast(names: readonly string[], added: readonly string[]): readonly string[] {
+  return [...names.filter((name) => !added.includes(name)), ...added];
+}
+
 /** @returns connectors by method, rail or pair; one that is named twice goes to the last */
 function parseRoutes(
   variable: 'LIVE_CONNECTORS' | 'SANDBOX_CONNECTORS',
   text: string,
-): Map<string, string> {
-  const connectors = new Map<string, string>();
+): ConnectorsByMethod {
+  const connectors = new Map<string, readonly string[]>();
   for (const entry of text.split(',').filter((each) => each.trim() !== '')) {
     const [name = '', methods = ''] = entry.split('=', 2).map((each) => each.trim());
     if (!isBalanceAccountName(name)) {
@@ -68,40 +88,75 @@ function parseRoutes(
       if (!isKnownMethod(method)) {
         throw new Error(`${variable}: ${name} names no method and no rail: "${method}".`);
       }
-      connectors.set(method, name);
+      connectors.set(method, addLast(connectors.get(method) ?? [], [name]));
     }
   }
   return connectors;
 }
 
-/** Live connectors that pay recipients. */
-export function listPayoutConnectors({ findConnector }: Pick<Connectors, 'findConnector'>) {
-  const connectors = RAIL_IDS.flatMap((rail) => findConnector(rail, true) ?? []);
+/** Live connectors that may pay recipients. */
+export function listPayoutConnectors({ listConnectors }: Pick<Connectors, 'listConnectors'>) {
+  const connectors = RAIL_IDS.flatMap((rail) => listConnectors(rail, true));
   return [...new Set(connectors)].toSorted();
 }
 
-function isKnownMethod(method: string): boolean {
+export function isKnownMethod(method: string): boolean {
   return isPaymentMethodId(method) || isRailId(method) || CRYPTO_METHODS.includes(method);
+}
+
+/** Finds the connector of a new resource; undefined when none serves it. */
+export type FindConnector = (method: string, currency?: string) => string | undefined;
+
+/**
+ * Routes the new resources of an account by the most specific rule, or else as the variables say.
+ * A rule whose connector the variables do not name serves nobody: another bank is never chosen in
+ * its place.
+ * @see docs/connectors.md#route-by-rules
+ */
+export function routeBy(
+  connectors: Pick<Connectors, 'findConnector' | 'listConnectors'>,
+  rules: RuleMap<RoutingRule>,
+  { account_id, livemode }: { account_id: string; livemode: boolean },
+): FindConnector {
+  return (method, currency) => {
+    const rule = findRule(rules, { livemode, method, currency, account_id });
+    if (rule === undefined) return connectors.findConnector(method, livemode);
+    return isServedBy(connectors, rule) ? rule.connector : undefined;
+  };
+}
+
+/** Whether the variables name the connector of a rule for its method. */
+export function isServedBy(
+  { listConnectors }: Pick<Connectors, 'listConnectors'>,
+  { method, livemode, connector }: RoutingRule,
+): boolean {
+  return listConnectors(method, livemode).includes(connector);
 }
 
 /** Methods that the account has enabled *and* a connector serves. @see docs/decisions.md#catalog */
 export function availableMethods(
-  connectors: Connectors,
+  findConnector: FindConnector,
   enabled: readonly string[],
-  livemode: boolean,
 ): PaymentMethodId[] {
   return PAYMENT_METHOD_IDS.filter(
-    (id) => enabled.includes(id) && connectors.findConnector(id, livemode) !== undefined,
+    (id) => enabled.includes(id) && isServed(findConnector, id, methodRules(id).currencies),
   );
 }
 
 /** Rails that the account has not disabled *and* a connector serves. */
 export function availableRails(
-  connectors: Connectors,
+  findConnector: FindConnector,
   disabled: readonly RailId[],
-  livemode: boolean,
 ): RailId[] {
   return RAIL_IDS.filter(
-    (id) => !disabled.includes(id) && connectors.findConnector(id, livemode) !== undefined,
+    (id) => !disabled.includes(id) && isServed(findConnector, id, railRules(id).currencies),
   );
+}
+
+function isServed(
+  findConnector: FindConnector,
+  method: string,
+  currencies: readonly string[],
+): boolean {
+  return currencies.some((currency) => findConnector(method, currency) !== undefined);
 }

@@ -23,6 +23,7 @@ import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/rou
 import { CHECK_MS, watchEpochs } from '../src/service/epoch';
 import { createMailer, readSmtpServer } from '../src/service/mail/transport';
 import { measureStores } from '../src/service/metrics';
+import { measureRouting } from '../src/service/routing/metrics';
 import { checkIndexes, createStores, type Stores } from '../src/store';
 import { CACHE_MS } from '../src/store/cache';
 import { createMetricStore } from '../src/store/metrics';
@@ -91,6 +92,7 @@ async function main(): Promise<void> {
     config.LIVE_CONNECTORS,
     config.SANDBOX_CONNECTORS,
   );
+  measureRouting(registry, { connectors, stores }, log);
   await warnAboutMissingKeys(connectors, stores, log);
   const temporal = new Client({ connection, namespace });
   let workers: Workers | undefined;

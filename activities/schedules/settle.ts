@@ -14,6 +14,7 @@ import type { SettleResult } from '../../src/domain/crypto/settle';
 import type { CryptoSettlementInput } from '../../src/domain/crypto/workflow';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { Connectors } from '../../src/routing';
+import { readRouting } from '../../src/service/routing/read';
 import type { Stores } from '../../src/store';
 import { addressAt, type WalletDocument } from '../../src/store/wallets';
 import { firstRun } from '../../src/temporal/start';
@@ -21,7 +22,10 @@ import { firstRun } from '../../src/temporal/start';
 const PAGE = 100;
 
 export interface SettleDeps {
-  stores: Pick<Stores, 'accounts' | 'crypto_payments' | 'ledger' | 'scheduleRuns' | 'wallets'>;
+  stores: Pick<
+    Stores,
+    'accounts' | 'crypto_payments' | 'ledger' | 'routingRules' | 'scheduleRuns' | 'wallets'
+  >;
   temporal: Client;
   lifecycleQueue: string;
   connectors: Connectors;
@@ -84,14 +88,15 @@ async function settleWallet(
 
 /** @returns false without a connector for the asset */
 async function startSettlement(
-  { temporal, lifecycleQueue, connectors }: SettleDeps,
+  deps: SettleDeps,
   { account_id, livemode }: Pick<WalletDocument, 'account_id' | 'livemode'>,
   { asset, network }: AssetPair,
   run: string,
 ): Promise<boolean> {
   const currency = bookCurrency({ asset, network });
   const method = cryptoMethod({ asset, network });
-  const connector = connectors.findConnector(method, livemode);
+  const findConnector = await readRouting(deps, { account_id, livemode });
+  const connector = findConnector(method);
   if (connector === undefined) return false;
   const env = livemode ? 'live' : 'sandbox';
   const input: CryptoSettlementInput = {
@@ -104,8 +109,8 @@ async function startSettlement(
   const { crypto_settlement_id: id } = input;
   const { workflowType } = LIFECYCLES.crypto_settlement;
   try {
-    await temporal.workflow.start(workflowType, {
-      ...firstRun('crypto_settlement', id, input, lifecycleQueue, undefined),
+    await deps.temporal.workflow.start(workflowType, {
+      ...firstRun('crypto_settlement', id, input, deps.lifecycleQueue, undefined),
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
     });
   } catch (error) {

@@ -26,7 +26,9 @@ export function findEnvironment<S extends Settings>(
     );
   }
   const livemode = connectors.liveNames.includes(name);
-  const unserved = listUnserved(serves, (id) => connectors.findConnector(id, livemode) === name);
+  const unserved = listUnserved(serves, (id) =>
+    connectors.listConnectors(id, livemode).includes(name),
+  );
   if (unserved.length === 0) return livemode ? 'live' : 'sandbox';
   const variable = livemode ? 'LIVE_CONNECTORS' : 'SANDBOX_CONNECTORS';
   throw new Error(`${variable}: ${name} does not serve ${unserved.join(', ')}.`);

@@ -114,7 +114,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
         const parseBody = () => parse<E['body']>(endpoint.body, value);
         const requestId = getRequestId(ctx);
         const request = { caller, idempotencyKey, canonical, requestId, parseBody };
-        const connector = findSlowPart(deps.connectors, value, caller.livemode);
+        const connector = await findSlowPart(deps, value, caller);
         const answer = await takeSlot({ ...caller, connector }, () =>
           act(request, { key: caller, address: getAddress(ctx) }),
         );

@@ -68,6 +68,10 @@ const METRICS = {
     help: 'Requests of operators on live that wait for a second operator.',
     labels: [],
   },
+  payments_routing_rules_refusing: {
+    help: 'Routing rules whose connector the variables do not name, so that creates are refused.',
+    labels: ['connector', 'method', 'livemode'],
+  },
   payments_watched_acts: {
     help: 'New live keys, live wallets and frozen accounts of the last hour, by their act.',
     labels: ['act'],

@@ -14,8 +14,8 @@ import {
   type Part,
 } from './recipient-pairs';
 
-/** Finds the live connector that serves a rail. */
-export type FindPayer = (rail: RailId) => string | undefined;
+/** Lists the live connectors that may serve a rail. */
+export type ListPayers = (rail: RailId) => readonly string[];
 
 /**
  * Encrypts recipients for those that may pay them.
@@ -42,7 +42,7 @@ export interface RecipientEncrypters {
  */
 export function createRecipientEncrypters(
   dir: string,
-  findPayer: FindPayer = () => undefined,
+  listPayers: ListPayers = () => [],
 ): RecipientEncrypters {
   const keyRings = followHolders(dir, 'public');
   const sandbox = keyRings.get('sandbox');
@@ -50,7 +50,7 @@ export function createRecipientEncrypters(
   return {
     live: {
       encrypt: async (details, owner, facts) => {
-        const holders = findHolders(keyRings.has, findPayer, 'live', facts);
+        const holders = findHolders(keyRings.has, listPayers, 'live', facts);
         return await encryptForHolders(details, owner, holders.map(keyRings.get));
       },
       getKid: getRecipientKid,
@@ -83,11 +83,11 @@ export function createDetailsDecrypter(
 /** Key rings of the command line, which encrypts like the API and decrypts like all connectors. */
 export function createRecipientReencrypter(
   dir: string,
-  { holders, findPayer }: { holders: readonly Holder[]; findPayer: FindPayer },
+  { holders, listPayers }: { holders: readonly Holder[]; listPayers: ListPayers },
 ) {
   const keyRings = followHolders(dir, 'private');
   const find = (environment: Env, facts: RailFacts) =>
-    findHolders(keyRings.has, findPayer, environment, facts).map(keyRings.get);
+    findHolders(keyRings.has, listPayers, environment, facts).map(keyRings.get);
   return {
     encrypt: (environment: Env, facts: RailFacts, value: { text: string; owner: string }) =>
       encryptForHolders(value.text, value.owner, find(environment, facts)),
@@ -112,12 +112,12 @@ function getRecipientKid(ciphertext: Encrypted): string {
  */
 function findHolders(
   has: (holder: Holder) => boolean,
-  findPayer: FindPayer,
+  listPayers: ListPayers,
   environment: Env,
   facts: RailFacts,
 ): Holder[] {
   if (environment === 'sandbox') return ['sandbox'];
-  const connectors = findRails(facts).flatMap((rail) => findPayer(rail) ?? []);
+  const connectors = findRails(facts).flatMap(listPayers);
   const own = connectors.map(getHolder);
   const holders = own.map((holder) => (has(holder) ? holder : 'live'));
   return holders.length === 0 ? ['live'] : [...new Set(holders)].toSorted();

@@ -1,6 +1,7 @@
 import { Refusal } from '../domain/errors';
 import type { Connectors } from '../routing';
 import { createWindows } from './create-window';
+import { type RoutingDeps, readRouting } from './routing/read';
 
 /** Part of the slots that stays free for those who hold less than a fair share. */
 const RESERVED_SHARE = 0.2;
@@ -48,15 +49,16 @@ export function createSlots(atOnce: number): CreateSlots {
 }
 
 /** Finds the bank that a create waits for, where several serve the environment. */
-export function findSlowPart(
-  connectors: Connectors,
+export async function findSlowPart(
+  deps: RoutingDeps & { connectors: Pick<Connectors, 'names'> },
   fields: unknown,
-  livemode: boolean,
-): string | undefined {
-  if (!livemode || connectors.names.length <= 2) return undefined;
-  const { method, asset, network } = Object(fields);
+  owner: { account_id: string; livemode: boolean },
+): Promise<string | undefined> {
+  if (!owner.livemode || deps.connectors.names.length <= 2) return undefined;
+  const { method, asset, network, currency } = Object(fields);
   const name = method ?? `${asset}_${network}`.toLowerCase();
-  return connectors.findConnector(String(name), livemode);
+  const findConnector = await readRouting(deps, owner);
+  return findConnector(String(name), String(currency));
 }
 
 interface Slot {

@@ -20,6 +20,7 @@ import { type CreateRequest, createOnce, readMetadataText } from './create-once'
 import type { MerchantDeps, Owner } from './deps';
 import { presentCryptoPayment, presentCryptoSettlement } from './present';
 import { createGet, createList, findCreated } from './read';
+import { readRouting } from './routing/read';
 
 /** @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown @see docs/api.md#crypto */
 export function createCryptoPayment(
@@ -88,9 +89,9 @@ export const getCryptoSettlement = createGet(
 export const listCryptoSettlements = createList(({ crypto_settlements }) => crypto_settlements);
 
 /** @throws Refusal 422 */
-function findAsset(
-  { connectors }: MerchantDeps,
-  { livemode }: Owner,
+async function findAsset(
+  deps: MerchantDeps,
+  owner: Owner,
   { asset, network }: { asset: string; network: string },
 ) {
   const rules = assetRules(asset, network);
@@ -98,7 +99,8 @@ function findAsset(
     throw new Refusal('asset_not_supported', `There is no ${asset} on ${network} here.`);
   }
   const method = cryptoMethod(rules);
-  const connector = connectors.findConnector(method, livemode);
+  const findConnector = await readRouting(deps, owner);
+  const connector = findConnector(method);
   if (connector === undefined) {
     throw new Refusal('asset_not_available', `${rules.display_name} is not served here.`);
   }
@@ -106,14 +108,14 @@ function findAsset(
 }
 
 /** @throws Refusal 422 */
-function acceptPayment(
+async function acceptPayment(
   deps: MerchantDeps,
   caller: Owner,
   body: wire.CreateCryptoPayment,
-): AcceptedCryptoPayment {
+): Promise<AcceptedCryptoPayment> {
   const { account_id, livemode } = caller;
   const { amount, currency, reference, metadata } = body;
-  const { rules, method, connector } = findAsset(deps, caller, body);
+  const { rules, method, connector } = await findAsset(deps, caller, body);
   const { asset, network } = rules;
   const windows = readWindows(deps.config.CRYPTO_WINDOWS ?? '');
   const expires_in_seconds = windows.get(asset) ?? DEFAULT_WINDOW_SECONDS;
@@ -134,7 +136,7 @@ async function acceptSettlement(
 ): Promise<AcceptedCryptoSettlement> {
   const { stores } = deps;
   const { account_id, livemode } = caller;
-  const { rules, method, connector } = findAsset(deps, caller, body);
+  const { rules, method, connector } = await findAsset(deps, caller, body);
   const { asset, network } = rules;
   const now = await accountNow(deps, caller);
   const wallet = await stores.wallets.get(account_id, livemode, network);

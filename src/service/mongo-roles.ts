@@ -47,6 +47,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   payout_days: { worker: KEEP },
   recipients: { api: KEEP, worker: CHANGE },
   requests: { api: ADD },
+  routing_rules: {},
   sandbox_reports: { api: ADD },
   statement_lines: {},
   statement_refusals: {},

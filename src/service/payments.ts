@@ -23,6 +23,7 @@ import {
 import type { MerchantDeps, Owner } from './deps';
 import { presentPayment, withOpening } from './present';
 import { createGet, createList, findCreated } from './read';
+import { readRouting } from './routing/read';
 
 /**
  * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
@@ -49,11 +50,12 @@ export function findPayment(
 export const listPayments = createList(({ payments }) => payments);
 
 export async function listAvailableMethods(
-  { stores, connectors }: Pick<MerchantDeps, 'stores' | 'connectors'>,
+  deps: Pick<MerchantDeps, 'stores' | 'connectors'>,
   { account_id, livemode }: Owner,
 ): Promise<PaymentMethodId[]> {
-  const account = await stores.accounts.get(account_id);
-  return availableMethods(connectors, account?.enabled_methods ?? [], livemode);
+  const account = await deps.stores.accounts.get(account_id);
+  const findConnector = await readRouting(deps, { account_id, livemode });
+  return availableMethods(findConnector, account?.enabled_methods ?? []);
 }
 
 /**
@@ -90,26 +92,28 @@ function explainRefusal(payment: PaymentDocument): string {
 
 /** @throws Refusal 422 `method_requirements_not_met` */
 async function acceptPayment(
-  { stores, connectors, payers }: MerchantDeps,
+  deps: MerchantDeps,
   { account_id, livemode }: Owner,
   body: wire.CreatePayment,
   id: string,
 ): Promise<AcceptedPayment> {
-  const account = await stores.accounts.getCached(account_id);
-  const enabled = availableMethods(connectors, account?.enabled_methods ?? [], livemode);
+  const account = await deps.stores.accounts.getCached(account_id);
+  const findConnector = await readRouting(deps, { account_id, livemode });
   const { method, amount, currency, country, customer } = body;
+  const enabled = new Set<string>(availableMethods(findConnector, account?.enabled_methods ?? []));
+  const connector = findConnector(method, currency);
+  if (connector === undefined) enabled.delete(method);
   const details = checkMethodRequirements(
     { method, currency, country, email: customer?.email },
-    new Set<string>(enabled),
+    enabled,
   );
-  const connector = connectors.findConnector(method, livemode);
   if (details.length > 0 || connector === undefined || !isPaymentMethodId(method)) {
     const message = 'The request does not meet the requirements of the payment method.';
     throw new Refusal('method_requirements_not_met', message, { details });
   }
   const { expires_in_seconds, settlement_due_seconds } = methodRules(method);
   const storedFields = toStoredFields(body);
-  const payer = await payers.encrypt({ account_id, livemode }, id, storedFields.customer);
+  const payer = await deps.payers.encrypt({ account_id, livemode }, id, storedFields.customer);
   return {
     stored: { ...storedFields, customer: payer },
     routing: {

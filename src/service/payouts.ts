@@ -18,6 +18,7 @@ import { type CreateRequest, createOnce, readMetadataText } from './create-once'
 import type { MerchantDeps, Owner } from './deps';
 import { presentPayout } from './present';
 import { createGet, createList, findCreated, findResource, readBalances } from './read';
+import { readRouting } from './routing/read';
 
 /**
  * @throws Refusal 400, 404, 422; 503 `temporarily_unavailable`: outcome unknown
@@ -44,11 +45,12 @@ export const listPayouts = createList(({ payouts }) => payouts);
 
 /** Reads the rails, fees and limits of the caller's payouts. */
 export async function getPayoutSettings(
-  { stores, connectors }: Pick<MerchantDeps, 'stores' | 'connectors'>,
+  deps: Pick<MerchantDeps, 'stores' | 'connectors'>,
   { account_id, livemode }: Owner,
 ) {
-  const account = await stores.accounts.get(account_id);
-  const rails = availableRails(connectors, account?.disabled_rails ?? [], livemode);
+  const account = await deps.stores.accounts.get(account_id);
+  const findConnector = await readRouting(deps, { account_id, livemode });
+  const rails = availableRails(findConnector, account?.disabled_rails ?? []);
   const { payout_fees: fees = {}, payout_limits: limits = {}, owed_limits = {} } = account ?? {};
   return { rails, fees, limits, owedLimits: owed_limits };
 }
@@ -63,7 +65,7 @@ async function acceptPayout(
   caller: Owner,
   body: wire.CreatePayout,
 ): Promise<AcceptedPayout> {
-  const { stores, connectors } = deps;
+  const { stores } = deps;
   const { account_id, livemode } = caller;
   const now = await accountNow(deps, caller);
   const { recipient_id, method, amount, currency, reference, metadata } = body;
@@ -71,20 +73,24 @@ async function acceptPayout(
   if ('fault' in balance) throw buildRefusal(balance.fault);
   const recipient = await findResource(stores.recipients, 'recipient', caller, recipient_id);
   if (recipient.deleted_at) throw buildRefusal(RECIPIENT_DELETED);
-  const [{ balances, receivables }, { rails, fees, limits, owedLimits }] = await Promise.all([
+  const [{ balances, receivables }, settings, findConnector] = await Promise.all([
     readBalances({ stores }, { account_id, livemode }),
     getPayoutSettings(deps, caller),
+    readRouting(deps, caller),
   ]);
+  const { fees, limits, owedLimits } = settings;
+  const rails = new Set<string>(settings.rails);
+  const connector = findConnector(method, currency);
+  if (connector === undefined) rails.delete(method);
   // On live there is no rail until a bank serves one.
   const fundingViolation = unfundedFault(balances, balance.name);
   if (fundingViolation !== undefined) throw buildRefusal(fundingViolation);
   const fault = railFault(
     { method, currency, recipient, reference: reference ?? null },
-    new Set<string>(rails),
+    rails,
     now,
   );
   if (fault !== undefined) throw buildRefusal(fault);
-  const connector = connectors.findConnector(method, livemode);
   if (!isRailId(method) || connector === undefined) {
     throw new RangeError(`No rail that is served: ${method}`);
   }

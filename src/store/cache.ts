@@ -26,3 +26,28 @@ export function createCache<T>(maxAgeMs: number, now: () => number = () => perfo
     refresh,
   };
 }
+
+/**
+ * Reads at most once within an age, for all callers together.
+ * @param maxAgeMs 0 caches nothing
+ */
+export function createCachedRead<T>(
+  maxAgeMs: number,
+  read: () => Promise<T>,
+  now: () => number = () => performance.now(),
+): () => Promise<T> {
+  let last: { readAt: number; value: Promise<T> } | undefined;
+  return async () => {
+    // The documents may change while they are read.
+    const readAt = now();
+    if (last !== undefined && readAt - last.readAt < maxAgeMs) return await last.value;
+    const current = { readAt, value: read() };
+    last = current;
+    try {
+      return await current.value;
+    } catch (error) {
+      if (last === current) last = undefined;
+      throw error;
+    }
+  };
+}

@@ -31,6 +31,7 @@ import { createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
 import { createRequestStore } from './requests';
+import { createRoutingRuleStore } from './routing-rules';
 import { createSandboxReportStore } from './sandbox-reports';
 import { createScheduleRunStore } from './schedule-runs';
 import { createSessionStore } from './sessions';
@@ -43,7 +44,7 @@ export type Stores = ReturnType<typeof createStores>;
 
 /**
  * Creates the stores of all collections; each file owns its queries and indexes.
- * @param cacheMs age up to which accounts and endpoints are cached; 0: never
+ * @param cacheMs age up to which accounts, endpoints and routing rules are cached; 0: never
  */
 export function createStores(db: Db, cacheMs = 0) {
   return {
@@ -77,6 +78,7 @@ export function createStores(db: Db, cacheMs = 0) {
     recipients: createRecipientStore(db),
     refunds: createRefundStore(db),
     requests: createRequestStore(db),
+    routingRules: createRoutingRuleStore(db, cacheMs),
     sandboxReports: createSandboxReportStore(db),
     scheduleRuns: createScheduleRunStore(db),
     sessions: createSessionStore(db),

@@ -44,7 +44,7 @@ async function addRecipient(
 ): Promise<string> {
   const id = randomUUID();
   const { live } = createRecipientEncrypters(keysDir, (rail) =>
-    connectors.findConnector(rail, true),
+    connectors.listConnectors(rail, true),
   );
   const sealed = await live.encrypt(DETAILS, recipientOwner(id), facts);
   const request = { recipient: { ...facts, sealed, kid: live.getKid(sealed) } };

@@ -1,7 +1,7 @@
 import { CURRENCIES } from '../../src/domain/currencies';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { isRailId, RAIL_IDS, railEntry, railRules } from '../../src/domain/payout/rails';
-import { availableRails, createConnectors } from '../../src/routing';
+import { availableRails, type Connectors, createConnectors, routeBy } from '../../src/routing';
 import { RAIL_ENTRIES } from '../support/promises';
 
 test('the rails are those of docs/api.md#rails, each with exactly its fields', () => {
@@ -33,22 +33,28 @@ test.each(['acme.eu', '', 'a b', '$acme'])('%j cannot be the name of a live conn
   expect(() => createConnectors('sandbox', `${name}=visa`)).toThrow(/cannot be the name/);
 });
 
+const routes = (connectors: Connectors, livemode: boolean) =>
+  routeBy(connectors, new Map(), { account_id: 'acct_1', livemode });
+
 describe('which rails an account can use', () => {
   test('all in the sandbox but those it has disabled, in the order of the list', () => {
     const connectors = createConnectors('sandbox');
-    expect(availableRails(connectors, [], false)).toEqual(RAIL_IDS);
-    expect(availableRails(connectors, ['sepa_instant', 'card_payout'], false)).toEqual([
+    expect(availableRails(routes(connectors, false), [])).toEqual(RAIL_IDS);
+    expect(availableRails(routes(connectors, false), ['sepa_instant', 'card_payout'])).toEqual([
       'sepa_credit_transfer',
       'faster_payments',
     ]);
-    expect(availableRails(connectors, [], true)).toEqual([]);
+    expect(availableRails(routes(connectors, true), [])).toEqual([]);
   });
 
   test('live, those that LIVE_CONNECTORS names beside methods', () => {
     const live = 'acme=ideal|sepa_instant, other = faster_payments';
     const connectors = createConnectors('sandbox', live);
-    expect(availableRails(connectors, [], true)).toEqual(['sepa_instant', 'faster_payments']);
-    expect(availableRails(connectors, ['sepa_instant'], true)).toEqual(['faster_payments']);
+    expect(availableRails(routes(connectors, true), [])).toEqual([
+      'sepa_instant',
+      'faster_payments',
+    ]);
+    expect(availableRails(routes(connectors, true), ['sepa_instant'])).toEqual(['faster_payments']);
     expect(connectors.findConnector('sepa_instant', true)).toBe('acme');
     expect(connectors.findConnector('faster_payments', true)).toBe('other');
     expect(connectors.findConnector('ideal', true)).toBe('acme');

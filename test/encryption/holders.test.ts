@@ -44,8 +44,8 @@ const createOwnRings = (...connectors: readonly string[]) =>
     connectors.map((name) => `live-${name}` as const),
   );
 const encrypters = (routes = ROUTES) => {
-  const { findConnector } = createConnectors('sandbox', routes);
-  return createRecipientEncrypters(dir, (rail) => findConnector(rail, true));
+  const { listConnectors } = createConnectors('sandbox', routes);
+  return createRecipientEncrypters(dir, (rail) => listConnectors(rail, true));
 };
 /** Connectors that decrypt a value for its owner. */
 async function readersOf(sealed: Encrypted, owner = OWNER): Promise<string[]> {

@@ -363,13 +363,15 @@ async function startChain(
 
 /** Routes the coins of the sandbox to another connector than all else. */
 function routeCrypto(chainConnector: string, sandbox: string): Connectors {
-  const { findConnector: serving, names, liveNames } = createConnectors(sandbox);
+  const { listConnectors: serving, names, liveNames } = createConnectors(sandbox);
+  const listConnectors = (method: string, livemode: boolean) =>
+    !livemode && CRYPTO_METHODS.includes(method) ? [chainConnector] : serving(method, livemode);
   return {
     sandbox,
     names: [...names, chainConnector],
     liveNames,
-    findConnector: (method, livemode) =>
-      !livemode && CRYPTO_METHODS.includes(method) ? chainConnector : serving(method, livemode),
+    listConnectors,
+    findConnector: (method, livemode) => listConnectors(method, livemode).at(-1),
   };
 }
 

@@ -147,14 +147,14 @@ export function buildCreateRequest<S extends z.ZodType>(
  * Creates in one of the account's slots, as the API does.
  * @throws Refusal 503 `temporarily_unavailable`
  */
-export function createInSlot<Result>(
-  { takeSlot, connectors }: Pick<PageDeps, 'takeSlot' | 'connectors'>,
+export async function createInSlot<Result>(
+  deps: Pick<PageDeps, 'takeSlot'> & Parameters<typeof findSlowPart>[0],
   { caller }: CreateRequest<unknown>,
   fields: object,
   create: () => Promise<Result>,
 ): Promise<Result> {
-  const connector = findSlowPart(connectors, fields, caller.livemode);
-  return takeSlot({ ...caller, connector }, create);
+  const connector = await findSlowPart(deps, fields, caller);
+  return await deps.takeSlot({ ...caller, connector }, create);
 }
 
 /**

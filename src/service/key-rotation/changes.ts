@@ -29,7 +29,7 @@ export interface KeyFileDeps {
   /** Directory of the key pairs of recipients. */
   keysDir: string;
   /** As the API has them: who may pay a recipient. */
-  connectors: Pick<Connectors, 'findConnector'>;
+  connectors: Pick<Connectors, 'listConnectors'>;
   now: () => Date;
   wait: (ms: number) => Promise<void>;
   /** Shows a line to the waiting operator. */

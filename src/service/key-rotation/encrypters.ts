@@ -68,10 +68,10 @@ export function createEncrypters({
     const { current, keys } = followPairs(keysDir, holder, 'private').forEncryption();
     return [getKeyRingName(holder), { current, kids: Object.keys(keys) }] as const;
   });
-  const findPayer = (rail: RailId) => connectors.findConnector(rail, true);
+  const listPayers = (rail: RailId) => connectors.listConnectors(rail, true);
   return {
     seal,
-    recipients: createRecipientReencrypter(keysDir, { holders, findPayer }),
+    recipients: createRecipientReencrypter(keysDir, { holders, listPayers }),
     keys: new Map([['seal', { current: seal.kid, kids: seal.kids }], ...pairs]),
   };
 }

@@ -4,6 +4,7 @@ import { createSlots } from '../../../src/service/create-slots';
 import { gate } from '../../support/gate';
 
 const connectors = createConnectors('sandbox', 'evm=eth_ethereum,acme=visa');
+const stores = { routingRules: Object({ readCached: async () => new Map() }) };
 const caller = { account_id: 'a', livemode: true };
 const request = {
   ...{ caller, idempotencyKey: 'k', canonical: '{}', requestId: 'r' },
@@ -13,7 +14,7 @@ const request = {
 test('creates of the dashboard and of the API share the slots of the account', async () => {
   const takeSlot = createSlots(1);
   const create = jest.fn(async () => 'created');
-  const createHere = () => createInSlot({ takeSlot, connectors }, request, {}, create);
+  const createHere = () => createInSlot({ takeSlot, connectors, stores }, request, {}, create);
   const { opened, release } = gate();
   const byApi = takeSlot({ ...caller, connector: undefined }, () => opened);
   await expect(createHere()).rejects.toMatchObject({ code: 'temporarily_unavailable' });
@@ -26,7 +27,7 @@ test('creates of the dashboard and of the API share the slots of the account', a
 test('a settlement counts for the bank that serves its asset', async () => {
   const takeSlot = jest.fn((_holder: unknown, work: () => Promise<string>) => work());
   const fields = { asset: 'ETH', network: 'ethereum' };
-  const deps = { takeSlot: Object(takeSlot), connectors };
+  const deps = { takeSlot: Object(takeSlot), connectors, stores };
   await createInSlot(deps, request, fields, async () => 'created');
   expect(takeSlot).toHaveBeenCalledWith({ ...caller, connector: 'evm' }, expect.anything());
 });

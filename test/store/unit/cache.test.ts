@@ -1,4 +1,4 @@
-import { CACHE_MS, createCache } from '../../../src/store/cache';
+import { CACHE_MS, createCache, createCachedRead } from '../../../src/store/cache';
 
 interface Row {
   value: number;
@@ -71,4 +71,40 @@ test('without an age nothing is cached', async () => {
   const { value, reads } = setting(0);
   expect([await value(), await value()]).toEqual([1, 1]);
   expect(reads()).toBe(2);
+});
+
+describe('a cached read', () => {
+  function reading(maxAgeMs: number) {
+    const clock = { now: 0 };
+    let reads = 0;
+    const read = jest.fn(async () => {
+      reads += 1;
+      return reads;
+    });
+    return { clock, read, get: createCachedRead(maxAgeMs, read, () => clock.now) };
+  }
+
+  test('serves all that come at once, and those of the next 2 seconds', async () => {
+    const { clock, read, get } = reading(CACHE_MS);
+    expect(await Promise.all([get(), get(), get()])).toEqual([1, 1, 1]);
+    clock.now = CACHE_MS - 1;
+    expect(await get()).toBe(1);
+    clock.now = CACHE_MS;
+    expect(await Promise.all([get(), get()])).toEqual([2, 2]);
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+
+  test('that fails is read again by the next one', async () => {
+    const { read, get } = reading(CACHE_MS);
+    read.mockRejectedValueOnce(new Error('away'));
+    const both = await Promise.allSettled([get(), get()]);
+    expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await get()).toBe(1);
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+
+  test('of age 0 is made for each', async () => {
+    const { get } = reading(0);
+    expect([await get(), await get()]).toEqual([1, 2]);
+  });
 });

@@ -2,7 +2,9 @@ import { createEvmMeter } from '../../../../connectors/evm/metrics';
 import { createKitMeter } from '../../../../connectors/kit/metrics';
 import { createApiMeter } from '../../../../src/api/metrics';
 import { createRegistry, serveMetrics } from '../../../../src/base/metrics-page';
+import { createConnectors } from '../../../../src/routing';
 import { measureStores } from '../../../../src/service/metrics';
+import { measureRouting } from '../../../../src/service/routing/metrics';
 import type { ServiceMetrics } from '../../../../src/store/metrics';
 import { meterPost } from '../../../../src/webhooks/metrics';
 import type { PostResult } from '../../../../src/webhooks/post-result';
@@ -163,6 +165,27 @@ test('figures of the database are read once for scrapes that follow closely, and
   expect(reads).toBe(2);
   now += 10_001;
   expect(await registry.metrics()).not.toMatch(/^payments_(webhook_backlog|stuck|ledger\w*)[ {]/m);
+  expect(warn).toHaveBeenCalledTimes(1);
+});
+
+test('rules whose connector no variable names are counted, and go when the database goes', async () => {
+  const registry = createRegistry();
+  const warn = jest.fn();
+  const scope = { livemode: true, method: 'visa', currency: null };
+  const rules = ['acme', 'gone', 'gone'].map((connector, at) => {
+    const rule = { ...scope, connector, account_id: `acct_${at}` };
+    return [`${at}`, rule] as const;
+  });
+  const readCached = jest.fn(async () => new Map(rules));
+  const stores = { routingRules: Object({ readCached }) };
+  const connectors = createConnectors('sandbox', 'acme=visa');
+  measureRouting(registry, { connectors, stores }, { warn });
+  const lines = (await registry.metrics()).match(/^payments_routing_rules_refusing\{.*$/gm);
+  expect(lines).toEqual([
+    'payments_routing_rules_refusing{connector="gone",method="visa",livemode="true"} 2',
+  ]);
+  readCached.mockRejectedValueOnce(new Error('away'));
+  expect(await registry.metrics()).not.toMatch(/^payments_routing_rules_refusing\{/m);
   expect(warn).toHaveBeenCalledTimes(1);
 });
 

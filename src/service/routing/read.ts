@@ -1,0 +1,18 @@
+import { type Connectors, type FindConnector, routeBy } from '../../routing';
+import type { Stores } from '../../store';
+
+export interface RoutingDeps {
+  connectors: Pick<Connectors, 'findConnector' | 'listConnectors'>;
+  stores: Pick<Stores, 'routingRules'>;
+}
+
+/**
+ * Reads how new resources of an account are routed. The rules are cached, so a change takes effect
+ * within seconds. What exists stays with the connector that its document names.
+ */
+export async function readRouting(
+  { stores, connectors }: RoutingDeps,
+  owner: { account_id: string; livemode: boolean },
+): Promise<FindConnector> {
+  return routeBy(connectors, await stores.routingRules.readCached(), owner);
+}
