@@ -24,6 +24,7 @@ import { reconcileCommand } from './commands/reconcile';
 import { reconciliationCommands } from './commands/reconciliation';
 import { resourceCommands } from './commands/resource';
 import { rolesCommand } from './commands/roles';
+import { routingCommands } from './commands/routing';
 import { sandboxCommands } from './commands/sandbox';
 import { sepaCommands } from './commands/sepa';
 import { statementCommands } from './commands/statement';
@@ -74,6 +75,7 @@ const COMMANDS: readonly CliCommand[] = [
   orphanCommands,
   callbackCommands,
   connectorCommands,
+  routingCommands,
   auditCommands,
   reconcileCommand,
   sandboxCommands,

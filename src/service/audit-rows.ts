@@ -17,6 +17,8 @@ interface Effect {
 
 interface AuditedKind {
   collection: string;
+  /** Whether its lines concern the service, whatever account a row is about. */
+  ofService?: true;
   name: (row: Document) => unknown;
   /** Facts that lines state under the same names. */
   facts: (row: Document) => AuditFacts;
@@ -81,6 +83,15 @@ const AUDITED_KINDS: Record<string, AuditedKind> = {
     name: getId,
     facts: ({ connector, revoked_at }) => ({ connector, revoked_at }),
     acts: { 'connector_key.created': creates, 'connector_key.revoked': changes },
+  },
+  routing_rule: {
+    collection: 'routing_rules',
+    ofService: true,
+    name: getId,
+    facts: ({ livemode, method, currency, account_id: account, connector }) => ({
+      ...{ livemode, method, currency, account, connector },
+    }),
+    acts: { 'routing.set': creates, 'routing.removed': removes },
   },
   user: {
     collection: 'users',
@@ -168,8 +179,8 @@ const FINDINGS_MAX = 1_000;
 const ROWS_AT_ONCE = 500;
 
 /**
- * Compares accounts, keys, users, invitations, endpoints and wallets with the lines of the audit
- * log about them; both may change meanwhile. Lines without a place in a chain explain nothing.
+ * Compares accounts, keys, routing rules, users, invitations, endpoints and wallets with the lines of
+ * the audit log about them; both may change meanwhile. Lines without a place in a chain explain nothing.
  */
 export async function verifyRows(client: MongoClient, database: string): Promise<RowsCheck> {
   const inSnapshot = openSnapshots(client, database);
@@ -194,13 +205,13 @@ interface Batch {
 async function* listBatches(
   client: MongoClient,
   database: string,
-  { collection }: AuditedKind,
+  { collection, ofService }: AuditedKind,
 ): AsyncIterable<Batch> {
   const key = collection === 'accounts' ? '_id' : 'account_id';
   const rows = client.db(database).collection<Document>(collection);
   let batch: Batch = { account_id: null, ids: [] };
   for await (const row of rows.find({}, { projection: { [key]: 1 } }).sort({ [key]: 1 })) {
-    const account_id = row[key] ?? null;
+    const account_id = ofService === true ? null : (row[key] ?? null);
     if (account_id !== batch.account_id || batch.ids.length === ROWS_AT_ONCE) {
       if (batch.ids.length > 0) yield batch;
       batch = { account_id, ids: [] };

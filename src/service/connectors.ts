@@ -44,8 +44,8 @@ export function assertServes(
  */
 export function listRoutedInSandbox(routes: Routes, connector: string) {
   assertConnectorName(connector);
-  const { findConnector, liveNames } = parseConnectors(routes);
-  const isRoutedHere = (id: string) => findConnector(id, false) === connector;
+  const { listConnectors, liveNames } = parseConnectors(routes);
+  const isRoutedHere = (id: string) => listConnectors(id, false).includes(connector);
   const methods = PAYMENT_METHOD_IDS.filter(isRoutedHere);
   const rails = RAIL_IDS.filter(isRoutedHere);
   if (methods.length + rails.length > 0) return { methods, rails };
@@ -66,7 +66,8 @@ function explainUnknown({
     : `There is no connector ${connector}: LIVE_CONNECTORS does not name it.`;
 }
 
-function parseConnectors({ liveConnectors, sandboxConnectors }: Routes): Connectors {
+/** @throws ServiceError `setting_invalid` */
+export function parseConnectors({ liveConnectors, sandboxConnectors }: Routes): Connectors {
   try {
     return createConnectors(SANDBOX_CONNECTOR, liveConnectors, sandboxConnectors);
   } catch (error) {

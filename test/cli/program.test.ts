@@ -41,6 +41,7 @@ const GROUPED = {
   operator: 'create list revoke',
   approval: 'list approve reject',
   connector: 'new check key',
+  routing: 'show set remove',
   recipient: 'forget',
   payer: 'export erase',
   reconcile: '',

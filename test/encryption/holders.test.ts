@@ -86,6 +86,14 @@ test.each([
   },
 );
 
+test('each connector that is named for a rail decrypts, since a rule may choose it', async () => {
+  createOwnRings(...CONNECTORS);
+  const { live } = encrypters('ukbank=sepa_instant,acme=card_payout,public=sepa_instant');
+  const sealed = await live.encrypt(PLAIN, OWNER, SEPA);
+  removeShared();
+  expect(await readersOf(sealed)).toEqual(['public', 'ukbank']);
+});
+
 test('what is changed in a value for several connectors, none of them decrypts', async () => {
   createOwnRings(...CONNECTORS);
   const sealed = await encrypters().live.encrypt(PLAIN, OWNER, BOTH);

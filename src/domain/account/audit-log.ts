@@ -50,6 +50,8 @@ export const AUDIT_LABELS = {
   'balance.reversed': 'Journal entry reversed',
   'balance.resolved': 'Money in suspense resolved',
   'bank_account.added': 'Bank account added',
+  'routing.set': 'Routing rule set',
+  'routing.removed': 'Routing rule removed',
   'sepa_file.resent': 'Refused SEPA file sent again',
   'statement.imported': 'Bank statement imported',
   'statement.matched': 'Statement line matched',
@@ -78,7 +80,7 @@ export const AUDIT_LABELS = {
 export type AuditedAct = keyof typeof AUDIT_LABELS;
 
 export function isAccountAct(act: AuditedAct): boolean {
-  return !/^(?:approval|bank_account|connector_key|keys|operator|sepa_file|statement|stores)[.]/.test(
+  return !/^(?:approval|bank_account|connector_key|keys|operator|routing|sepa_file|statement|stores)[.]/.test(
     act,
   );
 }

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { type Env as Environment, isLive, toEnv } from '../../domain/environment';
+import type { RuleScope } from '../../domain/routing-rule';
+import { auditAs } from '../../service/operators/deps';
+import { type RuleChange, removeRule, setRule } from '../../service/routing/change';
+import { listRouting, type RoutingLine } from '../../service/routing/show';
+import { identifyOperator } from '../acting-operator';
+import { defineCommand, defineGroup } from '../command';
+import type { CliContext } from '../context';
+import { Currency, Env, Operator, Reason, textOption } from '../options';
+import { formatTime, printFields, printList } from '../output';
+
+const Method = z
+  .string()
+  .describe('payment method, rail, or asset such as eth_ethereum')
+  .meta({ argument: true });
+const OfAccount = textOption('only for this account', 'id').optional();
+
+const SCOPE = {
+  env: Env,
+  currency: Currency.optional().describe('only for this currency'),
+  account: OfAccount,
+};
+const NOTE = { operator: Operator.optional(), reason: Reason.optional() };
+
+const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';
+
+const show = defineCommand({
+  name: 'show',
+  description: 'show which connector serves which method, rail and asset, and what says so',
+  options: z.object({ env: Env.optional(), account: OfAccount }),
+  notes: `
+The most specific line decides: of account and currency, account, currency, or neither. With --account, only
+the lines that decide something for it.`,
+  example: 'routing show --env live --account acct_…',
+  run: async (context, { env, account: account_id }) => {
+    const deps = { ...(await context.readDeps()), ...readRoutes(context) };
+    printList(context, {
+      rows: await listRouting(deps, { env, account_id }),
+      present: ({ livemode, ...line }) => ({ env: toEnv(livemode), ...line }),
+      columns: ['ENVIRONMENT', 'METHOD', 'CURRENCY', 'ACCOUNT', 'CONNECTOR', 'FROM', 'SET'],
+      cells: (line) => [
+        ...[line.env, line.method, line.currency ?? 'any', line.account_id ?? 'any'],
+        ...[formatConnector(line), line.source, formatTime(line.set_at)],
+      ],
+      none: 'No connector serves anything there: LIVE_CONNECTORS names none.',
+    });
+  },
+});
+
+function formatConnector({
+  connector,
+  served,
+  env,
+}: Omit<RoutingLine, 'livemode'> & { env: Environment }) {
+  const variable = env === 'live' ? 'LIVE_CONNECTORS' : 'SANDBOX_CONNECTORS';
+  return served ? connector : `${connector} (refused: not in ${variable})`;
+}
+
+const set = defineCommand({
+  name: 'set',
+  description:
+    'route new payments and payouts to a connector, without a restart; again changes nothing',
+  options: z.object({
+    method: Method,
+    connector: z.string().describe('who serves it from now on').meta({ argument: true }),
+    ...SCOPE,
+    ...NOTE,
+  }),
+  notes: `
+LIVE_CONNECTORS or SANDBOX_CONNECTORS has to name the connector for the method. It takes effect within
+seconds; what exists stays with its connector. ${ON_LIVE}`,
+  example: `routing set sepa_credit_transfer acme --env live --currency EUR --reason "Ticket 42"`,
+  run: async (context, { method, connector, env, currency, account, ...typed }) => {
+    const scope = toScope(method, { env, currency, account });
+    const { deps, note } = await identify(context, scope, typed);
+    const routed = { ...deps, ...readRoutes(context) };
+    printChange(context, await setRule(routed, scope, connector, note));
+  },
+});
+
+const remove = defineCommand({
+  name: 'remove',
+  description: 'remove a rule, so that the next less specific line decides',
+  options: z.object({ method: Method, ...SCOPE, ...NOTE }),
+  notes: `It takes effect within seconds. ${ON_LIVE}`,
+  example: 'routing remove sepa_credit_transfer --env live --currency EUR --reason "Ticket 42"',
+  run: async (context, { method, env, currency, account, ...typed }) => {
+    const scope = toScope(method, { env, currency, account });
+    const { deps, note } = await identify(context, scope, typed);
+    printChange(context, await removeRule(deps, scope, note));
+  },
+});
+
+function toScope(
+  method: string,
+  {
+    env,
+    currency,
+    account,
+  }: { env: Environment; currency?: string | undefined; account?: string | undefined },
+): RuleScope {
+  const livemode = isLive(env);
+  return { livemode, method, currency: currency ?? null, account_id: account ?? null };
+}
+
+/** Finds out who changes the routing; on live the key says so. */
+async function identify(
+  context: CliContext,
+  { livemode }: RuleScope,
+  typed: { operator?: string | undefined; reason?: string | undefined },
+) {
+  const { operator, verified } = await identifyOperator(context, {
+    livemode,
+    operator: typed.operator,
+  });
+  const deps = await context.actingDeps();
+  const audit = verified && { audit: auditAs(deps, verified.name) };
+  return { deps: { ...deps, ...audit }, note: { operator, reason: typed.reason } };
+}
+
+function readRoutes(context: CliContext) {
+  const { liveConnectors, sandboxConnectors } = context.settings();
+  return { liveConnectors, sandboxConnectors };
+}
+
+function printChange(context: CliContext, { scope, before, after }: RuleChange): void {
+  const { livemode, ...rule } = scope;
+  const env = toEnv(livemode);
+  const note =
+    before === after
+      ? 'It was so already.'
+      : 'It takes effect within seconds. What exists stays with its connector.';
+  printFields(context, { json: { env, ...rule, before, after, changed: before !== after }, note }, [
+    ['Environment', env],
+    ['Method', rule.method],
+    ['Currency', rule.currency ?? 'any'],
+    ['Account', rule.account_id ?? 'any'],
+    ['Rule before', before ?? 'none'],
+    ['Rule now', after ?? 'none'],
+  ]);
+}
+
+export const routingCommands = defineGroup({
+  name: 'routing',
+  description: 'which connector serves what, by account and currency, changed without a restart',
+  commands: [show, set, remove],
+});

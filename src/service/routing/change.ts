@@ -1,0 +1,140 @@
+import { inTransaction } from '../../base/mongo';
+import { toEnv } from '../../domain/environment';
+import { ServiceError } from '../../domain/errors';
+import { isPaymentMethodId, methodRules } from '../../domain/payment/catalog';
+import { isRailId, railRules } from '../../domain/payout/rails';
+import { getRuleId, type RuleScope } from '../../domain/routing-rule';
+import { isKnownMethod, type Routes } from '../../routing';
+import type { RoutingRuleDocument } from '../../store/routing-rules';
+import { findAccount } from '../accounts';
+import { assertServes, parseConnectors } from '../connectors';
+import type { WriteDeps } from '../deps';
+
+/** Operator who changes a rule, and why: on live both are required. */
+interface RuleNote {
+  operator?: string | undefined;
+  reason?: string | undefined;
+}
+
+export interface RuleChange {
+  scope: RuleScope;
+  /** Connector of the rule before and after; null without a rule. */
+  before: string | null;
+  after: string | null;
+}
+
+/** All are read at once. */
+const RULES_MAX = 10_000;
+
+/**
+ * Routes the new resources of a scope to a connector. Two changes at once happen one after the
+ * other. A repeat changes nothing.
+ * @throws ServiceError `method_unknown`, `currency_not_supported`, `account_not_found`,
+ *   `connector_unknown`, `method_not_served`, `too_many_rules`, `operator_required`
+ * @see docs/connectors.md#route-by-rules
+ */
+export async function setRule(
+  deps: WriteDeps & Routes,
+  scope: RuleScope,
+  connector: string,
+  note: RuleNote,
+): Promise<RuleChange> {
+  const { mongo, stores, now } = deps;
+  assertNoted(scope, note);
+  assertScope(scope);
+  if (scope.account_id !== null) await findAccount(stores, scope.account_id);
+  assertNamed(deps, scope, connector);
+  const set_at = now().toISOString();
+  const { operator = null, reason = null } = note;
+  return await inTransaction(mongo, async (session) => {
+    const rules = await stores.routingRules.read(session);
+    const before = rules.get(getRuleId(scope))?.connector ?? null;
+    if (before === connector) return { scope, before, after: connector };
+    if (before === null && rules.size >= RULES_MAX) {
+      const message = `There are ${RULES_MAX} rules already, which every process reads: remove some.`;
+      throw new ServiceError('too_many_rules', message);
+    }
+    await stores.routingRules.set({ ...scope, connector, set_at, operator, reason }, session);
+    const change = { act: 'routing.set', ...describeTarget(scope) } as const;
+    const after = { ...toFacts(scope), connector, ...note };
+    await deps.audit({ ...change, before: { connector: before }, after }, session);
+    return { scope, before, after: connector };
+  });
+}
+
+/**
+ * Removes the rule of a scope, also one that leads nowhere: the next less specific one decides, or
+ * else the variables.
+ * @throws ServiceError `rule_not_found`, `operator_required`
+ */
+export async function removeRule(
+  { mongo, stores, audit }: WriteDeps,
+  scope: RuleScope,
+  note: RuleNote,
+): Promise<RuleChange> {
+  assertNoted(scope, note);
+  return await inTransaction(mongo, async (session) => {
+    const removed: RoutingRuleDocument | null = await stores.routingRules.remove(scope, session);
+    if (removed === null) {
+      const message = `There is no rule ${getRuleId(scope)}: \`routing show\` shows those there are.`;
+      throw new ServiceError('rule_not_found', message);
+    }
+    const { connector } = removed;
+    const change = { act: 'routing.removed', ...describeTarget(scope) } as const;
+    const before = { ...toFacts(scope), connector };
+    await audit({ ...change, before, after: { connector: null, ...note } }, session);
+    return { scope, before: connector, after: null };
+  });
+}
+
+/** The line has no account, since no merchant reads which bank serves it. */
+function describeTarget(scope: RuleScope) {
+  return { account_id: null, livemode: scope.livemode, target: getRuleId(scope) };
+}
+
+function toFacts({ method, currency, account_id: account }: RuleScope) {
+  return { method, currency, account };
+}
+
+/** @throws ServiceError `operator_required` */
+function assertNoted({ livemode }: RuleScope, { operator, reason }: RuleNote): void {
+  if (!livemode || (operator !== undefined && reason !== undefined)) return;
+  const message = 'On live, OPERATOR_KEY and --reason say who changes the routing and why.';
+  throw new ServiceError('operator_required', message);
+}
+
+/** @throws ServiceError `method_unknown`, `currency_not_supported` */
+function assertScope({ method, currency }: RuleScope): void {
+  if (!isKnownMethod(method)) {
+    const message = `There is no method, rail or asset ${method}: \`routing show\` lists them.`;
+    throw new ServiceError('method_unknown', message);
+  }
+  if (currency === null) return;
+  const currencies = listCurrencies(method);
+  if (currencies.includes(currency)) return;
+  const message =
+    currencies.length === 0
+      ? `${method} is an asset, whose rules have no currency.`
+      : `${method} has no ${currency}, only ${currencies.join(', ')}.`;
+  throw new ServiceError('currency_not_supported', message);
+}
+
+/** None of an asset: its settlements are paid from what its payments received, in any currency. */
+function listCurrencies(method: string): readonly string[] {
+  if (isPaymentMethodId(method)) return methodRules(method).currencies;
+  return isRailId(method) ? railRules(method).currencies : [];
+}
+
+/** @throws ServiceError `connector_unknown`, `method_not_served`, `setting_invalid` */
+function assertNamed(routes: Routes, { livemode, method }: RuleScope, connector: string): void {
+  assertServes(routes, { connector, livemode });
+  const named = parseConnectors(routes).listConnectors(method, livemode);
+  if (named.includes(connector)) return;
+  const variable = livemode ? 'LIVE_CONNECTORS' : 'SANDBOX_CONNECTORS';
+  const others = named.length === 0 ? 'none' : named.join(', ');
+  throw new ServiceError(
+    'method_not_served',
+    `${variable} does not name ${connector} for ${method}, which in ${toEnv(livemode)} has ${others}: ` +
+      `add ${connector}=${method} before the connector that serves it now.`,
+  );
+}

@@ -1,0 +1,97 @@
+import { CRYPTO_METHODS } from '../../domain/crypto/assets';
+import { ENVIRONMENTS, type Env, isLive } from '../../domain/environment';
+import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
+import { RAIL_IDS } from '../../domain/payout/rails';
+import type { RoutingRule } from '../../domain/routing-rule';
+import { type Connectors, isServedBy, type Routes } from '../../routing';
+import type { RoutingRuleDocument } from '../../store/routing-rules';
+import { findAccount } from '../accounts';
+import { parseConnectors } from '../connectors';
+import type { WriteDeps } from '../deps';
+
+/** Origin of a line: a rule, a variable, or the sandbox bank, which serves all the rest. */
+type Source = 'rule' | 'LIVE_CONNECTORS' | 'SANDBOX_CONNECTORS' | 'sandbox_bank';
+
+export interface RoutingLine extends RoutingRule {
+  source: Source;
+  /** False of a rule whose connector the variables do not name: it refuses what it is about. */
+  served: boolean;
+  set_at: string | null;
+  operator: string | null;
+  reason: string | null;
+}
+
+interface RoutingQuery {
+  /** Both when undefined. */
+  env?: Env | undefined;
+  /** Lines that apply to this account alone; all lines when undefined. */
+  account_id?: string | undefined;
+}
+
+/**
+ * Lists which connector serves what, with what says so.
+ * @throws ServiceError `account_not_found`, `setting_invalid`
+ */
+export async function listRouting(
+  deps: Pick<WriteDeps, 'stores'> & Routes,
+  { env, account_id }: RoutingQuery,
+): Promise<RoutingLine[]> {
+  const { stores } = deps;
+  if (account_id !== undefined) await findAccount(stores, account_id);
+  const connectors = parseConnectors(deps);
+  const rules = [...(await stores.routingRules.read()).values()];
+  const ids = [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS];
+  const environments = ENVIRONMENTS.filter((each) => env === undefined || each === env);
+  return environments.map(isLive).flatMap((livemode) =>
+    ids.flatMap((method) => {
+      const own = rules.filter((rule) => rule.livemode === livemode && rule.method === method);
+      const lines = own.map((rule) => presentRule(connectors, rule));
+      return selectLines([...presentBase(connectors, method, livemode), ...lines], account_id);
+    }),
+  );
+}
+
+function presentRule(connectors: Connectors, { _id, ...rule }: RoutingRuleDocument): RoutingLine {
+  return { ...rule, source: 'rule', served: isServedBy(connectors, rule) };
+}
+
+/** Presents what the variables say of a method; nothing where no connector serves it. */
+function presentBase(
+  { findConnector, sandbox }: Connectors,
+  method: string,
+  livemode: boolean,
+): RoutingLine[] {
+  const connector = findConnector(method, livemode);
+  if (connector === undefined) return [];
+  const testSystem = connector === sandbox ? 'sandbox_bank' : 'SANDBOX_CONNECTORS';
+  const source = livemode ? 'LIVE_CONNECTORS' : testSystem;
+  const scope = { livemode, method, currency: null, account_id: null };
+  return [
+    { ...scope, connector, source, served: true, set_at: null, operator: null, reason: null },
+  ];
+}
+
+/**
+ * Selects the lines that decide something: with a rule for all, what the variables say decides
+ * nothing, and what an account's own rule decides, no rule for all accounts does.
+ */
+function selectLines(lines: readonly RoutingLine[], account_id: string | undefined): RoutingLine[] {
+  const hasRule = lines.some((line) => line.source === 'rule' && isForAll(line));
+  const general = lines.filter((line) => line.source === 'rule' || !hasRule);
+  if (account_id === undefined) return general.toSorted(compareLines);
+  const own = general.filter((line) => line.account_id === account_id);
+  const decides = ({ currency }: RoutingLine) =>
+    !own.some((line) => line.currency === null || line.currency === currency);
+  const others = general.filter((line) => line.account_id === null && decides(line));
+  return [...others, ...own].toSorted(compareLines);
+}
+
+function isForAll({ currency, account_id }: RoutingLine): boolean {
+  return currency === null && account_id === null;
+}
+
+/** The more general line first. */
+function compareLines(a: RoutingLine, b: RoutingLine): number {
+  const sortBy = ({ account_id, currency }: RoutingLine) => `${account_id ?? ''} ${currency ?? ''}`;
+  return sortBy(a) < sortBy(b) ? -1 : 1;
+}

@@ -1,0 +1,199 @@
+import { getRuleId } from '../../src/domain/routing-rule';
+import { asOperator, commandsIn, useProvisioning } from './cli';
+
+const service = useProvisioning();
+const RAIL = 'sepa_credit_transfer';
+const ROUTES = {
+  LIVE_CONNECTORS: `north=${RAIL}|visa,south=${RAIL}`,
+  SANDBOX_CONNECTORS: `trial=${RAIL}`,
+};
+const routed = () => commandsIn({ ...service.env, ...ROUTES });
+const FOR_ALL = { env: 'live', method: RAIL, currency: null, account_id: null };
+const WHY = ['--reason', 'Ticket 42'];
+
+function set(method: string, connector: string, ...more: string[]) {
+  return ['routing', 'set', method, connector, '--env', 'sandbox', ...more];
+}
+
+function setOnLive(connector: string, ...more: string[]) {
+  return ['routing', 'set', RAIL, connector, '--env', 'live', ...more];
+}
+
+async function listLines(...query: string[]) {
+  const shown = await routed().json('routing', 'show', ...query);
+  return Object(shown).data;
+}
+
+function listAudited(act: 'routing.set' | 'routing.removed') {
+  return service.stores.auditLog.list({ act, limit: 100 });
+}
+
+test('without rules, the variables and the sandbox bank serve everything', async () => {
+  const line = { currency: null, account_id: null, served: true, set_at: null, operator: null };
+  const live = await listLines('--env', 'live');
+  expect(live).toEqual(
+    [
+      { ...line, ...{ env: 'live', method: 'visa', connector: 'north', reason: null } },
+      { ...line, ...{ env: 'live', method: RAIL, connector: 'south', reason: null } },
+    ].map((each) => ({ ...each, source: 'LIVE_CONNECTORS' })),
+  );
+  const lines: { method: string; connector: string; source: string }[] = await listLines(
+    '--env',
+    'sandbox',
+  );
+  const byTest = lines.filter(({ source }) => source === 'SANDBOX_CONNECTORS');
+  expect(byTest).toMatchObject([{ method: RAIL, connector: 'trial' }]);
+  const rest = lines.filter(({ source }) => source === 'sandbox_bank');
+  expect(rest).toHaveLength(lines.length - 1);
+  expect(rest.every(({ connector }) => connector === 'sandbox')).toBe(true);
+});
+
+test('a rule on live needs a key and a reason, is set once, shown, audited and removed', async () => {
+  const { refusal } = routed();
+  expect(await refusal(...setOnLive('north', ...WHY, '--operator', 'mia'))).toMatchObject({
+    code: 'operator_key_required',
+  });
+  const mia = await asOperator(routed());
+  const silent = await mia.refusal(...setOnLive('north'));
+  expect(silent).toMatchObject({ code: 'operator_required' });
+  const removed = { ...FOR_ALL, before: null, after: 'north', changed: true };
+  expect(await mia.json(...setOnLive('north', ...WHY))).toEqual(removed);
+  expect(await mia.json(...setOnLive('north', ...WHY))).toEqual({
+    ...{ ...FOR_ALL, before: 'north', after: 'north', changed: false },
+  });
+  expect(await mia.json(...setOnLive('south', ...WHY))).toMatchObject({ before: 'north' });
+  expect(await listLines('--env', 'live')).toMatchObject([
+    { method: 'visa', source: 'LIVE_CONNECTORS' },
+    {
+      ...{ ...FOR_ALL, connector: 'south', source: 'rule', served: true },
+      ...{ operator: 'mia', reason: 'Ticket 42', set_at: expect.any(String) },
+    },
+  ]);
+  const target = { env: 'live', method: RAIL, before: 'south', after: null };
+  expect(await mia.json('routing', 'remove', RAIL, '--env', 'live', ...WHY)).toMatchObject(target);
+  const gone = await mia.refusal('routing', 'remove', RAIL, '--env', 'live', ...WHY);
+  expect(gone).toMatchObject({ code: 'rule_not_found' });
+  const facts = { method: RAIL, currency: null, account: null };
+  const note = { operator: 'mia', reason: 'Ticket 42' };
+  const about = { account_id: null, livemode: true, target: `live:${RAIL}:*:*` };
+  expect(await listAudited('routing.set')).toMatchObject([
+    { ...about, before: { connector: 'north' }, after: { ...facts, connector: 'south', ...note } },
+    { ...about, before: { connector: null }, after: { ...facts, connector: 'north', ...note } },
+  ]);
+  expect(await listAudited('routing.removed')).toMatchObject([
+    { ...about, before: { ...facts, connector: 'south' }, after: { connector: null, ...note } },
+  ]);
+});
+
+test('an account sees the lines that decide something for it', async () => {
+  const { json } = routed();
+  const { account_id } = await service.account();
+  const other = await service.account();
+  const ofAccount = ['--account', account_id];
+  await json(...set(RAIL, 'sandbox', '--currency', 'EUR'));
+  await json(...set(RAIL, 'trial', ...ofAccount));
+  await json(...set(RAIL, 'sandbox', '--account', other.account_id, '--currency', 'EUR'));
+  const read = async (...query: string[]) => {
+    const lines: Record<string, string>[] = await listLines('--env', 'sandbox', ...query);
+    return lines.flatMap(({ method, connector, currency, account_id: account, source }) =>
+      method === RAIL ? [[connector, currency, account, source]] : [],
+    );
+  };
+  const base = ['trial', null, null, 'SANDBOX_CONNECTORS'];
+  const byCurrency = ['sandbox', 'EUR', null, 'rule'];
+  const own = ['trial', null, account_id, 'rule'];
+  const both = ['sandbox', 'EUR', other.account_id, 'rule'];
+  expect(await read('--account', account_id)).toEqual([own]);
+  expect(await read('--account', other.account_id)).toEqual([base, both]);
+  const all = await read();
+  expect(all.slice(0, 2)).toEqual([base, byCurrency]);
+  expect(all.slice(2)).toEqual(expect.arrayContaining([own, both]));
+  const text = (await routed().cli('routing', 'show', '--account', account_id)).stdout;
+  expect(text).toMatch(new RegExp(`sandbox +${RAIL} +any +${account_id} +trial +rule`));
+  await Promise.all([
+    json('routing', 'remove', RAIL, '--env', 'sandbox', '--currency', 'EUR'),
+    json('routing', 'remove', RAIL, '--env', 'sandbox', ...ofAccount),
+  ]);
+});
+
+test.each([
+  [set('ideel', 'sandbox'), 'method_unknown', /no method, rail or asset ideel/],
+  [set(RAIL, 'north'), 'method_not_served', /does not name north for .* has sandbox, trial/],
+  [set('visa', 'trial'), 'method_not_served', /SANDBOX_CONNECTORS does not name trial for visa/],
+  [set(RAIL, 'acme'), 'connector_unknown', /no connector acme/],
+  [set(RAIL, 'a.b'), 'connector_name_invalid', /"a.b"/],
+  [set(RAIL, 'trial', '--currency', 'GBP'), 'currency_not_supported', /no GBP, only EUR/],
+  [set('eth_ethereum', 'sandbox', '--currency', 'EUR'), 'currency_not_supported', /an asset/],
+  [set(RAIL, 'trial', '--account', 'acct_1'), 'account_not_found', /no account acct_1/],
+  [['routing', 'show', '--account', 'acct_1'], 'account_not_found', /no account acct_1/],
+])('%j is refused in words, and nothing is stored', async (args, code, message) => {
+  const { stores } = service;
+  const before = await stores.routingRules.read();
+  const refused = await routed().refusal(...args);
+  expect(refused).toEqual({ code, message: expect.stringMatching(message) });
+  expect(await stores.routingRules.read()).toEqual(before);
+});
+
+test('on live, neither the sandbox bank nor a test system is chosen', async () => {
+  const mia = await asOperator(routed(), 'ada');
+  for (const connector of ['sandbox', 'trial']) {
+    const refused = await mia.refusal(...setOnLive(connector, ...WHY));
+    expect(refused).toMatchObject({ code: 'connector_unknown' });
+  }
+});
+
+test('changes at once happen one after the other, each with its line', async () => {
+  const { json } = routed();
+  const { account_id } = await service.account();
+  const wanted = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? 'trial' : 'sandbox'));
+  const change = (connector: string) => json(...set(RAIL, connector, '--account', account_id));
+  await Promise.all(wanted.map(change));
+  const target = getRuleId({ livemode: false, method: RAIL, currency: null, account_id });
+  const lines = (await listAudited('routing.set')).filter((line) => line.target === target);
+  const steps = lines
+    .toReversed()
+    .map(({ before, after }) => [before?.['connector'], after?.['connector']]);
+  // Each line continues where the last one ended.
+  let connector: unknown = null;
+  for (const [before, after] of steps) {
+    expect(before).toBe(connector);
+    expect(after).not.toBe(before);
+    connector = after;
+  }
+  expect((await service.stores.routingRules.read()).get(target)?.connector).toBe(connector);
+});
+
+test('a rule whose connector the variables name no longer is shown, and may be removed', async () => {
+  const { json } = routed();
+  await json(...set('ideal', 'sandbox'));
+  const { routingRules } = service.stores;
+  const before = await routingRules.read();
+  await json(...set(RAIL, 'trial'));
+  const without = commandsIn(service.env);
+  const shown = Object(await without.json('routing', 'show', '--env', 'sandbox'));
+  const [line] = shown.data.filter(
+    ({ method, source }: Record<string, string>) => method === RAIL && source === 'rule',
+  );
+  expect(line).toMatchObject({ connector: 'trial', served: false });
+  const { stdout } = await without.cli('routing', 'show');
+  expect(stdout).toContain('trial (refused: not in SANDBOX_CONNECTORS)');
+  await without.json('routing', 'remove', RAIL, '--env', 'sandbox');
+  expect(await routingRules.read()).toEqual(before);
+});
+
+test('the audit log explains every rule, and a planted or changed one is found', async () => {
+  expect((await routed().cli('audit', 'verify')).exit).toBe(0);
+  const rules = service.db.collection<{ _id: string; connector: string }>('routing_rules');
+  const [known] = (await service.stores.routingRules.read()).values();
+  const planted = { livemode: true, method: 'visa', currency: null, account_id: null };
+  await rules.insertOne({ _id: 'live:visa:*:*', ...planted, connector: 'thief' });
+  await rules.updateOne({ _id: known?._id ?? '' }, { $set: { connector: 'thief' } });
+  const { exit, stdout } = await routed().cli('--json', 'audit', 'verify');
+  expect(exit).toBe(1);
+  expect(JSON.parse(stdout).findings).toEqual(
+    expect.arrayContaining([
+      { code: 'routing_rule_unexplained', account_id: null, id: 'live:visa:*:*', fields: [] },
+      { code: 'routing_rule_changed', account_id: null, id: known?._id, fields: ['connector'] },
+    ]),
+  );
+});
