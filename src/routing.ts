@@ -1,15 +1,13 @@
 import { isBalanceAccountName } from './domain/account/balance-account';
 import { CRYPTO_METHODS } from './domain/crypto/assets';
-import {
-  isPaymentMethodId,
-  methodRules,
-  PAYMENT_METHOD_IDS,
-  type PaymentMethodId,
-} from './domain/payment/catalog';
-import { isRailId, RAIL_IDS, type RailId, railRules } from './domain/payout/rails';
+import { methodRules, PAYMENT_METHOD_IDS, type PaymentMethodId } from './domain/payment/catalog';
+import { RAIL_IDS, type RailId, railRules } from './domain/payout/rails';
 import { findRule, type RoutingRule, type RuleMap } from './domain/routing-rule';
 
 export const SANDBOX_CONNECTOR = 'sandbox';
+
+/** Payment methods, rails and pairs of assets, which a connector may serve. */
+export const METHODS: readonly string[] = [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS];
 
 export interface Connectors {
   /**
@@ -101,7 +99,7 @@ export function listPayoutConnectors({ listConnectors }: Pick<Connectors, 'listC
 }
 
 export function isKnownMethod(method: string): boolean {
-  return isPaymentMethodId(method) || isRailId(method) || CRYPTO_METHODS.includes(method);
+  return METHODS.includes(method);
 }
 
 /** Finds the connector of a new resource; undefined when none serves it. */

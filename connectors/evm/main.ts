@@ -5,7 +5,9 @@ import { LIVE_DEMO_ALLOWED } from '../../src/base/live';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
 import { exitAfter } from '../../src/base/process';
+import { cryptoMethod } from '../../src/domain/crypto/assets';
 import { checkTemporal } from '../../src/temporal/attributes';
+import { reportCapabilities } from '../kit/capabilities';
 import { beginProcess } from '../kit/process';
 import { type Asset, NETWORK } from './assets';
 import { runCommand } from './commands';
@@ -67,10 +69,18 @@ async function main(): Promise<void> {
   if (!signal.aborted) {
     const worker = await own.createWorker(evm.activities);
     log.info({ address: account.address }, 'the chain is followed');
-    await Promise.all([worker.runUntil(stopped), runRounds(rounds)]);
+    const report = reportCapabilities(own, {
+      serves: listServed(settings).map((asset) => cryptoMethod({ asset, network: NETWORK })),
+      functions: Object.keys(evm.activities).toSorted(),
+    });
+    await Promise.all([worker.runUntil(stopped), runRounds(rounds)]).finally(report.stop);
   }
   await metricsServer.close();
   await own.close();
+}
+
+function listServed({ usdc_address }: EvmConfig['settings']): Asset[] {
+  return usdc_address === undefined ? ['ETH'] : ['ETH', 'USDC'];
 }
 
 function toEvmSettings(settings: EvmConfig['settings']): EvmSettings {

@@ -6,6 +6,7 @@ import { checkTemporal } from '../../src/temporal/attributes';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { createKitActivities } from './activities';
 import { createBankClient } from './bank-client';
+import { listCapabilities, reportCapabilities } from './capabilities';
 import { type KitConfig, readKitConfig } from './config';
 import type { ConnectorDefinition, Settings, Tools } from './definition';
 import { createInstructionStore } from './instructions';
@@ -90,7 +91,10 @@ export async function startConnector<S extends Settings>(
       failureText: 'the bank’s reports could not be read, tried again later',
       log,
     });
-  const finished = worker.run().finally(() => Promise.all([loop?.stop(), listener?.close()]));
+  const report = reportCapabilities(own, listCapabilities(definition));
+  const finished = worker
+    .run()
+    .finally(() => Promise.all([loop?.stop(), listener?.close(), report.stop()]));
   return {
     url: listener?.url,
     activities,

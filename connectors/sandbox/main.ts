@@ -1,8 +1,9 @@
 import { exitAfter } from '../../src/base/process';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
-import { SANDBOX_CONNECTOR } from '../../src/routing';
+import { METHODS, SANDBOX_CONNECTOR } from '../../src/routing';
 import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
+import { reportCapabilities } from '../kit/capabilities';
 import { beginProcess } from '../kit/process';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';
@@ -24,11 +25,13 @@ async function main(): Promise<void> {
     publicUrl: config.SANDBOX_BANK_URL,
     autoplay: config.SANDBOX_AUTOPLAY === 'on',
   });
+  const functions = Object.keys(bank.activities).toSorted();
+  const report = reportCapabilities(own, { serves: METHODS.toSorted(), functions });
   const metricsServer = await own.serveMetrics();
   log.info({ address: bank.url }, 'the sandbox bank is open');
 
   onStop(bank.stop);
-  await bank.finished;
+  await bank.finished.finally(report.stop);
   await bank.stop();
   await metricsServer.close();
   await own.close();

@@ -25,6 +25,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   bank_accounts: {},
   bank_callbacks: { api: KEEP, worker: KEEP },
   brand_logos: { api: KEEP },
+  connector_capabilities: {},
   connector_keys: {},
   dashboard_challenges: { api: ['insert', 'remove'] },
   dashboard_invitations: { api: ['insert', 'remove'], worker: CHANGE },
@@ -103,7 +104,10 @@ export function serviceRoles(database: string): Record<Service, MongoRole> {
   };
 }
 
-/** Builds the role of a connector: reads of the service, its callbacks, and its own database. */
+/**
+ * Builds the role of a connector: reads of the service, its callbacks, its report of itself, and its
+ * own database.
+ */
 export function connectorRole(database: string, connector: string): MongoRole {
   const own = `${database}_${connector}`;
   return {
@@ -111,6 +115,7 @@ export function connectorRole(database: string, connector: string): MongoRole {
     privileges: [
       ...READ_BY_CONNECTORS.map((collection) => buildPrivilege(database, collection, 'find')),
       buildPrivilege(database, 'bank_callbacks', 'find', ...KEEP),
+      buildPrivilege(database, 'connector_capabilities', 'find', ...KEEP),
       ...(connector === SANDBOX_BANK
         ? [buildPrivilege(database, 'sandbox_reports', 'find', 'remove')]
         : []),

@@ -8,6 +8,7 @@ import { createBalanceTransactionStore } from './balance-transactions';
 import { createBankAccountStore } from './bank-accounts';
 import { createCache } from './cache';
 import { createCallbackStore } from './callbacks';
+import { createCapabilitiesStore } from './capabilities';
 import { createChallengeStore } from './challenges';
 import { createConnectorKeyStore } from './connector-keys';
 import { createCryptoPaymentStore } from './crypto-payments';
@@ -54,6 +55,7 @@ export function createStores(db: Db, cacheMs = 0) {
     balanceTransactions: createBalanceTransactionStore(db),
     bankAccounts: createBankAccountStore(db),
     callbacks: createCallbackStore(db),
+    capabilities: createCapabilitiesStore(db),
     challenges: createChallengeStore(db),
     connectorKeys: createConnectorKeyStore(db),
     crypto_payments: createCryptoPaymentStore(db),

@@ -63,7 +63,12 @@ async function route(connector: string, changes: Partial<RuleScope>): Promise<vo
   const audit = operatorsAudit(stores);
   const scope = { livemode: false, method: RAIL, currency: null, account_id: null, ...changes };
   const deps = { mongo, stores, audit, now: () => new Date() };
-  await setRule({ ...deps, liveConnectors: '', sandboxConnectors }, scope, connector, {});
+  await setRule(
+    { ...deps, liveConnectors: '', sandboxConnectors },
+    scope,
+    { connector, unseen: true },
+    {},
+  );
 }
 
 /** Serves the API as its process does: rules are cached for `CACHE_MS`. */

@@ -1,4 +1,5 @@
 import { getRuleId } from '../../src/domain/routing-rule';
+import { METHODS } from '../../src/routing';
 import { asOperator, commandsIn, useProvisioning } from './cli';
 
 const service = useProvisioning();
@@ -10,6 +11,22 @@ const ROUTES = {
 const routed = () => commandsIn({ ...service.env, ...ROUTES });
 const FOR_ALL = { env: 'live', method: RAIL, currency: null, account_id: null };
 const WHY = ['--reason', 'Ticket 42'];
+const FUNCTIONS = [
+  ...['openSession', 'closeSession', 'voidPayment', 'reversePayment'],
+  ...['sendRefund', 'lookUpRefund', 'sendPayout', 'lookUpPayout'],
+];
+
+/** Reports what a connector serves, as its process does. */
+async function report(
+  connector: string,
+  { serves = METHODS, functions = FUNCTIONS, seen_at = new Date() } = {},
+): Promise<void> {
+  await service.stores.capabilities.report(connector, { serves, functions }, seen_at);
+}
+
+beforeAll(async () => {
+  await Promise.all(['north', 'south', 'trial', 'sandbox'].map((name) => report(name)));
+});
 
 function set(method: string, connector: string, ...more: string[]) {
   return ['routing', 'set', method, connector, '--env', 'sandbox', ...more];
@@ -29,7 +46,10 @@ function listAudited(act: 'routing.set' | 'routing.removed') {
 }
 
 test('without rules, the variables and the sandbox bank serve everything', async () => {
-  const line = { currency: null, account_id: null, served: true, set_at: null, operator: null };
+  const line = {
+    ...{ currency: null, account_id: null, served: true, set_at: null, operator: null },
+    ...{ seen_at: expect.any(String), silent: false, missing: [] },
+  };
   const live = await listLines('--env', 'live');
   expect(live).toEqual(
     [
@@ -56,10 +76,11 @@ test('a rule on live needs a key and a reason, is set once, shown, audited and r
   const mia = await asOperator(routed());
   const silent = await mia.refusal(...setOnLive('north'));
   expect(silent).toMatchObject({ code: 'operator_required' });
-  const removed = { ...FOR_ALL, before: null, after: 'north', changed: true };
-  expect(await mia.json(...setOnLive('north', ...WHY))).toEqual(removed);
+  const seen = { seen_at: expect.any(String), silent: false };
+  const done = { ...FOR_ALL, before: null, after: 'north', changed: true, ...seen };
+  expect(await mia.json(...setOnLive('north', ...WHY))).toEqual(done);
   expect(await mia.json(...setOnLive('north', ...WHY))).toEqual({
-    ...{ ...FOR_ALL, before: 'north', after: 'north', changed: false },
+    ...{ ...done, before: 'north', changed: false },
   });
   expect(await mia.json(...setOnLive('south', ...WHY))).toMatchObject({ before: 'north' });
   expect(await listLines('--env', 'live')).toMatchObject([
@@ -196,4 +217,61 @@ test('the audit log explains every rule, and a planted or changed one is found',
       { code: 'routing_rule_changed', account_id: null, id: known?._id, fields: ['connector'] },
     ]),
   );
+});
+
+describe('what a connector reports of itself', () => {
+  const env = { ...ROUTES, SANDBOX_CONNECTORS: `fresh=${RAIL}|visa|multibanco` };
+  const fresh = () => commandsIn({ ...service.env, ...env });
+  const drop = (_id: string) =>
+    service.db.collection<{ _id: string }>('connector_capabilities').deleteOne({ _id });
+  const read = async () => {
+    const { stdout } = await fresh().cli('routing', 'show', '--env', 'sandbox');
+    return stdout.split('\n').filter((line) => line.includes(' fresh'));
+  };
+  afterEach(async () => {
+    await drop('fresh');
+    await fresh().cli('routing', 'remove', RAIL, '--env', 'sandbox');
+  });
+
+  test('one that has never reported is refused, unless --unseen', async () => {
+    const { refusal, json } = fresh();
+    expect(await refusal(...set(RAIL, 'fresh'))).toEqual({
+      code: 'connector_never_seen',
+      message: expect.stringContaining('add --unseen'),
+    });
+    const seen = { seen_at: null, silent: true };
+    expect(await json(...set(RAIL, 'fresh', '--unseen'))).toMatchObject(seen);
+    expect((await read()).every((line) => line.endsWith('never'))).toBe(true);
+  });
+
+  test('one that is silent is chosen, with a warning', async () => {
+    const seen_at = new Date('2026-03-01T09:00:00Z');
+    await report('fresh', { seen_at });
+    const { stdout } = await fresh().cli(...set(RAIL, 'fresh'));
+    expect(stdout).toContain('not since 2026-03-01 09:00:00 UTC');
+    expect(stdout).toContain('Until its process runs, what is created waits.');
+    expect((await read())[0]).toContain('not since 2026-03-01 09:00:00 UTC');
+    await report('fresh');
+    expect((await read()).every((line) => line.endsWith(' now'))).toBe(true);
+  });
+
+  test('one that lacks the method, or a function that it needs, is refused in words', async () => {
+    const functions = FUNCTIONS.filter((name) => name !== 'sendRefund');
+    await report('fresh', { serves: ['visa', 'multibanco'], functions });
+    const { refusal, json } = fresh();
+    const about = async (method: string) => await refusal(...set(method, 'fresh', '--unseen'));
+    expect(await about(RAIL)).toEqual({
+      code: 'method_not_served',
+      message: `fresh reports that it serves visa, multibanco, and not ${RAIL}.`,
+    });
+    expect(await about('visa')).toEqual({
+      code: 'method_not_served',
+      message: 'fresh reports that it has no sendRefund, which visa needs.',
+    });
+    // Nobody refunds a payment by it.
+    expect(await json(...set('multibanco', 'fresh'))).toMatchObject({ after: 'fresh' });
+    const lines = await read();
+    expect(lines.find((line) => line.includes(' visa '))).toContain('fresh (lacks sendRefund)');
+    await json('routing', 'remove', 'multibanco', '--env', 'sandbox');
+  });
 });

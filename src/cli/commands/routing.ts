@@ -38,10 +38,10 @@ the lines that decide something for it.`,
     printList(context, {
       rows: await listRouting(deps, { env, account_id }),
       present: ({ livemode, ...line }) => ({ env: toEnv(livemode), ...line }),
-      columns: ['ENVIRONMENT', 'METHOD', 'CURRENCY', 'ACCOUNT', 'CONNECTOR', 'FROM', 'SET'],
+      columns: ['ENVIRONMENT', 'METHOD', 'CURRENCY', 'ACCOUNT', 'CONNECTOR', 'FROM', 'SET', 'SEEN'],
       cells: (line) => [
         ...[line.env, line.method, line.currency ?? 'any', line.account_id ?? 'any'],
-        ...[formatConnector(line), line.source, formatTime(line.set_at)],
+        ...[formatConnector(line), line.source, formatTime(line.set_at), formatSeen(line)],
       ],
       none: 'No connector serves anything there: LIVE_CONNECTORS names none.',
     });
@@ -51,10 +51,17 @@ the lines that decide something for it.`,
 function formatConnector({
   connector,
   served,
+  missing,
   env,
 }: Omit<RoutingLine, 'livemode'> & { env: Environment }) {
   const variable = env === 'live' ? 'LIVE_CONNECTORS' : 'SANDBOX_CONNECTORS';
-  return served ? connector : `${connector} (refused: not in ${variable})`;
+  if (!served) return `${connector} (refused: not in ${variable})`;
+  return missing.length === 0 ? connector : `${connector} (lacks ${missing.join(', ')})`;
+}
+
+function formatSeen({ seen_at, silent }: Pick<RoutingLine, 'seen_at' | 'silent'>): string {
+  if (seen_at === null) return 'never';
+  return silent ? `not since ${formatTime(seen_at)}` : 'now';
 }
 
 const set = defineCommand({
@@ -65,17 +72,21 @@ const set = defineCommand({
     method: Method,
     connector: z.string().describe('who serves it from now on').meta({ argument: true }),
     ...SCOPE,
+    unseen: z
+      .boolean()
+      .default(false)
+      .describe('also if no process of the connector has ever reported'),
     ...NOTE,
   }),
   notes: `
-LIVE_CONNECTORS or SANDBOX_CONNECTORS has to name the connector for the method. It takes effect within
-seconds; what exists stays with its connector. ${ON_LIVE}`,
+LIVE_CONNECTORS or SANDBOX_CONNECTORS has to name the connector for the method, which its process has to report,
+too. It takes effect within seconds; what exists stays with its connector. ${ON_LIVE}`,
   example: `routing set sepa_credit_transfer acme --env live --currency EUR --reason "Ticket 42"`,
-  run: async (context, { method, connector, env, currency, account, ...typed }) => {
+  run: async (context, { method, connector, unseen, env, currency, account, ...typed }) => {
     const scope = toScope(method, { env, currency, account });
     const { deps, note } = await identify(context, scope, typed);
     const routed = { ...deps, ...readRoutes(context) };
-    printChange(context, await setRule(routed, scope, connector, note));
+    printChange(context, await setRule(routed, scope, { connector, unseen }, note));
   },
 });
 
@@ -124,22 +135,26 @@ function readRoutes(context: CliContext) {
   return { liveConnectors, sandboxConnectors };
 }
 
-function printChange(context: CliContext, { scope, before, after }: RuleChange): void {
+function printChange(context: CliContext, { scope, before, after, seen }: RuleChange): void {
   const { livemode, ...rule } = scope;
   const env = toEnv(livemode);
-  const note =
-    before === after
-      ? 'It was so already.'
-      : 'It takes effect within seconds. What exists stays with its connector.';
-  printFields(context, { json: { env, ...rule, before, after, changed: before !== after }, note }, [
+  const changed = before !== after;
+  const done = changed
+    ? 'It takes effect within seconds. What exists stays with its connector.'
+    : 'It was so already.';
+  const note = seen?.silent === true ? `${done} ${WAITS}` : done;
+  printFields(context, { json: { env, ...rule, before, after, changed, ...seen }, note }, [
     ['Environment', env],
     ['Method', rule.method],
     ['Currency', rule.currency ?? 'any'],
     ['Account', rule.account_id ?? 'any'],
     ['Rule before', before ?? 'none'],
     ['Rule now', after ?? 'none'],
+    ['Connector seen', seen && formatSeen(seen)],
   ]);
 }
+
+const WAITS = 'Until its process runs, what is created waits.';
 
 export const routingCommands = defineGroup({
   name: 'routing',

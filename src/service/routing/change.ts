@@ -1,4 +1,5 @@
 import { inTransaction } from '../../base/mongo';
+import { type Capabilities, isSilent, listMissing } from '../../domain/capabilities';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { isPaymentMethodId, methodRules } from '../../domain/payment/catalog';
@@ -21,6 +22,15 @@ export interface RuleChange {
   /** Connector of the rule before and after; null without a rule. */
   before: string | null;
   after: string | null;
+  /** Last report of the chosen connector's process, and whether none reports any more. */
+  seen?: { seen_at: string | null; silent: boolean };
+}
+
+/** Connector to choose. */
+interface Choice {
+  connector: string;
+  /** Whether it may be one whose process has never reported. */
+  unseen: boolean;
 }
 
 /** All are read at once. */
@@ -30,13 +40,14 @@ const RULES_MAX = 10_000;
  * Routes the new resources of a scope to a connector. Two changes at once happen one after the
  * other. A repeat changes nothing.
  * @throws ServiceError `method_unknown`, `currency_not_supported`, `account_not_found`,
- *   `connector_unknown`, `method_not_served`, `too_many_rules`, `operator_required`
+ *   `connector_unknown`, `connector_never_seen`, `method_not_served`, `too_many_rules`,
+ *   `operator_required`
  * @see docs/connectors.md#route-by-rules
  */
 export async function setRule(
   deps: WriteDeps & Routes,
   scope: RuleScope,
-  connector: string,
+  { connector, unseen }: Choice,
   note: RuleNote,
 ): Promise<RuleChange> {
   const { mongo, stores, now } = deps;
@@ -44,12 +55,19 @@ export async function setRule(
   assertScope(scope);
   if (scope.account_id !== null) await findAccount(stores, scope.account_id);
   assertNamed(deps, scope, connector);
+  const report = await stores.capabilities.get(connector);
+  if (report !== null) assertCapable(scope, connector, report);
+  else if (!unseen) throw refuseUnseen(connector);
+  const seen = {
+    seen_at: report?.seen_at.toISOString() ?? null,
+    silent: report === null || isSilent(report.seen_at, now()),
+  };
   const set_at = now().toISOString();
   const { operator = null, reason = null } = note;
   return await inTransaction(mongo, async (session) => {
     const rules = await stores.routingRules.read(session);
     const before = rules.get(getRuleId(scope))?.connector ?? null;
-    if (before === connector) return { scope, before, after: connector };
+    if (before === connector) return { scope, before, after: connector, seen };
     if (before === null && rules.size >= RULES_MAX) {
       const message = `There are ${RULES_MAX} rules already, which every process reads: remove some.`;
       throw new ServiceError('too_many_rules', message);
@@ -58,7 +76,7 @@ export async function setRule(
     const change = { act: 'routing.set', ...describeTarget(scope) } as const;
     const after = { ...toFacts(scope), connector, ...note };
     await deps.audit({ ...change, before: { connector: before }, after }, session);
-    return { scope, before, after: connector };
+    return { scope, before, after: connector, seen };
   });
 }
 
@@ -137,4 +155,19 @@ function assertNamed(routes: Routes, { livemode, method }: RuleScope, connector:
     `${variable} does not name ${connector} for ${method}, which in ${toEnv(livemode)} has ${others}: ` +
       `add ${connector}=${method} before the connector that serves it now.`,
   );
+}
+
+/** @throws ServiceError `method_not_served` */
+function assertCapable({ method }: RuleScope, connector: string, report: Capabilities): void {
+  const missing = listMissing(method, report);
+  if (missing.length === 0) return;
+  const message = missing.includes(method)
+    ? `${connector} reports that it serves ${report.serves.join(', ') || 'nothing'}, and not ${method}.`
+    : `${connector} reports that it has no ${missing.join(', no ')}, which ${method} needs.`;
+  throw new ServiceError('method_not_served', message);
+}
+
+function refuseUnseen(connector: string): ServiceError {
+  const message = `No process of ${connector} has reported what it serves: start it first, or add --unseen.`;
+  return new ServiceError('connector_never_seen', message);
 }

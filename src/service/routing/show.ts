@@ -1,9 +1,7 @@
-import { CRYPTO_METHODS } from '../../domain/crypto/assets';
+import { type Capabilities, isSilent, listMissing } from '../../domain/capabilities';
 import { ENVIRONMENTS, type Env, isLive } from '../../domain/environment';
-import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
-import { RAIL_IDS } from '../../domain/payout/rails';
 import type { RoutingRule } from '../../domain/routing-rule';
-import { type Connectors, isServedBy, type Routes } from '../../routing';
+import { type Connectors, isServedBy, METHODS, type Routes } from '../../routing';
 import type { RoutingRuleDocument } from '../../store/routing-rules';
 import { findAccount } from '../accounts';
 import { parseConnectors } from '../connectors';
@@ -19,7 +17,16 @@ export interface RoutingLine extends RoutingRule {
   set_at: string | null;
   operator: string | null;
   reason: string | null;
+  /** Last report of the connector's process; null before the first. */
+  seen_at: string | null;
+  /** Whether no process reports any more. */
+  silent: boolean;
+  /** Functions that the connector lacks for the method; empty before it has reported. */
+  missing: string[];
 }
+
+/** Line without what the connector reports of itself. */
+type Route = Omit<RoutingLine, 'seen_at' | 'silent' | 'missing'>;
 
 interface RoutingQuery {
   /** Both when undefined. */
@@ -33,25 +40,38 @@ interface RoutingQuery {
  * @throws ServiceError `account_not_found`, `setting_invalid`
  */
 export async function listRouting(
-  deps: Pick<WriteDeps, 'stores'> & Routes,
+  deps: Pick<WriteDeps, 'stores' | 'now'> & Routes,
   { env, account_id }: RoutingQuery,
 ): Promise<RoutingLine[]> {
   const { stores } = deps;
   if (account_id !== undefined) await findAccount(stores, account_id);
   const connectors = parseConnectors(deps);
   const rules = [...(await stores.routingRules.read()).values()];
-  const ids = [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS];
+  const reports = new Map((await stores.capabilities.list()).map((each) => [each._id, each]));
+  const at = deps.now();
   const environments = ENVIRONMENTS.filter((each) => env === undefined || each === env);
-  return environments.map(isLive).flatMap((livemode) =>
-    ids.flatMap((method) => {
+  const routes = environments.map(isLive).flatMap((livemode) =>
+    METHODS.flatMap((method) => {
       const own = rules.filter((rule) => rule.livemode === livemode && rule.method === method);
       const lines = own.map((rule) => presentRule(connectors, rule));
       return selectLines([...presentBase(connectors, method, livemode), ...lines], account_id);
     }),
   );
+  return routes.map((line) => addReport(line, reports.get(line.connector), at));
 }
 
-function presentRule(connectors: Connectors, { _id, ...rule }: RoutingRuleDocument): RoutingLine {
+function addReport(
+  route: Route,
+  report: (Capabilities & { seen_at: Date }) | undefined,
+  at: Date,
+): RoutingLine {
+  if (report === undefined) return { ...route, seen_at: null, silent: true, missing: [] };
+  const { seen_at } = report;
+  const missing = listMissing(route.method, report);
+  return { ...route, seen_at: seen_at.toISOString(), silent: isSilent(seen_at, at), missing };
+}
+
+function presentRule(connectors: Connectors, { _id, ...rule }: RoutingRuleDocument): Route {
   return { ...rule, source: 'rule', served: isServedBy(connectors, rule) };
 }
 
@@ -60,7 +80,7 @@ function presentBase(
   { findConnector, sandbox }: Connectors,
   method: string,
   livemode: boolean,
-): RoutingLine[] {
+): Route[] {
   const connector = findConnector(method, livemode);
   if (connector === undefined) return [];
   const testSystem = connector === sandbox ? 'sandbox_bank' : 'SANDBOX_CONNECTORS';
@@ -75,23 +95,23 @@ function presentBase(
  * Selects the lines that decide something: with a rule for all, what the variables say decides
  * nothing, and what an account's own rule decides, no rule for all accounts does.
  */
-function selectLines(lines: readonly RoutingLine[], account_id: string | undefined): RoutingLine[] {
+function selectLines(lines: readonly Route[], account_id: string | undefined): Route[] {
   const hasRule = lines.some((line) => line.source === 'rule' && isForAll(line));
   const general = lines.filter((line) => line.source === 'rule' || !hasRule);
   if (account_id === undefined) return general.toSorted(compareLines);
   const own = general.filter((line) => line.account_id === account_id);
-  const decides = ({ currency }: RoutingLine) =>
+  const decides = ({ currency }: Route) =>
     !own.some((line) => line.currency === null || line.currency === currency);
   const others = general.filter((line) => line.account_id === null && decides(line));
   return [...others, ...own].toSorted(compareLines);
 }
 
-function isForAll({ currency, account_id }: RoutingLine): boolean {
+function isForAll({ currency, account_id }: Route): boolean {
   return currency === null && account_id === null;
 }
 
 /** The more general line first. */
-function compareLines(a: RoutingLine, b: RoutingLine): number {
-  const sortBy = ({ account_id, currency }: RoutingLine) => `${account_id ?? ''} ${currency ?? ''}`;
+function compareLines(a: Route, b: Route): number {
+  const sortBy = ({ account_id, currency }: Route) => `${account_id ?? ''} ${currency ?? ''}`;
   return sortBy(a) < sortBy(b) ? -1 : 1;
 }

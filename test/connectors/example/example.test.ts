@@ -40,6 +40,21 @@ async function storePayout(): Promise<string> {
   return payout._id;
 }
 
+test('it reports what it serves and can do, once and again', async () => {
+  const { capabilities } = service.stores;
+  const first = await eventually('a report', () => capabilities.get('example'));
+  expect(first).toEqual({
+    _id: 'example',
+    serves: ['sepa_credit_transfer', 'sepa_instant'],
+    functions: ['lookUpPayout', 'sendPayout'],
+    seen_at: expect.any(Date),
+  });
+  await eventually('another report', async () => {
+    const later = await capabilities.get('example');
+    return later !== null && later.seen_at > first.seen_at;
+  });
+});
+
 test('a payout is queued at the bank, and ends as its webhooks report', async () => {
   const { body } = await shop.pay({ reference: 'Salary 11/2026' });
   await becomes(body.id, 'submitted');

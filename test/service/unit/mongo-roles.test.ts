@@ -76,6 +76,7 @@ test('a connector writes callbacks and its own database, and reads no secret but
   expect(open).toEqual([
     'accounts',
     'bank_callbacks',
+    'connector_capabilities',
     'crypto_payments',
     'crypto_settlements',
     'payments',
@@ -83,10 +84,11 @@ test('a connector writes callbacks and its own database, and reads no secret but
     'recipients',
     'refunds',
   ]);
-  for (const name of open.filter((each) => each !== 'bank_callbacks')) {
-    expect(actionsOn(role, 'shop', name)).toEqual(['find']);
+  const written = ['bank_callbacks', 'connector_capabilities'];
+  for (const name of open) {
+    const actions = written.includes(name) ? ['find', 'insert', 'update'] : ['find'];
+    expect(actionsOn(role, 'shop', name)).toEqual(actions);
   }
-  expect(actionsOn(role, 'shop', 'bank_callbacks')).toEqual(['find', 'insert', 'update']);
   expect(actionsOn(role, 'shop_evm', 'nonces')).toContain('update');
 });
 
