@@ -10,6 +10,7 @@ import { showProgress } from '../../stack/terminal';
 import { writeBundles } from '../../worker/bundle';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
 import { provisionChromium } from './chromium';
+import { provisionPhp } from './php';
 import { LONG_HISTORY, publishServers } from './servers';
 import { testServer } from './test-server';
 
@@ -37,6 +38,7 @@ export default async function globalSetup(): Promise<void> {
     provision(temporalCli, context),
     provision(testServer, context),
     provisionChromium(context),
+    provisionPhp(context),
   ]);
   const folder = mkdtempSync(join(chooseFolder(), 'durable-payments-test-'));
   const workflowBundles = join(folder, 'workflow-bundles');
