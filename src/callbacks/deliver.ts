@@ -40,6 +40,8 @@ export interface CallbackDeps {
   again?: true;
   /** Compares every field of a repeat; otherwise only the resource and the name. */
   everyFact?: true;
+  /** Limits what a connector's callbacks about unknown resources take from others. */
+  runUnknown?: <T>(connector: string, work: () => Promise<T>) => Promise<T>;
   log?: { warn: (fields: object, message: string) => void };
   meter?: CallbackMeter;
 }
@@ -69,22 +71,29 @@ export async function deliverCallback(
   const { connector, resource, name } = report;
   const about = { connector, resource, name };
   const parked = getParkedLimit(deps.stores);
-  await parked.assertNotFull(report);
-  try {
-    const receipt = await storeAndSignal(deps, report, signature);
-    deps.meter?.received({ ...about, receipt });
-    if (receipt === 'parked') await parked.count(connector);
-    return receipt;
-  } catch (error) {
-    deps.meter?.received({ ...about, receipt: 'failed' });
-    throw error;
-  }
+  const deliver = async (isKnown: boolean) => {
+    if (!isKnown) await parked.assertNotFull(report);
+    try {
+      const receipt = await storeAndSignal(deps, report, signature, isKnown);
+      deps.meter?.received({ ...about, receipt });
+      if (receipt === 'parked') await parked.count(connector);
+      return receipt;
+    } catch (error) {
+      deps.meter?.received({ ...about, receipt: 'failed' });
+      throw error;
+    }
+  };
+  if (deps.runUnknown === undefined) return await deliver(false);
+  const stored = await LIFECYCLES[resource].get(deps.stores, report.resource_id);
+  if (stored?.connector === connector) return await deliver(true);
+  return await deps.runUnknown(connector, () => deliver(false));
 }
 
 async function storeAndSignal(
   deps: CallbackDeps,
   { callback, ...target }: ResourceCallback,
   receivedSignature: CallbackSignature | undefined,
+  isKnown: boolean,
 ): Promise<CallbackReceipt> {
   const { callbacks } = deps.stores;
   const { connector, resource, resource_id, name } = target;
@@ -112,7 +121,7 @@ async function storeAndSignal(
     return 'duplicate';
 
   const payload = signature === undefined ? body : { ...body, mac: signature };
-  if (!(await signalResource(deps, target, payload, _id))) {
+  if (!(await signalResource(deps, { ...target, isKnown }, payload, _id))) {
     await callbacks.park(_id, `no such ${resource} at this connector`);
     const { callback_id } = body;
     const fields = { callback_id, connector, [`${resource}_id`]: resource_id, code: name };
@@ -184,7 +193,7 @@ type SignalPayload = AnyCallback & { mac?: CallbackSignature };
 /** Signals a resource that is stored or about to be stored; false if this connector has none. */
 async function signalResource(
   deps: CallbackDeps,
-  target: CallbackTarget,
+  target: CallbackTarget & { isKnown: boolean },
   payload: SignalPayload,
   requestId: string,
 ): Promise<boolean> {
@@ -193,7 +202,8 @@ async function signalResource(
   const handle = deps.temporal.workflow.getHandle(workflowId(resource_id));
   const signalRunning = async () => (await orNull(handle.signal(name, payload))) !== null;
 
-  const isKnown = deps.memory?.belongsTo(resource, resource_id, connector);
+  const isKnown =
+    target.isKnown || deps.memory?.belongsTo(resource, resource_id, connector) === true;
   if (isKnown && (await signalRunning())) return true;
   const storedResource = await get(deps.stores, resource_id);
   // Its workflow may already run.

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { createNamedGates } from '../base/gate';
 import type { CallbackSignature } from '../domain/callback/signature';
 import { Refusal, ServiceError, unavailable } from '../domain/errors';
 import { withinLimit } from '../temporal/within-limit';
@@ -9,14 +10,21 @@ import {
   type ResourceCallback,
 } from './deliver';
 
+/** Callbacks of a connector about unknown resources at once: they do not hurry. */
+const UNKNOWN_AT_ONCE = 2;
+
 export type CallbackInbox = ReturnType<typeof createCallbackInbox>;
 
-type CallbackInboxDeps = Omit<CallbackDeps, 'temporal' | 'key' | 'memory' | 'everyFact'> & {
+type CallbackInboxDeps = Omit<
+  CallbackDeps,
+  'temporal' | 'key' | 'memory' | 'everyFact' | 'runUnknown'
+> & {
   client: Client;
 };
 
 export function createCallbackInbox({ client, ...rest }: CallbackInboxDeps) {
-  const deps: CallbackDeps = { ...rest, temporal: client };
+  const unknown = createNamedGates({ atOnce: UNKNOWN_AT_ONCE });
+  const deps: CallbackDeps = { ...rest, temporal: client, runUnknown: unknown.run };
   return {
     /** Receives a bank's callback. @throws Refusal `temporarily_unavailable`: outcome unknown */
     deliver: (callback: ResourceCallback) =>
