@@ -217,6 +217,11 @@ export async function abandon(session: ClientSession): Promise<null> {
   return null;
 }
 
+/** Whether the user of this process has no right to the command. */
+export function isNotAuthorized(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 13;
+}
+
 /** Whether a write violated the unique index whose name starts with `index`. */
 export function isDuplicateKey(error: unknown, index = ''): boolean {
   return (

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { isNotAuthorized } from '../base/mongo';
 import type { CallbackResource } from '../domain/callback/callback';
 import { ServiceError } from '../domain/errors';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
@@ -24,13 +25,19 @@ export async function assertNotBehind(
   const { workflowId, collection } = LIFECYCLES[kind];
   const completed = await readCompletedVersion(temporal, workflowId(id));
   if (completed === undefined || completed <= version) return;
+  // The run may have ended after the caller had read the document.
+  const latest = (await LIFECYCLES[kind].get(stores, id))?.version ?? version;
+  if (completed <= latest) return;
   const attention_at = Date.now();
-  const mark = { version, attention: 'record_behind', audit: null, attention_at } as const;
-  await stores[collection].setAttention(id, mark);
+  const mark = { version: latest, attention: 'record_behind', audit: null, attention_at } as const;
+  await stores[collection].setAttention(id, mark).catch((error) => {
+    // A connector may not write it; the service does, once it meets the document.
+    if (!isNotAuthorized(error)) throw error;
+  });
   throw new ServiceError(
     'record_behind',
     `The workflow of the ${kind} ${id} completed at version ${completed}, and MongoDB has version ` +
-      `${version}, as after a restore: run \`reconcile --apply\` first.`,
+      `${latest}, as after a restore: run \`reconcile --apply\` first.`,
   );
 }
 

@@ -1,9 +1,10 @@
+import { assertNotBehind } from '../../../src/temporal/reopening';
 import { saveHistory } from '../../support/histories';
 import { scriptedBank } from '../../support/workflow-setting';
 import { MONEY, useLifecycles } from '../lifecycles';
 
 /** A workflow that was ended from outside while its payout was in flight. */
-const { withUnsentPayout, withStatus } = useLifecycles();
+const { setting, withUnsentPayout, withStatus } = useLifecycles();
 
 test('before the bank has sent it: the next callback starts it again, the bank is asked first', async () => {
   const bank = scriptedBank({
@@ -34,5 +35,15 @@ test('after it was sent: the bank is not told again', async () => {
     expect(await attention()).toBeNull();
     expect(told).toEqual([`sendPayout ${id}`]);
     await saveHistory(handle, 'payout-resumed-sent');
+  });
+});
+
+test('a document that was read before the run ended is not behind', async () => {
+  await withStatus.sent(async ({ id, endBy, attention }) => {
+    await endBy('completed');
+    const temporal = setting.env.client;
+    const { stores } = setting;
+    await assertNotBehind({ temporal, stores }, 'payout', { _id: id, version: 3 });
+    expect(await attention()).toBeNull();
   });
 });
