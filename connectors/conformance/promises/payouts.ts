@@ -63,7 +63,10 @@ export const PAYOUT_PROMISES: readonly ContractPromise[] = [
         const outcome = await world.instructor.ask('sendPayout', input).finally(armed.clear);
         const text = JSON.stringify(outcome);
         const hasPersonal = PERSONAL.some((word) => text.includes(word));
-        assertSeen(!hasPersonal, `the recipient is quoted when the bank’s answer is ${fault}`);
+        assertSeen(
+          !hasPersonal,
+          `the answer quotes the recipient where the bank’s answer has the fault ${fault}`,
+        );
       }
       return `nothing in what Temporal stores, at ${FAULTS.join(', ')}`;
     },
