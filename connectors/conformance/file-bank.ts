@@ -24,7 +24,7 @@ const OWN = 'check-';
 /** Folders into which the connector puts what it has taken. */
 const FOLDERS = ['processed', 'refused', 'other'];
 const POLL_MS = 50;
-/** Amount of what a bank was never asked, in minor units. */
+/** Amount of a transfer without an instruction, in minor units. */
 const FOREIGN_AMOUNT = 1_000;
 
 /** Folder in which the connector has put a file of the bank, and its reason, if it was refused. */
