@@ -63,7 +63,7 @@ function explainUnknown({
   if (connector === sandbox) return 'The sandbox bank holds nothing on live.';
   return names.includes(connector)
     ? `${connector} is a test system, which holds nothing on live.`
-    : `There is no connector ${connector}: LIVE_CONNECTORS does not name it.`;
+    : `There is no connector ${connector}: neither LIVE_CONNECTORS nor SANDBOX_CONNECTORS names it.`;
 }
 
 /** @throws ServiceError `setting_invalid` */
