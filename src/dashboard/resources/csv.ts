@@ -18,9 +18,10 @@ export function fieldColumns<Name extends string>(...names: readonly Name[]) {
 
 /**
  * Start of a text that a spreadsheet would run as a formula, full-width signs included. A text may
- * start again after a semicolon, which separates cells in many locales.
+ * start again after a semicolon, which separates cells in many locales, and there quotes before the
+ * sign are the cell's own.
  */
-const FORMULA_START = /^(?=[\r\n])|(?:^|[;\t\r\n])(?=[=+\-@\t＝＋－＠])/g;
+const FORMULA_START = /^(?=[\r\n])|(?:^|[;\t\r\n])(?="*[=+\-@\t＝＋－＠])/g;
 const CHUNK_CHARS = 16 * 1_024;
 
 /**
