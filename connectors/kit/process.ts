@@ -99,7 +99,7 @@ export async function connectProcess(
   sdkMetrics: readonly MetricsSource[] = [],
 ): Promise<ConnectorProcess> {
   const registry = createRegistry();
-  const key = readConnectorKey(config.CONNECTOR_KEY_FILE);
+  const key = readConnectorKey(config.CONNECTOR_KEY_FILE, log);
   const [mongo, connection] = await Promise.all([
     connectMongo(config.MONGODB_URI, logger),
     connectNative(config.temporal),

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { type WarningLog, warnOfReaders } from '../encryption/file-mode';
 import { parseJson } from '../encryption/service-keys';
 import type { ConnectorKey } from './mac';
 
@@ -9,13 +10,14 @@ const KeyFile = z.object({
 });
 
 /**
- * Reads a connector's key from the output of `connector key create NAME --json`; undefined for an
- * empty path.
+ * Reads a connector's key from the output of `connector key create NAME --json`, and warns if others
+ * may read the file; undefined for an empty path.
  * @throws Error without the file's content, if the file is missing or invalid
  */
-export function readConnectorKey(path: string): ConnectorKey | undefined {
+export function readConnectorKey(path: string, log: WarningLog): ConnectorKey | undefined {
   if (path === '') return undefined;
   const { data } = KeyFile.safeParse(parseJson(readFileSync(path, 'utf8')));
+  warnOfReaders(path, log);
   if (data !== undefined) return data;
   throw new Error(
     `CONNECTOR_KEY_FILE: ${path} holds no key as \`connector key create\` prints it.`,

@@ -97,9 +97,8 @@ export async function openTemporal(settings: Settings): Promise<Client> {
   }
 }
 
-/** @throws ServiceError as `findKeysFile` */
-export function openEncrypter(settings: Settings): Encrypter {
-  return createEncrypter(followKeyFile(findKeysFile(settings)).seal);
+export function openEncrypter(keysFile: string): Encrypter {
+  return createEncrypter(followKeyFile(keysFile).seal);
 }
 
 /** @throws ServiceError `keys_file_missing` or `keys_file_invalid` */

@@ -2,12 +2,14 @@ import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Encrypter } from '../encryption/encrypter';
+import { warnOfReaders } from '../encryption/file-mode';
 import type { CheckConnector } from '../service/connector-check';
 import type { WriteDeps } from '../service/deps';
 import { createOperatorDeps, createReadDeps, type ReadDeps } from '../service/operators/deps';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import { VARIABLES } from '../variables';
 import {
+  findKeysFile,
   openEncrypter,
   openIndexBuilder,
   openLongReader,
@@ -37,6 +39,8 @@ export interface CliContext {
   actingDeps: () => Promise<WriteDeps>;
   withTemporal: <Deps extends ReadDeps>(deps: Deps) => Promise<Deps & TemporalDeps>;
   temporal: () => Promise<Client>;
+  /** Path of a usable key file; warns if others may read it. @throws ServiceError */
+  keysFile: () => string;
   encrypter: () => Encrypter;
   openRebuilder: OpenRebuilder;
   checkConnector: CheckConnector;
@@ -80,7 +84,13 @@ export function createContext(
       temporal = await openTemporal(settings());
       return temporal;
     }),
-    encrypter: memoize(() => openEncrypter(settings())),
+    keysFile: memoize(() => {
+      const path = findKeysFile(settings());
+      const warn = (_facts: object, message: string) => context.progress(`${path}: ${message}`);
+      warnOfReaders(path, { warn });
+      return path;
+    }),
+    encrypter: memoize(() => openEncrypter(context.keysFile())),
     ...loads,
     now: () => new Date(),
     progress: (line) => {

@@ -17,10 +17,11 @@ export function refuseWorldReadable(path: string): void {
   throw new Error(`Everybody may read ${path}: chmod 600 (or 440 for a mounted secret).`);
 }
 
-export function warnOfReaders(
-  path: string,
-  log: { warn: (facts: object, message: string) => void },
-): void {
+export interface WarningLog {
+  warn: (facts: object, message: string) => void;
+}
+
+export function warnOfReaders(path: string, log: WarningLog): void {
   const readers = findReaders(path);
   if (readers !== undefined) log.warn({ path, readers }, 'others can read the key file');
 }

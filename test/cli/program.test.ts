@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { checkConnector } from '../../connectors/conformance/check';
@@ -160,6 +160,18 @@ test('only sealing needs the key file, and says what is wrong with it', async ()
   const weak = await run({ ...service.env, KEYS_FILE: broken }, ...set);
   expect(weak.stderr).toContain('a key must be random bytes, not text or a pattern');
   expect(weak.stderr).not.toContain(word);
+});
+
+test('who may read the key file besides its owner is said, in words alone', async () => {
+  const { account_id } = await service.account();
+  const KEYS_FILE = join(service.folder, 'shared.json');
+  copyFileSync(service.env['KEYS_FILE'] ?? '', KEYS_FILE);
+  chmodSync(KEYS_FILE, 0o644);
+  const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', 'http://localhost:1/'];
+  const env = { ...service.env, KEYS_FILE };
+  const warning = `${KEYS_FILE}: others can read the key file\n`;
+  expect(await run(env, ...set)).toMatchObject({ exit: 0, stderr: warning });
+  expect(await run(env, ...set, '--json')).toMatchObject({ exit: 0, stderr: '' });
 });
 
 test('as a process: JSON on stdout with exit code 0, errors on stderr with 1', async () => {

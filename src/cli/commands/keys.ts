@@ -13,7 +13,7 @@ import {
   showKeys,
 } from '../../service/key-rotation/rotate';
 import { defineCommand, defineGroup } from '../command';
-import { findKeysDir, findKeysFile, getKeysDir } from '../connections';
+import { findKeysDir, getKeysDir } from '../connections';
 import type { CliContext } from '../context';
 import { printFields, table } from '../output';
 
@@ -49,7 +49,7 @@ Existing files stay. \`keys reseal\` then re-encrypts recipients for those who m
   example: 'keys split',
   run: async (context) => {
     const settings = context.settings();
-    const [keysFile, keysDir] = [findKeysFile(settings), getKeysDir(settings)];
+    const [keysFile, keysDir] = [context.keysFile(), getKeysDir(settings)];
     const connectors = createConnectors(SANDBOX_CONNECTOR, settings.liveConnectors);
     const { audit, now } = await context.actingDeps();
     const paths = await createPairs({ audit, keysFile, keysDir, connectors, now });
@@ -122,7 +122,7 @@ function report(context: CliContext, result: ReencryptionResult): void {
 
 async function keyDeps(context: CliContext): Promise<KeyDeps> {
   const settings = context.settings();
-  const [keysFile, keysDir] = [findKeysFile(settings), findKeysDir(settings)];
+  const [keysFile, keysDir] = [context.keysFile(), findKeysDir(settings)];
   const { stores, audit } = await context.actingDeps();
   return {
     ...{ stores, audit, keysFile, keysDir },

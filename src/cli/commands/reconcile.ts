@@ -7,7 +7,6 @@ import { type Finding, isUnresolved } from '../../service/reconcile/rebuild';
 import { type ReconcileDeps, reconcile } from '../../service/reconcile/reconcile';
 import { getRetentionStart } from '../../service/reconcile/walk';
 import { defineCommand } from '../command';
-import { findKeysFile } from '../connections';
 import type { CliContext } from '../context';
 import { Reason, Since } from '../options';
 import { fields, formatAge, table } from '../output';
@@ -116,7 +115,7 @@ async function createEpochDeps(context: CliContext, { temporal, lifecycleQueue }
 async function createDeps(context: CliContext): Promise<ReconcileDeps> {
   const deps = await context.withTemporal(await context.readDeps());
   const rebuilder = () => {
-    const { pay_token: payTokenKey } = followKeyFile(findKeysFile(context.settings()));
+    const { pay_token: payTokenKey } = followKeyFile(context.keysFile());
     return context.openRebuilder({ ...deps, payTokenKey });
   };
   return { ...deps, progress: context.progress, rebuilder };

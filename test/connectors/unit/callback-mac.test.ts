@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -162,15 +162,21 @@ test('a secret that can not be opened is our fault: the check is made again', as
 test('a key is read from the file that the command line prints; a fault quotes nothing', () => {
   const folder = mkdtempSync(join(tmpdir(), 'connector-key-'));
   const path = join(folder, 'key.json');
+  const warned: object[] = [];
+  const read = (from = path) => readConnectorKey(from, { warn: (facts) => warned.push(facts) });
   try {
-    expect(readConnectorKey('')).toBeUndefined();
-    expect(() => readConnectorKey(path)).toThrow('ENOENT');
-    writeFileSync(path, `${JSON.stringify(KEY)}\n`);
-    expect(readConnectorKey(path)).toEqual(KEY);
+    expect(read('')).toBeUndefined();
+    expect(() => read()).toThrow('ENOENT');
+    writeFileSync(path, `${JSON.stringify(KEY)}\n`, { mode: 0o600 });
+    expect(read()).toEqual(KEY);
+    expect(warned).toEqual([]);
+    chmodSync(path, 0o644);
+    expect(read()).toEqual(KEY);
+    expect(warned).toEqual([{ path, readers: 'everybody' }]);
     for (const text of [`${JSON.stringify(KEY)}}`, KEY.secret, '{"key_id": "cnkey_1"}']) {
       writeFileSync(path, text);
       const fault = `CONNECTOR_KEY_FILE: ${path} holds no key as \`connector key create\` prints it.`;
-      expect(() => readConnectorKey(path)).toThrow(new Error(fault));
+      expect(() => read()).toThrow(new Error(fault));
     }
   } finally {
     rmSync(folder, { recursive: true });
