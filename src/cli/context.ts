@@ -45,6 +45,8 @@ export interface CliContext {
   openRebuilder: OpenRebuilder;
   checkConnector: CheckConnector;
   now: () => Date;
+  /** Whether a script reads the output. */
+  isJson: boolean;
   /** Prints progress of a long command; nothing with `--json`. */
   progress: (line: string) => void;
   print: (output: { json: unknown; text: string }) => void;
@@ -93,6 +95,7 @@ export function createContext(
     encrypter: memoize(() => openEncrypter(context.keysFile())),
     ...loads,
     now: () => new Date(),
+    isJson,
     progress: (line) => {
       if (!isJson) io.stderr(`${line}\n`);
     },

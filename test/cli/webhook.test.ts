@@ -41,6 +41,18 @@ describe('webhook set', () => {
     expect(await service.json('webhook', 'show', account_id, '--env', 'sandbox')).toEqual(moved);
   });
 
+  test('shows a secret in words once: a later one says that it stays, and adds no line', async () => {
+    const { account_id } = await service.account();
+    const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', LOCAL];
+    const first = await service.cli(...set);
+    expect(first.stdout).toMatch(/^Signing secret: +whsec_[\w-]{43}$/m);
+    const second = await service.cli(...set);
+    expect(second.stdout).toMatch(/^Signing secret: +unchanged: `webhook show` shows it$/m);
+    expect(second.stdout).not.toContain('whsec_');
+    const lines = await service.stores.auditLog.list({ account_id, livemode: false, limit: 2 });
+    expect(lines.map(({ act }) => act)).toEqual(['webhook.set', 'webhook.set']);
+  });
+
   test('leaves one endpoint with one secret when several register it at once', async () => {
     const { account_id } = await service.account();
     const made = await Promise.all(

@@ -32,10 +32,13 @@ sandbox endpoint may also be on this machine, over plain http.`,
     const deps = await createDeps(context, account_id);
     const owner = { account_id, livemode: isLive(env) };
     const admitted = await admitUrl(context, owner, url);
-    const endpoint = await setEndpoint(deps, owner, { url: admitted, events, showsSecret: true });
+    // Scripts rely on the secret in each answer; on a terminal it is shown once.
+    const request = { url: admitted, events, showsSecret: context.isJson };
+    const { isNew, ...endpoint } = await setEndpoint(deps, owner, request);
+    const { signing_secret } = endpoint;
     printFields(context, { json: endpoint }, [
       ['URL', endpoint.url],
-      ['Signing secret', endpoint.signing_secret],
+      ['Signing secret', isNew ? signing_secret : 'unchanged: `webhook show` shows it'],
       ['Events', formatEvents(endpoint)],
     ]);
   },

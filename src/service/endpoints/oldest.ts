@@ -30,7 +30,7 @@ export interface EndpointRequest {
   url: string;
   /** Unchanged when undefined. */
   events?: readonly EventType[] | 'all' | undefined;
-  /** Whether somebody gets to see the secret. */
+  /** Whether the caller shows the secret of an existing endpoint, too. */
   showsSecret: boolean;
 }
 
@@ -61,7 +61,7 @@ export async function setEndpoint(
   deps: EndpointDeps,
   owner: Owner,
   { url, events, showsSecret }: EndpointRequest,
-): Promise<ShownEndpoint> {
+): Promise<ShownEndpoint & { isNew: boolean }> {
   const { account_id, livemode } = owner;
   const before = await deps.stores.endpoints.get(account_id, livemode);
   if (before !== null) await decryptCurrent(deps, before);
@@ -82,7 +82,7 @@ export async function setEndpoint(
     const line = { act: 'webhook.secret_shown', account_id, livemode } as const;
     await deps.audit({ ...line, target: endpoint.endpoint_id });
   }
-  return await presentShown(deps, endpoint);
+  return { ...(await presentShown(deps, endpoint)), isNew: before === null };
 }
 
 /** Rolls the secret. @see rollEndpoint */
