@@ -15,7 +15,7 @@ import { cacheDirectory } from '../../../stack/provision';
 import { needSpace } from '../../../stack/provision/cache';
 import { mongodVersion } from '../../../stack/provision/mongod';
 import { provision, type Route, type Server } from '../../../stack/provision/provision';
-import { isUsableTemporal } from '../../../stack/provision/temporal';
+import { isUsableTemporal, temporalCli } from '../../../stack/provision/temporal';
 import { silentProgress } from '../../../stack/terminal';
 
 let cacheDir: string;
@@ -153,6 +153,43 @@ test('the folder of the cache is closed to others before anything in it is used'
   chmodSync(cacheDir, 0o770);
   expect((await provision(server(works('official')), context())).from).toBe('official, cached');
   expect(statSync(cacheDir).mode & 0o777).toBe(0o700);
+});
+
+/** Go that says another hash, and writes down the settings with which it is asked for modules. */
+const FAKE_GO = `#!/bin/sh
+if [ "$1" = env ]; then echo https://proxy.example; exit; fi
+env > "$0.env"
+echo '{"Sum": "h1:other"}'
+`;
+
+test('a build with Go takes no module but the known one, whatever the user’s settings say', async () => {
+  const go = join(cacheDir, 'go');
+  writeFileSync(go, FAKE_GO, { mode: 0o755 });
+  const path = process.env['PATH'];
+  process.env['PATH'] = `${cacheDir}:${path}`;
+  const lax = {
+    GOENV: '/root/lax',
+    GOSUMDB: 'off',
+    GONOSUMDB: '*',
+    GOPRIVATE: '*',
+    GOINSECURE: '*',
+  };
+  const env = { PATH: path, ...lax, GOFLAGS: '-insecure' };
+  const byGo = temporalCli.routes.find(({ name }) => name.includes('built with Go'));
+  const task = { say: () => undefined };
+  try {
+    const build = byGo?.fetch(cacheDir, task, { ...context(), env });
+    await expect(build).rejects.toThrow('has the hash h1:other, not the known one');
+  } finally {
+    process.env['PATH'] = path;
+  }
+  const asked = readFileSync(`${go}.env`, 'utf8').split('\n');
+  expect(asked).toEqual(
+    expect.arrayContaining([
+      ...['GOENV=off', 'GOSUMDB=sum.golang.org', 'GONOSUMDB=', 'GOPRIVATE=', 'GOINSECURE='],
+      ...['GOFLAGS=-modcacherw', 'GOPROXY=https://proxy.example'],
+    ]),
+  );
 });
 
 test('two that want the same server at once fetch it once', async () => {
