@@ -90,6 +90,18 @@ test('a wrong password and an unknown e-mail are answered alike', async () => {
   expect((await signIn(longest)).status).toBe(401);
 });
 
+test('no delay tells of how many merchants an address is, or whether of any', async () => {
+  const user = await owner();
+  for (const { account_id } of [await service.account(), await service.account()]) {
+    await service.stores.users.insert({ ...user, _id: `user_${account_id}`, account_id });
+  }
+  for (const email of [user.email, 'nobody@example.com']) {
+    const startedAt = performance.now();
+    expect((await signIn({ email, password: 'wrong' })).status).toBe(401);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(500);
+  }
+});
+
 test('after ten wrong passwords the right one waits, too, known or not', async () => {
   const { email } = await owner();
   for (const given of [email, 'nobody@example.com']) {

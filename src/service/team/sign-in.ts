@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { inTransaction } from '../../base/mongo';
 import { toCustomerNetwork } from '../../base/networks';
 import { isPassword } from '../../encryption/password';
@@ -11,6 +12,8 @@ import { verifySecondFactor } from './second-factor';
 import type { SignInLanes } from './sign-in-lanes';
 
 const QUARTER_MS = 15 * 60_000;
+/** Longer than an address of several merchants takes to compare. */
+const WRONG_MS_MIN = 500;
 
 /** @see docs/dashboard.md#sign-in */
 const LIMITS = {
@@ -45,16 +48,14 @@ export type CheckResult<User = UserDocument> =
   | { outcome: 'wrong' }
   | { outcome: 'too_many'; minutes: number };
 
-/** With `expired`, somebody else set the password, and its user did not replace it in time. */
-interface Expired {
-  outcome: 'expired';
-}
-
-/** `user_ids` are those of the e-mail address, for the log alone. */
+/**
+ * With `expired`, the user has not replaced in time a password that somebody else set. `user_ids`
+ * are those of the e-mail address, for the log alone.
+ */
 type LoginCheck = (
   | CheckResult
   | { outcome: 'several'; users: readonly UserDocument[] }
-  | Expired
+  | { outcome: 'expired' }
 ) & { user_ids: readonly string[] };
 
 interface Login {
@@ -78,7 +79,9 @@ export async function checkLogin(
   { limitSignIns, ...deps }: Pick<ServiceDeps, 'stores' | 'now'> & { limitSignIns: SignInLanes },
   login: Login,
 ): Promise<LoginCheck> {
+  const startedAt = performance.now();
   const check = await limitSignIns(login.signedDevice, () => checkAttempt(deps, login));
+  if (check?.outcome === 'wrong') await wait(startedAt + WRONG_MS_MIN - performance.now());
   return check ?? { outcome: 'too_many', minutes: 1, user_ids: [] };
 }
 
