@@ -1,5 +1,11 @@
 import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
-import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  condition,
+  patched,
+  setDefaultSignalHandler,
+  setHandler,
+} from '@temporalio/workflow';
 import type { ApprovalRequired } from '../../src/domain/approval';
 import type { AnyCallback } from '../../src/domain/callback/callback';
 import { readSignature } from '../../src/domain/callback/signature';
@@ -58,6 +64,9 @@ interface Answers<Resource, Act extends string, Result, OpenResult> {
   actFault: (resource: Resource, act: Act) => string | undefined;
 }
 
+/** Written only into histories where it changes something. */
+const IN_ORDER = 'callbacks-in-order';
+
 /** Sets handlers that only enqueue. A cancel request must not fail updates that wait. */
 export function listen<
   Resource extends { facts: { livemode: boolean } },
@@ -91,9 +100,12 @@ export function listen<
     { description: ADVANCE_CLOCK_DESCRIPTION, validator: assertClockAdvance },
   );
   listenForStuckSteps();
+  const receive = (name: Name, raw: unknown) =>
+    receiveCallback(mail, name, read(raw), readSignature(raw));
+  for (const { name, raw } of takeEarly(callbacks)) receive(name, raw);
   for (const { name, signal } of callbacks) {
-    const receive = (raw: unknown) => receiveCallback(mail, name, read(raw), readSignature(raw));
-    setHandler(signal, receive, { description: descriptions[name] });
+    const description = descriptions[name];
+    setHandler(signal, (raw: unknown) => receive(name, raw), { description });
   }
   for (const { name, update } of acts) {
     const enqueue = uncancelled((act: ActPayload) => enqueueAct(mail.inbox, name, act));
@@ -110,6 +122,26 @@ export function listen<
       },
     });
   }
+}
+
+/**
+ * Takes the callbacks that came before the first task, in the order of their arrival: the handler of
+ * each name would take all of that name first.
+ */
+function takeEarly<Name extends string>(
+  callbacks: readonly { name: Name }[],
+): { name: Name; raw: unknown }[] {
+  const arrived: { name: string; raw: unknown }[] = [];
+  setDefaultSignalHandler((name, raw) => void arrived.push({ name, raw }));
+  setDefaultSignalHandler(undefined);
+  const early = arrived.flatMap(({ name, raw }) => {
+    const at = callbacks.findIndex((each) => each.name === name);
+    const known = callbacks[at];
+    return known === undefined ? [] : [{ name: known.name, raw, at }];
+  });
+  const byName = early.toSorted((a, b) => a.at - b.at);
+  const isSame = early.every((each, index) => each === byName[index]);
+  return isSame || patched(IN_ORDER) ? early : byName;
 }
 
 /** A validator can't wait until the state is loaded; the loop checks again. */
