@@ -133,7 +133,9 @@ function decideClosing(payment: DisputedPayment, report: DisputeReport): Dispute
   const state = DISPUTE_STATES[name];
   const { won, fee_returned, fault } = readClosing(dispute, report);
   if (fault !== undefined) return refused(fault);
-  if (dispute.state === 'opened') return { kind: 'close', dispute, won, fee_returned };
+  // A dispute that was lost may be won later, by arbitration: the bank gives the money back.
+  const mayClose = dispute.state === 'opened' || (dispute.state === 'lost' && state === 'won');
+  if (mayClose) return { kind: 'close', dispute, won, fee_returned };
   const isSame =
     dispute.state === state &&
     (dispute.won ?? 0) === won &&

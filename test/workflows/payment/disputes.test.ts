@@ -125,10 +125,10 @@ test.each<[string, Told[], Told, string]>([
   ['won with more than its fee', [OPENED], ['dispute_won', { fee: 16 }], 'more came back'],
   ['lost with another amount', [OPENED], ['dispute_lost', { amount: 399 }], 'another amount'],
   [
-    'won after it was lost',
-    [OPENED, ['dispute_lost', {}]],
-    ['dispute_won', { dispute_id: 'D1' }],
-    'is lost already',
+    'lost after it was won',
+    [OPENED, ['dispute_won', {}]],
+    ['dispute_lost', { dispute_id: 'D1' }],
+    'is won already',
   ],
 ])('a dispute %s changes nothing, and waits for an operator', async (_, before, last, why) => {
   await settled(async ({ id, report, book }) => {
@@ -141,6 +141,24 @@ test.each<[string, Told[], Told, string]>([
     expect(await book()).toEqual(books);
     expect(await whysOf(id)).toEqual([expect.stringContaining(why)]);
     if (before.length === 0) await saveHistory(handle, 'payment-dispute-differs');
+  });
+});
+
+test('a dispute that was lost is won by arbitration, and then closed', async () => {
+  await settled(async ({ id, report, book }) => {
+    for (const [name, facts] of [OPENED, ['dispute_lost', {}] satisfies Told]) {
+      await report(name, facts);
+    }
+    expect(await book()).toMatchObject({ available: 635 });
+    await report('dispute_won', { amount: 400 });
+    expect(await book()).toMatchObject({ available: 1_035 });
+    const { attention, disputes } = await stored(id);
+    expect({ attention, disputes }).toMatchObject({
+      attention: null,
+      disputes: [{ id: 'D1', state: 'won', won: 400, fee_returned: 0 }],
+    });
+    await report('dispute_lost', { dispute_id: 'D1' });
+    expect(await stored(id)).toMatchObject({ attention: 'dispute_differs' });
   });
 });
 
