@@ -7,8 +7,10 @@ import type { Texts } from './texts/texts';
 /** Language of a page, with the forms of its amounts and dates. */
 export interface PageLanguage {
   code: LanguageCode;
-  /** BCP 47, for `lang` and `Intl`. */
+  /** BCP 47, for `lang`. */
   locale: string;
+  /** BCP 47 with the browser's region, for `Intl`: `en-GB` writes the day before the month. */
+  regional: string;
   texts: Texts;
   /** Path of the page for the links of the switch; empty: that in the address bar. */
   path: string;
@@ -38,7 +40,7 @@ export function languageChooser(publicUrl: string) {
     const code = isChosen ? chosen : isLanguageCode(earlier) ? earlier : negotiate(ctx, country);
     // The answer to a cancellation has an address that only a POST reaches.
     const path = ctx.path.endsWith(CANCEL) ? ctx.path.slice(0, -CANCEL.length) : '';
-    const language = openLanguage(code, path);
+    const language = { ...openLanguage(code, path), ...findRegional(ctx, code) };
     ctx.set('Content-Language', language.locale);
     return language;
   };
@@ -59,28 +61,46 @@ function findLocalLanguage(country: string): LanguageCode | undefined {
   return isLanguageCode(language) ? language : undefined;
 }
 
+/** Finds the region in the first tag of the language that the browser accepts. */
+function findRegional(
+  ctx: Context,
+  code: LanguageCode,
+): Pick<PageLanguage, 'regional'> | undefined {
+  for (const tag of ctx.acceptsLanguages()) {
+    const [language, region = ''] = tag.split('-');
+    if (language?.toLowerCase() !== code) continue;
+    return /^[a-z]{2}$/i.test(region) ? { regional: `${code}-${region.toUpperCase()}` } : undefined;
+  }
+  return undefined;
+}
+
 /** European Portuguese, unlike the data for `pt`. */
 const LOCALES: Partial<Record<LanguageCode, string>> = { pt: 'pt-PT' };
 
 export function openLanguage(code: LanguageCode, path = ''): PageLanguage {
-  return { code, locale: LOCALES[code] ?? code, texts: TEXTS[code], path };
+  const locale = LOCALES[code] ?? code;
+  return { code, locale, regional: locale, texts: TEXTS[code], path };
 }
 
-export function formatMoneyIn({ locale }: PageLanguage, amount: number, currency: string): string {
-  return formatMoney(amount, currency, locale);
+export function formatMoneyIn(
+  { regional }: PageLanguage,
+  amount: number,
+  currency: string,
+): string {
+  return formatMoney(amount, currency, regional);
 }
 
 /** Formats a time in UTC, which the script turns into the payer's own. */
-export function formatTimeIn({ locale }: PageLanguage, at: string): string {
-  const format = new Intl.DateTimeFormat(locale, {
+export function formatTimeIn({ regional }: PageLanguage, at: string): string {
+  const format = new Intl.DateTimeFormat(regional, {
     ...{ day: 'numeric', month: 'long', hour: 'numeric', minute: '2-digit' },
     ...{ timeZone: 'UTC', timeZoneName: 'short' },
   });
   return format.format(new Date(at));
 }
 
-export function formatMinutesIn({ locale }: PageLanguage, minutes: number): string {
-  return new Intl.NumberFormat(locale, {
+export function formatMinutesIn({ regional }: PageLanguage, minutes: number): string {
+  return new Intl.NumberFormat(regional, {
     ...{ style: 'unit', unit: 'minute', unitDisplay: 'short' },
   }).format(minutes);
 }

@@ -46,7 +46,7 @@ export function payPage(props: PayPageProps, action: string): string {
             <Detail name={frame.reference}>{payment.reference}</Detail>
           )}
           <Detail name={pay.payBy}>
-            <time dateTime={payment.expires_at} data-time>
+            <time dateTime={payment.expires_at} data-time={language.regional}>
               {formatTimeIn(language, payment.expires_at)}
             </time>
           </Detail>

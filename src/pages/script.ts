@@ -26,7 +26,7 @@ export const PAY_JS = `'use strict';
   // The server does not know the payer's time zone.
   for (const time of document.querySelectorAll('[data-time]')) {
     const fields = { day: 'numeric', month: 'long', hour: 'numeric', minute: '2-digit' };
-    const format = new Intl.DateTimeFormat(document.documentElement.lang, fields);
+    const format = new Intl.DateTimeFormat(time.dataset.time, fields);
     time.textContent = format.format(new Date(time.dateTime));
   }
 

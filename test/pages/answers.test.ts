@@ -70,6 +70,8 @@ describe('the language of a page', () => {
       return (await server.ask('GET', `/pay/${token}`, headers)).text.replaceAll(/\s/g, ' ');
     };
     const pages = { de: await read('de'), en: await read('en'), pl: await read('pl') };
+    expect(await read('fr, en-GB;q=0.9, en;q=0.8')).toContain('>3 décembre à 15:04 UTC<');
+    expect(await read('en-GB, en;q=0.8')).toContain('>3 December at 15:04 UTC<');
     expect(pages.en).toContain('€1,234,567.89');
     expect(pages.en).toContain('>December 3 at 3:04 PM UTC<');
     expect(pages.de).toContain('1.234.567,89 €');
