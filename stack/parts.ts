@@ -13,6 +13,9 @@ import type { Progress } from './terminal';
 /** Root of the compiled tree; this file is `dist/stack/parts.js`. */
 const DIST = join(__dirname, '..');
 
+/** Script that `--require` loads before the worker. */
+export const NO_CALL_STACKS = join(DIST, 'worker/no-call-stacks.js');
+
 export const NODE_PARTS = {
   worker: { script: 'worker/main.js', graceMs: 25_000 },
   sandbox_bank: { script: 'connectors/sandbox/main.js', graceMs: 15_000 },
@@ -115,10 +118,11 @@ function startNode(
     ...(name !== 'worker' && { SMTP_URL: '' }),
   };
   const env = isInspected ? { ...own, TEMPORAL_DEBUG: 'true' } : own;
+  const preload = name === 'worker' ? ['--require', NO_CALL_STACKS] : [];
   return startChild({
     name,
     command: process.execPath,
-    args: ['--enable-source-maps', ...debug, join(DIST, script)],
+    args: ['--enable-source-maps', ...preload, ...debug, join(DIST, script)],
     env,
     logFile: logFile(config, name),
     // Its closing ends them, so that no child outlives a killed launcher.

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import type { Collection, Db } from 'mongodb';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
 import { exitAfter, listenForStop } from '../../src/base/process';
 import { temporalAccess } from '../../src/temporal/access';
-import { connectNative } from '../../src/temporal/native';
+import { connectNative, installRuntime } from '../../src/temporal/native';
 import { readFloorConfig } from './config';
 import { FLOOR_BANK_QUEUE, type FloorBank } from './contract';
 
@@ -27,9 +27,10 @@ function createBank(db: Db): FloorBank {
 }
 
 async function main(): Promise<void> {
-  const stopBy = listenForStop(createLogger('floor-bank', 'warn'));
+  const log = createLogger('floor-bank', 'warn');
+  const stopBy = listenForStop(log);
   const config = readFloorConfig();
-  Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN') });
+  await installRuntime(log, true);
   const mongo = await connectMongo(config.MONGODB_URI, 'floor-bank');
   const access = temporalAccess(process.env);
   const connection = await connectNative(access);

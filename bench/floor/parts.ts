@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { startChild } from '../../stack/child-process';
 import type { StackConfig } from '../../stack/config';
+import { NO_CALL_STACKS } from '../../stack/parts';
 import { logPath, type Part } from '../servers/processes';
 
 const FLOOR_GRACE_MS = 4_000;
@@ -19,7 +20,8 @@ export function floorParts(
     const child = {
       name,
       command: process.execPath,
-      args: [join(__dirname, `${what}.js`)],
+      // As the product's processes, so that only the work differs.
+      args: ['--enable-source-maps', '--require', NO_CALL_STACKS, join(__dirname, `${what}.js`)],
       env,
       logFile: logPath(config, name),
       ipc: true,

@@ -1,10 +1,10 @@
 import { Client } from '@temporalio/client';
-import { bundleWorkflowCode, DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
 import { exitAfter, listenForStop } from '../../src/base/process';
 import { temporalAccess } from '../../src/temporal/access';
-import { connectNative } from '../../src/temporal/native';
+import { connectNative, installRuntime } from '../../src/temporal/native';
 import { createFloorActivities } from './activities';
 import { readFloorConfig } from './config';
 import { FLOOR_POST_QUEUE, FLOOR_QUEUE } from './contract';
@@ -18,11 +18,12 @@ const SHARED = {
 } as const;
 
 async function main(): Promise<void> {
-  const stopBy = listenForStop(createLogger('floor-worker', 'warn'));
+  const log = createLogger('floor-worker', 'warn');
+  const stopBy = listenForStop(log);
   const config = readFloorConfig();
   const access = temporalAccess(process.env);
   const { namespace } = access;
-  Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN') });
+  await installRuntime(log, true);
   const mongo = await connectMongo(config.MONGODB_URI, 'floor-worker');
   const connection = await connectNative(access);
   const activities = createFloorActivities({
