@@ -6,6 +6,7 @@ import type { CryptoSettlementDocument } from './store/crypto-settlements';
 import type { PaymentDocument } from './store/payments';
 import type { PayoutDocument } from './store/payouts';
 import type { RefundDocument } from './store/refunds';
+import type { StoredVersion } from './store/resource';
 
 export { isInFlight, KINDS } from './domain/resources';
 
@@ -23,6 +24,8 @@ interface Lifecycle extends ResourceKind {
   /** Fields of only this kind that operators see; none identifies a customer. */
   fields: readonly string[];
   get: (stores: ResourceStores, id: string) => Promise<Resource | null>;
+  /** Reads the states of those that are stored. */
+  listStates: (stores: ResourceStores, ids: readonly string[]) => Promise<StoredVersion[]>;
   /** Reads resources in progress, in order of their ids. */
   page: (stores: ResourceStores, after: string, limit: number) => Promise<Resource[]>;
   /** Reads the ids of a sandbox account's resources in progress, in order. */
@@ -91,6 +94,7 @@ function addStore(kind: CallbackResource, fields: readonly string[]): Lifecycle 
     ...RESOURCES[kind],
     fields,
     get: (stores, id) => stores[collection].get(id),
+    listStates: (stores, ids) => stores[collection].listStates(ids),
     page: (stores, after, limit) => stores[collection].inFlight(after, limit).toArray(),
     pageOf: (stores, account_id, after, limit) =>
       stores[collection].inFlightOf(account_id, after, limit),

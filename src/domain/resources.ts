@@ -34,6 +34,8 @@ interface KindRules {
   actsWhenEnded: readonly string[];
   /** State that lists show from the start: nearly all are first written in it. */
   opening: string;
+  /** Version of a document in that state. */
+  openingVersion: number;
   inFlight: readonly string[];
   /** Whether its money leaves the merchant's reach: a frozen account sends none. */
   isOutgoing?: true;
@@ -63,6 +65,7 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
       'give_up_closing',
     ] satisfies PaymentAct[],
     opening: 'awaiting_customer',
+    openingVersion: 2,
     inFlight: PAYMENT_IN_FLIGHT,
   }),
   refund: addNames('refund', {
@@ -71,6 +74,7 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
     acts: REFUND_ACTS,
     actsWhenEnded: [],
     opening: 'processing',
+    openingVersion: 1,
     inFlight: REFUND_IN_FLIGHT,
   }),
   payout: addNames('payout', {
@@ -80,6 +84,7 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
     // A completed payout may still come back.
     actsWhenEnded: PAYOUT_ACTS,
     opening: 'created',
+    openingVersion: 1,
     inFlight: PAYOUT_IN_FLIGHT,
     isOutgoing: true,
   }),
@@ -98,6 +103,7 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
       'confirm',
     ] satisfies CryptoPaymentAct[],
     opening: 'awaiting_deposit',
+    openingVersion: 1,
     inFlight: CRYPTO_PAYMENT_IN_FLIGHT,
   }),
   crypto_settlement: addNames('crypto_settlement', {
@@ -106,6 +112,7 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
     acts: CRYPTO_SETTLEMENT_ACTS,
     actsWhenEnded: [],
     opening: 'pending',
+    openingVersion: 1,
     inFlight: CRYPTO_SETTLEMENT_IN_FLIGHT,
     isOutgoing: true,
   }),
@@ -129,6 +136,26 @@ export const KINDS: readonly CallbackResource[] = CALLBACK_RESOURCES;
 export function isInFlight(kind: CallbackResource, status: string): boolean {
   return RESOURCES[kind].inFlight.includes(status);
 }
+
+/**
+ * Activities that post journal entries without a transition, so that the version does not count
+ * them.
+ */
+export const UNCOUNTED_STEPS = [
+  'clawBack',
+  'liftDispute',
+  'recordDispute',
+  'recordDisputeReport',
+  'recordPayoutSent',
+  'recordReceipt',
+  'recordRefundSent',
+  'recordReturnHeld',
+  'recordReversal',
+  'recordSentBack',
+  'recordSentHeld',
+] as const;
+
+export type UncountedStep = (typeof UNCOUNTED_STEPS)[number];
 
 /** Names of the activities that answer with the state of a resource. */
 export function listStateSteps(kind: CallbackResource): string[] {

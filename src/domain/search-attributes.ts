@@ -16,6 +16,8 @@ export const SEARCH_KEYS = {
   assetAmount: { name: 'ServiceAssetAmount', type: 'KEYWORD' },
   /** Minor units. */
   amount: { name: 'ServiceAmount', type: 'INT' },
+  /** Version of the document; absent where it does not count all that was posted. */
+  version: { name: 'ServiceVersion', type: 'INT' },
 } as const;
 
 const TYPES = { KEYWORD: 'Keyword', BOOL: 'Bool', INT: 'Int' } as const;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
+import { inBatches } from '../base/batches';
 import type { CallbackResource } from '../domain/callback/callback';
 import { webhookWorkflowId } from '../domain/webhook/event';
 import { isInFlight, KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
@@ -23,6 +24,8 @@ export interface OrphanDeps {
   lifecycleQueue: string;
   webhookQueue: string;
   now: () => Date;
+  /** Lists which workflows run, so that only others are asked about; without it, each is. */
+  listRunning?: (workflowIds: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
 /** Resource or delivery that is in progress in the database but has no running workflow. */
@@ -93,8 +96,11 @@ export async function* findInFlight(
       isLast = page.length < PAGE;
       after = page.at(-1)?._id ?? after;
       const rows = page.filter(isIncluded);
-      for await (const batch of inBatches(rows)) {
-        const results = await Promise.all(batch.map((row) => findResourceOrphan(deps, kind, row)));
+      const getName = ({ _id }: Resource) => LIFECYCLES[kind].workflowId(_id);
+      const running = await deps.listRunning?.(rows.map(getName));
+      for await (const batch of inBatches(rows, CHECKED_AT_ONCE)) {
+        const others = batch.filter((row) => !running?.has(getName(row)));
+        const results = await Promise.all(others.map((row) => findResourceOrphan(deps, kind, row)));
         const orphans = results.filter((orphan) => orphan !== undefined);
         yield {
           checked: batch.length,
@@ -147,7 +153,7 @@ async function* checkRows<Row, O extends Orphan>(
   rows: AsyncIterable<Row>,
   check: (row: Row) => Promise<O | undefined>,
 ): AsyncGenerator<OrphanBatch<O>> {
-  for await (const batch of inBatches(rows)) {
+  for await (const batch of inBatches(rows, CHECKED_AT_ONCE)) {
     const results = await Promise.all(batch.map(check));
     yield { checked: batch.length, orphans: results.filter((orphan) => orphan !== undefined) };
   }
@@ -236,15 +242,4 @@ async function findDeliveryOrphan(
   }
   const event = await readDelivery(stores, _id);
   return event?.delivery.status === 'pending' ? { kind: 'delivery', event, workflow } : undefined;
-}
-
-async function* inBatches<T>(rows: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T[]> {
-  let batch: T[] = [];
-  for await (const row of rows) {
-    batch.push(row);
-    if (batch.length < CHECKED_AT_ONCE) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }

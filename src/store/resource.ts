@@ -86,6 +86,8 @@ export interface AttentionRow {
   acknowledged: boolean;
 }
 
+export type StoredVersion = Pick<ResourceDocument, '_id' | 'status' | 'version'>;
+
 export type AttentionPlace = Pick<AttentionRow, 'since' | 'resource_id'>;
 
 /** Callbacks per document; a resource has few transitions. */
@@ -104,6 +106,12 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
     insert: (document: D, session: ClientSession) => rows.insertOne(document, { session }),
     /** Finds by id alone, only for the service's own steps. */
     get: (id: string, session?: ClientSession) => rows.findOne({ _id: id }, { session }),
+    /** Reads the states of those that are stored. */
+    listStates: (ids: readonly string[]): Promise<StoredVersion[]> =>
+      rows
+        .find({ _id: { $in: [...ids] } })
+        .project<StoredVersion>({ status: 1, version: 1 })
+        .toArray(),
     /** Finds what a merchant may see. */
     find: (id: string, account_id: string, livemode: boolean) =>
       rows.findOne({ _id: id, account_id, livemode }),

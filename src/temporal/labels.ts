@@ -19,7 +19,11 @@ export interface LabeledFacts {
 }
 
 /** Builds a workflow's labels. Never personal: Temporal stores plain text. */
-export function lifecycleLabels(resource: CallbackResource, facts: LabeledFacts, status: string) {
+export function lifecycleLabels(
+  resource: CallbackResource,
+  facts: LabeledFacts,
+  { status, version }: { status: string; version?: number },
+) {
   const { account_id, livemode, amount, currency, method, connector } = facts;
   const environment = livemode ? 'live' : 'sandbox';
   const assetAmount = formatAssetAmount(facts);
@@ -39,6 +43,7 @@ export function lifecycleLabels(resource: CallbackResource, facts: LabeledFacts,
       { key: SEARCH_KEYS.livemode, value: livemode },
       ...(assetAmount === undefined ? [] : [{ key: SEARCH_KEYS.assetAmount, value: assetAmount }]),
       ...(isMoney ? [{ key: SEARCH_KEYS.amount, value: amount }] : []),
+      ...(version === undefined ? [] : [{ key: SEARCH_KEYS.version, value: version }]),
     ]),
   };
 }

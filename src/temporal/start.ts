@@ -21,7 +21,7 @@ export function firstRun(
   lifecycleQueue: string,
   idempotencyMemo: RequestHashes | undefined,
 ) {
-  const { workflowId, opening } = LIFECYCLES[kind];
+  const { workflowId, opening: status, openingVersion: version } = LIFECYCLES[kind];
   return {
     workflowId: workflowId(id),
     taskQueue: environmentQueue(lifecycleQueue, input.livemode),
@@ -29,7 +29,7 @@ export function firstRun(
     workflowTaskTimeout: TASK_MS_MAX,
     ...(idempotencyMemo === undefined ? {} : { memo: { [IDEMPOTENCY_MEMO]: idempotencyMemo } }),
     priority: getShare(input),
-    ...lifecycleLabels(kind, input, opening),
+    ...lifecycleLabels(kind, input, { status, version }),
   };
 }
 
@@ -48,7 +48,8 @@ export function nextRun(
     args: [resume(resource._id, requestId)],
     workflowTaskTimeout: TASK_MS_MAX,
     priority: getShare(resource),
-    ...lifecycleLabels(kind, resource, resource.status),
+    // Without a version: earlier runs may have posted without a transition.
+    ...lifecycleLabels(kind, resource, { status: resource.status }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { inBatches } from '../base/batches';
 
 /** Long, because a timeout would end a walk over thousands of workflows. */
 const CALL_TIMEOUT_MS = 15_000;
@@ -24,4 +25,20 @@ export async function getNewestRun(temporal: Client, workflowId: string): Promis
     if (error instanceof WorkflowNotFoundError) return { status: 'NOT_FOUND' };
     throw error;
   }
+}
+
+/** Ids of one query, so that it stays short. */
+const LISTED_AT_ONCE = 100;
+
+/** Lists those that run. The list of workflows lags by seconds. */
+export async function listRunning(
+  { workflow }: Client,
+  workflowIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const running = new Set<string>();
+  for await (const ids of inBatches(workflowIds, LISTED_AT_ONCE)) {
+    const query = `ExecutionStatus = 'Running' AND WorkflowId IN ('${ids.join(`', '`)}')`;
+    for await (const { workflowId } of workflow.list({ query })) running.add(workflowId);
+  }
+  return running;
 }

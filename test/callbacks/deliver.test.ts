@@ -97,7 +97,7 @@ describe('a callback about a refund', () => {
         workflowId: refundWorkflowId(id),
         workflowIdConflictPolicy: 'TERMINATE_EXISTING',
         taskQueue: inbox.lifecycleQueue,
-        ...lifecycleLabels('refund', { ...facts, connector }, 'processing'),
+        ...lifecycleLabels('refund', { ...facts, connector }, { status: 'processing' }),
       });
     await start('another-bank');
     expect(await deliver(about(id))).toBe('parked');

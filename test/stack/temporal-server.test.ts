@@ -22,6 +22,7 @@ const ATTRIBUTES = {
   ServiceLivemode: 5,
   ServiceAssetAmount: 2,
   ServiceAmount: 3,
+  ServiceVersion: 3,
 };
 const DAY_SECONDS = 24 * 3_600;
 

@@ -8,7 +8,9 @@ import {
 import type { LifecycleActivities } from '../../activities';
 import type { SenderActivities } from '../../activities/shared/verification';
 import { NO_LOCK } from '../../src/domain/no-lock';
+import { UNCOUNTED_STEPS } from '../../src/domain/resources';
 import { untilWritten } from './stuck';
+import { hideVersionBefore } from './version';
 
 type Activities = LifecycleActivities & SenderActivities;
 
@@ -23,11 +25,14 @@ const quick = proxyLocalActivities<Activities>({
 });
 
 /** The pending activity shows an outage in the UI. */
-const patient = proxyActivities<Activities>({
-  startToCloseTimeout: '15s',
-  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
-  summary: 'Write to the database',
-});
+const patient = hideVersionBefore(
+  UNCOUNTED_STEPS,
+  proxyActivities<Activities>({
+    startToCloseTimeout: '15s',
+    retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
+    summary: 'Write to the database',
+  }),
+);
 
 /**
  * Writes by a scheduled activity. If a workflow task is lost, its accepted update is gone and its

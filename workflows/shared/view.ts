@@ -4,6 +4,7 @@ import type { RuleViolation } from '../../src/domain/errors';
 import type { CommonAttention } from '../../src/domain/lifecycle';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import type { CommonFacts, UpsertedLabels, WorkflowState } from './state';
+import { isOtherVersion } from './version';
 
 export interface Waiting {
   what: string;
@@ -75,7 +76,10 @@ export function showRefusal(
 }
 
 /** Sets only what changed: each adds a line to the history. */
-export function upsertLabels(state: { labels: UpsertedLabels }, now: UpsertedLabels): void {
+export function upsertLabels(
+  state: { labels: UpsertedLabels; version?: number },
+  now: UpsertedLabels,
+): void {
   const { status, attention, amount, assetAmount } = now;
   const pairs: SearchAttributeUpdatePair[] = [];
   if (state.labels.status !== status) pairs.push({ key: SEARCH_KEYS.status, value: status });
@@ -87,6 +91,9 @@ export function upsertLabels(state: { labels: UpsertedLabels }, now: UpsertedLab
   }
   if (assetAmount !== undefined && state.labels.assetAmount !== assetAmount) {
     pairs.push({ key: SEARCH_KEYS.assetAmount, value: assetAmount });
+  }
+  if (state.version !== undefined && isOtherVersion(state.version)) {
+    pairs.push({ key: SEARCH_KEYS.version, value: state.version });
   }
   if (pairs.length > 0) upsertSearchAttributes(pairs);
   state.labels = now;

@@ -3,12 +3,13 @@ import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { followKeyFile } from '../../encryption/service-keys';
 import { endRestore, isBehind, readEpochs } from '../../service/epoch';
+import { readPlace } from '../../service/reconcile/places';
 import { type Finding, isUnresolved } from '../../service/reconcile/rebuild';
 import { type ReconcileDeps, reconcile } from '../../service/reconcile/reconcile';
 import { getRetentionStart } from '../../service/reconcile/walk';
 import { defineCommand } from '../command';
 import type { CliContext } from '../context';
-import { Reason, Since } from '../options';
+import { Reason, readBy, Since } from '../options';
 import { fields, formatAge, table } from '../output';
 
 const KINDS: Record<Finding['kind'], string> = {
@@ -23,6 +24,10 @@ const KINDS: Record<Finding['kind'], string> = {
   callback: "a bank's callback that no workflow has received: listed, and not a difference",
 };
 
+const FROM_WITH_APPLY =
+  '--apply begins again, without --from: what agrees by now costs no history.';
+const PLACE_FAULT = 'It must be a place that a run has named, such as payment or payment:3f.';
+
 export const reconcileCommand = defineCommand({
   name: 'reconcile',
   description: 'compare Temporal and MongoDB both ways, after either was restored',
@@ -30,6 +35,14 @@ export const reconcileCommand = defineCommand({
     since: Since.optional()
       .describe('include workflows that ended since (default: all)')
       .meta({ placeholder: 'time' }),
+    full: z
+      .boolean()
+      .default(false)
+      .describe("read each history: where Temporal's list of workflows may be wrong"),
+    from: readBy(readPlace, PLACE_FAULT)
+      .optional()
+      .describe('leave out what an interrupted run has compared: the place that it named last')
+      .meta({ placeholder: 'place' }),
     apply: z.boolean().default(false).describe('do what it says'),
     done: z.boolean().default(false).describe('let the service write again, whatever is left'),
     reason: Reason.optional(),
@@ -38,21 +51,25 @@ export const reconcileCommand = defineCommand({
 Findings:
 ${fields(Object.entries(KINDS)).replace(/^/gm, '  ')}
 
+It compares versions in Temporal's list of workflows, reads the histories of those that differ, and may run while
+the service does.
+
 Exit code 1 while differences are left. While MongoDB is older than Temporal, the API refuses writes and no
 worker starts: --apply ends that where nothing is left, no idempotency key is lost and --since reaches back far
 enough; --done ends it in any case, and requires a --reason.`,
   example: 'reconcile --since 2026-03-01T00:00:00Z --apply',
-  run: async (context, { since: earliest, apply, done, reason }) => {
+  run: async (context, { since: earliest, from, full, apply, done, reason }) => {
+    if (apply && from !== undefined) throw new ServiceError('invalid_request', FROM_WITH_APPLY);
     const deps = await createDeps(context);
     if (done) return await declareDone(context, deps, reason);
     const since = earliest ?? (await getRetentionStart(deps.temporal, context.now()));
-    const { findings, ...counts } = await reconcile(deps, { since, apply });
+    const { findings, ...counts } = await reconcile(deps, { since, from, full, apply });
     const left = findings.filter(isUnresolved).length;
     const rows = findings.map((finding) => presentFinding(finding, context.now()));
-    const { workflows, documents } = counts;
+    const { workflows, histories, documents } = counts;
     const scope =
-      `${workflows} workflows that run or ended since ${since.toISOString()}, and ` +
-      `${documents} documents in flight`;
+      `${workflows} workflows that run or ended since ${since.toISOString()} (${histories} histories ` +
+      `read), and ${documents} documents in flight`;
     context.print({
       json: { data: { since: since.toISOString(), ...counts, left, findings: rows } },
       text: rows.length === 0 ? `${scope}: nothing differs.` : `${scope}.\n\n${formatRows(rows)}`,

@@ -1,56 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KINDS } from '../../lifecycles';
 import type { Stores } from '../../store';
+import { listRunning } from '../../temporal/status';
 import {
   type DeliveryOrphan,
+  findDeliveries,
   findPending,
   findResources,
   type OrphanDeps,
   type ResourceOrphan,
   restart,
 } from '../orphans';
+import { formatPlace } from './places';
 import { buildFinding, type Finding, type Rebuilder, rebuildAll } from './rebuild';
-import { type Difference, walk } from './walk';
+import { compareHistories, type Difference, type WalkOptions, walk } from './walk';
 
 export interface ReconcileDeps extends OrphanDeps {
   stores: Stores;
   rebuilder: () => Promise<Rebuilder>;
   progress: (line: string) => void;
+  /** Time after which a difference is looked at again; shorter in tests. */
+  settleMs?: number;
 }
 
-interface Options {
-  /** Workflows that ended earlier are not checked. */
-  since: Date;
+interface Options extends WalkOptions {
   apply: boolean;
 }
 
 const CALLBACKS_MAX = 1_000;
+/** The service may be running: a step may be written, and not reported yet. */
+const SETTLE_MS = 3_000;
 
 /**
  * Compares Temporal and MongoDB in both directions, and with `apply` repairs the differences:
  * documents first, then missing workflows, then deliveries. An interrupted run can be repeated.
+ * Next to a running service, what is in progress is looked at twice.
  */
-export async function reconcile(deps: ReconcileDeps, options: Options) {
-  const { checked: workflows, differences } = await compareAll(deps, options.since);
-  const rebuildFindings = await rebuildLost(deps, differences, options.apply);
-  const { checked: documents, orphans } = await restartOrphans(deps, differences, options.apply);
-  const deliveryFindings = await deliverPending(deps, options.apply);
+export async function reconcile(deps: ReconcileDeps, { apply, ...options }: Options) {
+  const { differences, ...counts } = await compareAll(deps, options);
+  const rebuildFindings = await rebuildLost(deps, differences, apply);
+  const list = (ids: readonly string[]) => listRunning(deps.temporal, ids);
+  const orphanDeps = options.full ? deps : { ...deps, listRunning: list };
+  const { checked: documents, orphans } = await restartOrphans(orphanDeps, differences, apply);
+  const deliveryFindings = await deliverPending(deps, apply);
   const findings = [
     ...rebuildFindings,
     ...orphans,
     ...deliveryFindings,
     ...(await findWaitingCallbacks(deps)),
   ];
-  return { workflows, documents, findings };
+  return { ...counts, documents, findings };
 }
 
-async function compareAll(deps: ReconcileDeps, since: Date) {
-  const differences: Difference[] = [];
-  let checked = 0;
-  for await (const step of walk(deps, since)) {
-    checked += step.checked;
-    differences.push(...step.differences);
-    deps.progress(`${checked} workflows looked at, ${differences.length} differ`);
+async function compareAll(deps: ReconcileDeps, options: WalkOptions) {
+  const found: Difference[] = [];
+  let workflows = 0;
+  let histories = 0;
+  for await (const { place, checked, read, differences } of walk(deps, options)) {
+    workflows += checked;
+    histories += read;
+    found.push(...differences);
+    const counts = `${workflows} workflows looked at, ${histories} histories read, ${found.length} differ`;
+    deps.progress(`${counts} (at ${formatPlace(place)})`);
   }
-  return { checked, differences };
+  return { workflows, histories, differences: await omitMoving(deps, found) };
+}
+
+/** Leaves out workflows that have caught up, or whose document has changed meanwhile. */
+async function omitMoving(deps: ReconcileDeps, differences: readonly Difference[]) {
+  const ahead = differences.filter(({ kind }) => kind === 'ahead');
+  if (ahead.length === 0) return differences;
+  await settle(deps);
+  const versions = new Map(ahead.map(({ id, document }) => [id, document?.version]));
+  const again: Difference[] = [];
+  for (const kind of KINDS) {
+    const ids = ahead.filter(({ resource }) => resource === kind).map(({ id }) => id);
+    again.push(...(await compareHistories(deps, kind, ids)));
+  }
+  const isMoving = ({ kind, id, document }: Difference) =>
+    kind === 'ahead' && document?.version !== versions.get(id);
+  return [
+    ...differences.filter(({ kind }) => kind !== 'ahead'),
+    ...again.filter((each) => !isMoving(each)),
+  ];
+}
+
+async function settle({ settleMs = SETTLE_MS }: ReconcileDeps): Promise<void> {
+  await sleep(settleMs);
 }
 
 async function rebuildLost(
@@ -104,8 +140,15 @@ function buildOrphanFinding({ kind: resource, resource: row, workflow }: Resourc
 
 async function deliverPending(deps: ReconcileDeps, apply: boolean): Promise<Finding[]> {
   const findings: Finding[] = [];
+  const ids = new Set<string>();
   for await (const { orphans } of findPending(deps)) {
-    for (const orphan of orphans) {
+    for (const { event } of orphans) ids.add(event._id);
+  }
+  if (ids.size === 0) return [];
+  // An event is stored before its delivery starts.
+  await settle(deps);
+  for await (const { orphans } of findDeliveries(deps, [...ids])) {
+    for (const orphan of orphans.filter(({ event }) => ids.has(event._id))) {
       if (apply) await restart(deps, orphan);
       findings.push({ ...buildEventFinding(orphan), done: apply });
     }
@@ -128,8 +171,14 @@ function buildEventFinding({ event, workflow }: DeliveryOrphan): Finding {
 }
 
 /** They cause no difference; an operator looks at them. */
-async function findWaitingCallbacks({ stores }: ReconcileDeps): Promise<Finding[]> {
-  const rows = await stores.callbacks.waiting({ waits: 'any' }).limit(CALLBACKS_MAX).toArray();
+async function findWaitingCallbacks(deps: ReconcileDeps): Promise<Finding[]> {
+  const { callbacks } = deps.stores;
+  const list = () => callbacks.waiting({ waits: 'any' }).limit(CALLBACKS_MAX).toArray();
+  const ids = new Set((await list()).map(({ _id }) => _id));
+  if (ids.size === 0) return [];
+  // A callback is stored before it is signalled.
+  await settle(deps);
+  const rows = (await list()).filter(({ _id }) => ids.has(_id));
   return rows.map(({ resource, resource_id, name, parked, received_at, _id }) => ({
     kind: 'callback',
     resource,

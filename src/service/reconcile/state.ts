@@ -1,10 +1,10 @@
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { History } from '@temporalio/common/lib/proto-utils';
 import { z } from 'zod';
-import { getReleaseStep, KINDS, listStateSteps } from '../../domain/resources';
+import { getReleaseStep, KINDS, listStateSteps, type UncountedStep } from '../../domain/resources';
 
 /** Steps that book money without a transition, so the version does not change. */
-export const BOOKINGS = ['recordDispute', 'clawBack'] as const;
+export const BOOKINGS = ['recordDispute', 'clawBack'] as const satisfies readonly UncountedStep[];
 
 export type Booking = (typeof BOOKINGS)[number];
 
@@ -59,9 +59,9 @@ export function readResourceState(histories: readonly Pick<History, 'events'>[])
     for (const each of listDisputeBookings(disputes?.disputes ?? [])) bookings.add(each);
     const sent = SENT_STEPS.has(activity) ? Sent.safeParse(result).data : undefined;
     for (const id of sent?.sent ?? []) bookings.add(`sent ${id}`);
-    const held = activity === 'recordReturnHeld' ? Held.safeParse(result).data : undefined;
+    const held = HELD_STEPS.has(activity) ? Held.safeParse(result).data : undefined;
     for (const id of held?.held ?? []) bookings.add(`held ${id}`);
-    const sentHeld = activity === 'recordSentHeld' ? SentHeld.safeParse(result).data : undefined;
+    const sentHeld = SENT_HELD_STEPS.has(activity) ? SentHeld.safeParse(result).data : undefined;
     for (const { id } of sentHeld?.sent_held ?? []) bookings.add(`sent_held ${id}`);
   }
   if (state === null) return null;
@@ -69,9 +69,16 @@ export function readResourceState(histories: readonly Pick<History, 'events'>[])
   return { status, version, bookings: [...bookings] };
 }
 
-const SENT_STEPS = new Set(['recordRefundSent', 'recordPayoutSent']);
-const DISPUTE_STEPS = new Set(['recordDisputeReport', 'clawBack', 'liftDispute']);
-const RECEIPT_STEPS = new Set(['recordReceipt', 'recordReversal']);
+const SENT_STEPS = listSteps('recordRefundSent', 'recordPayoutSent');
+const DISPUTE_STEPS = listSteps('recordDisputeReport', 'clawBack', 'liftDispute');
+const HELD_STEPS = listSteps('recordReturnHeld');
+const SENT_HELD_STEPS = listSteps('recordSentHeld');
+const RECEIPT_STEPS = listSteps('recordReceipt', 'recordReversal');
+
+/** Each of them hides the version that `reconcile` compares by. */
+function listSteps(...steps: readonly UncountedStep[]): ReadonlySet<string> {
+  return new Set<string>(steps);
+}
 
 /** Lists the entries of receipts: each is held, and may be returned. */
 export function listReceiptBookings(receipts: readonly { id: string; state: string }[]): string[] {

@@ -1,28 +1,31 @@
-import type { Client } from '@temporalio/client';
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { History } from '@temporalio/common/lib/proto-utils';
+import { inBatches } from '../../base/batches';
 import type { CallbackResource } from '../../domain/callback/callback';
-import { environmentQueue } from '../../domain/task-queues';
-import { KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
+import { SEARCH_KEYS } from '../../domain/search-attributes';
+import { LIFECYCLES, type ResourceStores } from '../../lifecycles';
+import { buildQueries, listPlaces, type Place, type PlaceDeps } from './places';
 import {
-  BOOKINGS,
-  type Booking,
   compare,
   type Disagreement,
-  listDisputeBookings,
-  listReceiptBookings,
   REFUSED,
   type ResourceState,
   readResourceState,
   wasRefused,
 } from './state';
+import { type StateDocument, toState } from './stored-state';
 
-export interface WalkDeps {
-  temporal: Client;
-  /** Two services may share a namespace. */
-  lifecycleQueue: string;
+export interface WalkDeps extends PlaceDeps {
   stores: ResourceStores;
-  /** Runs of one kind that are held in memory at once; smaller in tests. */
-  runsMax?: number;
+}
+
+export interface WalkOptions {
+  /** Workflows that ended earlier are not compared. */
+  since: Date;
+  /** Place at which an earlier walk ended; by default the beginning. */
+  from?: Place | undefined;
+  /** Reads each history, instead of only those that Temporal's list shows as different. */
+  full?: boolean;
 }
 
 export interface Difference {
@@ -36,162 +39,121 @@ export interface Difference {
   started_at: string;
 }
 
-type StateDocument = ResourceState & { account_id: string; livemode: boolean; updated_at: string };
-
 interface Run {
-  workflowId: string;
+  id: string;
   runId: string;
   running: boolean;
   startedAt: Date;
+  status: string | undefined;
+  version: number | undefined;
 }
 
-const BATCH_SIZE = 20;
-const RUNS_MAX = 50_000;
-const HEX = [...'0123456789abcdef'];
+interface Step {
+  place: Place;
+  /** Runs that were compared. */
+  checked: number;
+  /** Resources whose histories were read. */
+  read: number;
+  differences: Difference[];
+}
+
+const PAGE = 200;
+const READ_AT_ONCE = 20;
 
 /**
- * Compares the histories of the workflows that run, or have ended since, with their documents, kind
- * by kind. The list of workflows lags by seconds, and lacks workflows older than the retention of
- * the namespace.
+ * Compares the workflows that run, or have ended since, with their documents, a page at a time: the
+ * version in the list of workflows first, and the histories of those that differ. The list lags by
+ * seconds, and lacks workflows older than the retention of the namespace.
  */
-export async function* walk(deps: WalkDeps, since: Date) {
-  for (const kind of KINDS) {
-    for (const prefix of await listPrefixes(deps, kind, since)) {
-      const resources = [...(await listRuns(deps, kind, since, prefix)).values()];
-      for (let from = 0; from < resources.length; from += BATCH_SIZE) {
-        const batch = resources.slice(from, from + BATCH_SIZE);
-        const differences = await Promise.all(
-          batch.map((runs) => findDifference(deps, kind, runs)),
-        );
-        yield { checked: batch.length, differences: differences.filter((each) => each !== null) };
+export async function* walk(deps: WalkDeps, options: WalkOptions): AsyncGenerator<Step> {
+  const { since, from, full = false } = options;
+  for await (const place of listPlaces(deps, since, from)) {
+    const { kind } = place;
+    /** A resource may have several runs. */
+    const differing = new Set<string>();
+    for (const query of buildQueries(deps, place, since)) {
+      for await (const page of inBatches(listRuns(deps.temporal, kind, query), PAGE)) {
+        const unequal = full ? page : await findUnequal(deps, kind, page);
+        const ids = [...new Set(unequal.map(({ id }) => id))].filter((id) => !differing.has(id));
+        const differences = await compareHistories(deps, kind, ids);
+        for (const { id } of differences) differing.add(id);
+        yield { place, checked: page.length, read: ids.length, differences };
       }
     }
   }
 }
 
-/** Lists first digits of ids, so that the runs of each are few enough for the memory. */
-async function listPrefixes(deps: WalkDeps, kind: CallbackResource, since: Date) {
-  const { temporal, runsMax = RUNS_MAX } = deps;
-  const counts = await Promise.all(
-    buildQueries(deps, kind, since).map((query) => temporal.workflow.count(query)),
-  );
-  const total = counts.reduce((sum, { count }) => sum + count, 0);
-  if (total <= runsMax) return [''];
-  if (total <= runsMax * HEX.length) return HEX;
-  return HEX.flatMap((first) => HEX.map((second) => `${first}${second}`));
+async function* listRuns({ workflow }: Client, kind: CallbackResource, query: string) {
+  for await (const info of workflow.list({ query, pageSize: PAGE })) yield readRun(kind, info);
 }
 
-/** Builds the queries of the runs that run, and of those that have ended since. */
-function buildQueries(
-  { lifecycleQueue }: WalkDeps,
+function readRun(kind: CallbackResource, info: WorkflowExecutionInfo): Run {
+  const { workflowId, runId, startTime: startedAt, typedSearchAttributes: shown } = info;
+  return {
+    id: workflowId.slice(LIFECYCLES[kind].workflowId('').length),
+    ...{ runId, startedAt, running: info.status.name === 'RUNNING' },
+    status: shown.get(SEARCH_KEYS.status),
+    version: shown.get(SEARCH_KEYS.version),
+  };
+}
+
+/** Finds runs that show another version than the document, or none. */
+async function findUnequal(
+  { stores }: WalkDeps,
   kind: CallbackResource,
-  since: Date,
-  prefix = '',
-) {
-  const { workflowType, workflowId } = LIFECYCLES[kind];
-  const queues = [false, true].map((livemode) => environmentQueue(lifecycleQueue, livemode));
-  const named = prefix === '' ? '' : ` AND WorkflowId STARTS_WITH '${workflowId(prefix)}'`;
-  const base = `WorkflowType = '${workflowType}' AND TaskQueue IN ('${queues.join(`', '`)}')${named}`;
-  const ended = `CloseTime >= '${since.toISOString()}'`;
-  return [`${base} AND ExecutionStatus = 'Running'`, `${base} AND ${ended}`];
+  runs: readonly Run[],
+): Promise<Run[]> {
+  const ids = [...new Set(runs.map(({ id }) => id))];
+  const states = await LIFECYCLES[kind].listStates(stores, ids);
+  const byId = new Map(states.map((state) => [state._id, state]));
+  return runs.filter(({ id, status, version }) => {
+    const stored = byId.get(id);
+    if (stored === undefined) return status !== REFUSED.status;
+    return stored.status !== status || stored.version !== version;
+  });
 }
 
-/** Groups runs by workflow id, newest run first. */
-async function listRuns(
+/** Compares the histories of resources with their documents. */
+export async function compareHistories(
   deps: WalkDeps,
   kind: CallbackResource,
-  since: Date,
-  prefix: string,
-): Promise<Map<string, Run[]>> {
-  const runs: Run[] = [];
-  for (const query of buildQueries(deps, kind, since, prefix)) {
-    for await (const each of deps.temporal.workflow.list({ query })) {
-      const { workflowId, runId, startTime: startedAt, status } = each;
-      runs.push({ workflowId, runId, startedAt, running: status.name === 'RUNNING' });
-    }
+  ids: readonly string[],
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  for await (const batch of inBatches(ids, READ_AT_ONCE)) {
+    const compared = await Promise.all(batch.map((id) => compareOne(deps, kind, id)));
+    differences.push(...compared.filter((each) => each !== null));
   }
-  runs.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime());
-  const byId = new Map<string, Run[]>();
-  for (const run of runs) byId.set(run.workflowId, [run, ...(byId.get(run.workflowId) ?? [])]);
-  return byId;
+  return differences;
 }
 
 /**
  * Finds the difference of one resource; null when both agree. The document is read last, so while
- * the service runs it can only have a later version; such a resource is compared a second time.
+ * the service runs it can only have a later version.
  */
-async function findDifference(deps: WalkDeps, resource: CallbackResource, runs: readonly Run[]) {
-  const first = await compareOne(deps, resource, runs);
-  return first?.kind === 'ahead' ? await compareOne(deps, resource, runs) : first;
-}
-
 async function compareOne(
   { temporal, stores }: WalkDeps,
   resource: CallbackResource,
-  runs: readonly Run[],
+  id: string,
 ): Promise<Difference | null> {
-  const [newest] = runs;
+  const { get, workflowId } = LIFECYCLES[resource];
+  const runs: Run[] = [];
+  const query = `WorkflowId = '${workflowId(id)}'`;
+  for await (const run of listRuns(temporal, resource, query)) runs.push(run);
+  runs.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime());
+  const newest = runs.at(-1);
   if (newest === undefined) return null;
-  const histories = await fetchHistories(temporal, runs);
+  const histories: History[] = [];
+  for (const { runId } of runs) {
+    histories.push(await temporal.workflow.getHandle(workflowId(id), runId).fetchHistory());
+  }
   const workflow = readResourceState(histories) ?? (wasRefused(histories) ? REFUSED : null);
-  const id = newest.workflowId.slice(newest.workflowId.indexOf(':') + 1);
-  const storedDocument = await LIFECYCLES[resource].get(stores, id);
+  const storedDocument = await get(stores, id);
   const document = storedDocument === null ? null : toState(storedDocument);
   const kind = compare(workflow, document);
   if (kind === null) return null;
   const { running, startedAt } = newest;
-  const started_at = startedAt.toISOString();
-  return { kind, resource, id, workflow, document, running, started_at };
-}
-
-/** Fetches the histories, oldest first. */
-async function fetchHistories({ workflow }: Client, runs: readonly Run[]): Promise<History[]> {
-  const histories: History[] = [];
-  for (const { workflowId, runId } of runs.toReversed()) {
-    histories.push(await workflow.getHandle(workflowId, runId).fetchHistory());
-  }
-  return histories;
-}
-
-function toState(document: Resource): StateDocument {
-  const { status, version, account_id, livemode, updated_at } = document;
-  return { status, version, account_id, livemode, updated_at, bookings: listBookings(document) };
-}
-
-function listSent(document: Resource): string[] {
-  const sent = 'sent_again' in document ? (document.sent_again ?? []) : [];
-  const late = 'sent_late' in document && document.sent_late ? [document.sent_late] : [];
-  return [...late, ...sent].map(({ id }) => id);
-}
-
-function listHeld(document: Resource): string[] {
-  const held = 'returns_held' in document ? (document.returns_held ?? []) : [];
-  return held.map(({ id }) => id);
-}
-
-function listSentHeld(document: Resource): string[] {
-  const held = 'sent_held' in document ? (document.sent_held ?? []) : [];
-  return held.map(({ id }) => id);
-}
-
-function listBookings(document: Resource): string[] {
-  if ('due_at' in document) {
-    return [
-      ...listSent(document).map((id) => `sent ${id}`),
-      ...listHeld(document).map((id) => `held ${id}`),
-      ...listSentHeld(document).map((id) => `sent_held ${id}`),
-    ];
-  }
-  if (!('browser_hash' in document)) return [];
-  const isBooked: Record<Booking, boolean> = {
-    recordDispute: Boolean(document.disputed_at ?? document.dispute_ended_at),
-    clawBack: document.disputes?.some(({ kind }) => kind === 'clawed_back') ?? false,
-  };
-  return [
-    ...BOOKINGS.filter((booking) => isBooked[booking]),
-    ...listReceiptBookings(document.receipts ?? []),
-    ...listDisputeBookings(document.disputes ?? []),
-  ];
+  return { kind, resource, id, workflow, document, running, started_at: startedAt.toISOString() };
 }
 
 /** Returns the earliest time from which the namespace still stores closed workflows. */

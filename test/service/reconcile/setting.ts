@@ -41,12 +41,17 @@ async function openRestoreSetting(options: ServiceOptions = {}) {
     ...{ db, stores, temporal, lifecycleQueue, webhookQueue },
     now: () => new Date(),
     progress: () => {},
+    settleMs: 200,
     rebuilder: () => rebuilderOn(stores),
   };
-  const look = (apply = false, other: Partial<ReconcileDeps> = {}) =>
-    reconcile({ ...deps, ...other }, { since: began, apply });
+  const look = (
+    apply = false,
+    other: Partial<ReconcileDeps> = {},
+    options: { full?: boolean } = {},
+  ) => reconcile({ ...deps, ...other }, { since: began, apply, ...options });
   return {
     ...setting,
+    began,
     deps,
     db,
     stores,
@@ -92,10 +97,10 @@ async function openRestoreSetting(options: ServiceOptions = {}) {
         limit: 50,
       });
       return {
-        // The time of the insert is not what happened.
+        // Neither the time of the insert is what happened, nor whether the balance has it by now.
         postings: (await stores.ledger.forResource(id))
           .toSorted(byId)
-          .map(({ written_at, position, ...posting }) => posting),
+          .map(({ written_at, position, open, ...posting }) => posting),
         events: events
           .map(({ _id, type, created, body }) => ({ _id, type, created, body }))
           .toSorted(byId),

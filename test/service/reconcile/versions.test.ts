@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { deliverCallback } from '../../../src/callbacks/deliver';
+import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
+import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
+import { SILENT, useRestoreSetting } from './setting';
+
+/** Temporal's list of workflows says which histories are worth reading. */
+const setting = useRestoreSetting();
+
+const PAYOUTS = 6;
+const SET_BACK = 2;
+
+/** Counts the histories that a comparison reads: a run is named for nothing else. */
+async function countReads<T>(compare: () => Promise<T>): Promise<{ result: T; read: number }> {
+  const getHandle = jest.spyOn(setting.deps.temporal.workflow, 'getHandle');
+  try {
+    const result = await compare();
+    const read = getHandle.mock.calls.filter(([, runId]) => runId !== undefined).length;
+    return { result, read };
+  } finally {
+    getHandle.mockRestore();
+  }
+}
+
+/** Waits until Temporal lists every workflow as it is. */
+const untilListed = () =>
+  eventually('a list that is current', async () => (await setting.look()).histories === 0);
+
+test('only the histories of those that differ are read', async () => {
+  const ids: string[] = [];
+  while (ids.length < PAYOUTS) ids.push(await setting.payout(SILENT));
+  await untilListed();
+  const payouts = setting.db.collection<{ _id: string }>('payouts');
+  const behind = ids.slice(0, SET_BACK);
+  const these = { _id: { $in: behind } };
+  await payouts.updateMany(these, { $inc: { version: -1 } });
+
+  const quick = await countReads(() => setting.look());
+  const full = await countReads(() => setting.look(false, {}, { full: true }));
+  await payouts.updateMany(these, { $inc: { version: 1 } });
+  expect(quick.read).toBe(SET_BACK);
+  expect(quick.result).toMatchObject({ histories: SET_BACK, documents: PAYOUTS });
+  expect(full.read).toBeGreaterThanOrEqual(PAYOUTS);
+  for (const { findings } of [quick.result, full.result]) {
+    const named = findings.map(({ kind, id }) => `${kind} ${id}`);
+    expect(named.toSorted()).toEqual(behind.map((id) => `behind ${id}`).toSorted());
+  }
+});
+
+test('a run that posts without a transition shows no version, so that its history is read', async () => {
+  const { stores, deps, service } = setting;
+  const id = await setting.payment();
+  const handle = setting.handle('payment', id);
+  const version = async () =>
+    (await handle.describe()).typedSearchAttributes.get(SEARCH_KEYS.version);
+  const { version: stored } = (await stores.payments.get(id)) ?? {};
+  expect(await version()).toBe(stored);
+  await deliverCallback(
+    { ...deps, lifecycleQueue: service.queues.lifecycle },
+    {
+      ...{ connector: service.connector, resource: 'payment', resource_id: id },
+      ...{ name: 'settled' },
+      callback: {
+        ...{ callback_id: randomUUID(), occurred_at: new Date().toISOString() },
+        ...{ amount: 1, currency: 'EUR' },
+      },
+    },
+  );
+  const receipts = await eventually('money in suspense', async () => {
+    return (await stores.payments.get(id))?.receipts;
+  });
+  expect(await version()).toBeUndefined();
+  await saveHistory(handle, 'payment-version-hidden');
+
+  const payments = setting.db.collection<{ _id: string }>('payments');
+  await payments.updateOne({ _id: id }, { $unset: { receipts: true } });
+  const [lost] = await setting.left(1);
+  expect(lost).toMatchObject({ kind: 'behind', resource: 'payment', id });
+  await payments.updateOne({ _id: id }, { $set: { receipts } });
+  expect(await setting.left(0)).toEqual([]);
+});
+
+const LOAD_MS = 12_000;
+
+test('next to a service under load it reports nothing that is under way', async () => {
+  const { shop } = setting;
+  const endAt = Date.now() + LOAD_MS;
+  let made = 0;
+  const load = async (make: () => Promise<unknown>) => {
+    while (Date.now() < endAt) {
+      await make();
+      made += 1;
+    }
+  };
+  const compare = async () => {
+    const found: unknown[] = [];
+    let runs = 0;
+    while (Date.now() < endAt) {
+      found.push(...(await setting.look(false, { settleMs: 3_000 })).findings);
+      runs += 1;
+    }
+    return { found, runs };
+  };
+  const [{ found, runs }] = await Promise.all([
+    compare(),
+    ...[1, 2].map(() => load(() => shop.settledPayment())),
+    ...[1, 2].map(() => load(() => setting.payout())),
+  ]);
+  expect(found).toEqual([]);
+  expect(runs).toBeGreaterThan(1);
+  expect(made).toBeGreaterThan(4);
+});

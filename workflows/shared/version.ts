@@ -1,0 +1,37 @@
+import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { SEARCH_KEYS } from '../../src/domain/search-attributes';
+
+/**
+ * Whether the search attribute has another version. A run that has none shows none: it began before
+ * the attribute was there, or it does not count all that earlier runs have posted.
+ */
+export function isOtherVersion(version: number): boolean {
+  const shown = readShown();
+  return shown !== undefined && shown !== version;
+}
+
+/**
+ * Removes the version before any of the steps, so that `reconcile` reads the history: they post
+ * without a transition.
+ */
+export function hideVersionBefore<Activities extends object>(
+  steps: readonly (string & keyof Activities)[],
+  activities: Activities,
+): Activities {
+  const names = new Set<string | symbol>(steps);
+  return new Proxy(activities, {
+    get: (target, name, receiver) => {
+      if (names.has(name)) hideVersion();
+      return Reflect.get(target, name, receiver);
+    },
+  });
+}
+
+function hideVersion(): void {
+  if (readShown() === undefined) return;
+  upsertSearchAttributes([{ key: SEARCH_KEYS.version, value: null }]);
+}
+
+function readShown(): number | undefined {
+  return workflowInfo().typedSearchAttributes.get(SEARCH_KEYS.version);
+}
