@@ -28,6 +28,7 @@ import { FILE_PROMISES } from './promises/files';
 import { listOutages, SESSION_OUTAGE } from './promises/outages';
 import { listOutgoing, PAYOUT, REFUND } from './promises/outgoing';
 import { PAYOUT_PROMISES } from './promises/payouts';
+import { POLL_PROMISES } from './promises/polls';
 import { SESSION_PROMISES } from './promises/sessions';
 import { WEBHOOK_PROMISES } from './promises/webhooks';
 import { createSandboxDesk, QUIET_AMOUNTS } from './sandbox-desk';
@@ -53,6 +54,7 @@ const PROMISES: readonly ContractPromise[] = [
   SESSION_OUTAGE,
   ...CALLBACK_PROMISES,
   ...WEBHOOK_PROMISES,
+  ...POLL_PROMISES,
 ];
 
 export const checkConnector: CheckConnector = async (deps, input) => {

@@ -22,6 +22,8 @@ export interface FaultProxy {
   arm: (fault: Fault, calls: Calls) => Armed;
   /** Holds the first write that names an ID before the bank has it. */
   hold: (id: string) => Held;
+  /** Answers the read of a list after the page that has an ID with that page again, once. */
+  repeatPage: (id: string) => RepeatedPage;
   stop: () => Promise<void>;
 }
 
@@ -44,7 +46,16 @@ interface Held {
   release: () => void;
 }
 
-interface Rule extends Calls {
+interface RepeatedPage {
+  /** Whether a page with the ID was read. */
+  isRead: () => boolean;
+  /** Whether it was read a second time. */
+  isRepeated: () => boolean;
+  clear: () => void;
+}
+
+interface Rule {
+  concerns: (request: Received) => boolean;
   answer: Answering;
 }
 
@@ -54,17 +65,15 @@ export async function startFaultProxy(target: string, port = 0): Promise<FaultPr
   const rules = new Set<Rule>();
   const toBank = (request: Received) => passOn(bank, request);
   const proxy = await startProxy(port, async (request) => {
-    const rule = [...rules].find(
-      ({ ids, of }) => (of === 'all' || isWrite(request)) && names(request, ids),
-    );
+    const rule = [...rules].find(({ concerns }) => concerns(request));
     return rule === undefined ? await toBank(request) : await rule.answer(request);
   });
   return {
     ...proxy,
-    arm: (fault, calls) => {
+    arm: (fault, { ids, of }) => {
       let hits = 0;
       const rule: Rule = {
-        ...calls,
+        concerns: (request) => (of === 'all' || isWrite(request)) && names(request, ids),
         answer: async (request) => {
           hits += 1;
           return await FAULTS[fault](request, toBank);
@@ -84,7 +93,8 @@ export async function startFaultProxy(target: string, port = 0): Promise<FaultPr
         await released;
         return await toBank(request);
       };
-      const rule: Rule = { ids: [id], of: 'writes', answer };
+      const concerns = (request: Received) => isWrite(request) && names(request, [id]);
+      const rule: Rule = { concerns, answer };
       rules.add(rule);
       return {
         reached,
@@ -92,6 +102,32 @@ export async function startFaultProxy(target: string, port = 0): Promise<FaultPr
           rules.delete(rule);
           release();
         },
+      };
+    },
+    repeatPage: (id) => {
+      let page: { path: string; answer: Passed } | undefined;
+      let isRepeated = false;
+      const rule: Rule = {
+        // A look-up names the ID; the page of a list has it in its answer.
+        concerns: (request) => request.method === 'GET' && !names(request, [id]),
+        answer: async (request) => {
+          const path = request.path.split('?', 1)[0] ?? '';
+          if (page?.path === path) {
+            rules.delete(rule);
+            isRepeated = true;
+            return page.answer;
+          }
+          const answer = await toBank(request);
+          const isOurs = names({ ...answer, method: '', path: '' }, [id]);
+          if (page === undefined && isOurs) page = { path, answer };
+          return answer;
+        },
+      };
+      rules.add(rule);
+      return {
+        isRead: () => page !== undefined,
+        isRepeated: () => isRepeated,
+        clear: () => void rules.delete(rule),
       };
     },
   };

@@ -12,7 +12,7 @@ interface Subject {
   id: string;
 }
 
-/** Events that a bank usually reports of a resource. Files know none between order and booking. */
+/** Events that a bank usually reports of a resource. Files have none between order and booking. */
 const USUAL: Record<BankResource, readonly string[]> = {
   payment: ['authorized', 'settled'],
   refund: ['settled'],
@@ -48,16 +48,45 @@ async function bringToBank(world: World, resource: BankResource): Promise<Subjec
   return { resource, id: input.payment_id };
 }
 
-/** Lets the bank have events, one after another. @throws NotApplicable if it cannot */
-export async function report(
+/**
+ * Lets the bank have events, one after another, without those that its desk does not have.
+ * @returns those that it had
+ * @throws NotApplicable if it has none of them
+ */
+export async function reportEach(
   { desk }: World,
-  { resource, id }: Subject,
-  ...names: readonly string[]
-): Promise<void> {
+  { resource, id: resource_id }: Subject,
+  names: readonly string[],
+): Promise<string[]> {
+  const had: string[] = [];
   for (const name of names) {
-    const isDone = await need(desk, DESK).report({ resource, resource_id: id, name });
-    if (!isDone) throw new NotApplicable(`The bank’s desk has no event ${name} of a ${resource}.`);
+    if (await need(desk, DESK).report({ resource, resource_id, name })) had.push(name);
   }
+  if (had.length > 0) return had;
+  throw new NotApplicable(`The bank’s desk has no event ${names.join(', ')} of a ${resource}.`);
+}
+
+/** Lets the bank have the first of some events that its desk has. @throws NotApplicable */
+export async function reportOne(
+  world: World,
+  subject: Subject,
+  names: readonly string[] = [...listUsual(world, subject.resource), CONTRARY[subject.resource]],
+): Promise<string> {
+  const [name = '', ...others] = names;
+  try {
+    await reportEach(world, subject, [name]);
+    return name;
+  } catch (error) {
+    if (!(error instanceof NotApplicable) || others.length === 0) throw error;
+    return await reportOne(world, subject, others);
+  }
+}
+
+/** Names the events that were reported, and the usual ones that the bank does not have. */
+function formatEvents(names: readonly string[], usual: readonly string[]): string {
+  const missing = usual.filter((name) => !names.includes(name));
+  const others = missing.length === 0 ? '' : `; the bank has no event ${missing.join(', ')}`;
+  return `${names.join(', ')}${others}`;
 }
 
 /** First resource that the connector has, to see how it reports. */
@@ -75,7 +104,7 @@ export async function bringAny(world: World): Promise<Subject> {
 }
 
 /** Asserts that the callbacks of a resource are one for each event. @throws Broken */
-async function assertOnce(world: World, subject: Subject, names: readonly string[]) {
+export async function assertOnce(world: World, subject: Subject, names: readonly string[]) {
   const signals = await waitForSignals(world, subject.resource, subject.id, names);
   for (const name of names) {
     const ids = signals.filter((signal) => signal.name === name).map((each) => each.callback_id);
@@ -89,27 +118,33 @@ async function assertOnce(world: World, subject: Subject, names: readonly string
 
 function listFacts(resource: BankResource): ContractPromise[] {
   const facts = async (world: World) => {
-    const names = listUsual(world, resource);
+    const usual = listUsual(world, resource);
     const subject = await bringToBank(world, resource);
-    await report(world, subject, ...names);
+    const names = await reportEach(world, subject, usual);
     const signals = await waitForSignals(world, resource, subject.id, names);
-    return signals.map(({ name }) => name).join(', ');
+    return formatEvents(
+      signals.map(({ name }) => name),
+      usual,
+    );
   };
   const anyOrder = async (world: World) => {
-    const names = listUsual(world, resource);
+    const usual = listUsual(world, resource);
     const subject = await bringToBank(world, resource);
-    await report(world, subject, ...names.toReversed(), CONTRARY[resource]);
-    const all = [...names, CONTRARY[resource]];
-    const signals = await waitForSignals(world, resource, subject.id, all);
-    return signals.map(({ name }) => name).join(', ');
+    const reversed = [...usual.toReversed(), CONTRARY[resource]];
+    const names = await reportEach(world, subject, reversed);
+    if (names.length < 2) throw new NotApplicable(`The bank has no event but ${names.join()}.`);
+    const signals = await waitForSignals(world, resource, subject.id, names);
+    return formatEvents(
+      signals.map(({ name }) => name),
+      reversed,
+    );
   };
   const late = async (world: World) => {
-    const names = listUsual(world, resource);
     const subject = await bringToBank(world, resource);
     await world.documents.change(resource, subject.id, { status: 'failed', version: 5 });
-    await report(world, subject, ...names.slice(-1));
-    await waitForSignals(world, resource, subject.id, names.slice(-1));
-    return `${names.at(-1)} arrived after the end`;
+    const name = await reportOne(world, subject, listUsual(world, resource).toReversed());
+    await waitForSignals(world, resource, subject.id, [name]);
+    return `${name} arrived after the end`;
   };
   const row = (name: string, promise: string, check: ContractPromise['check']) => ({
     ...{ id: `${resource}.${name}`, promise, check },
@@ -127,8 +162,7 @@ const ONCE: ContractPromise = {
   alone: true,
   check: async (world) => {
     const subject = await bringAny(world);
-    const names = listUsual(world, subject.resource);
-    await report(world, subject, ...names);
+    const names = await reportEach(world, subject, listUsual(world, subject.resource));
     await waitForSignals(world, subject.resource, subject.id, names);
     const webhooks = (await world.webhooks?.collect(subject.id, names.length)) ?? [];
     for (const webhook of [...webhooks, ...webhooks]) await world.webhooks?.post(webhook);
@@ -163,9 +197,8 @@ export async function waitForMarkers(world: World): Promise<void> {
   for (const _round of [1, 2]) {
     const marker = await bringAny(world);
     world.webhooks?.lose(marker.id);
-    const names = listUsual(world, marker.resource).slice(0, 1);
-    await report(world, marker, ...names);
-    await waitForSignals(world, marker.resource, marker.id, names);
+    const name = await reportOne(world, marker);
+    await waitForSignals(world, marker.resource, marker.id, [name]);
   }
 }
 
@@ -176,9 +209,8 @@ const FOREIGN: ContractPromise = {
     const subject = await bringAny(world);
     const { resource } = subject;
     const unknown = { resource, id: `${subject.id.slice(0, -12)}${'f'.repeat(12)}` };
-    const [name = ''] = listUsual(world, resource);
-    await report(world, unknown, name);
-    await report(world, subject, name);
+    await reportOne(world, unknown);
+    const name = await reportOne(world, subject);
     await waitForSignals(world, resource, subject.id, [name]);
     const rows = await world.stores.callbacks.forResource(unknown.id);
     const refused = world.webhooks?.list(unknown.id).find(({ status }) => status >= 300);

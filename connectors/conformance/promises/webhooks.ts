@@ -2,16 +2,13 @@ import type { ContractPromise } from '../promise';
 import type { Received } from '../proxy';
 import { assertSeen, need } from '../verdict';
 import { listSignals, needWebhooks, type World, waitForSignals } from '../world';
-import { bringAny, report } from './callbacks';
-
-const FIRST = { payout: 'sent', payment: 'authorized', refund: 'settled' } as const;
+import { bringAny, reportOne } from './callbacks';
 
 /** Lets the bank post one webhook. @throws NotApplicable if it posts none */
 async function receiveOne(world: World) {
   needWebhooks(world);
   const subject = await bringAny(world);
-  const name = FIRST[subject.resource];
-  await report(world, subject, name);
+  const name = await reportOne(world, subject);
   await waitForSignals(world, subject.resource, subject.id, [name]);
   return { subject, webhook: await waitForWebhook(world, subject.id) };
 }
@@ -25,8 +22,7 @@ export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
       const webhooks = needWebhooks(world);
       const subject = await bringAny(world);
       const countLost = webhooks.lose(subject.id);
-      const name = FIRST[subject.resource];
-      await report(world, subject, name);
+      const name = await reportOne(world, subject);
       await waitForSignals(world, subject.resource, subject.id, [name]);
       return `${name} arrived, ${countLost()} webhooks were lost`;
     },
@@ -66,11 +62,10 @@ export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
       const webhooks = needWebhooks(world);
       const subject = await bringAny(world);
       const { resource, id } = subject;
-      const name = FIRST[resource];
-      const early = await world.withoutCallbacks(async () => {
-        await report(world, subject, name);
-        return await waitForWebhook(world, id);
-      });
+      const { name, early } = await world.withoutCallbacks(async () => ({
+        name: await reportOne(world, subject),
+        early: await waitForWebhook(world, id),
+      }));
       const isEarly = early.status < 300 && (await listSignals(world, resource, id)).length === 0;
       assertSeen(!isEarly, `answered ${early.status} while nothing could be delivered`);
       const status = await webhooks.post(early);

@@ -142,8 +142,26 @@ export const MUTANTS: Record<string, Mutant> = {
     ['payout.callbacks', 'payout.any_order', 'callbacks.once'],
     { definition: renameCallbacks(({ callback }) => String(callback.bank_reference)) },
   ),
-  'reports a repeat under a new callback_id': mutate(['callbacks.once'], {
+  'reports a repeat under a new callback_id': mutate(['callbacks.once', 'poll.repeated'], {
     definition: renameCallbacks(() => randomUUID()),
+  }),
+  'names a fact after the place where it read it': mutate(['poll.repeated'], {
+    definition: ({ webhook: _webhook, poll, ...definition }) => ({
+      ...definition,
+      ...(poll && {
+        poll: {
+          ...poll,
+          read: async (...args: Parameters<typeof poll.read>) => {
+            const page = await poll.read(...args);
+            const reports = page.reports.map(({ callback, ...report }, index) => ({
+              ...report,
+              callback: { ...callback, callback_id: `${args[0] ?? 'first'}:${index}` },
+            }));
+            return { ...page, reports };
+          },
+        },
+      }),
+    }),
   }),
   'ignores the amount': mutate(
     ['payout.money'],

@@ -67,7 +67,14 @@ interface Change<S extends Settings> {
   activities?: (activities: Activities) => Activities;
   guard?: Pick<InstructionGuard, 'findOutdated'>;
   /** Handles the webhooks of the bank, in front of the connector. */
-  webhooks?: (url: string) => Promise<{ url: string; stop: () => Promise<void> }>;
+  webhooks?: (url: string) => Promise<Front>;
+  /** Handles what the check asks of the bank’s desk. */
+  desk?: (url: string) => Promise<Front>;
+}
+
+interface Front {
+  url: string;
+  stop: () => Promise<void>;
 }
 
 /** Checks a connector on the kit between the product's stores and the fake bank. */
@@ -100,10 +107,11 @@ export async function checkOnKit<S extends Settings>(
   connector.finished.catch(() => undefined);
   const url = String(connector.url).replace('/webhooks', '');
   const front = await change.webhooks?.(url);
+  const desk = await change.desk?.(bank.url);
   try {
     return await bench.check(
       {
-        ...{ deskUrl: `${bank.url}/desk`, bankUrl: bank.url, bankPort },
+        ...{ deskUrl: `${desk?.url ?? bank.url}/desk`, bankUrl: bank.url, bankPort },
         ...{ webhookUrl: front?.url ?? url, webhookPort },
       },
       {
@@ -114,6 +122,7 @@ export async function checkOnKit<S extends Settings>(
   } finally {
     await connector.stop();
     await front?.stop();
+    await desk?.stop();
     await own.close();
     await bank.stop();
     await bench.stop();
