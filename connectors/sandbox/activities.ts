@@ -97,14 +97,17 @@ async function closeSession(
 
 /** Voids in one transaction with the pending settlement, so that only one of them happens. */
 async function voidPayment(
-  { mongo, sessions, outbox }: BankActivityDeps,
+  { mongo, sessions, outbox, movements, takeReports }: BankActivityDeps,
   payment_id: string,
 ): Promise<VoidAnswer> {
+  await takeReports(payment_id);
   await sessions.make(payment_id, { status: 'voided' });
   return await inTransaction(mongo, async (session) => {
     const current = await sessions.get(payment_id, session);
-    if (current?.status === 'settled' || current?.status === 'reversed') {
-      const { amount, currency } = current.instruction ?? {};
+    // A simulated settlement is in the book alone.
+    const settlement = await movements.findSettlement(payment_id, session);
+    if (settlement || current?.status === 'settled' || current?.status === 'reversed') {
+      const { amount, currency } = settlement ?? current?.instruction ?? {};
       return { outcome: 'already_settled', ...omitUndefined({ amount, currency }) };
     }
     await sessions.step(payment_id, SESSION_STATUSES, { status: 'voided' }, session);

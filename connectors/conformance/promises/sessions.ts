@@ -1,10 +1,11 @@
 import type { ContractPromise } from '../promise';
 import { assertSeen, NotApplicable } from '../verdict';
-import { assertEffects, type World } from '../world';
+import { assertEffects, type World, waitForSignals } from '../world';
+import { reportEach } from './callbacks';
 import { assertSame } from './outgoing';
 
-async function open(world: World) {
-  const input = await world.documents.makePayment();
+async function open(world: World, amount?: number) {
+  const input = await world.documents.makePayment(amount);
   const answer = await world.instructor.read('openSession', input);
   if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
   assertSeen(answer.outcome === 'opened', `openSession answered ${answer.outcome}`);
@@ -17,6 +18,25 @@ async function makeLate(world: World) {
   const answer = await world.instructor.read('openSession', input);
   if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
   return await world.documents.endLate(input.payment_id, String(answer.bank_reference));
+}
+
+/** Voids a payment twice after some events, and returns the outcome. */
+async function voidAfter(world: World, names: readonly string[]): Promise<string> {
+  const { input, payment_id } = await open(world, world.quietAmounts?.payment);
+  const had = await reportEach(world, { resource: 'payment', id: payment_id }, names);
+  if (had.length < names.length) {
+    throw new NotApplicable(`The bank’s desk lacks an event of ${names.join(', ')}.`);
+  }
+  await waitForSignals(world, 'payment', payment_id, names);
+  const instruction = { payment_id, instruction_id: `void:${payment_id}` };
+  const first = await world.instructor.readAtLast('voidPayment', instruction);
+  assertSame(first, await world.instructor.readAtLast('voidPayment', instruction), 'a repeat');
+  const { outcome, amount = input.amount, currency = input.currency } = first;
+  assertSeen(
+    amount === input.amount && currency === input.currency,
+    `voidPayment answered ${amount} ${currency}, not ${input.amount} ${input.currency}`,
+  );
+  return outcome;
 }
 
 /** Promises about sessions, and about money that comes after their end. */
@@ -62,6 +82,16 @@ export const SESSION_PROMISES: readonly ContractPromise[] = [
         `openSession answered ${answer.outcome} after closed`,
       );
       return 'closed twice, then declined';
+    },
+  },
+  {
+    id: 'session.void',
+    promise: 'A repeated voidPayment answers the same, and money that has settled is never voided.',
+    check: async (world) => {
+      const released = await voidAfter(world, ['authorized']);
+      const settled = await voidAfter(world, ['authorized', 'settled']);
+      assertSeen(settled !== 'voided', 'money that had settled was answered voided');
+      return `${released} after authorized, ${settled} after settled`;
     },
   },
   {

@@ -43,6 +43,9 @@ export function createMovementStore(db: Db, now: () => Date) {
       ]),
     hasMoved: async (decision: string): Promise<boolean> =>
       (await movements.findOne({ decision })) !== null,
+    /** Finds the first settlement of a payment, also if it was sent back since. */
+    findSettlement: (resource_id: string, session: ClientSession) =>
+      movements.findOne({ resource_id, name: 'settled' }, { session }),
     /**
      * Writes what a decision moves, once, in the transaction of the decision.
      * @throws a duplicate key error if another decision about the resource was faster

@@ -131,6 +131,16 @@ export const MUTANTS: Record<string, Mutant> = {
     },
     () => fullExample as Definition,
   ),
+  'answers voided for money that has settled': mutate(
+    ['session.void'],
+    {
+      activities: (activities) => ({
+        ...activities,
+        voidPayment: async () => ({ outcome: 'voided' }),
+      }),
+    },
+    () => fullExample as Definition,
+  ),
   'acknowledges webhooks that were not delivered': mutate(['webhooks.acknowledged'], {
     webhooks: (url) =>
       startProxy(0, async (request) => {
