@@ -5,7 +5,7 @@ import { type Answering, names, type Passed, passOn, type Received, startProxy }
  * - `cut_before`, `cut_after`: the connection ends before the bank has the call, or after it has acted
  * - `unavailable`, `limited`, `garbage`: the bank answers 503, 429, or what is no JSON, and does nothing
  * - `fails_after`: the bank acts, and the answer is 500
- * - `quotes`: the bank refuses with 422, and its message quotes the request
+ * - `quotes`, `quotes_code`: the bank refuses with 422, and its message or its code quotes the request
  */
 export type Fault =
   | 'cut_before'
@@ -14,7 +14,8 @@ export type Fault =
   | 'limited'
   | 'garbage'
   | 'fails_after'
-  | 'quotes';
+  | 'quotes'
+  | 'quotes_code';
 
 export interface FaultProxy {
   url: string;
@@ -165,6 +166,7 @@ const FAULTS: Record<Fault, MakeFault> = {
     const message = `Not accepted: ${body.toString('utf8')}`;
     return answerJson(422, { code: 'invalid', message, error: message, detail: message });
   },
+  quotes_code: async ({ body }) => answerJson(422, { code: body.toString('utf8'), message: 'No.' }),
 };
 
 function answerJson(status: number, body: object): Passed {

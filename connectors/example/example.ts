@@ -37,10 +37,10 @@ const CALLBACKS = {
 } as const;
 
 /** Words for merchants by the bank's codes. They name no recipient. */
-const REFUSALS: Record<string, string> = {
-  account_unknown: 'The recipient’s bank does not know the account.',
-  amount_too_high: 'The bank sends no transfer of this amount.',
-};
+const REASONS = new Map([
+  ['account_unknown', 'The recipient’s bank does not know the account.'],
+  ['amount_too_high', 'The bank sends no transfer of this amount.'],
+]);
 
 const settings = { EXAMPLE_API_URL: z.url(), EXAMPLE_KEY_FILE: secretFile };
 
@@ -67,7 +67,8 @@ export const example = defineConnector({
     // The bank's idempotency key: a repeat answers with the first transfer.
     request.headers['Idempotency-Key'] = payout.payout_id;
     const answer = await call(request, { 200: Transfer, 201: Transfer, 422: Problem });
-    return answer.status === 422 ? refuse(answer.body.code) : readTransfer(answer.body);
+    if (answer.status === 422) return { outcome: 'refused', ...explain(answer.body.code) };
+    return readTransfer(answer.body);
   },
 
   lookUpPayout: async ({ payout_id }, { call, settings }) => {
@@ -109,8 +110,11 @@ function buildRequest(
   return { url: `${EXAMPLE_API_URL}${path}`, headers } satisfies BankRequest;
 }
 
-function refuse(code: string): PayoutAnswer {
-  return { outcome: 'refused', code, message: REFUSALS[code] ?? 'The bank refused the transfer.' };
+/** Another code of the bank is not passed on: its text may quote the recipient. */
+function explain(code: string): { code: string; message: string } {
+  const message = REASONS.get(code);
+  if (message !== undefined) return { code, message };
+  return { code: 'other', message: 'The bank refused the transfer.' };
 }
 
 /** Answers as the bank answered first. What happened later is reported. */
@@ -121,6 +125,7 @@ function readTransfer({ id, state }: Transfer): PayoutAnswer {
 
 function readChange({ id, at, transfer }: z.infer<typeof Change>): Report {
   const { reason, value_date } = transfer;
+  const why = reason === null ? undefined : explain(reason);
   return {
     resource: 'payout',
     resource_id: transfer.reference,
@@ -129,9 +134,7 @@ function readChange({ id, at, transfer }: z.infer<typeof Change>): Report {
       callback_id: id,
       occurred_at: at,
       bank_reference: transfer.id,
-      ...(reason === null
-        ? {}
-        : { code: reason, reason: REFUSALS[reason] ?? 'The bank sent it back.' }),
+      ...(why === undefined ? {} : { code: why.code, reason: why.message }),
       ...(value_date === null ? {} : { value_date }),
     },
   };

@@ -5,7 +5,10 @@ import { assertSeen, NotApplicable } from '../verdict';
 import { assertEffects, needBank } from '../world';
 import { makeTaken, PAYOUT } from './outgoing';
 
-const FAULTS: readonly Fault[] = ['quotes', 'garbage', 'unavailable', 'fails_after', 'cut_before'];
+const FAULTS: readonly Fault[] = [
+  ...(['quotes', 'quotes_code', 'garbage', 'unavailable'] as const),
+  ...(['fails_after', 'cut_before'] as const),
+];
 
 /** Promises that concern payouts alone. */
 export const PAYOUT_PROMISES: readonly ContractPromise[] = [

@@ -67,6 +67,25 @@ async function accept(
   return { outcome: 'accepted', bank_reference: id };
 }
 
+/** Sends a payout, and passes on any code with which the bank refuses it. */
+export const sendWithAnyCode: NonNullable<ConnectorDefinition<Settings>['sendPayout']> = async (
+  { payout_id, amount, currency },
+  { call, settings, recipient },
+) => {
+  const request = {
+    ...{ method: 'POST' as const, url: `${settings.EXAMPLE_API_URL}/transfers` },
+    headers: {
+      Authorization: `Bearer ${settings.EXAMPLE_KEY_FILE}`,
+      'Idempotency-Key': payout_id,
+    },
+    json: { reference: payout_id, amount, currency, to: await recipient() },
+  };
+  const Problem = z.object({ code: z.string() });
+  const answer = await call(request, { 200: Order, 201: Order, 422: Problem });
+  if (answer.status !== 422) return { outcome: 'submitted', bank_reference: answer.body.id };
+  return { outcome: 'refused', code: answer.body.code, message: 'The bank refused it.' };
+};
+
 /** The example, for a bank that also takes payments and sends refunds. */
 export const fullExample = defineConnector({
   ...example,

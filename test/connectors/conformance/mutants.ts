@@ -4,7 +4,7 @@ import { example } from '../../../connectors/example/example';
 import { BankFailure, type Report } from '../../../connectors/kit';
 import type { ConnectorDefinition } from '../../../connectors/kit/definition';
 import type { CheckReport } from '../../../src/service/connector-check';
-import { fullExample, readReport } from './full-example';
+import { fullExample, readReport, sendWithAnyCode } from './full-example';
 import { type Activities, checkOnKit, SECRET } from './setting';
 
 type Example = typeof example;
@@ -208,6 +208,10 @@ export const MUTANTS: Record<string, Mutant> = {
         throw new BankFailure(`The transfer to ${last_name} failed.`);
       });
     }),
+  ),
+  'passes on any code of the bank': mutate(
+    ['payout.private'],
+    wrapSend(() => sendWithAnyCode),
   ),
   'accepts webhooks that nobody signed': mutate(['webhooks.verified'], {
     definition: (definition) => {
