@@ -1,7 +1,7 @@
 import { signPayload } from '../../../src/webhooks/signature';
 import { useShop } from '../../api/payout-setting';
 import { useFixture } from '../../support/fixture';
-import { eventually } from '../../support/http';
+import { eventually, idealPayment } from '../../support/http';
 import { describeWith } from '../../support/python-tools';
 import { useService } from '../../support/service';
 import { createConnectorProcess, makePrefix, ROUTES, startPythonBank } from './world';
@@ -102,6 +102,65 @@ describeWith('python3', 'the example of a bank team’s server', () => {
       return stored?.bank_reference === `B-${body.id}`;
     });
     expect(statuses(body.id)).toEqual([200]);
+  });
+
+  describe('payments', () => {
+    const create = async () => {
+      const { body } = await shop.post('/v1/payments', idealPayment());
+      const page = await eventually('a session', async () => {
+        const stored = await service.stores.payments.get(body.id);
+        return stored?.session_url;
+      });
+      return { id: String(body.id), page };
+    };
+    /** Pays as the customer's browser does. */
+    const payAt = (page: string) => fetch(page, { method: 'POST', redirect: 'manual' });
+    const listEffects = async (id: string) => {
+      const answer = await fetch(`${bank.deskUrl}/effects/${encodeURIComponent(id)}`);
+      return Object(await answer.json()).effects;
+    };
+
+    test('one is paid on the bank’s page, settles, and is refunded', async () => {
+      const { id, page } = await create();
+      expect(await (await fetch(page)).text()).toContain('Pay');
+      const { status, headers } = await payAt(page);
+      expect([status, headers.get('location')]).toEqual([303, expect.stringContaining('http')]);
+      await service.becomes('payments', id, { status: 'settled' });
+      await payAt(page);
+      const refund = await shop.post('/v1/refunds', { payment_id: id, amount: 50 });
+      await service.becomes('refunds', refund.body.id, { status: 'settled' });
+      expect(await listEffects(refund.body.id)).toMatchObject([{ amount: 50, currency: 'EUR' }]);
+      expect(await shop.events(id)).toContain('payment.settled');
+    });
+
+    test('the page of one that was cancelled takes no money', async () => {
+      const { id, page } = await create();
+      await shop.post(`/v1/payments/${id}/cancel`);
+      await service.becomes('payments', id, { status: 'cancelled' });
+      expect((await payAt(page)).status).toBe(303);
+      // What the bank reports of another one comes later.
+      const other = await create();
+      await payAt(other.page);
+      await service.becomes('payments', other.id, { status: 'settled' });
+      expect(await service.stores.callbacks.forResource(id)).toEqual([]);
+    });
+
+    test('money that came while the bank was not reached is sent back, once', async () => {
+      const { id, page } = await create();
+      const armed = bank.faults.arm('unavailable', { ids: ['closeSession'], of: 'all' });
+      await shop.post(`/v1/payments/${id}/cancel`);
+      await service.becomes('payments', id, { status: 'cancelled' });
+      await payAt(page);
+      armed.clear();
+      await service.becomes('payments', id, { attention: 'late_settlement_reversed' });
+      const effects = await listEffects(`reversal:${id}`);
+      expect(effects).toMatchObject([{ amount: 1_050, currency: 'EUR' }]);
+      const receipts = await eventually('the bank’s report', async () => {
+        const stored = await service.stores.payments.get(id);
+        return stored?.receipts?.some(({ state }) => state === 'returned') && stored.receipts;
+      });
+      expect(receipts).toMatchObject([{ amount: 1_050, state: 'returned' }]);
+    });
   });
 
   test('the bank refuses what the service has not signed', async () => {

@@ -14,7 +14,7 @@ import { mongodbUri, temporalAddress } from '../../support/servers';
 import type { Service } from '../../support/service';
 
 export const NAME = 'acme';
-export const ROUTES = `${NAME}=sepa_credit_transfer|sepa_instant`;
+export const ROUTES = `${NAME}=sepa_credit_transfer|sepa_instant|ideal`;
 const SECRET = `secret-of-instructions-${randomUUID()}`;
 const EXAMPLE = resolve('docs/examples/bank.py');
 const MAIN = resolve('dist/connectors/http/main.js');
@@ -113,7 +113,8 @@ export function createConnectorProcess(
           ...{ TEMPORAL_ADDRESS: temporalAddress(), TASK_QUEUE_PREFIX: prefix },
           ...{ SANDBOX_CONNECTORS: ROUTES, CONNECTOR_NAME: NAME, KEYS_DIR: service.keysDir },
           ...{ INSTRUCTIONS_URL: url, INSTRUCTIONS_SECRET_FILE: secretFile },
-          ...{ INSTRUCTIONS_FOR: 'payouts', INSTRUCTIONS_PER_SECOND: '200' },
+          ...{ INSTRUCTIONS_FOR: 'payments|refunds|payouts|cancelPayout' },
+          ...{ INSTRUCTIONS_PER_SECOND: '200' },
           ...{ METRICS_PORT: String(METRICS_PORT) },
         },
       });
