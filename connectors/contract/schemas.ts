@@ -2,9 +2,6 @@ import { z } from 'zod';
 import type { ConnectorActivities, Outdated } from './activities';
 import { Details } from './recipients';
 
-/** Version of the contract over HTTP. Additions do not change it. @see docs/connectors.md#instructions-over-http */
-export const CONTRACT_VERSION = 1;
-
 const Id = z.uuid();
 const MinorUnits = z.int().min(1).meta({ description: 'Minor units: 10.50 is 1050.' });
 const Currency = z.string().meta({ description: 'ISO 4217.' });

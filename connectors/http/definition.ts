@@ -1,7 +1,8 @@
+import { CONTRACT_VERSION } from '../../src/domain/capabilities';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import { signPayload } from '../../src/webhooks/signature';
-import { ACTIVITIES, type ActivityName, CONTRACT_VERSION, Refusal } from '../contract/schemas';
+import { ACTIVITIES, type ActivityName, Refusal } from '../contract/schemas';
 import { BankFailure, type BankRequest, type ConnectorDefinition, defineConnector } from '../kit';
 import type { Optional, SendsPayouts, SendsRefunds, TakesPayments, Tools } from '../kit/definition';
 import { quotesRecipient } from './quotes';

@@ -1,4 +1,4 @@
-import { type Capabilities, REPORT_MS } from '../../src/domain/capabilities';
+import { type Capabilities, CONTRACT_VERSION, REPORT_MS } from '../../src/domain/capabilities';
 import type { ConnectorDefinition, Settings } from './definition';
 import { startLoop } from './loop';
 import type { ConnectorProcess } from './process';
@@ -24,8 +24,8 @@ export function listCapabilities<S extends Settings>(
 }
 
 /**
- * Reports at once, and then regularly, what a connector serves and can do, for `routing set` and
- * `routing show`. A failure stops nothing: the connector works without it.
+ * Reports at once, and then regularly, what a connector serves and can do, and the version of its
+ * contract, for `routing set` and `routing show`. A failure stops nothing: the connector works without it.
  * @see docs/connectors.md#what-a-connector-reports-of-itself
  */
 export function reportCapabilities(
@@ -34,7 +34,8 @@ export function reportCapabilities(
 ): { stop: () => Promise<void> } {
   return startLoop({
     round: async () => {
-      await stores.capabilities.report(connector, capabilities, now());
+      const report = { ...capabilities, contract: CONTRACT_VERSION };
+      await stores.capabilities.report(connector, report, now());
       return false;
     },
     pollMs: REPORT_MS,

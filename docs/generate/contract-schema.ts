@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { ACTIVITIES, CONTRACT_VERSION, Refusal } from '../../connectors/contract/schemas';
+import { ACTIVITIES, Refusal } from '../../connectors/contract/schemas';
+import { CONTRACT_VERSION } from '../../src/domain/capabilities';
 import type { ContractSchema, JsonSchema } from './additions';
 
 /** Formats whose pattern says nothing more. */

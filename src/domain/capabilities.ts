@@ -7,6 +7,19 @@ export interface Capabilities {
   serves: readonly string[];
   /** Activities that it has, such as `sendPayout`, sorted. */
   functions: readonly string[];
+  /** Version of the contract that it keeps; missing in reports from before it was reported. */
+  contract?: number;
+}
+
+/**
+ * Version of the contract between service and connectors, which additions do not change.
+ * @see docs/connectors.md#instructions-over-http
+ */
+export const CONTRACT_VERSION = 1;
+
+/** Returns the version of the contract that a connector keeps. */
+export function getContract({ contract = CONTRACT_VERSION }: Capabilities): number {
+  return contract;
 }
 
 /** Time between two reports of a process. */

@@ -9,13 +9,14 @@ interface CapabilitiesDocument extends Capabilities {
 }
 
 export function createCapabilitiesStore(db: Db) {
-  const capabilities = db.collection<CapabilitiesDocument>('connector_capabilities');
+  const reports = db.collection<CapabilitiesDocument>('connector_capabilities');
   return {
-    report: async (_id: string, { serves, functions }: Capabilities, seen_at: Date) => {
-      const report = { serves, functions, seen_at };
-      await capabilities.updateOne({ _id }, { $set: report }, { upsert: true });
+    report: async (_id: string, capabilities: Required<Capabilities>, seen_at: Date) => {
+      const { serves, functions, contract } = capabilities;
+      const report = { serves, functions, contract, seen_at };
+      await reports.updateOne({ _id }, { $set: report }, { upsert: true });
     },
-    get: (connector: string) => capabilities.findOne({ _id: connector }),
-    list: () => capabilities.find().sort({ _id: 1 }).toArray(),
+    get: (connector: string) => reports.findOne({ _id: connector }),
+    list: () => reports.find().sort({ _id: 1 }).toArray(),
   };
 }

@@ -19,9 +19,9 @@ const FUNCTIONS = [
 /** Reports what a connector serves, as its process does. */
 async function report(
   connector: string,
-  { serves = METHODS, functions = FUNCTIONS, seen_at = new Date() } = {},
+  { serves = METHODS, functions = FUNCTIONS, contract = 1, seen_at = new Date() } = {},
 ): Promise<void> {
-  await service.stores.capabilities.report(connector, { serves, functions }, seen_at);
+  await service.stores.capabilities.report(connector, { serves, functions, contract }, seen_at);
 }
 
 beforeAll(async () => {
@@ -49,6 +49,7 @@ test('without rules, the variables and the sandbox bank serve everything', async
   const line = {
     ...{ currency: null, account_id: null, served: true, set_at: null, operator: null },
     ...{ seen_at: expect.any(String), silent: false, missing: [] },
+    ...{ contract: 1, contract_known: true },
   };
   const live = await listLines('--env', 'live');
   expect(live).toEqual(
@@ -273,5 +274,22 @@ describe('what a connector reports of itself', () => {
     const lines = await read();
     expect(lines.find((line) => line.includes(' visa '))).toContain('fresh (lacks sendRefund)');
     await json('routing', 'remove', 'multibanco', '--env', 'sandbox');
+  });
+
+  test('one of another version of the contract is refused in words, and shown', async () => {
+    await report('fresh', { contract: 2 });
+    const { refusal, json } = fresh();
+    expect(await refusal(...set(RAIL, 'fresh', '--unseen'))).toEqual({
+      code: 'contract_unknown',
+      message:
+        'fresh reports version 2 of the contract, and this service has only version 1: ' +
+        'run a connector of that version, or upgrade the service first.',
+    });
+    expect((await read())[0]).toContain('fresh (contract 2 is not known)');
+    // One that does not report its version keeps the first.
+    await service.db
+      .collection<{ _id: string }>('connector_capabilities')
+      .updateOne({ _id: 'fresh' }, { $unset: { contract: 1 } });
+    expect(await json(...set(RAIL, 'fresh'))).toMatchObject({ after: 'fresh' });
   });
 });

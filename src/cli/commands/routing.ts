@@ -52,10 +52,13 @@ function formatConnector({
   connector,
   served,
   missing,
+  contract,
+  contract_known,
   env,
 }: Omit<RoutingLine, 'livemode'> & { env: Environment }) {
   const variable = env === 'live' ? 'LIVE_CONNECTORS' : 'SANDBOX_CONNECTORS';
   if (!served) return `${connector} (refused: not in ${variable})`;
+  if (!contract_known) return `${connector} (contract ${contract} is not known)`;
   return missing.length === 0 ? connector : `${connector} (lacks ${missing.join(', ')})`;
 }
 

@@ -1,5 +1,11 @@
 import { inTransaction } from '../../base/mongo';
-import { type Capabilities, isSilent, listMissing } from '../../domain/capabilities';
+import {
+  type Capabilities,
+  CONTRACT_VERSION,
+  getContract,
+  isSilent,
+  listMissing,
+} from '../../domain/capabilities';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { isPaymentMethodId, methodRules } from '../../domain/payment/catalog';
@@ -40,8 +46,8 @@ const RULES_MAX = 10_000;
  * Routes the new resources of a scope to a connector. Two changes at once happen one after the
  * other. A repeat changes nothing.
  * @throws ServiceError `method_unknown`, `currency_not_supported`, `account_not_found`,
- *   `connector_unknown`, `connector_never_seen`, `method_not_served`, `too_many_rules`,
- *   `operator_required`
+ *   `connector_unknown`, `connector_never_seen`, `contract_unknown`, `method_not_served`,
+ *   `too_many_rules`, `operator_required`
  * @see docs/connectors.md#route-by-rules
  */
 export async function setRule(
@@ -157,8 +163,15 @@ function assertNamed(routes: Routes, { livemode, method }: RuleScope, connector:
   );
 }
 
-/** @throws ServiceError `method_not_served` */
+/** @throws ServiceError `contract_unknown`, `method_not_served` */
 function assertCapable({ method }: RuleScope, connector: string, report: Capabilities): void {
+  const contract = getContract(report);
+  if (contract !== CONTRACT_VERSION) {
+    const message =
+      `${connector} reports version ${contract} of the contract, and this service has only ` +
+      `version ${CONTRACT_VERSION}: run a connector of that version, or upgrade the service first.`;
+    throw new ServiceError('contract_unknown', message);
+  }
   const missing = listMissing(method, report);
   if (missing.length === 0) return;
   const message = missing.includes(method)

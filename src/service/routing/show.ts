@@ -1,4 +1,10 @@
-import { type Capabilities, isSilent, listMissing } from '../../domain/capabilities';
+import {
+  type Capabilities,
+  CONTRACT_VERSION,
+  getContract,
+  isSilent,
+  listMissing,
+} from '../../domain/capabilities';
 import { ENVIRONMENTS, type Env, isLive } from '../../domain/environment';
 import type { RoutingRule } from '../../domain/routing-rule';
 import { type Connectors, isServedBy, METHODS, type Routes } from '../../routing';
@@ -23,10 +29,14 @@ export interface RoutingLine extends RoutingRule {
   silent: boolean;
   /** Functions that the connector lacks for the method; empty before it has reported. */
   missing: string[];
+  /** Version of the contract that the connector keeps; null before it has reported. */
+  contract: number | null;
+  /** False of a version that the service does not have, which `routing set` refuses. */
+  contract_known: boolean;
 }
 
 /** Line without what the connector reports of itself. */
-type Route = Omit<RoutingLine, 'seen_at' | 'silent' | 'missing'>;
+type Route = Omit<RoutingLine, 'seen_at' | 'silent' | 'missing' | 'contract' | 'contract_known'>;
 
 interface RoutingQuery {
   /** Both when undefined. */
@@ -65,10 +75,17 @@ function addReport(
   report: (Capabilities & { seen_at: Date }) | undefined,
   at: Date,
 ): RoutingLine {
-  if (report === undefined) return { ...route, seen_at: null, silent: true, missing: [] };
+  if (report === undefined) {
+    const unknown = { contract: null, contract_known: true };
+    return { ...route, seen_at: null, silent: true, missing: [], ...unknown };
+  }
   const { seen_at } = report;
-  const missing = listMissing(route.method, report);
-  return { ...route, seen_at: seen_at.toISOString(), silent: isSilent(seen_at, at), missing };
+  const contract = getContract(report);
+  return {
+    ...{ ...route, seen_at: seen_at.toISOString(), silent: isSilent(seen_at, at) },
+    ...{ missing: listMissing(route.method, report), contract },
+    contract_known: contract === CONTRACT_VERSION,
+  };
 }
 
 function presentRule(connectors: Connectors, { _id, ...rule }: RoutingRuleDocument): Route {

@@ -47,6 +47,7 @@ test('it reports what it serves and can do, once and again', async () => {
     _id: 'example',
     serves: ['sepa_credit_transfer', 'sepa_instant'],
     functions: ['lookUpPayout', 'sendPayout'],
+    contract: 1,
     seen_at: expect.any(Date),
   });
   await eventually('another report', async () => {
