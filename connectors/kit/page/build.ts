@@ -71,7 +71,8 @@ export function buildInstruction(
 ): Omit<Step, 'at'> {
   const instructed = pick(input, INSTRUCTED);
   const answered = pick(answer, ANSWERED);
-  const knowledge = learn(recording, [instructed, answered]);
+  // The source is the name of the activity, which instructions over HTTP have in their path.
+  const knowledge = learn(recording, [instructed, answered, { source }]);
   const [resource = ''] = ['refund', 'payout', 'payment'].filter(
     (each) => typeof input[`${each}_id`] === 'string',
   );

@@ -75,7 +75,8 @@ export function createStepLog({ now, log }: StepDeps) {
     watchCall:
       (call: CallBank): CallBank =>
       async (request, answers) => {
-        const { method = 'GET', url, json: sent } = request;
+        const { method = 'GET', url, json, text } = request;
+        const sent = json ?? (text === undefined ? undefined : parseJson(text));
         const { raw } = current.getStore() ?? begin();
         const schemas: Record<number, z.ZodType> = answers;
         try {
@@ -153,9 +154,9 @@ export function createStepLog({ now, log }: StepDeps) {
   };
 }
 
-function parseJson(body: Buffer): unknown {
+function parseJson(body: Buffer | string): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return JSON.parse(body.toString());
   } catch {
     return undefined;
   }
