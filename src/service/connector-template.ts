@@ -7,7 +7,7 @@ const FILES = ['example.ts', 'main.ts', 'fake-bank.ts', 'test.ts'];
 const PACKAGED_KIT = 'durable-payments/connectors/kit';
 
 /** Names that are directories of the service, or mean something else in TypeScript. */
-const TAKEN = ['contract', 'conformance', 'evm', 'example', 'kit', 'sandbox', 'sepa'];
+const TAKEN = ['contract', 'conformance', 'evm', 'example', 'http', 'kit', 'sandbox', 'sepa'];
 const RESERVED = [
   ...['break', 'case', 'catch', 'class', 'const', 'continue', 'debugger', 'default', 'delete'],
   ...['else', 'enum', 'export', 'extends', 'false', 'finally', 'for', 'function', 'if', 'import'],

@@ -3,6 +3,13 @@ import { createConnector } from '../../service/connector-template';
 import { defineCommand } from '../command';
 import { textOption } from '../options';
 
+function describe({ dir, files }: { dir: string; files: string[] }): string {
+  return `${dir} has ${files.join(', ')}.
+Next: docs/connectors.md, Write a connector.
+Before \`connector check\` can run, compile the connector and its fake bank (next to the example: npm run -s build),
+and start both: docs/connectors.md, Check a connector.`;
+}
+
 export const connectorNew = defineCommand({
   name: 'new',
   description: 'copy the example connector under a new name, to begin with',
@@ -13,7 +20,6 @@ export const connectorNew = defineCommand({
   example: 'connector new acme',
   run: ({ print }, { name, dir }) => {
     const made = createConnector(name, dir);
-    const text = `${made.dir} has ${made.files.join(', ')}.\nNext: docs/connectors.md, Write a connector.`;
-    print({ json: { name, ...made }, text });
+    print({ json: { name, ...made }, text: describe(made) });
   },
 });

@@ -37,6 +37,15 @@ test('the example is copied under the new name', async () => {
   expect(text).toContain('ACME_API_URL: z.url()');
 });
 
+test('it says what must be built and started before a check', async () => {
+  const { exit, out } = await create('built', '--dir', join(folder, 'built'));
+  expect(exit).toBe(0);
+  expect(out).toMatch(
+    /^Before `connector check` can run, compile the connector and its fake bank/m,
+  );
+  expect(out).toMatch(/^and start both/m);
+});
+
 test('what exists is left alone', async () => {
   const dir = join(folder, 'mine');
   await create('mine', '--dir', dir);
@@ -52,6 +61,7 @@ test.each([
   ['my-bank', 'must be 2 to 31 lowercase letters and digits'],
   ['../acme', 'must be 2 to 31 lowercase letters and digits'],
   ['sandbox', 'has a meaning already'],
+  ['http', 'has a meaning already'],
   ['class', 'has a meaning already'],
 ])('%s is no name of a connector', async (name, why) => {
   const { exit, err } = await create(name, '--dir', join(folder, 'never'));
