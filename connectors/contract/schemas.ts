@@ -13,8 +13,16 @@ const DocumentVersion = z.int().meta({ description: 'Version of the document tha
 
 /** Refusal of an instruction, which is final. */
 export const Refusal = z.object({
-  code: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,39}$/),
-  message: z.string().min(1).max(500).meta({ description: 'Merchants read it: no personal data.' }),
+  code: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9_.-]{0,39}$/)
+    .meta({
+      description:
+        '1 to 40 characters: a letter, then letters, digits, underscores, dots and hyphens.',
+    }),
+  message: z.string().min(1).max(500).meta({
+    description: '1 to 500 characters of any kind. Merchants read it: no personal data.',
+  }),
 });
 
 const Accepted = z.object({ outcome: z.literal('accepted'), bank_reference: BankReference });
