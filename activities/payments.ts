@@ -11,6 +11,7 @@ import {
   type PaymentStatus,
 } from '../src/domain/payment/payment';
 import { holdsMoney } from '../src/domain/payment/receipt';
+import type { TransferInstructions } from '../src/domain/payment/transfer-instructions';
 import type { PaymentInput, PaymentOpening } from '../src/domain/payment/workflow';
 import { derivePayTokenHash } from '../src/encryption/pay-token';
 import { buildSettlement } from '../src/ledger/resource-entries';
@@ -46,6 +47,7 @@ export interface PaymentChange {
   failure: Failure;
   bank_reference: string;
   session_url: string;
+  instructions: TransferInstructions;
   /** Minor units, where an operator posts a different amount. */
   settled_amount: number;
   /** Ids of the receipts that an operator credits to the merchant. */
@@ -174,6 +176,7 @@ function newPayment(
     updated_at: input.created_at,
     bank_reference: openedSession?.bank_reference ?? null,
     session_url: openedSession?.session_url ?? null,
+    ...omitUndefined({ instructions: openedSession?.instructions }),
     token_hash: derivePayTokenHash(payTokenKey, payment_id),
     browser_hash: null,
     opened_at: null,

@@ -1,3 +1,5 @@
+import type { TransferInstructions } from '../../src/domain/payment/transfer-instructions';
+
 /**
  * Activities of a bank connector on its task queue `connector-{name}`.
  * A repeat with the same instruction id gives the same answer and moves money once. A decline is a
@@ -52,7 +54,20 @@ export interface SessionInstruction {
 }
 
 export type SessionAnswer =
-  | { outcome: 'opened'; bank_reference: string; session_url: string }
+  | {
+      outcome: 'opened';
+      bank_reference: string;
+      /** Page on which the customer pays. */
+      session_url: string;
+      instructions?: undefined;
+    }
+  | {
+      outcome: 'opened';
+      bank_reference: string;
+      session_url?: undefined;
+      /** Transfer that the customer makes; the hosted page shows it. */
+      instructions: TransferInstructions;
+    }
   | { outcome: 'declined'; code: string; message: string };
 
 /** `already_authorized`: the customer was faster, and the callback follows. */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { isIban } from '../../src/domain/iban';
+import { isCreditorReference } from '../../src/domain/payment/creditor-reference';
 import type { ConnectorActivities, Outdated } from './activities';
 import { Details } from './recipients';
 
@@ -25,6 +27,24 @@ export const Refusal = z.object({
   }),
 });
 
+const Opened = z.object({ outcome: z.literal('opened'), bank_reference: BankReference });
+const Instructions = z.object({
+  iban: z
+    .string()
+    .regex(/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/)
+    .refine(isIban, 'must have valid check digits'),
+  account_holder: z.string().min(1).max(70),
+  bic: z
+    .string()
+    .regex(/^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$/)
+    .nullable(),
+  reference: z
+    .string()
+    .regex(/^RF\d{2}[0-9A-Z]{1,21}$/)
+    .refine(isCreditorReference, 'must have valid check digits')
+    .meta({ description: 'Creditor reference of ISO 11649.' }),
+  amount: MinorUnits.meta({ description: 'The amount of the payment.' }),
+});
 const Accepted = z.object({ outcome: z.literal('accepted'), bank_reference: BankReference });
 const Paid = z.object({ outcome: z.enum(['submitted', 'sent']), bank_reference: BankReference });
 const NotFound = z.object({ outcome: z.literal('not_found') });
@@ -62,14 +82,15 @@ export const ACTIVITIES = {
       return_url: z.url(),
       expires_at: Time,
     }),
-    answer: z.object({
-      outcome: z.literal('opened'),
-      bank_reference: BankReference,
-      session_url: z
-        .url({ protocol: /^https?$/ })
-        .max(2_048)
-        .meta({ pattern: '^https?:' }),
-    }),
+    answer: z.union([
+      Opened.extend({
+        session_url: z
+          .url({ protocol: /^https?$/ })
+          .max(2_048)
+          .meta({ pattern: '^https?:' }),
+      }),
+      Opened.extend({ instructions: Instructions }),
+    ]),
     isRefusable: true,
   },
   closeSession: {

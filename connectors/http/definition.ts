@@ -72,6 +72,7 @@ const PAYMENTS: TakesPayments<HttpSettings> = {
     const { answer } = ACTIVITIES.openSession;
     const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
     if (status === 422) return { outcome: 'declined', ...body };
+    if (!('session_url' in body)) return body;
     if (input.livemode && !body.session_url.startsWith('https:')) {
       throw new BankFailure('The bank’s session_url is not https.');
     }

@@ -1,4 +1,9 @@
-import type { CloseAnswer, ConnectorActivities, SessionAnswer } from '../contract/activities';
+import type {
+  CloseAnswer,
+  ConnectorActivities,
+  SessionAnswer,
+  SessionInstruction,
+} from '../contract/activities';
 import { beginAttempt } from '../contract/guard';
 import type { ActivityDeps } from './activity-deps';
 import type { Settings, TakesPayments } from './definition';
@@ -15,6 +20,13 @@ const CLOSED: SessionAnswer = {
   code: 'session_closed',
   message: 'The payment was cancelled before the bank opened it.',
 };
+
+/** @throws Error for a transfer of another amount than that of the payment */
+function assertAmount({ amount }: SessionInstruction, answer: SessionAnswer): void {
+  if (answer.outcome === 'declined' || answer.instructions === undefined) return;
+  if (answer.instructions.amount === amount) return;
+  throw new Error('The instructions name another amount than that of the payment.');
+}
 
 export function createPaymentActivities<S extends Settings>(
   deps: ActivityDeps<S>,
@@ -47,6 +59,7 @@ function wrapPayments<S extends Settings>(
       if (record?.closed) return CLOSED;
       if (stored) return stored;
       const answer = await bank.openSession(input, buildTools());
+      assertAmount(input, answer);
       if (await instructions.open(`session:${payment_id}`, answer)) return answer;
       // It was closed while the bank opened it.
       const { outcome } = await closeAtBank(payment_id, answer);

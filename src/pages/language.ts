@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { formatMoney } from '../domain/money';
+import { decimalMoney, formatMoney } from '../domain/money';
 import { pageCookie } from './browser';
 import { isLanguageCode, type LanguageCode, TEXTS } from './texts';
 import type { Texts } from './texts/texts';
@@ -88,6 +88,13 @@ export function formatMoneyIn(
   currency: string,
 ): string {
   return formatMoney(amount, currency, regional);
+}
+
+/** Formats an amount as a form of a bank takes it: with the decimal sign of the region alone. */
+export function formatDecimalIn({ regional }: PageLanguage, amount: number, currency: string) {
+  const parts = new Intl.NumberFormat(regional).formatToParts(1.5);
+  const sign = parts.find(({ type }) => type === 'decimal')?.value ?? '.';
+  return decimalMoney(amount, currency).replace('.', sign);
 }
 
 /** Formats a time in UTC, which the script turns into the payer's own. */

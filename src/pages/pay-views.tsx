@@ -53,9 +53,13 @@ export function payPage(props: PayPageProps, action: string): string {
         </dl>
         <div class="stack">
           <form method="post" action={action}>
-            <button type="submit" data-busy={method.openingBusy}>
-              {method.continue}
-            </button>
+            {payment.instructions === undefined ? (
+              <button type="submit" data-busy={method.openingBusy}>
+                {method.continue}
+              </button>
+            ) : (
+              <button type="submit">{language.texts.transfer.show}</button>
+            )}
           </form>
           <Cancel action={`${action}/cancel`} texts={pay} />
         </div>
@@ -187,7 +191,7 @@ function Waiting({ poll, label, later, children }: WaitingProps) {
   );
 }
 
-function Cancel({ action, texts }: { action: string; texts: Texts['pay'] }) {
+export function Cancel({ action, texts }: { action: string; texts: Texts['pay'] }) {
   return (
     <form method="post" action={action}>
       <button class="quiet" type="submit" data-busy={texts.cancelBusy}>
@@ -197,7 +201,7 @@ function Cancel({ action, texts }: { action: string; texts: Texts['pay'] }) {
   );
 }
 
-function shell({ payment, assets, language, brand }: PayPageProps) {
+export function shell({ payment, assets, language, brand }: PayPageProps) {
   const { frame, pay } = language.texts;
   return {
     lang: language.locale,

@@ -11,6 +11,7 @@ import { openingPage, outcomePage, payPage, returnPage } from './pay-views';
 import { PAY_JS } from './script';
 import { isForeignPost, pageHeaders, seeOther } from './security';
 import { PAY_CSS } from './styles';
+import { transferPage } from './transfer-views';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -46,15 +47,32 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
     if (ctx.method === 'GET') pages.browser.bind(ctx);
     await pages.show(ctx, payment, (props) => payPage(props, path));
   });
-  add('post', '', (ctx, payment, path) => seeOther(ctx, bankUrl(payment) ?? `${path}/wait`));
+  add('post', '', (ctx, payment, path) => seeOther(ctx, stepUrl(payment, path) ?? `${path}/wait`));
   add('get', '/wait', async (ctx, payment, path) => {
     if (payment.browser_hash === null) return seeOther(ctx, path);
+    if (payment.instructions !== undefined) return seeOther(ctx, `${path}/transfer`);
     await pages.show(ctx, payment, (props) => openingPage(props, path));
   });
-  add('get', '/status', (ctx, { status, browser_hash, ...payment }) => {
-    ctx.body = { status, next: browser_hash && bankUrl(payment) };
+  add('get', '/status', (ctx, { status, browser_hash, ...payment }, path) => {
+    ctx.body = { status, next: browser_hash && stepUrl(payment, path) };
+  });
+  add('get', '/transfer', async (ctx, payment, path) => {
+    const { browser_hash, instructions } = payment;
+    if (browser_hash === null || instructions === undefined) return seeOther(ctx, path);
+    await pages.show(ctx, payment, (props) => transferPage(props, instructions, path));
+  });
+  add('get', '/transfer/status', (ctx, { status }) => {
+    ctx.body = { status, next: null };
   });
   add('post', '/cancel', (ctx, payment) => pages.cancel(ctx, payment));
+}
+
+/** Returns where the customer pays: at the bank, or on the page with its details. */
+function stepUrl(
+  payment: Pick<PaymentDocument, 'session_url' | 'instructions' | 'livemode'>,
+  path: string,
+): string | null {
+  return payment.instructions === undefined ? bankUrl(payment) : `${path}/transfer`;
 }
 
 type AnswerPayment = (

@@ -1,3 +1,32 @@
+/** Shows the buttons that copy a text, and lets them. */
+const COPY_JS = `
+  function select(element) {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+  }
+  async function copy(element) {
+    try {
+      await navigator.clipboard.writeText(element.dataset.value || element.textContent);
+    } catch {
+      // Pages over plain http have no clipboard API.
+      select(element);
+      document.execCommand('copy');
+    }
+  }
+  for (const button of document.querySelectorAll('[data-copy]')) {
+    const label = button.textContent;
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      await copy(document.getElementById(button.dataset.copy));
+      button.textContent = button.dataset.copied;
+      document.querySelector('[data-said]').textContent = button.dataset.saidThen;
+      setTimeout(() => { button.textContent = label; }, 2000);
+    });
+  }
+`;
+
 /** Script of the payment page, which works without it. */
 export const PAY_JS = `'use strict';
 (() => {
@@ -18,8 +47,9 @@ export const PAY_JS = `'use strict';
       // The next request covers a moment offline or a restart.
     }
     const elapsed = Date.now() - started;
-    if (elapsed > LATER_MS) waiting.querySelector('[data-later]').hidden = false;
-    setTimeout(ask, elapsed > SLOW_AFTER_MS ? 4000 : 1000);
+    const later = waiting.querySelector('[data-later]');
+    if (later && elapsed > LATER_MS) later.hidden = false;
+    setTimeout(ask, Number(waiting.dataset.pause) || (elapsed > SLOW_AFTER_MS ? 4000 : 1000));
   }
   if (waiting) setTimeout(ask, 500);
 
@@ -39,7 +69,7 @@ export const PAY_JS = `'use strict';
       if (button) button.setAttribute('aria-busy', 'true');
     });
   }
-  // A page from the browser's cache may hold a form that was sent.
+${COPY_JS}  // A page from the browser's cache may hold a form that was sent.
   addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload();
   });
@@ -82,33 +112,7 @@ export const CRYPTO_JS = `'use strict';
     if (left > 0) setTimeout(tick, 250);
   }
   if (clock) tick();
-
-  function select(element) {
-    const range = document.createRange();
-    range.selectNodeContents(element);
-    getSelection().removeAllRanges();
-    getSelection().addRange(range);
-  }
-  async function copy(element) {
-    try {
-      await navigator.clipboard.writeText(element.textContent);
-    } catch {
-      // Pages over plain http have no clipboard API.
-      select(element);
-      document.execCommand('copy');
-    }
-  }
-  for (const button of document.querySelectorAll('[data-copy]')) {
-    const label = button.textContent;
-    button.hidden = false;
-    button.addEventListener('click', async () => {
-      await copy(document.getElementById(button.dataset.copy));
-      button.textContent = button.dataset.copied;
-      document.querySelector('[data-said]').textContent = button.dataset.saidThen;
-      setTimeout(() => { button.textContent = label; }, 2000);
-    });
-  }
-  addEventListener('pageshow', (event) => {
+${COPY_JS}  addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload();
   });
 })();

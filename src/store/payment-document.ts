@@ -2,6 +2,7 @@ import type { EncryptedCustomer } from '../domain/creation';
 import type { Dispute } from '../domain/payment/dispute';
 import type { PaymentAttention, PaymentStatus } from '../domain/payment/payment';
 import type { Receipt } from '../domain/payment/receipt';
+import type { TransferInstructions } from '../domain/payment/transfer-instructions';
 import type { ResourceDocument } from './resource';
 
 /** Payment: the fields of docs/api.md#create-a-payment under their wire names, and ours. */
@@ -34,6 +35,8 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   error_url: string;
   expires_at: string;
   session_url: string | null;
+  /** In place of a session. */
+  instructions?: TransferInstructions;
   /** SHA-256 of the page's token, which is derived and never stored. */
   token_hash: string;
   browser_hash: string | null;

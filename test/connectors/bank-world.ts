@@ -97,7 +97,7 @@ async function startBankWorld() {
     await product.collection<KnownPayment>('payments').insertOne(known);
     const answer = await server.bank.activities.openSession(input);
     if (answer.outcome !== 'opened') throw new Error(answer.message);
-    return { input, id: input.payment_id, url: answer.session_url };
+    return { input, id: input.payment_id, url: answer.session_url ?? '' };
   };
   return {
     server,

@@ -60,6 +60,19 @@ test('a session that was closed before it is opened does not reach the bank', as
   expect(await bank.openSession(input)).toEqual(CLOSED);
 });
 
+test('bank details in place of a page are of the amount of the payment', async () => {
+  const input = instruct();
+  const transferred = (amount: number) => {
+    const account = { iban: 'DE89370400440532013000', account_holder: 'ACME', bic: null };
+    const instructions = { ...account, reference: 'RF18539007547034', amount };
+    return { outcome: 'opened', bank_reference: 'R-1', instructions } as const;
+  };
+  const wrong = connect({ openSession: async () => transferred(1) });
+  await expect(wrong.openSession(input)).rejects.toThrow('another amount');
+  const right = connect({ openSession: async () => transferred(input.amount) });
+  expect(await right.openSession(input)).toEqual(transferred(4_950));
+});
+
 test.each([
   ['closed', CLOSED],
   ['already_authorized', OPENED],

@@ -168,7 +168,7 @@ describe('the customer’s decision', () => {
   it('of a payment that the product does not know is parked', async () => {
     const input = instruction();
     const answer = await activities().openSession(input);
-    await world.approve(answer.outcome === 'opened' ? answer.session_url : '');
+    await world.approve(answer.outcome === 'opened' ? (answer.session_url ?? '') : '');
     const [row] = await until(
       () => world.rows(input.payment_id),
       ([first]) => first?.state === 'parked',

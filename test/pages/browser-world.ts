@@ -61,7 +61,7 @@ async function startBrowserWorld() {
         return_url: `${pay.url}/pay/return/${_id}`,
       });
       if (answer.outcome !== 'opened') throw new Error(answer.message);
-      const session = answer.session_url;
+      const session = answer.session_url ?? '';
       await pay.set(_id, { session_url: session });
       return { id: _id, link: `${pay.url}/pay/${made.token}`, session };
     },

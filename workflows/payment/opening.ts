@@ -1,4 +1,5 @@
 import { ActivityFailure } from '@temporalio/workflow';
+import { omitUndefined } from '../../src/domain/defined';
 import { isFinal } from '../../src/domain/payment/payment';
 import type { PaymentInput, PaymentResume } from '../../src/domain/payment/workflow';
 import { now } from '../shared/clock';
@@ -77,7 +78,7 @@ export async function applySession(
     const failure = { code: answer.code, message: answer.message };
     return await record.transition(payment, ['failed'], { change: { failure }, scheduled: true });
   }
-  const { bank_reference, session_url } = answer;
-  const change = { bank_reference, session_url };
+  const { bank_reference, session_url, instructions } = answer;
+  const change = omitUndefined({ bank_reference, session_url, instructions });
   await record.transition(payment, ['awaiting_customer'], { change, scheduled: true });
 }

@@ -42,6 +42,20 @@ export const de: Texts = {
       'Sie die Zahlung ab.',
     backToBank: 'Zurück zur Bank',
   },
+  transfer: {
+    show: 'Bankverbindung anzeigen',
+    title: 'Per Überweisung zahlen',
+    holder: 'Kontoinhaber',
+    reference: 'Verwendungszweck',
+    copy: 'Kopieren',
+    exactly:
+      'Überweisen Sie genau diesen Betrag und geben Sie den Verwendungszweck an. Ohne ihn kann ' +
+      'der Shop nicht sehen, was Sie bezahlt haben.',
+    confirmed:
+      'Ihre Zahlung ist bestätigt, sobald die Überweisung eingeht, meist am nächsten ' +
+      'Geschäftstag. Sie können diese Seite schließen: Wir benachrichtigen den Shop.',
+    sent: 'Wenn Sie die Überweisung gesendet haben, brechen Sie die Zahlung bitte nicht mehr ab.',
+  },
   outcome: {
     open: 'Diese Zahlung ist noch offen',
     paid: 'Sie haben bezahlt',

@@ -46,6 +46,21 @@ export const en = {
     answerLater: 'No answer yet. If you haven’t paid, go back to the bank or cancel the payment.',
     backToBank: 'Back to the bank',
   },
+  /** Bank details that the payer transfers to. */
+  transfer: {
+    show: 'Show the bank details',
+    title: 'Pay by bank transfer',
+    holder: 'Account holder',
+    reference: 'Reference for the transfer',
+    copy: 'Copy',
+    exactly:
+      'Transfer exactly this amount, and enter the reference as the text of the transfer. Without ' +
+      'it the shop cannot see what you have paid.',
+    confirmed:
+      'Your payment is confirmed when the transfer arrives, usually on the next business day. ' +
+      'You can close this page: we notify the shop.',
+    sent: 'Once you have sent the transfer, do not cancel the payment.',
+  },
   outcome: {
     open: 'This payment is open',
     paid: 'You have paid',

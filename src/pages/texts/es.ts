@@ -40,6 +40,20 @@ export const es: Texts = {
     answerLater: 'Todavía no hay respuesta. Si no ha pagado, vuelva al banco o cancele el pago.',
     backToBank: 'Volver al banco',
   },
+  transfer: {
+    show: 'Mostrar los datos bancarios',
+    title: 'Pagar por transferencia',
+    holder: 'Titular de la cuenta',
+    reference: 'Concepto de la transferencia',
+    copy: 'Copiar',
+    exactly:
+      'Transfiera exactamente este importe e indique el concepto. Sin él, la tienda no puede ' +
+      'saber qué ha pagado.',
+    confirmed:
+      'El pago se confirma cuando llega la transferencia, normalmente el siguiente día hábil. ' +
+      'Puede cerrar esta página: avisaremos a la tienda.',
+    sent: 'Una vez enviada la transferencia, no cancele el pago.',
+  },
   outcome: {
     open: 'Este pago está abierto',
     paid: 'Ha pagado correctamente',

@@ -42,6 +42,20 @@ export const fr: Texts = {
       'annulez le paiement.',
     backToBank: 'Retour à la banque',
   },
+  transfer: {
+    show: 'Afficher les coordonnées bancaires',
+    title: 'Payer par virement',
+    holder: 'Titulaire du compte',
+    reference: 'Motif du virement',
+    copy: 'Copier',
+    exactly:
+      'Virez exactement ce montant et indiquez ce motif. Sans lui, la boutique ne peut pas ' +
+      'savoir ce que vous avez payé.',
+    confirmed:
+      'Le paiement est confirmé à la réception du virement, en général le jour ouvré suivant. ' +
+      'Vous pouvez fermer cette page\u00a0: nous prévenons la boutique.',
+    sent: 'Une fois le virement envoyé, n’annulez pas le paiement.',
+  },
   outcome: {
     open: 'Ce paiement est en cours',
     paid: 'Vous avez payé',

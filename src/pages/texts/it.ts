@@ -41,6 +41,20 @@ export const it: Texts = {
       'Ancora nessuna risposta. Se non ha pagato, torni alla banca o annulli il pagamento.',
     backToBank: 'Torna alla banca',
   },
+  transfer: {
+    show: 'Mostra le coordinate bancarie',
+    title: 'Paga con bonifico',
+    holder: 'Intestatario del conto',
+    reference: 'Causale del bonifico',
+    copy: 'Copia',
+    exactly:
+      'Trasferisca esattamente questo importo e indichi la causale. Senza di essa il negozio non ' +
+      'può sapere che cosa ha pagato.',
+    confirmed:
+      'Il pagamento è confermato quando arriva il bonifico, di solito il giorno lavorativo ' +
+      'successivo. Può chiudere questa pagina: avvisiamo noi il negozio.',
+    sent: 'Dopo aver inviato il bonifico, non annulli il pagamento.',
+  },
   outcome: {
     open: 'Questo pagamento è in corso',
     paid: 'Pagamento effettuato',

@@ -42,6 +42,20 @@ export const nl: Texts = {
       'betaling.',
     backToBank: 'Terug naar de bank',
   },
+  transfer: {
+    show: 'Bankgegevens tonen',
+    title: 'Betalen met een overboeking',
+    holder: 'Naam van de rekeninghouder',
+    reference: 'Betalingskenmerk',
+    copy: 'Kopiëren',
+    exactly:
+      'Maak precies dit bedrag over en vermeld het betalingskenmerk. Zonder kenmerk kan de ' +
+      'winkel niet zien wat u hebt betaald.',
+    confirmed:
+      'Uw betaling is bevestigd zodra de overboeking binnenkomt, meestal op de volgende werkdag. ' +
+      'U kunt deze pagina sluiten: wij laten het de winkel weten.',
+    sent: 'Als u de overboeking hebt verstuurd, annuleer de betaling dan niet meer.',
+  },
   outcome: {
     open: 'Deze betaling staat open',
     paid: 'U hebt betaald',

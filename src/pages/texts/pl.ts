@@ -42,6 +42,20 @@ export const pl: Texts = {
       'lub anulować płatność.',
     backToBank: 'Wróć do banku',
   },
+  transfer: {
+    show: 'Pokaż dane do przelewu',
+    title: 'Zapłać przelewem',
+    holder: 'Odbiorca',
+    reference: 'Tytuł przelewu',
+    copy: 'Kopiuj',
+    exactly:
+      'Prosimy przelać dokładnie tę kwotę i podać tytuł przelewu. Bez niego sklep nie wie, za co ' +
+      'została wpłacona.',
+    confirmed:
+      'Płatność jest potwierdzona, gdy przelew dotrze, zwykle następnego dnia roboczego. Można ' +
+      'zamknąć tę stronę: powiadomimy sklep.',
+    sent: 'Po wysłaniu przelewu prosimy nie anulować płatności.',
+  },
   outcome: {
     open: 'Ta płatność jest w toku',
     paid: 'Zapłacono',

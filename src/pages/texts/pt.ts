@@ -41,6 +41,20 @@ export const pt: Texts = {
     answerLater: 'Ainda sem resposta. Se não pagou, volte ao banco ou cancele o pagamento.',
     backToBank: 'Voltar ao banco',
   },
+  transfer: {
+    show: 'Mostrar os dados bancários',
+    title: 'Pagar por transferência',
+    holder: 'Titular da conta',
+    reference: 'Descritivo da transferência',
+    copy: 'Copiar',
+    exactly:
+      'Transfira exatamente este montante e indique o descritivo. Sem ele, a loja não consegue ' +
+      'saber o que pagou.',
+    confirmed:
+      'O pagamento é confirmado quando a transferência chegar, normalmente no dia útil seguinte. ' +
+      'Pode fechar esta página: avisamos a loja.',
+    sent: 'Depois de enviar a transferência, não cancele o pagamento.',
+  },
   outcome: {
     open: 'Este pagamento está em aberto',
     paid: 'Pagamento efetuado',

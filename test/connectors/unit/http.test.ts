@@ -185,6 +185,27 @@ test.each([
   await expect(instruct(name, CASES[name].input, { status: 200, body })).rejects.toThrow('fit');
 });
 
+const instructions = {
+  ...{ iban: 'DE89370400440532013000', account_holder: 'ACME Corporation', bic: null },
+  ...{ reference: 'RF18539007547034', amount: session.amount },
+};
+const transferred = { outcome: 'opened', bank_reference: 'B-1', instructions };
+
+test('bank details may come in place of a page', async () => {
+  const answer = { status: 200, body: { ...transferred, more: 1 } };
+  expect(await instruct('openSession', session, answer)).toEqual(transferred);
+});
+
+test.each([
+  ['IBAN', { iban: 'DE88370400440532013000' }],
+  ['BIC', { bic: 'deutdeff' }],
+  ['reference', { reference: 'RF19539007547034' }],
+  ['amount', { amount: 10.5 }],
+])('bank details with a wrong %s are an outage', async (_what, change) => {
+  const body = { ...transferred, instructions: { ...instructions, ...change } };
+  await expect(instruct('openSession', session, { status: 200, body })).rejects.toThrow('fit');
+});
+
 test('a page of live is https', async () => {
   const open = (session_url: string) =>
     instruct(

@@ -190,6 +190,28 @@ test('a cancel request from the Temporal UI ends nothing, and updates are still 
   });
 });
 
+test('bank details of a slow bank are stored in place of a page', async () => {
+  let isAway = true;
+  const instructions = {
+    ...{ iban: 'DE89370400440532013000', account_holder: 'ACME', bic: null, amount: 1_050 },
+    reference: 'RF18539007547034',
+  };
+  const bank = scriptedBank({
+    openSession: async () => {
+      if (isAway) throw new Error('the bank is away');
+      return { outcome: 'opened', bank_reference: 'B-77', instructions };
+    },
+  });
+  await withPayment(bank, async ({ opened, stored, endBy }) => {
+    expect(opened).toMatchObject({ status: 'created' });
+    isAway = false;
+    await setting.env.sleep('5m');
+    const facts = { status: 'awaiting_customer', session_url: null, instructions };
+    expect(await stored()).toMatchObject(facts);
+    await endBy('settled');
+  });
+});
+
 test('a session that comes after the authorization keeps its reference for refunds', async () => {
   let isAway = true;
   const bank = scriptedBank({
