@@ -4,6 +4,7 @@ import { SEPA_CONNECTOR } from '../../src/service/sepa/book';
 import { defineConnector, type Report } from '../kit';
 import { parseAddress, parseDebtorIban, parseDebtorName } from './debtor';
 import { addLine, cancelLine, lookUpLine } from './lines';
+import { addPayment, closePayment, voidTransfer } from './payments';
 import { buildTextRefusal, findTransferFaults } from './transfer';
 
 const readable = <T>(parse: (text: string) => T | undefined, must: string) =>
@@ -38,6 +39,15 @@ const settings = {
   SEPA_POLL_SECONDS: z.coerce.number().positive().max(3_600).default(5),
 };
 
+const NOT_IN_EUR = {
+  code: 'currency_not_supported',
+  message: 'A SEPA transfer is in EUR.',
+};
+const NOT_REVERSED = {
+  code: 'not_supported',
+  message: 'The connector sends no transfer back: an operator does.',
+};
+
 /** Parts of the running connector, which exist once it is connected. */
 export interface SepaParts {
   book: SepaBook;
@@ -51,7 +61,7 @@ export interface SepaParts {
 export function defineSepa(getParts: () => SepaParts) {
   return defineConnector({
     name: SEPA_CONNECTOR,
-    serves: ['sepa_credit_transfer'],
+    serves: ['sepa_credit_transfer', 'multibanco'],
     settings,
 
     sendPayout: async (payout, { recipient, reference, now }) => {
@@ -67,6 +77,19 @@ export function defineSepa(getParts: () => SepaParts) {
 
     lookUpPayout: ({ payout_id }) => lookUpLine(getParts().book, payout_id),
     cancelPayout: ({ payout_id }) => cancelLine(getParts().book, payout_id),
+
+    openSession: async (payment, { settings: own, now }) => {
+      const { amount, currency } = payment;
+      if (currency !== 'EUR') return { outcome: 'declined', ...NOT_IN_EUR };
+      const reference = await addPayment(getParts().book, payment, now());
+      const { SEPA_IBAN: iban, SEPA_NAME: account_holder, SEPA_BIC: bic = null } = own;
+      const instructions = { iban, account_holder, bic, reference, amount };
+      return { outcome: 'opened', bank_reference: reference, instructions };
+    },
+
+    closeSession: ({ payment_id }) => closePayment(getParts().book, payment_id),
+    voidPayment: ({ payment_id }) => voidTransfer(getParts().book, payment_id),
+    reversePayment: async () => ({ outcome: 'refused', ...NOT_REVERSED }),
 
     poll: { seconds: 5, read: (cursor) => getParts().work(cursor) },
   });

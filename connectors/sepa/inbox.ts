@@ -7,6 +7,7 @@ import { InvalidStatement } from '../../src/domain/statement';
 import type { SepaBook, SepaInbound } from '../../src/service/sepa/book';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import { type ApplyDeps, applyStatus, ForeignMessage } from './apply';
+import { applyCredits } from './credits';
 import { isMissing, makeDirectories, putFile, writeWhole } from './files';
 import { type BankMessage, readBankMessage } from './messages';
 import { applyMovements } from './movements';
@@ -18,7 +19,7 @@ const PARTIAL = /^[.]|[.](?:tmp|part|partial|filepart|writing|swp)$|~$/i;
 const FOLDERS = ['processed', 'refused', 'other'] as const;
 
 export interface InboxDeps extends ApplyDeps {
-  book: Pick<SepaBook, 'lines' | 'files' | 'inbound'>;
+  book: Pick<SepaBook, 'lines' | 'files' | 'inbound' | 'payments'>;
   dir: string;
   /** IBAN of the account. */
   iban: string;
@@ -134,6 +135,7 @@ async function applyMessage(deps: InboxDeps, read: BankMessage): Promise<Verdict
         throw new ForeignMessage('It has statements of other accounts, too: split it.');
       }
       await applyMovements(deps, read.movements);
+      await applyCredits(deps, read.credits);
       return { ...processed, statement: { from_day: first.from_day, imported_at: null } };
     }
   }

@@ -1,5 +1,10 @@
 import { parseDecimalMoney } from '../../src/domain/money';
-import { parseReference, parseResourceId, type Statement } from '../../src/domain/statement';
+import {
+  parseReference,
+  parseResourceId,
+  type Statement,
+  type StatementLine,
+} from '../../src/domain/statement';
 import type { MovementReference } from '../../src/service/sepa/book';
 import { readCamt } from '../../src/statements/camt';
 import {
@@ -37,10 +42,16 @@ export interface Movement {
   code: string | null;
 }
 
+/** Money that came and names one of our creditor references. */
+export interface Credit
+  extends Pick<Movement, 'source' | 'amount' | 'currency' | 'value_date' | 'bank_reference'> {
+  reference: string;
+}
+
 export type BankMessage = { message: string } & (
   | { kind: 'status'; reports: StatusReport[] }
   | { kind: 'returns'; movements: Movement[] }
-  | { kind: 'statements'; statements: Statement[]; movements: Movement[] }
+  | { kind: 'statements'; statements: Statement[]; movements: Movement[]; credits: Credit[] }
 );
 
 const SEPA_MESSAGES: MessageFamily = {
@@ -63,7 +74,8 @@ export async function readBankMessage(bytes: Uint8Array): Promise<BankMessage> {
     if (message.startsWith('camt')) {
       const statements = readCamt(xml);
       const movements = statements.flatMap(readMovements);
-      return { message, kind: 'statements', statements, movements };
+      const credits = statements.flatMap(readCredits);
+      return { message, kind: 'statements', statements, movements, credits };
     }
     const root = readElement(xml.root);
     return message.startsWith('pain')
@@ -139,16 +151,35 @@ function readMovements({ lines, balances }: Statement): Movement[] {
   return lines.flatMap((line) => {
     const payout_id = parseResourceId(line.reference);
     if (payout_id === null || line.is_fee) return [];
-    const { amount, fee, currency, value_date, day, bank_reference, kind } = line;
     return [
       {
-        ...{ payout_id, currency, bank_reference },
-        source: balances === null ? ('notification' as const) : ('statement' as const),
-        kind: amount < 0 ? ('booked' as const) : ('returned' as const),
-        amount: Math.abs(amount + fee),
-        value_date: value_date ?? day,
-        code: /\breturn ([A-Z0-9]{2,8})$/.exec(kind)?.[1] ?? null,
+        ...describeMoney(line, balances),
+        payout_id,
+        kind: line.amount < 0 ? ('booked' as const) : ('returned' as const),
+        code: /\breturn ([A-Z0-9]{2,8})$/.exec(line.kind)?.[1] ?? null,
       },
     ];
   });
+}
+
+/** Reads what came under one of our creditor references; what comes back has that of its original. */
+function readCredits({ lines, balances }: Statement): Credit[] {
+  return lines.flatMap((line) => {
+    const { creditor_reference: reference, amount, is_fee, kind } = line;
+    const isOther = amount <= 0 || is_fee || /\b(?:return|reversal)\b/.test(kind);
+    if (reference === undefined || isOther || parseResourceId(line.reference) !== null) return [];
+    return [{ ...describeMoney(line, balances), reference }];
+  });
+}
+
+/** Describes what was moved, before the bank's charges. */
+function describeMoney(
+  { amount, fee, currency, value_date, day, bank_reference }: StatementLine,
+  balances: Statement['balances'],
+) {
+  return {
+    source: balances === null ? ('notification' as const) : ('statement' as const),
+    ...{ amount: Math.abs(amount + fee), currency, bank_reference },
+    value_date: value_date ?? day,
+  };
 }

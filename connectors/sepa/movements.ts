@@ -62,13 +62,9 @@ export function changeLine(
   at: string,
 ): Partial<SepaLine> | undefined {
   const all = [line.booked, line.returned, ...line.others].filter((fact) => fact !== null);
-  const isNamed = ({ bank_reference: id }: Movement) => all.some((fact) => hasReference(fact, id));
-  const named = movements.filter(isNamed);
-  // First those that are known by name, so that no other takes their fact.
-  const ordered = [...named, ...movements.filter((movement) => !named.includes(movement))];
   let facts = line;
   let change: Partial<SepaLine> | undefined;
-  for (const movement of ordered) {
+  for (const movement of putNamedFirst(all, movements)) {
     const next = changeFacts(facts, movement, at);
     facts = { ...facts, ...next };
     change = next === undefined ? change : { ...change, ...next };
@@ -77,38 +73,68 @@ export function changeLine(
 }
 
 function changeFacts(line: Facts, movement: Movement, at: string): Partial<SepaLine> | undefined {
-  const { kind, source, amount, currency, value_date, bank_reference: id, code } = movement;
-  const reference = id === null ? [] : [{ source, id }];
-  const known = findFact(line, movement);
+  const { kind, code } = movement;
+  const facts = [line[kind], ...line.others.filter((other) => other.kind === kind)];
+  const known = findFact(
+    facts.filter((each) => each !== null),
+    movement,
+  );
   if (known !== undefined) {
-    if (id === null || known.references.some((each) => isEqual(each, { source, id }))) return;
+    const named = nameFact(known, movement);
+    if (named === known) return;
     const name = <F extends LineMovement | null>(fact: F): F =>
-      fact === known ? { ...fact, references: [...known.references, ...reference] } : fact;
+      fact === known ? { ...fact, references: named.references } : fact;
     return { [kind]: name(line[kind]), others: line.others.map(name) };
   }
-  const money = { amount, currency, value_date, bank_reference: id };
-  const fact = { ...money, references: reference, code, at };
+  const fact = buildFact(movement, code, at);
   const report = { unreported: true, report_batch: null };
   if (line[kind] !== null) return { others: [...line.others, { kind, ...fact }], ...report };
   const state = kind === 'booked' && line.returned !== null ? line.state : kind;
   return { [kind]: fact, state, ...report };
 }
 
+/** Facts of a movement that each message has. */
+type Reported = Pick<Movement, 'source' | 'amount' | 'currency' | 'value_date' | 'bank_reference'>;
+
+/** Puts the movements first that are known by name, so that no other takes their fact. */
+export function putNamedFirst<M extends Reported>(
+  facts: readonly LineMovement[],
+  movements: readonly M[],
+): M[] {
+  const named = movements.filter(({ bank_reference: id }) =>
+    facts.some((fact) => hasReference(fact, id)),
+  );
+  return [...named, ...movements.filter((movement) => !named.includes(movement))];
+}
+
 /**
  * Finds the fact of the same amount that a movement repeats: by its reference, or one that no
  * message of that source has named yet.
  */
-function findFact(
-  line: Facts,
-  { kind, source, amount, currency, bank_reference: id }: Movement,
+export function findFact(
+  all: readonly LineMovement[],
+  { source, amount, currency, bank_reference: id }: Reported,
 ): LineMovement | undefined {
-  const facts = [line[kind], ...line.others.filter((other) => other.kind === kind)]
-    .filter((fact) => fact !== null)
-    .filter((fact) => fact.amount === amount && fact.currency === currency);
+  const facts = all.filter((fact) => fact.amount === amount && fact.currency === currency);
   if (id === null) return facts[0];
   const isUnnamed = ({ references }: LineMovement) =>
     references.every((each) => each.source !== source);
   return facts.find((fact) => hasReference(fact, id)) ?? facts.find(isUnnamed);
+}
+
+/** Adds the reference of a movement to its fact. @returns the same fact if it has it */
+export function nameFact(fact: LineMovement, { source, bank_reference: id }: Reported) {
+  if (id === null || fact.references.some((each) => isEqual(each, { source, id }))) return fact;
+  return { ...fact, references: [...fact.references, { source, id }] };
+}
+
+export function buildFact(
+  { source, amount, currency, value_date, bank_reference: id }: Reported,
+  code: string | null,
+  at: string,
+): LineMovement {
+  const references = id === null ? [] : [{ source, id }];
+  return { amount, currency, value_date, bank_reference: id, references, code, at };
 }
 
 function hasReference({ references }: LineMovement, id: string | null): boolean {

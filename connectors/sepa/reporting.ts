@@ -1,37 +1,79 @@
 import { randomUUID } from 'node:crypto';
 import { omitUndefined } from '../../src/domain/defined';
-import type { LineMovement, SepaBook, SepaLine } from '../../src/service/sepa/book';
+import type { LineMovement, SepaBook, SepaLine, SepaPayment } from '../../src/service/sepa/book';
 import type { Report } from '../kit';
 
-/** Payouts whose reports are delivered together. */
+/** Payouts, and payments, whose reports are delivered together. */
 const BATCH_MAX = 200;
 
 const RETURNED = 'The recipient’s bank sent the transfer back.';
 
-/** Ends the delivery of reports, except of payouts with a new fact since. */
-export async function endReports({ lines }: Pick<SepaBook, 'lines'>, batch: string): Promise<void> {
-  await lines.updateMany(
-    { report_batch: batch, unreported: true },
-    { $set: { unreported: false, report_batch: null } },
-  );
+type Book = Pick<SepaBook, 'lines' | 'payments'>;
+
+/** Ends the delivery of reports, except of payouts and payments with a new fact since. */
+export async function endReports({ lines, payments }: Book, batch: string): Promise<void> {
+  const ended = { $set: { unreported: false, report_batch: null } };
+  await lines.updateMany({ report_batch: batch, unreported: true }, ended);
+  await payments.updateMany({ report_batch: batch, unreported: true }, ended);
 }
 
-/** Collects the reports of payouts with new facts. Each fact has one callback ID. */
-export async function collectReports({ lines }: Pick<SepaBook, 'lines'>) {
-  const unreported = await lines.find({ unreported: true }).limit(BATCH_MAX).toArray();
-  if (unreported.length === 0) return { reports: [], batch: null, more: false };
+/** Collects the reports of payouts and payments with new facts. Each fact has one callback ID. */
+export async function collectReports(book: Book) {
   const batch = randomUUID();
+  const payouts = await collectPayouts(book, batch);
+  const payments = await collectPayments(book, batch);
+  const reports = [...payouts.reports, ...payments.reports];
+  const more = payouts.more || payments.more;
+  return { reports, batch: reports.length === 0 ? null : batch, more };
+}
+
+async function collectPayments({ payments }: Pick<SepaBook, 'payments'>, report_batch: string) {
+  const unreported = await payments.find({ unreported: true }).limit(BATCH_MAX).toArray();
+  const reports: Report[] = [];
+  for (const payment of unreported) {
+    const { _id, credits } = payment;
+    const marked = await payments.updateOne(
+      { _id, unreported: true, credits },
+      { $set: { report_batch } },
+    );
+    if (marked.matchedCount > 0) reports.push(...buildPaymentReports(payment));
+  }
+  return { reports, more: unreported.length === BATCH_MAX };
+}
+
+/** Builds the reports of all that came for a payment, each with its amount. */
+export function buildPaymentReports({
+  _id,
+  credits,
+}: Pick<SepaPayment, '_id' | 'credits'>): Report[] {
+  return credits.map(({ at: occurred_at, amount, currency, ...credit }) => {
+    const name = credit.bank_reference ?? '';
+    const bank_reference = credit.bank_reference ?? undefined;
+    const value_date = credit.value_date ?? undefined;
+    return {
+      ...({ resource: 'payment', resource_id: _id, name: 'settled' } as const),
+      callback: {
+        callback_id: `sepa:credited:${_id}:${name}:${amount}${currency}`,
+        ...{ occurred_at, amount, currency },
+        ...omitUndefined({ bank_reference, value_date }),
+      },
+    };
+  });
+}
+
+async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: string) {
+  const unreported = await lines.find({ unreported: true }).limit(BATCH_MAX).toArray();
   const reports: Report[] = [];
   for (const line of unreported) {
     const { failure, booked, returned, others } = line;
     const facts = { failure, booked, returned, others };
     const marked = await lines.updateOne(
       { _id: line._id, unreported: true, ...facts },
-      { $set: { report_batch: batch } },
+      { $set: { report_batch } },
     );
     if (marked.matchedCount > 0) reports.push(...buildReports(line));
   }
-  return { reports, batch, more: unreported.length === BATCH_MAX };
+  return { reports, more: unreported.length === BATCH_MAX };
 }
 
 type ReportedLine = Pick<

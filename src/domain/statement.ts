@@ -12,6 +12,8 @@ export interface StatementLine {
   currency: string;
   /** EndToEndId; in a return that of the original. */
   reference: string | null;
+  /** Creditor reference of ours that a transfer to us names. */
+  creditor_reference?: string;
   /** Name that the bank gave the movement. */
   bank_reference: string | null;
   /** Charges that the bank took out of the amount, minor units; below 0 it gave them back. */

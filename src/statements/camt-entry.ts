@@ -1,11 +1,12 @@
 import { parseDecimalMoney } from '../domain/money';
+import { findCreditorReference } from '../domain/payment/creditor-reference';
 import {
   InvalidStatement,
   parseReference,
   type Statement,
   type StatementLine,
 } from '../domain/statement';
-import { type Element, find, findAll, isTrueAt, textAt } from './xml';
+import { CREDITOR_REFERENCE, type Element, find, findAll, isTrueAt, textAt } from './xml';
 
 /** Codes of a bank's own charges. @see ISO 20022 external code list, BankTransactionSubFamily */
 const CHARGES = new Set(['CHRG', 'COMM', 'COME', 'COMI', 'COMT', 'FEES']);
@@ -40,7 +41,8 @@ export function* readEntry(entry: Element, place: Place, number: number): Genera
         const line = { amount: amounts[index] ?? 0, reference: readReference(part), fee: 0 };
         if (line.amount === 0) continue;
         const kind = describeKind(entry, part);
-        yield { ...booked, ...line, kind, bank_reference: own, batch: parts.length };
+        const names = { ...readCreditorReference(part), bank_reference: own };
+        yield { ...booked, ...line, ...names, kind, batch: parts.length };
       }
       if (sum === amount) return;
       const charge = { amount: -fee, reference: null, fee: 0, is_fee: true };
@@ -53,6 +55,7 @@ export function* readEntry(entry: Element, place: Place, number: number): Genera
     ...booked,
     amount,
     reference: parts.length === 1 && only !== undefined ? readReference(only) : null,
+    ...(parts.length === 1 && only !== undefined ? readCreditorReference(only) : {}),
     bank_reference: bank_reference ?? parseReference(textAt(only, 'Refs/AcctSvcrRef')),
     fee,
     batch: count > 1 ? count : null,
@@ -64,6 +67,13 @@ function readReference(part: Element): string | null {
     (each) => textAt(each, 'Tp') === 'OrgnlEndToEndId',
   );
   return parseReference(textAt(proprietary, 'Ref') ?? textAt(part, 'Refs/EndToEndId'));
+}
+
+/** Reads the reference of ours, which a payer may also give as `EndToEndId`. */
+function readCreditorReference(part: Element): Pick<StatementLine, 'creditor_reference'> {
+  const end_to_end_id = textAt(part, 'Refs/EndToEndId') ?? '';
+  const named = textAt(part, CREDITOR_REFERENCE) ?? findCreditorReference([end_to_end_id]);
+  return named === null ? {} : { creditor_reference: named };
 }
 
 function readPart(part: Element, sign: number, place: Money): number | undefined {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { XmlDocument, XmlElement, XmlTreeNode, XsdValidator } from 'libxml2-wasm';
+import { findCreditorReference } from '../domain/payment/creditor-reference';
 import { InvalidStatement } from '../domain/statement';
 
 /** Versions of the messages whose schemas we have. @see src/statements/xsd/README.md */
@@ -150,9 +151,21 @@ export interface Element {
   children: ReadonlyMap<string, readonly Element[]>;
 }
 
+/** Name under which the reference of ours in a transfer's free text is read. */
+export const CREDITOR_REFERENCE = 'CreditorReference';
+const REMITTANCE = 'RmtInf';
+
 /** Elements about people and free text, which are not read. */
 const PRIVATE = new Set([
-  ...['RltdPties', 'RltdAgts', 'RmtInf', 'RltdRmtInf', 'AddtlTxInf', 'AddtlNtryInf', 'SplmtryData'],
+  ...[
+    'RltdPties',
+    'RltdAgts',
+    REMITTANCE,
+    'RltdRmtInf',
+    'AddtlTxInf',
+    'AddtlNtryInf',
+    'SplmtryData',
+  ],
   ...['CardTx', 'Ownr', 'Svcr', 'Orgtr', 'AddtlInf', 'Prxy', 'Nm', 'Pty', 'Agt', 'Tax'],
 ]);
 
@@ -168,6 +181,11 @@ export function readElement(element: XmlElement, skip?: string): Element {
   for (let child = element.firstChild; child !== null; child = child.next) {
     if (!isElement(child)) continue;
     const { name } = child;
+    const reference = name === REMITTANCE ? readCreditorReference(child) : null;
+    if (reference !== null) {
+      const leaf = { text: reference, currency: undefined, children: new Map() };
+      children.set(CREDITOR_REFERENCE, [leaf]);
+    }
     if (name === skip || PRIVATE.has(name)) continue;
     const same = children.get(name);
     if (same === undefined) children.set(name, [readElement(child)]);
@@ -179,6 +197,16 @@ export function readElement(element: XmlElement, skip?: string): Element {
     currency: isLeaf ? element.attr('Ccy')?.value : undefined,
     children,
   };
+}
+
+/** Reads of a transfer's text nothing but a reference of ours. A bank may have cut it into lines. */
+function readCreditorReference(remittance: XmlElement): string | null {
+  const lines = [...childElements(remittance, 'Ustrd')].map(({ content }) => content);
+  const structured = [...childElements(remittance, 'Strd')]
+    .flatMap((each) => [...childElements(each, 'CdtrRefInf')])
+    .flatMap((each) => [...childElements(each, 'Ref')])
+    .map(({ content }) => content);
+  return findCreditorReference([lines.join(''), ...structured]);
 }
 
 function isElement(node: XmlTreeNode): node is XmlElement {

@@ -8,10 +8,11 @@ import { connectMongo } from '../../src/base/mongo';
 import { latestCutOff } from '../../src/domain/payout/target2';
 import { openSepaBook, shortenId } from '../../src/service/sepa/book';
 import { requestCut } from '../../src/service/sepa/files';
+import type { PaymentDocument } from '../../src/store/payments';
 import { type RunningStack, startStack } from '../chaos/running-stack';
 import { CreatedAccount } from '../cli/cli';
 import { useFixture } from '../support/fixture';
-import { call, eventually } from '../support/http';
+import { call, eventually, idealPayment } from '../support/http';
 import { describeWithBank, startMockBank } from '../support/mock-bank';
 
 const IBAN = 'NL41MOCK0000000001';
@@ -28,6 +29,15 @@ const AT_ONCE = 50;
 const KILL_AFTER_MS = [0, 60, 150, 300, 500, 900];
 /** Amounts repeat, so that the test funds are enough for any number of files. */
 const AMOUNTS = 10;
+/** Transfers to us, after each of which the connectors are killed. */
+const TRANSFERS = 12;
+/** EUR on `main` of a new sandbox account, in minor units. */
+const TEST_FUNDS = 10_000_000;
+const Balances = z.object({
+  data: z.array(
+    z.object({ balance_account: z.string(), currency: z.string(), available: z.number() }).loose(),
+  ),
+});
 /** Morning of the latest business day: the bank books today what a file asks for. */
 const MORNING = `${new Date(latestCutOff(Date.now(), 0)).toISOString().slice(0, 10)}T09:30`;
 
@@ -72,6 +82,12 @@ async function openDesk(stack: RunningStack) {
     cut: () => requestCut(deps).catch(() => undefined),
     countSent: () => lines.countDocuments({ file_id: { $ne: null }, state: { $ne: 'assigned' } }),
     countFiles: () => files.countDocuments({ state: { $ne: 'open' } }),
+    readReference: async (_id: string) => {
+      const payments = mongo.db(database).collection<PaymentDocument>('payments');
+      return (await payments.findOne({ _id }))?.instructions?.reference;
+    },
+    countReports: (resource_id: string) =>
+      mongo.db(database).collection('bank_callbacks').countDocuments({ resource_id }),
     close: () => mongo.close(),
   };
 }
@@ -82,7 +98,7 @@ describeWithBank('npm start with SEPA files', () => {
     (opened) => opened.stop(),
   );
   const sepa = {
-    ...{ SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer', SEPA_IBAN: IBAN },
+    ...{ SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer|multibanco', SEPA_IBAN: IBAN },
     ...{ SEPA_BIC: 'MOCKNL2A', SEPA_NAME: 'ACME Corporation', SEPA_POLL_SECONDS: '0.2' },
   };
   const folders = () => ({ SEPA_OUT_DIR: bank.drop, SEPA_IN_DIR: bank.pickup });
@@ -111,8 +127,45 @@ describeWithBank('npm start with SEPA files', () => {
     if (pid != null) process.kill(pid, 'SIGKILL');
   };
 
+  test('through kills of connectors every transfer settles its payment, once', async () => {
+    const created = CreatedAccount.parse(await stack.cli('account', 'create', '--name', 'Shop'));
+    const { sandbox_key: key } = created;
+    const body = idealPayment({
+      ...{ method: 'multibanco', country: 'PT', customer: { email: 'payer@example.com' } },
+    });
+    let waiting: string[] = [];
+    for (let round = 0; round < TRANSFERS; round += 1) {
+      const amount = 1_000 + round;
+      const request = { key, body: { ...body, amount } };
+      const { id } = (await call(stack.url, 'POST', '/v1/payments', request)).body;
+      const note = await eventually('its reference', () => desk.readReference(id), END_MS);
+      waiting.push(id);
+      await bank.credit({ amount, note: `For the flowers of today, ${note}`, wrap: 35 });
+      await sleep(KILL_AFTER_MS[round % KILL_AFTER_MS.length] ?? 0);
+      killConnectors();
+    }
+    const payments = waiting;
+    await eventually(
+      'every payment to be settled',
+      async () => {
+        const read = (id: string) => call(stack.url, 'GET', `/v1/payments/${id}`, { key });
+        const all = await Promise.all(waiting.map(async (id) => (await read(id)).body));
+        waiting = all.filter(({ status }) => status !== 'settled').map(({ id }) => id);
+        return waiting.length === 0;
+      },
+      END_MS,
+    );
+    for (const id of payments) expect(await desk.countReports(id)).toBe(1);
+    const sum = payments.reduce((total, _id, round) => total + 1_000 + round, 0);
+    const env = ['--env', 'sandbox'];
+    const { data } = Balances.parse(await stack.cli('balance', 'show', created.account_id, ...env));
+    const main = data.find((row) => row.balance_account === 'main' && row.currency === 'EUR');
+    expect(main?.available).toBe(TEST_FUNDS + sum);
+  });
+
   test('through kills of connectors and the bank no payout is paid twice, and none is lost', async () => {
-    expect(stack.state()?.sepa).toEqual({ pid: expect.any(Number) });
+    await eventually('the connector', async () => stack.state()?.sepa?.pid != null, END_MS);
+    const before = (await bank.account('ACME')).balance;
     const created = CreatedAccount.parse(await stack.cli('account', 'create', '--name', 'Payer'));
     const { sandbox_key: key } = created;
     const post = async (path: string, body: object) => {
@@ -171,7 +224,7 @@ describeWithBank('npm start with SEPA files', () => {
     );
     for (const { id } of payouts) expect(await bank.payments(shortenId(id))).toHaveLength(1);
     const sum = payouts.reduce((total, { amount }) => total + amount, 0);
-    expect((await bank.account('ACME')).balance).toBe(12_500_000 - sum);
+    expect((await bank.account('ACME')).balance).toBe(before - sum);
     await eventually(
       'the books to agree with the bank',
       async () => {
@@ -180,7 +233,7 @@ describeWithBank('npm start with SEPA files', () => {
           .object({ closing: z.number().nullable(), closed: z.boolean() })
           .loose()
           .parse(await stack.cli('reconciliation', 'show', ...of));
-        return shown.closed && shown.closing === 12_500_000 - sum;
+        return shown.closed && shown.closing === before - sum;
       },
       END_MS,
     );

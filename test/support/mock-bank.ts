@@ -12,6 +12,19 @@ const REQUIREMENTS = resolve('test/connectors/sepa/requirements.txt');
 /** A Monday, before the bank's cut-off. */
 export const BANK_MORNING = '2026-10-05T09:30';
 
+/** Money that a payer transfers. */
+interface Transfer {
+  amount: number;
+  note?: string;
+  /** In the field for creditor references. */
+  reference?: string;
+  end_to_end_id?: string;
+  /** Width at which the bank cuts the note. */
+  wrap?: 35 | 70;
+}
+
+const PAYER = { account: 'ACME', debtor: { name: 'Zephyrine Quackenbush' } };
+
 /** Describes tests that need this bank, which runs on Python. Without it, their title says so. */
 export function describeWithBank(title: string, tests: () => void): void {
   describeWith('python3', title, tests);
@@ -63,6 +76,8 @@ export async function startMockBank(clock = BANK_MORNING) {
     /** Reads the files that were dropped. */
     scan: () => call('POST', '/_mock/drop/scan'),
     advance: (days: number) => call('POST', `/_mock/advance?days=${days}`),
+    /** Lets a payer's transfer come; in minor units. */
+    credit: (transfer: Transfer) => call('POST', '/_mock/credits', { ...PAYER, ...transfer }),
     /** Changes how an account behaves. */
     patch: (account: string, changes: object) =>
       call('PATCH', `/_mock/accounts/${account}`, changes),

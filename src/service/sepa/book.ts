@@ -55,6 +55,24 @@ interface LineFailure {
   at: string;
 }
 
+/** Payment by transfer. It has no personal data. */
+export interface SepaPayment {
+  /** Payment ID. */
+  _id: string;
+  /** Creditor reference that its transfer has to name. */
+  reference: string;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  opened_at: Date;
+  /** Credits for it, in the order of the messages. */
+  credits: LineMovement[];
+  /** Whether a credit waits for its report. */
+  unreported: boolean;
+  /** Reports that are being delivered. */
+  report_batch: string | null;
+}
+
 export interface LineMovement {
   amount: number;
   currency: string;
@@ -137,6 +155,7 @@ const COLLECTIONS = {
   lines: 'lines',
   files: 'files',
   inbound: 'inbound',
+  payments: 'payments',
   requests: 'cut_requests',
 } as const;
 
@@ -151,14 +170,23 @@ export function openSepaBook(db: Db) {
   const lines = db.collection<SepaLine>(COLLECTIONS.lines);
   const files = db.collection<SepaFile>(COLLECTIONS.files);
   const inbound = db.collection<SepaInbound>(COLLECTIONS.inbound);
+  const payments = db.collection<SepaPayment>(COLLECTIONS.payments);
   const requests = db.collection<CutRequest>(COLLECTIONS.requests);
   return {
-    ...{ lines, files, inbound, requests },
+    ...{ lines, files, inbound, payments, requests },
     ensureIndexes: async (): Promise<void> => {
       await Promise.all([
         lines.createIndexes([
           { key: { state: 1, added_at: 1 }, name: 'state' },
           { key: { file_id: 1, state: 1 }, name: 'file' },
+          {
+            key: { unreported: 1 },
+            name: 'unreported',
+            partialFilterExpression: { unreported: true },
+          },
+        ]),
+        payments.createIndexes([
+          { key: { reference: 1 }, name: 'reference', unique: true },
           {
             key: { unreported: 1 },
             name: 'unreported',

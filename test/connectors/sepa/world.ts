@@ -16,10 +16,11 @@ import { mongodbUri, temporalAddress } from '../../support/servers';
 import type { Service } from '../../support/service';
 
 export const IBAN = 'NL41MOCK0000000001';
-export const ROUTES = 'sepa=sepa_credit_transfer';
+export const ROUTES = 'sepa=sepa_credit_transfer|multibanco';
 const POLL_SECONDS = 0.1;
 
 type Changes = NonNullable<Parameters<typeof startSepa>[2]>;
+type Deliver = Awaited<ReturnType<typeof connectProcess>>['deliver'];
 
 /** The product, the connector of SEPA files, and a bank. */
 async function startWorld(service: Service, prefix: string) {
@@ -41,13 +42,18 @@ async function startWorld(service: Service, prefix: string) {
     ...{ KEYS_DIR: service.keysDir, HOST: '127.0.0.1', CONNECTOR_PORT: undefined, settings },
   };
   const clock = { now: new Date(`${BANK_MORNING}:00Z`) };
-  const start = async (changes: Changes = {}) => {
+  const start = async (changes: Changes = {}, wrap = (deliver: Deliver) => deliver) => {
     const own = await connectProcess({ connector: 'sepa' }, config, log);
-    const connector = await startSepa(config, own, {
-      now: () => clock.now,
-      growsMs: Number.NEGATIVE_INFINITY,
-      ...changes,
-    });
+    const deliver = wrap(own.deliver);
+    const connector = await startSepa(
+      config,
+      { ...own, deliver },
+      {
+        now: () => clock.now,
+        growsMs: Number.NEGATIVE_INFINITY,
+        ...changes,
+      },
+    );
     connector.finished.catch(() => undefined);
     return {
       connector,
@@ -73,9 +79,9 @@ async function startWorld(service: Service, prefix: string) {
   return {
     ...{ bank, book, clock, logged, listIn },
     /** Starts the connector again, with parts that stop between two steps. */
-    restart: async (changes: Changes = {}): Promise<void> => {
+    restart: async (changes?: Changes, wrap?: (deliver: Deliver) => Deliver): Promise<void> => {
       await running.stop();
-      running = await start(changes);
+      running = await start(changes, wrap);
     },
     activities: () => {
       const { sendPayout, lookUpPayout, cancelPayout } = running.connector.activities;

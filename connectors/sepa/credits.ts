@@ -1,0 +1,58 @@
+import type { LineMovement, SepaBook } from '../../src/service/sepa/book';
+import type { Credit } from './messages';
+import { buildFact, findFact, nameFact, putNamedFirst } from './movements';
+
+interface CreditDeps {
+  book: Pick<SepaBook, 'payments'>;
+  now: () => Date;
+}
+
+/**
+ * Applies what came by transfer: each credit counts once, whichever messages report it. One whose
+ * reference is not in the book waits in its statement, for an operator.
+ */
+export async function applyCredits(deps: CreditDeps, credits: readonly Credit[]): Promise<void> {
+  const references = new Set(credits.map(({ reference }) => reference));
+  for (const reference of references) {
+    const own = credits.filter((credit) => credit.reference === reference);
+    await applyToPayment(deps, reference, own);
+  }
+}
+
+async function applyToPayment(
+  { book: { payments }, now }: CreditDeps,
+  reference: string,
+  own: readonly Credit[],
+): Promise<void> {
+  for (;;) {
+    const payment = await payments.findOne({ reference });
+    if (payment === null) return;
+    const { _id, credits } = payment;
+    const changed = addCredits(credits, own, now().toISOString());
+    if (changed === undefined) return;
+    const isNew = changed.length > credits.length;
+    const report = isNew ? { unreported: true, report_batch: null } : {};
+    const $set = { credits: changed, ...report };
+    const applied = await payments.updateOne({ _id, credits }, { $set });
+    // Otherwise another process has changed them.
+    if (applied.matchedCount > 0) return;
+  }
+}
+
+/** Adds what a message reports. @returns undefined if nothing is new */
+export function addCredits(
+  credits: readonly LineMovement[],
+  own: readonly Credit[],
+  at: string,
+): LineMovement[] | undefined {
+  let facts = [...credits];
+  let isChanged = false;
+  for (const credit of putNamedFirst(credits, own)) {
+    const known = findFact(facts, credit);
+    const next = known === undefined ? buildFact(credit, null, at) : nameFact(known, credit);
+    if (next === known) continue;
+    isChanged = true;
+    facts = known === undefined ? [...facts, next] : facts.map((f) => (f === known ? next : f));
+  }
+  return isChanged ? facts : undefined;
+}
