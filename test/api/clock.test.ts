@@ -3,6 +3,7 @@ import { verifyLedger } from '../../src/ledger-check/verify';
 import { countFailedEvents, createRedeliveries } from '../../src/service/events/redeliveries';
 import { reconcile } from '../../src/service/reconcile/reconcile';
 import { openUser, openVisitor } from '../support/dashboard';
+import { saveHistory } from '../support/histories';
 import { useHook } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';
 import { useService } from '../support/service';
@@ -39,6 +40,8 @@ test('what takes days happens in order, in this account alone', async () => {
   const payment = await settled(shop);
 
   await advance(shop, { advance: 'P4D' });
+  const clock = service.temporal.workflow.getHandle(clockWorkflowId(shop.account_id));
+  await saveHistory(clock, 'clock-advanced');
   const expired = (await shop.get(`/v1/payments/${voucher.id}`)).body;
   expect(expired.status).toBe('expired');
   const late = between(voucher.created_at, expired.updated_at) - 3 * DAY_MS;

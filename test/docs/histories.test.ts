@@ -4,7 +4,7 @@ import { ROOT, textOf } from './pages';
 
 test('the list of saved histories is what the folder holds', () => {
   const listed = textOf('test/replay/README.md').matchAll(
-    /`((?:payment|refund|payout|webhook|crypto)-[\w-]+)`/g,
+    /`((?:payment|refund|payout|webhook|crypto|schedule|clock)-[\w-]+)`/g,
   );
   const stored = readdirSync(join(ROOT, 'test/replay/histories')).map((name) =>
     basename(name, '.json'),

@@ -17,8 +17,9 @@ const read = (name: string) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8
 /** As it was: a workflow holds the id of its input against its own. */
 function workflowIdOf(history: Saved) {
   const started = history.events[0]?.workflowExecutionStartedEventAttributes;
-  const data = started?.input.payloads[0]?.data ?? '';
-  const input = JSON.parse(Buffer.from(data, 'base64').toString());
+  // Schedules have no input.
+  const data = started?.input?.payloads?.[0]?.data ?? '';
+  const input = JSON.parse(Buffer.from(data, 'base64').toString() || '{}');
   const type = started?.workflowType.name;
   if (type === 'webhookDelivery') return `webhook:${input.event_id}`;
   // `cryptoPayment` has `crypto-payment:{crypto_payment_id}`.
@@ -37,7 +38,7 @@ interface Saved {
 interface Started {
   workflowType: { name: string };
   originalExecutionRunId: string;
-  input: { payloads: { data: string }[] };
+  input?: { payloads?: { data: string }[] };
 }
 
 /** Faults by run; null: it replayed. */

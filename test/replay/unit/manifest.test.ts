@@ -1,20 +1,22 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { version } from '../../../package.json';
 
 const FOLDER = join(__dirname, '..');
+const readLines = (name: string) =>
+  readFileSync(join(FOLDER, name), 'utf8').split('\n').slice(0, -1);
+
 /** A line for each history, `sha256  name`, in the order in which they were saved. */
-const MANIFEST = readFileSync(join(FOLDER, 'manifest.txt'), 'utf8');
-/** Beginning of the manifest of a version; a release moves all three. */
-const RELEASED = {
-  version: '2.0.0',
-  lines: 106,
-  sha256: '5325ec8ca7457315039e815315c998d32547b32c0cb7270e7019eb1f1216bc7e',
-};
+const lines = readLines('manifest.txt');
+/** A line for each build: its version, how many lines the manifest had, and their hash. */
+const pins = readLines('pins.txt').map((line) => {
+  const [pinned = '', count = '', hash = ''] = line.split('  ');
+  return { version: pinned, lines: Number(count), hash };
+});
 
 const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');
 const hashOf = (name: string) => sha256(readFileSync(join(FOLDER, 'histories', name)));
-const lines = MANIFEST.split('\n').slice(0, -1);
 const sealed = lines.map((line) => {
   const [hash = '', name = ''] = line.split('  ');
   return { hash, name };
@@ -29,7 +31,13 @@ test('every history is in the manifest, once', () => {
   expect(names.toSorted()).toEqual(readdirSync(join(FOLDER, 'histories')).toSorted());
 });
 
-test(`the manifest begins as it was released with ${RELEASED.version}`, () => {
-  const released = lines.slice(0, RELEASED.lines).map((line) => `${line}\n`);
-  expect(sha256(released.join(''))).toBe(RELEASED.sha256);
+test.each(pins)('its first $lines lines are as they were pinned', ({ lines: count, hash }) => {
+  const pinned = lines.slice(0, count).map((line) => `${line}\n`);
+  expect(sha256(pinned.join(''))).toBe(hash);
+});
+
+test('this build is pinned with all its histories, after those of every build before', () => {
+  expect(pins.at(-1)).toMatchObject({ version, lines: lines.length });
+  const counts = pins.map((pin) => pin.lines);
+  expect(counts).toEqual(counts.toSorted((a, b) => a - b));
 });

@@ -7,6 +7,7 @@ import { findResources, restart } from '../../../src/service/orphans';
 import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
 import { recordEvents } from '../../cli/event-log';
 import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import { expiredPayment, openRecords } from '../../support/records';
@@ -37,7 +38,7 @@ const ALL_IS_WELL: AuditResult = {
 };
 
 /** Lets the schedule start one now, and waits for its end. */
-async function audit() {
+async function audit(history?: string) {
   const taken = async () => (await schedule.describe()).info;
   const before = (await taken()).numActionsTaken;
   await schedule.trigger();
@@ -52,6 +53,7 @@ async function audit() {
   const { typedSearchAttributes } = await handle.describe();
   expect(typedSearchAttributes.get(SEARCH_KEYS.resource)).toBe('audit');
   expect(typedSearchAttributes.get(SEARCH_KEYS.attention) ?? null).toBe(result.attention);
+  if (history !== undefined) await saveHistory(handle, history);
   const metadata: { currentDetails?: string } = await handle.query('__temporal_workflow_metadata');
   return { result, details: metadata.currentDetails ?? '' };
 }
@@ -72,7 +74,7 @@ async function keep(resource_id: string, minutesAgo: number): Promise<string> {
 test('what was forgotten is found; what is safe to repeat is mended, and a person is asked', async () => {
   const { shop, service, deps } = setting;
   const { callbacks, payouts, events } = service.stores;
-  expect((await audit()).result).toEqual(ALL_IS_WELL);
+  expect((await audit('schedule-audit')).result).toEqual(ALL_IS_WELL);
 
   const orphan = await setting.payout({ amount: 66_623 });
   await setting.terminate('payout', orphan);
@@ -85,7 +87,7 @@ test('what was forgotten is found; what is safe to repeat is mended, and a perso
   await callbacks.park(old, 'no such payout at this connector');
   const [event] = await recordEvents(deps, shop.account_id, ['payment.settled']);
 
-  const { result, details } = await audit();
+  const { result, details } = await audit('schedule-audit-orphans');
   expect(result).toEqual({
     orphans: {
       ...{ checked: expect.any(Number), found: 1, named: [`payout:${orphan}`] },

@@ -3,16 +3,18 @@ import type { LedgerCheckResult } from '../../../src/domain/ledger-check';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { createMetricStore } from '../../../src/store/metrics';
 import { openShop } from '../../api/payout-setting';
+import { saveHistory } from '../../support/histories';
 import { useService } from '../../support/service';
 
 const service = useService();
 
-async function check() {
+async function check(history: string) {
   const handle = await service.temporal.workflow.start<() => Promise<LedgerCheckResult>>(
     'ledgerCheck',
     { taskQueue: service.queues.lifecycle, workflowId: `ledger-${randomUUID()}` },
   );
   const result = await handle.result();
+  await saveHistory(handle, history);
   const { typedSearchAttributes } = await handle.describe();
   return { result, attention: typedSearchAttributes.get(SEARCH_KEYS.attention) };
 }
@@ -21,7 +23,7 @@ const readMetrics = () => createMetricStore(service.db).read(new Date());
 
 test('the ledger is checked by itself, wholly once a week, and what differs is shown', async () => {
   await openShop(service);
-  const first = await check();
+  const first = await check('schedule-ledger');
   expect(first.result).toMatchObject({ full: true, differences: 0, named: [] });
   expect(first.result.postings).toBeGreaterThan(0);
   expect(first.attention).toBeUndefined();
@@ -32,7 +34,7 @@ test('the ledger is checked by itself, wholly once a week, and what differs is s
   const { books } = service.stores.ledger.collections;
   const book = await books.findOne({});
   await books.updateOne({ _id: book?._id ?? '' }, { $inc: { 'balances.main.available': 1 } });
-  const second = await check();
+  const second = await check('schedule-ledger-differs');
   expect(second.attention).toBe('ledger_differs');
   expect(second.result).toMatchObject({
     full: false,

@@ -319,12 +319,16 @@ describe('a settlement', () => {
         });
         await registerWallet(setting, owner, WALLET, new Date(0));
         const { workflow } = env.client;
-        const sweep = () =>
-          workflow.execute(SETTLE_WORKFLOW, {
+        const sweep = async () => {
+          const started = await workflow.start(SETTLE_WORKFLOW, {
             workflowId: randomUUID(),
             taskQueue: queues.lifecycle,
             args: [],
           });
+          const result: unknown = await started.result();
+          await saveHistory(started, 'schedule-settlements');
+          return result;
+        };
         /** Settles the day, and waits until the money is there. */
         const settleDay = async (days: number) => {
           expect(await sweep()).toMatchObject({ started: 1 });
