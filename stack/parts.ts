@@ -13,18 +13,29 @@ import type { Progress } from './terminal';
 /** Root of the compiled tree; this file is `dist/stack/parts.js`. */
 const DIST = join(__dirname, '..');
 
-/** Script that `--require` loads before the worker. */
-export const NO_CALL_STACKS = join(DIST, 'worker/no-call-stacks.js');
+interface NodePart {
+  script: string;
+  graceMs: number;
+  /** Script that `--require` loads before it. */
+  preload?: string;
+}
 
-export const NODE_PARTS = {
-  worker: { script: 'worker/main.js', graceMs: 25_000 },
+export const NODE_PART_NAMES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const;
+export type NodePartName = (typeof NODE_PART_NAMES)[number];
+
+export const NODE_PARTS: Record<NodePartName, NodePart> = {
+  worker: { script: 'worker/main.js', graceMs: 25_000, preload: 'worker/no-call-stacks.js' },
   sandbox_bank: { script: 'connectors/sandbox/main.js', graceMs: 15_000 },
   sepa: { script: 'connectors/sepa/main.js', graceMs: 15_000 },
   api: { script: 'src/main.js', graceMs: 12_000 },
-} as const;
+};
 
-export type NodePartName = keyof typeof NODE_PARTS;
-export const NODE_PART_NAMES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const;
+/** Options of Node.js for a part, as for its peer in the benchmark. */
+export function nodeOptions(name: NodePartName): string[] {
+  const { preload } = NODE_PARTS[name];
+  const loaded = preload === undefined ? [] : ['--require', join(DIST, preload)];
+  return ['--enable-source-maps', ...loaded];
+}
 
 export interface Inspect {
   part: NodePartName;
@@ -118,11 +129,10 @@ function startNode(
     ...(name !== 'worker' && { SMTP_URL: '' }),
   };
   const env = isInspected ? { ...own, TEMPORAL_DEBUG: 'true' } : own;
-  const preload = name === 'worker' ? ['--require', NO_CALL_STACKS] : [];
   return startChild({
     name,
     command: process.execPath,
-    args: ['--enable-source-maps', ...preload, ...debug, join(DIST, script)],
+    args: [...nodeOptions(name), ...debug, join(DIST, script)],
     env,
     logFile: logFile(config, name),
     // Its closing ends them, so that no child outlives a killed launcher.

@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import { startChild } from '../../stack/child-process';
 import type { StackConfig } from '../../stack/config';
-import { NO_CALL_STACKS } from '../../stack/parts';
+import { nodeOptions } from '../../stack/parts';
 import { logPath, type Part } from '../servers/processes';
 
 const FLOOR_GRACE_MS = 4_000;
+
+/** Parts of the product whose options each has, so that only the work differs. */
+const PEERS = { worker: 'worker', bank: 'sandbox_bank', front: 'api' } as const;
 
 export function floorParts(
   config: StackConfig,
@@ -20,8 +23,7 @@ export function floorParts(
     const child = {
       name,
       command: process.execPath,
-      // As the product's processes, so that only the work differs.
-      args: ['--enable-source-maps', '--require', NO_CALL_STACKS, join(__dirname, `${what}.js`)],
+      args: [...nodeOptions(PEERS[what]), join(__dirname, `${what}.js`)],
       env,
       logFile: logPath(config, name),
       ipc: true,
