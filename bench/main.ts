@@ -14,6 +14,7 @@ import { runNeighbors } from './scenarios/neighbors';
 import { runOverload } from './scenarios/overload';
 import { runSepa } from './scenarios/sepa';
 import { runStatements } from './scenarios/statements';
+import { runStorage } from './scenarios/storage';
 import { runWaiting } from './scenarios/waiting';
 import type { Setting } from './servers/config';
 
@@ -27,6 +28,7 @@ const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Prom
   book: runBook,
   statements: runStatements,
   sepa: runSepa,
+  storage: runStorage,
 };
 
 const PARENT_POLL_MS = 500;

@@ -17,6 +17,7 @@ export const SCENARIOS = {
   book: "N settlements of one merchant's book by two workers, compared with 100 merchants'",
   statements: 'imports of N statement lines that match entries, and of N that match none',
   sepa: 'N payouts by one SEPA file, and a tenth of them',
+  storage: 'bytes that each of N settled payments leaves in MongoDB and Temporal',
 } as const;
 
 /** Kinds of abuse that `--neighbors` measures. */
@@ -58,8 +59,9 @@ const LIMITS = {
   book: 1_000_000,
   statements: 10_000_000,
   sepa: 10_000,
+  storage: 100_000,
 } as const;
-const SIZED = ['waiting', 'book', 'statements', 'sepa'] as const;
+const SIZED = ['waiting', 'book', 'statements', 'sepa', 'storage'] as const;
 const FLAGS = ['overload', 'isolation', 'neighbors', 'endpoints'] as const;
 
 const ROW_NAMES = Object.keys(ROWS).filter(createNameCheck(ROWS));
@@ -131,7 +133,7 @@ export function readOptions(args: readonly string[]): Options {
 function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
-  const sized = { waiting: text, book: text, statements: text, sepa: text };
+  const sized = { waiting: text, book: text, statements: text, sepa: text, storage: text };
   const events = { 'waiting-events': text };
   const numbers = { payments: text, concurrency: text, rounds: text, ...events, ...sized };
   const help = { ...flag, short: 'h' };

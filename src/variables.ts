@@ -4,18 +4,21 @@ import { LIVE_DEMO_ALLOWED } from './base/live';
 import { areCidrs } from './base/networks';
 import { isSmtpUrl, SMTP_URL_SYNTAX } from './base/smtp-url';
 import { PLAIN_TEXT_ALLOWED } from './base/tls';
-import { MONTHS_MAX, RECIPIENT_MONTHS } from './domain/account/retention';
+import { parseRetention } from './domain/account/retention';
 import { parseApprovalLimits } from './domain/approval';
 import { readWindows } from './domain/crypto/assets';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 
-function checkWindows(text: string, ctx: z.RefinementCtx): void {
-  try {
-    readWindows(text);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : 'unreadable';
-    ctx.addIssue({ code: 'custom', message });
-  }
+/** Creates a check of a text by the function that reads it. */
+function checkBy(read: (text: string) => unknown) {
+  return (text: string, ctx: z.RefinementCtx): void => {
+    try {
+      read(text);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : 'unreadable';
+      ctx.addIssue({ code: 'custom', message });
+    }
+  };
 }
 
 const port = z.coerce.number().int().min(1).max(65535);
@@ -126,7 +129,7 @@ export const VARIABLES = z.object({
   SEPA_POLL_SECONDS: z.coerce.number().positive().max(3_600).default(5).meta({
     description: 'Seconds between two looks at the folders',
   }),
-  CRYPTO_WINDOWS: z.string().default('').superRefine(checkWindows).meta({
+  CRYPTO_WINDOWS: z.string().default('').superRefine(checkBy(readWindows)).meta({
     description: 'Minutes in which a crypto payment can be paid: BTC=60,ETH=15',
     usual: '30 for each',
   }),
@@ -156,15 +159,10 @@ export const VARIABLES = z.object({
     description: 'Milliseconds for which the API serves after SIGTERM',
     launcher: true,
   }),
-  RECIPIENT_DETAILS_MONTHS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(MONTHS_MAX)
-    .default(RECIPIENT_MONTHS)
-    .meta({
-      description: 'Months until a recipient’s details are deleted',
-    }),
+  RETENTION_MONTHS: z.string().default('').superRefine(checkBy(parseRetention)).meta({
+    description: 'Months until records are [deleted](docs/operations.md#what-grows): events=24',
+    usual: '13 for each',
+  }),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default('').meta({
     description: 'sandbox: sandbox endpoints may use http on this machine',
     usual: 'sandbox',

@@ -14,7 +14,7 @@ import type { ClockMeter } from '../src/base/clock-meter';
 import type { Logger } from '../src/base/log';
 import { traceActivities, traceStarts } from '../src/base/tracing/temporal';
 import type { Tracing } from '../src/base/tracing/tracing';
-import { RECIPIENT_MONTHS } from '../src/domain/account/retention';
+import { RETENTION, type RetentionMonths } from '../src/domain/account/retention';
 import type { ApprovalLimits } from '../src/domain/approval';
 import { type Env, isLive } from '../src/domain/environment';
 import { environmentQueue, LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
@@ -52,7 +52,7 @@ export interface WorkerDeps {
   queues?: { lifecycle: string; webhooks: string };
   tracing?: Tracing | undefined;
   version?: WorkerVersion | undefined;
-  recipientMonths?: number;
+  retention?: RetentionMonths;
   workflowBundles: WorkflowBundles;
   /** Routes assets to connectors; by default to the sandbox. */
   connectors?: Connectors;
@@ -125,7 +125,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
 
 function lifecycleActivities(deps: WorkerDeps, { mongo, stores }: Database, queues: Queues) {
   const { connection, namespace, keys, log, connectors, tracing } = deps;
-  const { refusals, clock, recipientMonths = RECIPIENT_MONTHS } = deps;
+  const { refusals, clock, retention = RETENTION } = deps;
   const now = () => new Date();
   const workflow = tracing === undefined ? [] : [traceStarts(tracing)];
   const temporal = new Client({ connection, namespace, interceptors: { workflow } });
@@ -144,7 +144,7 @@ function lifecycleActivities(deps: WorkerDeps, { mongo, stores }: Database, queu
       now,
     }),
     ...createAuditActivities({ ...common, lifecycleQueue: queues.lifecycle, now }),
-    ...createRetentionActivities({ ...common, recipientMonths, now }),
+    ...createRetentionActivities({ ...common, months: retention, now }),
     ...createLedgerCheckActivities({
       ...{ log, now, openLongReader: deps.openLongReader },
       database: stores.ledger.collections.books.dbName,

@@ -14,6 +14,7 @@ import { PLAIN_TEXT_ALLOWED } from '../src/base/tls';
 import { startTracing } from '../src/base/tracing/start';
 import { createRefusalMeter } from '../src/callbacks/metrics';
 import { readConfig } from '../src/config';
+import { parseRetention } from '../src/domain/account/retention';
 import { parseApprovalLimits } from '../src/domain/approval';
 import { type Env, parseEnvironments } from '../src/domain/environment';
 import { taskQueues } from '../src/domain/task-queues';
@@ -116,7 +117,7 @@ async function main(): Promise<void> {
     log,
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
     connectors,
-    recipientMonths: config.RECIPIENT_DETAILS_MONTHS,
+    retention: parseRetention(config.RETENTION_MONTHS),
     approvalLimits: parseApprovalLimits(config.APPROVAL_LIMIT ?? ''),
     version: readVersion(config),
     tracing,

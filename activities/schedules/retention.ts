@@ -1,6 +1,11 @@
 import { heartbeat } from '@temporalio/activity';
 import type { Logger } from '../../src/base/log';
-import { deleteRecipients, type RetentionDeps, redactPayers } from '../../src/service/retention';
+import {
+  deleteRecipients,
+  deleteRecords,
+  type RetentionDeps,
+  redactPayers,
+} from '../../src/service/retention';
 import type { Stores } from '../../src/store';
 
 export type RetentionActivities = ReturnType<typeof createRetentionActivities>;
@@ -18,9 +23,10 @@ export function createRetentionActivities(deps: Deps) {
   };
   return {
     deleteOldRecipients: run('recipients deleted', deleteRecipients),
+    blankOldPayers: run('payers redacted', redactPayers),
     /** Last step of the retention. */
-    blankOldPayers: async () => {
-      const count = await run('payers redacted', redactPayers)();
+    deleteOldRecords: async () => {
+      const count = await run('records deleted', deleteRecords)();
       await deps.stores.scheduleRuns.note('retention', deps.now());
       return count;
     },

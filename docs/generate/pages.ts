@@ -4,6 +4,7 @@ import { httpSettings } from '../../connectors/http/settings';
 import { listFields, listVariables } from '../../stack/usage';
 import { assetTable } from './assets';
 import { errorList } from './errors';
+import { growthTable } from './growth';
 import { magicAmountLists } from './magic-amounts';
 import { listCredits, remedyLists, updateLists } from './operators';
 import { roleList } from './roles';
@@ -17,6 +18,7 @@ export function blocksByPage(): Record<string, Record<string, string>> {
     'docs/connectors.md': { instructions: variableTable(listFields(z.object(httpSettings))) },
     'docs/dashboard.md': { roles: roleList() },
     'docs/evm.md': { settings: variableTable(listFields(EvmSettings), 'Field') },
+    'docs/operations.md': { growth: growthTable() },
     'docs/operators.md': { ...remedyLists(), ...updateLists(), credits: listCredits() },
   };
 }

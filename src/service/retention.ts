@@ -1,19 +1,22 @@
-import { monthsBefore, PAYER_MONTHS } from '../domain/account/retention';
+import { monthsBefore, PAYER_MONTHS, type RetentionMonths } from '../domain/account/retention';
 import { buildPosition } from '../domain/cursor';
 import { toEnv } from '../domain/environment';
 import type { Stores } from '../store';
 import type { AccountDocument } from '../store/accounts';
 
 export interface RetentionDeps {
-  stores: Pick<Stores, 'accounts' | 'payments' | 'payouts' | 'recipients'>;
-  /** Months since the last payout. */
-  recipientMonths: number;
+  stores: Pick<
+    Stores,
+    'accounts' | 'callbacks' | 'deliveries' | 'payments' | 'payouts' | 'recipients'
+  >;
+  months: RetentionMonths;
   now: () => Date;
   /** Called after each batch with the number of changed records. */
   onProgress: (count: number) => void;
 }
 
 const BATCH = 200;
+const DELETED_AT_ONCE = 1_000;
 const ENVIRONMENTS = [false, true];
 
 /**
@@ -23,7 +26,7 @@ const ENVIRONMENTS = [false, true];
  */
 export async function deleteRecipients(deps: RetentionDeps): Promise<number> {
   const { stores, now, onProgress } = deps;
-  const before = monthsBefore(now(), deps.recipientMonths).toISOString();
+  const before = monthsBefore(now(), deps.months.recipients).toISOString();
   let deletedCount = 0;
   for (;;) {
     const batch = await stores.recipients.unusedSince(before, BATCH);
@@ -60,18 +63,19 @@ async function deleteUnused(
  * @returns number of payments that were read
  */
 export async function redactPayers(deps: RetentionDeps): Promise<number> {
-  const { accounts } = deps.stores;
   let count = 0;
-  let after = '';
-  for (;;) {
-    const batch = await accounts.page(after, BATCH);
-    const last = batch.at(-1);
-    if (last === undefined) return count;
-    after = last._id;
-    for (const account of batch) {
-      for (const livemode of ENVIRONMENTS)
-        count += await redactAccount(deps, account, livemode, count);
-    }
+  for await (const account of listAccounts(deps)) {
+    for (const livemode of ENVIRONMENTS)
+      count += await redactAccount(deps, account, livemode, count);
+  }
+  return count;
+}
+
+async function* listAccounts({ stores: { accounts } }: RetentionDeps) {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const batch: AccountDocument[] = await accounts.page(after, BATCH);
+    yield* batch;
+    after = batch.at(-1)?._id;
   }
 }
 
@@ -97,4 +101,31 @@ async function redactAccount(
     await accounts.setPayersRedacted(account_id, env, after);
     count += batch.length;
   }
+}
+
+/**
+ * Deletes events with their deliveries and attempts, and callbacks that an operator dismissed, after
+ * their retention period. A delivery that is pending stays.
+ * @returns number of deleted documents
+ */
+export async function deleteRecords(deps: RetentionDeps): Promise<number> {
+  const { stores, months, now, onProgress } = deps;
+  let count = 0;
+  const deleteAll = async (deleteBatch: () => Promise<number>) => {
+    for (let deleted = await deleteBatch(); deleted > 0; deleted = await deleteBatch()) {
+      count += deleted;
+      onProgress(count);
+    }
+  };
+  const dismissedBefore = monthsBefore(now(), months.dismissed_callbacks).toISOString();
+  await deleteAll(() => stores.callbacks.deleteDismissed(dismissedBefore, DELETED_AT_ONCE));
+  const before = buildPosition(monthsBefore(now(), months.events).getTime(), 0);
+  for await (const { _id: account_id } of listAccounts(deps)) {
+    for (const livemode of ENVIRONMENTS) {
+      const owner = { account_id, livemode };
+      await deleteAll(() => stores.deliveries.deleteOld(owner, before, DELETED_AT_ONCE));
+    }
+    onProgress(count);
+  }
+  return count;
 }

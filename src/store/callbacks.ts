@@ -5,6 +5,7 @@ import { indexBuilder } from '../base/mongo-indexes';
 import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
 import { callbackText } from '../domain/callback/signature';
 import { omitUndefined } from '../domain/defined';
+import { deleteSome } from './old-rows';
 
 export interface CallbackDocument {
   /** `{connector}:{callback_id}`: unique, so a repeat is recognised. */
@@ -160,6 +161,9 @@ export function createCallbackStore(db: Db) {
       const update = { $set: { dismissed_at } };
       return (await callbacks.updateOne(filter, update, { session })).matchedCount === 1;
     },
+    /** Deletes some that were dismissed before. @returns how many */
+    deleteDismissed: (before: string, limit: number): Promise<number> =>
+      deleteSome(callbacks, { ...PARKED, dismissed_at: { $lt: before } }, limit),
     /** Stores the reason, also for a signal that no callback preceded. */
     markUnapplied: (_id: string, unapplied: string, callback: Omit<NewCallback, 'received_at'>) =>
       callbacks.updateOne(

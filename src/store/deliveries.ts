@@ -12,6 +12,7 @@ import type {
   ResendFilter,
 } from './event-document';
 import { type ListFilter, listNewest } from './list';
+import { deleteSome } from './old-rows';
 import { OWNER } from './resource-indexes';
 
 export { type DeliveryDocument, type DeliveryRow, getEventId } from './event-document';
@@ -19,6 +20,7 @@ export { type DeliveryDocument, type DeliveryRow, getEventId } from './event-doc
 /** Most deliveries of one event that can share a position. */
 const TIES_MAX = 100;
 const TIE = { _id: 1 } as const;
+const ENDED: { $ne: DeliveryStatus } = { $ne: 'pending' };
 
 /** Last row of a page, after which the next one begins. */
 export type ResendPlace = Pick<DeliveryRow, '_id' | 'position'>;
@@ -85,6 +87,17 @@ export function createDeliveryStore(db: Db) {
       }),
     addAttempt: (row: DeliveryDocument) => pick(row.delivery_id ?? row.event_id).addAttempt(row),
     addOnlyAttempt: events.addOnlyAttempt,
+    /** Deletes some before a position, except pending ones. @returns how many */
+    deleteOld: async (
+      owner: Pick<DeliveryRow, 'account_id' | 'livemode'>,
+      before: string,
+      limit: number,
+    ): Promise<number> => {
+      const old = { ...owner, position: { $lt: before }, 'delivery.status': ENDED };
+      return (
+        (await deleteSome(eventRows, old, limit)) + (await deleteSome(separateRows, old, limit))
+      );
+    },
     /** Returns the latest attempt of a run; its number is the count. */
     last: async (id: string, run: number): Promise<DeliveryDocument | null> => {
       const attempts = await pick(id).readAttempts({ _id: id });

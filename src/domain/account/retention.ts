@@ -3,14 +3,52 @@ export const RETENTION_WORKFLOW = 'retention';
 
 export const PAYER_MONTHS = 18;
 
-/** Counted from the last payout. */
-export const RECIPIENT_MONTHS = 13;
-
 export const MONTHS_MAX = 120;
+
+/** Months after which records are deleted, unless `RETENTION_MONTHS` says otherwise. */
+export const RETENTION = {
+  /** Details of a recipient, counted from its last payout. */
+  recipients: 13,
+  /** Events with their deliveries and attempts. */
+  events: 13,
+  /** Callbacks of banks that an operator dismissed. */
+  dismissed_callbacks: 13,
+} as const;
+
+export type RetentionMonths = Record<keyof typeof RETENTION, number>;
+
+const NAMES = Object.keys(RETENTION);
+
+function isName(name: string): name is keyof RetentionMonths {
+  return NAMES.includes(name);
+}
+
+/**
+ * Parses `recipients=13,events=24`; what is not named has its default.
+ * @throws Error that says what is wrong
+ */
+export function parseRetention(text: string): RetentionMonths {
+  const months: RetentionMonths = { ...RETENTION };
+  const parts = text.split(',').filter((part) => part.trim() !== '');
+  for (const part of parts) {
+    const [name = '', value = '', ...more] = part.split('=').map((each) => each.trim());
+    const count = Number(value);
+    const isCount = /^\d{1,3}$/.test(value) && count >= 1 && count <= MONTHS_MAX;
+    if (!isName(name) || !isCount || more.length > 0) {
+      throw new Error(
+        `takes NAME=MONTHS from 1 to ${MONTHS_MAX}, with a NAME of ${NAMES.join(', ')}`,
+      );
+    }
+    months[name] = count;
+  }
+  return months;
+}
 
 export interface RetentionResult {
   recipients: number;
   payers: number;
+  /** Events, deliveries and callbacks. */
+  records: number;
 }
 
 /** Subtracts months in UTC; uses the last day of a month that has no such day. */

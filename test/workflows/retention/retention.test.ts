@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { monthsBefore, type RetentionResult } from '../../../src/domain/account/retention';
 import { buildPosition } from '../../../src/domain/cursor';
+import type { DeliveryStatus } from '../../../src/domain/webhook/event';
+import { copyEvent } from '../../../src/store/deliveries';
 import type { PaymentDocument } from '../../../src/store/payments';
 import type { PayoutDocument } from '../../../src/store/payouts';
 import type { RecipientDocument } from '../../../src/store/recipients';
 import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
 import { insertRecipient, storedPayout } from '../../api/payout-setting';
 import { commandsIn, everythingStored } from '../../cli/cli';
+import { recordEvents } from '../../cli/event-log';
+import { saveHistory } from '../../support/histories';
 import { call, idealPayment, waitForBank } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import { mongodbUri } from '../../support/servers';
@@ -21,11 +25,16 @@ const rows = <D extends object>(name: string) =>
 
 const payments = () => rows<PaymentDocument>('payments');
 
-const run = (): Promise<RetentionResult> =>
-  service.temporal.workflow.execute('retention', {
+async function run(): Promise<RetentionResult> {
+  const { workflow } = service.temporal;
+  const handle = await workflow.start<() => Promise<RetentionResult>>('retention', {
     taskQueue: service.queues.lifecycle,
     workflowId: `retention-${randomUUID()}`,
   });
+  const result = await handle.result();
+  await saveHistory(handle, 'schedule-retention');
+  return result;
+}
 
 /** A recipient that was made some months ago, and last paid by these payouts. */
 async function recipient(months: number, ...payouts: Partial<PayoutDocument>[]) {
@@ -70,7 +79,7 @@ test('recipients are deleted when none has paid them for 13 months, and no earli
   const used_at = ago(14).toISOString();
   await rows<RecipientDocument>('recipients').updateOne({ _id: underWay }, { $set: { used_at } });
   expect(await run()).toMatchObject({ recipients: 1 });
-  expect(await run()).toEqual({ recipients: 0, payers: 0 });
+  expect(await run()).toEqual({ recipients: 0, payers: 0, records: 0 });
 });
 
 test('payers are redacted by the retention period of their account', async () => {
@@ -97,7 +106,7 @@ test('payers are redacted by the retention period of their account', async () =>
   const short3 = await paid(short, 3);
   const short1 = await paid(short, 1);
 
-  expect(await run()).toEqual({ recipients: 0, payers: 2 });
+  expect(await run()).toEqual({ recipients: 0, payers: 2, records: 0 });
   for (const read of [old, short3]) expect(await read()).toEqual(blank);
   for (const read of [young, short1]) expect(await read()).toEqual(customer);
   const stored = await everythingStored(service.mongo.db(service.database));
@@ -108,6 +117,56 @@ test('payers are redacted by the retention period of their account', async () =>
   await service.stores.accounts.setPayerDataMonths(usual.account_id, 12);
   expect(await run()).toMatchObject({ payers: 1 });
   expect(await young()).toEqual(blank);
+});
+
+/** Makes an event, and a second delivery of it, as old as some months. */
+async function oldEvent(account_id: string, months: number, status: DeliveryStatus) {
+  const [event] = await recordEvents(service, account_id, ['payment.settled']);
+  if (event === undefined) throw new Error('no event');
+  const position = buildPosition(ago(months).getTime(), months);
+  const delivery = { ...event.delivery, status, endpoint_id: 'we_second' };
+  const other = { ...copyEvent(event, delivery), position };
+  const changed = { $set: { position, 'delivery.status': status } };
+  await rows<{ _id: string }>('events').updateOne({ _id: event._id }, changed);
+  await rows<{ _id: string }>('event_deliveries').insertOne(other);
+  return [event._id, other._id];
+}
+
+test('events and their deliveries are deleted after 13 months, and dismissed callbacks', async () => {
+  const { account_id } = await service.account();
+  const { stores } = service;
+  const old = await oldEvent(account_id, 14, 'delivered');
+  const exhausted = await oldEvent(account_id, 15, 'exhausted');
+  const pending = await oldEvent(account_id, 16, 'pending');
+  const young = await oldEvent(account_id, 12, 'delivered');
+  const callback = async (dismissed?: number, isParked = true) => {
+    const { _id } = await stores.callbacks.insertOnce({
+      ...{ connector: 'bank', resource: 'payment', resource_id: randomUUID(), name: 'settled' },
+      body: { callback_id: randomUUID(), occurred_at: ago(20).toISOString() },
+      received_at: ago(20).toISOString(),
+    });
+    if (isParked) await stores.callbacks.park(_id, 'no such payment');
+    const dismissed_at = dismissed === undefined ? undefined : ago(dismissed).toISOString();
+    if (dismissed_at) {
+      await rows<{ _id: string }>('bank_callbacks').updateOne({ _id }, { $set: { dismissed_at } });
+    }
+    return _id;
+  };
+  const gone = await callback(14);
+  const stored = [await callback(12), await callback(), await callback(undefined, false)];
+
+  expect(await run()).toMatchObject({ records: 5 });
+  const ids = async (name: string) =>
+    (await rows<{ _id: string }>(name).find({}).toArray()).map(({ _id }) => _id);
+  const events = [...(await ids('events')), ...(await ids('event_deliveries'))];
+  expect(events).toEqual(expect.arrayContaining([...pending, ...young]));
+  expect(events.filter((id) => [...old, ...exhausted].includes(id))).toEqual([]);
+  const callbacks = await ids('bank_callbacks');
+  expect(callbacks).toEqual(expect.arrayContaining(stored));
+  expect(callbacks).not.toContain(gone);
+  expect(await run()).toMatchObject({ records: 0 });
+  await rows('events').deleteMany({ account_id });
+  await rows('event_deliveries').deleteMany({ account_id });
 });
 
 test('one payer is exported, and erased where the payments have ended', async () => {
