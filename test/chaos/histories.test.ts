@@ -30,7 +30,7 @@ const ENDED_PER_KILL = HISTORIES > 100 ? 16 : 4;
 /** Histories of one merchant, so that its test funds suffice. */
 const PER_ACCOUNT = 12;
 const HISTORY_MS = 30_000;
-const STATE_MS_MAX = 90_000;
+const STATE_MS_MAX = HISTORIES > 100 ? 180_000 : 90_000;
 const RECOVERY_MS_MAX = 90_000;
 const REFUSALS_MAX = 4;
 /** Says that the bank is late, and nothing of money: its answer is still to come. */
