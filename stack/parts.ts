@@ -13,29 +13,15 @@ import type { Progress } from './terminal';
 /** Root of the compiled tree; this file is `dist/stack/parts.js`. */
 const DIST = join(__dirname, '..');
 
-interface NodePart {
-  script: string;
-  graceMs: number;
-  /** Script that `--require` loads before it. */
-  preload?: string;
-}
-
-export const NODE_PART_NAMES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const;
-export type NodePartName = (typeof NODE_PART_NAMES)[number];
-
-export const NODE_PARTS: Record<NodePartName, NodePart> = {
-  worker: { script: 'worker/main.js', graceMs: 25_000, preload: 'worker/no-call-stacks.js' },
+export const NODE_PARTS = {
+  worker: { script: 'worker/main.js', graceMs: 25_000 },
   sandbox_bank: { script: 'connectors/sandbox/main.js', graceMs: 15_000 },
   sepa: { script: 'connectors/sepa/main.js', graceMs: 15_000 },
   api: { script: 'src/main.js', graceMs: 12_000 },
-};
+} as const;
 
-/** Options of Node.js for a part, as for its peer in the benchmark. */
-export function nodeOptions(name: NodePartName): string[] {
-  const { preload } = NODE_PARTS[name];
-  const loaded = preload === undefined ? [] : ['--require', join(DIST, preload)];
-  return ['--enable-source-maps', ...loaded];
-}
+export type NodePartName = keyof typeof NODE_PARTS;
+export const NODE_PART_NAMES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const;
 
 export interface Inspect {
   part: NodePartName;
@@ -132,7 +118,7 @@ function startNode(
   return startChild({
     name,
     command: process.execPath,
-    args: [...nodeOptions(name), ...debug, join(DIST, script)],
+    args: ['--enable-source-maps', ...debug, join(DIST, script)],
     env,
     logFile: logFile(config, name),
     // Its closing ends them, so that no child outlives a killed launcher.

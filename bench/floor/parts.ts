@@ -1,13 +1,9 @@
 import { join } from 'node:path';
 import { startChild } from '../../stack/child-process';
 import type { StackConfig } from '../../stack/config';
-import { nodeOptions } from '../../stack/parts';
 import { logPath, type Part } from '../servers/processes';
 
 const FLOOR_GRACE_MS = 4_000;
-
-/** Parts of the product whose options each has, so that only the work differs. */
-const PEERS = { worker: 'worker', bank: 'sandbox_bank', front: 'api' } as const;
 
 export function floorParts(
   config: StackConfig,
@@ -23,7 +19,8 @@ export function floorParts(
     const child = {
       name,
       command: process.execPath,
-      args: [...nodeOptions(PEERS[what]), join(__dirname, `${what}.js`)],
+      // As the product's processes, so that only the work differs.
+      args: ['--enable-source-maps', join(__dirname, `${what}.js`)],
       env,
       logFile: logPath(config, name),
       ipc: true,

@@ -87,9 +87,7 @@ test.each(WORKLOADS)(
   '%s runs what the launcher runs, and asks it where it listens',
   (file, part, variable, port) => {
     const pods = podsOf(file);
-    const { script, preload } = NODE_PARTS[part];
-    const loaded = preload === undefined ? [] : ['--require', `./dist/${preload}`];
-    expect(pods.container.command).toEqual(['node', ...loaded, `dist/${script}`]);
+    expect(pods.container.command).toEqual(['node', `dist/${NODE_PARTS[part].script}`]);
     expect(pods.env.get(variable)).toBe(pods.port(port));
     const { startupProbe, livenessProbe, readinessProbe } = pods.container;
     const probes = [startupProbe, livenessProbe, readinessProbe];
