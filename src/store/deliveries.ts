@@ -87,16 +87,21 @@ export function createDeliveryStore(db: Db) {
       }),
     addAttempt: (row: DeliveryDocument) => pick(row.delivery_id ?? row.event_id).addAttempt(row),
     addOnlyAttempt: events.addOnlyAttempt,
-    /** Deletes some before a position, except pending ones. @returns how many */
+    /**
+     * Deletes some before a position, events last: one that a pending delivery of another endpoint
+     * needs stays with it. @returns how many
+     */
     deleteOld: async (
       owner: Pick<DeliveryRow, 'account_id' | 'livemode'>,
       before: string,
       limit: number,
     ): Promise<number> => {
-      const old = { ...owner, position: { $lt: before }, 'delivery.status': ENDED };
-      return (
-        (await deleteSome(eventRows, old, limit)) + (await deleteSome(separateRows, old, limit))
-      );
+      const old = { ...owner, position: { $lt: before } };
+      const ended = { ...old, 'delivery.status': ENDED };
+      const deleted = await deleteSome(separateRows, ended, limit);
+      if (deleted > 0) return deleted;
+      const needed = await separateRows.distinct('event_id', old);
+      return await deleteSome(eventRows, { ...ended, _id: { $nin: needed } }, limit);
     },
     /** Returns the latest attempt of a run; its number is the count. */
     last: async (id: string, run: number): Promise<DeliveryDocument | null> => {

@@ -139,6 +139,11 @@ test('events and their deliveries are deleted after 13 months, and dismissed cal
   const exhausted = await oldEvent(account_id, 15, 'exhausted');
   const pending = await oldEvent(account_id, 16, 'pending');
   const young = await oldEvent(account_id, 12, 'delivered');
+  const needed = await oldEvent(account_id, 17, 'delivered');
+  await rows<{ _id: string }>('event_deliveries').updateOne(
+    { _id: { $in: needed } },
+    { $set: { 'delivery.status': 'pending' } },
+  );
   const callback = async (dismissed?: number, isParked = true) => {
     const { _id } = await stores.callbacks.insertOnce({
       ...{ connector: 'bank', resource: 'payment', resource_id: randomUUID(), name: 'settled' },
@@ -159,7 +164,7 @@ test('events and their deliveries are deleted after 13 months, and dismissed cal
   const ids = async (name: string) =>
     (await rows<{ _id: string }>(name).find({}).toArray()).map(({ _id }) => _id);
   const events = [...(await ids('events')), ...(await ids('event_deliveries'))];
-  expect(events).toEqual(expect.arrayContaining([...pending, ...young]));
+  expect(events).toEqual(expect.arrayContaining([...pending, ...young, ...needed]));
   expect(events.filter((id) => [...old, ...exhausted].includes(id))).toEqual([]);
   const callbacks = await ids('bank_callbacks');
   expect(callbacks).toEqual(expect.arrayContaining(stored));
