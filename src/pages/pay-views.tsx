@@ -45,11 +45,7 @@ export function payPage(props: PayPageProps, action: string): string {
           {payment.reference !== null && (
             <Detail name={frame.reference}>{payment.reference}</Detail>
           )}
-          <Detail name={pay.payBy}>
-            <time dateTime={payment.expires_at} data-time={language.regional}>
-              {formatTimeIn(language, payment.expires_at)}
-            </time>
-          </Detail>
+          <PayBy {...props} />
         </dl>
         <div class="stack">
           <form method="post" action={action}>
@@ -198,6 +194,17 @@ export function Cancel({ action, texts }: { action: string; texts: Texts['pay'] 
         {texts.cancel}
       </button>
     </form>
+  );
+}
+
+/** Time by which the customer has to pay, which the script turns into the payer's own. */
+export function PayBy({ payment, language }: PayPageProps) {
+  return (
+    <Detail name={language.texts.pay.payBy}>
+      <time dateTime={payment.expires_at} data-time={language.regional}>
+        {formatTimeIn(language, payment.expires_at)}
+      </time>
+    </Detail>
   );
 }
 

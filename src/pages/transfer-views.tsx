@@ -1,7 +1,7 @@
 import type { TransferInstructions } from '../domain/payment/transfer-instructions';
-import { formatDecimalIn, formatMoneyIn, formatTimeIn } from './language';
-import { Detail, renderPage, Shop } from './layout';
-import { Cancel, type PayPageProps, shell } from './pay-views';
+import { formatDecimalIn, formatMoneyIn } from './language';
+import { renderPage, Shop } from './layout';
+import { Cancel, PayBy, type PayPageProps, shell } from './pay-views';
 import type { Texts } from './texts/texts';
 
 /** Time in ms between two looks at a payment whose transfer takes hours. */
@@ -51,11 +51,7 @@ export function transferPage(
         </dl>
         <p class="callout small">{transfer.exactly}</p>
         <dl>
-          <Detail name={pay.payBy}>
-            <time dateTime={payment.expires_at} data-time={language.regional}>
-              {formatTimeIn(language, payment.expires_at)}
-            </time>
-          </Detail>
+          <PayBy {...props} />
         </dl>
         <p class="muted small">{transfer.sent}</p>
         <Cancel action={`${path}/cancel`} texts={pay} />
