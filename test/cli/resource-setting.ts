@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CallbackResource } from '../../src/domain/callback/callback';
+import { taskQueues } from '../../src/domain/task-queues';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { IN_ETHER } from '../api/crypto-setting';
 import { openShop } from '../api/payout-setting';
@@ -15,11 +16,14 @@ export type ResourceSetting = Awaited<ReturnType<typeof openResourceSetting>>;
 export async function openResourceSetting(options: ServiceOptions = {}) {
   const service = await startService(options);
   const shop = await openShop(service);
+  // What a command starts again is no resource of another file's database.
+  const prefix = `cli-${randomUUID().slice(0, 8)}`;
   const env = {
     DATA_DIR: 'none',
     MONGODB_URI: mongodbUri(),
     MONGODB_DB: service.database,
     TEMPORAL_ADDRESS: options.temporal ?? temporalAddress(),
+    TASK_QUEUE_PREFIX: prefix,
   };
   const idOf = ({ status, body, text }: Answer): string => {
     if (status !== 201) throw new Error(text);
@@ -32,6 +36,8 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
     shop,
     ...commandsIn(env),
     handle,
+    /** Queue of the command line, which nobody works on. */
+    idleQueue: taskQueues(prefix).lifecycleQueue,
     /** Dependencies of acts and restarts, with workers that the command line does not know. */
     deps: {
       stores: service.stores,

@@ -8,8 +8,7 @@ const setting = useResourceSetting();
 const BACKUP = '2026-01-01T00:00:00.000Z';
 const createDeps = () => {
   const { stores, temporal, now } = setting.deps;
-  // The queue of the command line.
-  return { epoch: stores.epoch, temporal, lifecycleQueue: 'lifecycle', now };
+  return { epoch: stores.epoch, temporal, lifecycleQueue: setting.idleQueue, now };
 };
 const epochs = () => setting.deps.db.collection<{ _id: string }>('service_epoch');
 /** Makes MongoDB as old as a backup. */
