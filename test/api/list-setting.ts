@@ -28,7 +28,7 @@ interface Row {
 }
 
 /** As many as a busy machine writes within the life of a transaction. */
-const ROWS_AT_ONCE = 100;
+const ROWS_AT_ONCE = 20;
 
 function insertOf<R extends Row>(
   { mongo }: Service,

@@ -10,6 +10,8 @@ import { planOf } from './plan';
 
 const OWNER = { account_id: `acct_${randomUUID()}`, livemode: false };
 const START = Date.UTC(2026, 0, 1);
+/** As many as a busy machine writes within the life of a transaction. */
+const ENTRIES_AT_ONCE = 20;
 const database = useDatabase({ connect: connectMonitored });
 
 beforeAll(() => fill(1_000));
@@ -18,9 +20,9 @@ beforeAll(() => fill(1_000));
 async function fill(count: number): Promise<void> {
   let second = 0;
   const ledger = createLedgerStore(database.db, () => new Date(START + 1_000 * second));
-  for (let from = 0; from < count; from += 100) {
+  for (let from = 0; from < count; from += ENTRIES_AT_ONCE) {
     await inTransaction(database.mongo, async (session) => {
-      for (second = from; second < from + 100; second += 1) {
+      for (second = from; second < from + ENTRIES_AT_ONCE; second += 1) {
         const balance = second % 4 === 0 ? 'marketing' : 'main';
         const isPayment = balance === 'main' && second % 7 !== 0;
         const kind = isPayment ? 'payment_settled' : 'funded';
