@@ -25,6 +25,7 @@ import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/rou
 import { createEndpointHealth } from '../src/service/endpoints/health';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
+import { runWorker } from '../src/temporal/native';
 import { reportStuckSteps } from '../src/temporal/stuck';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
 import { type PostWebhook, postWebhook } from '../src/webhooks/post';
@@ -114,7 +115,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   }
   return {
     run: async () => {
-      await Promise.all(workers.map((worker) => worker.run()));
+      await Promise.all(workers.map(runWorker));
     },
     shutdown: () => {
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();

@@ -7,6 +7,7 @@ import {
   type NativeConnection,
   Worker,
 } from '@temporalio/worker';
+import { runWorker } from '../../src/temporal/native';
 import type { ConnectorActivities } from '../contract/activities';
 import type { instructConnector } from './instruct-workflow';
 import { Broken, NotApplicable } from './verdict';
@@ -42,7 +43,7 @@ export async function startInstructor(deps: InstructorDeps) {
   const taskQueue = `connector-check-${randomUUID()}`;
   const workflowBundle = await bundleOnce();
   const worker = await Worker.create({ connection, namespace, taskQueue, workflowBundle });
-  const running = worker.run();
+  const running = runWorker(worker);
   /** @throws NotApplicable if the connector has no such activity */
   const ask = async (activity: ActivityName, input: object): Promise<Outcome> => {
     try {

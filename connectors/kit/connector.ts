@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { closeServer, createHttpServer } from '../../src/api/server';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { checkTemporal } from '../../src/temporal/attributes';
+import { runWorker } from '../../src/temporal/native';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { createKitActivities } from './activities';
 import { createBankClient } from './bank-client';
@@ -92,9 +93,9 @@ export async function startConnector<S extends Settings>(
       log,
     });
   const report = reportCapabilities(own, listCapabilities(definition));
-  const finished = worker
-    .run()
-    .finally(() => Promise.all([loop?.stop(), listener?.close(), report.stop()]));
+  const finished = runWorker(worker).finally(() =>
+    Promise.all([loop?.stop(), listener?.close(), report.stop()]),
+  );
   return {
     url: listener?.url,
     activities,

@@ -9,6 +9,7 @@ import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
 import { createMovementStore } from '../../src/service/sandbox-bank/movements';
 import type { Stores } from '../../src/store';
+import { runWorker } from '../../src/temporal/native';
 import type { ConnectorActivities } from '../contract/activities';
 import {
   type CallbackMeter,
@@ -140,7 +141,7 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
       advanceBankClock: (advance) => advanceBankClock(clock, advance),
     };
     const worker = await createWorker(deps, activities);
-    const finished = worker.run();
+    const finished = runWorker(worker);
     const end = async () => {
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await finished.finally(stopRest);

@@ -1,6 +1,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { DefaultLogger, NativeConnection, Runtime, type RuntimeOptions } from '@temporalio/worker';
+import { IllegalStateError } from '@temporalio/common';
+import {
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  type RuntimeOptions,
+  type Worker,
+} from '@temporalio/worker';
 import { request } from 'undici';
 import type { Logger } from '../base/log';
 import type { MetricsSource } from '../base/metrics-page';
@@ -14,6 +21,20 @@ const READ_MS_MAX = 2_000;
 export async function connectNative(access: TemporalAccess): Promise<NativeConnection> {
   const { namespace: _, ...options } = access;
   return await NativeConnection.connect(options);
+}
+
+/**
+ * Runs a worker until it has stopped. The SDK refuses to release one whose last poll ended a moment
+ * ago on a thread of its own; all its work is done then.
+ * @throws Error when the worker failed
+ */
+export async function runWorker(worker: Pick<Worker, 'run' | 'getState'>): Promise<void> {
+  try {
+    await worker.run();
+  } catch (error) {
+    const isReleased = error instanceof IllegalStateError && worker.getState() === 'STOPPED';
+    if (!isReleased) throw error;
+  }
 }
 
 /**

@@ -7,6 +7,7 @@ import { createConnectors } from '../../src/routing';
 import { setRule } from '../../src/service/routing/change';
 import { createStores } from '../../src/store';
 import { CACHE_MS } from '../../src/store/cache';
+import { runWorker } from '../../src/temporal/native';
 import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
 import { call, eventually, idealPayment } from '../support/http';
@@ -35,7 +36,7 @@ useFixture(
         }),
       ),
     );
-    const running = workers.map((worker) => worker.run());
+    const running = workers.map(runWorker);
     return async () => {
       for (const worker of workers) worker.shutdown();
       await Promise.all(running);

@@ -43,6 +43,7 @@ import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';
 import { createTemporalClient } from '../../src/temporal/client';
 import { connectTemporal } from '../../src/temporal/connect';
+import { runWorker } from '../../src/temporal/native';
 import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
@@ -352,7 +353,7 @@ async function startChain(
 ) {
   const taskQueue = connectorQueue(connector);
   const worker = await Worker.create({ connection, namespace: 'default', taskQueue, activities });
-  const running = worker.run();
+  const running = runWorker(worker);
   return {
     stop: async () => {
       worker.shutdown();

@@ -1,6 +1,7 @@
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks/deliver';
 import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook/schedule';
+import { runWorker } from '../../../src/temporal/native';
 import { verifySignature } from '../../../src/webhooks/signature';
 import { useFixture } from '../../support/fixture';
 import { saveHistory } from '../../support/histories';
@@ -16,7 +17,7 @@ const delivering = useFixture(
     const server = { env: await skippingServer(), taskQueue: 'webhooks' };
     const changes = { ...unlessAway(), patienceMs: 0, now: () => nowMs };
     const worker = await workerOn(server, onServerTime(activitiesOn(stores, changes)));
-    return { ...server, worker, running: worker.run() };
+    return { ...server, worker, running: runWorker(worker) };
   },
   async ({ env, worker, running }) => {
     worker.shutdown();

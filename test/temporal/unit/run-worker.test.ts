@@ -1,0 +1,21 @@
+import { IllegalStateError } from '@temporalio/common';
+import { runWorker } from '../../../src/temporal/native';
+
+const STILL_IN_USE = new IllegalStateError('Worker still in use: Expected 1 reference, but got 2');
+
+/** A worker that ends in this state, by this error. */
+const endedBy = (state: 'STOPPED' | 'FAILED', error: Error) => ({
+  run: () => Promise.reject(error),
+  getState: () => state,
+});
+
+test('a worker that has stopped has ended, though the SDK could not release it yet', async () => {
+  await expect(runWorker(endedBy('STOPPED', STILL_IN_USE))).resolves.toBeUndefined();
+});
+
+test.each([
+  ['that failed', endedBy('FAILED', STILL_IN_USE)],
+  ['that broke', endedBy('STOPPED', new Error('broken'))],
+])('a worker %s fails its process', async (_, worker) => {
+  await expect(runWorker(worker)).rejects.toThrow(/still in use|broken/);
+});
