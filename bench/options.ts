@@ -14,7 +14,7 @@ export const SCENARIOS = {
   neighbors: "a merchant's creates alone, and next to another one's abuse",
   endpoints: 'webhooks at 16 endpoints of an account, of which none hangs, then one',
   waiting: 'processes at rest while N payments wait, and `orphan list`',
-  book: "N settlements of one merchant's book by two workers, compared with 100 merchants'",
+  book: "N settlements of one merchant's book, compared with 100 merchants'",
   statements: 'imports of N statement lines that match entries, and of N that match none',
   sepa: 'N payouts by one SEPA file, and a tenth of them',
   storage: 'bytes that each of N settled payments leaves in MongoDB and Temporal',
@@ -40,6 +40,8 @@ export interface Options {
   payments: number;
   /** Number of events for the endpoint that hangs, of `--isolation`. */
   waitingEvents: number;
+  /** Number of workers of `--book`. */
+  bookWorkers: number;
   concurrency: number;
   rounds: number;
   rows: readonly RowName[];
@@ -50,9 +52,11 @@ export interface Options {
 
 const DEFAULTS = { payments: 150, concurrency: 16, rounds: 3 } as const;
 const WAITING_EVENTS = 300;
+const BOOK_WORKERS = 2;
 const LIMITS = {
   payments: 100_000,
   'waiting-events': 1_000_000,
+  'book-workers': 100,
   concurrency: 500,
   rounds: 50,
   waiting: 10_000_000,
@@ -86,6 +90,7 @@ Options:
   --concurrency N  payments in flight at once (default ${DEFAULTS.concurrency})
   --rounds N       rounds, of which the median counts (default ${DEFAULTS.rounds})
   --waiting-events N  events for the endpoint that hangs in --isolation (default ${WAITING_EVENTS})
+  --book-workers N  workers of --book (default ${BOOK_WORKERS})
   --only NAME,...  only these rows, or kinds of abuse
   --json           the result as JSON
   --help           this text
@@ -122,6 +127,7 @@ export function readOptions(args: readonly string[]): Options {
     scenario: chosen[0] ?? 'floor',
     payments: sized ? toWholeNumber(sized, values[sized] ?? '') : number('payments'),
     waitingEvents: toWholeNumber('waiting-events', values['waiting-events'] ?? `${WAITING_EVENTS}`),
+    bookWorkers: toWholeNumber('book-workers', values['book-workers'] ?? `${BOOK_WORKERS}`),
     concurrency: number('concurrency'),
     rounds: number('rounds'),
     ...selectParts(chosen[0], values.only),
@@ -134,8 +140,8 @@ function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
   const sized = { waiting: text, book: text, statements: text, sepa: text, storage: text };
-  const events = { 'waiting-events': text };
-  const numbers = { payments: text, concurrency: text, rounds: text, ...events, ...sized };
+  const parts = { 'waiting-events': text, 'book-workers': text } as const;
+  const numbers = { payments: text, concurrency: text, rounds: text, ...parts, ...sized };
   const help = { ...flag, short: 'h' };
   const scenarios = { overload: flag, isolation: flag, neighbors: flag, endpoints: flag };
   const flags = { ...scenarios, json: flag };

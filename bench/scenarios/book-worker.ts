@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Db } from 'mongodb';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities } from '../../activities/payouts';
 import { createLogger } from '../../src/base/log';
@@ -15,20 +16,23 @@ const PAYOUT_EVERY = 10;
 /** Minor units of a payout: less than the settlement before it, so that the balance suffices. */
 const PAYOUT_AMOUNT = 900;
 const PAUSE_MS = 200;
+const START_MS_MAX = 120_000;
+const POLL_MS = 20;
 
 /** Runs the activities of settlements and payouts, as workflows would, without Temporal. */
 async function main(): Promise<WorkerResult> {
   const { MONGODB_URI = '', MONGODB_DB, BENCH_WORKER = '0/1', BENCH_CONCURRENCY } = process.env;
-  const [index, workers = 1] = BENCH_WORKER.split('/').map(Number);
+  const [index = 0, workers = 1] = BENCH_WORKER.split('/').map(Number);
   const mongo = await connectMongo(MONGODB_URI, `bench-worker-${index}`);
   const stores = createStores(mongo.db(MONGODB_DB));
   const log = createLogger('bench', 'silent');
   // Never called, since these merchants have no endpoint.
   const temporal = connectTemporal({ address: 'localhost:1', namespace: 'none' });
-  let posts = 0;
+  const posts = { payment_settled: 0, payout_reserved: 0 };
   const { post } = stores.ledger;
   stores.ledger.post = async (entry, session) => {
-    if (entry.kind === 'payment_settled') posts += 1;
+    const { kind } = entry;
+    if (kind === 'payment_settled' || kind === 'payout_reserved') posts[kind] += 1;
     await post(entry, session);
   };
   const deps = { mongo, stores, temporal, log, webhookQueue: 'none' };
@@ -37,7 +41,8 @@ async function main(): Promise<WorkerResult> {
 
   const all = await mongo.db(MONGODB_DB).collection<PaymentDocument>('payments').find().toArray();
   const own = all.filter((_, n) => n % workers === index);
-  const result = { settlements: 0, payouts: 0, refused: 0 };
+  const payout_ms: number[] = [];
+  const result = { settlements: 0, payouts: 0, refused: 0, payout_ms };
 
   const settle = async ({ _id, account_id, livemode }: PaymentDocument): Promise<void> => {
     const from = { status: 'authorized', version: 3 } as const;
@@ -61,6 +66,7 @@ async function main(): Promise<WorkerResult> {
     const accept_by_ms = now.getTime() + ACCEPT_WITHIN_MS;
     const facts = { payout_id, ...routing, request_id: payout_id };
     const input = { ...facts, created_at: now.toISOString(), accept_by_ms };
+    const requestedAt = performance.now();
     const opening = await retry(() => payouts.openPayout(input), accept_by_ms).catch(() => null);
     result.payouts += 1;
     if (opening?.outcome !== 'accepted') {
@@ -68,6 +74,7 @@ async function main(): Promise<WorkerResult> {
       await payouts.abandonPayout(input);
       return;
     }
+    payout_ms.push(performance.now() - requestedAt);
     const from = { status: 'created', version: 1 } as const;
     const at = new Date().toISOString();
     const to = ['submitted' as const, 'sent' as const];
@@ -83,6 +90,7 @@ async function main(): Promise<WorkerResult> {
     await retry(() => payouts.recordPayoutMove(transition));
   };
 
+  await waitForOthers(mongo.db(MONGODB_DB), index, workers);
   const began = performance.now();
   const concurrency = Number(BENCH_CONCURRENCY);
   const { signal } = new AbortController();
@@ -94,7 +102,20 @@ async function main(): Promise<WorkerResult> {
   });
   const seconds = (performance.now() - began) / 1_000;
   await mongo.close();
-  return { ...result, conflicts: posts - result.settlements, seconds };
+  const conflicts = posts.payment_settled - result.settlements;
+  const payout_conflicts = posts.payout_reserved - payout_ms.length;
+  return { ...result, conflicts, payout_conflicts, seconds };
+}
+
+/** Waits until all workers have started, so that none works alone. @throws Error after two minutes */
+async function waitForOthers(db: Db, index: number, workers: number): Promise<void> {
+  const started = db.collection<{ _id: number }>('bench_workers');
+  await started.insertOne({ _id: index });
+  const deadline = Date.now() + START_MS_MAX;
+  while ((await started.countDocuments()) < workers) {
+    if (Date.now() > deadline) throw new Error('Not all workers have started.');
+    await wait(POLL_MS);
+  }
 }
 
 /** Repeats an activity until it succeeds, as its workflow does. */

@@ -10,13 +10,13 @@ import type { EventDocument } from '../../src/store/events';
 import type { PaymentDocument } from '../../src/store/payments';
 import { type Child, startChild } from '../../stack/child-process';
 import { lastLines } from '../../stack/log-file';
+import { percentiles } from '../measure/statistics';
 import type { Options } from '../options';
 import { buildPayment, buildPaymentEvents } from '../product/documents';
 import { buildRow, type Report } from '../report';
 import type { Setting } from '../servers/config';
 import { type Stack, withStack } from '../servers/stack';
 
-const WORKERS = 2;
 const MANY = 100;
 const BATCH = 1_000;
 const GRACE_MS = 2_000;
@@ -27,6 +27,10 @@ export const WorkerResult = z.object({
   /** Transactions of settlements that had a write conflict and were repeated. */
   conflicts: z.number(),
   payouts: z.number(),
+  /** Transactions of payouts that had one. */
+  payout_conflicts: z.number(),
+  /** Times from a payout's request to its acceptance. */
+  payout_ms: z.array(z.number()),
   /** Payouts that were not accepted within their five seconds, though the balance suffices. */
   refused: z.number(),
   seconds: z.number(),
@@ -46,25 +50,28 @@ export async function runBook(options: Options, setting: Setting): Promise<Repor
     await settle('Warming up', MANY);
     const many = await settle(`${MANY} merchants`, MANY);
     const one = await settle('One merchant', 1);
-    const names = ['settlements', 'conflicts', 'payouts', 'refused'] as const;
+    const names = ['settlements', 'conflicts', 'payouts', 'payout_conflicts', 'refused'] as const;
     const checks = ['verifications', 'differences'] as const;
     const rate = ({ settlements, seconds }: Result) => settlements / seconds;
+    const readTimes = ({ payout_ms: times }: Result) =>
+      times.length === 0 ? null : percentiles(times);
     return {
       columns: [`${MANY} merchants`, 'one merchant'],
       rows: [
         buildRow('settlements/s', rate(many), rate(one)),
         ...[...names, ...checks].map((name) => buildRow(name, many[name], one[name])),
+        buildRow('payout accepted, ms', readTimes(many), readTimes(one)),
       ],
-      notes: [],
+      notes: [`${options.bookWorkers} workers, each with ${options.concurrency} in flight`],
     };
   });
 }
 
-type Task = Pick<Options, 'payments' | 'concurrency'> & { merchants: number };
+type Task = Pick<Options, 'payments' | 'concurrency' | 'bookWorkers'> & { merchants: number };
 
 async function settleAll(
   { mongo, env, config }: Stack,
-  { payments, concurrency, merchants }: Task,
+  { payments, concurrency, bookWorkers, merchants }: Task,
   setting: Setting,
 ): Promise<Result> {
   const name = `${config.mongodbDb}_book`;
@@ -74,8 +81,8 @@ async function settleAll(
   try {
     await ensureIndexes(createStores(db));
     await insertAuthorized(db, payments, merchants);
-    for (let n = 0; n < WORKERS; n += 1) {
-      const load = { BENCH_WORKER: `${n}/${WORKERS}`, BENCH_CONCURRENCY: `${concurrency}` };
+    for (let n = 0; n < bookWorkers; n += 1) {
+      const load = { BENCH_WORKER: `${n}/${bookWorkers}`, BENCH_CONCURRENCY: `${concurrency}` };
       const worker = await startChild({
         name: `book worker ${n}`,
         command: process.execPath,
@@ -144,6 +151,8 @@ function addResults(results: readonly WorkerResult[]): WorkerResult {
     settlements: sum.settlements + result.settlements,
     conflicts: sum.conflicts + result.conflicts,
     payouts: sum.payouts + result.payouts,
+    payout_conflicts: sum.payout_conflicts + result.payout_conflicts,
+    payout_ms: [...sum.payout_ms, ...result.payout_ms],
     refused: sum.refused + result.refused,
     seconds: Math.max(sum.seconds, result.seconds),
   }));

@@ -22,6 +22,15 @@ test('a scenario takes the place of the rows, one at a time', () => {
   expect(() => readOptions(['--book', '0'])).toThrow(/^--book takes a whole number/);
 });
 
+test('two workers share a book, or as many as an option says', () => {
+  expect(readOptions(['--book', '600'])).toMatchObject({ scenario: 'book', bookWorkers: 2 });
+  const twenty = readOptions(['--book', '600', '--book-workers', '20']);
+  expect(twenty).toMatchObject({ payments: 600, bookWorkers: 20 });
+  expect(() => readOptions(['--book-workers', '101'])).toThrow(
+    /^--book-workers takes .* 1 to 100,/,
+  );
+});
+
 test('every kind of abuse of neighbors is measured unless some are named', () => {
   expect(readOptions(['--neighbors']).attacks).toEqual(Object.keys(ATTACKS));
   const only = readOptions(['--neighbors', '--only', 'callback-flood,slow-creates']);
