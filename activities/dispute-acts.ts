@@ -18,6 +18,8 @@ import type { RecordDeps } from './shared/record-table';
 interface OperatorInput extends Booking {
   /** Id made once, so that a repeat posts nothing. */
   id: string;
+  /** Real time of the act, ISO 8601, ms; absent: `at`, the account's. */
+  acted_at?: string;
   audit: Act;
   /** Reason that stays. */
   attention: PaymentAttention | null;
@@ -122,7 +124,7 @@ function findLiftable(
 async function auditDispute(
   deps: RecordDeps,
   { _id: resource_id, account_id, livemode }: PaymentDocument,
-  { audit: act, id, at }: OperatorInput,
+  { audit: act, id, at: account_at, acted_at: at = account_at }: OperatorInput,
   after: string,
   session: ClientSession,
 ) {

@@ -4,12 +4,13 @@ import { Contention, inTransaction } from '../src/base/mongo';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { bookOwner } from '../src/ledger/entries';
 import { withLock } from '../src/ledger/locks';
+import { accountNow } from '../src/service/clock';
 import type { Stores } from '../src/store';
 import { startRounds } from './rounds';
 
 interface CollectDeps {
   mongo: MongoClient;
-  stores: Pick<Stores, 'ledger'>;
+  stores: Pick<Stores, 'accounts' | 'ledger'>;
   livemode: boolean;
   log: Logger;
 }
@@ -46,10 +47,11 @@ export async function collectDebts(deps: CollectDeps, after: string): Promise<st
 }
 
 async function collectDebt({ mongo, stores, log }: CollectDeps, book: string): Promise<void> {
-  const at = new Date().toISOString();
-  const collect = (session: ClientSession) =>
-    stores.ledger.collectDebt(bookOwner(book), MAIN_BALANCE, at, session);
+  const owner = bookOwner(book);
   try {
+    const at = (await accountNow({ stores, now: () => new Date() }, owner)).toISOString();
+    const collect = (session: ClientSession) =>
+      stores.ledger.collectDebt(owner, MAIN_BALANCE, at, session);
     // Behind every debit that a caller waits for.
     const lockRequest = { book, by: Number.MAX_SAFE_INTEGER };
     const amount = await withLock(lockRequest, () => inTransaction(mongo, collect));

@@ -23,6 +23,11 @@ export function buildPosition(createdAtMs: number, tie: number): string {
   return `${text.slice(0, -1)}${String(tie).padStart(6, '0')}Z`;
 }
 
+/** Reads the time of a position, ISO 8601, ms. */
+export function readPositionTime(position: string): string {
+  return `${position.slice(0, 'YYYY-MM-DDTHH:mm:ss.nnn'.length)}Z`;
+}
+
 /**
  * Parses `created_before`: an ISO 8601 date-time with an offset, as `buildPosition` writes it. A
  * space means `+`, because a query string turns `+` into a space.

@@ -66,9 +66,15 @@ export function buildBalanceChange(
   return {
     ...{ account_id, livemode, currency, balance_account: line.balance_account },
     type: isChargebackReversal ? 'chargeback_reversal' : TYPES[kind],
-    position: buildPosition(writtenAt.getTime(), tie),
+    position: buildPosition(getRowTime(entry, writtenAt), tie),
     ...(BigInt(fee) === 0n ? {} : { fee: toStoredInteger(fee, currency) }),
   };
+}
+
+/** Returns the account's time of a row: later than the write where a sandbox's clock was moved. */
+function getRowTime({ livemode, at }: Pick<NewEntry, 'livemode' | 'at'>, writtenAt: Date): number {
+  const written = writtenAt.getTime();
+  return livemode ? written : Math.max(written, Date.parse(at));
 }
 
 function isMerchantKind(kind: EntryKind): kind is keyof typeof TYPES {

@@ -46,7 +46,7 @@ export interface BalanceChange {
   currency: string;
   balance_account: string;
   type: BalanceTransactionType;
-  /** Position in the list, of the time of the write. @see src/domain/cursor.ts */
+  /** Position in the list, of the account's time of the write. @see src/domain/cursor.ts */
   position: string;
   /** Part of the change that is a fee; absent without one. */
   fee?: number | bigint | StoredInteger;

@@ -63,6 +63,8 @@ export function paymentDisputes(payments: Collection<PaymentDocument>) {
       session: ClientSession,
     ) => {
       const { entry, attention } = act ?? {};
+      // The order of reasons is that of the real time; the account's may be later.
+      const attention_at = Math.min(Date.now(), Date.parse(entry?.when ?? at));
       const closed = Object.entries(change).map(([field, value]) => [`disputes.$.${field}`, value]);
       return updateOnce(
         payments,
@@ -75,7 +77,7 @@ export function paymentDisputes(payments: Collection<PaymentDocument>) {
             ...(act === undefined ? {} : { disputed_at: null, dispute_ended_at: at }),
             ...omitUndefined({ attention }),
           },
-          $max: { updated_at: at, ...(act === undefined ? {} : { attention_at: Date.parse(at) }) },
+          $max: { updated_at: at, ...(act === undefined ? {} : { attention_at }) },
           ...(entry === undefined ? {} : { $push: { audit: entry } }),
         },
         session,

@@ -96,12 +96,12 @@ export async function bookChargeback(
   audit: AuditedAct,
   { amount, operation_id }: Pick<OperatorItem<string, unknown>, 'amount' | 'operation_id'>,
 ): Promise<string | undefined> {
-  const { id, at, ...act } = datedAudit(audit);
   const { id: payment_id } = payment;
   const attention = keepsAttention(payment) ? payment.attention : null;
+  const act = { ...buildAct(payment, audit), attention };
   const answer = await writeScheduled((activities) =>
     activities.clawBack({
-      ...{ payment_id, at, amount: amount ?? null, id, audit: act, attention },
+      ...{ payment_id, amount: amount ?? null, ...act },
       ...omitUndefined({ operation_id }),
     }),
   );
@@ -118,16 +118,22 @@ export async function bookChargeback(
   return undefined;
 }
 
+/** Dates an act: its entry by the account's time, and its line in the audit log by the real one. */
+function buildAct(payment: Payment, audit: AuditedAct) {
+  const { id, at: acted_at, ...act } = datedAudit(audit);
+  return { id, at: timestamp(payment), acted_at, audit: act };
+}
+
 /** @returns why no dispute can be lifted, in words */
 export async function liftDispute(
   payment: Payment,
   audit: AuditedAct,
   { dispute_id, fee = 0 }: Pick<OperatorItem<string, unknown>, 'dispute_id' | 'fee'>,
 ): Promise<string | undefined> {
-  const { id, at, ...act } = datedAudit(audit);
   const { id: payment_id } = payment;
   const attention = keepsAttention(payment) ? payment.attention : null;
-  const lift = { payment_id, at, id, audit: act, attention, dispute_id: dispute_id ?? null, fee };
+  const act = { ...buildAct(payment, audit), attention };
+  const lift = { payment_id, ...act, dispute_id: dispute_id ?? null, fee };
   const answer = await writeScheduled((activities) => activities.liftDispute(lift));
   if (answer.outcome === 'refused') return answer.why;
   payment.attention = attention;

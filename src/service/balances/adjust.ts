@@ -10,8 +10,9 @@ import { type EntryLine, type NewEntry, operationId } from '../../ledger/entries
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { explainShortage, InsufficientBalance } from '../../ledger/insufficient-balance';
 import type { Routes } from '../../routing';
+import { accountNow } from '../clock';
 import { assertServes } from '../connectors';
-import type { WriteDeps } from '../deps';
+import type { Owner, WriteDeps } from '../deps';
 import { type PostedBalance, type PostOptions, postOnce } from './fund';
 
 export { parseAgainst } from '../../ledger/against';
@@ -83,7 +84,7 @@ export async function adjustBalance(
   } as const;
   if (against === 'receivable') await assertOwed(deps, owner, entry.resource_id, Number(amount));
   const { approval_id } = correction;
-  const details = buildEntryDetails(deps, correction);
+  const details = await buildEntryDetails(deps, owner, correction);
   return await post(deps, { ...entry, ...details }, { balance_account, approval_id });
 }
 
@@ -139,7 +140,7 @@ export async function reverseOperation(deps: WriteDeps, id: string, correction: 
     ...({ kind: 'reversed', resource_id: id, ...owner, legs } as const),
     // A correction that no bank has made is on no statement, nor is its reversal.
     offsets: CORRECTED_BY_REVERSAL.includes(original.kind) ? id : undefined,
-    ...buildEntryDetails(deps, correction),
+    ...(await buildEntryDetails(deps, owner, correction)),
   };
   const writeMore = async (session: ClientSession) => {
     await markDisputeWon(deps, original, entry.at, session);
@@ -190,9 +191,14 @@ async function markReturnReversed(
   throw new ServiceError('not_reversible', `The money of ${_id} has left suspense.`);
 }
 
-function buildEntryDetails({ now }: WriteDeps, { operator, reason, approved_by }: Correction) {
+async function buildEntryDetails(
+  deps: WriteDeps,
+  owner: Owner,
+  { operator, reason, approved_by }: Correction,
+) {
   const approval = approved_by === undefined ? {} : { approved_by };
-  return { at: now().toISOString(), note: { operator, reason, ...approval } };
+  const at = (await accountNow(deps, owner)).toISOString();
+  return { at, note: { operator, reason, ...approval } };
 }
 
 function parseLines({ legs: lines }: EntryDocument, currency: string): EntryLine[] {

@@ -8,6 +8,7 @@ import type { EntryDocument } from '../../ledger/documents';
 import { bookId, type NewEntry, operationId } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import type { Change } from '../../store/audit';
+import { accountNow } from '../clock';
 import type { WriteDeps } from '../deps';
 
 /** Minor units. @see docs/decisions.md#sandbox */
@@ -51,7 +52,8 @@ export async function fundBalance(
   const { currency, amount } = funding;
   const { approval_id } = note;
   const storedNote = buildNote(note);
-  const entry = { ...buildEntry(funding, id, deps.now()), note: storedNote };
+  const at = await accountNow(deps, funding);
+  const entry = { ...buildEntry(funding, id, at), note: storedNote };
   const { balance_account } = funding;
   const after = { balance_account, currency, amount, ...storedNote, approval_id };
   const change = { act: 'balance.funded', after } as const;

@@ -2,6 +2,7 @@ import { deriveUuid } from '../../base/ids';
 import { NumberLiteral } from '../../base/json';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { parseBookCurrency } from '../../domain/crypto/assets';
+import { readPositionTime } from '../../domain/cursor';
 import { findSource, readChange } from '../../ledger/balance-changes';
 import type { BalanceRow, Receivable } from '../../ledger/balance-rows';
 import type { BalanceTransactionDocument } from '../../store/balance-transactions';
@@ -31,16 +32,17 @@ export function presentBalances({
 
 /** Presents exactly the fields of docs/api.md#balances, in their order. */
 export function presentBalanceTransaction(row: BalanceTransactionDocument) {
-  const { _id, type, balance_account, currency, written_at } = row;
+  const { _id, type, balance_account, currency, position } = row;
+  const created_at = readPositionTime(position);
   return {
     id: `txn_${deriveUuid(_id)}`,
     object: 'balance_transaction',
     type,
     balance_account,
     ...presentMoney(currency, readChange(row)),
-    available_on: written_at,
+    available_on: created_at,
     source: findSource(row),
-    created_at: written_at,
+    created_at,
   };
 }
 

@@ -14,6 +14,7 @@ import { explainShortage, InsufficientBalance } from '../../ledger/insufficient-
 import type { Owned } from '../../ledger/resource-entries';
 import { buildSentResolved, sentHeldId, toLineAmount } from '../../ledger/sent-entries';
 import { LIFECYCLES } from '../../lifecycles';
+import { accountNow } from '../clock';
 import type { WriteDeps } from '../deps';
 import type { Correction } from './adjust';
 import { postOnce } from './fund';
@@ -64,7 +65,7 @@ export async function resolveSentHeld(
   const { kind, sender, held, amount } = found;
   if (!isOpenSent(held) && held.resolved?.as !== as) throw createLeft(id);
   const { balance_account = MAIN_BALANCE, account_id, livemode } = sender;
-  const at = deps.now().toISOString();
+  const at = (await accountNow(deps, sender)).toISOString();
   const owed = as === 'merchant' ? (held.resolved?.owed ?? (await computeDebt(deps, found))) : 0;
   const approval = approved_by === undefined ? {} : { approved_by };
   const note = { operator, reason, ...approval };

@@ -1,4 +1,4 @@
-import { buildPosition } from '../../domain/cursor';
+import { buildPosition, readPositionTime } from '../../domain/cursor';
 import { findSource, readChange } from '../../ledger/balance-changes';
 import { toBigInt } from '../../ledger/integers';
 import type { Owner, ServiceDeps } from '../deps';
@@ -128,7 +128,8 @@ async function* addBalances(
     sums.map((row) => [`${row.balance_account} ${row.currency}`, row.available]),
   );
   for await (const row of rows) {
-    const { balance_account, currency, type, written_at: at } = row;
+    const { balance_account, currency, type, position } = row;
+    const at = readPositionTime(position);
     const change = readChange(row);
     const key = `${balance_account} ${currency}`;
     const balance = (balances.get(key) ?? 0n) + change.net;
