@@ -10,7 +10,7 @@ import { readOwnForm } from '../frame/form';
 import { sendCard, sendNotice } from '../frame/notices';
 import { findPasswordFault } from '../frame/password-fault';
 import { getOrigin } from '../frame/visitor';
-import { openSession } from './sign-in';
+import { openSession } from './open-session';
 
 const PATH = '/dashboard/invitation/:token';
 

@@ -12,7 +12,7 @@ import { readOwnForm } from '../frame/form';
 import { explainLimit, sendCard, sendNotice } from '../frame/notices';
 import { findPasswordFault } from '../frame/password-fault';
 import { describeUser, getOrigin, noteVisitor } from '../frame/visitor';
-import { getNextPath } from './sign-in';
+import { getNextPath } from './open-session';
 
 /** Adds the step of sign-in that replaces a password which somebody else set. */
 export function addNewPassword(router: Router, dashboard: Dashboard): void {

@@ -23,8 +23,9 @@ import {
   WRONG_PASSKEY,
 } from '../frame/passkeys';
 import { type Answer, type Call, getSelf, type PageDeps, type Route } from '../frame/route';
+import { getNextPath, openSession } from './open-session';
 import { RecoveryCodes } from './second-factor';
-import { getNextPath, openSession, showSignIn } from './sign-in';
+import { showSignIn } from './sign-in';
 
 /** Adds sign-in with a passkey, which stands for password and second factor. */
 export function addPasskeySignIn(router: Router, dashboard: Dashboard): void {

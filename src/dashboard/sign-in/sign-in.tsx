@@ -2,35 +2,20 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
-import {
-  endSession,
-  hasSecondFactor,
-  readSession,
-  type SignInProof,
-  startSession,
-  type UserDocument,
-} from '../../service/team/sessions';
-import { checkCode, checkLogin, listMerchants } from '../../service/team/sign-in';
-import { nameBrowser } from '../frame/browser-name';
-import { csrfToken, type Dashboard, HOME_PATH } from '../frame/context';
-import { CodeField, Field, PasswordField, Select } from '../frame/fields';
+import { endSession, hasSecondFactor, type UserDocument } from '../../service/team/sessions';
+import { checkLogin, listMerchants } from '../../service/team/sign-in';
+import { type Dashboard, HOME_PATH } from '../frame/context';
+import { Field, PasswordField, Select } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';
-import { explainLimit, sendCard, sendNotice, WRONG_CODE } from '../frame/notices';
-import {
-  hasPasskeys,
-  isByPasskey,
-  PasskeyButton,
-  PasskeySignIn,
-  readPasskey,
-  WRONG_PASSKEY,
-} from '../frame/passkeys';
-import { describeSession, describeUser, getOrigin, noteVisitor } from '../frame/visitor';
+import { explainLimit, sendCard, sendNotice } from '../frame/notices';
+import { PasskeySignIn } from '../frame/passkeys';
+import { describeSession, noteVisitor } from '../frame/visitor';
+import { getNextPath, openSession } from './open-session';
+import { CODE_PATH } from './sign-in-code';
 
 const EMAIL_LENGTH_MAX = 254;
-/** Pages of the dashboard, the only addresses that sign-in leads back to. */
-const NEXT = /^\/dashboard\/(?:sandbox|live)(?:\/[\w-]+){1,3}$/;
 
-export interface SignInFields {
+interface SignInFields {
   email?: string;
   next: string | undefined;
   fault?: string;
@@ -149,118 +134,4 @@ async function showMerchants(
     </form>
   );
   sendCard(ctx, dashboard, { title: 'Choose a merchant', status: 200, children });
-}
-
-/** Returns the page that sign-in leads back to. */
-export function getNextPath(fields: URLSearchParams): string | undefined {
-  const next = fields.get('next') ?? '';
-  return NEXT.test(next) ? next : undefined;
-}
-
-/**
- * Replaces the browser's session, and redirects to `path`.
- * @returns false when what was checked has changed since
- */
-export async function openSession(
-  ctx: RouterContext,
-  dashboard: Dashboard,
-  user: UserDocument,
-  { path, ...fresh }: { stage: 'password' | 'whole'; path: string; proof: SignInProof },
-): Promise<boolean> {
-  const { cookie, device } = dashboard;
-  const deviceSecret = device.readOrSign(ctx);
-  const origin = getOrigin(ctx, dashboard);
-  const cookies = { device: hashSecret(deviceSecret), oldSecret: cookie.read(ctx) };
-  const browser = nameBrowser(ctx.get('User-Agent'));
-  const session = { ...fresh, ...cookies, browser, origin };
-  const secret = await startSession(dashboard, user, session);
-  if (secret === null) return false;
-  noteVisitor(ctx, describeUser(user, hashSecret(secret)));
-  cookie.write(ctx, secret);
-  if (fresh.stage === 'whole') device.write(ctx, deviceSecret);
-  seeOther(ctx, path);
-  return true;
-}
-
-const CODE_PATH = '/dashboard/sign-in/code';
-
-/** Adds the second step of sign-in: a one-time code or a recovery code. */
-export function addSignInCode(router: Router, dashboard: Dashboard): void {
-  router.get(CODE_PATH, async (ctx) => {
-    const mfaSession = await loadMfaSession(ctx, dashboard);
-    if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
-    showCode(ctx, dashboard, {
-      ...mfaSession,
-      next: getNextPath(new URLSearchParams(ctx.querystring)),
-    });
-  });
-  router.post(CODE_PATH, (ctx) => acceptCode(ctx, dashboard));
-}
-
-async function acceptCode(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
-  const mfaSession = await loadMfaSession(ctx, dashboard);
-  if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
-  const { secret, user } = mfaSession;
-  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
-  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
-  const next = getNextPath(form);
-  const proof = await proveSecondFactor(ctx, dashboard, user, form);
-  if ('fault' in proof) return showCode(ctx, dashboard, { secret, user, next, ...proof });
-  const path = next ?? HOME_PATH;
-  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
-  if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
-}
-
-async function proveSecondFactor(
-  ctx: RouterContext,
-  dashboard: Dashboard,
-  user: UserDocument,
-  form: URLSearchParams,
-): Promise<SignInProof | { fault: string; status: number }> {
-  if (isByPasskey(form)) {
-    const proof = await readPasskey(ctx, dashboard, form, user);
-    if (proof === null) return { fault: WRONG_PASSKEY, status: 401 };
-    return { by: 'password, passkey', passkey: proof.passkey };
-  }
-  const origin = getOrigin(ctx, dashboard);
-  const check = await checkCode(dashboard, user, field(form, 'code'), origin);
-  noteVisitor(ctx, { proof: 'code', outcome: check.outcome });
-  if (check.outcome === 'too_many') {
-    ctx.set('Retry-After', String(check.minutes * 60));
-    return { fault: explainLimit(check.minutes), status: 429 };
-  }
-  if (check.outcome === 'wrong') return { fault: WRONG_CODE, status: 401 };
-  return { by: 'password, code' };
-}
-
-async function loadMfaSession(ctx: RouterContext, dashboard: Dashboard) {
-  const secret = dashboard.cookie.read(ctx);
-  const visit = secret === null ? null : await readSession(dashboard, secret);
-  if (secret === null || visit?.session.stage !== 'password') return null;
-  noteVisitor(ctx, describeUser(visit.user, visit.session._id));
-  return { secret, user: visit.user };
-}
-
-function showCode(
-  ctx: RouterContext,
-  dashboard: Dashboard,
-  fields: SignInFields & { secret: string; user: UserDocument },
-): void {
-  const { secret, user, next, fault, status } = fields;
-  const canUsePasskey = hasPasskeys(user, dashboard.publicUrl);
-  const children = (
-    <>
-      <form method="post" action={CODE_PATH} class="form">
-        <input type="hidden" name="csrf" value={csrfToken(secret)} />
-        {next !== undefined && <input type="hidden" name="next" value={next} />}
-        <CodeField autofocus required={!canUsePasskey} />
-        <button type="submit">Continue</button>
-        {canUsePasskey && <PasskeyButton label="Use a passkey" />}
-      </form>
-      <p>
-        <a href="/dashboard/sign-in">Back to the password</a>
-      </p>
-    </>
-  );
-  sendCard(ctx, dashboard, { title: 'Second factor', status, fault, children });
 }
