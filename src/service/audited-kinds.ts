@@ -1,0 +1,158 @@
+import type { Document } from 'mongodb';
+import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
+import { toEnv } from '../domain/environment';
+import type { ChainedLine } from '../store/audit-log';
+import { firstEndpointId } from '../store/endpoints';
+import { fingerprint } from '../store/keys';
+import { presentSettings } from './accounts';
+
+/** Change of one row by a line; without facts, the row is removed. */
+interface Effect {
+  /** Name of the row among those of its account. */
+  name: unknown;
+  creates?: AuditFacts;
+  changes?: AuditFacts;
+}
+
+export interface AuditedKind {
+  collection: string;
+  /** Whether its lines concern the service, whatever account a row is about. */
+  ofService?: true;
+  name: (row: Document) => unknown;
+  /** Facts that lines state under the same names. */
+  facts: (row: Document) => AuditFacts;
+  acts: Partial<Record<AuditedAct, (line: ChainedLine) => Effect>>;
+}
+
+const getId = ({ _id }: Document): unknown => _id;
+const creates = ({ target, livemode, after }: ChainedLine): Effect => ({
+  name: target,
+  creates: { livemode, ...after },
+});
+const changes = ({ target, after }: ChainedLine): Effect => ({
+  name: target,
+  changes: { ...after },
+});
+const removes = ({ target }: ChainedLine): Effect => ({ name: target });
+const changesTo =
+  (facts: AuditFacts) =>
+  ({ target }: ChainedLine): Effect => ({ name: target, changes: facts });
+
+/** Lines from before endpoints had ids name none. */
+const setsEndpoint = (line: ChainedLine): Effect => {
+  const { account_id, livemode, target } = line;
+  return { ...creates(line), name: target ?? firstEndpointId(account_id ?? '', livemode === true) };
+};
+
+/** Rows that give access or direct money, and the acts that explain them. */
+export const AUDITED_KINDS: Record<string, AuditedKind> = {
+  account: {
+    collection: 'accounts',
+    name: getId,
+    facts: ({ name, frozen, ...settings }) => ({
+      ...presentSettings(Object(settings)),
+      ...{ name, frozen: frozen !== undefined },
+    }),
+    acts: {
+      'account.created': creates,
+      'account.updated': changes,
+      'account.frozen': changesTo({ frozen: true }),
+      'account.unfrozen': changesTo({ frozen: false }),
+    },
+  },
+  api_key: {
+    collection: 'api_keys',
+    name: getId,
+    facts: ({ livemode, hash, scopes, expires_at, allowed_cidrs, revoked_at }) => ({
+      ...{ livemode, fingerprint: fingerprint(String(hash)), scopes },
+      ...{ expires_at, allowed_cidrs, revoked_at },
+    }),
+    acts: { 'api_key.created': creates, 'api_key.revoked': changes },
+  },
+  operator: {
+    collection: 'operators',
+    name: getId,
+    facts: ({ hash, name, role, revoked_at }) => ({
+      ...{ fingerprint: fingerprint(String(hash)), name, role, revoked_at },
+    }),
+    acts: { 'operator.created': creates, 'operator.revoked': changes },
+  },
+  connector_key: {
+    collection: 'connector_keys',
+    name: getId,
+    facts: ({ connector, revoked_at }) => ({ connector, revoked_at }),
+    acts: { 'connector_key.created': creates, 'connector_key.revoked': changes },
+  },
+  routing_rule: {
+    collection: 'routing_rules',
+    ofService: true,
+    name: getId,
+    facts: ({ livemode, method, currency, account_id: account, connector }) => ({
+      ...{ livemode, method, currency, account, connector },
+    }),
+    acts: { 'routing.set': creates, 'routing.removed': removes },
+  },
+  user: {
+    collection: 'users',
+    name: getId,
+    facts: ({ email, role, totp, passkeys = [] }) => ({
+      ...{ email, role, second_factor: totp !== null },
+      ...Object.fromEntries(Object.values(passkeys).map((passkey) => [Object(passkey).id, true])),
+    }),
+    acts: {
+      'account.created': ({ after }) => ({
+        name: after?.['owner'],
+        creates: { email: after?.['email'], role: 'owner' },
+      }),
+      'user.joined': creates,
+      'user.role_changed': changes,
+      'user.removed': removes,
+      'user.second_factor_on': changesTo({ second_factor: true }),
+      'user.second_factor_off': changesTo({ second_factor: false }),
+      'passkey.added': ({ target, after }) => ({
+        name: target,
+        changes: { [String(after?.['passkey'])]: true },
+      }),
+      'passkey.removed': ({ target, before }) => ({
+        name: target,
+        changes: { [String(before?.['passkey'])]: false },
+      }),
+    },
+  },
+  invitation: {
+    collection: 'dashboard_invitations',
+    name: ({ email }) => email,
+    facts: ({ role }) => ({ role }),
+    acts: {
+      'user.invited': creates,
+      'user.invitation_withdrawn': removes,
+      'user.joined': ({ after }) => ({ name: after?.['email'] }),
+    },
+  },
+  webhook_endpoint: {
+    collection: 'webhook_endpoints',
+    name: ({ account_id, livemode, endpoint_id }) =>
+      endpoint_id ?? firstEndpointId(account_id, livemode),
+    facts: ({ url, enabled_events, disabled_reason }) => ({
+      ...{ url, events: enabled_events ?? 'all', disabled_reason },
+    }),
+    acts: {
+      'webhook.set': setsEndpoint,
+      'webhook.created': creates,
+      'webhook.updated': changes,
+      'webhook.disabled': changes,
+      'webhook.deleted': removes,
+    },
+  },
+  wallet: {
+    collection: 'wallets',
+    name: ({ livemode, network }) => `${toEnv(livemode)} ${network}`,
+    facts: ({ address, counts_from }) => ({ address, counts_from }),
+    acts: {
+      'wallet.set': (line) => ({
+        ...creates(line),
+        name: `${toEnv(line.livemode === true)} ${line.target}`,
+      }),
+    },
+  },
+};
