@@ -1,4 +1,5 @@
-import { adjustBalance, reverseOperation } from '../../src/service/balances/adjust';
+import { adjustBalance } from '../../src/service/balances/adjust';
+import { reverseOperation } from '../../src/service/balances/reverse';
 import { actOn } from '../../src/service/operators/act';
 import type { KeyDocument } from '../../src/store/keys';
 import { operatorsAudit } from '../support/audit';

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createLogger } from '../../src/base/log';
 import { verifyLedger } from '../../src/ledger-check/verify';
-import { adjustBalance, reverseOperation } from '../../src/service/balances/adjust';
+import { adjustBalance } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
+import { reverseOperation } from '../../src/service/balances/reverse';
 import { collectDebts } from '../../worker/collect-debts';
 import { operatorsAudit } from '../support/audit';
 import { call, eventually, settledPayment } from '../support/http';

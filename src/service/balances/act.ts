@@ -16,16 +16,11 @@ import { SENT_OUTCOMES } from '../../domain/sent-held';
 import { operationId } from '../../ledger/entries';
 import { requestApproval } from '../approvals/request';
 import type { WriteDeps } from '../deps';
-import {
-  type Adjustment,
-  adjustBalance,
-  type Correction,
-  parseAgainst,
-  prepareReversal,
-  reverseOperation,
-} from './adjust';
+import { type Adjustment, adjustBalance, parseAgainst } from './adjust';
+import type { Correction } from './correction';
 import { fundBalance, type PostedBalance } from './fund';
 import { findSentHeld, resolveSentHeld } from './resolve';
+import { prepareReversal, reverseOperation } from './reverse';
 
 const Subject = z.object({
   account_id: z.string(),

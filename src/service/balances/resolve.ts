@@ -14,9 +14,8 @@ import { explainShortage, InsufficientBalance } from '../../ledger/insufficient-
 import type { Owned } from '../../ledger/resource-entries';
 import { buildSentResolved, sentHeldId, toLineAmount } from '../../ledger/sent-entries';
 import { LIFECYCLES } from '../../lifecycles';
-import { accountNow } from '../clock';
 import type { WriteDeps } from '../deps';
-import type { Correction } from './adjust';
+import { buildEntryDetails, type Correction } from './correction';
 import { postOnce } from './fund';
 
 type Sender = Owned & { balance_account?: string; payment_id?: string; sent_held?: SentHeld[] };
@@ -59,16 +58,15 @@ export async function findSentHeld(
 export async function resolveSentHeld(
   deps: WriteDeps,
   { id, as }: { id: string; as: SentOutcome },
-  { operator, reason, approved_by, approval_id }: Correction,
+  correction: Correction,
 ) {
   const found = await findSentHeld(deps, id);
   const { kind, sender, held, amount } = found;
   if (!isOpenSent(held) && held.resolved?.as !== as) throw createLeft(id);
   const { balance_account = MAIN_BALANCE, account_id, livemode } = sender;
-  const at = (await accountNow(deps, sender)).toISOString();
+  const { approval_id } = correction;
+  const { at, note } = await buildEntryDetails(deps, sender, correction);
   const owed = as === 'merchant' ? (held.resolved?.owed ?? (await computeDebt(deps, found))) : 0;
-  const approval = approved_by === undefined ? {} : { approved_by };
-  const note = { operator, reason, ...approval };
   const entry = { ...buildSentResolved(kind, sender, held, { as, owed, at }), note };
   const writeMore = async (session: ClientSession) => {
     const { refunds, payouts, crypto_settlements, payments } = deps.stores;

@@ -1,6 +1,6 @@
 import { inTransaction } from '../../../src/base/mongo';
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
-import { reverseOperation } from '../../../src/service/balances/adjust';
+import { reverseOperation } from '../../../src/service/balances/reverse';
 import { operatorsAudit } from '../../support/audit';
 import { saveHistory } from '../../support/histories';
 import {

@@ -1,4 +1,4 @@
-import { reverseOperation } from '../../../src/service/balances/adjust';
+import { reverseOperation } from '../../../src/service/balances/reverse';
 import { operatorsAudit } from '../../support/audit';
 import { readBalances } from '../../support/book';
 import { saveHistory } from '../../support/histories';

@@ -1,0 +1,74 @@
+import { MAIN_BALANCE } from '../../domain/account/balance-account';
+import { ServiceError } from '../../domain/errors';
+import type { EntryLine, NewEntry } from '../../ledger/entries';
+import { explainShortage, InsufficientBalance } from '../../ledger/insufficient-balance';
+import { accountNow } from '../clock';
+import type { Owner, WriteDeps } from '../deps';
+import { type PostedBalance, type PostOptions, postOnce } from './fund';
+
+export interface Correction {
+  operator: string;
+  reason: string;
+  /** Second operator. */
+  approved_by?: string | undefined;
+  approval_id?: string | undefined;
+}
+
+export async function buildEntryDetails(
+  deps: WriteDeps,
+  owner: Owner,
+  { operator, reason, approved_by }: Correction,
+) {
+  const approval = approved_by === undefined ? {} : { approved_by };
+  const at = (await accountNow(deps, owner)).toISOString();
+  return { at, note: { operator, reason, ...approval } };
+}
+
+/**
+ * Posts the entry of a correction, with its audit line; a repeat posts nothing.
+ * @throws ServiceError `insufficient_balance`, `operation_id_used`, `approval_decided`
+ */
+export async function postCorrection(
+  deps: WriteDeps,
+  entry: NewEntry,
+  posting: PostOptions,
+): Promise<PostedBalance> {
+  const { kind, currency, legs: lines, note } = entry;
+  const act = kind === 'reversed' ? 'balance.reversed' : 'balance.adjusted';
+  const changes = lines.map((line) => `${line.account} ${line.amount}`);
+  const { approval_id } = posting;
+  const after = { currency, legs: changes, ...note, approval_id };
+  try {
+    return await postOnce(deps, entry, { act, after }, posting);
+  } catch (error) {
+    throw error instanceof InsufficientBalance ? await refuseShortage(deps, entry) : error;
+  }
+}
+
+async function refuseShortage({ stores }: WriteDeps, entry: NewEntry): Promise<ServiceError> {
+  const { currency } = entry;
+  const { balance_account, amount } = findCredit(entry.legs);
+  const debit = { balance_account, currency, amount: -amount };
+  const { code, message } =
+    amount < 0
+      ? await explainShortage(stores.ledger, entry, debit)
+      : ({ code: 'insufficient_balance', message: explainOpposite(entry) } as const);
+  return new ServiceError(code, `${message} Nothing was posted.`);
+}
+
+function explainOpposite({ legs: lines }: NewEntry): string {
+  const isHeld = lines.some(({ account }) => account.startsWith('suspense.'));
+  return isHeld ? 'Less is in suspense.' : 'The merchant owes less by now.';
+}
+
+/** Finds the balance that lines change, and by how much. */
+export function findCredit(lines: readonly EntryLine[]): {
+  balance_account: string;
+  amount: number | bigint;
+} {
+  for (const { account, amount } of lines) {
+    const name = /^balances\.(.+)\.available$/.exec(account)?.[1];
+    if (name !== undefined) return { balance_account: name, amount };
+  }
+  return { balance_account: MAIN_BALANCE, amount: 0 };
+}

@@ -1,0 +1,118 @@
+import type { ClientSession } from 'mongodb';
+import { parseBookCurrency } from '../../domain/crypto/assets';
+import { ServiceError } from '../../domain/errors';
+import type { EntryDocument } from '../../ledger/documents';
+import { type EntryLine, operationId } from '../../ledger/entries';
+import { ENTRY_LINES } from '../../ledger/entry-lines';
+import type { WriteDeps } from '../deps';
+import { buildEntryDetails, type Correction, findCredit, postCorrection } from './correction';
+
+/** Kinds of journal entries that no workflow decides about. */
+const REVERSIBLE: readonly string[] = [
+  'funded',
+  'adjusted',
+  'payment_clawed_back',
+  'payment_dispute_opened',
+  'refund_sent_again',
+  'payout_sent_again',
+  'payout_return_held',
+];
+
+/** Kinds that say what a bank moved: where it did not, no statement has them. */
+const CORRECTED_BY_REVERSAL: readonly string[] = ['adjusted', 'payout_return_held'];
+
+/**
+ * Finds the entry to reverse, and whose it is.
+ * @throws ServiceError `operation_not_found`, `not_reversible`
+ */
+export async function prepareReversal(
+  { stores: { ledger } }: Pick<WriteDeps, 'stores'>,
+  id: string,
+) {
+  const original = await ledger.findEntry(id);
+  const book = original === null ? null : await ledger.book(original.book);
+  if (original === null || book === null) {
+    throw new ServiceError('operation_not_found', `There is no operation ${id}.`);
+  }
+  if (!REVERSIBLE.includes(original.kind)) {
+    throw new ServiceError(
+      'not_reversible',
+      `${id} belongs to a payment, refund or payout: correct the balance instead.`,
+    );
+  }
+  const { account_id, livemode, currency } = book;
+  const lines = parseLines(original, currency);
+  return { original, account_id, livemode, currency, lines };
+}
+
+/**
+ * Reverses a journal entry; a repeat posts nothing.
+ * @throws ServiceError `operation_not_found`, `not_reversible`, `insufficient_balance`,
+ *   `approval_decided`
+ */
+export async function reverseOperation(deps: WriteDeps, id: string, correction: Correction) {
+  const { lines, original, ...owner } = await prepareReversal(deps, id);
+  const legs = ENTRY_LINES.reversed(lines);
+  const { balance_account, amount } = findCredit(legs);
+  const { approval_id } = correction;
+  const entry = {
+    ...({ kind: 'reversed', resource_id: id, ...owner, legs } as const),
+    // A correction that no bank has made is on no statement, nor is its reversal.
+    offsets: CORRECTED_BY_REVERSAL.includes(original.kind) ? id : undefined,
+    ...(await buildEntryDetails(deps, owner, correction)),
+  };
+  const writeMore = async (session: ClientSession) => {
+    await markDisputeWon(deps, original, entry.at, session);
+    await markReturnReversed(deps, original, entry.at, session);
+  };
+  const balance = await postCorrection(deps, entry, { balance_account, approval_id, writeMore });
+  return { ...balance, amount };
+}
+
+/**
+ * Closes the dispute whose money an entry took, so that it comes back once.
+ * @throws ServiceError `not_reversible` when it was won
+ */
+async function markDisputeWon(
+  { stores: { payments } }: WriteDeps,
+  { _id, kind, resource_id }: EntryDocument,
+  at: string,
+  session: ClientSession,
+): Promise<void> {
+  if (!kind.startsWith('payment_')) return;
+  const { disputes = [] } = (await payments.get(resource_id, session)) ?? {};
+  const dispute = disputes.find(
+    (each) => operationId({ ...each, kind: `payment_${each.kind}`, resource_id }) === _id,
+  );
+  if (dispute !== undefined) {
+    const { id, amount, fee } = dispute;
+    const closing = { state: 'won', won: amount, fee_returned: fee, is_reversed: true } as const;
+    const change = { ...closing, closed_at: at, closed_by: `reversed:${_id}` };
+    const from = { id, states: ['opened', 'lost'] as const };
+    if (await payments.closeDispute(resource_id, from, { at, change, act: {} }, session)) return;
+  }
+  throw new ServiceError('not_reversible', `The dispute of ${_id} is won already.`);
+}
+
+/** Notes on a payout that its money did not come back. @throws ServiceError `not_reversible` */
+async function markReturnReversed(
+  { stores: { payouts } }: WriteDeps,
+  { _id, kind, resource_id }: EntryDocument,
+  at: string,
+  session: ClientSession,
+): Promise<void> {
+  if (kind !== 'payout_return_held') return;
+  const { returns_held = [] } = (await payouts.get(resource_id, session)) ?? {};
+  const held = returns_held.find(({ id }) => operationId({ kind, resource_id, step: id }) === _id);
+  if (held !== undefined && (await payouts.reverseReturnHeld(resource_id, held, at, session))) {
+    return;
+  }
+  throw new ServiceError('not_reversible', `The money of ${_id} has left suspense.`);
+}
+
+function parseLines({ legs: lines }: EntryDocument, currency: string): EntryLine[] {
+  const isAsset = parseBookCurrency(currency) !== undefined;
+  return lines.map(({ account, amount }) =>
+    isAsset ? { account, amount: BigInt(String(amount)) } : { account, amount: Number(amount) },
+  );
+}
