@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import type { JsonValue } from '../base/json';
-import { redactPath } from '../domain/request/body';
 import { findEncryptedTexts } from '../domain/request/fields';
+import { redactPath } from '../domain/request/path';
 import type { RequestRecorder } from '../service/requests/recorder';
 import { isIdempotencyKey } from './admission';
 import { getKey, getLogFields, getRequestId, getRoute, getSentBody } from './context';

@@ -66,6 +66,16 @@ const KINDS: Readonly<Record<string, JsonKind>> = {
   n: 'null',
 };
 
+export function isJsonObject(value: JsonValue | undefined): value is { [key: string]: JsonValue } {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof NumberLiteral) &&
+    !(value instanceof RawJson)
+  );
+}
+
 /** Error for invalid or ambiguous JSON; its message is for the caller. */
 export class JsonSyntaxError extends Error {
   override readonly name = 'JsonSyntaxError';

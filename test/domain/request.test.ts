@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type JsonValue, parseJson } from '../../src/base/json';
-import { redactExchange, redactPath } from '../../src/domain/request/body';
+import { redactExchange } from '../../src/domain/request/body';
 import { findEncryptedTexts, findForm } from '../../src/domain/request/fields';
+import { redactPath } from '../../src/domain/request/path';
 import { redactMessage, redactText } from '../../src/domain/request/text';
 import { isOwnWord } from '../../src/domain/request/words';
 import { ENDPOINTS } from '../../src/domain/wire';

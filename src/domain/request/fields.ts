@@ -41,6 +41,11 @@ export function findForm(field: string): Form | undefined {
   return FIELDS.get(field);
 }
 
+/** Whether a field of this form may be a list or an object. */
+export function mayHold(form: Form | undefined): boolean {
+  return form === 'object' || form === 'value' || form === 'free' || form === 'keys';
+}
+
 /** Texts that are stored encrypted, by the route that receives them: elsewhere they are shown. */
 const ENCRYPTED_TEXTS = new Map<string, readonly string[]>([
   ['/v1/payout-recipients', ['reference', 'parent_payment_reference']],
