@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { createNamedGates } from '../base/gate';
-import type { JsonValue } from '../base/json';
+import { isJsonObject } from '../base/json';
 import { stringifyJson } from '../base/json-write';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
@@ -148,12 +148,8 @@ function getParams(ctx: Context): unknown {
 async function readObjectBody(ctx: Context, endpoint: Endpoint) {
   const mayBeEmpty = endpoint.creates !== true;
   const parsed = await readBody(ctx, { raw: endpoint.raw ?? [], mayBeEmpty });
-  if (isObject(parsed.value)) return parsed;
+  if (isJsonObject(parsed.value)) return parsed;
   throw new Refusal('invalid_request', 'The body must be a JSON object.');
-}
-
-function isObject(value: JsonValue): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function parse<T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T>;

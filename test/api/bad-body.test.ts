@@ -63,6 +63,7 @@ test.each([
   ['a list', `[${good}]`, 'invalid_request'],
   ['a string', JSON.stringify(good), 'invalid_request'],
   ['a number', '5', 'invalid_request'],
+  ['a decimal', '5.0', 'invalid_request'],
   ['null', 'null', 'invalid_request'],
 ] as const)('a body that is %s is refused', async (_, body, code) => {
   const before = await count();
