@@ -104,24 +104,19 @@ export const VARIABLES = z.object({
   }),
   SEPA_OUT_DIR: z.string().default('').meta({
     description: 'Folder of files to the bank: runs the [SEPA connector](docs/sepa.md)',
-    usual: 'none',
   }),
   SEPA_IN_DIR: z.string().default('').meta({
-    description: 'Folder of the bank’s files',
-    usual: 'none',
+    description: 'Another folder, of the bank’s files',
   }),
   SEPA_IBAN: z.string().default('').meta({
-    description: 'Account that pays',
-    usual: 'none',
+    description: 'Account that pays and is paid, in EUR',
   }),
-  SEPA_BIC: z.string().default('').meta({ description: 'BIC of its bank', usual: 'none' }),
-  SEPA_NAME: z.string().default('').meta({
-    description: 'Holder of the account',
-    usual: 'none',
+  SEPA_BIC: z.string().default('').meta({
+    description: 'BIC of its bank; without it a file says NOTPROVIDED',
   }),
+  SEPA_NAME: z.string().default('').meta({ description: 'Holder of the account' }),
   SEPA_ADDRESS: z.string().default('').meta({
-    description: 'Address of the holder: Street 1, 1015 CJ Town, NL',
-    usual: 'none',
+    description: 'Address of the holder, which files then carry: Street 1, 1015 CJ Town, NL',
   }),
   SEPA_CUT_OFF: z.string().default('15:00').meta({
     description: 'Time in Frankfurt at which a file is cut, on TARGET2 days',

@@ -1,14 +1,19 @@
 import { z } from 'zod';
 import type { SepaBook } from '../../src/service/sepa/book';
 import { SEPA_CONNECTOR } from '../../src/service/sepa/book';
+import { VARIABLES } from '../../src/variables';
 import { defineConnector, type Report } from '../kit';
 import { parseAddress, parseDebtorIban, parseDebtorName } from './debtor';
 import { addLine, cancelLine, lookUpLine } from './lines';
 import { addPayment, closePayment, voidTransfer } from './payments';
 import { buildTextRefusal, findTransferFaults } from './transfer';
 
-const readable = <T>(parse: (text: string) => T | undefined, must: string) =>
-  z.string().transform((text, ctx) => {
+const readable = <T>(
+  parse: (text: string) => T | undefined,
+  must: string,
+  variable: z.ZodType<string> = z.string(),
+) =>
+  variable.transform((text, ctx) => {
     const value = parse(text);
     if (value !== undefined) return value;
     ctx.addIssue({ code: 'custom', message: must });
@@ -22,6 +27,9 @@ function parseMinutes(text: string): number | undefined {
   return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes);
 }
 
+const { SEPA_CUT_OFF, SEPA_POLL_SECONDS } = VARIABLES.shape;
+
+/** Rules for its variables, which the service describes. */
 const settings = {
   SEPA_OUT_DIR: z.string().min(1),
   SEPA_IN_DIR: z.string().min(1),
@@ -35,8 +43,8 @@ const settings = {
     parseAddress,
     'must be an address as `Street 1, 1015 CJ Town, NL`, in Latin characters',
   ).optional(),
-  SEPA_CUT_OFF: readable(parseMinutes, 'must be a time as 15:00').prefault('15:00'),
-  SEPA_POLL_SECONDS: z.coerce.number().positive().max(3_600).default(5),
+  SEPA_CUT_OFF: readable(parseMinutes, 'must be a time as 15:00', SEPA_CUT_OFF),
+  SEPA_POLL_SECONDS,
 };
 
 const NOT_IN_EUR = {
