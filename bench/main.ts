@@ -2,7 +2,7 @@ import '../stack/node-version';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StackFailure } from '../src/base/failure';
+import { OperationalError } from '../src/base/errors';
 import { failureLine, showProgress } from '../stack/terminal';
 import { runComparison } from './compare/run';
 import { type Options, readOptions, type ScenarioName, USAGE } from './options';
@@ -91,7 +91,7 @@ main(process.argv.slice(2)).then(
   (code) => process.exit(code),
   (error) => {
     // Any other error is a bug, so its stack trace is shown.
-    console.error(error instanceof StackFailure ? failureLine(error) : error);
+    console.error(error instanceof OperationalError ? failureLine(error) : error);
     process.exit(1);
   },
 );

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { StackFailure } from '../src/base/failure';
+import { OperationalError } from '../src/base/errors';
 
 export const ROWS = {
   payments: 'payments of the product and of the floor',
@@ -111,12 +111,12 @@ Environment:
   XDG_CACHE_HOME      where downloaded servers are
 `;
 
-/** @throws StackFailure on an unknown option or row, or an invalid number. */
+/** @throws OperationalError on an unknown option or row, or an invalid number. */
 export function readOptions(args: readonly string[]): Options {
   const values = parse(args);
   const chosen = [...SIZED, ...FLAGS].filter((name) => values[name] !== undefined);
   if (chosen.length > 1) {
-    throw new StackFailure(
+    throw new OperationalError(
       `Only one of ${chosen.map((name) => `--${name}`).join(' and ')} at once`,
     );
   }
@@ -149,7 +149,7 @@ function parse(args: readonly string[]) {
     return parseArgs({ args: [...args], options: { ...numbers, ...flags, help, only: text } })
       .values;
   } catch (error) {
-    throw new StackFailure(`${error instanceof Error ? error.message : error}\n\n${USAGE}`);
+    throw new OperationalError(`${error instanceof Error ? error.message : error}\n\n${USAGE}`);
   }
 }
 
@@ -170,7 +170,7 @@ function pickNames<Name extends string>(known: Record<Name, string>, text: strin
   const unknown = names.filter((name) => !isKnown(name));
   if (unknown.length > 0) {
     const takes = Object.keys(known).join(', ');
-    throw new StackFailure(`--only takes ${takes}; not ${unknown.join(', ')}`);
+    throw new OperationalError(`--only takes ${takes}; not ${unknown.join(', ')}`);
   }
   return names.filter(isKnown);
 }
@@ -182,5 +182,7 @@ function createNameCheck<Name extends string>(known: Record<Name, string>) {
 function toWholeNumber(name: keyof typeof LIMITS, text: string): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= 1 && value <= LIMITS[name]) return value;
-  throw new StackFailure(`--${name} takes a whole number from 1 to ${LIMITS[name]}, not ${text}`);
+  throw new OperationalError(
+    `--${name} takes a whole number from 1 to ${LIMITS[name]}, not ${text}`,
+  );
 }

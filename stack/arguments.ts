@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { describeError, StackFailure } from '../src/base/failure';
+import { describeError, OperationalError } from '../src/base/errors';
 import { type Inspect, NODE_PART_NAMES } from './parts';
 
 /** Node's default, which debuggers try. */
@@ -10,7 +10,7 @@ const OPTIONS = {
   watch: { type: 'boolean', default: false },
 } as const;
 
-/** @throws StackFailure naming the argument at fault. */
+/** @throws OperationalError naming the argument at fault. */
 export function readArguments(args: readonly string[]) {
   const { inspect, ...rest } = parseOptions(args);
   return { ...rest, inspect: inspect === undefined ? undefined : parseInspect(inspect) };
@@ -20,7 +20,7 @@ function parseOptions(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS }).values;
   } catch (error) {
-    throw new StackFailure(`${describeError(error)}\nSee --help.`);
+    throw new OperationalError(`${describeError(error)}\nSee --help.`);
   }
 }
 
@@ -28,7 +28,7 @@ function parseInspect(text: string): Inspect {
   const [name, port = INSPECT_PORT, ...rest] = text.split(':');
   const part = NODE_PART_NAMES.find((each) => each === name);
   if (part === undefined || rest.length > 0 || !isPort(port)) {
-    throw new StackFailure(
+    throw new OperationalError(
       `--inspect ${text}: it takes ${NODE_PART_NAMES.join(', ')}, with :PORT if need be`,
     );
   }

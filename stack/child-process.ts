@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, StackFailure } from '../src/base/failure';
+import { describeError, OperationalError } from '../src/base/errors';
 import { lastLines, openLog } from './log-file';
 
 const READY_POLL_MS = 100;
@@ -30,7 +30,7 @@ export interface Child {
 /**
  * Starts a child with both outputs in its log file, in its own process group: Ctrl-C in the
  * terminal reaches only the launcher, which ends the parts in order.
- * @throws StackFailure if the program can't be run
+ * @throws OperationalError if the program can't be run
  */
 export async function startChild(options: ChildOptions): Promise<Child> {
   const log = openLog(options.logFile);
@@ -44,7 +44,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', (error) =>
-      reject(new StackFailure(`${options.name} could not be started: ${error.message}`)),
+      reject(new OperationalError(`${options.name} could not be started: ${error.message}`)),
     );
   });
   // A broken channel is followed by the exit, which is what counts.
@@ -54,7 +54,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 
 /**
  * Waits until `probe` succeeds.
- * @throws StackFailure with the end of the log if the child ends first or takes too long
+ * @throws OperationalError with the end of the log if the child ends first or takes too long
  */
 export async function waitUntilUp(
   child: Child,
@@ -81,7 +81,7 @@ export async function waitUntilUp(
 
 function toChild(child: ChildProcess, options: ChildOptions): Child {
   const { pid } = child;
-  if (pid === undefined) throw new StackFailure(`${options.name} could not be started`);
+  if (pid === undefined) throw new OperationalError(`${options.name} could not be started`);
   const exited = new Promise<string>((resolve) => {
     child.once('exit', (code, killedBy) =>
       resolve(killedBy === null ? `ended with exit code ${code}` : `was ended by ${killedBy}`),
@@ -103,9 +103,14 @@ function toChild(child: ChildProcess, options: ChildOptions): Child {
   };
 }
 
-function startFailure(child: Child, what: string, logFile: string, cause?: unknown): StackFailure {
+function startFailure(
+  child: Child,
+  what: string,
+  logFile: string,
+  cause?: unknown,
+): OperationalError {
   const why = cause === undefined ? '' : ` (${describeError(cause)})`;
-  return new StackFailure(
+  return new OperationalError(
     `${child.name} ${what}${why}. The end of ${logFile}:\n${lastLines(logFile)}`,
   );
 }

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { StackFailure } from '../src/base/failure';
+import { OperationalError } from '../src/base/errors';
 import { isLive, LIVE_DEMO_ALLOWED } from '../src/base/live';
 import { omitUndefined } from '../src/domain/defined';
 import { SEPA_CONNECTOR } from '../src/service/sepa/book';
@@ -55,7 +55,7 @@ type StackEnvironment = z.infer<typeof Environment>;
 
 /**
  * Reads the environment; an empty variable counts as not set.
- * @throws StackFailure naming every variable at fault
+ * @throws OperationalError naming every variable at fault
  */
 export function readEnvironment(env: NodeJS.ProcessEnv): StackEnvironment {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
@@ -64,7 +64,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): StackEnvironment {
     ? [...demoFaults(result.data), ...sepaFaults(result.data)]
     : result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   if (result.success && faults.length === 0) return result.data;
-  throw new StackFailure(`The environment is not usable.\n  ${faults.join('\n  ')}`);
+  throw new OperationalError(`The environment is not usable.\n  ${faults.join('\n  ')}`);
 }
 
 /** Lists what live money must not depend on, since it is made for demos. */

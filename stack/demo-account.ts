@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { describeError } from '../src/base/failure';
+import { describeError } from '../src/base/errors';
 import { PROGRAM } from '../src/base/program';
 import { SAMPLE_PAYMENT } from '../src/domain/wire/samples';
 import { runCommand } from './provision/command';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, StackFailure } from '../src/base/failure';
+import { describeError, OperationalError } from '../src/base/errors';
 import { PROGRAM } from '../src/base/program';
 import { ensureKeys } from '../src/encryption/ensure-keys';
 import { createConnectors, listPayoutConnectors, SANDBOX_CONNECTOR } from '../src/routing';
@@ -47,7 +47,7 @@ export interface Launch {
 
 /**
  * Starts the whole stack, keeps it running until `signal`, and stops it.
- * @throws StackFailure if it can't be started; nothing is left running then
+ * @throws OperationalError if it can't be started; nothing is left running then
  */
 export async function launch(request: Launch): Promise<void> {
   const { config, inspect, progress, signal } = request;
@@ -103,7 +103,7 @@ function watchParts(
 ) {
   const deaths = new Map<PartName, number>();
   let isReady = false;
-  let giveUp: (failure: StackFailure) => void = () => {};
+  let giveUp: (failure: OperationalError) => void = () => {};
   const hopeless = new Promise<never>((_resolve, reject) => {
     giveUp = reject;
   });
@@ -132,7 +132,9 @@ function watchParts(
       deaths.set(part, (deaths.get(part) ?? 0) + 1);
       if (isReady || Number(deaths.get(part)) < EARLY_DEATHS_MAX) return;
       const log = logFile(config, part);
-      giveUp(new StackFailure(`${part} does not stay up. The end of ${log}:\n${lastLines(log)}`));
+      giveUp(
+        new OperationalError(`${part} does not stay up. The end of ${log}:\n${lastLines(log)}`),
+      );
     },
   };
 }

@@ -1,7 +1,7 @@
 import './node-version';
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { StackFailure } from '../src/base/failure';
+import { OperationalError } from '../src/base/errors';
 import { tryLock } from '../src/base/file-lock';
 import { IS_CHECKOUT, PROGRAM } from '../src/base/program';
 import { readArguments } from './arguments';
@@ -25,7 +25,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 
   if (watch && !IS_CHECKOUT) {
-    throw new StackFailure('--watch builds the sources, which only a checkout of them has.');
+    throw new OperationalError('--watch builds the sources, which only a checkout of them has.');
   }
 
   const progress = showProgress();
@@ -72,16 +72,16 @@ async function main(args: readonly string[]): Promise<number> {
   return hasCrashed ? 1 : 0;
 }
 
-/** @throws StackFailure if another launcher uses the same data */
+/** @throws OperationalError if another launcher uses the same data */
 function lockDataDir(dataDir: string): () => void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new StackFailure(`DATA_DIR ${dataDir} can't be made: ${failureLine(error)}`);
+    throw new OperationalError(`DATA_DIR ${dataDir} can't be made: ${failureLine(error)}`);
   }
   const lock = tryLock(join(dataDir, 'launcher.lock'));
   if (lock.holder === undefined) return () => lock.release();
-  throw new StackFailure(
+  throw new OperationalError(
     `Another ${PROGRAM.start} (pid ${lock.holder.pid}) runs on DATA_DIR ${dataDir}. ` +
       'Stop it first, or set DATA_DIR, PORT and TEMPORAL_UI_PORT for a second stack.',
   );
@@ -112,7 +112,7 @@ main(process.argv.slice(2)).then(
   (code) => process.exit(code),
   (error) => {
     // Any other error is a bug, so its stack trace is shown.
-    const text = error instanceof StackFailure ? failureLine(error) : error;
+    const text = error instanceof OperationalError ? failureLine(error) : error;
     console.error(text);
     process.exit(1);
   },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MongoServerError } from 'mongodb';
-import { describeError, StackFailure } from '../src/base/failure';
+import { describeError, OperationalError } from '../src/base/errors';
 import { connectToBuild } from '../src/base/mongo-indexes';
 import { ServiceError } from '../src/domain/errors';
 import { createStores, ensureIndexes } from '../src/store';
@@ -60,7 +60,7 @@ export function mongoUri(port: number, login?: MongoLogin, user: MongoUser = 'op
 /**
  * Starts a MongoDB replica set of one node (transactions need one), reachable from this machine
  * only. Resolves once it is primary.
- * @throws StackFailure with the end of its log if it does not come up
+ * @throws OperationalError with the end of its log if it does not come up
  */
 export async function startMongo(options: MongoOptions): Promise<MongoServer> {
   const { login, ...openOptions } = options;
@@ -121,7 +121,7 @@ function accessArguments(login: MongoLogin | undefined): string[] {
   return ['--auth', '--keyFile', login.keyFile, ...rounds];
 }
 
-/** @throws StackFailure if an index can't be created, or version 1 filled the database */
+/** @throws OperationalError if an index can't be created, or version 1 filled the database */
 export async function prepareMongo(
   uri: string,
   database: string,
@@ -131,10 +131,10 @@ export async function prepareMongo(
   try {
     await ensureIndexes(createStores(mongo.db(database)));
   } catch (error) {
-    if (error instanceof ServiceError) throw new StackFailure(error.message);
+    if (error instanceof ServiceError) throw new OperationalError(error.message);
     if (!(error instanceof MongoServerError)) throw error;
     if (error.code !== UNAUTHORIZED) {
-      throw new StackFailure(`An index of ${database} can't be made: ${describeError(error)}`);
+      throw new OperationalError(`An index of ${database} can't be made: ${describeError(error)}`);
     }
     progress.line('MongoDB: the user of MONGODB_URI may not make indexes (`migrate` does)');
   } finally {

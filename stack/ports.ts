@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
-import { StackFailure } from '../src/base/failure';
+import { OperationalError } from '../src/base/errors';
 
 /** Address of all servers and processes, reachable from this machine only. */
 export const LOOPBACK = '127.0.0.1';
@@ -22,7 +22,7 @@ export async function freePort(): Promise<number> {
     chosenPorts.add(port);
     return port;
   }
-  throw new StackFailure(`No port from ${LOWEST} to ${HIGHEST} seems to be free.`);
+  throw new OperationalError(`No port from ${LOWEST} to ${HIGHEST} seems to be free.`);
 }
 
 export async function isPortFree(port: number): Promise<boolean> {
@@ -35,7 +35,7 @@ export async function isPortFree(port: number): Promise<boolean> {
   });
 }
 
-/** @throws StackFailure naming each port in use and the variable that changes it */
+/** @throws OperationalError naming each port in use and the variable that changes it */
 export async function needPorts(ports: Readonly<Record<string, number>>): Promise<void> {
   const conflicts: string[] = [];
   for (const [variable, port] of Object.entries(ports)) {
@@ -44,14 +44,16 @@ export async function needPorts(ports: Readonly<Record<string, number>>): Promis
       `Port ${port} (${variable}) is taken by another program: set ${variable} to another.`,
     );
   }
-  if (conflicts.length > 0) throw new StackFailure(conflicts.join('\n'));
+  if (conflicts.length > 0) throw new OperationalError(conflicts.join('\n'));
 }
 
 /**
  * Checks, right before a server starts, that no other one listens there and would answer instead.
- * @throws StackFailure naming the server and the port
+ * @throws OperationalError naming the server and the port
  */
 export async function needPortFor(server: string, port: number): Promise<void> {
   if (await isPortFree(port)) return;
-  throw new StackFailure(`${server} can't have its port ${port}: another program listens on it`);
+  throw new OperationalError(
+    `${server} can't have its port ${port}: another program listens on it`,
+  );
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, StackFailure } from '../src/base/failure';
+import { describeError, OperationalError } from '../src/base/errors';
 import type { Task } from './terminal';
 
 const POLL_MS = 150;
@@ -13,7 +13,7 @@ export interface Probe {
 
 /**
  * Waits until every probe answers 200 in one round.
- * @throws StackFailure naming those that do not within `timeoutMs`, with their answers
+ * @throws OperationalError naming those that do not within `timeoutMs`, with their answers
  */
 export async function waitUntilReady(
   probes: readonly Probe[],
@@ -28,7 +28,7 @@ export async function waitUntilReady(
     if (missing.length === 0) return;
     task.say(`waiting for ${missing.join('; ')}`);
     if (Date.now() > deadline) {
-      throw new StackFailure(`Not ready in time: ${missing.join('; ')}`);
+      throw new OperationalError(`Not ready in time: ${missing.join('; ')}`);
     }
     await sleep(POLL_MS, undefined, { signal });
   }

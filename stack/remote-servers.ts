@@ -1,6 +1,6 @@
 import os from 'node:os';
 import { MongoClient } from 'mongodb';
-import { describeError, StackFailure } from '../src/base/failure';
+import { describeError, OperationalError } from '../src/base/errors';
 import { readServers } from '../src/config';
 import type { TemporalAccess } from '../src/temporal/access';
 import { registerAttributes } from '../src/temporal/attributes';
@@ -14,7 +14,7 @@ import type { Progress } from './terminal';
 
 const CALL_MS_MAX = 5_000;
 
-/** Finds or downloads the servers to start, and checks the external ones. @throws StackFailure */
+/** Finds or downloads the servers to start, and checks the external ones. @throws OperationalError */
 export async function findServers(
   { cacheDir, temporalAddress, mongodbUri }: StackConfig,
   { env, progress, signal }: Omit<ProvisionContext, 'cacheDir'>,
@@ -34,20 +34,20 @@ export async function findServers(
 
 /**
  * Reads the access to external servers.
- * @throws StackFailure naming the invalid variable, or a server without TLS
+ * @throws OperationalError naming the invalid variable, or a server without TLS
  */
 function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
   const { MONGODB_URI = '', ALLOW_CLEAR_TEXT = '' } = env;
   try {
     return readServers(env, { MONGODB_URI, ALLOW_CLEAR_TEXT });
   } catch (error) {
-    throw new StackFailure(describeError(error));
+    throw new OperationalError(describeError(error));
   }
 }
 
 /**
  * Prepares an external Temporal server: registers the missing search attributes.
- * @throws StackFailure if it does not answer, or refuses the registration
+ * @throws OperationalError if it does not answer, or refuses the registration
  */
 export async function prepareRemoteTemporal(
   access: TemporalAccess,
@@ -67,7 +67,7 @@ export async function prepareRemoteTemporal(
     );
   } catch (error) {
     const fault = findConnectFault(error);
-    throw new StackFailure(
+    throw new OperationalError(
       fault === undefined
         ? `No Temporal at TEMPORAL_ADDRESS ${address}: ${describeError(error)}`
         : `Temporal at TEMPORAL_ADDRESS ${address}: ${fault.message}`,
@@ -77,7 +77,7 @@ export async function prepareRemoteTemporal(
   }
 }
 
-/** @throws StackFailure if MongoDB does not answer or is no replica set */
+/** @throws OperationalError if MongoDB does not answer or is no replica set */
 async function checkRemoteMongo(uri: string): Promise<void> {
   const client = new MongoClient(uri, {
     serverSelectionTimeoutMS: CALL_MS_MAX,
@@ -87,11 +87,11 @@ async function checkRemoteMongo(uri: string): Promise<void> {
     const hello = await client.db('admin').command({ hello: 1 });
     if (hello['setName'] !== undefined || hello['msg'] === 'isdbgrid') return;
   } catch (error) {
-    throw new StackFailure(`No MongoDB at MONGODB_URI: ${describeError(error)}`);
+    throw new OperationalError(`No MongoDB at MONGODB_URI: ${describeError(error)}`);
   } finally {
     await client.close();
   }
-  throw new StackFailure(
+  throw new OperationalError(
     'MONGODB_URI names a standalone MongoDB, which has no transactions. Run it as a replica set ' +
       '(one node is enough: mongod --replSet NAME, then rs.initiate()), or unset MONGODB_URI.',
   );

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError } from '../src/base/failure';
+import { describeError } from '../src/base/errors';
 import { connectMongo } from '../src/base/mongo';
 import { SANDBOX_CONNECTOR } from '../src/routing';
 import { listBankAccounts } from '../src/service/bank-accounts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError } from '../src/base/failure';
+import { describeError } from '../src/base/errors';
 import type { Child } from './child-process';
 
 export interface Part<Name extends string = string> {

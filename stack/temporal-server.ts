@@ -35,7 +35,7 @@ export interface TemporalServer extends Child {
 /**
  * Starts a Temporal development server on a file, with the search attributes of this service,
  * reachable from this machine only. Resolves once its namespace answers.
- * @throws StackFailure with the end of its log if it does not come up
+ * @throws OperationalError with the end of its log if it does not come up
  */
 export async function startTemporal(options: TemporalOptions): Promise<TemporalServer> {
   await needPortFor('Temporal', options.port);

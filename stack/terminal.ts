@@ -1,4 +1,4 @@
-import { describeError } from '../src/base/failure';
+import { describeError } from '../src/base/errors';
 
 const REDRAW_MS = 200;
 const LINE_EVERY_MS = 10_000;

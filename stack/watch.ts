@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError } from '../src/base/failure';
+import { describeError } from '../src/base/errors';
 import { NODE_PARTS, type NodePartName } from './parts';
 import { runCommand } from './provision/command';
 import { listSources, staleSource } from './sources';

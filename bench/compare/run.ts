@@ -17,7 +17,7 @@ const WARM_UP_MIN = 20;
 
 /**
  * Compares the product with the floor. @see docs/benchmark.md
- * @throws StackFailure, or the first error of a payment
+ * @throws OperationalError, or the first error of a payment
  */
 export async function runComparison(options: Options, setting: Setting): Promise<Report> {
   const began = performance.now();

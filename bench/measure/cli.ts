@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import { startChild } from '../../stack/child-process';
 import { lastLines } from '../../stack/log-file';
 import type { Setting } from '../servers/config';
@@ -19,7 +19,7 @@ export interface CliRun<T> {
   peak_mib: number | null;
 }
 
-/** @throws StackFailure unless the command prints what `schema` accepts */
+/** @throws OperationalError unless the command prints what `schema` accepts */
 export async function runCli<T>(
   args: readonly [string, ...string[]],
   schema: z.ZodType<T>,
@@ -44,7 +44,7 @@ export async function runCli<T>(
   const seconds = (performance.now() - began) / 1_000;
   const output = schema.safeParse(parseOutput(readFileSync(logFile, 'utf8')));
   if (output.success) return { output: output.data, seconds, peak_mib };
-  throw new StackFailure(`${name} ${await child.exited}:\n${lastLines(logFile)}`);
+  throw new OperationalError(`${name} ${await child.exited}:\n${lastLines(logFile)}`);
 }
 
 /** Parses the JSON after the progress lines, which are in the same file. */

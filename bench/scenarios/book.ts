@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Db, MongoClient } from 'mongodb';
 import { z } from 'zod';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { createStores, ensureIndexes } from '../../src/store';
 import type { EventDocument } from '../../src/store/events';
@@ -137,12 +137,12 @@ async function verifyUntilDone(
   return checks;
 }
 
-/** @throws StackFailure with the end of the log, when the worker printed no result */
+/** @throws OperationalError with the end of the log, when the worker printed no result */
 async function readResult(worker: Child, logFile: string): Promise<WorkerResult> {
   const [line = ''] = readFileSync(logFile, 'utf8').trim().split('\n').slice(-1);
   const result = line.startsWith('{') ? WorkerResult.safeParse(JSON.parse(line)) : undefined;
   if (result?.success) return result.data;
-  throw new StackFailure(`${worker.name} ${await worker.exited}:\n${lastLines(logFile)}`);
+  throw new OperationalError(`${worker.name} ${await worker.exited}:\n${lastLines(logFile)}`);
 }
 
 /** Adds the results of workers up; the time is the longest, since they start together. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import type { Child } from '../../stack/child-process';
 import type { StackConfig } from '../../stack/config';
 import { lastLines } from '../../stack/log-file';
@@ -20,7 +20,7 @@ export function createProcesses(config: StackConfig, signal: AbortSignal) {
   const children: Child[] = [];
   const pids: Record<string, number> = { 'benchmark itself': process.pid };
   let stopping = false;
-  let fail: (failure: StackFailure) => void = () => {};
+  let fail: (failure: OperationalError) => void = () => {};
   const died = new Promise<never>((_resolve, reject) => {
     fail = reject;
   });
@@ -33,7 +33,7 @@ export function createProcesses(config: StackConfig, signal: AbortSignal) {
     void child.exited.then((how) => {
       if (stopping) return;
       const log = lastLines(logPath(config, child.name));
-      fail(new StackFailure(`${child.name} ${how}. The end of its log:\n${log}`));
+      fail(new OperationalError(`${child.name} ${how}. The end of its log:\n${log}`));
     });
   };
   const stopAll = async (chosen: readonly Child[]): Promise<void> => {

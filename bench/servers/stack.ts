@@ -46,7 +46,7 @@ export interface Stack {
 
 /**
  * Runs `work` with a new stack, of which nothing is left afterwards.
- * @throws StackFailure when a part does not start, or ends before `work`
+ * @throws OperationalError when a part does not start, or ends before `work`
  */
 export async function withStack<T>(
   setting: Setting,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { getAddress, isAddress } from 'viem';
 import { z } from 'zod';
-import { describeError } from '../../src/base/failure';
+import { describeError } from '../../src/base/errors';
 import { checkUrlTls, PLAIN_TEXT_ALLOWED } from '../../src/base/tls';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import { isBalanceAccountName } from '../../src/domain/account/balance-account';

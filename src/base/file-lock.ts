@@ -1,7 +1,7 @@
 import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { errorCode } from './failure';
+import { getErrorCode } from './errors';
 import { getStartTime, isAlive } from './process-table';
 
 /** Expiry of a lock of another machine, whose process cannot be looked up. */
@@ -42,7 +42,7 @@ function tryLink(from: string, to: string): boolean {
     linkSync(from, to);
     return true;
   } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false;
+    if (getErrorCode(error) === 'EEXIST') return false;
     throw error;
   }
 }

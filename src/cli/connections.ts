@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { type MongoClient, MongoServerError } from 'mongodb';
-import { describeError } from '../base/failure';
+import { describeError } from '../base/errors';
 import { connectMongo } from '../base/mongo';
 import { connectToBuild } from '../base/mongo-indexes';
 import { connectLongReader } from '../base/mongo-reads';

@@ -1,6 +1,6 @@
 import { isGrpcServiceError, ServiceError as TemporalError } from '@temporalio/client';
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
-import { describeError } from '../base/failure';
+import { describeError } from '../base/errors';
 import { Contention } from '../base/mongo';
 import { Refusal, ServiceError } from '../domain/errors';
 import { DecryptionError } from '../encryption/encrypter';

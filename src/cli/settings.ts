@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { describeError } from '../base/failure';
+import { describeError } from '../base/errors';
 import { PROGRAM } from '../base/program';
 import { PLAIN_TEXT_ALLOWED } from '../base/tls';
 import { DEFAULT_LIMITS, parseApprovalLimits } from '../domain/approval';

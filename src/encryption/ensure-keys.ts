@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { StackFailure } from '../base/failure';
+import { OperationalError } from '../base/errors';
 import { ENVIRONMENTS } from '../domain/environment';
 import { createKeyFile } from './key-file';
 import { createRecipientKeyRings } from './recipient-key-files';
@@ -14,14 +14,14 @@ export interface KeyPaths {
 /**
  * Finds the keys of a data directory, and creates them at the first start.
  * @param connectors live ones that pay recipients
- * @throws StackFailure when there is data without its keys
+ * @throws OperationalError when there is data without its keys
  */
 export function ensureKeys(dataDir: string, connectors: readonly string[] = []): KeyPaths {
   const paths = { KEYS_FILE: join(dataDir, 'keys.json'), KEYS_DIR: join(dataDir, 'keys') };
   const privateFiles = ENVIRONMENTS.map((env) => keyRingPath(paths.KEYS_DIR, env, 'private'));
   const missing = [paths.KEYS_FILE, ...privateFiles].filter((path) => !existsSync(path));
   if (missing.length > 0 && existsSync(join(dataDir, 'mongodb'))) {
-    throw new StackFailure(
+    throw new OperationalError(
       `There is data, but a file with its keys is missing: ${missing.join(', ')}.\n` +
         'Restore it from your backup, or start over with another DATA_DIR.',
     );

@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { z } from 'zod';
-import { StackFailure } from '../base/failure';
+import { OperationalError } from '../base/errors';
 import { tryLock } from '../base/file-lock';
 import { newRandomKey } from './random-key';
 import { newKid, writeKeyFile } from './write-key-file';
@@ -14,12 +14,12 @@ export function createKeyFile(path: string): void {
  * Locks the file while keys change or values are encrypted again: another process could encrypt
  * with a key that is about to be retired.
  * @returns a function that releases the lock
- * @throws StackFailure when another process has the lock
+ * @throws OperationalError when another process has the lock
  */
 export function lockKeyFile(path: string): () => void {
   const { holder, release } = tryLock(`${realpathSync(path)}.lock`);
   if (holder === undefined) return release;
-  throw new StackFailure(
+  throw new OperationalError(
     `Process ${holder.pid} on ${holder.host} is changing the keys of ${path}.`,
   );
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
-import { describeError } from '../base/failure';
+import { describeError } from '../base/errors';
 import { inTransaction, isDuplicateKey } from '../base/mongo';
 import { SCOPES } from '../domain/account/api-key';
 import { PAYER_MONTHS } from '../domain/account/retention';

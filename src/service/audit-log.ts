@@ -1,4 +1,4 @@
-import { describeError } from '../base/failure';
+import { describeError } from '../base/errors';
 import { Contention } from '../base/mongo';
 import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
 import { Refusal, ServiceError } from '../domain/errors';

@@ -1,5 +1,5 @@
 import { ZodError } from 'zod';
-import { describeError } from '../base/failure';
+import { describeError } from '../base/errors';
 import { inTransaction } from '../base/mongo';
 import { type CallbackDeps, deliverStored } from '../callbacks/deliver';
 import { ServiceError } from '../domain/errors';

@@ -1,4 +1,4 @@
-import { describeError } from '../base/failure';
+import { describeError } from '../base/errors';
 import { isBalanceAccountName } from '../domain/account/balance-account';
 import { ServiceError } from '../domain/errors';
 import { PAYMENT_METHOD_IDS } from '../domain/payment/catalog';

@@ -1,5 +1,5 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { describeError } from '../base/failure';
+import { describeError } from '../base/errors';
 import { ServiceError } from '../domain/errors';
 import { findConfigFault } from './fault';
 

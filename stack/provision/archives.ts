@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import type { Task } from '../terminal';
 import { download, unpackTar } from './download';
 
@@ -16,7 +16,7 @@ type Archives = Partial<Record<string, Archive>>;
 
 /**
  * Fetches the archive of this platform, checks it and unpacks it.
- * @throws StackFailure if there is none, or its hash differs
+ * @throws OperationalError if there is none, or its hash differs
  */
 export async function fetchArchive(
   archives: Archives,
@@ -26,7 +26,7 @@ export async function fetchArchive(
 ): Promise<Archive> {
   const archive = archives[PLATFORM];
   if (archive === undefined) {
-    throw new StackFailure(`no archive for ${PLATFORM} is known by its SHA-256`);
+    throw new OperationalError(`no archive for ${PLATFORM} is known by its SHA-256`);
   }
   const file = join(folder, 'archive.tar.gz');
   checkHash(await download(archive.url, file, task, signal), archive);
@@ -35,10 +35,10 @@ export async function fetchArchive(
   return archive;
 }
 
-/** @throws StackFailure if the hash differs; the file must not be unpacked then */
+/** @throws OperationalError if the hash differs; the file must not be unpacked then */
 export function checkHash(sha256: string, archive: Archive): void {
   if (sha256 === archive.sha256) return;
-  throw new StackFailure(`${archive.url} has the SHA-256 ${sha256}, not the known one`);
+  throw new OperationalError(`${archive.url} has the SHA-256 ${sha256}, not the known one`);
 }
 
 const TEMPORAL = 'https://github.com/temporalio/cli/releases/download/v1.5.1/temporal_cli_1.5.1_';

@@ -12,7 +12,7 @@ import { stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { describeError, StackFailure } from '../../src/base/failure';
+import { describeError, OperationalError } from '../../src/base/errors';
 import { tryLock } from '../../src/base/file-lock';
 import { readJson } from '../state-file';
 import type { Task } from '../terminal';
@@ -108,12 +108,12 @@ export async function withCacheLock<T>(
   }
 }
 
-/** @throws StackFailure if the disk of `folder` has less than `megabytes` free */
+/** @throws OperationalError if the disk of `folder` has less than `megabytes` free */
 export async function needSpace(folder: string, megabytes: number, why: string): Promise<void> {
   const disk = await statfs(folder);
   const free = Math.floor((disk.bavail * disk.bsize) / 1_000_000);
   if (free >= megabytes) return;
-  throw new StackFailure(
+  throw new OperationalError(
     `The disk of ${folder} has ${free} MB free, ${why} needs ${megabytes} MB. ` +
       'Free some space, or name a folder on another disk (XDG_CACHE_HOME, DATA_DIR).',
   );
@@ -128,14 +128,14 @@ async function isOwn(path: string): Promise<boolean> {
   return (stats.uid === me || stats.uid === 0) && !isShared(stats.mode);
 }
 
-/** @throws StackFailure if others may write to the folder, and this user cannot change that */
+/** @throws OperationalError if others may write to the folder, and this user cannot change that */
 function closeToOthers(folder: string): void {
   const { mode } = statSync(folder);
   if (process.getuid === undefined || !isShared(mode)) return;
   try {
     chmodSync(folder, PRIVATE);
   } catch (error) {
-    throw new StackFailure(
+    throw new OperationalError(
       `Others may write to ${folder}, whose programs would run here (${describeError(error)}). ` +
         'Let its owner run `chmod go-w` on it, or name another folder (XDG_CACHE_HOME).',
     );

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 
 const OUTPUT_LINES_MAX = 12;
 
@@ -16,7 +16,7 @@ export interface CommandOptions {
 
 /**
  * @returns the whole stdout
- * @throws StackFailure with the end of the output, if the tool fails or takes too long
+ * @throws OperationalError with the end of the output, if the tool fails or takes too long
  */
 export async function runCommand(
   tool: string,
@@ -44,7 +44,7 @@ export async function runCommand(
     });
   }
   return await new Promise<string>((resolve, reject) => {
-    const fail = (why: string): void => reject(new StackFailure(`\`${tool}\` ${why}`));
+    const fail = (why: string): void => reject(new OperationalError(`\`${tool}\` ${why}`));
     child.once('error', (error) => fail(`could not be run: ${error.message}`));
     child.once('close', (code, killedBy) => {
       if (code === 0) return resolve(stdout);
@@ -73,11 +73,11 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/** Finds a tool that a route needs. @throws StackFailure naming the tool */
+/** Finds a tool that a route needs. @throws OperationalError naming the tool */
 export function needTool(name: string, ...others: string[]): string {
   for (const candidate of [name, ...others]) {
     const path = findOnPath(candidate);
     if (path !== undefined) return path;
   }
-  throw new StackFailure(`${name} is not installed`);
+  throw new OperationalError(`${name} is not installed`);
 }

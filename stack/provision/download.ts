@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, request } from 'undici';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import type { Task } from '../terminal';
 import { needTool, runCommand } from './command';
 
@@ -14,7 +14,7 @@ const REDIRECTS_MAX = 5;
 /**
  * Downloads a file, through the environment's proxy if there is one.
  * @returns its SHA-256, in hex
- * @throws StackFailure if the server is unreachable, refuses, or stalls
+ * @throws OperationalError if the server is unreachable, refuses, or stalls
  */
 export async function download(
   url: string,
@@ -62,18 +62,18 @@ async function overHttp<T>(
   try {
     let url = new URL(address);
     for (let hop = 0; hop <= REDIRECTS_MAX; hop++) {
-      if (url.protocol !== 'https:') throw new StackFailure(`${url.host} has no https URL`);
+      if (url.protocol !== 'https:') throw new OperationalError(`${url.host} has no https URL`);
       const options = { dispatcher, signal, headersTimeout: CONNECT_MS, bodyTimeout: STALLED_MS };
       const { statusCode, headers, body } = await request(url, options);
       if (statusCode === 200) return await read(body, Number(headers['content-length'] ?? 0));
       await body.dump();
       const location = headers['location'];
       if (statusCode < 300 || statusCode > 399 || typeof location !== 'string') {
-        throw new StackFailure(`${url.host} answered ${statusCode}`);
+        throw new OperationalError(`${url.host} answered ${statusCode}`);
       }
       url = new URL(location, url);
     }
-    throw new StackFailure(`${address} redirects too often`);
+    throw new OperationalError(`${address} redirects too often`);
   } finally {
     await dispatcher.destroy();
   }

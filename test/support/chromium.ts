@@ -1,4 +1,4 @@
-import { describeError, StackFailure } from '../../src/base/failure';
+import { describeError, OperationalError } from '../../src/base/errors';
 import type { CachedServer } from '../../stack/provision/cache';
 import { findOnPath, isExecutable } from '../../stack/provision/command';
 import type { ProvisionContext } from '../../stack/provision/provision';
@@ -10,7 +10,7 @@ const MAC_CHROME = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome
 /**
  * Finds a browser for the browser tests: `CHROMIUM_PATH`, PATH, or the system's package manager
  * where this process may use it.
- * @throws StackFailure saying how to help it.
+ * @throws OperationalError saying how to help it.
  */
 export async function provisionChromium(context: ProvisionContext): Promise<CachedServer> {
   const executable = findInstalled(context.env) ?? (await install(context));
@@ -22,7 +22,7 @@ function findInstalled(env: NodeJS.ProcessEnv): CachedServer | undefined {
   const envPath = env['CHROMIUM_PATH'];
   if (envPath !== undefined && envPath !== '') {
     if (isExecutable(envPath)) return { path: envPath, from: 'CHROMIUM_PATH' };
-    throw new StackFailure(`CHROMIUM_PATH: ${envPath} is not an executable file`);
+    throw new OperationalError(`CHROMIUM_PATH: ${envPath} is not an executable file`);
   }
   for (const name of NAMES) {
     const path = findOnPath(name, env['PATH']);
@@ -40,8 +40,8 @@ async function install(context: ProvisionContext): Promise<CachedServer> {
   return { ...executable, from: 'installed with apt-get' };
 }
 
-function missing(why: string): StackFailure {
-  return new StackFailure(
+function missing(why: string): OperationalError {
+  return new OperationalError(
     [
       `No Chromium for the browser tests: ${why}.`,
       'Any one of these helps:',

@@ -1,4 +1,4 @@
-import { describeError } from '../../src/base/failure';
+import { describeError } from '../../src/base/errors';
 import { findOnPath } from '../../stack/provision/command';
 import type { ProvisionContext } from '../../stack/provision/provision';
 import { installWithApt } from './apt';

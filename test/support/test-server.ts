@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { StackFailure } from '../../src/base/failure';
+import { OperationalError } from '../../src/base/errors';
 import { PLATFORM } from '../../stack/provision/archives';
 import type { CachedServer } from '../../stack/provision/cache';
 import { findOnPath, isExecutable, needTool, runCommand } from '../../stack/provision/command';
@@ -28,7 +28,7 @@ async function installedTestServer({ env }: ProvisionContext): Promise<CachedSer
   const envPath = env['TEMPORAL_TEST_SERVER_PATH'];
   if (envPath !== undefined && envPath !== '') {
     if (isExecutable(envPath)) return { path: envPath, from: 'TEMPORAL_TEST_SERVER_PATH' };
-    throw new StackFailure(`TEMPORAL_TEST_SERVER_PATH: ${envPath} is not an executable file`);
+    throw new OperationalError(`TEMPORAL_TEST_SERVER_PATH: ${envPath} is not an executable file`);
   }
   const path = findOnPath(EXECUTABLE, env['PATH']);
   return path === undefined ? undefined : { path, from: 'on PATH' };
@@ -83,5 +83,5 @@ async function checkJars(folder: string): Promise<void> {
     hash.update(`${await hashFile(join(folder, name))}  ${name}\n`);
   }
   if (hash.digest('hex') === JARS_SHA256) return;
-  throw new StackFailure('the jars from Maven do not have the known SHA-256');
+  throw new OperationalError('the jars from Maven do not have the known SHA-256');
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { Client } from '@temporalio/client';
-import { describeError, StackFailure } from '../../src/base/failure';
+import { describeError, OperationalError } from '../../src/base/errors';
 import { taskQueues } from '../../src/domain/task-queues';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectNative } from '../../src/temporal/native';
@@ -33,7 +33,7 @@ interface Options {
   json: boolean;
 }
 
-/** @returns null for the help @throws StackFailure for an unknown or invalid option */
+/** @returns null for the help @throws OperationalError for an unknown or invalid option */
 export function readOptions(args: readonly string[]): Options | null {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
@@ -43,11 +43,13 @@ export function readOptions(args: readonly string[]): Options | null {
   });
   if (help === true) return null;
   if (from === undefined || !/^[^\s:/]+:\d{1,5}$/.test(from)) {
-    throw new StackFailure(`--from takes the address of a Temporal server, HOST:PORT\n\n${USAGE}`);
+    throw new OperationalError(
+      `--from takes the address of a Temporal server, HOST:PORT\n\n${USAGE}`,
+    );
   }
   const count = Number(most ?? MOST);
   if (!Number.isInteger(count) || count < 1 || count > MOST_MAX) {
-    throw new StackFailure(`--most takes a whole number from 1 to ${MOST_MAX}, not ${most}`);
+    throw new OperationalError(`--most takes a whole number from 1 to ${MOST_MAX}, not ${most}`);
   }
   return { from, most: count, json: json === true };
 }
@@ -56,7 +58,7 @@ function parse<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new StackFailure(`${describeError(error)}\n\n${USAGE}`);
+    throw new OperationalError(`${describeError(error)}\n\n${USAGE}`);
   }
 }
 

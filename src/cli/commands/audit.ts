@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { describeError } from '../../base/failure';
+import { describeError } from '../../base/errors';
 import { AUDIT_LABELS } from '../../domain/account/audit-log';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';

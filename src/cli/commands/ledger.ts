@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { describeError } from '../../base/failure';
+import { describeError } from '../../base/errors';
 import { formatAmount, formatCurrency } from '../../domain/amount';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { isLive } from '../../domain/environment';

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { describeError, StackFailure } from '../../base/failure';
+import { describeError, OperationalError } from '../../base/errors';
 import { ServiceError } from '../../domain/errors';
 import { POLL_EVERY_MS } from '../../encryption/followed-file';
 import { lockKeyFile } from '../../encryption/key-file';
@@ -78,7 +78,7 @@ export function changeKeyFile<T>(change: () => T): T {
   try {
     return change();
   } catch (error) {
-    if (error instanceof StackFailure) throw new ServiceError('keys_file_busy', error.message);
+    if (error instanceof OperationalError) throw new ServiceError('keys_file_busy', error.message);
     const message = `The key file cannot be changed: ${describeError(error)}`;
     throw new ServiceError('keys_file_not_written', message);
   }

@@ -1,10 +1,10 @@
-/** Failure that the developer can fix; it is shown without its stack. */
-export class StackFailure extends Error {
-  override readonly name = 'StackFailure';
+/** Error of the environment or its use, not of the code: only its message is shown, without a stack. */
+export class OperationalError extends Error {
+  override readonly name = 'OperationalError';
 }
 
 export function describeError(error: unknown): string {
-  if (errorCode(error) === 'ENOSPC') return 'the disk is full';
+  if (getErrorCode(error) === 'ENOSPC') return 'the disk is full';
   if (!isObject(error) || !('message' in error)) return String(error);
   // The cause matters: `fetch failed` alone does not help.
   const cause = 'cause' in error && error.cause !== undefined ? describeError(error.cause) : '';
@@ -13,7 +13,7 @@ export function describeError(error: unknown): string {
     : `${error.message}: ${cause}`;
 }
 
-export function errorCode(error: unknown): string | undefined {
+export function getErrorCode(error: unknown): string | undefined {
   if (!isObject(error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
