@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { getErrorCode, isMissingFile } from '../../src/base/errors';
 
 /** Readable by the group, which may be that of the transfer to the bank. */
 const MODE = 0o640;
@@ -25,7 +26,7 @@ export async function putFile(from: string, dir: string, name: string): Promise<
   try {
     await rename(from, join(dir, name));
   } catch (error) {
-    if (isMissing(error)) return false;
+    if (isMissingFile(error)) return false;
     throw error;
   }
   await syncDirectory(dir);
@@ -36,17 +37,13 @@ export async function makeDirectories(dir: string, names: readonly string[]): Pr
   for (const name of names) await mkdir(join(dir, name), { recursive: true });
 }
 
-export function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
-}
-
 async function syncDirectory(dir: string): Promise<void> {
   const handle = await open(dir, 'r');
   try {
     await handle.sync();
   } catch (error) {
     // Some network file systems cannot sync a directory.
-    if (!(error instanceof Error && 'code' in error && error.code === 'EINVAL')) throw error;
+    if (getErrorCode(error) !== 'EINVAL') throw error;
   } finally {
     await handle.close();
   }

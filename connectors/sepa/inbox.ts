@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { access, lstat, readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
 import { InvalidStatement } from '../../src/domain/statement';
 import type { SepaBook, SepaInbound } from '../../src/service/sepa/book';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import { type ApplyDeps, applyStatus, ForeignMessage } from './apply';
 import { applyCredits } from './credits';
-import { isMissing, makeDirectories, putFile, writeWhole } from './files';
+import { makeDirectories, putFile, writeWhole } from './files';
 import { type BankMessage, readBankMessage } from './messages';
 import { applyMovements } from './movements';
 
@@ -42,7 +43,7 @@ export async function takeFiles(deps: InboxDeps): Promise<void> {
     try {
       await takeFile(deps, name);
     } catch (error) {
-      if (!isMissing(error)) errors.push(error);
+      if (!isMissingFile(error)) errors.push(error);
     }
   }
   if (errors.length > 0) throw errors[0];

@@ -18,6 +18,10 @@ export function getErrorCode(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
+export function isMissingFile(error: unknown): boolean {
+  return getErrorCode(error) === 'ENOENT';
+}
+
 /** `instanceof Error` fails in tests, where Node's errors belong to another realm. */
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { type MongoClient, MongoServerError } from 'mongodb';
-import { describeError } from '../base/errors';
+import { describeError, isMissingFile } from '../base/errors';
 import { connectMongo } from '../base/mongo';
 import { connectToBuild } from '../base/mongo-indexes';
 import { connectLongReader } from '../base/mongo-reads';
@@ -12,7 +12,6 @@ import { followPairs, listHolders } from '../encryption/recipient-pairs';
 import { followKeyFile } from '../encryption/service-keys';
 import { connectTemporal } from '../temporal/connect';
 import { findConnectFault } from '../temporal/fault';
-import { isMissingFile } from './failure';
 import type { Settings } from './settings';
 
 const CONNECT_TIMEOUT_MS = 2_500;

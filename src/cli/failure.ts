@@ -38,10 +38,3 @@ export function explain(error: unknown): { code: string; message: string } {
     ? { code: 'temporal_unavailable', message: `Temporal did not do it: ${reason}` }
     : { code: 'internal_error', message: `Unexpected: ${reason}` };
 }
-
-/**
- * Checks the code of a file error; `instanceof` fails under jest, where node's errors are foreign.
- */
-export function isMissingFile(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT';
-}

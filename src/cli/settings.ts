@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { describeError } from '../base/errors';
+import { describeError, isMissingFile } from '../base/errors';
 import { PROGRAM } from '../base/program';
 import { PLAIN_TEXT_ALLOWED } from '../base/tls';
 import { DEFAULT_LIMITS, parseApprovalLimits } from '../domain/approval';
 import { ServiceError } from '../domain/errors';
 import { temporalAccess } from '../temporal/access';
 import { VARIABLES } from '../variables';
-import { isMissingFile } from './failure';
 
 export type Settings = ReturnType<typeof readSettings>;
 

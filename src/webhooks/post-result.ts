@@ -1,3 +1,5 @@
+import { getErrorCode } from '../base/errors';
+
 export type PostErrorKind =
   | 'timeout'
   | 'refused_address'
@@ -42,7 +44,7 @@ export class PostFault extends Error {
 /** Maps an error of the socket or the parser, without the runtime's text. */
 export function classify(error: unknown, connected: boolean): PostFault {
   if (error instanceof PostFault) return error;
-  const code = getCode(error);
+  const code = getErrorCode(error) ?? 'no code';
   if (code.startsWith('HPE_')) {
     return new PostFault('protocol', `The answer was not valid HTTP (${code}).`);
   }
@@ -53,12 +55,6 @@ export function classify(error: unknown, connected: boolean): PostFault {
 
 function isTls(code: string): boolean {
   return /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_)/.test(code);
-}
-
-function getCode(error: unknown): string {
-  const isObject = typeof error === 'object' && error !== null;
-  const code = isObject && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : 'no code';
 }
 
 /** Parses a number of seconds or an HTTP date; undefined for anything else. */
