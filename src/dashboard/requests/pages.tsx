@@ -5,10 +5,10 @@ import {
   type RequestDocument,
   searchRequests,
 } from '../../service/requests/list';
-import { Field, Filters, Select } from '../frame/fields';
-import { Badge, Facts, PageHead, Panel, statusName, Table, When } from '../frame/parts';
+import { Filters } from '../frame/fields';
+import { Badge, Facts, PageHead, Panel, Table, When } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
-import { ListPager, parseListQuery } from '../resources/list-filters';
+import { ListPager, parseListQuery, SearchFields } from '../resources/list-filters';
 
 const PATH = '/requests';
 const TITLE = 'Requests';
@@ -16,11 +16,6 @@ const TITLE = 'Requests';
 export const REQUEST_ROUTES: readonly Route[] = [
   viewRoute(PATH, TITLE, showRequests),
   viewRoute(`${PATH}/:id`, 'Request', showRequest),
-];
-
-const STATUS_OPTIONS: readonly (readonly [string, string])[] = [
-  ['', 'All'],
-  ...REQUEST_OUTCOMES.map((outcome) => [outcome, statusName(outcome)] as const),
 ];
 
 async function showRequests(call: Call, deps: PageDeps): Promise<Answer> {
@@ -36,19 +31,7 @@ async function showRequests(call: Call, deps: PageDeps): Promise<Answer> {
       </p>
       <Panel>
         <Filters action={action}>
-          <Field
-            label="Search"
-            name="search"
-            type="search"
-            value={listQuery.search}
-            placeholder="Request-Id"
-          />
-          <Select
-            label="Status"
-            name="status"
-            value={listQuery.status ?? ''}
-            options={STATUS_OPTIONS}
-          />
+          <SearchFields listQuery={listQuery} hint="Request-Id" statuses={REQUEST_OUTCOMES} />
         </Filters>
         {isFiltered && <a href={action}>Show all requests</a>}
         <Table

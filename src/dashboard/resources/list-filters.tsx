@@ -58,19 +58,7 @@ interface ListFiltersProps {
 export function ListFilters({ listQuery, action, hint, statuses, choice }: ListFiltersProps) {
   return (
     <Filters action={action}>
-      <Field
-        label="Search"
-        name="search"
-        type="search"
-        value={listQuery.search}
-        placeholder={hint}
-      />
-      <Select
-        label="Status"
-        name="status"
-        value={listQuery.status ?? ''}
-        options={[['', 'All'], ...statuses.map((one) => [one, statusName(one)] as const)]}
-      />
+      <SearchFields listQuery={listQuery} hint={hint} statuses={statuses} />
       <Select
         label={choice.label}
         name="method"
@@ -80,6 +68,20 @@ export function ListFilters({ listQuery, action, hint, statuses, choice }: ListF
       <Field label="From" name="from" type="date" value={listQuery.from ?? ''} />
       <Field label="To" name="to" type="date" value={listQuery.to ?? ''} />
     </Filters>
+  );
+}
+
+export function SearchFields({
+  listQuery: { search, status = '' },
+  hint,
+  statuses,
+}: Pick<ListFiltersProps, 'listQuery' | 'hint' | 'statuses'>) {
+  const options = statuses.map((one) => [one, statusName(one)] as const);
+  return (
+    <>
+      <Field label="Search" name="search" type="search" value={search} placeholder={hint} />
+      <Select label="Status" name="status" value={status} options={[['', 'All'], ...options]} />
+    </>
   );
 }
 
