@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { StackSettings } from '../src/stack-settings';
 
 const pid = z.int().nullable();
 
@@ -27,17 +28,8 @@ export const StackState = z.object({
     ...{ api: z.string(), worker: z.string(), sandbox_bank: z.string() },
     sepa: z.string().optional(),
   }),
-  settings: z.object({
-    MONGODB_DB: z.string(),
-    TASK_QUEUE_PREFIX: z.string(),
-    KEYS_FILE: z.string(),
-    KEYS_DIR: z.string(),
-    WEBHOOK_ALLOW_PRIVATE: z.string(),
-    PUBLIC_URL: z.string(),
-    LIVE_CONNECTORS: z.string(),
+  settings: StackSettings.partial({ SEPA_IN_DIR: true, SEPA_IBAN: true }).extend({
     SANDBOX_CONNECTORS: z.string().default(''),
-    SEPA_IN_DIR: z.string().optional(),
-    SEPA_IBAN: z.string().optional(),
   }),
 });
 

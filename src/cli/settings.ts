@@ -6,6 +6,7 @@ import { PROGRAM } from '../base/program';
 import { PLAIN_TEXT_ALLOWED } from '../base/tls';
 import { DEFAULT_LIMITS, parseApprovalLimits } from '../domain/approval';
 import { ServiceError } from '../domain/errors';
+import { StackSettings } from '../stack-settings';
 import { temporalAccess } from '../temporal/access';
 import { VARIABLES } from '../variables';
 
@@ -22,21 +23,7 @@ const StackFile = z.object({
     })
     .optional(),
   mongodb: z.object({ uri: z.string() }).optional(),
-  settings: z
-    .object({
-      MONGODB_DB: z.string(),
-      TASK_QUEUE_PREFIX: z.string(),
-      KEYS_FILE: z.string(),
-      KEYS_DIR: z.string(),
-      WEBHOOK_ALLOW_PRIVATE: z.string(),
-      PUBLIC_URL: z.string(),
-      LIVE_CONNECTORS: z.string(),
-      SANDBOX_CONNECTORS: z.string(),
-      SEPA_IN_DIR: z.string(),
-      SEPA_IBAN: z.string(),
-    })
-    .partial()
-    .optional(),
+  settings: StackSettings.partial().optional(),
 });
 
 type Environment = Partial<Record<string, string>>;
