@@ -3,19 +3,12 @@ import { reportId } from '../src/domain/payment/receipt';
 import { buildHeldReturn, holdsReturn, isNewReturn } from '../src/domain/payout/held-return';
 import { buildReturnHeld } from '../src/ledger/resource-entries';
 import type { PayoutDocument } from '../src/store/payouts';
+import type { MoneyReport } from './shared/record-inputs';
 import type { RecordDeps } from './shared/record-table';
 
 /** Callback that says that the money of a payout came back, and that does not credit it. */
-interface ReturnReport {
+interface ReturnReport extends MoneyReport {
   payout_id: string;
-  /** ISO 8601, ms. */
-  at: string;
-  callback_id: string;
-  bank_reference?: string;
-  /** Minor units; absent: the amount of the payout. */
-  amount?: number;
-  currency?: string;
-  value_date?: string;
 }
 
 interface ReturnHeld {

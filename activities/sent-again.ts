@@ -6,22 +6,12 @@ import { buildLateRefund, buildSentAgain } from '../src/ledger/resource-entries'
 import type { PayoutDocument } from '../src/store/payouts';
 import type { RefundDocument } from '../src/store/refunds';
 import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
+import type { MoneyReport } from './shared/record-inputs';
 import type { RecordDeps } from './shared/record-table';
 
-/** Callback that says that the money of an ended refund or payout has moved. */
-interface SentReport {
-  /** ISO 8601, ms. */
-  at: string;
-  callback_id: string;
-  bank_reference?: string;
-  /** Minor units; absent: the amount of the resource. */
-  amount?: number;
-  currency?: string;
-  value_date?: string;
-}
-
-type RefundSentReport = SentReport & { refund_id: string };
-type PayoutSentReport = SentReport & { payout_id: string };
+/** Callback that says that the money of an ended refund has moved. */
+type RefundSentReport = MoneyReport & { refund_id: string };
+type PayoutSentReport = MoneyReport & { payout_id: string };
 
 /** Ids of all money that the bank sent without being asked, and what this report says. */
 interface SentResult<Reason extends string> {
@@ -66,7 +56,7 @@ async function recordRefundSent(deps: RecordDeps, input: RefundSentReport): Prom
 }
 
 /** Whether the bank sent more than it should; a failed refund should have sent none. */
-function isOther(refund: RefundDocument, input: SentReport): boolean {
+function isOther(refund: RefundDocument, input: MoneyReport): boolean {
   return refund.status === 'failed' || isSentAgain(refund, input);
 }
 
@@ -75,7 +65,7 @@ async function postLate(
   { stores }: RecordDeps,
   refund: RefundDocument,
   sent: SentAgain,
-  time: SentReport,
+  time: MoneyReport,
   session: ClientSession,
 ): Promise<void> {
   const { amount } = sent;
@@ -101,7 +91,7 @@ async function recordPayoutSent(deps: RecordDeps, input: PayoutSentReport): Prom
   return { sent: ids, reason: ids.includes(sent.id) ? 'second_completion' : null };
 }
 
-function buildSent(resource: RefundDocument | PayoutDocument, report: SentReport): SentAgain {
+function buildSent(resource: RefundDocument | PayoutDocument, report: MoneyReport): SentAgain {
   const { at, amount = resource.amount, currency = resource.currency } = report;
   return { id: reportId(report), amount, currency, at };
 }

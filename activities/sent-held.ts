@@ -15,23 +15,15 @@ import {
 import type { Owned } from '../src/ledger/resource-entries';
 import { buildSentHeld, buildSentResolved } from '../src/ledger/sent-entries';
 import type { Stores } from '../src/store';
+import type { MoneyReport } from './shared/record-inputs';
 import type { RecordDeps } from './shared/record-table';
 
 /** Report that a bank sent money otherwise than it was instructed. */
-interface SentHeldReport {
+interface SentHeldReport extends MoneyReport<number | string> {
   kind: SendingKind;
   resource_id: string;
-  /** ISO 8601, ms. */
-  at: string;
-  callback_id: string;
-  bank_reference?: string;
   /** Report of the bank on a payout. */
   says?: 'sent' | 'completed';
-  /** Minor units, or smallest units as a text; absent: as it was instructed. */
-  amount?: number | string;
-  /** ISO 4217; absent: as it was instructed. */
-  currency?: string;
-  value_date?: string;
 }
 
 interface SentHeldResult {

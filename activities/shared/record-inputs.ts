@@ -40,6 +40,19 @@ export interface Act {
   bank_confirmed_not_executed?: boolean;
 }
 
+/** Report of a bank that money moved, as its callback states it. */
+export interface MoneyReport<Amount = number> {
+  /** ISO 8601, ms. */
+  at: string;
+  callback_id: string;
+  bank_reference?: string;
+  /** Minor units, of an asset as a text; without it and the currency: as instructed. */
+  amount?: Amount;
+  /** ISO 4217. */
+  currency?: string;
+  value_date?: string;
+}
+
 export interface DatedAct extends Act {
   /** Makes a repeat write nothing. */
   id: string;
