@@ -1,15 +1,17 @@
 import { join } from 'node:path';
-import { z } from 'zod';
-import { OperationalError } from '../../src/base/errors';
 import { fetchArchive, PLATFORM, TEMPORAL_ARCHIVES } from './archives';
 import type { CachedServer } from './cache';
-import { findOnPath, needTool, runCommand } from './command';
+import { findOnPath, runCommand } from './command';
+import { buildWithGo } from './go';
 import type { ProvisionContext, Route, Server } from './provision';
 
 const VERSION = '1.5.1';
-const GO_MODULE = 'github.com/temporalio/cli';
-/** Hash of the module in Go's checksum database. */
-const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
+const GO_MODULE = {
+  path: 'github.com/temporalio/cli',
+  version: VERSION,
+  sum: 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=',
+  commands: ['cmd/temporal'],
+};
 /** Minimum minor version of the server: from it on, update-with-start is on by default. */
 const SERVER_MINOR_MIN = 28;
 
@@ -29,28 +31,7 @@ const goRoute: Route = {
   folder: `temporal-${VERSION}-${PLATFORM}`,
   executable: 'temporal',
   megabytes: 4_000,
-  async fetch(folder, task, { env, signal }) {
-    const go = needTool('go');
-    const options = {
-      cwd: folder,
-      signal,
-      timeoutMs: 15 * 60_000,
-      // The developer's own GOFLAGS (such as -mod=vendor) and workspace must not affect this
-      // build.
-      env: {
-        ...env,
-        ...GO_CHECKED,
-        GOPROXY: await readProxy(go),
-        GOBIN: folder,
-        GOFLAGS: '-modcacherw',
-        GOWORK: 'off',
-      },
-    };
-    task.say('building with Go, about 3 minutes');
-    await checkModuleSum(go, options);
-    const module = `${GO_MODULE}/cmd/temporal@v${VERSION}`;
-    await runCommand(go, ['install', '-ldflags', '-s -w', module], options);
-  },
+  fetch: (folder, task, context) => buildWithGo(GO_MODULE, folder, task, context),
 };
 
 export const temporalCli: Server = {
@@ -78,34 +59,4 @@ export function isUsableTemporal(output: string): boolean {
   if (cli === null || server === null) return false;
   const isCliUsable = cli[1] === '1' || cli[2] === '-DEV';
   return isCliUsable && server[1] === '1' && Number(server[2]) >= SERVER_MINOR_MIN;
-}
-
-/** The checksum database checks every module, whatever the developer's environment says. */
-const GO_CHECKED = {
-  // The user's own file of settings could override what is empty here.
-  GOENV: 'off',
-  GOTOOLCHAIN: 'auto',
-  GOSUMDB: 'sum.golang.org',
-  GONOSUMDB: '',
-  GOPRIVATE: '',
-  GOINSECURE: '',
-};
-
-/** Reads the proxy from the user's settings, too: what it serves is verified. */
-async function readProxy(go: string): Promise<string> {
-  return (await runCommand(go, ['env', 'GOPROXY'], { timeoutMs: 10_000 })).trim();
-}
-
-const ModuleDownload = z.object({ Sum: z.string() });
-
-async function checkModuleSum(
-  go: string,
-  options: Parameters<typeof runCommand>[2],
-): Promise<void> {
-  const args = ['mod', 'download', '-json', `${GO_MODULE}@v${VERSION}`];
-  const answer = ModuleDownload.parse(JSON.parse(await runCommand(go, args, options)));
-  if (answer.Sum === GO_MODULE_SUM) return;
-  throw new OperationalError(
-    `${GO_MODULE} v${VERSION} has the hash ${answer.Sum}, not the known one`,
-  );
 }
