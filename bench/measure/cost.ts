@@ -54,16 +54,17 @@ export async function measureRun(
 
 /**
  * Waits until no workflow of these queues runs, since late work belongs to the run that caused it.
- * @throws Error when some still run after 20 s
+ * @throws Error when some still run after `idleMsMax`
  */
 export async function waitUntilIdle(
   temporal: Client,
   taskQueues: readonly string[],
   signal: AbortSignal,
+  idleMsMax = IDLE_MS_MAX,
 ): Promise<void> {
   const queues = taskQueues.map((queue) => `'${queue}'`).join(', ');
   const query = `ExecutionStatus = 'Running' AND TaskQueue IN (${queues})`;
-  const deadline = Date.now() + IDLE_MS_MAX;
+  const deadline = Date.now() + idleMsMax;
   for (;;) {
     const { count } = await temporal.workflow.count(query);
     if (count === 0) return;

@@ -5,18 +5,31 @@ import type { Counts } from './statistics';
 const TICK_MS = 10;
 /** Indexes in /proc/PID/stat, counted after the name, which may itself contain spaces. */
 const USER_FIELD = 11;
-const SYSTEM_FIELD = 12;
+/** User and system time, each of the process itself, then of its children that have ended. */
+const TIME_FIELDS = 4;
 
 export type Pids = Readonly<Record<string, number>>;
 
-/** Reads processor time in ms by process; without /proc, as on macOS, there is none. */
+/**
+ * Reads processor time in ms by process, with its children, as PostgreSQL's work is theirs; without
+ * /proc, as on macOS, there is none.
+ */
 export function readCpu(pids: Pids): Counts {
   const times = Object.entries(pids).map(([name, pid]) => {
-    const stat = readProc(pid, 'stat');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return [name, (Number(fields[USER_FIELD]) + Number(fields[SYSTEM_FIELD])) * TICK_MS] as const;
+    const children = readProc(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+    const running = children.map(readTime).filter((ms) => !Number.isNaN(ms));
+    return [name, running.reduce((sum, ms) => sum + ms, readTime(pid))] as const;
   });
   return Object.fromEntries(times.filter(([, ms]) => !Number.isNaN(ms)));
+}
+
+function readTime(pid: number): number {
+  const stat = readProc(pid, 'stat');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ticks = fields.slice(USER_FIELD, USER_FIELD + TIME_FIELDS).map(Number);
+  return ticks.length < TIME_FIELDS
+    ? Number.NaN
+    : ticks.reduce((sum, each) => sum + each, 0) * TICK_MS;
 }
 
 export function cpuSince(before: Counts, pids: Pids, count: number): Counts {
@@ -32,7 +45,7 @@ export function readMemory(pid: number, which: 'now' | 'peak'): number | null {
   return kib === undefined ? null : Math.round(Number(kib) / 1_024);
 }
 
-function readProc(pid: number, file: 'stat' | 'status'): string {
+function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {

@@ -1,14 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { Client } from '@temporalio/client';
 import { createLogger } from '../../src/base/log';
 import { ENVIRONMENTS } from '../../src/domain/environment';
 import { WEBHOOK_QUEUE } from '../../src/domain/task-queues';
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
-import { createEncrypter } from '../../src/encryption/encrypter';
 import { followKeyFile } from '../../src/encryption/service-keys';
 import { startDeliveries } from '../../src/service/events/deliveries';
 import { createStores, ensureIndexes } from '../../src/store';
-import { endpointOwner } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectNative, installRuntime } from '../../src/temporal/native';
@@ -18,6 +15,7 @@ import { workflowBundles } from '../../worker/bundle';
 import { createWorkers } from '../../worker/create-worker';
 import type { Stack } from '../servers/stack';
 import { buildSettledEvents } from './documents';
+import { createMerchants } from './merchants';
 
 /** Each attempt of a delivery, whether it posts or waits for the endpoint. */
 const ATTEMPTS = /^temporal_activity_execution_latency_seconds_count\{(.*)\} (\d+)/gm;
@@ -36,7 +34,6 @@ export async function startDeliveryWorkers(
   const access = temporalAccess(env);
   const connection = await connectNative(access);
   const keys = followKeyFile(env['KEYS_FILE'] ?? '');
-  const encrypter = createEncrypter(keys.seal);
   const resolve = createResolver({ servers: [names] });
   const hanging = { now: 0, max: 0 };
   const post: PostWebhook = async (attempt) => {
@@ -59,12 +56,7 @@ export async function startDeliveryWorkers(
   const temporal = new Client({ connection, namespace: access.namespace });
   return {
     hanging,
-    openMerchant: async (url: string, secret = 'whsec_unused'): Promise<string> => {
-      const account_id = `acct_${randomUUID()}`;
-      const sealed = await encrypter.encrypt(secret, endpointOwner(account_id, false));
-      await stores.endpoints.set({ account_id, livemode: false, url, sealed, now: new Date(0) });
-      return account_id;
-    },
+    openMerchant: createMerchants(stores, keys),
     recordEvents: async (account_id: string, count: number): Promise<EventDocument[]> => {
       const events = buildSettledEvents(account_id, count);
       await db.collection<EventDocument>('events').insertMany(events);

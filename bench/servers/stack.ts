@@ -15,6 +15,7 @@ import { floorParts } from '../floor/parts';
 import type { Pids } from '../measure/process';
 import { buildConfig, type Setting } from './config';
 import { createProcesses, type Part } from './processes';
+import { superviseProcesses } from './supervised';
 
 const READY_MS_MAX = 60_000;
 /** Rate limit of the API, far above any rate that is measured. */
@@ -26,11 +27,16 @@ const WITHOUT_LIMITS = {
 };
 
 interface StackOptions {
-  /** `servers`: Temporal and MongoDB alone; `product`: its processes too; `floor`: both subjects. */
-  parts: 'servers' | 'product' | 'floor';
+  /**
+   * `servers`: Temporal and MongoDB alone; `worker`: a worker too; `product`: all its processes;
+   * `floor`: both subjects.
+   */
+  parts: 'servers' | 'worker' | 'product' | 'floor';
   receiverUrl?: string;
   /** Keeps the limits that the product has. */
   limited?: true;
+  /** Starts processes again that end, which otherwise is the end of the run. */
+  restarts?: true;
 }
 
 export interface Stack {
@@ -70,15 +76,18 @@ export async function withStack<T>(
     { name: 'api', url: `${url}/readyz` },
     { name: 'sandbox bank', url: `http://${LOOPBACK}:${config.sandboxBankPort}/healthz` },
   ];
-  if (options.parts === 'servers') {
-    stages.splice(1);
+  if (options.parts === 'servers' || options.parts === 'worker') {
+    const [second = []] = stages.splice(1);
+    if (options.parts === 'worker') stages.push(second.filter(({ name }) => name === 'worker'));
     probes.length = 0;
   }
   if (options.parts === 'floor') {
     stages.push(floorParts(config, { ...floor, receiverUrl: options.receiverUrl ?? '' }, env));
     probes.push({ name: 'floor', url: floorUrl });
   }
-  const processes = createProcesses(config, setting.signal);
+  const processes = options.restarts
+    ? superviseProcesses(setting.signal)
+    : createProcesses(config, setting.signal);
   const { died, pids } = processes;
   try {
     await startParts({ stages, probes }, processes, setting);
@@ -94,7 +103,7 @@ export async function withStack<T>(
 
 async function startParts(
   { stages, probes }: { stages: readonly Part[][]; probes: readonly Probe[] },
-  { start, died }: ReturnType<typeof createProcesses>,
+  { start, died }: Pick<ReturnType<typeof createProcesses>, 'start' | 'died'>,
   { progress, signal }: Setting,
 ): Promise<void> {
   for (const stage of stages.filter(({ length }) => length > 0)) {
