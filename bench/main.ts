@@ -6,6 +6,7 @@ import { OperationalError } from '../src/base/errors';
 import { failureLine, showProgress } from '../stack/terminal';
 import { runComparison } from './compare/run';
 import { type Options, readOptions, type ScenarioName, USAGE } from './options';
+import { runOutpost } from './outpost/run';
 import { formatJson, formatTable, type Report } from './report';
 import { runBook } from './scenarios/book';
 import { runEndpoints } from './scenarios/endpoints';
@@ -29,6 +30,7 @@ const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Prom
   statements: runStatements,
   sepa: runSepa,
   storage: runStorage,
+  outpost: runOutpost,
 };
 
 const PARENT_POLL_MS = 500;

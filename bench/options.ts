@@ -20,6 +20,19 @@ export const SCENARIOS = {
   storage: 'bytes that each of N settled payments leaves in MongoDB and Temporal',
 } as const;
 
+/** Option that names another system, which is run and measured, too. */
+const OTHER_FLAG = 'beside';
+
+export const OTHERS = {
+  outpost: "webhooks by hookdeck/outpost and by the product, and kills of each one's processes",
+} as const;
+
+/** Measurements of another system and of the product. */
+export const MEASUREMENTS = {
+  rates: 'webhooks a second, times and processor time',
+  kills: 'kills of each process amid a burst',
+} as const;
+
 /** Kinds of abuse that `--neighbors` measures. */
 export const ATTACKS = {
   'slow-creates': 'creates at a bank that is slow',
@@ -32,11 +45,13 @@ export const ATTACKS = {
 
 type RowName = keyof typeof ROWS;
 export type AttackName = keyof typeof ATTACKS;
-export type ScenarioName = keyof typeof SCENARIOS | 'floor';
+type MeasurementName = keyof typeof MEASUREMENTS;
+type OtherName = keyof typeof OTHERS;
+export type ScenarioName = keyof typeof SCENARIOS | OtherName | 'floor';
 
 export interface Options {
   scenario: ScenarioName;
-  /** Number of payments: of each round, that wait, or that settle; or of statement lines or payouts. */
+  /** Number of payments of each round, that wait, or that settle; of events, statement lines or payouts. */
   payments: number;
   /** Number of events for the endpoint that hangs, of `--isolation`. */
   waitingEvents: number;
@@ -46,6 +61,7 @@ export interface Options {
   rounds: number;
   rows: readonly RowName[];
   attacks: readonly AttackName[];
+  measurements: readonly MeasurementName[];
   json: boolean;
   help: boolean;
 }
@@ -71,10 +87,16 @@ const FLAGS = ['overload', 'isolation', 'neighbors', 'endpoints'] as const;
 const ROW_NAMES = Object.keys(ROWS).filter(createNameCheck(ROWS));
 const ATTACK_NAMES = Object.keys(ATTACKS).filter(createNameCheck(ATTACKS));
 const rowLines = ROW_NAMES.map((name) => `  ${name.padEnd(15)}  ${ROWS[name]}`);
+const MEASUREMENT_NAMES = Object.keys(MEASUREMENTS).filter(createNameCheck(MEASUREMENTS));
+const OTHER_NAMES = Object.keys(OTHERS).filter(createNameCheck(OTHERS));
 const attackLines = ATTACK_NAMES.map((name) => `  ${name.padEnd(17)}  ${ATTACKS[name]}`);
+const measurementLines = MEASUREMENT_NAMES.map(
+  (name) => `  ${name.padEnd(15)}  ${MEASUREMENTS[name]}`,
+);
 const scenarioLines = [
   ...FLAGS.map((name) => `  ${`--${name}`.padEnd(15)}  ${SCENARIOS[name]}`),
   ...SIZED.map((name) => `  ${`--${name} N`.padEnd(15)}  ${SCENARIOS[name]}`),
+  ...OTHER_NAMES.map((name) => `  ${`--${OTHER_FLAG} ${name}`.padEnd(15)}  ${OTHERS[name]}`),
 ];
 
 export const USAGE = `Usage: npm run bench -- [options]
@@ -91,7 +113,7 @@ Options:
   --rounds N       rounds, of which the median counts (default ${DEFAULTS.rounds})
   --waiting-events N  events for the endpoint that hangs in --isolation (default ${WAITING_EVENTS})
   --book-workers N  workers of --book (default ${BOOK_WORKERS})
-  --only NAME,...  only these rows, or kinds of abuse
+  --only NAME,...  only these rows, kinds of abuse, or measurements
   --json           the result as JSON
   --help           this text
 
@@ -100,6 +122,9 @@ ${rowLines.join('\n')}
 
 Kinds of abuse of --neighbors, of which --only selects some:
 ${attackLines.join('\n')}
+
+Measurements of --${OTHER_FLAG}, of which --only selects one:
+${measurementLines.join('\n')}
 
 Scenarios instead of the rows:
 ${scenarioLines.join('\n')}
@@ -115,22 +140,24 @@ Environment:
 export function readOptions(args: readonly string[]): Options {
   const values = parse(args);
   const chosen = [...SIZED, ...FLAGS].filter((name) => values[name] !== undefined);
-  if (chosen.length > 1) {
+  const other = selectOther(values[OTHER_FLAG]);
+  const flags = [...chosen, ...(other === undefined ? [] : [OTHER_FLAG])];
+  if (flags.length > 1) {
     throw new OperationalError(
-      `Only one of ${chosen.map((name) => `--${name}`).join(' and ')} at once`,
+      `Only one of ${flags.map((name) => `--${name}`).join(' and ')} at once`,
     );
   }
   const number = (name: keyof typeof DEFAULTS) =>
     toWholeNumber(name, values[name] ?? `${DEFAULTS[name]}`);
   const sized = SIZED.find((name) => values[name] !== undefined);
   return {
-    scenario: chosen[0] ?? 'floor',
+    scenario: chosen[0] ?? other ?? 'floor',
     payments: sized ? toWholeNumber(sized, values[sized] ?? '') : number('payments'),
     waitingEvents: toWholeNumber('waiting-events', values['waiting-events'] ?? `${WAITING_EVENTS}`),
     bookWorkers: toWholeNumber('book-workers', values['book-workers'] ?? `${BOOK_WORKERS}`),
     concurrency: number('concurrency'),
     rounds: number('rounds'),
-    ...selectParts(chosen[0], values.only),
+    ...selectParts(chosen[0] ?? other, values.only),
     json: values.json === true,
     help: values.help === true,
   };
@@ -143,7 +170,14 @@ function parse(args: readonly string[]) {
   const parts = { 'waiting-events': text, 'book-workers': text } as const;
   const numbers = { payments: text, concurrency: text, rounds: text, ...parts, ...sized };
   const help = { ...flag, short: 'h' };
-  const scenarios = { overload: flag, isolation: flag, neighbors: flag, endpoints: flag };
+  const others = { [OTHER_FLAG]: text };
+  const scenarios = {
+    overload: flag,
+    isolation: flag,
+    neighbors: flag,
+    endpoints: flag,
+    ...others,
+  };
   const flags = { ...scenarios, json: flag };
   try {
     return parseArgs({ args: [...args], options: { ...numbers, ...flags, help, only: text } })
@@ -153,14 +187,21 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** `--only` names rows, or the kinds of abuse of `--neighbors`. */
+function selectOther(name: string | undefined): OtherName | undefined {
+  const known = OTHER_NAMES.find((other) => other === name);
+  if (name === undefined || known !== undefined) return known;
+  throw new OperationalError(`--${OTHER_FLAG} takes ${OTHER_NAMES.join(', ')}; not ${name}`);
+}
+
+/** `--only` names rows, the kinds of abuse of `--neighbors`, or measurements of another system. */
 function selectParts(
   scenario: ScenarioName | undefined,
   only: string | undefined,
-): Pick<Options, 'rows' | 'attacks'> {
-  const all = { rows: ROW_NAMES, attacks: ATTACK_NAMES };
+): Pick<Options, 'rows' | 'attacks' | 'measurements'> {
+  const all = { rows: ROW_NAMES, attacks: ATTACK_NAMES, measurements: MEASUREMENT_NAMES };
   if (only === undefined) return all;
   if (scenario === 'neighbors') return { ...all, attacks: pickNames(ATTACKS, only) };
+  if (scenario === 'outpost') return { ...all, measurements: pickNames(MEASUREMENTS, only) };
   return { ...all, rows: pickNames(ROWS, only) };
 }
 

@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ATTACKS, ROWS, readOptions, SCENARIOS, USAGE } from '../../../bench/options';
+import {
+  ATTACKS,
+  MEASUREMENTS,
+  OTHERS,
+  ROWS,
+  readOptions,
+  SCENARIOS,
+  USAGE,
+} from '../../../bench/options';
 
 const PAGE = readFileSync(join(__dirname, '../../../docs/benchmark.md'), 'utf8');
 
@@ -31,6 +39,17 @@ test('two workers share a book, or as many as an option says', () => {
   );
 });
 
+test('another system is compared with the product, and must be known', () => {
+  const options = readOptions(['--beside', 'outpost', '--payments', '20', '--rounds', '2']);
+  expect(options).toMatchObject({ scenario: 'outpost', payments: 20, rounds: 2 });
+  expect(() => readOptions(['--beside', 'svix'])).toThrow(/^--beside takes outpost; not svix$/);
+  expect(options.measurements).toEqual(Object.keys(MEASUREMENTS));
+  const only = readOptions(['--beside', 'outpost', '--only', 'kills']);
+  expect(only.measurements).toEqual(['kills']);
+  const both = ['--beside', 'outpost', '--overload'];
+  expect(() => readOptions(both)).toThrow(/^Only one of --overload and --beside at once$/);
+});
+
 test('every kind of abuse of neighbors is measured unless some are named', () => {
   expect(readOptions(['--neighbors']).attacks).toEqual(Object.keys(ATTACKS));
   const only = readOptions(['--neighbors', '--only', 'callback-flood,slow-creates']);
@@ -51,3 +70,15 @@ test.each(Object.entries(SCENARIOS))('the usage and the docs explain --%s', (nam
   expect(USAGE).toMatch(new RegExp(`^  --${name}( N)? +${summary}$`, 'm'));
   expect(PAGE).toContain(`--${name}`);
 });
+
+test.each(Object.entries(OTHERS))('the usage and the docs explain --beside %s', (name, summary) => {
+  expect(USAGE).toContain(`  --beside ${name}  ${summary}\n`);
+  expect(PAGE).toContain(`--beside ${name}`);
+});
+
+test.each(Object.entries(MEASUREMENTS))(
+  'the usage explains the measurement %s',
+  (name, summary) => {
+    expect(USAGE).toContain(`  ${name.padEnd(15)}  ${summary}`);
+  },
+);
