@@ -33,7 +33,7 @@ export class LimitExceeded extends Error {
 }
 
 /**
- * Writes the reservation early, so that concurrent payouts conflict on the book at once.
+ * Debits the book first, so that a payout that meets another one there has done nothing in vain.
  * @returns null when it is too late, or another attempt was first
  * @throws InsufficientBalance, LimitExceeded
  */
@@ -42,16 +42,15 @@ export async function reserve(
   input: OpenPayout,
   session: ClientSession,
 ): Promise<PayoutDocument | null> {
-  const request = isLate(input)
-    ? null
-    : await stores.idempotency.clearRequest(input.payout_id, session);
-  if (request === null || !('payout' in request)) return await abandon(session);
-  const newDocument = newPayout(input, request.payout);
-  // Accepted before: no limit applies.
-  const account = input.rebuilding ? null : await stores.accounts.get(input.account_id, session);
+  if (isLate(input)) return await abandon(session);
+  // Outside the transaction, whose snapshot of the book would be older. Accepted before: no limit.
+  const account = input.rebuilding ? null : await stores.accounts.get(input.account_id);
   const owedMax = input.rebuilding ? undefined : (account?.owed_limits?.[input.currency] ?? 0);
-  await stores.ledger.post(buildReservation(newDocument, owedMax), session);
-  const payout = await addToDay(stores, account, newDocument, session);
+  const reserved = { ...input, _id: input.payout_id, bank_reference: null };
+  await stores.ledger.post(buildReservation(reserved, owedMax), session);
+  const request = await stores.idempotency.clearRequest(input.payout_id, session);
+  if (request === null || !('payout' in request)) return await abandon(session);
+  const payout = await addToDay(stores, account, newPayout(input, request.payout), session);
   await stores.payouts.insert(payout, session);
   // The API may have given up while the writes ran.
   return isLate(input) ? await abandon(session) : payout;

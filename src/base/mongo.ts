@@ -64,6 +64,11 @@ const TRANSACTION_TIMEOUT_MS = 5_000;
 const COMMIT_TIMEOUT_MS = 4_000;
 
 const RETRY_MS = 1_000;
+
+/** Longest pause after a write conflict. The driver's own grows to 500 ms: the oldest call waits. */
+const PAUSE_MS_MIN = 5;
+const PAUSE_MS_MAX = 100;
+
 const gates = new WeakMap<MongoClient, Gate>();
 
 /**
@@ -112,33 +117,44 @@ async function transact<T>(
   work: (session: ClientSession) => Promise<T>,
 ): Promise<T> {
   return await mongo.withSession(async (session) => {
-    const outcome: { done?: { result: T }; fault?: { error: unknown } } = {};
-    const run = async () => {
-      delete outcome.done;
-      try {
-        outcome.done = { result: await abortOnError(mongo, session, () => work(session)) };
-      } catch (error) {
-        if (isTransient(error)) throw error;
-        // It is aborted already; rethrowing here would make the driver abort again.
-        outcome.fault = { error };
-      }
-    };
-    try {
-      await session.withTransaction(run, {
-        readConcern: { level: 'snapshot' },
-        writeConcern: { w: 'majority', journal: true },
-        readPreference: 'primary',
-        // Without a majority, the driver would retry for two minutes.
-        maxCommitTimeMS: COMMIT_TIMEOUT_MS,
-      });
-    } catch (error) {
-      if (outcome.done === undefined) throw error;
-      await retryCommit(session, error, Date.now() + COMMIT_TIMEOUT_MS);
+    for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
+      const outcome = await attempt(mongo, session, work);
+      if (outcome !== 'conflict') return outcome.result;
+      await wait(Math.random() * pauseMs);
     }
-    if (outcome.fault !== undefined) throw outcome.fault.error;
-    if (outcome.done === undefined) throw new Error('The transaction ended without its result.');
-    return outcome.done.result;
   });
+}
+
+async function attempt<T>(
+  mongo: MongoClient,
+  session: ClientSession,
+  work: (session: ClientSession) => Promise<T>,
+): Promise<{ result: T } | 'conflict'> {
+  let outcome: { result: T } | 'conflict' | { error: unknown } | undefined;
+  const run = async () => {
+    outcome = undefined;
+    try {
+      outcome = { result: await abortOnError(mongo, session, () => work(session)) };
+    } catch (error) {
+      // It is aborted already; rethrowing here would make the driver abort again.
+      outcome = isTransient(error) ? 'conflict' : { error };
+    }
+  };
+  try {
+    await session.withTransaction(run, {
+      readConcern: { level: 'snapshot' },
+      writeConcern: { w: 'majority', journal: true },
+      readPreference: 'primary',
+      // Without a majority, the driver would retry for two minutes.
+      maxCommitTimeMS: COMMIT_TIMEOUT_MS,
+    });
+  } catch (error) {
+    if (outcome === undefined) throw error;
+    await retryCommit(session, error, Date.now() + COMMIT_TIMEOUT_MS);
+  }
+  if (outcome === undefined) throw new Error('The transaction ended without its result.');
+  if (outcome !== 'conflict' && 'error' in outcome) throw outcome.error;
+  return outcome;
 }
 
 function isTransient(error: unknown): boolean {

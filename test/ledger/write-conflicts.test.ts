@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { abandon, inTransaction } from '../../src/base/mongo';
+import { bookId } from '../../src/ledger/entries';
+import { fund, payoutFacts, recordPayoutKey, useRecords } from '../support/records';
+
+const records = useRecords();
+
+afterEach(() => jest.restoreAllMocks());
+
+/** Holds a book while `work` runs, as a process does that is slow to commit. */
+async function hold(book: string, work: () => Promise<void>): Promise<void> {
+  await inTransaction(records.mongo, async (session) => {
+    const { books } = records.stores.ledger.collections;
+    await books.updateOne({ _id: book }, { $inc: { held: 1 } }, { session });
+    await work();
+    await abandon(session);
+  });
+}
+
+async function fundedPayout() {
+  const facts = payoutFacts({ account_id: `acct_${randomUUID()}` });
+  await fund(records, facts, 100_000);
+  return { book: bookId(facts), input: await recordPayoutKey(records, facts) };
+}
+
+test('a debit that has met another one for seconds still tries often', async () => {
+  const { book, input } = await fundedPayout();
+  const posts = jest.spyOn(records.stores.ledger, 'post');
+  let opening: ReturnType<typeof records.payouts.openPayout> | undefined;
+  await hold(book, async () => {
+    opening = records.payouts.openPayout(input);
+    await wait(3_500);
+  });
+  expect(await opening).toMatchObject({ outcome: 'accepted' });
+  // At most 100 ms after one another; with the driver's pauses of 500 ms, there are half as many.
+  expect(posts.mock.calls.length).toBeGreaterThan(35);
+});
+
+test('a payout that meets another debit of its book has done nothing else in vain', async () => {
+  const { book, input } = await fundedPayout();
+  const cleared = jest.spyOn(records.stores.idempotency, 'clearRequest');
+  const posts = jest.spyOn(records.stores.ledger, 'post');
+  let opening: ReturnType<typeof records.payouts.openPayout> | undefined;
+  await hold(book, async () => {
+    opening = records.payouts.openPayout(input);
+    await wait(300);
+  });
+  expect(await opening).toMatchObject({ outcome: 'accepted' });
+  expect(posts.mock.calls.length).toBeGreaterThan(1);
+  expect(cleared).toHaveBeenCalledTimes(1);
+});
