@@ -1,4 +1,5 @@
 import { omitUndefined } from '../../src/domain/defined';
+import { environmentQueue } from '../../src/domain/task-queues';
 import { formatPlace, type Place, readPlace } from '../../src/service/reconcile/places';
 import { walk } from '../../src/service/reconcile/walk';
 import { storedPayout } from '../api/payout-setting';
@@ -133,6 +134,27 @@ test('a large kind is compared by the first digits of its ids, and goes on at an
   // The count has changed since, and with it the length of the first digits.
   expect((await look(undefined, last)).found).toEqual([id]);
   await payouts.updateOne({ _id: id }, { $inc: { version: 1 } });
+});
+
+test('a workflow that runs is compared once', async () => {
+  const look = async () => {
+    let checked = 0;
+    for await (const step of walk(setting.deps, { since: new Date(0) })) {
+      if (step.place.kind === 'payout') checked += step.checked;
+    }
+    return checked;
+  };
+  const { temporal } = setting.service;
+  const queue = environmentQueue(setting.deps.lifecycleQueue, false);
+  const listed = async () =>
+    (await temporal.workflow.count(`WorkflowType = 'payout' AND TaskQueue = '${queue}'`)).count;
+  const id = await setting.payout({ amount: 66_623 });
+  // Temporal lists a run some time after it has begun.
+  await eventually('it in the list', async () => {
+    const query = `WorkflowId = 'payout:${id}' AND ExecutionStatus = 'Running'`;
+    return (await temporal.workflow.count(query)).count === 1;
+  });
+  expect(await look()).toBe(await listed());
 });
 
 test('--from takes a place, and only looks', async () => {

@@ -56,8 +56,10 @@ export function buildQueries(
   const queues = [false, true].map((livemode) => environmentQueue(lifecycleQueue, livemode));
   const named = prefix === '' ? '' : ` AND WorkflowId STARTS_WITH '${workflowId(prefix)}'`;
   const base = `WorkflowType = '${workflowType}' AND TaskQueue IN ('${queues.join(`', '`)}')${named}`;
-  // The next run of one that was continued is listed itself.
-  const ended = `CloseTime >= '${since.toISOString()}' AND ExecutionStatus != 'ContinuedAsNew'`;
+  // The next run of one that was continued is listed itself. SQL databases also find those that run
+  // by a later CloseTime, which would be compared twice.
+  const others = "ExecutionStatus != 'Running' AND ExecutionStatus != 'ContinuedAsNew'";
+  const ended = `CloseTime >= '${since.toISOString()}' AND ${others}`;
   return [`${base} AND ExecutionStatus = 'Running'`, `${base} AND ${ended}`];
 }
 
