@@ -27,4 +27,6 @@ export const WORKER_OPTIONS = {
   stickyQueueScheduleToStartTimeout: '5s',
   maxConcurrentWorkflowTaskExecutions: 40,
   maxCachedWorkflows: 1_000,
+  // By default 80 % of the heartbeat timeout: what a killed worker has done since is done again.
+  maxHeartbeatThrottleInterval: '10s',
 } satisfies Partial<WorkerOptions>;

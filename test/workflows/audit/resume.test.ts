@@ -5,6 +5,7 @@ import { createAuditActivities } from '../../../activities/schedules/audit';
 import type { AuditResult } from '../../../src/domain/audit';
 import type { Stores } from '../../../src/store';
 import type { PayoutDocument } from '../../../src/store/payouts';
+import { WORKER_OPTIONS } from '../../../worker/tuning';
 import { storedPayout } from '../../api/payout-setting';
 import { useDatabase } from '../../support/database';
 import { useFixture } from '../../support/fixture';
@@ -16,6 +17,8 @@ Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
 const PAGE = 200;
 const PAYOUTS = 3 * PAGE;
 const FEW = 50;
+/** Longer than the product's workers wait between two heartbeats, shorter than the SDK would. */
+const REPORTED_MS_MAX = 25_000;
 const FUTURE = '2126-03-01T12:00:00.000Z';
 const PAST = '2026-03-01T12:00:00.000Z';
 
@@ -69,9 +72,7 @@ async function openWorker({ taskQueue, stores = database.stores, walkMs }: Audit
       log: { info: () => undefined, warn: () => undefined },
       ...(walkMs === undefined ? {} : { walkMs }),
     }),
-    // A worker that is killed has reported its last page.
-    maxHeartbeatThrottleInterval: 50,
-    defaultHeartbeatThrottleInterval: 50,
+    maxHeartbeatThrottleInterval: WORKER_OPTIONS.maxHeartbeatThrottleInterval,
     shutdownGraceTime: 100,
     shutdownForceTime: 200,
   });
@@ -109,16 +110,22 @@ test('an audit whose worker is killed goes on where that one was', async () => {
   const killed = watchPages(firstPage);
   const first = await openWorker({ taskQueue, stores: killed.stores });
   const handle = await startAudit(taskQueue);
+  let isReported = false;
   const untilStuck = first.runUntil(async () => {
     await killed.stuck;
-    await eventually('the heartbeat of the page before', async () => {
-      const { raw } = await handle.describe();
-      const [details] = raw.pendingActivities?.[0]?.heartbeatDetails?.payloads ?? [];
-      const text = Buffer.from(details?.data ?? '').toString();
-      return text.includes('"everything"') && text.includes(`"after":"${firstPage}"`);
-    });
+    isReported = await eventually(
+      'the heartbeat of the page before',
+      async () => {
+        const { raw } = await handle.describe();
+        const [details] = raw.pendingActivities?.[0]?.heartbeatDetails?.payloads ?? [];
+        const text = Buffer.from(details?.data ?? '').toString();
+        return text.includes('"everything"') && text.includes(`"after":"${firstPage}"`);
+      },
+      REPORTED_MS_MAX,
+    );
   });
   await expect(untilStuck).rejects.toThrow();
+  expect(isReported).toBe(true);
   const next = watchPages();
   const second = await openWorker({ taskQueue, stores: next.stores });
   const { orphans } = await second.runUntil(() => handle.result());
