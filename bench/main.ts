@@ -8,6 +8,7 @@ import { runComparison } from './compare/run';
 import { type Options, readOptions, type ScenarioName, USAGE } from './options';
 import { runOutpost } from './outpost/run';
 import { formatJson, formatTable, type Report } from './report';
+import { runAuditRows, runAuditScenario } from './scenarios/audit';
 import { runBook } from './scenarios/book';
 import { runEndpoints } from './scenarios/endpoints';
 import { runIsolation } from './scenarios/isolation';
@@ -31,6 +32,8 @@ const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Prom
   sepa: runSepa,
   storage: runStorage,
   outpost: runOutpost,
+  audit: runAuditScenario,
+  'audit-rows': runAuditRows,
 };
 
 const PARENT_POLL_MS = 500;

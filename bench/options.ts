@@ -18,6 +18,8 @@ export const SCENARIOS = {
   statements: 'imports of N statement lines that match entries, and of N that match none',
   sepa: 'N payouts by one SEPA file, and a tenth of them',
   storage: 'bytes that each of N settled payments leaves in MongoDB and Temporal',
+  audit: 'the audit of N payments in progress, its worker killed once, and `reconcile`',
+  'audit-rows': 'what is overdue among N payments in progress, as each audit looks for it',
 } as const;
 
 /** Option that names another system, which is run and measured, too. */
@@ -51,7 +53,7 @@ export type ScenarioName = keyof typeof SCENARIOS | OtherName | 'floor';
 
 export interface Options {
   scenario: ScenarioName;
-  /** Number of payments of each round, that wait, or that settle; of events, statement lines or payouts. */
+  /** Number of payments: of each round, that wait or settle; or of events, statement lines or payouts. */
   payments: number;
   /** Number of events for the endpoint that hangs, of `--isolation`. */
   waitingEvents: number;
@@ -80,8 +82,11 @@ const LIMITS = {
   statements: 10_000_000,
   sepa: 10_000,
   storage: 100_000,
+  audit: 1_000_000,
+  'audit-rows': 10_000_000,
 } as const;
-const SIZED = ['waiting', 'book', 'statements', 'sepa', 'storage'] as const;
+const AUDITS = ['audit', 'audit-rows'] as const;
+const SIZED = ['waiting', 'book', 'statements', 'sepa', 'storage', ...AUDITS] as const;
 const FLAGS = ['overload', 'isolation', 'neighbors', 'endpoints'] as const;
 
 const ROW_NAMES = Object.keys(ROWS).filter(createNameCheck(ROWS));
@@ -166,7 +171,9 @@ export function readOptions(args: readonly string[]): Options {
 function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
-  const sized = { waiting: text, book: text, statements: text, sepa: text, storage: text };
+  const banks = { statements: text, sepa: text } as const;
+  const audits = { audit: text, 'audit-rows': text } as const;
+  const sized = { waiting: text, book: text, storage: text, ...banks, ...audits };
   const parts = { 'waiting-events': text, 'book-workers': text } as const;
   const numbers = { payments: text, concurrency: text, rounds: text, ...parts, ...sized };
   const help = { ...flag, short: 'h' };

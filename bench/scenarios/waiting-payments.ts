@@ -6,6 +6,7 @@ import type { Db } from 'mongodb';
 import { LIFECYCLE_QUEUE } from '../../src/domain/task-queues';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { PaymentDocument } from '../../src/store/payments';
+import { lifecycleLabels } from '../../src/temporal/labels';
 import { nextRun } from '../../src/temporal/start';
 import { inLoops } from '../measure/load';
 import { buildPayment } from '../product/documents';
@@ -23,26 +24,41 @@ const POLL_MS = 1_000;
 /** Events of a workflow whose first task is complete. */
 const FIRST_TASK = 4;
 
+interface WaitingDeps {
+  db: Db;
+  temporal: Client;
+  signal: AbortSignal;
+}
+
+/** Those that already wait, and those that shall. */
+interface WaitingRange {
+  from?: number;
+  total: number;
+}
+
 /**
  * Stores payments that wait for their customers, and starts their workflows as `orphan restart`
  * does, since creating each through the API takes hours.
  * @returns number of workflows that the worker has begun
  */
 export async function startWaiting(
-  { db, temporal, signal }: { db: Db; temporal: Client; signal: AbortSignal },
-  total: number,
+  { db, temporal, signal }: WaitingDeps,
+  range: WaitingRange,
   say: (detail: string) => void,
 ): Promise<number> {
+  const { total } = range;
   const begun: string[] = [];
-  for (let from = 0; from < total; from += BATCH) {
-    const count = Math.min(BATCH, total - from);
-    const payments = Array.from({ length: count }, (_, n) => buildWaitingPayment(from + n));
-    await db.collection<PaymentDocument>('payments').insertMany(payments, { ordered: false });
+  for await (const { from, payments } of insertWaiting(db, range)) {
+    const count = payments.length;
     await inLoops({ count, concurrency: CONCURRENCY, signal }, async (n) => {
       const payment = payments[n];
       if (payment === undefined) return;
       const isBegun = from + n < BEGUN_MAX;
-      const options = nextRun('payment', payment, LIFECYCLE_QUEUE, `bench-${randomUUID()}`);
+      const options = {
+        ...nextRun('payment', payment, LIFECYCLE_QUEUE, `bench-${randomUUID()}`),
+        // With its version, as a first run has it: `reconcile` would read the history of others.
+        ...lifecycleLabels('payment', payment, payment),
+      };
       await temporal.workflow.start(LIFECYCLES.payment.workflowType, {
         ...options,
         ...(isBegun ? {} : { startDelay: DELAY }),
@@ -58,6 +74,19 @@ export async function startWaiting(
     }
   }
   return begun.length;
+}
+
+/** Stores payments that wait for their customers, and yields each batch. */
+export async function* insertWaiting(
+  db: Db,
+  { from: first = 0, total }: WaitingRange,
+): AsyncGenerator<{ from: number; payments: PaymentDocument[] }> {
+  for (let from = first; from < total; from += BATCH) {
+    const length = Math.min(BATCH, total - from);
+    const payments = Array.from({ length }, (_, n) => buildWaitingPayment(from + n));
+    await db.collection<PaymentDocument>('payments').insertMany(payments, { ordered: false });
+    yield { from, payments };
+  }
 }
 
 function buildWaitingPayment(n: number): PaymentDocument {

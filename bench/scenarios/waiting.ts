@@ -21,7 +21,7 @@ export async function runWaiting({ payments }: Options, setting: Setting): Promi
     const none = await progress.during('At rest with no payment', () => measureRest(stack, signal));
     const began = performance.now();
     const begun = await progress.during('Starting workflows', (task) =>
-      startWaiting({ ...stack, signal }, payments, task.say),
+      startWaiting({ ...stack, signal }, { total: payments }, task.say),
     );
     const startSeconds = (performance.now() - began) / 1_000;
     const title = `At rest with ${payments} payments`;
