@@ -149,7 +149,7 @@ async function attempt<T>(
       maxCommitTimeMS: COMMIT_TIMEOUT_MS,
     });
   } catch (error) {
-    if (outcome === undefined) throw error;
+    if (outcome === undefined || outcome === 'conflict' || 'error' in outcome) throw error;
     await retryCommit(session, error, Date.now() + COMMIT_TIMEOUT_MS);
   }
   if (outcome === undefined) throw new Error('The transaction ended without its result.');
