@@ -103,8 +103,9 @@ test('a rebuilding that is stopped at any write goes on where it stood, and ends
       expect(await setting.verified()).toEqual([]);
     }
   }
-  // Before the payout, before its reservation, and before the events of its first move.
-  expect(stops).toEqual([0, 1, 2]);
+  // Before the reservation, before the payout, before the events of its first transition, and before
+  // the last entry, as a repeat tries the reservation again, in vain.
+  expect(stops).toEqual([0, 1, 2, 3]);
   expect(await stores.payouts.get(id)).toEqual(sameBut(payout, {}));
   expect(await setting.recorded(id)).toEqual(recorded);
   expect(await shop.balance()).toEqual(balance);
