@@ -13,6 +13,7 @@ export const PATCHES: Readonly<Record<string, State>> = {
   'callbacks-in-order': 'active',
   'holds-returns': 'active',
   'holds-sent': 'active',
+  'renews-at-rest': 'active',
   'requires-amount': 'active',
   'store-lacking-fields': 'active',
   'store-reversal-failed': 'active',

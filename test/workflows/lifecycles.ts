@@ -128,7 +128,7 @@ export function submittingBank(): ScriptedBank {
 }
 
 /** Waits until the workflow itself says so. */
-async function isAt(handle: WorkflowHandle, status: string): Promise<void> {
+export async function isAt(handle: WorkflowHandle, status: string): Promise<void> {
   await eventually(status, async () => {
     const state = await handle.query<{ status: string }>('state');
     return state.status === status;

@@ -1,4 +1,11 @@
-import { allHandlersFinished, condition, log, Trigger, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  condition,
+  log,
+  patched,
+  Trigger,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { createAlarm, type Due } from './alarm';
 import { type AccountClock, now, toRealTime } from './clock';
 import { StaleState } from './record';
@@ -21,12 +28,19 @@ interface Lifecycle<Item> {
   continueInNewRun: () => Promise<never>;
 }
 
+/** Written only into histories that grow while nothing happens. */
+const RENEWS_AT_REST = 'renews-at-rest';
+
 export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
   const { inbox, handle, isFinal, nextDue, isIdle, continueInNewRun, endsSoon = false } = lifecycle;
   const { reportGivenUp, clock } = lifecycle;
   const alarm = createAlarm(endsSoon);
   const ended = () => isFinal() && allHandlersFinished();
   const mail = () => inbox.length > 0 || ended();
+  const wakes = () => mail() || alarm.hasFired() || clock.hasAdvanced;
+  const mustRenew = () =>
+    workflowInfo().continueAsNewSuggested && isIdle() && allHandlersFinished();
+  let renewsAtRest = true;
   while (true) {
     for (let item = inbox.shift(); item !== undefined; item = inbox.shift()) {
       const current = item;
@@ -34,11 +48,15 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
       if (!rejectAnswer(current)) await reportGivenUp(current);
     }
     if (ended()) return;
-    const isLong = workflowInfo().continueAsNewSuggested;
-    if (isLong && isIdle() && allHandlersFinished()) await continueInNewRun();
+    if (mustRenew()) await continueInNewRun();
     alarm.set(awaitDue(clock, nextDue()));
     clock.hasAdvanced = false;
-    await condition(() => mail() || alarm.hasFired() || clock.hasAdvanced);
+    // Repeats of a bank are in the history, and not in the inbox.
+    await condition(() => wakes() || (renewsAtRest && mustRenew()));
+    if (!wakes() && !patched(RENEWS_AT_REST)) {
+      renewsAtRest = false;
+      await condition(wakes);
+    }
     clock.wait = undefined;
     const due = mail() ? undefined : nextDue();
     // Where the state is stale, the next iteration decides again.

@@ -2,7 +2,7 @@ import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { LONG_HISTORY } from '../../support/servers';
 import { callback, scriptedBank } from '../../support/workflow-setting';
-import { useLifecycles } from '../lifecycles';
+import { isAt, useLifecycles } from '../lifecycles';
 
 // The other server never says that a history is long.
 const { withPayment } = useLifecycles('real');
@@ -15,6 +15,9 @@ test('a bank that repeats itself hundreds of times is heard to the end', async (
   await withPayment(scriptedBank(), async ({ handle, stored, endBy }) => {
     const first = await handle.describe();
     const report = callback();
+    await handle.signal('authorized', report);
+    // From now on the payment waits, and no repeat changes anything.
+    await isAt(handle, 'authorized');
     for (let sent = 0; sent < LONG_HISTORY; sent += AT_ONCE) {
       const repeats = Array.from({ length: AT_ONCE }, () => handle.signal('authorized', report));
       await Promise.all(repeats);
