@@ -51,7 +51,7 @@ const PROGRAMS = {
 } as const;
 type ProgramName = keyof typeof PROGRAMS;
 
-/** Paths of what runs; `migrate` is Outpost's own command, `postgres` next to `initdb`. */
+/** Paths of the programs. `migrate` is the command of Outpost that creates its tables. */
 export interface Programs {
   outpost: string;
   migrate: string;

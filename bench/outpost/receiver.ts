@@ -49,12 +49,10 @@ export async function startReceiver(): Promise<Receiver> {
     receipts,
     waitFor: async (ids, { count, silentMs, signal }) => {
       const began = performance.now();
-      let next = 0;
       const missing = new Set(ids);
       for (;;) {
         for (const id of missing) if (receipts.has(id)) missing.delete(id);
-        next = ids.length - missing.size;
-        if (next >= count) return true;
+        if (ids.length - missing.size >= count) return true;
         if (performance.now() - Math.max(lastAt, began) > silentMs) return false;
         await sleep(POLL_MS, undefined, { signal });
       }

@@ -74,7 +74,7 @@ export async function runOverduePart(stack: Stack, signal: AbortSignal) {
   return { seconds, peak_mib: meter.peakMib() };
 }
 
-/** Ends what the worker did before, so that its memory is of what follows. */
+/** Starts the worker again, so that its memory is that of the measurement alone. */
 async function restartWorker(stack: Stack, signal: AbortSignal): Promise<void> {
   await killWorker(stack, signal);
   const url = `http://${LOOPBACK}:${stack.config.metricsPorts.worker}/readyz`;

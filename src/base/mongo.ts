@@ -65,7 +65,7 @@ const COMMIT_TIMEOUT_MS = 4_000;
 
 const RETRY_MS = 1_000;
 
-/** Longest pause after a write conflict. The driver's own grows to 500 ms: the oldest call waits. */
+/** Longest pause, after the first write conflict and after many; the driver's grows to 500 ms. */
 const PAUSE_MS_MIN = 5;
 const PAUSE_MS_MAX = 100;
 
