@@ -11,13 +11,15 @@ const TIME_FIELDS = 4;
 export type Pids = Readonly<Record<string, number>>;
 
 /**
- * Reads processor time in ms by process, with its children, as PostgreSQL's work is theirs; without
- * /proc, as on macOS, there is none.
+ * Reads processor time in ms by process, with its children that are not named themselves, as
+ * PostgreSQL's work is theirs; without /proc, as on macOS, there is none.
  */
 export function readCpu(pids: Pids): Counts {
+  const named = new Set(Object.values(pids));
   const times = Object.entries(pids).map(([name, pid]) => {
     const children = readProc(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-    const running = children.map(readTime).filter((ms) => !Number.isNaN(ms));
+    const others = children.filter((child) => !named.has(child));
+    const running = others.map(readTime).filter((ms) => !Number.isNaN(ms));
     return [name, running.reduce((sum, ms) => sum + ms, readTime(pid))] as const;
   });
   return Object.fromEntries(times.filter(([, ms]) => !Number.isNaN(ms)));
