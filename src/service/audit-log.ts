@@ -35,7 +35,13 @@ export interface MerchantLine extends Pick<AuditLine, '_id' | 'at' | 'act' | 'ta
   after: AuditFacts | null;
 }
 
-const OPERATORS_OWN: readonly string[] = ['operator', 'reason', 'approved_by', 'approval_id'];
+const OPERATORS_OWN: readonly string[] = [
+  'operator',
+  'reason',
+  'why',
+  'approved_by',
+  'approval_id',
+];
 
 function toMerchantLine({ _id, at, act, target, actor, before, after }: AuditLine): MerchantLine {
   const line = { _id, at, act, target };

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { auditAct } from '../../activities/shared/operator-acts';
 import { createLogger } from '../../src/base/log';
+import { inTransaction } from '../../src/base/mongo';
 import { ROUTES } from '../../src/dashboard/dashboard';
 import type { Role } from '../../src/domain/account/dashboard-role';
 import { setFrozen } from '../../src/service/accounts';
@@ -200,6 +202,27 @@ test('a freeze tells its merchant neither who froze the account nor why', async 
   }
   const { html } = await browser.get('/dashboard/sandbox/audit-log');
   expect(html).toMatch(/our operators.*Account frozen/s);
+});
+
+test('an operator’s act on a payment tells its merchant neither who did it nor why', async () => {
+  const { account_id, browser } = await shop();
+  const { stores, mongo } = service;
+  const act = {
+    ...{ who: 'zoe-operator', what: 'snooze', why: 'Suspected mule' },
+    ...{ approved_by: 'zoe-approver', by: { system_user: 'zoe-system', host: 'zoe-host' } },
+  };
+  const subject = {
+    resource: 'payment',
+    resource_id: 'pay-1',
+    account_id,
+    livemode: true,
+  } as const;
+  const at = new Date().toISOString();
+  const change = { act, id: 'act-1', at, before: 'authorized', after: 'authorized' };
+  await inTransaction(mongo, (session) => auditAct({ stores }, subject, change, session));
+  const { html } = await browser.get('/dashboard/live/audit-log');
+  expect(html).toMatch(/our operators.*act on a payment.*snooze/s);
+  expect(html).not.toMatch(/zoe|mule/i);
 });
 
 test('the audit log is read by pages, each line once', async () => {

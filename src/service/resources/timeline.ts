@@ -220,14 +220,14 @@ function describeAccount(account: string): string | undefined {
   return account === 'transit.refunds' ? 'refunds on their way' : undefined;
 }
 
-function describeJournalEntry({ kind, at, book, legs, note }: EntryDocument): TimelineEntry {
+/** Merchants read it: without the note of an operator. */
+function describeJournalEntry({ kind, at, book, legs }: EntryDocument): TimelineEntry {
   const { currency } = bookOwner(book);
   const movements = legs.flatMap(({ account, amount }) => {
     const name = describeAccount(account);
     const money = formatAmount(String(amount), currency);
     return name === undefined ? [] : [`${name}: ${money.startsWith('-') ? '' : '+'}${money}`];
   });
-  const why = note?.reason == null ? [] : [note.reason];
   const title = `Ledger: ${kind.replaceAll('_', ' ')}`;
-  return { at, kind: 'entry', title, tone: 'plain', details: [...movements, ...why] };
+  return { at, kind: 'entry', title, tone: 'plain', details: movements };
 }

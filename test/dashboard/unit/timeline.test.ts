@@ -126,6 +126,12 @@ test('each entry says what is known of it, and nothing of accounts that are not 
   ]);
 });
 
+test('an entry that an operator posted shows neither the operator nor the reason', () => {
+  const note = { operator: 'zoe', reason: 'Suspected mule', approved_by: 'mia' };
+  const journalEntries = facts.journalEntries.map((entry) => ({ ...entry, note }));
+  expect(assembleTimeline({ ...facts, journalEntries })).toEqual(assembleTimeline(facts));
+});
+
 test('what a chain told and what was booked in coins is written in whole coins', () => {
   const entries = assembleTimeline({
     ...facts,
