@@ -21,6 +21,16 @@ test('alerts and panels name metrics of the table only', () => {
   expect(names.filter((name) => !METRIC_NAMES.includes(name))).toEqual([]);
 });
 
+test.each([
+  ['SignInsFail', 'payments_sign_in_attempts_total'],
+  ['KeysRefused', 'payments_api_keys_refused_total'],
+  ['WatchedAct', 'payments_watched_acts'],
+  // A test team that has the key of the sandbox must not page the operators.
+  ['CallbacksWait', 'payments_callbacks_waiting{connector!="sandbox"}'],
+])('the alert %s reads %s', (alert, series) => {
+  expect(expressions().find(({ of }) => of === alert)?.expr).toContain(series);
+});
+
 test('each meter takes its name from the table', () => {
   const folders = ['src', 'activities', 'workflows', 'worker', 'connectors', 'stack'];
   const texts = folders
