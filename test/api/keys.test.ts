@@ -4,7 +4,6 @@ import { ENDPOINTS } from '../../src/domain/wire';
 import { makeKey } from '../../src/store/keys';
 import { call, eventually, idealPayment } from '../support/http';
 import { openKey, useService } from '../support/service';
-import { CREATES } from './create-setting';
 import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
 import { ROUTES, withSomeId } from './routes-setting';
@@ -102,28 +101,6 @@ test('an act tells who pays only to keys that may read payments', async () => {
     expect((await post(path, key, body)).body).toMatchObject({ customer: whole });
   }
 });
-
-describe.each(CREATES)(
-  "another account's or environment's $resource",
-  ({ resource, path, open }) => {
-    test('is not found, in the words that an id nobody has gets', async () => {
-      const creator = await open(service);
-      const { id } = await creator.make();
-      const before = await creator.get(`${path}/${id}`);
-      const unknown = await creator.get(`${path}/5d0b5a8e-97d5-4e47-9d0c-2b1f6a3f8f11`);
-      for (const other of [await service.account(), await service.withKey(creator, true)]) {
-        const answer = await other.get(`${path}/${id}`);
-        expectRefusal(answer, `${resource}_not_found`);
-        expect(answer.body.error.message).toBe(unknown.body.error.message);
-        if (resource !== 'payment') continue;
-        expectRefusal(await other.post(`${path}/${id}/cancel`), 'payment_not_found');
-        const refund = await other.post('/v1/refunds', { payment_id: id });
-        expectRefusal(refund, 'payment_not_found');
-      }
-      expect((await creator.get(`${path}/${id}`)).text).toBe(before.text);
-    });
-  },
-);
 
 test('the key decides livemode', async () => {
   const { key } = await service.account();

@@ -67,15 +67,9 @@ describe('simulate', () => {
     await shop.attention(id, 'deposit_undone');
   });
 
-  test('is for sandbox keys, known payments and whole amounts only', async () => {
+  test('is for whole amounts only', async () => {
     const { id } = await shop.pay();
     const path = `/v1/sandbox/crypto/payments/${id}/simulate`;
-    const refused = await (await service.withKey(shop, true)).post(path, { amount: '1' });
-    expect(refused.body.error.code).toBe('api_key_scope_insufficient');
-    const other = await openCryptoShop(service);
-    expect((await other.post(path, { amount: '1' })).body.error.code).toBe(
-      'crypto_payment_not_found',
-    );
     for (const body of [
       {},
       { amount: '1.5' },

@@ -4,16 +4,10 @@ import type { Route } from '../../src/dashboard/frame/route';
 import { mayAct, ROLES, type Role } from '../../src/domain/account/dashboard-role';
 import { auditBy } from '../../src/store/audit';
 import type { CallbackDocument } from '../../src/store/callbacks';
-import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
-import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
 import type { EndpointDocument } from '../../src/store/endpoints';
 import { makeKey } from '../../src/store/keys';
 import type { PaymentDocument } from '../../src/store/payments';
-import type { PayoutDocument } from '../../src/store/payouts';
-import type { RefundDocument } from '../../src/store/refunds';
 import type { UserDocument } from '../../src/store/users';
-import { storedPayout } from '../api/payout-setting';
-import { recordEvents } from '../cli/event-log';
 import {
   addSecondFactor,
   openUser,
@@ -25,7 +19,7 @@ import {
 import { eventually } from '../support/http';
 import { paymentAt } from '../support/list-rows';
 import { openKey, useService } from '../support/service';
-import { coinsOf } from './coins';
+import { storeResources } from '../support/stored-resources';
 
 const service = useService({ worker: false });
 
@@ -63,52 +57,14 @@ async function openStaff(): Promise<Staff> {
     read_only: await openVisitor(service, people.read_only),
   };
   const [key] = await stores.keys.forAccount(account_id);
+  const stored = await storeResources(service, { account_id, livemode: true });
+  await stores.accounts.setRefundStepUp(account_id, stored.currency, 0);
   const ids = {
     'api-keys': key?._id ?? '',
     team: people.read_only._id,
-    ...(await openMoney(account_id)),
-    ...(await openCoins(account_id)),
+    ...{ ...stored.ids, webhooks: stored.ids.events },
   };
   return { account_id, people, browsers, ids };
-}
-
-/** Ids of a payment, a refund, a payout and an event of an account, in live. */
-async function openMoney(account_id: string) {
-  const db = service.db;
-  const owner = { account_id, livemode: true };
-  const at = new Date().toISOString();
-  const payment = { ...paymentAt(randomInt(900_000), at), ...owner, _id: randomUUID() };
-  const payout = storedPayout(owner, { livemode: true });
-  const { fee, recipient_id, balance_account, returned, sent_at, completed_at, ...rest } = payout;
-  const { acknowledged, ...shared } = rest;
-  await db
-    .collection<PaymentDocument>('payments')
-    .insertOne({ ...payment, token_hash: randomUUID() });
-  await service.stores.accounts.setRefundStepUp(account_id, payment.currency, 0);
-  await db.collection<PayoutDocument>('payouts').insertOne(payout);
-  await db.collection<RefundDocument>('refunds').insertOne({
-    ...shared,
-    ...{ _id: randomUUID(), status: 'processing', method: 'ideal', payment_id: payment._id },
-    ...{ reason: null, settled_at: null, payment_bank_reference: null, attention: null },
-  });
-  const refund = await db.collection<RefundDocument>('refunds').findOne(owner);
-  const [event] = await recordEvents({ db }, account_id, ['payment.settled']);
-  await db.collection('events').updateOne({ account_id }, { $set: { livemode: true } });
-  return {
-    payments: payment._id,
-    refunds: refund?._id ?? '',
-    payouts: payout._id,
-    webhooks: event?._id ?? '',
-  };
-}
-
-/** Ids of a crypto payment and a settlement of an account, in live. */
-async function openCoins(account_id: string) {
-  const db = service.db;
-  const { payment, settlement } = coinsOf({ account_id, livemode: true });
-  await db.collection<CryptoPaymentDocument>('crypto_payments').insertOne(payment);
-  await db.collection<CryptoSettlementDocument>('crypto_settlements').insertOne(settlement);
-  return { 'crypto/payments': payment._id, 'crypto/settlements': settlement._id };
 }
 
 /** Path of a route in an environment, with the ids of an account in it. */

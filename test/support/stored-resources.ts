@@ -1,0 +1,53 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
+import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
+import type { PaymentDocument } from '../../src/store/payments';
+import type { PayoutDocument } from '../../src/store/payouts';
+import type { RefundDocument } from '../../src/store/refunds';
+import { storedPayout } from '../api/payout-setting';
+import { recordEvents } from '../cli/event-log';
+import { coinsOf } from '../dashboard/coins';
+import { paymentAt } from './list-rows';
+import type { Service } from './service';
+
+interface Owner {
+  account_id: string;
+  livemode: boolean;
+}
+
+/** Stores a resource of each kind and an event, without workflows; returns their ids. */
+export async function storeResources({ db }: Pick<Service, 'db'>, owner: Owner) {
+  const { payment: cryptoPayment, settlement } = coinsOf(owner);
+  const payment: PaymentDocument = {
+    ...paymentAt(randomInt(900_000), new Date().toISOString()),
+    ...{ ...owner, _id: randomUUID(), token_hash: randomUUID() },
+  };
+  const payout = storedPayout(owner, { livemode: owner.livemode });
+  const { fee, recipient_id, balance_account, returned, sent_at, completed_at, ...rest } = payout;
+  const { acknowledged, ...shared } = rest;
+  const refund: RefundDocument = {
+    ...shared,
+    ...{ _id: randomUUID(), status: 'processing', method: 'ideal', payment_id: payment._id },
+    ...{ reason: null, settled_at: null, payment_bank_reference: null, attention: null },
+  };
+  await db.collection<PaymentDocument>('payments').insertOne(payment);
+  await db.collection<PayoutDocument>('payouts').insertOne(payout);
+  await db.collection<RefundDocument>('refunds').insertOne(refund);
+  await db.collection<CryptoPaymentDocument>('crypto_payments').insertOne(cryptoPayment);
+  await db.collection<CryptoSettlementDocument>('crypto_settlements').insertOne(settlement);
+  const [event] = await recordEvents({ db }, owner.account_id, ['payment.settled']);
+  await db
+    .collection('events')
+    .updateOne({ account_id: owner.account_id }, { $set: { livemode: owner.livemode } });
+  return {
+    ids: {
+      payments: payment._id,
+      refunds: refund._id,
+      payouts: payout._id,
+      events: event?._id ?? '',
+      'crypto/payments': cryptoPayment._id,
+      'crypto/settlements': settlement._id,
+    },
+    currency: payment.currency,
+  };
+}
