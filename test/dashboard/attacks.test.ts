@@ -368,19 +368,26 @@ test('lists show nothing of another account or environment', async () => {
   for (const { email } of Object.values(ours.people)) expect(team.html).toContain(email);
 });
 
-test('every answer forbids frames, inline script, storing and guessing of types', async () => {
-  const cookies = `dashboard=${ours.browsers.owner.secret}`;
-  for (const path of ['/dashboard/sign-in', '/dashboard/live/team', '/dashboard/nowhere']) {
-    const { headers } = await fetch(`${service.url}${path}`, { headers: { Cookie: cookies } });
-    const policy = headers.get('content-security-policy') ?? '';
-    expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy).toContain("form-action 'self';");
-    expect(policy).not.toContain('unsafe-');
-    expect(headers.get('x-frame-options')).toBe('DENY');
-    expect(headers.get('cache-control')).toBe('no-store');
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
-    expect(headers.get('referrer-policy')).toBe('no-referrer');
-  }
+describe.each([
+  ...named,
+  ...['/dashboard/sign-in', '/dashboard/nowhere'].map((path) => [path, path] as const),
+])('%s', (_name, route) => {
+  test('every answer forbids frames, inline script, storing and guessing of types', async () => {
+    const path = typeof route === 'string' ? route : pathOf(route, 'live', ours);
+    const method = typeof route === 'string' ? 'GET' : route.method;
+    for (const cookie of ['', `dashboard=${ours.browsers.owner.secret}`]) {
+      const init = { method, headers: { Cookie: cookie }, redirect: 'manual' } as const;
+      const { headers } = await fetch(`${service.url}${path}`, init);
+      const policy = headers.get('content-security-policy') ?? '';
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).toContain("form-action 'self';");
+      expect(policy).not.toContain('unsafe-');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+    }
+  });
 });
 
 test('a script that is stored in a name or an e-mail is shown, and not run', async () => {
