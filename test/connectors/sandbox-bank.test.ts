@@ -178,6 +178,36 @@ describe('the customer’s decision', () => {
   });
 });
 
+it('sets the security headers on each page, redirect and refusal', async () => {
+  const { url } = await world.openFor();
+  const { origin } = new URL(url);
+  const nobody = 'x'.repeat(43);
+  const post = (more: RequestInit = {}) => ({ method: 'POST', ...more });
+  const decline = new URLSearchParams({ decision: 'decline' });
+  const answers: [path: string, init: RequestInit, status: number][] = [
+    [url, {}, 200],
+    [`${url}/phone`, post({ body: new URLSearchParams({ phone: 'x' }) }), 422],
+    [`${url}/decision`, post({ headers: { 'Sec-Fetch-Site': 'cross-site' } }), 403],
+    [`${url}/decision`, post({ body: decline }), 303],
+    [`${origin}/session/${nobody}`, {}, 404],
+    [`${origin}/chain/${nobody}`, {}, 404],
+    [`${origin}/chain/${nobody}/send`, post(), 404],
+    [`${origin}/nowhere`, {}, 404],
+  ];
+  for (const [path, init, status] of answers) {
+    const { headers, status: answered } = await fetch(path, { redirect: 'manual', ...init });
+    expect([path, answered]).toEqual([path, status]);
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'; script-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain('unsafe-');
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+  }
+});
+
 it('answers its health check', async () => {
   const response = await fetch(`${world.server.bank.url}/healthz`);
   expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }]);
