@@ -151,6 +151,26 @@ test('strangers keep nobody out: not another network, not a browser that has sig
   expect(log).not.toContain(PASSWORD);
 });
 
+test.each([
+  ['email', 100],
+  ['total', 3_000],
+])('strangers of all networks have the limit %s of %d', async (limit, max) => {
+  const { email } = await owner();
+  await service.withApp({ config: { TRUSTED_PROXIES: '1' } }, async (url) => {
+    const enter = async (address: string, password: string) => {
+      const headers = { 'X-Forwarded-For': address };
+      const form = { email, password };
+      return (await fetchPage(url, 'POST', '/dashboard/sign-in', { form, headers })).status;
+    };
+    expect(await enter('203.0.113.1', 'wrong')).toBe(401);
+    await service
+      .collection<{ _id: string }>('dashboard_throttles')
+      .updateMany({ _id: { $regex: `^${limit}:` } }, { $set: { count: max - 1 } });
+    expect(await enter('203.0.113.2', 'wrong')).toBe(401);
+    expect(await enter('203.0.113.3', PASSWORD)).toBe(429);
+  });
+});
+
 test('a flood of strangers takes nothing of a browser that has signed in', async () => {
   const { email } = await owner();
   const { headers } = await signIn({ email, password: PASSWORD });
