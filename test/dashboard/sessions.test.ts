@@ -1,4 +1,6 @@
 import { hashSecret } from '../../src/pages/browser';
+import { createStores } from '../../src/store';
+import { CACHE_MS } from '../../src/store/cache';
 import type { SessionDocument } from '../../src/store/sessions';
 import type { UserDocument } from '../../src/store/users';
 import {
@@ -54,6 +56,29 @@ test('the slow pages of a merchant leave others their part of the connections', 
   } finally {
     slow.release();
     read.mockRestore();
+  }
+});
+
+test('the counts of the overview are at most ten seconds old', async () => {
+  const stores = createStores(service.db, CACHE_MS);
+  const read = jest.spyOn(stores.payments, 'settledByDay');
+  const { secret } = await openVisitor(service, await owner());
+  let at = performance.now();
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => at);
+  try {
+    await service.withApp({ stores }, async (url) => {
+      for (const [ms, reads] of [
+        [0, 1],
+        [9_999, 1],
+        [1, 2],
+      ] as const) {
+        at += ms;
+        const { status } = await visitor(url, secret).get('/dashboard/sandbox/overview');
+        expect([status, read.mock.calls.length]).toEqual([200, reads]);
+      }
+    });
+  } finally {
+    clock.mockRestore();
   }
 });
 

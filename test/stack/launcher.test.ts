@@ -82,6 +82,26 @@ async function ready(launcher: Launcher): Promise<StackState> {
   return await until(() => readState(dataDir));
 }
 
+/** Names of the clients that use a collection of MongoDB meanwhile. */
+async function findReaders(
+  { mongodb }: StackState,
+  collection: string,
+  run: () => Promise<void>,
+): Promise<string[]> {
+  const mongo = await connectMongo(mongodb.uri, 'test');
+  const db = mongo.db('payments');
+  try {
+    await db.command({ profile: 2 });
+    await run();
+    await db.command({ profile: 0 });
+    return await db
+      .collection('system.profile')
+      .distinct('appName', { ns: `payments.${collection}` });
+  } finally {
+    await mongo.close();
+  }
+}
+
 /** The log of a part, once it holds a stack trace. */
 async function logged(part: string): Promise<string> {
   const path = join(dataDir, 'logs', `${part}.log`);
@@ -214,10 +234,14 @@ test('the stack comes up, mends itself, survives a killed launcher and stops who
   expect(first.said()).toMatch(/curl .*sk_sandbox_/);
   const [, email = ''] = /e-mail +(\S+)/.exec(first.said()) ?? [];
   const [, password = ''] = /password +(\S+)/.exec(first.said()) ?? [];
-  const form = { email, password };
-  const entered = await fetchPage(state.api.url, 'POST', '/dashboard/sign-in', { form });
-  const browser = visitor(state.api.url, entered.cookie ?? '');
-  expect((await browser.get('/dashboard/sandbox/overview')).status).toBe(200);
+  const readers = await findReaders(state, 'dashboard_sessions', async () => {
+    const form = { email, password };
+    const entered = await fetchPage(state.api.url, 'POST', '/dashboard/sign-in', { form });
+    const browser = visitor(state.api.url, entered.cookie ?? '');
+    expect((await browser.get('/dashboard/sandbox/overview')).status).toBe(200);
+  });
+  // Connections of its own: visitors take none from the API.
+  expect(readers).toEqual(['dashboard']);
 
   process.kill(Number(state.worker.pid), 'SIGKILL');
   const mended = await until(() => {
