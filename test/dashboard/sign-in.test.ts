@@ -379,6 +379,22 @@ describe('a second factor', () => {
     expect((await browser.post(PATH, { code: code() })).status).toBe(429);
   });
 
+  test('is not guessed over a day: after thirty codes the right one waits', async () => {
+    const { user, code } = await guarded();
+    const browser = await half(user);
+    for (let quarter = 1; quarter <= 3; quarter += 1) {
+      for (let guess = 1; guess <= 10; guess += 1) {
+        expect((await browser.post(PATH, { code: '1' })).status).toBe(401);
+      }
+      await service
+        .collection<{ _id: string }>('dashboard_throttles')
+        .deleteMany({ _id: { $regex: '^code:' } });
+    }
+    const refused = await browser.post(PATH, { code: code() });
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(12 * 3_600);
+  });
+
   test('comes with recovery codes of 128 bits; an earlier one of 80 bits works, too', async () => {
     const { user } = await guarded();
     const codes = makeRecoveryCodes();
@@ -462,6 +478,10 @@ describe('a second factor', () => {
       expires_at: '2999-12-31T23:59:59.999Z',
       allowed_cidrs: ['203.0.113.0/24', '2001:db8::/32'],
     });
+    const { html } = await browser.get('/dashboard/live/api-keys');
+    const row = html.split('<tr>').find((each) => each.includes(`…${key.slice(-4)}`));
+    expect(row).toMatch(/data-label="Networks">203\.0\.113\.0\/24, 2001:db8::\/32</);
+    expect(row).toMatch(/data-label="Expires">.*?2999-12-31/);
   });
 
   test.each([
