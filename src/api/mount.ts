@@ -36,8 +36,6 @@ export interface Call<E extends Endpoint> {
 
 /** Reads of an account and environment at once: less than a third of the connections to MongoDB. */
 const READS_AT_ONCE = 15;
-/** Simulations of an account at once: each is a callback and the steps of a workflow. */
-const SIMULATIONS_AT_ONCE = 8;
 
 export type Mount = ReturnType<typeof createMount>;
 
@@ -46,13 +44,9 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const limitFailures = createFailureLimit();
   const { takeSlot } = deps;
   const reads = createNamedGates({ atOnce: READS_AT_ONCE });
-  const simulations = createNamedGates({ atOnce: SIMULATIONS_AT_ONCE });
   /** Shares out what calls take of the process, so that one account leaves others their part. */
   const inShare = <T>({ simulates, method }: Endpoint, key: ApiKey, work: () => Promise<T>) => {
-    if (simulates === true) {
-      const simulate = () => simulations.run(key.account_id, work);
-      return takeSlot({ ...key, connector: undefined }, simulate);
-    }
+    if (simulates === true) return takeSlot({ ...key, connector: undefined, simulates }, work);
     return method === 'get' ? reads.run(`${key.account_id}:${key.livemode}`, work) : work();
   };
   /** Requests without the scope count towards the limit too. */

@@ -6,7 +6,9 @@ import { getKey, getRoute } from './context';
 
 /** Refusals that an account gets at once in a second, and without one everybody on a route. */
 const AT_ONCE_PER_SECOND = 50;
-const DELAY_MS = 1_000;
+const ACCOUNT_DELAY_MS = 1_000;
+/** Callers without an account, such as those who guess passwords, have no other work. */
+const NOBODY_DELAY_MS = 3_000;
 /** Refusals that wait; more are answered at once, so that a flood takes no memory. */
 const WAITING_MAX = 2_000;
 
@@ -23,21 +25,22 @@ export function delayRefusals(stopping?: AbortSignal, wait = waitUntil): Middlew
   let waiting = 0;
   return async (ctx, next) => {
     await next();
-    if (!REFUSED.has(ctx.status) || (await isPrompt(prompt, nameCaller(ctx)))) return;
+    if (!REFUSED.has(ctx.status)) return;
+    const account_id = findAccount(ctx);
+    if (await isPrompt(prompt, account_id ?? `${ctx.method} ${getRoute(ctx)}`)) return;
     if (waiting >= WAITING_MAX) return;
     waiting += 1;
-    await wait(stopping);
+    await wait(account_id === undefined ? NOBODY_DELAY_MS : ACCOUNT_DELAY_MS, stopping);
     waiting -= 1;
   };
 }
 
-async function waitUntil(signal?: AbortSignal): Promise<void> {
-  await sleep(DELAY_MS, undefined, { signal }).catch(() => undefined);
+async function waitUntil(delayMs: number, signal?: AbortSignal): Promise<void> {
+  await sleep(delayMs, undefined, { signal }).catch(() => undefined);
 }
 
-function nameCaller(ctx: Context): string {
-  const { account_id = readVisitor(ctx).account_id } = getKey(ctx) ?? {};
-  return account_id ?? `${ctx.method} ${getRoute(ctx)}`;
+function findAccount(ctx: Context): string | undefined {
+  return getKey(ctx)?.account_id ?? readVisitor(ctx).account_id;
 }
 
 async function isPrompt(limiter: RateLimiterMemory, name: string): Promise<boolean> {

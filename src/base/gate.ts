@@ -1,7 +1,8 @@
 /** Limits parallel calls; the others wait in order of arrival. */
 export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
 
-export function createGate(atOnce: number): Gate {
+/** @param rest pause after a call for which others wait, as a multiple of its time */
+export function createGate(atOnce: number, rest = 0): Gate {
   const waiting: (() => void)[] = [];
   let free = atOnce;
   const enter = async (): Promise<void> => {
@@ -15,10 +16,12 @@ export function createGate(atOnce: number): Gate {
   };
   return async (work) => {
     await enter();
+    const began = performance.now();
     try {
       return await work();
     } finally {
-      leave();
+      if (rest > 0 && waiting.length > 0) setTimeout(leave, rest * (performance.now() - began));
+      else leave();
     }
   };
 }
@@ -33,14 +36,17 @@ export interface NamedGates {
 export function createNamedGates({
   atOnce,
   waitingMax = Number.POSITIVE_INFINITY,
+  rest = 0,
 }: {
   atOnce: number;
   waitingMax?: number;
+  /** Pause after a call for which others wait, as a multiple of its time. */
+  rest?: number;
 }): NamedGates {
   const gates = new Map<string, { gate: Gate; calls: number }>();
   return {
     run: async (name, work) => {
-      const entry = gates.get(name) ?? { gate: createGate(atOnce), calls: 0 };
+      const entry = gates.get(name) ?? { gate: createGate(atOnce, rest), calls: 0 };
       gates.set(name, entry);
       entry.calls += 1;
       try {

@@ -23,7 +23,7 @@ type CallbackInboxDeps = Omit<
 };
 
 export function createCallbackInbox({ client, ...rest }: CallbackInboxDeps) {
-  const unknown = createNamedGates({ atOnce: UNKNOWN_AT_ONCE });
+  const unknown = createNamedGates({ atOnce: UNKNOWN_AT_ONCE, rest: 2 });
   const deps: CallbackDeps = { ...rest, temporal: client, runUnknown: unknown.run };
   return {
     /** Receives a bank's callback. @throws Refusal `temporarily_unavailable`: outcome unknown */

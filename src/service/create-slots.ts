@@ -1,16 +1,33 @@
 import { Refusal } from '../domain/errors';
 import type { Connectors } from '../routing';
+import { createQueues, type QueueLimits } from './create-queues';
 import { createWindows } from './create-window';
 import { type RoutingDeps, readRouting } from './routing/read';
 
 /** Part of the slots that stays free for those who hold less than a fair share. */
 const RESERVED_SHARE = 0.2;
+/** Part of the slots that an account uses next to other accounts. */
+const NEIGHBORLY_SHARE = 1 / 16;
+/** Simulations of an account: each is a callback and the steps of a workflow. */
+const SIMULATIONS: QueueLimits = {
+  alone: 8,
+  nextToOthers: 2,
+  burst: 2,
+  waitingMax: 1_000,
+  waitMsMax: 60_000,
+  expectedMs: 200,
+};
+/** A later answer finds nobody. */
+const CREATE_WAIT_MS_MAX = 8_000;
+/** As of a slow bank, so that a burst begins slowly. */
+const CREATE_MS = 2_000;
 
 interface Holder {
   account_id: string;
   livemode: boolean;
   /** Bank that the create waits for; undefined when none, or no other, serves the environment. */
   connector: string | undefined;
+  simulates?: true;
 }
 
 export type CreateSlots = <T>(holder: Holder, work: () => Promise<T>) => Promise<T>;
@@ -19,15 +36,16 @@ export type CreateSlots = <T>(holder: Holder, work: () => Promise<T>) => Promise
  * Refuses creates beyond the limit immediately, since a waiting one would be too late. Sandbox and
  * live are counted separately. Slots are shared out: once most are taken, only accounts and
  * connectors below their fair share get another, so that a slow bank or a mass payout of one
- * merchant leaves slots for the others. An account whose creates are not answered gets fewer.
+ * merchant leaves slots for the others. Next to others, an account waits for its own creates. One
+ * whose creates are not answered gets fewer.
  * @throws Refusal 503 `temporarily_unavailable`
  * @see docs/operations.md#overload
  */
 export function createSlots(atOnce: number): CreateSlots {
   const live = createPool(atOnce);
   const sandbox = createPool(atOnce);
-  return async ({ account_id, livemode, connector }, work) => {
-    const slot = (livemode ? live : sandbox).enter({ account_id, connector });
+  return async ({ livemode, ...holder }, work) => {
+    const slot = await (livemode ? live : sandbox).enter(holder);
     if (slot === null) {
       throw new Refusal(
         'temporarily_unavailable',
@@ -73,26 +91,45 @@ function createPool(atOnce: number) {
   const accounts = createCount();
   const connectors = createCount();
   const windows = createWindows(atOnce);
+  const queues = createQueues({
+    create: {
+      alone: atOnce,
+      nextToOthers: Math.max(1, Math.floor(atOnce * NEIGHBORLY_SHARE)),
+      burst: 2,
+      waitingMax: atOnce,
+      waitMsMax: CREATE_WAIT_MS_MAX,
+      expectedMs: CREATE_MS,
+    },
+    simulation: SIMULATIONS,
+  });
+  const take = ({ account_id, connector }: Omit<Holder, 'livemode'>): Slot | null => {
+    if (!windows.isOpen(account_id, accounts.count(account_id))) return null;
+    const isFree = taken < atOnce * (1 - RESERVED_SHARE);
+    const isFair =
+      accounts.isBelowShare(account_id, atOnce) &&
+      (connector === undefined || connectors.isBelowShare(connector, atOnce));
+    if (taken >= atOnce || !(isFree || isFair)) return null;
+    const change = (by: 1 | -1) => {
+      taken += by;
+      accounts.add(account_id, by);
+      if (connector !== undefined) connectors.add(connector, by);
+    };
+    change(1);
+    return {
+      answered: () => windows.grow(account_id),
+      unanswered: () => windows.shrink(account_id, accounts.count(account_id)),
+      leave: () => change(-1),
+    };
+  };
   return {
-    /** Takes a slot; null when there is none. */
-    enter: ({ account_id, connector }: Omit<Holder, 'livemode'>): Slot | null => {
-      if (!windows.isOpen(account_id, accounts.count(account_id))) return null;
-      const isFree = taken < atOnce * (1 - RESERVED_SHARE);
-      const isFair =
-        accounts.isBelowShare(account_id, atOnce) &&
-        (connector === undefined || connectors.isBelowShare(connector, atOnce));
-      if (taken >= atOnce || !(isFree || isFair)) return null;
-      const change = (by: 1 | -1) => {
-        taken += by;
-        accounts.add(account_id, by);
-        if (connector !== undefined) connectors.add(connector, by);
-      };
-      change(1);
-      return {
-        answered: () => windows.grow(account_id),
-        unanswered: () => windows.shrink(account_id, accounts.count(account_id)),
-        leave: () => change(-1),
-      };
+    /** Takes a slot, after others of the account; null when there is none. */
+    enter: async (holder: Omit<Holder, 'livemode'>): Promise<Slot | null> => {
+      const kind = holder.simulates === true ? 'simulation' : 'create';
+      const leave = await queues.enter(holder.account_id, kind);
+      if (leave === null) return null;
+      const slot = take(holder);
+      if (slot === null) leave(false);
+      return slot && { ...slot, leave: () => [slot.leave(), leave(true)] };
     },
   };
 }

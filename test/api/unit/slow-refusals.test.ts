@@ -5,7 +5,7 @@ import { delayRefusals } from '../../../src/api/slow-refusals';
 
 const AT_ONCE = 50;
 
-function callOf(account_id: string) {
+function callOf(account_id: string | undefined) {
   const request = new IncomingMessage(new Socket());
   const ctx = new Koa().createContext(request, new ServerResponse(request));
   ctx.state['visitor'] = { account_id };
@@ -41,6 +41,20 @@ test('who goes on although refused is answered a second late, and nobody else', 
   pass();
   await Promise.all(hostile);
   expect(answered).toHaveLength(2 * AT_ONCE + 103);
+});
+
+test('those without an account wait longer', async () => {
+  const waits: number[] = [];
+  const delay = delayRefusals(undefined, async (ms) => void waits.push(ms));
+  for (const account_id of ['hostile', undefined]) {
+    for (let n = 0; n <= AT_ONCE; n += 1) {
+      const ctx = callOf(account_id);
+      await delay(ctx, async () => {
+        ctx.status = 429;
+      });
+    }
+  }
+  expect(waits).toEqual([1_000, 3_000]);
 });
 
 test('the waits end when the process stops', async () => {

@@ -56,3 +56,29 @@ test('each name has its own places, and so many may wait for them', async () => 
   expect(begun).toEqual(['a1', 'b1', 'a2']);
   expect([gates.isFull('a'), gates.isFull('b')]).toEqual([false, false]);
 });
+
+test('after a call for which others wait, its place rests for a multiple of its time', async () => {
+  jest.useFakeTimers();
+  try {
+    const gate = createGate(1, 2);
+    const begun: number[] = [];
+    const call = () =>
+      gate(async () => {
+        begun.push(Date.now());
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      });
+    const start = Date.now();
+    const running = [call(), call()];
+    await jest.advanceTimersByTimeAsync(299);
+    expect(begun).toEqual([start]);
+    await jest.advanceTimersByTimeAsync(201);
+    await Promise.all(running);
+    expect(begun).toEqual([start, start + 300]);
+    void call();
+    await jest.advanceTimersByTimeAsync(0);
+    // Nobody waited for the last one.
+    expect(begun).toHaveLength(3);
+  } finally {
+    jest.useRealTimers();
+  }
+});

@@ -1,0 +1,123 @@
+/** Time for which an account that called counts as a neighbor. */
+const NEIGHBOR_MS = 10_000;
+export interface QueueLimits {
+  /** Calls of an account under way. */
+  alone: number;
+  nextToOthers: number;
+  /** Calls next to others that begin together after a pause. */
+  burst: number;
+  /** Calls of an account that may wait, and for how long. */
+  waitingMax: number;
+  waitMsMax: number;
+  /** Expected duration of a call, before one has ended. */
+  expectedMs: number;
+}
+
+interface Queue {
+  active: number;
+  /** Callbacks that begin a call, in order. */
+  waiting: (() => void)[];
+  averageMs: number;
+  nextAt: number;
+  timer: NodeJS.Timeout | undefined;
+}
+
+interface Caller<Kind extends string> {
+  lastAt: number;
+  queues: Map<Kind, Queue>;
+}
+
+/** @param counts whether the call took as long as calls do */
+export type Leave = (counts: boolean) => void;
+
+/**
+ * Lets the calls of an account wait in order once as many are under way as it may have. Next to
+ * other accounts these are fewer, and spread evenly over the time that one takes: a burst of one
+ * merchant would otherwise take the processors from all.
+ * @see docs/operations.md#overload
+ */
+export function createQueues<Kind extends string>(
+  limits: Readonly<Record<Kind, QueueLimits>>,
+  now = () => performance.now(),
+) {
+  /** The longest quiet one first. */
+  const callers = new Map<string, Caller<Kind>>();
+  let latest: Caller<Kind> | undefined;
+  let latestOther: Caller<Kind> | undefined;
+
+  const note = (account_id: string): Caller<Kind> => {
+    const caller = callers.get(account_id) ?? { lastAt: 0, queues: new Map() };
+    caller.lastAt = now();
+    callers.delete(account_id);
+    callers.set(account_id, caller);
+    for (const [name, { lastAt, queues }] of callers) {
+      if (now() - lastAt < NEIGHBOR_MS) break;
+      if ([...queues.values()].every(isEmpty)) callers.delete(name);
+    }
+    if (latest !== caller) [latest, latestOther] = [caller, latest];
+    return caller;
+  };
+  const isAlone = (caller: Caller<Kind>): boolean => {
+    const other = latest === caller ? latestOther : latest;
+    return other === undefined || now() - other.lastAt >= NEIGHBOR_MS;
+  };
+  const beginWhatMay = (caller: Caller<Kind>, queue: Queue, kind: Kind): void => {
+    const { alone, nextToOthers, burst } = limits[kind];
+    while (queue.waiting.length > 0) {
+      const hasNeighbors = !isAlone(caller);
+      if (queue.active >= (hasNeighbors ? nextToOthers : alone)) return;
+      if (hasNeighbors) {
+        const eachMs = queue.averageMs / nextToOthers;
+        const at = Math.max(queue.nextAt, now() - eachMs * (burst - 1));
+        if (at > now()) {
+          queue.timer ??= setTimeout(() => {
+            queue.timer = undefined;
+            beginWhatMay(caller, queue, kind);
+          }, at - now());
+          return;
+        }
+        queue.nextAt = at + eachMs;
+      }
+      queue.active += 1;
+      queue.waiting.shift()?.();
+    }
+  };
+
+  return {
+    /** Waits until a call may begin. @returns null after too long a wait, or where too many wait */
+    enter: (account_id: string, kind: Kind): Promise<Leave | null> => {
+      const caller = note(account_id);
+      const queue = caller.queues.get(kind) ?? newQueue(limits[kind]);
+      caller.queues.set(kind, queue);
+      const { waitingMax, waitMsMax } = limits[kind];
+      if (queue.waiting.length >= waitingMax) return Promise.resolve(null);
+      return new Promise((resolve) => {
+        const leaveAfter =
+          (beganAt: number): Leave =>
+          (counts) => {
+            queue.active -= 1;
+            if (counts) queue.averageMs = (3 * queue.averageMs + now() - beganAt) / 4;
+            beginWhatMay(caller, queue, kind);
+          };
+        const timer = setTimeout(() => {
+          queue.waiting.splice(queue.waiting.indexOf(begin), 1);
+          resolve(null);
+        }, waitMsMax);
+        const begin = () => {
+          clearTimeout(timer);
+          resolve(leaveAfter(now()));
+        };
+        queue.waiting.push(begin);
+        beginWhatMay(caller, queue, kind);
+      });
+    },
+  };
+}
+
+function newQueue({ expectedMs }: QueueLimits): Queue {
+  return { active: 0, waiting: [], averageMs: expectedMs, nextAt: 0, timer: undefined };
+}
+
+function isEmpty({ active, waiting }: Queue): boolean {
+  return active === 0 && waiting.length === 0;
+}
