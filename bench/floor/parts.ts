@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { startChild } from '../../stack/child-process';
 import type { StackConfig } from '../../stack/config';
+import { WORKER_FLAG } from '../../stack/parts';
 import { logPath, type Part } from '../servers/processes';
 
 const FLOOR_GRACE_MS = 4_000;
@@ -20,7 +21,7 @@ export function floorParts(
       name,
       command: process.execPath,
       // As the product's processes, so that only the work differs.
-      args: ['--enable-source-maps', join(__dirname, `${what}.js`)],
+      args: ['--enable-source-maps', ...(what === 'worker' ? [WORKER_FLAG] : []), join(__dirname, `${what}.js`)],
       env,
       logFile: logPath(config, name),
       ipc: true,

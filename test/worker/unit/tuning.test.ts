@@ -16,6 +16,19 @@ test('an attempt of ten seconds ends within the grace, and nothing kills a worke
   expect(Number(compose)).toBeGreaterThan(force);
 });
 
+test.each(['docker-compose.yml', 'deploy/kubernetes/worker/base/worker.yaml', 'docs/operations.md'])(
+  '%s starts a worker with the flags of npm start',
+  (file) => {
+    const commands = readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => /\bnode\b.*dist\/worker\/main\.js/.test(line));
+    expect(commands).not.toEqual([]);
+    for (const flag of NODE_PARTS.worker.flags) {
+      expect(commands).toEqual(commands.map(() => expect.stringContaining(flag)));
+    }
+  },
+);
+
 test('the SDK takes the time that a workflow may work at a stretch, which it has no type for', () => {
   const options = { taskQueue: 'any', ...WORKER_OPTIONS };
   const { isolateExecutionTimeoutMs } = compileWorkerOptions(
