@@ -3,6 +3,7 @@ import { MongoError } from 'mongodb';
 import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX } from '../../src/domain/webhook/schedule';
 import type { DeliveryDocument } from '../../src/store/deliveries';
+import { whileHeartbeating } from './heartbeats';
 import {
   attemptFailed,
   type DeliveryOutcome,
@@ -44,7 +45,8 @@ export function createWebhookActivities(deps: WebhookActivityDeps) {
      *   use none up
      * @see docs/webhooks.md#what-is-posted
      */
-    deliverWebhook: (input: AttemptInput) => deliverWebhook(deps, input),
+    deliverWebhook: (input: AttemptInput) =>
+      whileHeartbeating(() => deliverWebhook(deps, input)),
     /** Ends a delivery: `delivered` when only the report was lost. */
     recordExhausted: (input: WebhookDeliveryInput) => recordExhausted(deps, input),
   };

@@ -27,7 +27,9 @@ export interface WebhookDeliveryResult {
  */
 const { deliverWebhook } = proxyActivities<WebhookActivities>({
   startToCloseTimeout: '30s',
-  retry: { initialInterval: '10s', backoffCoefficient: 2, maximumInterval: '10m' },
+  // As long as a workflow task has, so that a lost worker is noticed as soon.
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10m' },
   summary: 'post the event',
 });
 

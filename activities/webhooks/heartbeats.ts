@@ -1,0 +1,18 @@
+import { activityInfo, heartbeat } from '@temporalio/activity';
+
+/** Well within the heartbeat timeout that the workflow sets. */
+const HEARTBEAT_MS = 3_000;
+
+/**
+ * Reports to the server that a try still runs, so that the next one follows soon after its worker
+ * was lost. Each report repeats an attempt that an earlier try could not store.
+ */
+export async function whileHeartbeating<T>(work: () => Promise<T>): Promise<T> {
+  const { heartbeatDetails } = activityInfo();
+  const timer = setInterval(() => heartbeat(heartbeatDetails), HEARTBEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
