@@ -4,7 +4,7 @@ import type { Logger } from '../../src/base/log';
 import { addAsset } from '../../src/pages/assets';
 import { isForeignPost, pageHeaders } from '../../src/pages/security';
 import { addPayerRoutes, type PayerRouteDeps } from './chain/payer-routes';
-import { showMessage } from './pages';
+import { isTooLarge, showMessage } from './pages';
 import { addSessionRoutes, type SessionDeps } from './session-routes';
 import { BANK_CSS } from './styles';
 
@@ -37,6 +37,7 @@ export function createBankApp(deps: BankAppDeps): Koa {
         refuse(404, 'There is nothing here', 'The link may be incomplete.');
       }
     } catch (err) {
+      if (isTooLarge(err)) return refuse(413, 'The form is too large', 'Use the form on the page.');
       deps.log.error({ err, path: ctx.routerPath }, 'a bank page failed');
       refuse(503, 'The bank can’t answer right now', 'Please try again in a moment.');
     }

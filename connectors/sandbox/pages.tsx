@@ -13,6 +13,10 @@ export async function readForm(ctx: Pick<Context, 'is' | 'req'>): Promise<URLSea
   return new URLSearchParams(body);
 }
 
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && 'type' in error && error.type === 'entity.too.large';
+}
+
 interface BankPage {
   title: string;
   stylesheet: string;

@@ -1,5 +1,7 @@
 /** Settings of VitePress, which builds a copy of the Markdown in `dist/site-source`. */
-import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
 
 const reference = JSON.parse(readFileSync(new URL('./reference.json', import.meta.url), 'utf8'));
@@ -59,13 +61,43 @@ function nameTabs({ renderer }) {
     open(...params).replace('class="tabs"', '$& role="radiogroup" aria-label="Language"');
 }
 
+/** Colors of code, by the class that has them. */
+const colors = new Map();
+
+/** Elements get a class, since the policy of the site allows no style in an element. */
+const classifyColors = {
+  span(node) {
+    const { style } = node.properties;
+    if (style === undefined) return;
+    const name = `code-${createHash('sha256').update(style).digest('hex').slice(0, 8)}`;
+    colors.set(name, style);
+    delete node.properties.style;
+    this.addClassToHast(node, name);
+  },
+};
+
+function writeColors({ outDir }) {
+  const rules = [...colors].sort().map(([name, style]) => `.${name} { ${style} }\n`);
+  writeFileSync(join(outDir, 'code.css'), rules.join(''));
+}
+
+/** The theme sets this height when its menu opens; until then nothing reads it. */
+const MENU_HEIGHT = ' style="--vp-vh:0px;"';
+
 export default defineConfig({
   title: 'durable-payments',
   description: 'Take payments, refund them and pay people out.',
   base: '/docs/',
   cleanUrls: true,
   lang: 'en-US',
-  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  head: [
+    ['link', { rel: 'icon', href: 'data:,' }],
+    ['link', { rel: 'stylesheet', href: '/docs/code.css' }],
+  ],
+  // In place of the default, a style in the element.
+  contentProps: { class: 'content' },
+  transformHtml: (html) => html.replaceAll(MENU_HEIGHT, ''),
+  buildEnd: writeColors,
   // The guides name the addresses of the stack on this machine.
   ignoreDeadLinks: [/^https?:\/\/localhost/],
   markdown: {
@@ -73,6 +105,7 @@ export default defineConfig({
     // The default's colors are too pale on the background of code.
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config: nameTabs,
+    codeTransformers: [classifyColors],
   },
   vite: { logLevel: 'warn', build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {

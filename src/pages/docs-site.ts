@@ -5,7 +5,7 @@ import { extname, join, relative, sep } from 'node:path';
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { PACKAGE_ROOT } from '../base/program';
-import { HSTS } from './security';
+import { HSTS, ISOLATED } from './security';
 
 /** Directory into which `npm run build` puts the site. */
 const BUILT = join(PACKAGE_ROOT, 'dist/site');
@@ -66,8 +66,7 @@ function send(ctx: Context, { body, type, etag, policy }: SiteFile, status: numb
   ctx.status = status;
   ctx.set({
     'Content-Security-Policy': policy,
-    'Referrer-Policy': 'no-referrer',
-    'Cross-Origin-Resource-Policy': 'same-origin',
+    ...ISOLATED,
     'Cache-Control': ctx.path.startsWith(HASHED) ? CACHED_FOREVER : CHECKED_EACH_TIME,
   });
   if (status === 404) ctx.set('Cache-Control', 'no-store');
@@ -130,8 +129,6 @@ function contentSecurityPolicy(scripts: readonly string[]): string {
     "default-src 'none'",
     ["script-src 'self'", ...scripts].join(' '),
     `style-src 'self' ${STILL}`,
-    // Colors of code are attributes, which load nothing.
-    "style-src-attr 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src 'self'",
     "connect-src 'self'",

@@ -9,9 +9,23 @@ interface FormTargets {
 /** Forces TLS for this host, not for its subdomains. */
 export const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' };
 
-/** Policy of an answer that no page shows, such as JSON. */
+/** Keeps an answer out of frames where a browser knows no policy. */
+const UNFRAMED = { 'X-Frame-Options': 'DENY' };
+
+/** Headers of an answer that no page shows, such as JSON. */
 export const NOTHING_ALLOWED = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  ...UNFRAMED,
+};
+
+/** Headers that separate a page from other sites. */
+export const ISOLATED = {
+  ...UNFRAMED,
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=()',
 };
 
 /**
@@ -25,12 +39,7 @@ export function pageHeaders(publicUrl: string, formAction = ["'self'", 'https:']
   return async (ctx, next) => {
     ctx.set({
       'Content-Security-Policy': policy,
-      'X-Frame-Options': 'DENY',
-      'X-Content-Type-Options': 'nosniff',
-      'Referrer-Policy': 'no-referrer',
-      'Cross-Origin-Opener-Policy': 'same-origin',
-      'Cross-Origin-Resource-Policy': 'same-origin',
-      'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=()',
+      ...ISOLATED,
       'Cache-Control': 'no-store',
     });
     if (https) ctx.set(HSTS);

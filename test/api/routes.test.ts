@@ -156,6 +156,7 @@ test('every answer has an id of its own and the version, and is kept by no cache
     expect(headers.get('Service-Version')).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     expect(headers.get('Cache-Control')).toBe('no-store');
     expect(headers.get('Content-Security-Policy')).toBe(NOTHING);
+    expect(headers.get('X-Frame-Options')).toBe('DENY');
     expect(headers.get('X-Powered-By')).toBeNull();
   }
 });
@@ -223,6 +224,7 @@ describe('what is no HTTP for us', () => {
     expectErrorShape(answer);
     expect(answer.headers.get('Service-Version')).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     expect(answer.headers.get('Content-Security-Policy')).toBe(NOTHING);
+    expect(answer.headers.get('X-Frame-Options')).toBe('DENY');
     expect(answer.headers.get('Connection')).toBe('close');
   });
 });

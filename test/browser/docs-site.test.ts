@@ -70,6 +70,21 @@ test.each([
   },
 );
 
+test('no element has a style of its own, and code has its colors', async () => {
+  const styled = PAGES.flatMap((page) => read(page).match(/<[^>]+\sstyle=[^>]*>/g) ?? []);
+  expect(styled).toEqual([]);
+  const names = PAGES.flatMap((page) => read(page).match(/(?<=<span class=")code-\w+/g) ?? []);
+  const rules = read('code.css');
+  expect([...new Set(names)].filter((name) => !rules.includes(`.${name} {`))).toEqual([]);
+  const { page, faults } = await open();
+  await page.goto(`${site.url}/docs/webhooks`);
+  const words = '[...document.querySelectorAll(".vp-doc pre .line > span")]';
+  const colors = await page.evaluate(`${words}.map((word) => getComputedStyle(word).color)`);
+  expect(new Set(z.array(z.string()).parse(colors)).size).toBeGreaterThan(3);
+  expect(faults).toEqual([]);
+  await page.context().close();
+});
+
 test('the search finds words of a page without a network', async () => {
   const { page, faults } = await open();
   await page.goto(`${site.url}/docs/`);

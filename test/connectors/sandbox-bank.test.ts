@@ -165,6 +165,14 @@ describe('the customer’s decision', () => {
     expect(unknown.status).toBe(404);
   });
 
+  it('is refused, and nothing decided, when the form is larger than any page sends', async () => {
+    const { id, url } = await world.openFor();
+    const body = new URLSearchParams({ decision: 'approve', reason: 'x'.repeat(5_000) });
+    expect((await fetch(`${url}/decision`, { method: 'POST', body })).status).toBe(413);
+    expect((await world.sessionOf(id))?.status).toBe('open');
+    expect(await world.rows(id)).toEqual([]);
+  });
+
   it('of a payment that the product does not know is parked', async () => {
     const input = instruction();
     const answer = await activities().openSession(input);

@@ -66,6 +66,25 @@ test('a page has no ending in its address, and may run the scripts that it came 
   });
 });
 
+test.each(['/docs/', '/docs/nowhere', '/docs/llms.txt'])(
+  '%s is in no frame, runs nothing that was written into it, and is apart from other sites',
+  async (path) => {
+    const get = await serve();
+    const { headers } = await get(path);
+    const policy = String(headers['content-security-policy']);
+    expect(policy).not.toContain('unsafe-');
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(headers).toMatchObject({
+      'x-frame-options': 'DENY',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy': expect.stringContaining('camera=()'),
+    });
+  },
+);
+
 test('a page is checked each time, and what has a hash in its name never again', async () => {
   const get = await serve();
   const { headers } = await get('/docs/');
