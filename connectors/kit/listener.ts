@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import getRawBody from 'raw-body';
 import { ZodError } from 'zod';
 import type { Logger } from '../../src/base/log';
+import { NOTHING_ALLOWED } from '../../src/pages/security';
 import type { Settings, Tools, Webhook } from './definition';
 import type { DeliverReports } from './reports';
 import { WebhookRefused, type WebhookRequest } from './webhook-request';
@@ -110,6 +111,7 @@ function parseJson(body: WebhookRequest['body']): unknown {
 function write(response: ServerResponse, { status, message }: Answer): void {
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
+    ...NOTHING_ALLOWED,
     ...(status === 503 ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}),
     // The rest of a body that was refused is not read.
     ...(status === 413 || status === 404 || status === 405 ? { Connection: 'close' } : {}),

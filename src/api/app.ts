@@ -125,7 +125,6 @@ function nameRequest(clientAddress: ClientAddress): Middleware {
     ctx.set('Service-Version', SERVICE_VERSION);
     // Responses belong to one merchant, and may contain the URL of a payment page.
     ctx.set('Cache-Control', 'no-store');
-    ctx.set('X-Content-Type-Options', 'nosniff');
     // A page sets its own policy instead.
     ctx.set(NOTHING_ALLOWED);
     await next();

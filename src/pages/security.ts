@@ -9,19 +9,18 @@ interface FormTargets {
 /** Forces TLS for this host, not for its subdomains. */
 export const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' };
 
-/** Keeps an answer out of frames where a browser knows no policy. */
-const UNFRAMED = { 'X-Frame-Options': 'DENY' };
+/** Headers of every answer: browsers neither frame it nor guess its type. */
+const EVERYWHERE = { 'X-Frame-Options': 'DENY', 'X-Content-Type-Options': 'nosniff' };
 
 /** Headers of an answer that no page shows, such as JSON. */
 export const NOTHING_ALLOWED = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  ...UNFRAMED,
+  ...EVERYWHERE,
 };
 
 /** Headers that separate a page from other sites. */
 export const ISOLATED = {
-  ...UNFRAMED,
-  'X-Content-Type-Options': 'nosniff',
+  ...EVERYWHERE,
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',

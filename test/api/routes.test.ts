@@ -225,6 +225,7 @@ describe('what is no HTTP for us', () => {
     expect(answer.headers.get('Service-Version')).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     expect(answer.headers.get('Content-Security-Policy')).toBe(NOTHING);
     expect(answer.headers.get('X-Frame-Options')).toBe('DENY');
+    expect(answer.headers.get('X-Content-Type-Options')).toBe('nosniff');
     expect(answer.headers.get('Connection')).toBe('close');
   });
 });

@@ -94,6 +94,7 @@ test.each([
   expect(await get(headers, world, '/connectors/page.css')).toMatchObject({ status: 404 });
 });
 
-test('on live there is no page', async () => {
-  expect(await get({}, live)).toMatchObject({ status: 404 });
+test('on live there is no page, and the answer that says so is in no frame', async () => {
+  const policy = "default-src 'none'; frame-ancestors 'none'";
+  expect(await get({}, live)).toMatchObject({ status: 404, policy });
 });
