@@ -45,8 +45,7 @@ export function createWebhookActivities(deps: WebhookActivityDeps) {
      *   use none up
      * @see docs/webhooks.md#what-is-posted
      */
-    deliverWebhook: (input: AttemptInput) =>
-      whileHeartbeating(() => deliverWebhook(deps, input)),
+    deliverWebhook: (input: AttemptInput) => whileHeartbeating(() => deliverWebhook(deps, input)),
     /** Ends a delivery: `delivered` when only the report was lost. */
     recordExhausted: (input: WebhookDeliveryInput) => recordExhausted(deps, input),
   };

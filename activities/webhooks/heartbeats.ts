@@ -1,4 +1,4 @@
-import { activityInfo, heartbeat } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 
 /** Well within the heartbeat timeout that the workflow sets. */
 const HEARTBEAT_MS = 3_000;
@@ -8,8 +8,9 @@ const HEARTBEAT_MS = 3_000;
  * was lost. Each report repeats an attempt that an earlier try could not store.
  */
 export async function whileHeartbeating<T>(work: () => Promise<T>): Promise<T> {
-  const { heartbeatDetails } = activityInfo();
-  const timer = setInterval(() => heartbeat(heartbeatDetails), HEARTBEAT_MS);
+  const context = Context.current();
+  const report = () => context.heartbeat(context.info.heartbeatDetails);
+  const timer = setInterval(report, HEARTBEAT_MS);
   try {
     return await work();
   } finally {

@@ -21,7 +21,11 @@ export function floorParts(
       name,
       command: process.execPath,
       // As the product's processes, so that only the work differs.
-      args: ['--enable-source-maps', ...(what === 'worker' ? [WORKER_FLAG] : []), join(__dirname, `${what}.js`)],
+      args: [
+        '--enable-source-maps',
+        ...(what === 'worker' ? [WORKER_FLAG] : []),
+        join(__dirname, `${what}.js`),
+      ],
       env,
       logFile: logPath(config, name),
       ipc: true,

@@ -87,7 +87,8 @@ test.each(WORKLOADS)(
   '%s runs what the launcher runs, and asks it where it listens',
   (file, part, variable, port) => {
     const pods = podsOf(file);
-    expect(pods.container.command).toEqual(['node', `dist/${NODE_PARTS[part].script}`]);
+    const { flags, script } = NODE_PARTS[part];
+    expect(pods.container.command).toEqual(['node', ...flags, `dist/${script}`]);
     expect(pods.env.get(variable)).toBe(pods.port(port));
     const { startupProbe, livenessProbe, readinessProbe } = pods.container;
     const probes = [startupProbe, livenessProbe, readinessProbe];

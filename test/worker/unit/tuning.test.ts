@@ -16,7 +16,7 @@ test('an attempt of ten seconds ends within the grace, and nothing kills a worke
   expect(Number(compose)).toBeGreaterThan(force);
 });
 
-test.each(['docker-compose.yml', 'deploy/kubernetes/worker/base/worker.yaml', 'docs/operations.md'])(
+test.each(['docker-compose.yml', 'docs/operations.md'])(
   '%s starts a worker with the flags of npm start',
   (file) => {
     const commands = readFileSync(file, 'utf8')
