@@ -1,5 +1,6 @@
 /** Time for which an account that called counts as a neighbor. */
 const NEIGHBOR_MS = 10_000;
+
 export interface QueueLimits {
   /** Calls of an account under way. */
   alone: number;

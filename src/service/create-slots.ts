@@ -18,7 +18,7 @@ const SIMULATIONS: QueueLimits = {
   expectedMs: 200,
 };
 /** A later answer finds nobody. */
-const CREATE_WAIT_MS_MAX = 8_000;
+const CREATE_WAIT_MS_MAX = 20_000;
 /** As of a slow bank, so that a burst begins slowly. */
 const CREATE_MS = 2_000;
 
