@@ -67,6 +67,15 @@ test('a right password leads to the page that was asked for, until sign-out', as
   expect((await browser.get(START)).status).toBe(303);
 });
 
+test.each<Record<string, string>>([
+  { 'sec-fetch-site': 'cross-site' },
+  { origin: 'https://evil.example' },
+])('the form of another site (%j) signs nobody in', async (headers) => {
+  const { email } = await owner();
+  const answer = await signIn({ email, password: PASSWORD }, headers);
+  expect([answer.status, answer.cookie]).toEqual([403, undefined]);
+});
+
 test('a password that changes while it is checked begins no session', async () => {
   const user = await owner();
   const { stores, mongo } = service;
