@@ -11,8 +11,8 @@ const NEIGHBORLY_SHARE = 1 / 16;
 /** Simulations of an account: each is a callback and the steps of a workflow. */
 const SIMULATIONS: QueueLimits = {
   alone: 8,
-  nextToOthers: 2,
-  burst: 2,
+  nextToOthers: 1,
+  burst: 1,
   waitingMax: 1_000,
   waitMsMax: 60_000,
   expectedMs: 200,
