@@ -95,7 +95,7 @@ function createPool(atOnce: number) {
     create: {
       alone: atOnce,
       nextToOthers: Math.max(1, Math.floor(atOnce * NEIGHBORLY_SHARE)),
-      burst: 2,
+      burst: 3,
       waitingMax: atOnce,
       waitMsMax: CREATE_WAIT_MS_MAX,
       expectedMs: CREATE_MS,
