@@ -109,6 +109,7 @@ async function advanceDeliveries(
       const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');
       if (due_at_ms > accountNow) return { due_at_ms, waiting: [] };
       await tryDeliveryNow(temporal, _id);
+      heartbeat();
       return { due_at_ms: null, waiting: [_id] };
     }),
   );

@@ -27,7 +27,8 @@ const advance = defineUpdate<void, [ClockTarget]>('advance');
 const { beginAdvance, storeOffset, endAdvance, advanceResources, advanceDeliveries } =
   proxyActivities<ClockActivities>({
     startToCloseTimeout: '1 minute',
-    heartbeatTimeout: '20s',
+    // Well below the wait at a stop, of which a lost worker then leaves something.
+    heartbeatTimeout: '10s',
     retry: { initialInterval: '500ms', maximumInterval: '10s' },
   });
 
