@@ -1,6 +1,6 @@
 import { createNamedGates } from '../../base/gate';
 
-/** Attempts of all strangers together; those that may wait are about a second of work. */
+/** Attempts of all strangers together; those that may wait are a second of work, four with the rests. */
 const STRANGERS = { atOnce: 1, waitingMax: 20, rest: 3 } as const;
 /** Attempts of one browser in which a user has signed in. */
 const DEVICE = { atOnce: 1, waitingMax: 10 } as const;

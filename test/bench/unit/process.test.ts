@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readCpu } from '../../../bench/measure/process';
 
+/** Elsewhere there is no /proc, and the benchmark measures no processor time. */
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux('the time of a child that is named is not counted for its parent again', async () => {
