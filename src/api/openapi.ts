@@ -23,8 +23,16 @@ export const SERVICE_VERSION = '2026-11-21';
 
 export function openApiDocument(publicUrl: string): Json {
   const components: Json = {};
-  const schema: ToSchema = (type, io, name) =>
-    jsonSchema({ type, io, name, publicUrl }, components);
+  // Every response of an error has the same schema: converting it for each takes most of the time.
+  const converted = new Map<z.ZodType, Map<string, Json>>();
+  const schema: ToSchema = (type, io, name) => {
+    const ofType = converted.get(type) ?? new Map<string, Json>();
+    converted.set(type, ofType);
+    const key = `${io}:${name ?? ''}`;
+    const json = ofType.get(key) ?? jsonSchema({ type, io, name, publicUrl }, components);
+    ofType.set(key, json);
+    return json;
+  };
   const paths: Record<string, Json> = {};
   for (const endpoint of ENDPOINTS) {
     paths[endpoint.path] = {
