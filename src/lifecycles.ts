@@ -10,7 +10,7 @@ import type { StoredVersion } from './store/resource';
 
 export { isInFlight, KINDS } from './domain/resources';
 
-export interface Documents extends Record<CallbackResource, object> {
+export interface Documents {
   payment: PaymentDocument;
   refund: RefundDocument;
   payout: PayoutDocument;

@@ -63,7 +63,7 @@ function deposited(act: 'release' | 'accept' | 'credit_late' | 'confirm' | 'writ
   };
 }
 
-interface Acts extends Record<CallbackResource, string> {
+interface Acts {
   payment: PaymentAct;
   refund: RefundAct;
   payout: PayoutAct;

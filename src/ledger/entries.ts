@@ -38,7 +38,7 @@ export interface EntryLine {
 }
 
 /** Steps of each kind of resource; each is posted once, or once for each deposit, receipt or dispute. */
-interface Steps extends Record<CallbackResource, string> {
+interface Steps {
   payment:
     | 'settled'
     | 'late_received'
