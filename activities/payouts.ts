@@ -1,5 +1,6 @@
 import { debtFault } from '../src/domain/account/insufficient-balance';
 import type { Failure } from '../src/domain/failure';
+import { ACCEPT_WITHIN_MS } from '../src/domain/payout/accept-within';
 import { holdsReturn } from '../src/domain/payout/held-return';
 import {
   PAYOUT_EVENTS,
@@ -8,7 +9,7 @@ import {
   type Return,
 } from '../src/domain/payout/payout';
 import { isRailId, railRules } from '../src/domain/payout/rails';
-import { ACCEPT_WITHIN_MS, payoutBalanceFault } from '../src/domain/payout/rules';
+import { payoutBalanceFault } from '../src/domain/payout/rules';
 import { holdsSent } from '../src/domain/sent-held';
 import { bookId } from '../src/ledger/entries';
 import { buildPayoutEntries } from '../src/ledger/resource-entries';

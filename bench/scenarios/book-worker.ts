@@ -5,7 +5,7 @@ import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities } from '../../activities/payouts';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
-import { ACCEPT_WITHIN_MS } from '../../src/domain/payout/rules';
+import { ACCEPT_WITHIN_MS } from '../../src/domain/payout/accept-within';
 import { createStores } from '../../src/store';
 import type { PaymentDocument } from '../../src/store/payments';
 import { connectTemporal } from '../../src/temporal/connect';

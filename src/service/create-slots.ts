@@ -1,7 +1,7 @@
 import { Refusal } from '../domain/errors';
 import type { Connectors } from '../routing';
+import { createWindows } from './account-windows';
 import { createQueues, type QueueLimits } from './create-queues';
-import { createWindows } from './create-window';
 import { type RoutingDeps, readRouting } from './routing/read';
 
 /** Part of the slots that stays free for those who hold less than a fair share. */
@@ -74,6 +74,8 @@ export async function findSlowPart(
 ): Promise<string | undefined> {
   if (!owner.livemode || deps.connectors.names.length <= 2) return undefined;
   const { method, asset, network, currency } = Object(fields);
+  // A refund waits for no bank.
+  if (method === undefined && asset === undefined) return undefined;
   const name = method ?? `${asset}_${network}`.toLowerCase();
   const findConnector = await readRouting(deps, owner);
   return findConnector(String(name), String(currency));

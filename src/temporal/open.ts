@@ -9,7 +9,7 @@ import { type AccountTime, readAccountTime } from '../domain/account/clock';
 import type { CallbackResource } from '../domain/callback/callback';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
 import type { Refused } from '../domain/lifecycle';
-import { ACCEPT_WITHIN_MS } from '../domain/payout/rules';
+import { ACCEPT_WITHIN_MS } from '../domain/payout/accept-within';
 import type { PayoutInput } from '../domain/payout/workflow';
 import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type ResourceStores } from '../lifecycles';

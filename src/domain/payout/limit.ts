@@ -9,7 +9,10 @@ export function findPayoutLimit(
   return limits[currency] ?? (Object.keys(limits).length === 0 ? undefined : 0);
 }
 
-/** @param spentToday minor units of today's other payouts */
+/**
+ * Held in the transaction that reserves the money, activities/payout-reservation.ts.
+ * @param spentToday minor units of today's other payouts
+ */
 export function limitFault(
   limit: number | undefined,
   spentToday: number,

@@ -7,9 +7,6 @@ import { isRailId, RAIL_IDS, type RailId, type RailRules, railRules } from './ra
 import { CARD_SCHEMES, type RecipientFacts } from './recipient';
 import { describeSepaFault, findReferenceFaults } from './sepa-text';
 
-/** A payout is accepted within this time or not at all. @see docs/decisions.md#payouts */
-export const ACCEPT_WITHIN_MS = 5_000;
-
 export interface RailRequest {
   method: string;
   currency: string;

@@ -32,7 +32,8 @@ export function refundableAmount({
 }
 
 /**
- * Explains why the payment can't be refunded. The window includes its last millisecond.
+ * Explains why the payment can't be refunded. The window includes its last millisecond; its days
+ * are in the method's row of src/domain/payment/catalog.ts.
  * @param amount minor units; null for the rest
  * @see docs/api.md#refunds
  */

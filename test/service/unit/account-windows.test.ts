@@ -1,4 +1,4 @@
-import { createWindows } from '../../../src/service/create-window';
+import { createWindows } from '../../../src/service/account-windows';
 
 function setup(most: number) {
   let at = 0;
