@@ -27,8 +27,7 @@ export const httpSettings = {
     .refine(isBase, 'must have no user name, query or fragment')
     .transform((url) => url.replace(/\/+$/, ''))
     .meta({
-      description:
-        'Address before `/instructions/{activity}`: https, or http for a bank of the sandbox',
+      description: 'Address before `/instructions/{activity}`; https, in the sandbox also http',
     }),
   INSTRUCTIONS_SECRET_FILE: secretFile
     .refine(
@@ -46,11 +45,10 @@ export const httpSettings = {
       return z.NEVER;
     })
     .meta({
-      description:
-        'Activities that the bank has: some of `payments`, `refunds`, `payouts`, `cancelPayout`, separated by a vertical bar',
+      description: 'What the bank has of `payments|refunds|payouts|cancelPayout`',
     }),
   INSTRUCTIONS_PER_SECOND: z.coerce.number().int().min(1).max(1_000).default(20).meta({
-    description: 'Instructions that begin in one second, for each process',
+    description: 'Instructions per second of each process',
   }),
 };
 
