@@ -26,33 +26,31 @@ export const EvmSettings = z.strictObject({
     .string()
     .refine(isBalanceAccountName, 'must be a connector’s name')
     .default('evm')
-    .meta({ description: 'Name of the connector, as in `LIVE_CONNECTORS`' }),
-  rpc_url_file: path.meta({ description: 'File with the URL of the node, which may hold a key' }),
+    .meta({ description: 'Name in `LIVE_CONNECTORS`' }),
+  rpc_url_file: path.meta({ description: 'File with the URL of the node' }),
   check_rpc_url_file: path.optional().meta({
-    description:
-      'File with the URL of a node of another provider, which must [confirm deposits](#a-second-node)',
+    description: 'The same of a [second node](#a-second-node)',
   }),
   check_above: amounts(CHECK_ALL).optional().meta({
-    description: 'Amounts up to which deposits are not confirmed by it, as `deposit_min`',
-    usual: 'all are',
+    description: 'Amounts above which it confirms deposits, as `deposit_min`',
+    usual: 'none: all',
   }),
-  chain_id: z.int().positive().meta({ description: 'Chain of the node: 1 for mainnet' }),
+  chain_id: z.int().positive().meta({ description: '1 for mainnet' }),
   confirmations: count(1, 500).default(12).meta({
-    description: 'Blocks, its own included, that make a deposit or a settlement final',
+    description: 'Blocks that make a transaction final, its own included',
   }),
   start_block: count(0, 1e15).optional().meta({
-    description: 'Block from which the first start reads the chain',
+    description: 'Block from which the first start reads',
     usual: '128 blocks before the newest',
   }),
   traces: z.boolean().default(false).meta({
-    description: 'true: ether that contracts send is seen too; the node needs `trace_block`',
+    description: 'true: ether from contracts is seen, by the node’s `trace_block`',
   }),
   xpub_file: path.meta({
-    description:
-      "File with the extended public key of m/44'/60'/0' from which addresses are derived",
+    description: "File with the extended public key of m/44'/60'/0'",
   }),
   deposit_min: amounts(DEPOSIT_MIN).optional().meta({
-    description: 'Least amounts, in the smallest unit, as text: `{"ETH": "…", "USDC": "…"}`',
+    description: 'Least amounts, in the smallest unit: `{"ETH": "…", "USDC": "…"}`',
     usual: '0.00001 ETH, 0.01 USDC',
   }),
   usdc_address: z
@@ -60,37 +58,37 @@ export const EvmSettings = z.strictObject({
     .refine((text) => isAddress(text), 'must be an address with its checksum')
     .transform((text) => getAddress(text))
     .optional()
-    .meta({ description: 'Contract of USDC, with its checksum; without it only ETH is served' }),
+    .meta({ description: 'Contract of USDC, with checksum; else only ETH is served' }),
   keystore_file: path.meta({
-    description: 'Encrypted key (version 3) of the account that pays settlements',
+    description: 'Encrypted key (version 3) that pays settlements',
   }),
   keystore_password_file: path.meta({ description: 'File with its password' }),
   screening_file: path.meta({
-    description: 'File with the addresses whose deposits are held, one per line',
+    description: 'File with addresses of payers to hold, one per line',
   }),
-  rates: path.meta({ description: 'Path or URL of the rates' }),
+  rates: path.meta({ description: 'Path or URL of the [rates](#rates)' }),
   rates_seconds: count(1, 86_400).default(300).meta({
     description: 'Age from which rates are refused',
   }),
-  rates_check: path.optional().meta({ description: 'Path or URL of a second source of rates' }),
+  rates_check: path.optional().meta({ description: 'The same of a second source' }),
   rate_change_max: percent.default(20).meta({
     description: 'Percent by which a price may change in an hour',
   }),
   rate_difference_max: percent.default(3).meta({
-    description: 'Percent by which the two sources may differ, and USDC from 1 USD',
+    description: 'Percent by which the sources may differ, and USDC from 1 USD',
   }),
   fee_max_gwei: z
     .string()
     .regex(/^\d{1,9}(\.\d{1,9})?$/)
     .default('200')
     .meta({
-      description: 'Highest price of gas in gwei, as text; above it settlements wait',
+      description: 'Price of gas, as text, above which settlements wait',
     }),
   raise_seconds: count(15, 86_400).default(180).meta({
-    description: 'Time after which a settlement that is in no block offers a higher fee',
+    description: 'Age at which a settlement in no block offers more',
   }),
   poll_ms: count(100, 600_000).default(4_000).meta({
-    description: 'Time between two reads of the chain',
+    description: 'Time between two reads',
   }),
 });
 
