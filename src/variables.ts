@@ -29,22 +29,22 @@ const perSecond = z.coerce.number().int().positive();
  * where it differs from the schema's; `launcher` marks what `npm start` sets itself.
  */
 export const VARIABLES = z.object({
-  PORT: port.default(8080).meta({ description: 'Port of the API and the hosted page' }),
+  PORT: port.default(8080).meta({ description: 'Port of API and hosted page' }),
   HOST: z.string().default('127.0.0.1').meta({
-    description: 'Address on which the API and the sandbox bank listen',
+    description: 'Address on which API and sandbox bank listen',
   }),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
     .meta({
-      description: 'Base of the links that customers open',
+      description: 'Base of customers’ links',
       usual: 'http://localhost:PORT',
     }),
   DATA_DIR: z.string().default('.data').meta({
     description: 'Data, logs, keys.json and stack.json',
   }),
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233').meta({
-    description: 'host:port of a Temporal server of your own',
+    description: 'host:port of your own Temporal server',
     usual: 'none',
   }),
   TEMPORAL_UI_PORT: port.optional().meta({
@@ -52,20 +52,20 @@ export const VARIABLES = z.object({
     usual: '8233',
   }),
   TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default('').meta({
-    description: 'Prefix of the task queues in a namespace with another installation',
+    description: 'Prefix of task queues in a shared namespace',
   }),
   MONGODB_URI: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, 'starts with mongodb:// or mongodb+srv://')
     .meta({
-      description: 'A MongoDB replica set of your own',
+      description: 'Your own MongoDB replica set',
       usual: 'none',
     }),
   MONGODB_DB: z.string().default('payments').meta({
-    description: 'Name of the database; those of connectors begin with it',
+    description: 'Database name; those of connectors begin with it',
   }),
   ALLOW_CLEAR_TEXT: z.enum(['', PLAIN_TEXT_ALLOWED]).default('').meta({
-    description: 'yes: Temporal and MongoDB on other machines may lack TLS',
+    description: 'yes: servers on other machines may lack TLS',
   }),
   KEYS_FILE: z.string().min(1).meta({
     description: 'The service’s secrets, mode 0600',
@@ -73,7 +73,7 @@ export const VARIABLES = z.object({
     launcher: true,
   }),
   KEYS_DIR: z.string().min(1).meta({
-    description: 'Directory of the key pairs that encrypt recipients',
+    description: 'Key pairs that encrypt recipients',
     usual: 'DATA_DIR/keys',
     launcher: true,
   }),
@@ -82,7 +82,7 @@ export const VARIABLES = z.object({
     usual: 'PORT + 1',
   }),
   SANDBOX_BANK_URL: z.url().optional().meta({
-    description: 'Address of these pages for customers',
+    description: 'Their address for customers',
     usual: 'http://localhost:SANDBOX_BANK_PORT',
     launcher: true,
   }),
@@ -91,16 +91,16 @@ export const VARIABLES = z.object({
       'off: the sandbox bank settles and completes nothing itself, and its statements are not imported',
   }),
   CONNECTOR_KEY_FILE: z.string().default('').meta({
-    description: 'File with the key that signs a connector’s callbacks, mode 0600',
+    description: 'Key that signs a connector’s callbacks, mode 0600',
   }),
   EVM_CONFIG_FILE: z.string().default('').meta({
-    description: 'File with the [settings of the Ethereum connector](docs/evm.md#settings)',
+    description: '[Settings of the Ethereum connector](docs/evm.md#settings)',
   }),
   LIVE_CONNECTORS: z.string().default('').meta({
     description: 'Live banks and chains: name=method|rail|asset,name=method',
   }),
   SANDBOX_CONNECTORS: z.string().default('').meta({
-    description: 'Test systems of banks that serve the sandbox, in the same form',
+    description: 'Banks’ test systems for the sandbox, in the same form',
   }),
   SEPA_OUT_DIR: z.string().default('').meta({
     description: 'Folder of files to the bank: runs the [SEPA connector](docs/sepa.md)',
@@ -112,40 +112,40 @@ export const VARIABLES = z.object({
     description: 'Account that pays and is paid, in EUR',
   }),
   SEPA_BIC: z.string().default('').meta({
-    description: 'BIC of its bank; without it a file says NOTPROVIDED',
+    description: 'Its bank’s BIC; without it a file says NOTPROVIDED',
   }),
   SEPA_NAME: z.string().default('').meta({ description: 'Holder of the account' }),
   SEPA_ADDRESS: z.string().default('').meta({
-    description: 'Address of the holder, which files then carry: Street 1, 1015 CJ Town, NL',
+    description: 'Holder’s address in files: Street 1, 1015 CJ Town, NL',
   }),
   SEPA_CUT_OFF: z.string().default('15:00').meta({
-    description: 'Time in Frankfurt at which a file is cut, on TARGET2 days',
+    description: 'Cut-off of files in Frankfurt’s time, on TARGET2 days',
   }),
   SEPA_POLL_SECONDS: z.coerce.number().positive().max(3_600).default(5).meta({
-    description: 'Seconds between two looks at the folders',
+    description: 'Seconds between looks at the folders',
   }),
   CRYPTO_WINDOWS: z.string().default('').superRefine(checkBy(readWindows)).meta({
-    description: 'Minutes in which a crypto payment can be paid: BTC=60,ETH=15',
+    description: 'Minutes to pay a crypto payment: BTC=60,ETH=15',
     usual: '30 for each',
   }),
   ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default('').meta({
     description: 'yes: live banks under npm start, over http, as a trial',
   }),
   RATE_LIMIT_PER_SECOND: perSecond.default(500).meta({
-    description:
-      'Requests per second of one key, averaged over ten seconds; a list counts one more for each ten rows',
+    description: '[Limit](docs/api.md#rate-limits) of requests per second of one key',
   }),
   ACCOUNT_LIMIT_PER_SECOND: perSecond.default(1_000).meta({
-    description: 'Requests per second of all keys of an account in one environment',
+    description: 'The same of an account in one environment',
   }),
   CREATE_LIMIT_PER_SECOND: perSecond.default(200).meta({
-    description: 'Creates per second of an account in live',
+    description: 'Live creates per second of an account',
   }),
   SANDBOX_CREATE_LIMIT_PER_SECOND: perSecond.default(200).meta({
     description: 'The same in the sandbox',
   }),
   CREATES_AT_ONCE: z.coerce.number().int().positive().default(125).meta({
-    description: 'Concurrent creates of one process in one environment; others get 503',
+    description:
+      '[Concurrent creates](docs/operations.md#overload) of one process in one environment',
   }),
   WORKER_ENVIRONMENTS: z.enum(['sandbox,live', 'sandbox', 'live']).default('sandbox,live').meta({
     description: 'Environments that a worker [serves](docs/operations.md#scaling)',
@@ -187,12 +187,12 @@ export const VARIABLES = z.object({
     )
     .default('')
     .meta({
-      description: 'Number or networks of the proxies to trust; live banks require it',
+      description: 'Number or networks of trusted proxies; live banks require it',
       usual: '1 if PUBLIC_URL is https',
     }),
   SECOND_FACTOR: z.enum(['optional', 'required']).default('optional').meta({
     description:
-      'required: users of the dashboard need a [second factor](docs/dashboard.md#second-factor) to act on live',
+      'required: dashboard users need a [second factor](docs/dashboard.md#second-factor) to act on live',
   }),
   SMTP_URL: z
     .string()
@@ -200,7 +200,7 @@ export const VARIABLES = z.object({
     .default('')
     .meta({
       description:
-        '[Mail server](docs/dashboard.md#mail): `smtps://USER:PASSWORD@HOST:PORT?from=ADDRESS`, or `file:///PATH` of a file, mode 0600, with such a URL',
+        '[Mail server](docs/dashboard.md#mail): `smtps://USER:PASSWORD@HOST:PORT?from=ADDRESS`, or `file:///PATH` of a file with it, mode 0600',
       usual: 'none: no mail',
     }),
   LOG_LEVEL: z
@@ -221,7 +221,7 @@ export const VARIABLES = z.object({
     }),
   OPERATOR_KEY: z.string().optional().meta({
     description:
-      '[Key](docs/operators.md#operators-and-their-keys) of the operator who runs a command on live',
+      'Your [operator key](docs/operators.md#operators-and-their-keys) for commands on live',
     usual: 'none',
   }),
 });
@@ -237,7 +237,7 @@ export const LIBRARY_VARIABLES = z.object({
 
 export const LIBRARIES = {
   'TEMPORAL_*':
-    'Namespace, TLS, API key and worker version, as [Temporal’s own tools](https://docs.temporal.io/references/client-environment-configuration) read them',
+    'Namespace, TLS, API key and worker version, as [in Temporal’s tools](https://docs.temporal.io/references/client-environment-configuration)',
   'OTEL_*':
     'Collector of traces (`OTEL_EXPORTER_OTLP_ENDPOINT`) and [OpenTelemetry’s other settings](https://opentelemetry.io/docs/languages/sdk-configuration/)',
 } as const;
