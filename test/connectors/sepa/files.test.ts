@@ -150,8 +150,8 @@ describeWithBank('files that are interrupted, repeated and refused', () => {
     const [first = ''] = await world.cut();
     world.deliver('refusal.xml', writeStatus(first, 'RJCT', 'AM10', 'S-2'));
     await eventually('the refusal', async () => (await world.fileState(first)) === 'refused');
-    const line = await world.line(payout);
-    expect(line).toMatchObject({ state: 'waiting', file_id: first });
+    const waiting = await world.lineBecomes(payout, 'waiting');
+    expect(waiting.file_id).toBe(first);
     expect(await world.activities().cancelPayout({ payout_id: payout })).toEqual({
       outcome: 'cancelled',
     });
@@ -167,15 +167,12 @@ describeWithBank('files that are interrupted, repeated and refused', () => {
     await world.restart({ validate: killed });
     // At least one business day has its cut-off in a week.
     world.clock.now = later(7);
-    await eventually('the interrupted cut', async () => {
-      return (await world.line(payout))?.state === 'assigned';
-    });
+    await world.lineBecomes(payout, 'assigned');
     await world.restart();
     world.clock.now = later(7, 3);
     await eventually('the file', async () => dropped().length === 1);
-    const line = await world.line(payout);
-    expect(line?.state).toBe('in_file');
-    const file = await world.book.files.findOne({ _id: line?.file_id ?? '' });
+    const line = await world.lineBecomes(payout, 'in_file');
+    const file = await world.book.files.findOne({ _id: line.file_id ?? '' });
     expect(String(file?.execution_day) >= later(6).toISOString().slice(0, 10)).toBe(true);
     rmSync(join(world.bank.drop, String(file?.name)));
     world.clock.now = morning;

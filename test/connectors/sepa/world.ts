@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { connectProcess } from '../../../connectors/kit/process';
 import { startSepa } from '../../../connectors/sepa/connector';
 import { createLogger } from '../../../src/base/log';
-import { openSepaBook } from '../../../src/service/sepa/book';
+import { openSepaBook, type SepaLine } from '../../../src/service/sepa/book';
 import { requestCut, resendFile, showFile } from '../../../src/service/sepa/files';
 import { importTaken } from '../../../src/service/sepa/import';
 import { credit, insertRecipient } from '../../api/payout-setting';
@@ -111,6 +111,12 @@ async function startWorld(service: Service, prefix: string) {
     },
     fileState: async (id: string) => (await book.files.findOne({ _id: id }))?.state,
     line: (id: string) => book.lines.findOne({ _id: id }),
+    /** A file's state is written before those of its lines. */
+    lineBecomes: (id: string, state: SepaLine['state']) =>
+      eventually(`the line to be ${state}`, async () => {
+        const line = await book.lines.findOne({ _id: id });
+        return line?.state === state && line;
+      }),
     /** A file of the bank that a test writes. */
     deliver: (name: string, text: string | Buffer): void =>
       writeFileSync(join(bank.pickup, name), text),
