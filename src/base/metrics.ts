@@ -53,7 +53,7 @@ const METRICS = {
     labels: [],
   },
   payments_stuck: {
-    help: 'Payments, refunds and payouts with an attention reason that is not acknowledged.',
+    help: 'Resources with an attention reason that is not acknowledged.',
     labels: ['resource', 'livemode', 'reason'],
   },
   payments_statement_lines_open: {

@@ -43,7 +43,7 @@ export async function audit(): Promise<AuditResult> {
 
 function describeOrphans({ checked, found, named, walked_at }: OrphanFindings): string {
   const walked = walked_at ? ` Everything was checked by ${walked_at}.` : '';
-  const summary = `${checked} payments, refunds and payouts checked, ${found} without a workflow.${walked}`;
+  const summary = `${checked} resources checked, ${found} without a workflow.${walked}`;
   if (found === 0) return summary;
   return `${summary} See \`orphan list\`, then \`orphan restart\`.${formatList(named)}`;
 }

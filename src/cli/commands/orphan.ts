@@ -9,7 +9,7 @@ const Limit = limit(10_000, 1_000);
 
 const list = defineCommand({
   name: 'list',
-  description: 'list payments, refunds, payouts and deliveries in flight without a workflow',
+  description: 'list resources and deliveries in flight without a workflow',
   options: z.object({ limit: Limit }),
   example: 'orphan list',
   run: async (context, { limit: count }) => {
@@ -26,7 +26,7 @@ const restart = defineCommand({
     ids: z
       .array(z.string())
       .default([])
-      .describe('payments, refunds, payouts or events')
+      .describe('resources or events')
       .meta({ argument: true, placeholder: 'id' }),
     limit: Limit,
   }),

@@ -103,9 +103,7 @@ test('what was forgotten is found; what is safe to repeat is mended, and a perso
     },
     attention: 'orphans_found',
   });
-  expect(details).toMatch(
-    /^⚠ \*\*orphans_found\*\*\n\n\d+ payments, refunds and payouts checked, 1 /,
-  );
+  expect(details).toMatch(/^⚠ \*\*orphans_found\*\*\n\n\d+ resources checked, 1 /);
   expect(details).toContain(
     `See \`orphan list\`, then \`orphan restart\`.\n\n- \`payout:${orphan}\``,
   );
