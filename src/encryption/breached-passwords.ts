@@ -4,9 +4,8 @@ import { z } from 'zod';
 let passwords: ReadonlySet<string> | undefined;
 
 /**
- * Finds a password in the shipped list of breached ones, also repeated or between digits and signs:
- * guessing programs try those first.
- * @see docs/dashboard.md#sign-in
+ * Finds a password in the shipped list, also repeated or between digits and signs: guessing
+ * programs try those first. @see docs/dashboard.md#sign-in
  */
 export function isBreachedPassword(password: string): boolean {
   passwords ??= readList();
@@ -16,7 +15,7 @@ export function isBreachedPassword(password: string): boolean {
   return [text, word, repeated].some((each) => each !== undefined && passwords?.has(each));
 }
 
-/** Reads the list, in lower case, at the first new password only. */
+/** Reads the list only at the first new password. */
 function readList(): ReadonlySet<string> {
   const path = require.resolve('@zxcvbn-ts/language-common/src/passwords.json');
   return new Set(z.array(z.string()).parse(JSON.parse(readFileSync(path, 'utf8'))));

@@ -7,7 +7,6 @@ const ID_BYTES = 9;
 /** Key that encrypts small values directly, so that a list of them decrypts in milliseconds. */
 export type DataKey = webcrypto.CryptoKey;
 
-/** Creates a data key as a text, which is itself stored encrypted, and its name. */
 export function newDataKey(): { id: string; text: string } {
   const id = randomBytes(ID_BYTES).toString('base64url');
   return { id, text: newRandomKey().toString('base64url') };

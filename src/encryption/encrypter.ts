@@ -9,7 +9,7 @@ import {
   type KeyRing,
 } from './key-ring';
 
-/** Algorithms that wrap the content key: with a shared key, or for the holder of a private key. */
+/** Wraps the content key with a shared key, or for the holder of a private key. */
 export const WRAPPING = { shared: 'A256GCMKW', pair: 'ECDH-ES+A256KW' } as const;
 export const CONTENT_ENCRYPTION = 'A256GCM';
 
@@ -17,10 +17,7 @@ const COMPACT = /^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]*\.[\w-]+$/;
 const GENERAL =
   /^\{"recipients":\[.+\],"protected":"[\w-]+","iv":"[\w-]+","ciphertext":"[\w-]+","tag":"[\w-]+"\}$/;
 
-/**
- * Ciphertext: a compact JWE, or a general one for several keys. The brand distinguishes it from
- * plain text.
- */
+/** Compact JWE, or a general one for several keys. */
 export const Encrypted = z
   .string()
   .refine((text) => COMPACT.test(text) || GENERAL.test(text))
@@ -38,9 +35,8 @@ export class DecryptionError extends Error {
 export type Encrypter = ReturnType<typeof createEncrypter>;
 
 /**
- * Encrypts at rest: each value has a new content key, wrapped by the current key of the key ring.
- * Older keys still decrypt. A value is bound to its `owner` (as `recipient/{id}`): it cannot be
- * decrypted in another record.
+ * Encrypts at rest: each value has a content key of its own, wrapped by the current key. A value is
+ * bound to its `owner` (`recipient/{id}`), so it cannot be decrypted in another record.
  * @throws Error when constant keys lack the current one or contain one that is not 32 bytes
  */
 export function createEncrypter(keys: KeyRing | EncryptionKeys) {
@@ -67,7 +63,7 @@ export function createEncrypter(keys: KeyRing | EncryptionKeys) {
   };
 }
 
-/** Header of a value: `sub` is its owner. */
+/** `sub` is the owner of the value. */
 interface ValueHeader {
   alg: string;
   sub: string;
@@ -95,7 +91,7 @@ export async function decryptJwe(
     keyManagementAlgorithms: [alg],
     contentEncryptionAlgorithms: [CONTENT_ENCRYPTION],
   }).catch(() => undefined);
-  // The header is authenticated together with the text, so its owner is trusted only now.
+  // The owner is trusted only now: the header is authenticated together with the text.
   if (result === undefined || result.protectedHeader['sub'] !== sub) throw new DecryptionError();
   return Buffer.from(result.plaintext).toString('utf8');
 }
@@ -118,7 +114,6 @@ function getKid(ciphertext: Encrypted): string {
   return kid;
 }
 
-/** Finds the name of the key in a text; undefined when it names none. */
 export function findKid(ciphertext: string): string | undefined {
   try {
     return decodeProtectedHeader(ciphertext).kid;

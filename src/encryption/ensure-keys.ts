@@ -12,7 +12,7 @@ export interface KeyPaths {
 }
 
 /**
- * Finds the keys of a data directory, and creates them at the first start.
+ * Finds the keys of a data directory; creates them only at the first start.
  * @param connectors live ones that pay recipients
  * @throws OperationalError when there is data without its keys
  */

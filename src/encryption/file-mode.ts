@@ -11,7 +11,7 @@ function findReaders(path: string): 'everybody' | 'its group' | undefined {
   return undefined;
 }
 
-/** @throws Error when every user of the machine may read the file */
+/** @throws Error when the file is world-readable */
 export function refuseWorldReadable(path: string): void {
   if (findReaders(path) !== 'everybody') return;
   throw new Error(`Everybody may read ${path}: chmod 600 (or 440 for a mounted secret).`);

@@ -1,9 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 
-/** Time for which a process may still use a replaced key. */
+/** A process may still use a replaced key for this time. */
 export const POLL_EVERY_MS = 1_000;
 
-/** Error that quotes nothing of the file. */
 export class KeyRingError extends Error {
   constructor(path: string) {
     super(`The key file ${path} can not be read, so nothing is encrypted.`);
@@ -18,7 +17,7 @@ export interface FollowedFile<T> {
 }
 
 /**
- * Follows a file: checks once a second whether it was replaced, and reads it only then.
+ * Reads the file again when a check, once a second, finds that it was replaced.
  * @param clock ms, monotonic
  * @throws Error when the file cannot be read or parsed at the start
  */

@@ -22,10 +22,9 @@ const GeneralJwe = z.object({
 });
 type GeneralJwe = z.infer<typeof GeneralJwe>;
 
-/** Between the names of the keys that each decrypt a value. */
 const SEPARATOR = '+';
 
-/** Returns the name under which a value is stored that each of these keys decrypts. */
+/** Joins names of keys that each decrypt a value. */
 export function joinKids(kids: readonly string[]): string {
   return kids.toSorted().join(SEPARATOR);
 }
@@ -35,7 +34,7 @@ export function splitKids(kid: string): string[] {
 }
 
 /**
- * Encrypts for the holders of one or several key pairs: any of their private keys decrypts.
+ * Encrypts so that any holder's private key decrypts.
  * @throws KeyRingError when a current key is unknown
  */
 export async function encryptForHolders(
@@ -60,7 +59,7 @@ export async function encryptForHolders(
   return Encrypted.parse(JSON.stringify({ recipients, protected: header, iv, ciphertext, tag }));
 }
 
-/** Lists the keys that decrypt a value. @throws DecryptionError when the text names none */
+/** @throws DecryptionError when the text names no key */
 export function listKids(ciphertext: Encrypted): string[] {
   const jwe = parseGeneral(ciphertext);
   if (jwe !== undefined) return jwe.recipients.map(({ header }) => header.kid);
@@ -93,7 +92,7 @@ export async function decryptAsHolder(
   return Buffer.from(result.plaintext).toString('utf8');
 }
 
-/** Undefined for a value with one key, which is in the compact form. */
+/** A value with one key is in the compact form. */
 function parseGeneral(ciphertext: Encrypted): GeneralJwe | undefined {
   if (!ciphertext.startsWith('{')) return undefined;
   try {

@@ -11,8 +11,8 @@ export function createKeyFile(path: string): void {
 }
 
 /**
- * Locks the file while keys change or values are encrypted again: another process could encrypt
- * with a key that is about to be retired.
+ * Locks the file while keys change or values are re-encrypted: another process could encrypt with a
+ * key that is about to be retired.
  * @returns a function that releases the lock
  * @throws OperationalError when another process has the lock
  */
@@ -28,7 +28,7 @@ const StoredKeyFile = z.looseObject({
   seal: z.looseObject({ current: z.string(), keys: z.record(z.string(), z.string()) }),
 });
 
-/** Adds a key, which becomes current; the others still decrypt. @returns its name */
+/** Adds a key, which becomes current. @returns its name */
 export function addKey(path: string, now: Date): string {
   const { seal, ...others } = readStoredKeys(path);
   const kid = newKid(now);
@@ -37,7 +37,7 @@ export function addKey(path: string, now: Date): string {
   return kid;
 }
 
-/** Removes a key that is not current; values that it encrypted are lost. */
+/** Values that the key encrypted are lost. */
 export function removeKey(path: string, kid: string): void {
   const { seal, ...others } = readStoredKeys(path);
   if (seal.current === kid) throw new Error(`${kid} is the current key.`);

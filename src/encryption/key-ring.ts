@@ -38,8 +38,8 @@ export function createStaticKeyRing(keys: EncryptionKeys): KeyRing {
 }
 
 /**
- * Creates a key ring that follows a file. It encrypts nothing while the file is unreadable, since
- * the current key may be retired.
+ * Creates a key ring that encrypts nothing while its file is unreadable: the current key may be
+ * retired.
  */
 export function createKeyRing<T>(
   file: FollowedFile<T>,

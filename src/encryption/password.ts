@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 
-/** Minimum cost of argon2id by OWASP; it is the default algorithm of the library. */
+/** Minimum cost of argon2id by OWASP. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 /** Characters. @see docs/dashboard.md#sign-in */
@@ -18,15 +18,14 @@ export async function hashPassword(password: string): Promise<string> {
 let dummyHash: Promise<string> | undefined;
 
 /**
- * Compares a password with its hash. Without a hash it takes the same time, so that the duration
- * does not reveal whether the user exists.
+ * Takes the same time without a hash, so that the duration does not reveal whether the user exists.
  */
 export async function isPassword(
   password: string,
   password_hash: string | undefined,
 ): Promise<boolean> {
   if (password.length > PASSWORD_LENGTH.max) return false;
-  // Also where it is not needed, so that the first sign-in of a process takes the same time.
+  // Always, so that the first sign-in of a process takes the same time, too.
   const dummy = await getDummyHash();
   const matches = await call({ password, hash: password_hash ?? dummy });
   return matches === true && password_hash !== undefined;
@@ -34,7 +33,6 @@ export async function isPassword(
 
 function getDummyHash(): Promise<string> {
   dummyHash ??= hashPassword('nobody').catch((error: unknown) => {
-    // The next sign-in tries again.
     dummyHash = undefined;
     throw error;
   });
@@ -43,7 +41,7 @@ function getDummyHash(): Promise<string> {
 
 interface Job {
   password: string;
-  /** Compares with it; without, the password is hashed. */
+  /** Absent: the password is hashed. */
   hash?: string;
 }
 
@@ -54,8 +52,8 @@ interface Answer {
 }
 
 /**
- * Thread of its own, one password at a time: the pool of Node's own threads also encrypts payers,
- * whom a flood of sign-ins must not delay.
+ * Hashes in a thread of its own: Node's pool also encrypts payers, whom a flood of sign-ins must
+ * not delay.
  */
 const THREAD = `
   const { parentPort, workerData } = require('node:worker_threads');
@@ -96,7 +94,7 @@ function startThread(): Worker {
   const worker = new Worker(THREAD, { eval: true, workerData: { library, cost: COST } });
   worker.on('message', ({ id, ...answer }: Answer) => waiting.get(id)?.(answer));
   const fail = (error: string) => {
-    // An error is followed by the end, when another thread may have started.
+    // The end follows an error, when another thread may have started.
     if (thread !== worker) return;
     thread = undefined;
     for (const settle of [...waiting.values()]) settle({ error });

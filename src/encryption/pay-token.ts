@@ -20,8 +20,8 @@ export function buildCryptoPageUrl(publicUrl: string, key: Buffer, paymentId: st
 }
 
 /**
- * Derives the secret of a payment page from the id, so that every read can return it while only its
- * hash is stored. @see docs/decisions.md#payments
+ * Derives the secret from the id, so that every read can return it while only its hash is stored.
+ * @see docs/decisions.md#payments
  */
 function derivePayToken(key: Buffer, paymentId: string): string {
   return createHmac('sha256', key).update(`pay:${paymentId}`).digest('base64url');

@@ -5,14 +5,14 @@ export const KEY_BYTES = 32;
 export const NOT_RANDOM =
   'must be random bytes, not text or a pattern: docs/operations.md says how to make one';
 
-/** Random bytes have fewer distinct ones, or distinct steps between them, about once in 10^11 keys. */
+/** Random bytes, or the steps between them, have fewer distinct values about once in 10^11 keys. */
 const DISTINCT_MIN = 19;
 
-/** Whether bytes may be random: not text, nor one byte, a word or a step again and again. */
+/** Whether bytes may be random: not text, nor a repeated byte, word or step. */
 export function mayBeRandom(key: Buffer): boolean {
   const text = key.toString('base64url');
   const steps = key.map((byte, index) => byte - (key[index - 1] ?? 0)).subarray(1);
-  // Words are often written as the key itself, in one case.
+  // A key in one case is often words.
   const isOneCase = text === text.toLowerCase() || text === text.toUpperCase();
   return (
     [key, steps].every((bytes) => new Set(bytes).size >= DISTINCT_MIN) && !isOneCase && !isText(key)

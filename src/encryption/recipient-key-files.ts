@@ -14,7 +14,7 @@ import { newKid, writeKeyFile } from './write-key-file';
 const PUBLIC_MODE = 0o644;
 
 /**
- * Creates missing key rings and their public files; existing keys stay.
+ * Creates only what is missing.
  * @param more holders besides those that share the key ring of an environment
  * @returns paths of the files that were written
  */
@@ -37,8 +37,8 @@ export function createRecipientKeyRing(dir: string, holder: Holder, now: Date): 
 }
 
 /**
- * Writes the public files again when they differ, after a rotation that stopped between the two:
- * otherwise the API would encrypt with a pair that is about to be removed.
+ * Repairs a rotation that stopped between the two files: the API would encrypt with a pair that is
+ * about to be removed.
  */
 export function publishPairs(dir: string): void {
   for (const holder of listHolders(dir)) publish(dir, holder);
@@ -50,7 +50,7 @@ export function readPairs(dir: string, holder: Holder): EncryptionKeys {
   return parsePairs(text, holder, 'private');
 }
 
-/** Adds a pair, which becomes current; the others still decrypt. @returns its name */
+/** Adds a pair, which becomes current. @returns its name */
 export function addPair(dir: string, holder: Holder, now: Date): string {
   const { keys } = readPairs(dir, holder);
   const { kid, key } = newPair(holder, now);
@@ -63,7 +63,7 @@ export function addPair(dir: string, holder: Holder, now: Date): string {
   return kid;
 }
 
-/** Removes a pair that is not current; values that it encrypted are lost. */
+/** Values that the pair encrypted are lost. */
 export function removePair(dir: string, holder: Holder, kid: string): void {
   const { current, keys } = readPairs(dir, holder);
   if (current === kid) throw new Error(`${kid} is the current key.`);

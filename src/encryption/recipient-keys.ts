@@ -14,17 +14,12 @@ import {
   type Part,
 } from './recipient-pairs';
 
-/** Lists the live connectors that may serve a rail. */
 export type ListPayers = (rail: RailId) => readonly string[];
 
-/**
- * Encrypts recipients for those that may pay them.
- * @see docs/security.md#cryptographic-keys
- */
+/** @see docs/security.md#cryptographic-keys */
 interface RecipientEncrypter {
   /** @throws KeyRingError when a current key is unknown */
   encrypt(details: string, owner: string, facts: RailFacts): Promise<Encrypted>;
-  /** Returns the name of the keys that decrypt a value. */
   getKid(ciphertext: Encrypted): string;
 }
 
@@ -37,7 +32,7 @@ export interface RecipientEncrypters {
 }
 
 /**
- * Creates encrypters from public keys only, so they cannot decrypt.
+ * Creates encrypters that have only public keys, so they cannot decrypt.
  * @throws Error when a file that all need is missing or invalid
  */
 export function createRecipientEncrypters(
@@ -63,8 +58,8 @@ export function createRecipientEncrypters(
 }
 
 /**
- * Creates the decrypter of a connector. With its name, it decrypts what is encrypted for its own
- * key ring and, where the file is there, for the one that connectors share.
+ * Creates the decrypter of a connector, for its own key ring and, where the file exists, the shared
+ * one.
  * @throws Error when there is no file, or it is invalid
  */
 export function createDetailsDecrypter(
@@ -80,7 +75,7 @@ export function createDetailsDecrypter(
   return { decrypt: createDecrypt(keyRings, () => holders.filter(keyRings.has)) };
 }
 
-/** Key rings of the command line, which encrypts like the API and decrypts like all connectors. */
+/** Encrypts like the API and decrypts like all connectors, for the command line. */
 export function createRecipientReencrypter(
   dir: string,
   { holders, listPayers }: { holders: readonly Holder[]; listPayers: ListPayers },
@@ -93,7 +88,6 @@ export function createRecipientReencrypter(
       encryptForHolders(value.text, value.owner, find(environment, facts)),
     decrypt: createDecrypt(keyRings, () => holders),
     getKid: getRecipientKid,
-    /** Returns the name that a value should have, which is encrypted with the current keys. */
     getCurrentKid: (environment: Env, facts: RailFacts) =>
       joinKids(find(environment, facts).map((keyRing) => keyRing.forEncryption().current)),
   };
@@ -106,9 +100,8 @@ function getRecipientKid(ciphertext: Encrypted): string {
 }
 
 /**
- * Finds the holders for which a recipient is encrypted: the live connectors of the rails that can
- * pay it. Connectors without a key ring of their own share one, which also holds what no rail can
- * pay.
+ * Finds the live connectors of the rails that can pay a recipient. Connectors without a key ring
+ * share one, which also holds what no rail can pay.
  */
 function findHolders(
   has: (holder: Holder) => boolean,
@@ -123,7 +116,7 @@ function findHolders(
   return holders.length === 0 ? ['live'] : [...new Set(holders)].toSorted();
 }
 
-/** Follows the files of holders, also those that appear later. */
+/** Follows files that appear later, too. */
 function followHolders(dir: string, part: Part) {
   const followed = new Map<Holder, KeyRing>();
   return {
@@ -150,7 +143,7 @@ function createDecrypt(
       try {
         return await decryptAsHolder(ciphertext, owner, { kid, keyRing: keyRings.get(holder) });
       } catch (error) {
-        // Where this key was lost, another one of the value may still decrypt it.
+        // Where this key was lost, another one of the value may decrypt it.
         if (!(error instanceof DecryptionError)) throw error;
       }
     }

@@ -10,8 +10,8 @@ import { mayBeRandom, NOT_RANDOM } from './random-key';
 import { parseJson } from './service-keys';
 
 /**
- * Holder of the private part of a key ring: a live connector that pays out (`live-acme`), or all
- * connectors of an environment that have no key ring of their own.
+ * Live connector that pays out (`live-acme`), or all connectors of an environment without a key
+ * ring of their own.
  */
 export type Holder = Env | `live-${string}`;
 
@@ -19,7 +19,7 @@ export type RecipientKeyRingName = `recipients.${Holder}`;
 
 export type Part = 'private' | 'public';
 
-/** Names have no dot, so that no holder's private file has the name of another's public one. */
+/** A name has no dot: no private file has the name of another's public one. */
 const HOLDER_FILE = /^recipients\.live-([\w-]+)\.json$/;
 
 const CURVE = 'P-256';
@@ -49,7 +49,6 @@ export function toHolder(name: RecipientKeyRingName): Holder {
     : getHolder(holder.slice('live-'.length));
 }
 
-/** Finds the holder whose keys a connector has: its own key ring, or the one that others share. */
 export function findHolder(dir: string, environment: Env, connector: string): Holder {
   const own = getHolder(connector);
   const hasOwn = environment === 'live' && existsSync(keyRingPath(dir, own, 'private'));
@@ -61,14 +60,13 @@ export function keyRingPath(dir: string, holder: Holder, part: Part): string {
   return join(dir, `${getKeyRingName(holder)}${suffix}`);
 }
 
-/** Lists the holders whose private keys are in the directory. */
 export function listHolders(dir: string): Holder[] {
   const names = existsSync(dir) ? readdirSync(dir) : [];
   const connectors = names.flatMap((name) => HOLDER_FILE.exec(name)?.[1] ?? []);
   return [...ENVIRONMENTS, ...connectors.toSorted().map(getHolder)];
 }
 
-/** Parses key pairs, each as a JWK. @throws Error that never quotes the text */
+/** @throws Error that never quotes the text */
 export function parsePairs(text: string, holder: Holder, part: Part): EncryptionKeys {
   const keyRingName = getKeyRingName(holder);
   const { current, keys } = KeyRingFile.parse(parseJson(text));
@@ -100,7 +98,7 @@ function importKey(kid: string, jwk: z.infer<typeof Jwk>, part: Part): KeyObject
   throw new Error(`The ${part} part of ${kid} ${reason}.`);
 }
 
-/** Text that each pair signs and verifies, to detect a private key of another pair. */
+/** Text that a pair signs and verifies, to detect a private key of another pair. */
 const PROBE = Buffer.from('pair');
 
 /** @throws Error when the file is missing, invalid or, with private keys, world-readable */

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 
 /**
- * Keyed hashes of the idempotency key and the body. Workflows store them: they reveal neither, and
- * survive a loss of the database.
+ * Keyed hashes, which workflows store: they reveal neither key nor body, and survive a loss of the
+ * database.
  */
 export interface RequestHashes {
   key: string;

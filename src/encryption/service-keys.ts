@@ -21,13 +21,12 @@ export type KeyFile = z.infer<typeof KeyFile>;
 export interface ServiceKeys {
   pay_token: Buffer;
   fingerprint: Buffer;
-  /** Follows the key file. */
   seal: KeyRing;
 }
 
 /**
  * @param clock ms, monotonic
- * @throws Error when the file is missing or invalid; it never quotes the file
+ * @throws Error that never quotes the file, when it is missing or invalid
  */
 export function followKeyFile(path: string, clock?: () => number): ServiceKeys {
   const file = followFile(path, parseKeys, clock);
@@ -35,7 +34,7 @@ export function followKeyFile(path: string, clock?: () => number): ServiceKeys {
   return { pay_token, fingerprint, seal: createKeyRing(file, ({ seal }) => seal) };
 }
 
-/** @throws Error when the file is missing or invalid; it never quotes the file */
+/** @throws Error that never quotes the file, when it is missing or invalid */
 export function readKeys(path: string): KeyFile {
   return parseKeys(readFileSync(path, 'utf8'));
 }
@@ -46,7 +45,7 @@ function parseKeys(text: string): KeyFile {
   return keys;
 }
 
-/** Parses JSON without the error of the parser, which would quote the text. */
+/** Hides the parser's error, which would quote the text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

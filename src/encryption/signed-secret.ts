@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Half of a secret is random, and half its signature: 128 bits each. */
+/** Half of a secret is random, half its signature: 128 bits each. */
 const HALF_BYTES = 16;
 
 /** Creates a secret that the holder of the key recognizes without a database. */

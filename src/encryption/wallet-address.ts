@@ -7,8 +7,8 @@ import type { Network } from '../domain/crypto/assets';
 const base58check = createBase58check(sha256);
 
 /**
- * Explains why a text is not a wallet address; undefined when it is one. The checksum is verified,
- * since funds sent to a mistyped address are lost.
+ * @returns why a text is not an address; its checksum is verified, since funds sent to a mistyped
+ * one are lost
  * @param livemode refuses addresses of test networks
  */
 export function addressFault(
@@ -56,7 +56,7 @@ function isHashAddress(text: string, versions: readonly number[]): boolean {
   return bytes?.length === HASH_BYTES && versions.some((version) => version === bytes[0]);
 }
 
-/** Checks bech32 of a first witness version (BIP-173) and bech32m of a later one (BIP-350). */
+/** Checks bech32 (BIP-173) for the first witness version, bech32m (BIP-350) for later ones. */
 function isSegwit(text: string, prefixes: readonly string[]): boolean {
   const first = bech32.decodeUnsafe(text, ADDRESS_LENGTH_MAX);
   const address = first ?? bech32m.decodeUnsafe(text, ADDRESS_LENGTH_MAX);

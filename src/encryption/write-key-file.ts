@@ -21,8 +21,8 @@ export function newKid(now: Date): string {
 }
 
 /**
- * Replaces a key file in one step, readable only by its owner. It is on the disk before a key
- * encrypts a value, since a power failure would otherwise lose the value.
+ * Replaces a key file in one step. It is on the disk before a key encrypts a value, which a power
+ * failure would otherwise lose.
  */
 export function writeKeyFile(path: string, text: string, mode = 0o600): void {
   const target = existsSync(path) ? realpathSync(path) : path;
@@ -41,7 +41,7 @@ export function writeKeyFile(path: string, text: string, mode = 0o600): void {
   syncFolder(dirname(target));
 }
 
-/** Keeps the owner: the service must still read the file after a change by root. */
+/** The service must still read the file after a change by root. */
 function keepOwner(file: number, target: string): void {
   const owner = statSync(target, { throwIfNoEntry: false });
   const stats = fstatSync(file);

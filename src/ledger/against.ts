@@ -13,7 +13,6 @@ const AGAINST = {
 
 const isNamed = (name: string): name is keyof typeof AGAINST => Object.hasOwn(AGAINST, name);
 
-/** Parses the opposite side of a correction; undefined for any other text. */
 export function parseAgainst(text: string): Against | undefined {
   if (isNamed(text)) return text;
   const connector = readConnector(text);
@@ -22,7 +21,6 @@ export function parseAgainst(text: string): Against | undefined {
     : undefined;
 }
 
-/** Reads the connector of a correction of its clearing account. */
 export function readConnector(against: string): string | undefined {
   return /^clearing:(.+)$/.exec(against)?.[1];
 }

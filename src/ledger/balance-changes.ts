@@ -51,7 +51,7 @@ const TYPES = {
 } as const satisfies Record<Exclude<EntryKind, BankEntryKind>, BalanceTransactionType>;
 
 /**
- * Builds the fields by which merchants list an entry; undefined when it changes nothing available.
+ * @returns undefined when no available balance changes
  * @param tie tie-break of its list position
  */
 export function buildBalanceChange(
@@ -71,7 +71,7 @@ export function buildBalanceChange(
   };
 }
 
-/** Returns the account's time of a row: later than the write where a sandbox's clock was moved. */
+/** Later than the write where a sandbox's clock was moved. */
 function getRowTime({ livemode, at }: Pick<NewEntry, 'livemode' | 'at'>, writtenAt: Date): number {
   const written = writtenAt.getTime();
   return livemode ? written : Math.max(written, Date.parse(at));
@@ -81,14 +81,13 @@ function isMerchantKind(kind: EntryKind): kind is keyof typeof TYPES {
   return Object.hasOwn(TYPES, kind);
 }
 
-/** Reads what an entry changes: the amount without the fee, the fee, and the change itself. */
 export function readChange({ legs, fee }: Pick<EntryDocument & BalanceChange, 'legs' | 'fee'>) {
   const net = toBigInt(findAvailableLine(legs)?.amount) ?? 0n;
   const exactFee = toBigInt(fee) ?? 0n;
   return { amount: net + exactFee, fee: exactFee, net };
 }
 
-/** Finds what an entry is about: a resource, or an operator's act; for a reversal, what it reverses. */
+/** For a reversal, the source is what it reverses. */
 export function findSource({ kind, resource_id: id }: { kind: string; resource_id: string }): {
   object: string;
   id: string;

@@ -1,8 +1,6 @@
 import { toBigInt } from './integers';
 
-/**
- * Balance in minor units, or in an asset's smallest; a bigint where a number would not be exact.
- */
+/** Minor units, or an asset's smallest; a bigint where a number would not be exact. */
 export interface BalanceRow {
   balance_account: string;
   currency: string;
@@ -10,7 +8,6 @@ export interface BalanceRow {
   reserved: number | bigint;
 }
 
-/** Debt of a merchant whose balance did not cover a chargeback. */
 export interface Receivable {
   currency: string;
   /** Minor units. */

@@ -22,7 +22,6 @@ import { createUncleared, UNCLEARED_INDEXES } from './uncleared';
 
 export const WRITTEN = 'written';
 
-/** Books of merchants who owe, which are few. */
 const OWING_INDEX = {
   key: { _id: 1, [RECEIVABLE]: 1 },
   name: 'owing',
@@ -34,7 +33,7 @@ export type LedgerStore = ReturnType<typeof createLedgerStore>;
 export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const entries: Collection<EntryDocument> = db.collection<EntryDocument>('ledger_postings');
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
-  // Counted from a random start: rows of one process keep their order, and those of two differ.
+  // From a random start: rows of one process keep their order, and those of two differ.
   let tie = randomInt(TIES);
   const getNextTie = () => {
     tie = (tie + 1) % TIES;
@@ -43,7 +42,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
 
   const uncleared = createUncleared(entries, now);
 
-  /** Adds lines to the stored balances; false when a balance would pass its limit. */
+  /** @returns false when a balance would pass its limit */
   const incrementBalances = async (
     book: string,
     { legs: lines, owed_max }: Applied,
@@ -70,7 +69,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     return addPending(storedBook, (await sumPending(entries, book, session)).get(book));
   };
 
-  /** Adds lines, and applies pending entries where these cover them. @throws InsufficientBalance */
+  /** Applies pending entries where these cover the lines. @throws InsufficientBalance */
   const applyLines = async (
     book: string,
     entry: Applied,
@@ -118,16 +117,15 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       );
     },
     /**
-     * Posts an entry; a pending one changes no balance yet. Call it early in a transaction, since a
-     * write conflict on the book then costs little.
+     * Posts an entry. Call it early in a transaction: a write conflict on the book then costs
+     * little.
      * @throws InsufficientBalance: let the transaction abort
-     * @throws MongoServerError duplicate key: of `_id_` when it was posted already, of `position`
-     *   when another process chose the same list position, and a retry chooses another
+     * @throws MongoServerError duplicate key: of `_id_` when it was posted already; of `position`
+     * when another process chose it, and a retry chooses another
      */
     post,
     /**
-     * Collects what the merchant owes, as far as a balance holds it, by an entry of its own.
-     * @returns minor units
+     * Collects as much of the debt as the balance holds. @returns minor units
      * @see docs/ledger.md#money-that-goes-wrong
      */
     collectDebt: async (
@@ -146,8 +144,8 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       return amount;
     },
     /**
-     * Lists an environment's books after `after` of merchants who owe, and to whom something came.
-     * @returns the last book that it looked at, too, where there may be more
+     * Lists books after `after` of merchants who owe and have received money since.
+     * @returns also the last book that it looked at, where there may be more
      */
     listCollectable: async (livemode: boolean, after: string, limit: number) => {
       const owing = await books
@@ -167,7 +165,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       return { books: found, last: ids.length < limit ? undefined : ids.at(-1) };
     },
     /**
-     * Posts entries of a bank account, whose balances have no bounds: in one write for all.
+     * Posts entries of a bank account, whose balances have no bounds, in one write.
      * @throws MongoServerError duplicate key when one was posted already
      */
     postAll: async (posted: readonly NewEntry[], session: ClientSession): Promise<void> => {
@@ -206,7 +204,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       );
       return rows.sort(byNameAndCurrency);
     },
-    /** Finds a balance in a book; null when it was never credited. */
+    /** @returns null when the balance was never credited */
     balance: async (
       owner: Pick<NewEntry, 'account_id' | 'livemode' | 'currency'>,
       name: string,

@@ -13,7 +13,6 @@ export function settlementDraw(of: Pick<CryptoSettlementFacts, 'amount' | 'fee'>
   return parseUnits(of.amount) + parseUnits(of.fee);
 }
 
-/** Builds an entry of a deposit, in the book of the asset that came. */
 export function buildDepositEntry(
   step: DepositStep,
   payment: CryptoPaymentFacts,

@@ -2,19 +2,16 @@ import type { BalanceTransactionType } from '../domain/account/balance-transacti
 import type { EntryKind, EntryNote } from './entries';
 import type { StoredInteger } from './integers';
 
-/**
- * Journal entry, which never changes but for `open` and for the match with a bank's statement. Its
- * lines sum to zero.
- */
+/** Journal entry. Nothing of it changes but `open` and the match with a bank's statement. */
 export interface EntryDocument extends Partial<BalanceChange>, BankMovement {
   _id: string;
   book: string;
   kind: EntryKind;
   resource_id: string;
   step?: string;
-  /** Time of the transition, ISO 8601, ms; after an outage long before the write. */
+  /** Transition, ISO 8601, ms; after an outage long before the write. */
   at: string;
-  /** Time of the write, ISO 8601, ms: the order within a book. @see docs/ledger.md#checkpoints */
+  /** Write, ISO 8601, ms: the order within a book. @see docs/ledger.md#checkpoints */
   written_at: string;
   /** Minor units, as 64-bit integers; units of an asset, as decimals of 34 digits. */
   legs: { account: string; amount: number | StoredInteger }[];
@@ -24,7 +21,7 @@ export interface EntryDocument extends Partial<BalanceChange>, BankMovement {
   open?: true;
 }
 
-/** Fields by which an entry on `clearing.{connector}` matches a line of the bank's statement. */
+/** Fields by which a line of the bank's statement matches an entry on `clearing.{connector}`. */
 export interface BankMovement {
   bank_reference?: string;
   /** Minor units as the statement has them: above 0 comes in. */
@@ -34,11 +31,10 @@ export interface BankMovement {
   /** Connector whose statement lacks it; a match makes it `cleared`. */
   uncleared?: string;
   cleared?: string;
-  /** Time of the match, ISO 8601, ms. */
+  /** ISO 8601, ms. */
   cleared_at?: string;
 }
 
-/** Fields by which a merchant lists an entry that changes what a balance has available. */
 export interface BalanceChange {
   account_id: string;
   livemode: boolean;
@@ -48,14 +44,9 @@ export interface BalanceChange {
   type: BalanceTransactionType;
   /** Position in the list, of the account's time of the write. @see src/domain/cursor.ts */
   position: string;
-  /** Part of the change that is a fee; absent without one. */
   fee?: number | bigint | StoredInteger;
 }
 
-/**
- * Balances of one merchant or bank account, environment and currency, by the paths of the entry
- * lines.
- */
 export interface BookDocument {
   /** `{account_id}:{live|sandbox}:{currency}` */
   _id: string;

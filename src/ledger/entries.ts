@@ -3,32 +3,8 @@ import type { DepositStep } from '../domain/crypto/deposit';
 import { SENT } from './ledger-accounts';
 
 /**
- * Language of the ledger. A journal entry is immutable, and its lines sum to zero. Money that is held
- * for a purpose has an account of its own (`reserved`, `transit`).
- *
- * A book holds the accounts of one merchant in one environment and currency, or asset. An account is
- * named by the field of its balance:
- * - `balances.{name}.available`, `balances.{name}.reserved`: the merchant's money; never below 0
- * - `clearing.{connector}`: the account with a bank; below 0 is money it holds for the merchant
- * - `transit.refunds`: sent money that is not confirmed yet; never below 0
- * - `suspense.late`: money in question, such as late funds; never below 0
- * - `suspense.held`: money that operators hold back or decide about; never below 0
- * - `suspense.deposits`: deposits of an asset that nobody was credited; never below 0
- * - `suspense.sent`: below 0 is money that a bank sent otherwise than it was instructed
- * - `receivable.merchant`: below 0 is money that the merchant owes
- * - `receivable.bank`: below 0 is money that a bank has sent out twice
- * - `income.fees`: fees that the service has earned
- * - `expense.network`: below 0 is what the networks took for settlements
- * - `external.funding`: money from outside the product
- * - `external.adjustments`: operators' corrections
- * - `expense.bank_fees`: below 0 is what a bank kept at the service's cost
- *
- * A bank book holds the accounts of one of our bank accounts, in its currency:
- * - `cash`: below 0 is money that the bank holds for us
- * - `clearing`: statement lines that match entries on `clearing.{connector}` of merchants
- * - `suspense.unmatched`: statement lines that match none yet
- * - `expense.bank_fees`: below 0 is what the bank charged
- * - `external.opening`: what the bank held before the first statement
+ * Language of the ledger: a journal entry is immutable, and its lines sum to zero. An account is
+ * named by the field of its balance in the book. @see docs/ledger.md
  */
 
 export interface EntryLine {
@@ -37,7 +13,7 @@ export interface EntryLine {
   amount: number | bigint;
 }
 
-/** Steps of each kind of resource; each is posted once, or once for each deposit, receipt or dispute. */
+/** Each step is posted once, or once for each deposit, receipt or dispute. */
 interface Steps {
   payment:
     | 'settled'
@@ -62,12 +38,10 @@ interface Steps {
   crypto_settlement: 'reserved' | 'captured' | 'released' | 'fee' | SentStep;
 }
 
-/** Steps of money that a bank sent otherwise than it was instructed. */
 type SentStep = 'sent_held' | 'sent_resolved';
 
 export type ResourceEntryKind<Kind extends CallbackResource> = `${Kind}_${Steps[Kind]}`;
 
-/** Steps of a bank account and of its statement lines. */
 export type BankEntryKind =
   | 'bank_opening'
   | 'bank_line'
@@ -83,8 +57,8 @@ export type EntryKind =
   | { [Kind in CallbackResource]: ResourceEntryKind<Kind> }[CallbackResource];
 
 /**
- * Entry to be posted. The `resource_id` of an operator's is its own id, or the operation that it
- * reverses; of a statement's, the line or the bank account.
+ * Entry to be posted. `resource_id` of an operator's entry is its own id or the operation it
+ * reverses; of a statement's entry, the line or the bank account.
  */
 export interface NewEntry {
   kind: EntryKind;
@@ -98,16 +72,14 @@ export interface NewEntry {
   currency: string;
   /** ISO 8601, ms. */
   at: string;
-  /** Day on which the bank books it, where it says so: `YYYY-MM-DD`. */
+  /** Day on which the bank books it, if reported: `YYYY-MM-DD`. */
   value_date?: string | undefined;
-  /** Name that the bank gave the movement, if known. */
   bank_reference?: string | null | undefined;
   /** Entry that this one reverses before any statement has shown it. */
   offsets?: string | undefined;
   legs: readonly EntryLine[];
-  /** Debt of the merchant, in minor units, above which it is refused; absent: with any debt. */
+  /** Minor units of debt above which it is refused; absent: no limit. */
   owed_max?: number | undefined;
-  /** Part of what leaves an available balance that is a fee. */
   fee?: number | bigint | undefined;
   note?: EntryNote | undefined;
 }
@@ -134,7 +106,7 @@ export function bookId({
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${currency}`;
 }
 
-/** Parses the id of a book. @throws RangeError on any other text */
+/** @throws RangeError when it is no id of a book */
 export function bookOwner(book: string) {
   const [, account_id, env, currency] = /^(.+):(live|sandbox):([^:]+)$/.exec(book) ?? [];
   if (account_id === undefined || currency === undefined) {
@@ -152,7 +124,7 @@ export function buildBookRange(
 }
 
 /**
- * Steps that need no check of a balance: they credit, or return what an applied entry of the same
+ * Kinds that need no check of a balance: they credit, or return what an applied entry of the same
  * resource holds.
  */
 const PENDING_KINDS: ReadonlySet<string> = new Set<EntryKind>([

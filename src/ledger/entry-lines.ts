@@ -20,7 +20,7 @@ import {
 import { dropZeroLines, mergeLines, transfer } from './lines';
 import { holdSent, resolveSent } from './sent-lines';
 
-/** Parts of a statement line, in minor units as the statement has them: above 0 comes in. */
+/** Parts of a statement line, in its minor units: above 0 comes in. */
 export interface StatementParts {
   /** Movements of merchants' money. */
   clearing?: number;
@@ -38,11 +38,11 @@ function buildStatementLines(from: string, parts: StatementParts, sign: 1 | -1):
   ]);
 }
 
-/** Lines of each kind of entry; amounts in minor units. */
+/** Lines of each kind of entry, in minor units. @see docs/ledger.md */
 export const ENTRY_LINES = {
   funded: (balance: string, amount: number) =>
     transfer('external.funding', available(balance), amount),
-  /** Below 0 debits. Debt of a merchant is collected against the receivable. */
+  /** Below 0 debits. */
   adjusted: (balance: string, amount: number | bigint, against: Against) =>
     transfer(getOppositeAccount(against), available(balance), amount),
   /** Debt may be collected by now, so what the merchant owed comes back to `main`. */
@@ -53,54 +53,39 @@ export const ENTRY_LINES = {
     const debt = opposite.filter(isForgiven).map(({ amount }) => ({ account: main, amount }));
     return mergeLines([...opposite.filter((line) => !isForgiven(line)), ...debt]);
   },
-  /** Takes what the merchant owes from what came in. */
   debt_collected: (balance: string, amount: number) =>
     transfer(available(balance), RECEIVABLE, amount),
-  /**
-   * Credits `main`, without a processing fee; what an operator accepts comes from suspense first.
-   * @see docs/decisions.md#balances
-   */
   payment_settled: (connector: string, amount: number, held = 0) =>
     dropZeroLines([
       { account: clearing(connector), amount: held - amount },
       { account: LATE, amount: -held },
       { account: available(MAIN_BALANCE), amount },
     ]),
-  /** Holds late funds until they are sent back … */
   payment_late_received: (connector: string, amount: number) =>
     transfer(clearing(connector), LATE, amount),
-  /** … which the bank confirms. */
   payment_late_reversed: (connector: string, amount: number) =>
     transfer(LATE, clearing(connector), amount),
-  /** Holds any money in question, until it is credited … */
   payment_receipt_held: (connector: string, amount: number) =>
     transfer(clearing(connector), LATE, amount),
-  /** … or sent back. */
   payment_receipt_returned: (connector: string, amount: number) =>
     transfer(LATE, clearing(connector), amount),
-  /** Takes from `main` as much as it holds; the merchant owes the rest. */
   payment_clawed_back: (connector: string, held: number, owed: number) =>
     dropZeroLines([
       { account: clearing(connector), amount: held + owed },
       { account: available(MAIN_BALANCE), amount: -held },
       { account: RECEIVABLE, amount: -owed },
     ]),
-  /** Takes what the bank took with a dispute, its fee included, as a chargeback … */
+  /** @param held part that `main` holds; the merchant owes the rest */
   payment_dispute_opened: (connector: string, held: number, owed: number) =>
     dropZeroLines([
       { account: clearing(connector), amount: held + owed },
       { account: available(MAIN_BALANCE), amount: -held },
       { account: RECEIVABLE, amount: -owed },
     ]),
-  /** … and credits what came back. */
   payment_dispute_won: (connector: string, amount: number) =>
     transfer(clearing(connector), available(MAIN_BALANCE), amount),
-  /** Debits the default balance when the refund is accepted. @see docs/decisions.md#balances */
   refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),
-  /**
-   * Credits what the bank did not send, where it sent less than the refund.
-   * @param held part that is in suspense, since the bank has reported it before
-   */
+  /** @param held part that is in suspense, since the bank has reported it before */
   refund_settled: (connector: string, amount: number, sent: number, held = 0) =>
     dropZeroLines([
       { account: REFUNDS, amount: -amount },
@@ -109,20 +94,16 @@ export const ENTRY_LINES = {
       { account: available(MAIN_BALANCE), amount: amount - sent },
     ]),
   refund_failed: (amount: number) => transfer(REFUNDS, available(MAIN_BALANCE), amount),
-  /** Debits what the bank sent although the refund had failed; the merchant owes the rest. */
   refund_sent_late: (connector: string, held: number, owed: number) =>
     dropZeroLines([
       { account: clearing(connector), amount: held + owed },
       { account: available(MAIN_BALANCE), amount: -held },
       { account: RECEIVABLE, amount: -owed },
     ]),
-  /** Money that the bank sent once more, without being asked. */
   refund_sent_again: (connector: string, amount: number) =>
     transfer(OWED_BY_BANK, clearing(connector), amount),
-  /** Amount and fee are reserved at creation … */
   payout_reserved: (balance: string, amount: number, fee: number) =>
     transfer(available(balance), reserved(balance), amount + fee),
-  /** … captured at `sent` … */
   payout_captured: (balance: string, connector: string, amount: number, fee: number, held = 0) =>
     dropZeroLines([
       { account: reserved(balance), amount: -amount - fee },
@@ -130,10 +111,9 @@ export const ENTRY_LINES = {
       { account: clearing(connector), amount: amount - held },
       { account: FEES, amount: fee },
     ]),
-  /** … released when it fails before that … */
   payout_released: (balance: string, amount: number, fee: number) =>
     transfer(reserved(balance), available(balance), amount + fee),
-  /** … and given back, both, when it fails after it; what came back before is in suspense. */
+  /** @param held part that came back before, and is in suspense */
   payout_reversed: (balance: string, connector: string, amount: number, fee: number, held = 0) =>
     dropZeroLines([
       { account: clearing(connector), amount: held - amount },
@@ -141,58 +121,44 @@ export const ENTRY_LINES = {
       { account: FEES, amount: -fee },
       { account: available(balance), amount: amount + fee },
     ]),
-  /** Credits what came back; what is in suspense comes from there first. */
   payout_returned: (balance: string, connector: string, amount: number, held = 0) =>
     dropZeroLines([
       { account: clearing(connector), amount: held - amount },
       { account: LATE, amount: -held },
       { account: available(balance), amount },
     ]),
-  /** Holds what came back otherwise than the payout went, until an operator decides. */
   payout_return_held: (connector: string, amount: number, is_return: boolean) =>
     transfer(clearing(connector), is_return ? LATE : HELD, amount),
   payout_sent_again: (connector: string, amount: number) =>
     transfer(OWED_BY_BANK, clearing(connector), amount),
-  /** Holds a deposit that is late, fails its screening or is of another asset … */
   crypto_payment_held: (connector: string, amount: bigint) =>
     transfer(clearing(connector), DEPOSITS, amount),
-  /** … until it is credited, … */
   crypto_payment_credited: (connector: string, amount: bigint, held = false) =>
     transfer(held ? DEPOSITS : clearing(connector), available(MAIN_BALANCE), amount),
-  /** Debits a deposit that the chain has removed. */
   crypto_payment_returned: (connector: string, amount: bigint) =>
     transfer(available(MAIN_BALANCE), clearing(connector), amount),
-  /** Debits a deposit that goes back to the payer, … */
   crypto_payment_withdrawn: (amount: bigint) => transfer(available(MAIN_BALANCE), DEPOSITS, amount),
-  /** … until the payer has it, or the chain has removed it, … */
   crypto_payment_sent_back: (connector: string, amount: bigint) =>
     transfer(DEPOSITS, clearing(connector), amount),
-  /** … or an operator writes it off; one that is gone was a loss. */
+  /** @param isGone whether the chain has removed it, which is a loss */
   crypto_payment_written_off: (connector: string, amount: bigint, isGone: boolean) =>
     isGone
       ? transfer(ADJUSTMENTS, clearing(connector), amount)
       : transfer(DEPOSITS, ADJUSTMENTS, amount),
-  /** Reserves what a settlement pays out when it is accepted … */
   crypto_settlement_reserved: (amount: bigint) =>
     transfer(available(MAIN_BALANCE), reserved(MAIN_BALANCE), amount),
-  /** … captured when the chain has confirmed it … */
   crypto_settlement_captured: (connector: string, amount: bigint, held = 0n) =>
     dropZeroLines([
       { account: reserved(MAIN_BALANCE), amount: -amount },
       { account: SENT, amount: held },
       { account: clearing(connector), amount: amount - held },
     ]),
-  /** … and released when it fails. */
   crypto_settlement_released: (amount: bigint) =>
     transfer(reserved(MAIN_BALANCE), available(MAIN_BALANCE), amount),
-  /** Books what a bank account held before its first statement. */
   bank_opening: (amount: number) => transfer('cash', 'external.opening', amount),
-  /** Books a statement line … */
   bank_line: (parts: StatementParts) => buildStatementLines('cash', parts, 1),
-  /** … takes it out of suspense when it matches … */
   bank_line_matched: (parts: Omit<StatementParts, 'unmatched'>) =>
     buildStatementLines(UNMATCHED, parts, 1),
-  /** … and puts it back. */
   bank_line_unmatched: (parts: Omit<StatementParts, 'unmatched'>) =>
     buildStatementLines(UNMATCHED, parts, -1),
   refund_sent_held: holdSent,
@@ -201,12 +167,11 @@ export const ENTRY_LINES = {
   payout_sent_resolved: resolveSent,
   crypto_settlement_sent_held: holdSent,
   crypto_settlement_sent_resolved: resolveSent,
-  /** Posted with either end, in the book of the network's own asset. */
   crypto_settlement_fee: (connector: string, amount: bigint) =>
     transfer('expense.network', clearing(connector), amount),
 } satisfies Record<EntryKind, (...args: never[]) => EntryLine[]>;
 
-/** Asserts that lines sum to zero, in whole units, one for each account. @throws RangeError */
+/** @throws RangeError unless lines sum to zero, in whole units, one for each account */
 export function assertBalanced(lines: readonly EntryLine[]): void {
   const accounts = new Set(lines.map(({ account }) => account));
   const isWhole = lines.every(({ amount }) => isWithin(amount));

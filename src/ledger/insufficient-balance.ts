@@ -8,7 +8,7 @@ import type { EntryLine, NewEntry } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
 import { RECEIVABLE, SENT, UNMATCHED } from './ledger-accounts';
 
-/** Refuses an entry: a balance would pass its limit. The transaction aborts. */
+/** Error of an entry by which a balance would pass its limit. The transaction aborts. */
 export class InsufficientBalance extends Error {
   override readonly name = 'InsufficientBalance';
 }
@@ -27,24 +27,22 @@ export function mustNotBeNegative(account: string): boolean {
   return /^(balances|transit|suspense)\./.test(account);
 }
 
-/** Whether a balance may never rise above 0. */
 export function mustNotBePositive(account: string): boolean {
   return account === RECEIVABLE;
 }
 
 export type Applied = Pick<NewEntry, 'legs' | 'owed_max'>;
 
-/** Minor units that the merchant owes. */
+/** Minor units. */
 export function readOwed(balances: ReadonlyMap<string, unknown>): number {
   return -Number(balances.get(RECEIVABLE) ?? 0);
 }
 
-/** Condition under which the merchant owes no more; a book without debts has no such balance. */
+/** A book without debts has no such balance. */
 export function buildDebtBound(owed_max: number | undefined): [string, object][] {
   return owed_max === undefined ? [] : [[RECEIVABLE, { $not: { $lt: -owed_max } }]];
 }
 
-/** Conditions under which no balance passes 0. */
 export function buildBounds(lines: readonly EntryLine[], currency: string) {
   return lines.flatMap(({ account, amount }): [string, object][] => {
     const bound = toStoredInteger(-amount, currency);
@@ -54,7 +52,7 @@ export function buildBounds(lines: readonly EntryLine[], currency: string) {
   });
 }
 
-/** Whether balances, pending entries included, cover the lines. */
+/** Counts pending entries, too. */
 export function isCovered(
   lines: readonly EntryLine[],
   balances: ReadonlyMap<string, unknown>,

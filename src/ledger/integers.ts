@@ -3,16 +3,13 @@ import { parseBookCurrency } from '../domain/crypto/assets';
 
 export type StoredInteger = Long | Decimal128;
 
-/**
- * Converts to 64 bits for money and to 34 digits for an asset, so that the sums of a book stay
- * exact.
- */
+/** Converts to 64 bits for money, to 34 digits for an asset, so that sums of a book stay exact. */
 export function toStoredInteger(amount: number | bigint, currency: string): StoredInteger {
   if (parseBookCurrency(currency) !== undefined) return Decimal128.fromString(String(amount));
   return typeof amount === 'bigint' ? Long.fromBigInt(amount) : Long.fromNumber(amount);
 }
 
-/** Reads a stored integer of any size; undefined for any other value. */
+/** @returns undefined for any other value */
 export function toBigInt(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value;
   if (value instanceof Decimal128) {

@@ -11,15 +11,12 @@ export const ADJUSTMENTS = 'external.adjustments';
 export const RECEIVABLE = 'receivable.merchant';
 export const OWED_BY_BANK = 'receivable.bank';
 
-/** Money that operators hold back from a merchant. */
 export const HELD = 'suspense.held';
 
-/** Money that a bank sent otherwise than it was instructed; below 0. */
 export const SENT = 'suspense.sent';
 
 export const BANK_FEES = 'expense.bank_fees';
 
-/** Statement lines that match no entry yet. */
 export const UNMATCHED = 'suspense.unmatched';
 
 /** @throws RangeError when a name cannot be part of a path */

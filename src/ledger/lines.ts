@@ -11,7 +11,6 @@ export function dropZeroLines(lines: EntryLine[]): EntryLine[] {
   return lines.filter(({ amount }) => amount !== 0 && amount !== 0n);
 }
 
-/** Adds up the lines of each account. */
 export function mergeLines(lines: readonly EntryLine[]): EntryLine[] {
   const sums = new Map<string, number | bigint>();
   for (const { account, amount } of lines) {

@@ -2,15 +2,15 @@ import { Contention } from '../base/mongo';
 
 export interface LockRequest {
   book: string;
-  /** Deadline, in ms since the epoch: the earliest goes first. */
+  /** Deadline, ms since the epoch: the earliest goes first. */
   by: number;
 }
 
-/** Bounds of one process, whose waiting debits hold connections that payments need, too. */
+/** Bounds of one process: waiting debits hold connections that payments need, too. */
 export interface QueueBounds {
   perBook: number;
   inAll: number;
-  /** Longest wait, in ms; shorter than the attempt that waits. */
+  /** Longest wait, ms; shorter than the attempt that waits. */
   patienceMs: number;
 }
 
@@ -28,17 +28,17 @@ interface Waiter {
 
 interface LockQueue {
   waiters: Waiter[];
-  /** Times at which refused callers retry, the earliest first. */
+  /** Earliest first. */
   retryTimes: number[];
-  /** Usual time for which the lock is held, in ms. */
+  /** Usual hold of the lock, ms. */
   pace: number;
   busy: boolean;
 }
 
 /**
- * Runs work on one book at a time: at once, MongoDB would abort all but one of the transactions.
- * Few callers may wait. The others get a time for their retry, each later than the one before; a
- * retry is older and goes first.
+ * Runs work on one book at a time: MongoDB would abort all but one of concurrent transactions.
+ * Refused callers get a time to retry, each later than the one before; a retry is older, so it goes
+ * first.
  * @throws Contention when the caller may not wait; nothing has begun
  */
 export const withLock = createLocks();

@@ -5,7 +5,7 @@ import { toBigInt, toStoredInteger } from './integers';
 
 export type Sums = ReadonlyMap<string, bigint>;
 
-/** Reads 64-bit integers as bigint, since a number would not hold a large sum exactly. */
+/** A number would not hold a large sum exactly. */
 export const EXACT = { useBigInt64: true } as const;
 
 export const PENDING_INDEX = {
@@ -17,9 +17,8 @@ export const PENDING_INDEX = {
 const APPLY_BATCH_MAX = 1_000;
 
 /**
- * Applies the oldest pending entries of a book to its balances, in the caller's transaction. Two
- * calls at once have a write conflict, so each entry is applied once.
- * @returns the number of entries
+ * Applies the oldest pending entries of a book in the caller's transaction. Two calls at once have
+ * a write conflict, so each entry is applied once. @returns the number of entries
  */
 export async function applyPending(
   entries: Collection<EntryDocument>,
@@ -56,7 +55,7 @@ export async function applyPending(
   return rows.length;
 }
 
-/** Sums pending entries by book. @param books one id, or a range of them */
+/** @param books one id, or a range of them */
 export async function sumPending(
   entries: Collection<EntryDocument>,
   books: string | { $gte: string; $lt: string } | { $gt: string; $lte?: string },

@@ -17,7 +17,7 @@ export interface Owned {
   bank_reference?: string | null | undefined;
 }
 
-/** Facts that the entries of a resource need; amounts in minor units. */
+/** Amounts in minor units. */
 type PaymentFacts = Owned & { amount: number; settled_amount?: number | null };
 
 type RefundFacts = Owned & { amount: number; settled_amount?: number | null };
@@ -37,10 +37,10 @@ interface BookingTime {
   value_date?: string | undefined;
 }
 
-/** Report that the bank moved money, under a name of its own. */
+/** The bank names each movement of its own. */
 type BankReport = BookingTime & { bank_reference?: string | undefined };
 
-/** Minor units that settled; an operator may have booked a different amount. */
+/** Minor units; an operator may have booked a different amount. */
 export function settledAmount(of: Pick<PaymentFacts, 'amount' | 'settled_amount'>): number {
   return of.settled_amount ?? of.amount;
 }
@@ -72,7 +72,7 @@ export function receiptKinds({ reason }: Pick<Receipt, 'reason'>) {
     : ({ held: 'payment_receipt_held', returned: 'payment_receipt_returned' } as const);
 }
 
-/** Builds an entry in the book of the currency that came. */
+/** Posted in the book of the currency that came. */
 export function buildReceiptEntry(
   step: 'held' | 'returned',
   payment: PaymentFacts,
@@ -86,12 +86,11 @@ export function buildReceiptEntry(
   return { ...buildEntry(kind, owner, lines, time), step: receipt.id };
 }
 
-/** Drops the bank's name for the settlement, since another movement has another name. */
+/** Another movement has another name at the bank. */
 function renameAtBank(payment: PaymentFacts, { bank_reference }: BankReport): PaymentFacts {
   return { ...payment, bank_reference };
 }
 
-/** Builds the entry by which the bank takes money. */
 export function buildDispute(
   payment: PaymentFacts,
   { kind, step, held, owed, fee }: Pick<Dispute, 'kind' | 'step' | 'held' | 'owed' | 'fee'>,
@@ -102,7 +101,7 @@ export function buildDispute(
   return { ...entry, step, fee: Math.min(fee, held) };
 }
 
-/** Minor units of a dispute that came back, its fee included. */
+/** Minor units, the fee of the dispute included. */
 export function returnedByBank({
   won = 0,
   fee_returned = 0,
@@ -110,7 +109,6 @@ export function returnedByBank({
   return won + fee_returned;
 }
 
-/** Builds the entry by which the bank gives money of a dispute back. */
 export function buildDisputeWon(
   payment: PaymentFacts,
   dispute: Pick<Dispute, 'id' | 'won' | 'fee_returned'>,
@@ -148,7 +146,7 @@ export function buildLateRefund(
   return buildEntry('refund_sent_late', { ...refund, bank_reference }, lines, report);
 }
 
-/** Builds the entry of money that the bank sent once more, in the book of its currency. */
+/** Posted in the book of what was sent. */
 export function buildSentAgain(
   kind: 'refund_sent_again' | 'payout_sent_again',
   resource: Owned,
@@ -160,7 +158,6 @@ export function buildSentAgain(
   return { ...buildEntry(kind, owner, lines, report), step: id };
 }
 
-/** Builds the entry of money that came back otherwise than the payout went. */
 export function buildReturnHeld(
   payout: Owned,
   { id, amount, currency, is_return }: Omit<HeldReturn, 'at'>,
@@ -176,7 +173,7 @@ interface PayoutTransition extends BookingTime {
   to: readonly PayoutStatus[];
 }
 
-/** @param owed_max debt of the merchant above which it is refused, in minor units */
+/** @param owed_max minor units of debt above which it is refused */
 export function buildReservation(payout: PayoutFacts, owed_max?: number): NewEntry {
   const { balance_account, amount, fee, created_at } = payout;
   const lines = ENTRY_LINES.payout_reserved(balance_account, amount, fee);

@@ -21,12 +21,11 @@ interface BookingTime {
   value_date?: string | undefined;
 }
 
-/** Converts units to what an entry of their book has. */
 export function toLineAmount(units: bigint, currency: string): number | bigint {
   return parseBookCurrency(currency) === undefined ? Number(units) : units;
 }
 
-/** Builds the entry of money that a bank sent otherwise, in the book of what it sent. */
+/** Posted in the book of what the bank sent. */
 export function buildSentHeld(
   kind: SendingKind,
   resource: Sender,
@@ -45,7 +44,9 @@ export function sentHeldId(kind: SendingKind, resource_id: string, step: string)
   return operationId({ kind: `${kind}_sent_held`, resource_id, step });
 }
 
-/** Builds the entry by which it leaves suspense, as far as the resource's own has not taken it. */
+/**
+ * Builds the entry of what leaves suspense, as far as the resource's own entry has not taken it.
+ */
 export function buildSentResolved(
   kind: SendingKind,
   resource: Sender,

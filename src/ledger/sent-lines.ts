@@ -2,18 +2,17 @@ import type { EntryLine } from './entries';
 import { ADJUSTMENTS, available, clearing, RECEIVABLE, SENT } from './ledger-accounts';
 import { dropZeroLines, transfer } from './lines';
 
-/** Bearer of money that leaves suspense; amounts in minor units, or of an asset as a bigint. */
+/** Bearer of money that leaves suspense; minor units, or an asset's as a bigint. */
 export type SentBearer =
   | { to: 'bank'; connector: string }
   | { to: 'loss' }
   | { to: 'merchant'; balance: string; owed: number };
 
-/** Holds what a bank sent otherwise than it was instructed … */
 export function holdSent(connector: string, amount: number | bigint): EntryLine[] {
   return transfer(SENT, clearing(connector), amount);
 }
 
-/** … until it is known who bears it. The merchant owes what the balance does not hold. */
+/** The merchant owes what the balance does not hold. */
 export function resolveSent(amount: number | bigint, bearer: SentBearer): EntryLine[] {
   if (bearer.to === 'bank') return transfer(clearing(bearer.connector), SENT, amount);
   if (bearer.to === 'loss') return transfer(ADJUSTMENTS, SENT, amount);

@@ -6,7 +6,7 @@ import { assertBalanced } from './entry-lines';
 import { type StoredInteger, toStoredInteger } from './integers';
 import { buildBankMovement } from './uncleared';
 
-/** Adds up the lines of entries, by book and account; one that adds up to 0 is a balance, too. */
+/** Keeps lines that add up to 0: they are a balance, too. */
 export function sumByBook(entries: readonly NewEntry[]): Map<string, EntryLine[]> {
   const sums = new Map<string, Map<string, bigint>>();
   for (const entry of entries) {
@@ -25,7 +25,7 @@ export function sumByBook(entries: readonly NewEntry[]): Map<string, EntryLine[]
   );
 }
 
-/** Builds the stored form. @throws RangeError when the lines do not sum to zero */
+/** @throws RangeError when the lines do not sum to zero */
 export function buildDocument(
   entry: NewEntry,
   writtenAt: Date,

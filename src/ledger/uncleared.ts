@@ -6,7 +6,6 @@ import type { BankMovement, EntryDocument } from './documents';
 import type { NewEntry } from './entries';
 import { toStoredInteger } from './integers';
 
-/** Account with a bank, whose statement has the movements. */
 export interface ClearingScope {
   connector: string;
   livemode: boolean;
@@ -14,12 +13,11 @@ export interface ClearingScope {
   currency: string;
 }
 
-/** Journal entry that no line of a statement matches. */
 export interface UnclearedEntry extends ClearingScope {
   entry_id: string;
   kind: string;
   resource_id: string;
-  /** Minor units as the statement should have them: above 0 comes in. */
+  /** Minor units as the statement has them: above 0 comes in. */
   amount: number;
   /** Value date, else the day of `at`. */
   day: string;
@@ -31,7 +29,7 @@ export interface UnclearedEntry extends ClearingScope {
 export type UnclearedKey =
   | { resource_id: string }
   | { bank_reference: string }
-  /** Minor units as the statement has them, and its day. */
+  /** As in the statement, in minor units. */
   | { amount: number; day: string };
 
 type UnclearedKeys =
@@ -39,15 +37,14 @@ type UnclearedKeys =
   | { bank_reference: readonly string[] }
   | { _id: readonly string[] };
 
-/** Index of each key, without which all entries without a line may be read. */
+/** Without its index, a key may read all entries without a line. */
 const INDEXES: Readonly<Record<string, string>> = {
   resource_id: 'resource',
   bank_reference: 'bank_reference',
 };
 
-/** Entries that one key finds; a key of more cannot decide. */
+/** Entries that one key finds; more cannot decide. */
 const FOUND_MAX = 100;
-/** Entries for each line that one query for many amounts reads. */
 const AMOUNTS_FOUND_MAX = 5;
 
 export const UNCLEARED_INDEXES: readonly NamedIndex[] = [
@@ -59,13 +56,13 @@ export const UNCLEARED_INDEXES: readonly NamedIndex[] = [
   { key: { bank_reference: 1 }, name: 'bank_reference', sparse: true },
 ];
 
-/** Error of a match with an entry that another line has, or that is on no statement. */
+/** Another line has an entry already, or it is on no statement. */
 export class EntriesCleared extends Error {
   override readonly name = 'EntriesCleared';
 }
 
 /**
- * Builds what a statement line matches by; nothing for an entry that no statement has.
+ * @returns nothing for an entry that no statement has
  * @param cleared_at time at which it is cleared at once; absent: it is not
  */
 export function buildBankMovement(
@@ -121,8 +118,8 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
 
   return {
     /**
-     * Lists entries without a statement line, the earliest day first.
-     * @param scope `before`: days before it; `after`: days after it; `YYYY-MM-DD`
+     * Lists the earliest day first.
+     * @param scope `before`, `after`: exclusive days, `YYYY-MM-DD`
      */
     listUncleared: (
       {
@@ -142,7 +139,6 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
       const days = Object.keys(bank_day).length === 0 ? {} : { bank_day };
       return find({ uncleared: connector, ...scope, ...days }, limit, session);
     },
-    /** Finds entries without a statement line by what the line says; 100 at most. */
     findUncleared: (
       { connector, livemode, currency, ...key }: ClearingScope & UnclearedKey,
       session?: ClientSession,
@@ -150,10 +146,7 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
       const filter = 'amount' in key ? { bank_amount: key.amount, bank_day: key.day } : key;
       return find({ uncleared: connector, livemode, currency, ...filter }, FOUND_MAX, session);
     },
-    /**
-     * Finds entries without a statement line of any of the amounts and days.
-     * @returns undefined where they are too many to read for these lines
-     */
+    /** @returns undefined where they are too many to read for these lines */
     findUnclearedOfAmounts: async (
       { connector, livemode, currency }: ClearingScope,
       amounts: readonly number[],
@@ -168,7 +161,7 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
       const found = await find(filter, limit, session);
       return found.length < limit ? found : undefined;
     },
-    /** Finds entries without a statement line by one of several values; 100 for each at most. */
+    /** Finds by one of several values; 100 for each at most. */
     findAllUncleared: async (
       { connector, livemode, currency }: ClearingScope,
       key: UnclearedKeys,
@@ -181,12 +174,12 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
         .find({ uncleared: connector, livemode, currency, ...filter }, { session })
         .hint(INDEXES[name] ?? '_id_')
         .limit(values.length * FOUND_MAX)
-        // All in one answer: by default the first has 101.
+        // By default, the first batch has 101.
         .batchSize(values.length * FOUND_MAX)
         .map(toUncleared)
         .toArray();
     },
-    /** Notes that a statement line matches entries. @throws EntriesCleared: let it abort */
+    /** @throws EntriesCleared: let the transaction abort */
     clear: (ids: readonly string[], session: ClientSession): Promise<void> =>
       change(ids, UNCLEARED, buildClearing(now().toISOString()), session),
     /**
@@ -202,7 +195,7 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
       );
       return modifiedCount === 1 ? cleared_at : undefined;
     },
-    /** Undoes `clear`. @throws EntriesCleared: let it abort */
+    /** @throws EntriesCleared: let the transaction abort */
     unclear: (ids: readonly string[], session: ClientSession): Promise<void> =>
       change(
         ids,
