@@ -34,11 +34,11 @@ export interface CallbackDeps {
   lifecycleQueue: string;
   now: () => Date;
   key?: ConnectorKey | undefined;
-  /** Without it, everything is read and written immediately. */
+  /** Absent: everything is read and written immediately. */
   memory?: CallbackMemory;
-  /** Signals also what was signalled before, since Temporal may have lost it. */
+  /** Signals again what was signalled: Temporal may have lost it. */
   again?: true;
-  /** Compares every field of a repeat; otherwise only the resource and the name. */
+  /** Compares every field of a repeat; otherwise only resource and name. */
   everyFact?: true;
   /** Limits what a connector's callbacks about unknown resources take from others. */
   runUnknown?: <T>(connector: string, work: () => Promise<T>) => Promise<T>;
@@ -46,21 +46,21 @@ export interface CallbackDeps {
   meter?: CallbackMeter;
 }
 
-/** Error of a `callback_id` that a different callback has used. */
+/** Another callback has used the `callback_id`. */
 export class CallbackConflict extends Error {
   override readonly name = 'CallbackConflict';
 }
 
-/** `parked`: no such resource at this connector; stored for an operator. */
+/** `parked`: stored for an operator, since this connector has no such resource. */
 export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
 
 /**
- * Stores a bank's callback, then signals it to the resource's workflow, which resumes if it has
- * ended. A repeat with the same `callback_id` is applied once.
- * @param signature the received one; by default made with `deps.key`
+ * Stores a bank's callback, then signals the resource's workflow, which resumes if it has ended. A
+ * repeat with the same `callback_id` is applied once.
+ * @param signature absent: made with `deps.key`
  * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no
- *   such callback; CallbackConflict; Refusal `rate_limited` when 1,000 of the connector are parked;
- *   ServiceError `record_behind`; any error of MongoDB or Temporal: repeat the call
+ * such callback; CallbackConflict; Refusal `rate_limited` when 1,000 of the connector are parked;
+ * ServiceError `record_behind`; any error of MongoDB or Temporal: repeat the call
  */
 export async function deliverCallback(
   deps: CallbackDeps,
@@ -161,9 +161,7 @@ function isSame(
   );
 }
 
-/**
- * Whether a repeat's signature should replace the stored one, which may be refused, now or later.
- */
+/** The stored signature may be refused, now or later. */
 function hasNewSignature(
   storedCallback: CallbackDocument,
   report: CallbackReport & Required<Signing>,
@@ -190,7 +188,7 @@ type CallbackTarget = Omit<ResourceCallback, 'callback'>;
 
 type SignalPayload = AnyCallback & { mac?: CallbackSignature };
 
-/** Signals a resource that is stored or about to be stored; false if this connector has none. */
+/** Signals a resource that is stored or about to be. @returns false if this connector has none */
 async function signalResource(
   deps: CallbackDeps,
   target: CallbackTarget & { isKnown: boolean },
@@ -222,7 +220,7 @@ async function signalResource(
 }
 
 /**
- * Whether the workflow of a resource that is not stored yet belongs to this connector, or has no
+ * Whether the workflow of a resource that is not stored yet has this connector's label, or no
  * labels.
  */
 async function hasConnectorLabel(handle: WorkflowHandle, connector: string): Promise<boolean> {
@@ -232,7 +230,7 @@ async function hasConnectorLabel(handle: WorkflowHandle, connector: string): Pro
   return label === undefined || label === connector;
 }
 
-/** Returns null if the called workflow does not exist. */
+/** Returns null if the workflow does not exist. */
 async function orNull<T>(call: Promise<T>): Promise<T | null> {
   try {
     return await call;

@@ -10,7 +10,7 @@ import {
   type ResourceCallback,
 } from './deliver';
 
-/** Callbacks of a connector about unknown resources at once: they do not hurry. */
+/** Per connector: callbacks about unknown resources are not urgent. */
 const UNKNOWN_AT_ONCE = 2;
 
 export type CallbackInbox = ReturnType<typeof createCallbackInbox>;
@@ -26,20 +26,19 @@ export function createCallbackInbox({ client, ...rest }: CallbackInboxDeps) {
   const unknown = createNamedGates({ atOnce: UNKNOWN_AT_ONCE, rest: 2 });
   const deps: CallbackDeps = { ...rest, temporal: client, runUnknown: unknown.run };
   return {
-    /** Receives a bank's callback. @throws Refusal `temporarily_unavailable`: outcome unknown */
+    /** @throws Refusal `temporarily_unavailable`: outcome unknown */
     deliver: (callback: ResourceCallback) =>
       withinLimit(client, () => orUnavailable(deliverCallback(deps, callback))),
     /**
-     * Receives a signed callback.
-     * @throws Refusal `callback_conflict`; `temporarily_unavailable` and `rate_limited`, when too
-     *   many of its connector are parked: send the same `callback_id` again
+     * @throws Refusal `callback_conflict`; `temporarily_unavailable`, or `rate_limited` when too
+     * many of the connector are parked: send the same `callback_id` again
      */
     receive: (callback: ResourceCallback, signature: CallbackSignature) =>
       withinLimit(client, () => receiveSigned({ ...deps, everyFact: true }, callback, signature)),
   };
 }
 
-/** While its document is older than its workflow, the bank repeats the callback. */
+/** The bank repeats the callback while the document is older than its workflow. */
 async function orUnavailable<T>(delivery: Promise<T>): Promise<T> {
   try {
     return await delivery;

@@ -10,9 +10,9 @@ const KeyFile = z.object({
 });
 
 /**
- * Reads a connector's key from the output of `connector key create NAME --json`, and warns if others
- * may read the file; undefined for an empty path.
- * @throws Error without the file's content, if the file is missing or invalid
+ * Reads the output of `connector key create NAME --json`, and warns if others may read it.
+ * @returns undefined for an empty path
+ * @throws Error that never quotes the file, if it is missing or invalid
  */
 export function readConnectorKey(path: string, log: WarningLog): ConnectorKey | undefined {
   if (path === '') return undefined;

@@ -17,8 +17,7 @@ const SECRET_BYTES = 32;
 
 /**
  * Creates a key, whose secret is shown once. A connector can have several, so that a bank can
- * change keys without an interruption.
- * @see docs/connectors.md#callbacks-over-http
+ * change keys without an interruption. @see docs/connectors.md#callbacks-over-http
  */
 export async function createConnectorKey(
   deps: ConnectorKeyDeps & { encrypter: Pick<Encrypter, 'encrypt'> },
@@ -37,7 +36,7 @@ export async function createConnectorKey(
   return { key_id: _id, secret };
 }
 
-/** Revokes a key from the next callback on; null if there is no such key. Safe to repeat. */
+/** Revokes a key from the next callback on. Safe to repeat. @returns null without such a key */
 export async function revokeConnectorKey(
   { mongo, stores, audit, now }: ConnectorKeyDeps,
   id: string,
@@ -57,7 +56,7 @@ export async function revokeConnectorKey(
   });
 }
 
-/** The change has no account, because a connector serves all accounts. */
+/** A connector serves all accounts, so the change has none. */
 function buildChange(act: 'connector_key.created' | 'connector_key.revoked', key: { _id: string }) {
   return { act, account_id: null, livemode: null, target: key._id } as const;
 }

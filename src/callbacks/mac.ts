@@ -5,17 +5,13 @@ import {
   type SignedCallback,
 } from '../domain/callback/signature';
 
-/** Key as `connector key create` shows it once. */
 export interface ConnectorKey {
   key_id: string;
-  /** The whole text, including `cnsec_`, is the HMAC key. */
+  /** The HMAC key is the whole text, including `cnsec_`. */
   secret: string;
 }
 
-/**
- * Builds the signature of a callback; equal callbacks have equal signatures under one key.
- * @see docs/connectors.md#prove-who-sends
- */
+/** Equal callbacks have equal signatures under one key. @see docs/connectors.md#prove-who-sends */
 export function signCallback(
   { key_id, secret }: ConnectorKey,
   callback: SignedCallback,

@@ -2,16 +2,16 @@ import type { CallbackResource } from '../domain/callback/callback';
 import type { Stores } from '../store';
 import type { SentCallback, SignalledCallback } from '../store/callbacks';
 
-/** Delay during which callbacks collect for one write. */
+/** Callbacks collect for one write. */
 const FLUSH_DELAY_MS = 250;
 const RESOURCES_MAX = 10_000;
 
 export type CallbackMemory = ReturnType<typeof createCallbackMemory>;
 
 /**
- * Caches owners and signal times in one process, which saves a find and an update for each
- * callback. A kill loses the signal times of a quarter of a second: these callbacks are then
- * signaled again, by the bank's repeat or by the audit, and count once.
+ * Caches owners and signal times in one process, which saves two commands for each callback. A kill
+ * loses the signal times of a quarter of a second: these callbacks are signaled again, by the
+ * bank's repeat or the audit, and count once.
  */
 export function createCallbackMemory(
   callbacks: Pick<Stores['callbacks'], 'markAllSignalled'>,
@@ -44,10 +44,9 @@ export function createCallbackMemory(
   };
 
   return {
-    /** Whether a cached resource belongs to this connector. */
     belongsTo: (resource: CallbackResource, id: string, connector: string) =>
       owners.get(buildKey(resource, id)) === connector,
-    /** Caches the connector of a resource, which never changes. */
+    /** The connector of a resource never changes. */
     rememberConnector: (resource: CallbackResource, id: string, connector: string) => {
       const [oldest] = owners.keys();
       if (owners.size >= RESOURCES_MAX && oldest !== undefined) owners.delete(oldest);

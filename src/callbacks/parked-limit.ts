@@ -4,19 +4,20 @@ import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
 import { callbackKey } from '../store/callbacks';
 
-/** Parked callbacks of one connector, above which others about unknown resources are refused. */
+/** Per connector; beyond it, callbacks about unknown resources are refused. */
 const PARKED_MAX = 1_000;
-/** Time for which a count holds. */
+/** A count holds for this time. */
 const FULL_MS = 10_000;
 
 type ParkedStores = ResourceStores & Pick<Stores, 'callbacks'>;
 
 type ParkedLimit = ReturnType<typeof createParkedLimit>;
 
-/** A caller of `deliverCallback` has its stores for as long as it runs, and passes nothing else. */
+/**
+ * Callers of `deliverCallback` keep their stores for as long as they run, and pass nothing else.
+ */
 const limits = new WeakMap<Stores['callbacks'], ParkedLimit>();
 
-/** Returns the limit of these stores. */
 export function getParkedLimit(stores: ParkedStores): ParkedLimit {
   const limit = limits.get(stores.callbacks) ?? createParkedLimit(stores);
   limits.set(stores.callbacks, limit);
@@ -35,7 +36,10 @@ function createParkedLimit(stores: ParkedStores) {
   };
   return {
     count,
-    /** @throws Refusal `rate_limited` for one that would be parked, unless it is stored already */
+    /**
+     * @throws Refusal `rate_limited` for a callback that would be parked, unless it is stored
+     * already
+     */
     assertNotFull: async ({ connector, resource, resource_id, callback }: ResourceCallback) => {
       const at = fullAt.get(connector);
       if (at === undefined) return;

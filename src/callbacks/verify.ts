@@ -9,7 +9,7 @@ import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/connector
 import { verifySignature } from '../webhooks/signature';
 import { type ConnectorKey, isSignatureValid } from './mac';
 
-/** Error of a key whose secret this process's key file can't decrypt. */
+/** This process's key file can't decrypt the secret. */
 export class UnreadableKey extends Error {
   override readonly name = 'UnreadableKey';
 }
@@ -20,10 +20,9 @@ export interface CallbackCheckDeps {
 }
 
 /**
- * Creates a function that returns the fault of a signaled callback's signature, or undefined. It
- * reads the key each time, so a revocation takes effect at once.
+ * Creates a function that returns the fault of a signature, if any. It reads the key each time, so
+ * that a revocation takes effect at once, and throws UnreadableKey.
  * @see docs/connectors.md#prove-who-sends
- * @returns a function that throws UnreadableKey
  */
 export function createCallbackCheck({ stores, encrypter }: CallbackCheckDeps) {
   const readSecret = createSecretReader(encrypter);
@@ -42,7 +41,6 @@ interface SignedMessage {
   connector: string;
   /** `t=<unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`. */
   header: string | undefined;
-  /** Raw bytes received. */
   body: string | Buffer;
 }
 
@@ -53,10 +51,9 @@ export interface SignatureDeps {
 }
 
 /**
- * Creates a function that finds the connector's unrevoked key that made a message's signature, at
- * most 300 seconds ago. An unknown connector has no key.
+ * Creates a function that finds the connector's unrevoked key that signed a message at most 300
+ * seconds ago, and throws UnreadableKey if a key that could not be decrypted may match.
  * @see docs/connectors.md#callbacks-over-http
- * @returns a function that throws UnreadableKey if a key that could not be decrypted may match
  */
 export function createSignatureCheck({ stores, encrypter, now }: SignatureDeps) {
   const readSecret = createSecretReader(encrypter);
@@ -81,7 +78,7 @@ export function createSignatureCheck({ stores, encrypter, now }: SignatureDeps) 
 
 const SECRETS_MAX = 1_000;
 
-/** Creates a reader of connectors' secrets, with a cache; it throws UnreadableKey. */
+/** Creates a cached reader, which throws UnreadableKey. */
 function createSecretReader(encrypter: Pick<Encrypter, 'decrypt'>) {
   const secrets = new Map<Encrypted, string>();
   return async ({ _id, sealed }: ConnectorKeyDocument): Promise<string> => {

@@ -10,8 +10,7 @@ import { mayBeRandom, NOT_RANDOM } from './random-key';
 import { parseJson } from './service-keys';
 
 /**
- * Live connector that pays out (`live-acme`), or all connectors of an environment without a key
- * ring of their own.
+ * Live connector that pays out (`live-acme`) under its own keys, or all others of an environment.
  */
 export type Holder = Env | `live-${string}`;
 

@@ -14,9 +14,9 @@ import { type BookCheck, examine } from './owners';
 import { type Read, readAll } from './snapshot';
 
 /**
- * Compares the balances of a book with its last checkpoint and the entries since, and writes the
- * checkpoints that are due. No checkpoint covers a difference, so the next run reports it again.
- * @param isFull reads the checkpointed entries again, too
+ * Compares the balances of a book with its last checkpoint and the entries since, and writes due
+ * checkpoints. No checkpoint covers a difference, so the next run reports it again.
+ * @param isFull reads checkpointed entries again, too
  */
 export async function verifyBook(check: BookCheck, book: string, isFull: boolean) {
   const { least, most } = check.checkpointSize;
@@ -33,7 +33,7 @@ export async function verifyBook(check: BookCheck, book: string, isFull: boolean
     const isEnough = tally.postings >= (step.end === undefined ? most : least);
     const checkpoint = mayCheckpoint && isEnough ? buildCheckpoint(book, tally, check.now()) : null;
     if (checkpoint !== null) {
-      // Another verification was first, and continues with this book.
+      // A concurrent verification was first, and continues with this book.
       mayCheckpoint = await check.checkpoints.write(checkpoint);
       if (mayCheckpoint) {
         tally = behindCheckpoint(tally, checkpoint);
@@ -81,10 +81,7 @@ async function readPending(read: Read, book: string): Promise<Sums> {
   return sumEntryLines(await readAll(rows));
 }
 
-/**
- * Reads all checkpointed entries again, and compares each checkpoint with them. The returned tally
- * counts the entries that exist now.
- */
+/** Compares each checkpoint with the entries that exist now, which the returned tally counts. */
 async function reread(check: BookCheck, book: string) {
   let last: CheckpointDocument | null = null;
   let drift = { total: 0, sums: new Map<string, bigint>() };

@@ -5,34 +5,33 @@ import { WRITTEN } from '../ledger/book';
 import { toBigInt } from '../ledger/integers';
 import type { EntryRow } from './compare';
 
-/** Position of an entry in its book: the time of its write, then its id. */
+/** Time of the write, then id: the order within a book. */
 interface EntryPosition {
   written_at: string | null;
   posting: string;
 }
 
 /**
- * Checkpoint over all entries of a book up to a position, chained to the one before it. It never
- * changes.
+ * Covers all entries of a book up to a position; chained to the one before it, and never changed.
  * @see docs/ledger.md#checkpoints
  */
 export interface CheckpointDocument {
   /** `{book}:{number}` */
   _id: string;
   book: string;
-  /** 1, 2, 3, … without a gap. */
+  /** From 1, without a gap. */
   number: number;
-  /** Hash of the checkpoint before it; null for the first. */
+  /** Hash of the one before; null for the first. */
   previous: string | null;
-  /** Last entry of the checkpoint before it; null for the first. */
+  /** Last entry of the one before; null for the first. */
   from: EntryPosition | null;
   to: EntryPosition;
   postings: number;
-  /** Number of entries of the book up to here. */
+  /** Entries of the book up to here. */
   total: number;
-  /** Sums of the book up to here; minor units, as text of any length. */
+  /** Minor units of the book up to here, as text of any length. */
   sums: { account: string; amount: string }[];
-  /** SHA-256 over the hash before it, the content of each entry in order, and the fields above. */
+  /** SHA-256 over `previous`, the content of each entry in order, and the fields above. */
   hash: string;
   /** ISO 8601, ms. */
   sealed_at: string;
@@ -50,7 +49,7 @@ export function createCheckpointStore(db: Db) {
     ensureIndexes: () =>
       checkpoints.createIndexes([{ key: { book: 1, number: 1 }, name: 'book', unique: true }]),
     last: (book: string) => checkpoints.findOne({ book }, { sort: { number: -1 } }),
-    /** Reads oldest first, each by its own query, since a cursor would time out between them. */
+    /** Reads oldest first, by a query each: a cursor would time out between them. */
     inOrder: async function* (book: string): AsyncGenerator<CheckpointDocument> {
       const next = (number: number) =>
         checkpoints.findOne({ book, number: { $gt: number } }, { sort: { number: 1 } });
@@ -76,7 +75,7 @@ export function createCheckpointStore(db: Db) {
   };
 }
 
-/** Sums and hash over the entries of a book, which are added in order. */
+/** Entries must be added in order. */
 export interface Tally {
   number: number;
   hash: string | null;
@@ -117,7 +116,7 @@ export function addEntry(tally: Tally, entry: EntryRow): void {
   tally.total += 1;
 }
 
-/** Builds a checkpoint over the counted entries; null when there is none. */
+/** @returns null when no entry was counted */
 export function buildCheckpoint(book: string, tally: Tally, now: Date): CheckpointDocument | null {
   const { hash: previous, from, to, postings, total } = tally;
   if (to === null || postings === 0) return null;
@@ -137,7 +136,7 @@ export function behindCheckpoint(tally: Tally, { number, hash, to }: CheckpointD
   return { ...tally, number, hash, from: to, to, postings: 0, chain: startChain(hash) };
 }
 
-/** Copies a tally, since a read may start again. */
+/** A read may start again. */
 export function copyTally(tally: Tally): Tally {
   return { ...tally, sums: new Map(tally.sums), chain: tally.chain.copy() };
 }
@@ -147,9 +146,9 @@ function startChain(previous: string | null) {
 }
 
 /**
- * Builds the options of a find over entries of a book in order, by the bounds of their index.
- * @param after position before the first entry
- * @param upTo position of the last entry, or the time before which it was written
+ * Builds a find over entries of a book in order, by the bounds of their index.
+ * @param after exclusive position
+ * @param upTo inclusive position, or exclusive time of the write
  */
 export function between(book: string, after: EntryPosition | null, upTo?: EntryPosition | Date) {
   const first = { written_at: new MinKey(), _id: new MinKey() };
@@ -168,7 +167,7 @@ export function between(book: string, after: EntryPosition | null, upTo?: EntryP
   };
 }
 
-/** Least bound behind a position: no id is between an id and the same id with a zero added. */
+/** No id is between an id and the same id with a zero added. */
 function boundAfter({ written_at, posting }: EntryPosition) {
   return { written_at, _id: `${posting}\u0000` };
 }

@@ -37,7 +37,7 @@ export const CHECKS = {
 
 export type Check = keyof typeof CHECKS;
 
-/** Money in minor units; null where there is nothing. */
+/** Minor units; null where there is nothing. */
 type ComparedValue = number | string | null;
 
 export interface Difference {
@@ -49,7 +49,7 @@ export interface Difference {
   found: ComparedValue;
 }
 
-/** Entry as it is read: its fields may hold anything. */
+/** Fields as they are read, which may hold anything. */
 export interface EntryRow {
   _id: string;
   book: string;
@@ -70,7 +70,7 @@ export interface BookRow {
   lineSums: Sums;
 }
 
-/** Entries of bank accounts, and their books. */
+/** Also their books. */
 export const BANK_KIND = /^bank_/;
 const BANK_BOOK = /^ba_/;
 const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;
@@ -96,7 +96,7 @@ export function compareEntry(entry: EntryRow) {
   ];
 }
 
-/** Compares each balance with its lines; a balance of 0 must have lines, too. */
+/** A balance of 0 must have lines, too. */
 export function compareBook({ _id, stored, pending, lineSums }: BookRow): Difference[] {
   const balances = addPending(stored, pending);
   const accounts = [...new Set([...balances.keys(), ...lineSums.keys()])].sort();
@@ -153,7 +153,7 @@ function toComparedValue(value: unknown): ComparedValue {
   return Number.isSafeInteger(number) ? number : String(value);
 }
 
-/** Sums integers; other values count as 0, and are reported with their balance. */
+/** Other values than integers count as 0, and are reported with their balance. */
 function total(amounts: readonly unknown[]): bigint {
   return amounts.reduce<bigint>((sum, amount) => sum + (toBigInt(amount) ?? 0n), 0n);
 }

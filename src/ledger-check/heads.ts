@@ -26,7 +26,7 @@ export async function listLastCheckpoints(db: Db): Promise<StoredCheckpoint[]> {
   return await rows.toArray();
 }
 
-/** Finds the checkpoints that are missing, or that have another hash than the stored one. */
+/** Finds checkpoints that are missing, or whose hash differs from the stored one. */
 export async function compareCheckpoints(
   db: Db,
   stored: readonly StoredCheckpoint[],

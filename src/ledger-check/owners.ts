@@ -55,8 +55,7 @@ async function nextPage(
 
 /**
  * Finds entries without their resource.
- * @param comparedSince `compareResources` compares resources that changed since; all others are
- *   compared here
+ * @param comparedSince resources that changed since are left to `compareResources`
  */
 async function compareOwners(
   read: Read,
@@ -87,7 +86,6 @@ async function compareOwners(
   return [...differences, ...(await compareBankAccounts(read, entries))];
 }
 
-/** Finds entries of bank accounts that do not exist, or have another environment or currency. */
 async function compareBankAccounts(
   read: Read,
   entries: readonly EntryRow[],
@@ -111,7 +109,7 @@ async function compareBankAccounts(
 
 export interface CheckpointSize {
   least: number;
-  /** Most entries that it covers, and that one snapshot reads behind the margin. */
+  /** Also the number that one snapshot reads behind the margin. */
   most: number;
 }
 
@@ -120,7 +118,7 @@ export interface BookCheck {
   checkpoints: CheckpointStore;
   checkpointSize: CheckpointSize;
   checkpointBefore: Date;
-  /** Resources that changed since are compared elsewhere. ISO 8601; empty for all. */
+  /** ISO 8601, empty for all: resources that changed since are compared elsewhere. */
   comparedSince: string;
   now: () => Date;
   report: (differences: readonly Difference[]) => void;

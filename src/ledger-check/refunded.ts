@@ -66,12 +66,12 @@ type Refund = Pick<
   'payment_id' | 'status' | 'amount' | 'currency' | 'settled_amount' | 'sent_late' | 'sent_held'
 >;
 
-/** Minor units that a refund takes from its payment. */
+/** Minor units. */
 function takenAmount(refund: Refund): number {
   return takenBySettlement(refund) + sumBorneByMerchant(refund);
 }
 
-/** Sums what the bank sent beyond the refund and the merchant bears, in minor units. */
+/** Minor units that the bank sent beyond the refund, and the merchant bears. */
 function sumBorneByMerchant({ currency, sent_held = [] }: Refund): number {
   return sent_held
     .filter((held) => held.resolved?.as === 'merchant' && held.currency === currency)
@@ -82,7 +82,6 @@ function takenBySettlement(refund: Refund): number {
   return COUNTED.includes(refund.status) ? settledAmount(refund) : (refund.sent_late?.amount ?? 0);
 }
 
-/** Compares the `refunded` of payments with their refunds, and with their amounts. */
 async function compareRefunded(
   read: Read,
   ids: readonly string[],

@@ -67,13 +67,12 @@ const EVENTS: Pointers<EventRow> = {
   },
 };
 
-/** Parses the kind of the resource, as `crypto_payment`. */
 function parseKind(type: string): string {
   const [first = '', second = ''] = type.split('.');
   return first === 'crypto' ? `${first}_${second}` : first;
 }
 
-/** Compares idempotency keys, and in a full run events, with their resources. */
+/** Compares idempotency keys with their resources; in a full run, events, too. */
 export async function* compareRelated(inSnapshot: InSnapshot, isFull: boolean) {
   yield* comparePages(inSnapshot, RECORDS);
   if (!isFull) return;
@@ -99,7 +98,7 @@ async function* comparePages<Row extends object>(
   }
 }
 
-/** Looks for the resource of each row; rows without a collection are left out. */
+/** Leaves out rows without a collection. */
 async function findResources<Row extends { resource_id: string }>(
   read: Read,
   rows: readonly Row[],

@@ -12,24 +12,23 @@ export type CommonFields = Pick<PaymentDocument, 'account_id' | 'livemode' | 'cu
 
 export type ExpectedKinds<Part, Kind> = readonly Kind[] | ((part: Part) => readonly Kind[]);
 
-/** Entries that the ledger must hold for the resources of one collection. */
 export interface ResourceRule<Part extends CommonFields, Kind extends EntryKind> {
   collection: string;
   fields: readonly (keyof Part & string)[];
   entries: Record<Part['status'], ExpectedKinds<Part, Kind>>;
   lines: Record<Kind, (part: Part) => EntryLine[]>;
-  /** Parts that have an entry each, by kind; of any other kind the whole resource has one. */
+  /** Parts that have an entry each; of any other kind, the whole resource has one. */
   steps?: Partial<Record<Kind, (part: Part) => ExpectedStep[]>>;
-  /** Book of its entries; by default that of its currency. */
+  /** Absent: that of its currency. */
   book?: (part: Part) => string;
-  /** Versions that have an event; by default each but the first. */
+  /** Versions that have an event; absent: each but the first. */
   reportedVersions?: (part: Part & ResourceRow) => number[];
 }
 
 export interface ExpectedStep {
   step?: string;
   lines: EntryLine[];
-  /** By default the book of the resource. */
+  /** Absent: that of the resource. */
   book?: string;
 }
 
@@ -62,7 +61,7 @@ export interface ResourceCheck {
 
 export type Relations = (read: Read, rows: readonly ResourceRow[]) => Promise<Difference[]>;
 
-/** Bound for what is read; more than a resource has states. */
+/** Bounds what is read; more than a resource has states. */
 const VERSIONS_MAX = 100;
 
 export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>(
@@ -126,7 +125,7 @@ function compareResource<Part extends CommonFields, Kind extends EntryKind>(
   ];
 }
 
-/** Lists the versions of a resource that begins at version 1 without an event. */
+/** Version 1 has no event. */
 function listAllVersions({ version }: ResourceRow): number[] {
   const last = Math.min(version, VERSIONS_MAX);
   return Array.from({ length: Math.max(0, last - 1) }, (_, before) => before + 2);

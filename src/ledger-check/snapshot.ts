@@ -13,8 +13,8 @@ export type Read = <Row extends Document>(
 export type InSnapshot = <T>(work: (read: Read) => Promise<T>) => Promise<T>;
 
 /**
- * Opens snapshots of a database, on a secondary if there is one. `work` may run twice, so it has no
- * effect but its result.
+ * Reads from a secondary if there is one. `work` may run twice, so it must have no effect but its
+ * result.
  */
 export function openSnapshots(client: MongoClient, database: string): InSnapshot {
   const staleness = { maxStalenessSeconds: STALENESS_SECONDS_MAX };
@@ -28,7 +28,7 @@ export function openSnapshots(client: MongoClient, database: string): InSnapshot
           db.collection(collection).find<Row>(filter, {
             ...options,
             session,
-            // A number does not hold every sum exactly; amounts of resources always fit.
+            // Sums need it; amounts of resources always fit a number.
             useBigInt64: collection.startsWith('ledger_'),
           }),
         ),

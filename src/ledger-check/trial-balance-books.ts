@@ -2,7 +2,7 @@ import type { ClientSession, Db } from 'mongodb';
 import type { BookDocument, EntryDocument } from '../ledger/documents';
 import { addPending, EXACT, sumPending } from '../ledger/pending';
 
-/** Database at a moment; the past needs no session, since entries do not change. */
+/** Reader of a moment; the past needs no session, since entries do not change. */
 export interface Reader {
   db: Db;
   session: ClientSession | undefined;
@@ -15,7 +15,7 @@ interface BookBalances {
   balances: ReadonlyMap<string, unknown>;
 }
 
-/** Reads stored balances and pending entries, batch by batch in the order of books. */
+/** Reads in the order of books. */
 export async function* readBooks({ db, session }: Reader): AsyncGenerator<BookBalances> {
   const books = db.collection<BookDocument>('ledger_books');
   const entries = db.collection<EntryDocument>('ledger_postings');
@@ -38,7 +38,7 @@ export async function* readBooks({ db, session }: Reader): AsyncGenerator<BookBa
   }
 }
 
-/** Sums all entries until a time, which MongoDB does on disk where it must. */
+/** Sums all entries until a time; MongoDB uses the disk where it must. */
 export async function* readPastBooks({ db }: Reader, at: string): AsyncGenerator<BookBalances> {
   const sums = db.collection('ledger_postings').aggregate<{
     _id: { book: string; account: string };

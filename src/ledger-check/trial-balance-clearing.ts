@@ -23,7 +23,7 @@ export const FINDINGS = {
 export interface TrialBalanceFinding {
   code: keyof typeof FINDINGS;
   message: string;
-  /** Minor units; of movements at a bank as its statement has them: above 0 comes in. */
+  /** Minor units; of a bank's movements as its statement has them: above 0 comes in. */
   amount: bigint;
   currency: string;
   /** First 100 of the books, entries or lines. */
@@ -33,7 +33,7 @@ export interface TrialBalanceFinding {
 export interface TrialBalanceOptions {
   /** Absent: both environments. */
   livemode?: boolean | undefined;
-  /** ISO 8601, ms: entries that were written until then; absent: all. */
+  /** ISO 8601, ms: limits entries to those written until then; absent: all. */
   at?: string | undefined;
   now: () => Date;
 }
@@ -41,10 +41,9 @@ export interface TrialBalanceOptions {
 export const IDS_MAX = 100;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Connector, environment and currency that have bank accounts, with their books. */
+/** Connector, environment and currency with bank accounts. */
 interface BankScope extends ClearingScope {
   books: string[];
-  /** Ids of the bank accounts. */
   accounts: string[];
 }
 
@@ -126,14 +125,14 @@ export async function compareScope(
 interface Items {
   count: number;
   amount: bigint;
-  /** Day of the oldest, `YYYY-MM-DD`. */
+  /** `YYYY-MM-DD`. */
   oldest: string;
   ids: string[];
 }
 
 const NONE: Items = { count: 0, amount: 0n, oldest: '', ids: [] };
 
-/** Summarizes documents of an `amount` and a `day`; the ids are of the oldest. */
+/** Ids are of the oldest. */
 const SUMMARY = {
   $group: {
     ...{ _id: null, count: { $sum: 1 }, amount: { $sum: '$amount' }, oldest: { $min: '$day' } },
@@ -161,7 +160,7 @@ async function readInTransit(
   ]);
 }
 
-/** Reads the lines that are in suspense, each by the sum of its entries. */
+/** Sums the entries of each line in suspense. */
 async function readUnmatched(
   reader: Reader,
   { at }: TrialBalanceOptions,
@@ -183,7 +182,7 @@ async function readUnmatched(
   ]);
 }
 
-/** Reads what notifications have announced too long ago; that of the past is not stored. */
+/** Reads what notifications announced too long ago; the past is not stored. */
 async function readNotRepeated(
   reader: Reader,
   { at, now }: TrialBalanceOptions,

@@ -22,7 +22,7 @@ interface TrialBalanceRow {
 }
 
 export interface TrialBalance {
-  /** First 100,000 of them. */
+  /** At most 100,000. */
   rows: TrialBalanceRow[];
   rows_total: number;
   totals: { env: 'live' | 'sandbox'; currency: string; sum: bigint }[];
@@ -32,8 +32,8 @@ export interface TrialBalance {
 const ROWS_MAX = 100_000;
 
 /**
- * Lists the balances of all books, and what does not agree between merchants' books and those of
- * the banks.
+ * Lists the balances of all books, and what merchants' books and those of the banks do not agree
+ * on.
  * @param client has a long socket timeout
  * @see docs/ledger.md#trial-balance
  */
@@ -68,7 +68,7 @@ function createTally() {
   const rows: TrialBalanceRow[] = [];
   const totals = new Map<string, TrialBalance['totals'][number]>();
   const unbalanced = new Map<string, TrialBalanceFinding>();
-  /** Sums by connector of merchants' books, and by the id of bank books. */
+  /** Keys: connector for merchants' books, id for bank books. */
   const clearing = new Map<string, bigint>();
   let rows_total = 0;
 

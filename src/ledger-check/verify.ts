@@ -11,8 +11,8 @@ import { compareRelated } from './related';
 import { openSnapshots } from './snapshot';
 
 /**
- * Age from which entries are checkpointed, since none may appear among them later: a transaction
- * lasts a minute at most, a secondary lags less than two, and the rest is for clocks.
+ * Entries are checkpointed at an age at which none may appear among them: a transaction lasts a
+ * minute at most, a secondary lags less than two, and the rest is for clocks.
  */
 const CHECKPOINT_AFTER_MS = 10 * 60_000;
 const CHECKPOINT_SIZE: CheckpointSize = { least: 100, most: 10_000 };
@@ -23,10 +23,9 @@ const CHECKPOINT_SIZE: CheckpointSize = { least: 100, most: 10_000 };
 const RECHECK_MS = 24 * 60 * 60_000;
 
 export interface VerifyOptions {
-  /** Reads checkpointed entries again, too. */
   full?: boolean;
   book?: string;
-  /** Whether `migrate` has created the indexes of the service, which a worker may not create. */
+  /** Whether `migrate` has created the service's indexes, which a worker may not. */
   isMigrated?: boolean;
   now?: () => Date;
   checkpointSize?: CheckpointSize;
@@ -36,16 +35,15 @@ export interface VerifyOptions {
 export interface Verification {
   books: number;
   postings: number;
-  /** First 100 of them. */
+  /** At most 100. */
   differences: Difference[];
   differences_total: number;
   checkpoints_sealed: number;
 }
 
 /**
- * Recomputes every balance from its entries, and compares resources with theirs. It reads short
- * snapshots, so the service may run, and it reads only entries that are new since the last run. A
- * kill leaves valid checkpoints.
+ * Recomputes every balance from its entries, and compares resources with theirs. The service may
+ * run meanwhile, and a kill leaves valid checkpoints.
  * @param client has no socket timeout, since an index may be built
  */
 export async function verifyLedger(
@@ -105,9 +103,7 @@ async function ensureIndexes(db: Db): Promise<void> {
   }
 }
 
-/**
- * State of the verifications: when the latest began, and what was compared without a difference.
- */
+/** When the latest verification began, and what was compared without a difference. */
 function createVerifiedStore(db: Db) {
   const rows = db.collection<{ _id: 'latest' | 'resources'; until: string }>('ledger_verified');
   const setUntil = (_id: 'latest' | 'resources', until: string) =>
@@ -118,11 +114,11 @@ function createVerifiedStore(db: Db) {
     );
   return {
     /**
-     * Waits until a majority has all earlier writes, since a snapshot reads only these: a later
-     * entry would be missing from a checkpoint.
+     * Waits until a majority has all earlier writes. A snapshot reads only these, so a later entry
+     * would be missing from a checkpoint.
      */
     begin: (at: string) => setUntil('latest', at),
-    /** Time since which resources must be compared; empty for all. */
+    /** Resources changed since must be compared; empty for all. */
     since: async (): Promise<string> => {
       const row = await rows.findOne({ _id: 'resources' }, { readPreference: 'primary' });
       return row === null ? '' : new Date(Date.parse(row.until) - RECHECK_MS).toISOString();
@@ -153,9 +149,9 @@ async function* allBooks(db: Db): AsyncGenerator<string> {
   }
 }
 
-/** Differences that are listed; all are counted. */
+/** All are counted. */
 const DIFFERENCES_MAX = 100;
-/** Differences that are remembered; one may be found from two sides. */
+/** Remembered, since one may be found from two sides. */
 const SEEN_MAX = 10_000;
 const PROGRESS_EVERY_MS = 5_000;
 

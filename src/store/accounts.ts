@@ -14,44 +14,40 @@ export interface AccountDocument {
   name: string;
   crypto: boolean;
   enabled_methods: string[];
-  /** Rails that the account may not use; absent: it has them all. */
   disabled_rails?: RailId[];
-  /** Minor units of the currency of the payout; 0 where a rail has none. */
+  /** Minor units of the payout's currency; 0 where a rail has none. */
   payout_fees?: PayoutFees;
-  /** Data keys that encrypt payers; the first is created for the first payer. */
+  /** The first is created for the first payer. */
   payer_keys?: Partial<Record<Env, PayerKeys>>;
-  /** Months for which payers are stored; absent: the default time. */
+  /** Absent: the default time. */
   payer_data_months?: number;
-  /** Position in the list of payments up to which payers are redacted. */
+  /** Position in the list of payments. */
   payers_blanked?: Partial<Record<Env, string>>;
   /** Minor units per day, by currency; absent: no limit. */
   payout_limits?: Record<string, number>;
-  /** Minor units that it may owe and still pay out, by currency; absent: none. */
+  /** Debt in minor units with which it still pays out, by currency; absent: none. */
   owed_limits?: Record<string, number>;
   /** Minor units above which a live refund in the dashboard has a step-up; absent: none has. */
   refund_step_up?: Record<string, number>;
-  /** Time of the sandbox; absent before it was first moved. */
+  /** Absent before it was first moved. */
   clock?: StoredClock;
-  /** Brand that the payer's pages show. */
   brand?: Partial<Record<Env, Brand>>;
   /** Set while the account may only read. */
   frozen?: { at: string; reason: string };
-  /** Unique over all accounts. */
   dashboard: { email: string };
   created_at: string;
 }
 
 export interface PayerKey {
-  /** Name in the header of each payer that it encrypts; absent on keys without a name. */
+  /** Absent on keys without a name. */
   id?: string;
   sealed: Encrypted;
   /** Key of the key ring that encrypted it. */
   kid: string;
 }
 
-/** Current key, which encrypts. */
 export interface PayerKeys extends PayerKey {
-  /** Replaced keys, until they hold no payer. */
+  /** Stored until they hold no payer. */
   earlier?: (PayerKey & { replaced_at: string })[];
 }
 
@@ -80,15 +76,12 @@ export function createAccountStore(db: Db, cacheMs = 0) {
     insert: (account: AccountDocument, session?: ClientSession) =>
       accounts.insertOne(account, { session }),
     get: (id: string, session?: ClientSession) => accounts.findOne({ _id: id }, { session }),
-    /**
-     * Returns an account that may be 2 seconds old: not for limits of money. @see
-     * src/store/cache.ts
-     */
+    /** May be 2 seconds old: not for limits of money. @see src/store/cache.ts */
     getCached: (id: string) => cache.get(id, () => accounts.findOne({ _id: id })),
     refresh: (id: string) => cache.refresh(id, () => accounts.findOne({ _id: id })),
     list: (limit: number) =>
       accounts.find().sort({ created_at: -1, _id: 1 }).limit(limit).toArray(),
-    /** Stores the data key of an environment unless it has one; returns the account after it. */
+    /** Keeps a stored key. @returns the account after the write */
     storePayerKey: async (id: string, env: Env, key: PayerKey): Promise<AccountDocument | null> => {
       const field = `payer_keys.${env}`;
       await accounts.updateOne(
@@ -98,7 +91,7 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       return await accounts.findOne({ _id: id });
     },
     page: (after: string, limit: number) => readPage<AccountDocument>(accounts, after, limit),
-    /** Makes another data key the current one, unless it was replaced before. */
+    /** Does nothing when the current key was replaced before. */
     replacePayerKey: (
       id: string,
       env: Env,
@@ -114,7 +107,6 @@ export function createAccountStore(db: Db, cacheMs = 0) {
         { $set: { [field]: { ...next, earlier } } },
       ]);
     },
-    /** Replaces the text of a data key unless it has changed. */
     reencryptPayerKey: async (
       id: string,
       env: Env,
@@ -130,7 +122,6 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       const { modifiedCount } = await write(earlier, `${earlier}.$`);
       return modifiedCount > 0 ? { modifiedCount } : await write(current, current);
     },
-    /** Removes the keys that the current one replaced. */
     removeEarlierPayerKeys: (id: string, env: Env, current: Encrypted) =>
       accounts.updateOne(
         { _id: id, [`payer_keys.${env}.sealed`]: current },
@@ -163,7 +154,7 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       limit: number | null,
       session?: ClientSession,
     ) => setOrRemove(id, `refund_step_up.${currency}`, limit, session),
-    /** Begins an advance of the sandbox's clock; a repeat changes nothing. */
+    /** A repeat changes nothing. */
     beginAdvance: async (
       id: string,
       target: ClockTarget,
@@ -176,12 +167,11 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       );
       return { offset_ms: account?.clock?.offset_ms ?? 0 };
     },
-    /** Moves the sandbox's clock; it never goes back. */
+    /** The clock never goes back. */
     storeOffset: async (id: string, offset_ms: number): Promise<void> => {
       await accounts.updateOne({ _id: id }, { $max: { 'clock.offset_ms': offset_ms } });
       await cache.refresh(id, () => accounts.findOne({ _id: id }));
     },
-    /** Ends an advance. */
     endAdvance: async (id: string, behind: string[]): Promise<void> => {
       await accounts.updateOne(
         { _id: id },

@@ -3,7 +3,7 @@ import { indexBuilder } from '../base/mongo-indexes';
 import { type ApprovalState, OPEN_APPROVALS } from '../domain/approval';
 import type { CallbackResource } from '../domain/callback/callback';
 
-/** Request of an operator that another one decides on. @see docs/operators.md#approvals */
+/** @see docs/operators.md#approvals */
 export interface ApprovalDocument {
   _id: string;
   /** Such as `payout.mark_failed` or `balance.fund`. */
@@ -11,12 +11,10 @@ export interface ApprovalDocument {
   account_id: string;
   /** Null of an act on a balance. */
   resource: CallbackResource | null;
-  /** Resource, or id of the journal entry. */
   target: string;
   /** Largest entry line, in minor or smallest units. */
   amount: string;
   currency: string;
-  /** Arguments of the act. */
   input: Readonly<Record<string, string | number | boolean | undefined>>;
   requested_by: string;
   /** Operator whose key was verified; null until one confirms the request. */
@@ -30,7 +28,7 @@ export interface ApprovalDocument {
   decided_by: string | null;
   decided_at: string | null;
   decision_reason: string | null;
-  /** Why an approved act was not possible any more. */
+  /** Present when an approved act was not possible any more. */
   refusal: { code: string; message: string } | null;
 }
 
@@ -67,14 +65,13 @@ export function createApprovalStore(db: Db) {
       approvals.insertOne(approval, { session }),
     get: (id: string) => approvals.findOne({ _id: id }),
     findOpen: (open: string) => approvals.findOne({ open }),
-    /** Lists those that wait, or all, the oldest first. */
+    /** Lists open ones, or all, the oldest first. */
     list: (all: boolean) =>
       approvals
         .find(all ? {} : { state: { $in: [...OPEN_APPROVALS] } })
         .sort({ created_at: 1, _id: 1 })
         .limit(LIST_MAX)
         .toArray(),
-    /** Ends those that nobody decided on, or that nobody finished, in time. */
     expire: async (now: Date): Promise<void> => {
       const late = new Date(now.getTime() - GRACE_MS);
       for (const [state, time] of [
@@ -85,7 +82,7 @@ export function createApprovalStore(db: Db) {
         await approvals.updateMany(filter, { $set: { state: 'expired' }, ...CLOSED });
       }
     },
-    /** Puts a verified operator behind a request. @returns false when somebody was faster */
+    /** @returns false when another operator confirmed first */
     confirm: async (
       id: string,
       by: { name: string; operator_id: string },
@@ -96,7 +93,7 @@ export function createApprovalStore(db: Db) {
       const change = { requested_by: by.name, requester_id: by.operator_id };
       return (await approvals.updateOne(filter, { $set: change }, { session })).matchedCount === 1;
     },
-    /** Decides once, in time, and only on a verified operator's request. */
+    /** Decides once, before the expiry, and only if a verified operator made the request. */
     decide: async (
       id: string,
       { state, by, reason, now }: Decision,
@@ -108,7 +105,7 @@ export function createApprovalStore(db: Db) {
       const change = { $set: { state, ...decided }, ...(state === 'rejected' ? CLOSED : {}) };
       return (await approvals.updateOne(filter, change, { session })).matchedCount === 1;
     },
-    /** Ends it with its act, in the transaction that posts it. */
+    /** Ends a request in the transaction that posts its act. */
     finish: async (id: string, session?: ClientSession): Promise<boolean> => {
       const filter = { _id: id, state: 'approved' } as const;
       const change = { $set: { state: 'done' }, ...CLOSED } as const;
@@ -119,10 +116,10 @@ export function createApprovalStore(db: Db) {
       const change = { $set: { state: 'refused', refusal }, ...CLOSED } as const;
       return (await approvals.updateOne(filter, change)).matchedCount === 1;
     },
-    /** Publishes the APPROVAL_LIMIT of the worker, empty where it is not set. */
+    /** Publishes the worker's APPROVAL_LIMIT, empty where it is not set. */
     publishLimit: (text: string) =>
       limits.updateOne({ _id: 'worker' }, { $set: { text } }, { upsert: true }),
-    /** Null before the first worker. */
+    /** @returns null before the first worker */
     readLimit: async (): Promise<string | null> =>
       (await limits.findOne({ _id: 'worker' }))?.text ?? null,
     countWaiting: (now: Date) =>

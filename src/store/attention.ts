@@ -11,7 +11,7 @@ export interface AuditEntry {
   after: string;
   approved_by?: string;
   approval_id?: string;
-  /** Whether the operator of `mark_failed` knew it from the bank, which was not asked. */
+  /** The operator of `mark_failed` knew it from the bank; the service did not check. */
   bank_confirmed_not_executed?: true;
 }
 
@@ -23,25 +23,24 @@ export interface AttentionUpdate<Attention extends string = string> {
   version: number;
   attention: Attention | null;
   audit: AttentionAct | null;
-  /** Time of the workflow, in ms since the epoch; it increases with each update. */
+  /** Workflow time, ms since the epoch; it increases with each update. */
   attention_at: number;
-  /** End of a snooze, in ms since the epoch. */
+  /** ms since the epoch. */
   snoozed_until?: number;
 }
 
-/** Attention reason that an operator acknowledged; the audit trail says who and why. */
 export interface AcknowledgedReason<Attention extends string = string> {
   reason: Attention;
-  /** When it came, in ms since the epoch. */
+  /** ms since the epoch. */
   since: number;
 }
 
-/** Stored for each resource; the audit trail has all. */
+/** Per resource; the audit trail has all. */
 const ACKNOWLEDGED_MAX = 20;
 
 /**
- * Builds the write of an attention reason, with the audit entry of an act. A late write of an
- * abandoned attempt must not replace a later reason; an act is recognised by its id.
+ * Builds a write that ignores a repeated act, by its id, and that never replaces a later reason: an
+ * abandoned attempt may write late.
  */
 export function buildAttentionUpdate(update: AttentionUpdate) {
   const { attention, audit: act, attention_at, version, snoozed_until: until } = update;
@@ -67,7 +66,7 @@ export function buildAttentionUpdate(update: AttentionUpdate) {
 
 const STORED_SINCE = { $ifNull: ['$attention_since', '$attention_at'] };
 
-/** An act that keeps the reason keeps its time. */
+/** A reason that stays keeps its time. */
 function buildSince(attention: string, attention_at: number) {
   return { $cond: [{ $eq: ['$attention', attention] }, STORED_SINCE, attention_at] };
 }

@@ -5,9 +5,7 @@ import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
 import { omitUndefined } from '../domain/defined';
 
-/** Request that an act came by. */
 export interface Origin {
-  /** Network address of the client. */
   address: string;
   request_id: string;
 }
@@ -16,9 +14,9 @@ export type Actor =
   | ({ door: 'dashboard'; user_id: string; email: string; session?: string } & Partial<Origin>)
   | ({ door: 'api'; key_id: string } & Partial<Origin>)
   | { door: 'command_line'; system_user: string; host: string; operator?: string }
-  /** The service itself, by a rule. */
+  /** Acts by a rule. */
   | { door: 'service' }
-  /** Sender of an update to a workflow, under an unverified name. */
+  /** An update to a workflow names a sender, unverified. */
   | { door: 'workflow'; operator: string };
 
 /** Line of the append-only audit log. @see docs/dashboard.md#audit-log */
@@ -26,9 +24,9 @@ export interface AuditLine {
   /** Time and a random part, so that ids sort as the lines were written. */
   _id: string;
   at: string;
-  /** Null where it concerns the service; no merchant sees it. */
+  /** Null: concerns the service, and no merchant sees it. */
   account_id: string | null;
-  /** Null where it concerns both environments. */
+  /** Null: both environments. */
   livemode: boolean | null;
   actor: Actor;
   act: AuditedAct;
@@ -39,7 +37,7 @@ export interface AuditLine {
 
 export interface ChainedLine extends AuditLine {
   seq: number;
-  /** Hash of the line before it; null on the first. */
+  /** Null on the first line. */
   prev: string | null;
   /** SHA-256 of all other fields, hex. */
   hash: string;
@@ -56,7 +54,7 @@ interface AuditFilter {
   account_id?: string | undefined;
   livemode?: boolean | undefined;
   act?: AuditedAct | undefined;
-  /** Whether lines without a place are left out, which the service did not write. */
+  /** Leaves out lines that the service did not write. */
   onlyChained?: boolean;
   limit: number;
   /** Id: only older lines. */
@@ -67,20 +65,19 @@ interface AuditFilter {
   since?: string | undefined;
 }
 
-/** Limit after which the server stops the query. */
+/** The server stops the query after it. */
 const LIST_MS_MAX = 4_000;
 
-/** Acts on live by which a thief would stay, or that answer one. */
+/** Acts on live by which a thief would stay, or that respond to one. */
 const WATCHED_ACTS = ['api_key.created', 'wallet.set', 'account.frozen'] as const;
 
 const INSTALLATION = 'installation';
 
-/** Returns the chain of a line. Accounts have their own, so that none waits for another. */
+/** Accounts have their own chain, so that none waits for another. */
 export function getChainName({ account_id }: Pick<AuditLine, 'account_id'>): string {
   return account_id ?? INSTALLATION;
 }
 
-/** Hashes a line; the order of its fields does not matter. */
 export function hashLine(line: Omit<ChainedLine, 'hash'>): string {
   return createHash('sha256')
     .update(JSON.stringify(sortFields(line)))
@@ -131,7 +128,6 @@ export function createAuditLogStore(db: Db) {
       );
       await makeIndexes(heads, [{ key: { seq: 1 }, name: 'length' }], missing);
     },
-    /** Adds a line, in the transaction of the change or in its own. */
     add: async (line: AuditLine, session?: ClientSession): Promise<void> => {
       if (session !== undefined) return await addLine(line, session);
       await inTransaction(db.client, (own) => addLine(line, own));
@@ -153,7 +149,7 @@ export function createAuditLogStore(db: Db) {
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
         .toArray(),
-    /** Counts the acts that an alert watches; an id begins with its time. */
+    /** An id begins with its time. */
     countWatched: (since: string): Promise<{ act: string; count: number }[]> =>
       Promise.all(
         WATCHED_ACTS.map(async (act) => {

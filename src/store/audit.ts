@@ -7,7 +7,7 @@ import type { Actor, AuditLine, AuditLogStore } from './audit-log';
 export interface Change {
   act: AuditedAct;
   account_id: string | null;
-  /** Null where it concerns both environments. */
+  /** Null: both environments. */
   livemode: boolean | null;
   target: string | null;
   before?: AuditFacts | null;
@@ -15,8 +15,8 @@ export interface Change {
 }
 
 /**
- * Adds a line to the audit log, in the session of the change so that both are written or none.
- * Outside MongoDB, an act on money is logged with its outcome, and any other before it.
+ * Adds a line in the session of the change, so that both are written or none. Outside MongoDB, an
+ * act on money is logged with its outcome, and any other before it.
  * @throws Error when a value has the form of a secret
  */
 export type Audit = (change: Change, session?: ClientSession) => Promise<void>;
@@ -32,7 +32,7 @@ export function auditBy(
   };
 }
 
-/** Adds a line unless an earlier attempt has added it. @param once identity of the change */
+/** Adds nothing when an earlier attempt did. @param once identity of the change */
 export async function auditOnce(
   { auditLog }: { auditLog: Pick<AuditLogStore, 'add' | 'has'> },
   { change, actor, once }: { change: Change; actor: Actor; once: { id: string; at: string } },

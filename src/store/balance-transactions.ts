@@ -4,7 +4,6 @@ import type { BalanceChange, EntryDocument } from '../ledger/documents';
 import { EXPORT_MS_MAX, type ListFilter, listNewest } from './list';
 import { listIndexes } from './resource-indexes';
 
-/** Journal entry that changes what a balance has available. */
 export type BalanceTransactionDocument = EntryDocument & BalanceChange;
 
 export interface BalanceTransactionFilter extends ListFilter {
@@ -27,7 +26,6 @@ const EXPORT_BATCH = 500;
 const SUM_MS_MAX = 10_000;
 
 const BALANCE = { balance_account: '$balance_account', currency: '$currency' };
-/** Change of the balance that a row is listed for. */
 const NET = {
   $sum: {
     $map: {
@@ -44,14 +42,12 @@ const NET = {
   },
 };
 
-/** Lists journal entries for their merchant; the ledger posts them. */
 export function createBalanceTransactionStore(db: Db) {
   const rows = db.collection<BalanceTransactionDocument>('ledger_postings');
-  // 64-bit integers would lose digits as numbers.
+  // Numbers would lose digits of 64-bit integers.
   const exactRows = { find: (filter: object) => rows.find(filter, { useBigInt64: true }) };
   return {
     list: (filter: BalanceTransactionFilter) => listNewest(exactRows, filter),
-    /** Sums what each balance had available at a position. */
     sumBefore: async ({ account_id, livemode }: RowOwner, position: string) => {
       const sums = await rows
         .aggregate<{ _id: Omit<BalanceSum, 'available'>; available: unknown }>(
@@ -65,7 +61,7 @@ export function createBalanceTransactionStore(db: Db) {
         .toArray();
       return sums.map(({ _id, available }): BalanceSum => ({ ..._id, available }));
     },
-    /** Reads the rows between two positions, the oldest first; the caller closes the cursor. */
+    /** Reads oldest first; the caller closes the cursor. */
     export: (
       { account_id, livemode }: RowOwner,
       { since, until }: { since: string; until: string },
@@ -78,12 +74,11 @@ export function createBalanceTransactionStore(db: Db) {
         .sort({ position: 1 })
         .batchSize(EXPORT_BATCH)
         .maxTimeMS(EXPORT_MS_MAX),
-    /** Whether a balance account ever had funds. */
     hasBalanceAccount: async (account_id: string, livemode: boolean, balance_account: string) => {
       const row = { account_id, livemode, balance_account };
       return (await rows.findOne(row, { projection: { _id: 1 } })) !== null;
     },
-    // The other entries are in no list.
+    // Other entries are in no list.
     ensureIndexes: indexBuilder(
       rows,
       listIndexes('balance_account', 'currency', 'type').map((index) => ({

@@ -13,15 +13,14 @@ export interface BankAccountDocument {
   currency: string;
   /** ISO 8601, ms. */
   created_at: string;
-  /** End of the last statement, in minor units; null before the first. */
+  /** Null before the first statement; minor units. */
   closing: { amount: number; day: string; statement_id: string } | null;
-  /** Statement whose lines are being stored; absent without one. */
+  /** Statement whose lines are being stored. */
   importing?: { _id: string; statement_id: string };
 }
 
 type BankAccountKey = Pick<BankAccountDocument, 'connector' | 'livemode' | 'iban' | 'currency'>;
 
-/** Accounts of the service, which are few. */
 const ACCOUNTS_MAX = 1_000;
 
 export function createBankAccountStore(db: Db) {
@@ -34,7 +33,7 @@ export function createBankAccountStore(db: Db) {
     insert: (account: BankAccountDocument, session: ClientSession) =>
       accounts.insertOne(account, { session }),
     get: (id: string) => accounts.findOne({ _id: id }),
-    /** Notes which statement is next; false when another has begun, or ended, since. */
+    /** @returns false when another statement has begun, or ended, since */
     beginImport: async (
       _id: string,
       closing: BankAccountDocument['closing'],
@@ -56,7 +55,7 @@ export function createBankAccountStore(db: Db) {
         { $set: { closing }, $unset: { importing: '' } },
         { session },
       ),
-    /** Finds the accounts of some fields, the oldest first. */
+    /** Lists the oldest first. */
     list: (filter: Partial<BankAccountKey> = {}, session?: ClientSession) =>
       accounts
         .find(filter, { session })

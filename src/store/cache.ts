@@ -1,4 +1,4 @@
-/** Maximum age: the time until a change takes effect in all processes. */
+/** A change takes effect in all processes within this time. */
 export const CACHE_MS = 2_000;
 const DOCUMENTS_MAX = 10_000;
 
@@ -6,7 +6,7 @@ const DOCUMENTS_MAX = 10_000;
 export function createCache<T>(maxAgeMs: number, now: () => number = () => performance.now()) {
   const rows = new Map<string, { document: T; readAt: number }>();
   const refresh = async <R extends T | null>(key: string, read: () => Promise<R>): Promise<R> => {
-    // The document may change while it is read.
+    // Before the read, during which the document may change.
     const readAt = now();
     const document = await read();
     rows.delete(key);
@@ -17,7 +17,7 @@ export function createCache<T>(maxAgeMs: number, now: () => number = () => perfo
     return document;
   };
   return {
-    /** Returns the cached document, or reads it; an absence is never cached. */
+    /** Never caches an absence. */
     get: async <R extends T | null>(key: string, read: () => Promise<R>): Promise<T | R> => {
       const row = rows.get(key);
       if (row !== undefined && now() - row.readAt < maxAgeMs) return row.document;
@@ -27,10 +27,7 @@ export function createCache<T>(maxAgeMs: number, now: () => number = () => perfo
   };
 }
 
-/**
- * Reads at most once within an age, for all callers together.
- * @param maxAgeMs 0 caches nothing
- */
+/** Reads at most once within an age, for all callers together. @param maxAgeMs 0 caches nothing */
 export function createCachedRead<T>(
   maxAgeMs: number,
   read: () => Promise<T>,
@@ -38,7 +35,7 @@ export function createCachedRead<T>(
 ): () => Promise<T> {
   let last: { readAt: number; value: Promise<T> } | undefined;
   return async () => {
-    // The documents may change while they are read.
+    // Before the read, during which the documents may change.
     const readAt = now();
     if (last !== undefined && readAt - last.readAt < maxAgeMs) return await last.value;
     const current = { readAt, value: read() };

@@ -8,7 +8,7 @@ import { omitUndefined } from '../domain/defined';
 import { deleteSome } from './old-rows';
 
 export interface CallbackDocument {
-  /** `{connector}:{callback_id}`: unique, so a repeat is recognised. */
+  /** `{connector}:{callback_id}`: a repeat has the same. */
   _id: string;
   connector: string;
   resource: CallbackResource;
@@ -17,16 +17,15 @@ export interface CallbackDocument {
   body: AnyCallback;
   received_at: string;
   signalled_at: string | null;
-  /** Reason why it was not applied; null when it was, or is still being processed. */
+  /** Null when it was applied, or is still being processed. */
   unapplied: string | null;
   parked: string | null;
-  /** When an operator dismissed it while it was parked; absent before. */
   dismissed_at?: string;
-  /** Id of the connector key that signed it; absent when it is not verified. */
+  /** Id of the connector key; absent: not verified. */
   signed_by?: string;
-  /** Hex HMAC of that key, which its workflow verifies. */
+  /** Hex HMAC, which the workflow verifies. */
   mac?: string;
-  /** Whether the signature was refused; `unapplied` says why. */
+  /** The signature was refused; `unapplied` says why. */
   refused?: true;
 }
 
@@ -40,17 +39,16 @@ type NewCallback = Pick<
 
 type CallbackFacts = Omit<NewCallback, 'received_at'>;
 
-/** Callback as it was signalled: with another signature it must be signalled again. */
+/** With another signature, a callback must be signalled again. */
 export type SentCallback = Pick<CallbackDocument, '_id' | 'mac'>;
 export type SignalledCallback = SentCallback & Pick<CallbackDocument, 'signalled_at'>;
 
-/** Conditions on callbacks that wait for an operator, or for their signal. */
 const PARKED = { signalled_at: null, parked: { $type: 'string' as const } };
 const NOT_DISMISSED = { dismissed_at: { $exists: false } };
 const WAITING = {
   parked: { ...PARKED, ...NOT_DISMISSED },
   unsignalled: { signalled_at: null, parked: null },
-  // Contains the first field of the index, without which the index is not used.
+  // Contains the first field of the index, which is not used otherwise.
   any: { signalled_at: null, parked: { $exists: true }, ...NOT_DISMISSED },
 };
 const WITH_DISMISSED = {
@@ -59,14 +57,12 @@ const WITH_DISMISSED = {
   any: { signalled_at: null, parked: { $exists: true } },
 };
 
-/** Signalled, and not marked as unapplied: applied, in progress, or lost by Temporal. */
+/** Applied, in progress, or lost by Temporal. */
 const SIGNALLED = { signalled_at: { $ne: null }, unapplied: null, parked: null };
-/** Callbacks that a new run reads; a resource has few. */
 const MISSED_MAX = 100;
 
 export interface WaitingFilter {
   waits: keyof typeof WAITING;
-  /** Also those that an operator dismissed. */
   with_dismissed?: boolean | undefined;
   connector?: string | undefined;
   resource_id?: string | undefined;
@@ -79,8 +75,8 @@ export function callbackKey(connector: string, callbackId: string): string {
 }
 
 /**
- * Builds the id of a refused callback, so that it never takes that of a verified one with its
- * `callback_id`. No connector has a slash in its name.
+ * Differs from the id of a verified callback with this `callback_id`: no connector has a slash in
+ * its name.
  */
 function refusedKey({ connector, mac = '', body, ...about }: CallbackFacts): string {
   const text = callbackText({ connector, ...about, callback: body });
@@ -105,7 +101,7 @@ export function createCallbackStore(db: Db) {
         partialFilterExpression: { signalled_at: null },
       },
     ]),
-    /** Stores a callback once; returns the row, which an earlier delivery may have written. */
+    /** @returns the row, which an earlier delivery may have written */
     insertOnce: async (callback: NewCallback): Promise<CallbackDocument> => {
       const _id = callbackKey(callback.connector, callback.body.callback_id);
       const document = { _id, ...callback, signalled_at: null, unapplied: null, parked: null };
@@ -123,7 +119,7 @@ export function createCallbackStore(db: Db) {
       const waiting = { ...buildSentFilter(sent), signalled_at: null };
       return (await callbacks.updateOne(waiting, update)).modifiedCount === 1;
     },
-    /** Replaces the signature, so that the callback is signalled again. */
+    /** Lets the callback be signalled again. */
     replaceSignature: (
       { _id, refused }: Pick<CallbackDocument, '_id' | 'refused'>,
       signedCallback: Required<Signing> & Pick<CallbackDocument, 'body'>,
@@ -148,10 +144,10 @@ export function createCallbackStore(db: Db) {
         })),
         { ordered: false },
       ),
-    /** Parks it for an operator, unless it was signalled meanwhile. */
+    /** Does nothing if the callback was signalled meanwhile. */
     park: (_id: string, parked: string) =>
       callbacks.updateOne({ _id, signalled_at: null }, { $set: { parked } }),
-    /** Dismisses a parked callback once; false when it is not parked any more, or dismissed. */
+    /** @returns false when the callback is not parked any more, or dismissed already */
     dismiss: async (
       _id: string,
       dismissed_at: string,
@@ -161,7 +157,7 @@ export function createCallbackStore(db: Db) {
       const update = { $set: { dismissed_at } };
       return (await callbacks.updateOne(filter, update, { session })).matchedCount === 1;
     },
-    /** Deletes some that were dismissed before. @returns how many */
+    /** @returns how many were deleted */
     deleteDismissed: (before: string, limit: number): Promise<number> =>
       deleteSome(callbacks, { ...PARKED, dismissed_at: { $lt: before } }, limit),
     /** Stores the reason, also for a signal that no callback preceded. */
@@ -179,7 +175,7 @@ export function createCallbackStore(db: Db) {
         },
         { upsert: true },
       ),
-    /** Stores an unverified callback with the reason, also one that is not stored yet. */
+    /** Stores an unverified callback, also one that is not stored yet. */
     markRefused: async (unapplied: string, refused: NewCallback): Promise<void> => {
       const { connector, body, mac } = refused;
       const own = callbackKey(connector, body.callback_id);
@@ -201,7 +197,7 @@ export function createCallbackStore(db: Db) {
     waiting: (filter: WaitingFilter) =>
       callbacks.find(waitingQuery(filter)).sort({ received_at: 1, _id: 1 }),
     /**
-     * Reads what was signalled about a resource, and is not known to be processed.
+     * Lists what was signalled about a resource, and is not known to be processed.
      * @param applied `callback_id`s
      */
     listMissed: (resource_id: string, applied: readonly string[]) =>
@@ -210,7 +206,7 @@ export function createCallbackStore(db: Db) {
         .sort({ received_at: 1, _id: 1 })
         .limit(MISSED_MAX)
         .toArray(),
-    /** Reads the same of all resources, in about the order of arrival. */
+    /** Reads those of all resources, about in the order of arrival. */
     missedSince: (received_from: string, connector: string | undefined) =>
       callbacks
         .find({
@@ -219,7 +215,6 @@ export function createCallbackStore(db: Db) {
           ...omitUndefined({ connector }),
         })
         .batchSize(MISSED_MAX),
-    /** @param limit counts no more than that */
     countWaiting: (filter: WaitingFilter, limit?: number) =>
       callbacks.countDocuments(waitingQuery(filter), omitUndefined({ limit })),
     countByConnector: (filter: WaitingFilter) =>

@@ -3,7 +3,6 @@ import type { Capabilities } from '../domain/capabilities';
 
 /** Last report of a connector's processes; of two versions at once, the last one counts. */
 interface CapabilitiesDocument extends Capabilities {
-  /** Name of the connector. */
   _id: string;
   seen_at: Date;
 }

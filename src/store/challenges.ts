@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 
-/** Challenge that one browser may answer once with a passkey. */
+/** One browser may answer it once with a passkey. */
 interface ChallengeDocument {
   /** SHA-256 of the challenge, hex. */
   _id: string;
@@ -17,7 +17,7 @@ export function createChallengeStore(db: Db) {
       { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
     ]),
     insert: (challenge: ChallengeDocument) => challenges.insertOne(challenge),
-    /** Uses a challenge; false when it is used, too old, or another browser's. */
+    /** @returns false when the challenge is used, expired, or another browser's */
     consume: async (id: string, browser: string, now: Date): Promise<boolean> => {
       const filter = { _id: id, browser, expires_at: { $gt: now } };
       return (await challenges.deleteOne(filter)).deletedCount === 1;

@@ -4,8 +4,8 @@ import type { Encrypted } from '../encryption/encrypter';
 import { readPage } from './page';
 
 /**
- * Key of a connector for the signatures of its callbacks. The secret is encrypted and not hashed,
- * since a verification needs it. @see docs/connectors.md#callbacks-over-http
+ * The secret is encrypted and not hashed, since a verification needs it.
+ * @see docs/connectors.md#callbacks-over-http
  */
 export interface ConnectorKeyDocument {
   _id: string;
@@ -33,14 +33,14 @@ export function createConnectorKeyStore(db: Db) {
       keys.insertOne(key, { session }),
     get: (id: string) => keys.findOne({ _id: id }),
     forConnector,
-    /** Lists valid keys, newest first; never cached, so that a revocation takes effect at once. */
+    /** Newest first; never cached, so that a revocation takes effect at once. */
     current: (connector: string) =>
       keys
         .find({ connector, revoked_at: null })
         .sort({ created_at: -1, _id: 1 })
         .limit(KEYS_MAX)
         .toArray(),
-    /** Revokes once, and returns the key as it was before. */
+    /** @returns the key as it was before; null when it was revoked already */
     revoke: (id: string, now: string, session?: ClientSession) =>
       keys.findOneAndUpdate(
         { _id: id },
@@ -48,7 +48,6 @@ export function createConnectorKeyStore(db: Db) {
         { returnDocument: 'before', session },
       ),
     page: (after: string, limit: number) => readPage<ConnectorKeyDocument>(keys, after, limit),
-    /** Replaces a secret unless it has changed. */
     reencrypt: (id: string, before: Encrypted, encrypted: Encrypted) =>
       keys.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted } }),
   };

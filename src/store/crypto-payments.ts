@@ -10,7 +10,7 @@ import {
 import { type ResourceDocument, resourceStore } from './resource';
 import { resourceIndexes } from './resource-indexes';
 
-/** Crypto payment: the fields of docs/api.md#crypto under their wire names, and ours. */
+/** @see docs/api.md#crypto */
 export interface CryptoPaymentDocument
   extends ResourceDocument<CryptoPaymentStatus, CryptoPaymentAttention> {
   amount: number;
@@ -20,21 +20,21 @@ export interface CryptoPaymentDocument
   amount_due: string;
   /** Smallest units of the confirmed deposits. */
   amount_received: string;
-  /** Price of one whole unit of the asset when the payment was created. */
+  /** Price of one whole unit of the asset at creation. */
   rate: string;
   address: string;
   payment_uri: string;
-  /** Page that simulates the payer; sandbox only. */
+  /** Simulates the payer; sandbox only. */
   play_url: string | null;
   required_confirmations: number;
   deposits: Deposit[];
-  /** Whether an operator accepted the deposits as they are. */
+  /** An operator accepted the deposits as they are. */
   accepted: boolean;
   reported: ReportedStatus[];
   reference: string | null;
   metadata: string;
   expires_at: string;
-  /** When the connector closed the window early; absent if it did not. */
+  /** Present when the connector closed the window early. */
   closed_early_at?: string;
   received_at: string | null;
   /** SHA-256 of the page's token, which is derived and never stored. */
@@ -68,7 +68,7 @@ export function createCryptoPaymentStore(db: Db) {
         partialFilterExpression: { 'deposits.undone': true },
       },
     ]),
-    /** Sums what was credited, and the chain has removed: no settlement pays it out. */
+    /** Sums what was credited and then reorged: no settlement pays it out. */
     sumReorged: async (
       { account_id, livemode, asset, network }: ReorgedFilter,
       session?: ClientSession,
@@ -78,7 +78,6 @@ export function createCryptoPaymentStore(db: Db) {
       const undone = payments.flatMap(({ deposits }) => deposits.filter(isReorged));
       return undone.reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
     },
-    /** Finds those of the addresses that payments have. */
     takenAddresses: (network: string, addresses: readonly string[]): Promise<string[]> =>
       rows.distinct('address', { network, address: { $in: [...addresses] } }),
     byToken: (token_hash: string) => rows.findOne({ token_hash }),

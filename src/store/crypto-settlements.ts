@@ -10,14 +10,14 @@ import { type ResourceDocument, resourceStore } from './resource';
 import { resourceIndexes } from './resource-indexes';
 import { sentHeldWrites } from './sent-held';
 
-/** Settlement: the fields of docs/api.md#settlements under their wire names, and ours. */
+/** @see docs/api.md#settlements */
 export interface CryptoSettlementDocument
   extends ResourceDocument<CryptoSettlementStatus, CryptoSettlementAttention> {
   /** Smallest units, without the fee. */
   amount: string;
-  /** Smallest units, debited in addition to the amount. */
+  /** Smallest units, in addition to the amount. */
   fee: string;
-  /** Smallest units of the network's own asset that the transaction cost us, once it is known. */
+  /** Smallest units of the network's own asset, once known. */
   network_fee?: string;
   asset: string;
   network: string;
@@ -25,7 +25,6 @@ export interface CryptoSettlementDocument
   transaction_id: string | null;
   completed_at: string | null;
   due_at: string;
-  /** Money that the bank sent otherwise than it was instructed, and that is in suspense, or was. */
   sent_held?: SentHeld[];
 }
 

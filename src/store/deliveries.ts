@@ -17,17 +17,15 @@ import { OWNER } from './resource-indexes';
 
 export { type DeliveryDocument, type DeliveryRow, getEventId } from './event-document';
 
-/** Most deliveries of one event that can share a position. */
+/** Deliveries of one event that can share a position. */
 const TIES_MAX = 100;
 const TIE = { _id: 1 } as const;
 const ENDED: { $ne: DeliveryStatus } = { $ne: 'pending' };
 
-/** Last row of a page, after which the next one begins. */
 export type ResendPlace = Pick<DeliveryRow, '_id' | 'position'>;
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-/** Builds the document of a delivery to one more endpoint. */
 export function copyEvent(
   event: EventDocument,
   delivery: EventDelivery & { endpoint_id: string },
@@ -46,8 +44,8 @@ export function deliveryId(event_id: string, endpoint_id: string): string {
 }
 
 /**
- * Deliveries of events: the oldest endpoint's in the event, all others in a collection of their
- * own. @see docs/webhooks.md#several-endpoints
+ * The oldest endpoint's delivery is in the event, all others in their own collection.
+ * @see docs/webhooks.md#several-endpoints
  */
 export function createDeliveryStore(db: Db) {
   const separateRows = db.collection<StoredDelivery>('event_deliveries');
@@ -57,7 +55,6 @@ export function createDeliveryStore(db: Db) {
   const eventWaits = createDeliveryWaits(eventRows);
   const separateWaits = createDeliveryWaits(separateRows);
   const pick = (id: string) => (id.includes(':') ? separate : events);
-  /** Reads both collections. */
   const readAll = async <T>(read: (place: typeof events) => Promise<T[]>): Promise<T[]> =>
     (await Promise.all([events, separate].map(read))).flat();
   const sum = async (count: (place: typeof events) => Promise<number>): Promise<number> =>
@@ -71,15 +68,14 @@ export function createDeliveryStore(db: Db) {
     ]),
     insert: (rows: DeliveryRow[], session: ClientSession) =>
       separateRows.insertMany(rows, { session }),
-    /** Adds the row of an endpoint that the event did not have, once. */
     addRow: async (row: DeliveryRow): Promise<void> => {
       await separateRows.updateOne({ _id: row._id }, { $setOnInsert: row }, { upsert: true });
     },
     get: (id: string) => separateRows.findOne({ _id: id }),
-    /** Reads the rows outside the events; those of one event in the order of their writes. */
+    /** Reads rows outside the events; those of one event in the order of their writes. */
     listSeparate: (event_ids: readonly string[]): Promise<DeliveryRow[]> =>
       separateRows.find({ event_id: { $in: [...event_ids] } }).toArray(),
-    /** Lists the rows outside the events by status, newest first. */
+    /** Lists rows outside the events, newest first. */
     listByStatus: ({ statuses, ...filter }: ListFilter & { statuses: readonly DeliveryStatus[] }) =>
       listNewest<StoredDelivery>(separateRows, {
         ...filter,
@@ -88,8 +84,8 @@ export function createDeliveryStore(db: Db) {
     addAttempt: (row: DeliveryDocument) => pick(row.delivery_id ?? row.event_id).addAttempt(row),
     addOnlyAttempt: events.addOnlyAttempt,
     /**
-     * Deletes some before a position, events last: one that a pending delivery of another endpoint
-     * needs stays with it. @returns how many
+     * Deletes events last: one that a pending delivery of another endpoint needs stays with it.
+     * @returns how many were deleted
      */
     deleteOld: async (
       owner: Pick<DeliveryRow, 'account_id' | 'livemode'>,
@@ -103,7 +99,6 @@ export function createDeliveryStore(db: Db) {
       const needed = await separateRows.distinct('event_id', old);
       return await deleteSome(eventRows, { ...ended, _id: { $nin: needed } }, limit);
     },
-    /** Returns the latest attempt of a run; its number is the count. */
     last: async (id: string, run: number): Promise<DeliveryDocument | null> => {
       const attempts = await pick(id).readAttempts({ _id: id });
       return attempts.filter((row) => row.run === run).sort(newestFirst)[0] ?? null;
@@ -117,7 +112,6 @@ export function createDeliveryStore(db: Db) {
       ];
       return (await Promise.all(rows)).flat().sort((a, b) => (a.at < b.at ? -1 : 1));
     },
-    /** Reads the attempts of all deliveries of an event. */
     forEvent: async (event_id: string): Promise<DeliveryDocument[]> => {
       const rows = [events.readAttempts({ _id: event_id }), separate.readAttempts({ event_id })];
       return (await Promise.all(rows)).flat().sort(newestFirst);
@@ -132,7 +126,7 @@ export function createDeliveryStore(db: Db) {
     },
     noteWaiting: (id: string, endpoint_id: string, until: string) =>
       (id.includes(':') ? separateWaits : eventWaits).noteWaiting(id, endpoint_id, until),
-    /** Ends one wait for the endpoint. @returns the delivery, null when none waits */
+    /** @returns the delivery whose wait ended; null when none waits */
     endWait: async (endpoint_id: string, now: string): Promise<string | null> => {
       const row =
         (await eventWaits.endWait(endpoint_id, now)) ??
@@ -140,14 +134,13 @@ export function createDeliveryStore(db: Db) {
       return row?._id ?? null;
     },
     countPending: (limit: number) => sum((place) => place.countPending(limit)),
-    /** Finds the most overdue delivery. */
     firstDue: async (before: string) => {
       const rows = await Promise.all([events, separate].map((place) => place.firstDue(before)));
       const due = rows.map((row) => row?.delivery.next_attempt_at).filter((at) => at != null);
       return due.sort()[0];
     },
     countResendable: (filter: ResendFilter) => sum((place) => place.countResendable(filter)),
-    /** Lists deliveries, oldest first. @param after place of the last one before */
+    /** Lists the oldest first. */
     listResendable: async (
       filter: ResendFilter,
       limit: number,

@@ -15,14 +15,13 @@ import { OWNER } from './resource-indexes';
 
 const ROWS_MAX = 200;
 const BATCH = 200;
-/** Time from the first attempt of an event to its last. */
+/** From the first attempt of an event to its last. */
 const ATTEMPTS_MS = 86_400_000;
 
 type StoredAttempt = Omit<DeliveryDocument, 'event_id' | 'delivery_id'>;
 
-/** Document that holds a delivery, of either collection. */
 export interface StoredDelivery extends DeliveryRow {
-  /** Latest attempts, in the order of their writes; absent before the first. */
+  /** Latest, in the order of their writes. */
   attempts?: StoredAttempt[];
 }
 
@@ -31,7 +30,7 @@ export const NEXT_ATTEMPT_AT = 'delivery.next_attempt_at';
 export const WAITING_FOR = 'delivery.waiting_for';
 export const NOT_WAITING = { $unset: { [WAITING_FOR]: '' } } as const;
 
-/** Deliveries that may be sent again: few, unless an endpoint is down. */
+/** Few, unless an endpoint is down. */
 const UNDELIVERED = { 'delivery.status': { $in: ['pending', 'exhausted'] } };
 
 /** @param tie further field of an index whose positions are not unique */
@@ -51,10 +50,10 @@ export function deliveryIndexes(tie: Record<string, 1> = {}): NamedIndex[] {
   ];
 }
 
-/** Creates the queries of the deliveries in one collection; ids are those of its documents. */
+/** Ids are those of the documents of the collection. */
 export function createDeliveryState(rows: Collection<StoredDelivery>) {
   return {
-    /** Stores an attempt once, counts it and sets the state of the delivery, in one write. */
+    /** Stores an attempt once, counts it and sets the delivery's state, in one write. */
     addAttempt: (row: DeliveryDocument) => addAttempt(rows, row),
     addOnlyAttempt: async ({ event_id, delivery_id, ...attempt }: DeliveryDocument) => {
       const { run, outcome } = attempt;
@@ -72,7 +71,7 @@ export function createDeliveryState(rows: Collection<StoredDelivery>) {
         },
       );
     },
-    /** Reads the latest attempts, those of one delivery in the order of their writes. */
+    /** Reads the attempts of one delivery in the order of their writes. */
     readAttempts: async (filter: Filter<StoredDelivery>): Promise<DeliveryDocument[]> =>
       (await rows.find(filter, { projection: { attempts: 1, event_id: 1 } }).toArray()).flatMap(
         ({ _id, event_id, attempts = [] }) =>
@@ -81,7 +80,6 @@ export function createDeliveryState(rows: Collection<StoredDelivery>) {
             ...attempt,
           })),
       ),
-    /** Whether an attempt at the endpoint succeeded at that time or later. */
     hasSuccess: async (
       { account_id, livemode, endpoint_id }: Required<EndpointKey>,
       since: string,
@@ -105,7 +103,6 @@ export function createDeliveryState(rows: Collection<StoredDelivery>) {
         .sort({ position: 1 })
         .limit(100)
         .toArray(),
-    /** Reads the undelivered rows of a sandbox account. */
     listPending: (account_id: string, limit: number) =>
       rows
         .find({ account_id, livemode: false, ...PENDING })
@@ -140,7 +137,7 @@ export function createDeliveryState(rows: Collection<StoredDelivery>) {
       rows.countDocuments(buildResendQuery(filter)),
     /**
      * Reserves the next run number; null when another redelivery was first.
-     * @param endpoint_id takes an event that had no endpoint
+     * @param endpoint_id sets the endpoint of an event that had none
      */
     reserveRun: (id: string, run: number, now: string, endpoint_id?: string) =>
       rows.findOneAndUpdate(
@@ -163,8 +160,8 @@ export function createDeliveryState(rows: Collection<StoredDelivery>) {
         { $set: { delivery: { ...before, run: current.run } } },
       ),
     /**
-     * Writes the state after an attempt; null when nothing was written.
      * @param run a report of an earlier run changes only a pending delivery
+     * @returns null when nothing was written
      */
     setDelivery: (id: string, delivery: Partial<EventDelivery>, run?: number) =>
       rows.findOneAndUpdate(

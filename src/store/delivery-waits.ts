@@ -7,10 +7,13 @@ import {
   WAITING_FOR,
 } from './delivery-state';
 
-/** Creates the writes of deliveries in one collection that wait for an endpoint that hangs. */
+/** Writes of deliveries that wait for an endpoint that hangs. */
 export function createDeliveryWaits(rows: Collection<StoredDelivery>) {
   return {
-    /** Notes that a delivery waits, and until when at most. @returns whether it is pending */
+    /**
+     * @param until latest end of the wait
+     * @returns whether the delivery is pending
+     */
     noteWaiting: async (id: string, endpoint_id: string, until: string): Promise<boolean> => {
       const { matchedCount } = await rows.updateOne(
         { _id: id, ...PENDING },
@@ -18,7 +21,7 @@ export function createDeliveryWaits(rows: Collection<StoredDelivery>) {
       );
       return matchedCount === 1;
     },
-    /** Ends the wait of the oldest delivery that waits for the endpoint; each ends once. */
+    /** Ends the wait of the oldest delivery; each ends once. */
     endWait: (endpoint_id: string, now: string) =>
       rows.findOneAndUpdate(
         { [WAITING_FOR]: endpoint_id, ...PENDING },

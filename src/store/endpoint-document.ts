@@ -11,23 +11,20 @@ interface EndpointSecret {
   active_from: string;
 }
 
-/**
- * Webhook endpoint of an account in one environment. @see docs/webhooks.md#register-an-endpoint
- */
+/** @see docs/webhooks.md#register-an-endpoint */
 export interface EndpointDocument {
   account_id: string;
   livemode: boolean;
-  /** Absent in an endpoint from before endpoints had ids. */
+  /** Absent from before endpoints had ids, like `slot` and `position`. */
   endpoint_id?: string;
-  /** From 0 to 15, each once in an environment, which bounds the endpoints; absent as the id. */
+  /** 0 to 15, each once in an environment, which bounds the number of endpoints. */
   slot?: number;
-  /** Position in lists, newest first; absent as the id. */
   position?: string;
   url: string;
   description?: string | null;
   /** Absent while it is enabled. */
   disabled_reason?: DisabledReason;
-  /** Account time of a failure, since which no attempt is known to have succeeded. */
+  /** Account time since which no attempt is known to have succeeded. */
   failing_since?: string;
   /** Oldest first: the signing secret and, during a roll, the next one. */
   secrets: EndpointSecret[];
@@ -37,7 +34,6 @@ export interface EndpointDocument {
   updated_at: string;
 }
 
-/** Stored endpoint, with what an early one lacks. */
 export type Endpoint = WithId<EndpointDocument> & { endpoint_id: string; position: string };
 
 export type EndpointChange = Partial<
@@ -54,7 +50,6 @@ export interface EndpointSetting {
   account_id: string;
   livemode: boolean;
   url: string;
-  /** Id of a new endpoint. */
   endpoint_id?: string;
   /** First secret; a stored one stays. */
   sealed: Encrypted;
@@ -64,7 +59,7 @@ export interface EndpointSetting {
   at?: string;
 }
 
-/** Names an endpoint; without an id, the oldest. */
+/** Without an id, the oldest endpoint. */
 export interface EndpointKey {
   account_id: string;
   livemode: boolean;
@@ -75,25 +70,22 @@ export interface SecretRoll extends EndpointKey {
   sealed: Encrypted;
   now: Date;
   /**
-   * Time for which the current secret still signs: 0, 1 h or 24 h. @see
-   * docs/webhooks.md#roll-the-secret
+   * The current secret still signs for it: 0, 1 h or 24 h. @see docs/webhooks.md#roll-the-secret
    */
   afterMs: number;
   /** Account time; by default the real one. */
   updated_at?: string;
 }
 
-/** Returns the id of an endpoint that was registered before endpoints had ids. */
+/** Id of an endpoint that was registered before endpoints had ids. */
 export function firstEndpointId(account_id: string, livemode: boolean): string {
   return `we_${deriveUuid(endpointOwner(account_id, livemode))}`;
 }
 
-/** Names an early endpoint to the encryption. */
 export function endpointOwner(account_id: string, livemode: boolean): string {
   return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}`;
 }
 
-/** Returns the owner bound to the secrets of an endpoint. */
 export function secretOwner({
   account_id,
   livemode,
@@ -104,10 +96,7 @@ export function secretOwner({
   return isEarly ? environment : `${environment}/${endpoint_id}`;
 }
 
-/**
- * Returns the secret that signs now; undefined while none is active. @see
- * docs/webhooks.md#roll-the-secret
- */
+/** @returns undefined while no secret is active. @see docs/webhooks.md#roll-the-secret */
 export function signingSecret(
   endpoint: Pick<EndpointDocument, 'secrets'>,
   now: Date,
@@ -116,7 +105,6 @@ export function signingSecret(
     ?.sealed;
 }
 
-/** Adds what an early endpoint lacks. */
 export function toEndpoint(row: WithId<EndpointDocument>): Endpoint {
   const { account_id, livemode, created_at } = row;
   const { endpoint_id = firstEndpointId(account_id, livemode) } = row;

@@ -35,24 +35,22 @@ export {
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
 
-/** Most endpoints of an account in one environment. */
+/** Per account and environment. */
 const ENDPOINTS_MAX = 16;
 
-/** Lists the places of an environment's endpoints. */
 export function endpointSlots(): number[] {
   return Array.from({ length: ENDPOINTS_MAX }, (_, slot) => slot);
 }
 
-/** Index whose violation says that another call took the slot. */
+/** A violation says that another call took the slot. */
 export const SLOT_INDEX = 'account_environment_slot';
 
-/** Made the only endpoint of an environment unique, before there could be several. */
+/** An earlier version made the only endpoint of an environment unique. */
 const EARLY_INDEX = 'account_environment';
 
 const INDEXES: readonly NamedIndex[] = [
-  // An early endpoint has no slot, which is unique, too.
   { key: { account_id: 1, livemode: 1, slot: 1 }, name: SLOT_INDEX, unique: true },
-  // Versions before several endpoints look for the name.
+  // Earlier versions look for the name.
   { key: { account_id: 1, livemode: 1 }, name: EARLY_INDEX },
 ];
 
@@ -91,9 +89,9 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
   };
   return {
     ensureIndexes: (missing?: MissingIndexes) => ensureEndpointIndexes(endpoints, missing),
-    /** Lists the endpoints of an environment, oldest first. */
+    /** Oldest first. */
     list,
-    /** Lists endpoints as they were 2 seconds ago or later. @see src/store/cache.ts */
+    /** May be 2 seconds old. @see src/store/cache.ts */
     listCached,
     find,
     /** Reads the oldest endpoint. */
@@ -131,8 +129,8 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
     },
     update,
     /**
-     * Adds a secret that signs after `afterMs`, in one atomic step; null without the endpoint. It
-     * drops superseded secrets, and an earlier roll that is not active yet.
+     * Adds a secret that signs after `afterMs`, in one atomic step. Drops superseded secrets, and
+     * an earlier roll that is not active yet. @returns null without the endpoint
      */
     roll: async (
       { sealed, now, afterMs, updated_at = now.toISOString(), ...owner }: SecretRoll,
@@ -162,7 +160,7 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
     },
     remove: async ({ _id }: Pick<Endpoint, '_id'>, session?: ClientSession): Promise<boolean> =>
       (await endpoints.deleteOne({ _id }, { session })).deletedCount === 1,
-    /** Notes the first failure, unless one is noted. */
+    /** Keeps an earlier failure. */
     noteFailing: (owner: Required<EndpointKey>, failing_since: string) =>
       endpoints.updateOne(
         { ...buildKeyQuery(owner), failing_since: { $exists: false } },
@@ -174,7 +172,7 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         { ...buildKeyQuery(owner), failing_since },
         { $unset: { failing_since: true } },
       ),
-    /** Disables an endpoint whose failing began then and goes on. */
+    /** Disables an endpoint only if the failing that began then goes on. */
     disableFailing: async (
       owner: Required<EndpointKey>,
       failing_since: string,
@@ -225,7 +223,7 @@ function toUpdate(change: EndpointChange, updated_at: string) {
   };
 }
 
-/** The early index allows one endpoint: it goes once the slots are unique. */
+/** The early index allows one endpoint, so it goes once the slots are unique. */
 async function ensureEndpointIndexes(
   endpoints: Collection<EndpointDocument>,
   missing?: MissingIndexes,

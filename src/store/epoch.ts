@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 
-/** Latest time that this database has seen; Temporal keeps a copy. @see docs/operators.md#after-a-restore */
+/**
+ * Latest time that this database has seen; Temporal has a copy. @see
+ * docs/operators.md#after-a-restore
+ */
 export interface EpochDocument {
   _id: 'epoch';
-  /** Names the database, also after a restore: several may share a namespace of Temporal. */
+  /** Names the database, also after a restore: several may share a Temporal namespace. */
   installation: string;
   /** ISO 8601, ms. */
   at: string;
-  /** Whether a resource was rebuilt without its idempotency key, and nobody has decided about it. */
+  /** A resource was rebuilt without its idempotency key, and nobody has decided about it. */
   keys_lost?: boolean;
 }
 
@@ -24,7 +27,7 @@ export function createEpochStore(db: Db) {
     read: () => epochs.findOne({ _id: 'epoch' }),
     noteLostKeys: (keys_lost: boolean) =>
       epochs.updateOne({ _id: 'epoch' }, { $set: { keys_lost } }),
-    /** Moves it forward, never back. */
+    /** Never goes back. */
     raise: async (at: string): Promise<EpochDocument> => {
       const epoch = await epochs.findOneAndUpdate(
         { _id: 'epoch' },

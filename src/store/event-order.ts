@@ -18,10 +18,9 @@ interface AfterFilter extends Owner {
   limit: number;
 }
 
-/** Some of the events without a number. */
 export interface Unordered {
   _id?: string;
-  /** Position: only those strictly before it. */
+  /** Exclusive position. */
   before?: string;
 }
 
@@ -44,9 +43,9 @@ export function createEventOrderStore(db: Db) {
     hasUnordered: async (owner: Owner, which: Unordered = {}): Promise<boolean> =>
       (await events.findOne(buildQuery(owner, which), { projection: { _id: 1 } })) !== null,
     /**
-     * Gives the oldest `count` of them the next number. Transactions of one environment conflict on
-     * its counter, so that no number becomes visible before a smaller one.
-     * @returns whether more may be left
+     * Gives the oldest `count` the next number. Transactions of one environment conflict on its
+     * counter, so that no number becomes visible before a smaller one. @returns whether more may be
+     * left
      */
     order: async (
       { account_id, livemode }: Owner,
@@ -76,7 +75,6 @@ export function createEventOrderStore(db: Db) {
       );
       return next !== undefined;
     },
-    /** Lists events with a number, and those from before, in the order of `after`. */
     listAfter: ({ account_id, livemode, after, type, about, limit }: AfterFilter) => {
       const { order, position } = after;
       const conditions: Filter<EventDocument>[] = [

@@ -17,7 +17,6 @@ export interface EventFilter extends ListFilter {
 /** Events of refunds name their payment, too. */
 const OF_REFUND = { 'data.refund_id': { $exists: true } };
 
-/** Selects the events that have an id in their data. */
 export function aboutId(id: string) {
   return { $or: [{ resource_id: id }, { 'data.payment_id': id, ...OF_REFUND }] };
 }
@@ -42,7 +41,6 @@ export function createEventStore(db: Db) {
     get: (id: string): Promise<EventDocument | null> => events.findOne({ _id: id }),
     getAll: (ids: readonly string[]): Promise<EventDocument[]> =>
       events.find({ _id: { $in: [...ids] } }).toArray(),
-    /** Lists the events that have an id in their data, newest first. */
     listAbout: (id: string, filter: EventFilter) =>
       listNewest<EventDocument>(events, { ...filter, ...aboutId(id) }),
     list: ({ statuses, ...filter }: EventFilter) =>

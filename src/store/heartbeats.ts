@@ -5,7 +5,7 @@ import { ENVIRONMENTS, type Env } from '../domain/environment';
 interface Heartbeat {
   _id: string;
   at: Date;
-  /** Absent from a worker of an earlier version, which serves both. */
+  /** Absent: an earlier version, which serves both. */
   environments?: readonly Env[];
 }
 
@@ -22,7 +22,6 @@ export function createHeartbeatStore(db: Db) {
     beat: (worker: string, now: Date, environments: readonly Env[] = ENVIRONMENTS) =>
       heartbeats.updateOne({ _id: worker }, { $set: { at: now, environments } }, { upsert: true }),
     end: (worker: string) => heartbeats.deleteOne({ _id: worker }),
-    /** Whether a worker serves the environment. */
     alive: async (environment: Env, now: Date): Promise<boolean> => {
       const at = { $gt: new Date(now.getTime() - SILENT_MS) };
       const serves = [{ environments: environment }, { environments: { $exists: false } }];

@@ -5,19 +5,19 @@ import type { AcceptedRequest, EncryptedCustomer } from '../domain/creation';
 import type { PaymentOpening } from '../domain/payment/workflow';
 import { createPayment } from '../domain/wire/payments';
 
-/** Lifetime of a key. @see docs/api.md#idempotency-key */
+/** @see docs/api.md#idempotency-key */
 export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
 
-/** Maximum lifetime of a record whose resource is not written: it holds the request. */
+/** Lifetime of a record whose resource is not written: it holds the request. */
 const OPEN_LIFETIME_MS = 30 * KEY_LIFETIME_MS;
 
 /**
- * Expiry, counted from the write of the resource: a client that repeats its request through a long
- * outage must find that resource and not create a second one.
+ * Counts from the write of the resource: a client that repeats its request through a long outage
+ * must find that resource, not create a second one.
  */
 const EXPIRES_AT = { $add: ['$$NOW', KEY_LIFETIME_MS] };
 
-/** Identity of a record: a key is unique per account, environment and operation. */
+/** A key is unique per account, environment and operation. */
 export interface RecordKey {
   account_id: string;
   livemode: boolean;
@@ -25,7 +25,7 @@ export interface RecordKey {
   key: string;
 }
 
-/** Use of an idempotency key. It determines the id of the resource before anything else happens. */
+/** Determines the id of the resource before anything else happens. */
 export interface IdempotencyRecord extends RecordKey {
   _id: string;
   fingerprint: string;
@@ -34,14 +34,14 @@ export interface IdempotencyRecord extends RecordKey {
   request_id: string;
   status: number | null;
   body: string | null;
-  /** Facts of the first response that the write of the resource stores; the rest never changes. */
+  /** Facts of the first response, stored with the resource; they never change. */
   opening?: PaymentOpening;
   created_at: Date;
-  /** 30 days after its creation; 24 hours after the write of the resource. */
+  /** 30 days after creation; 24 hours after the write of the resource. */
   expires_at: Date;
 }
 
-/** Record of a payment; the payer is absent once the payment is written. */
+/** The payer is absent once the payment is written. */
 interface OpenPayer {
   _id: string;
   resource_id: string;
@@ -72,8 +72,8 @@ export function createIdempotencyStore(db: Db) {
       { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
     ]),
     /**
-     * Finds the record of a key; an expired one is ignored even before its deletion.
-     * @param keyHash name of a rebuilt record, which stores only the hash of its key
+     * Ignores an expired record even before its deletion.
+     * @param keyHash name of a rebuilt record, which has only the hash of its key
      */
     find: async (key: RecordKey, now: Date, keyHash: string): Promise<IdempotencyRecord | null> => {
       const ids = listIds(key, keyHash);
@@ -104,7 +104,7 @@ export function createIdempotencyStore(db: Db) {
         }
       }
     },
-    /** Stores the first response, and returns the stored one, which is sent. */
+    /** @returns the stored response, which is sent */
     complete: async ({ _id, resource_id }: IdempotencyRecord, status: number, body: string) => {
       const response = {
         status: { $ifNull: ['$status', status] },
@@ -124,7 +124,7 @@ export function createIdempotencyStore(db: Db) {
         { session },
       ),
     /**
-     * Reads the payers of payments that are accepted and not yet written, in the order of ids.
+     * Reads payers of payments that are accepted and not yet written.
      * @param after id; '' for the first page
      */
     listPayers: async (
@@ -140,13 +140,12 @@ export function createIdempotencyStore(db: Db) {
         .project<OpenPayer>({ resource_id: 1, customer: '$request.stored.customer' })
         .toArray();
     },
-    /** Replaces an encrypted payer unless the payment was written. */
     reencryptPayer: (resource_id: string, before: string, sealed: string) =>
       records.updateOne(
         { resource_id, 'request.stored.customer.sealed': before },
         { $set: { 'request.stored.customer.sealed': sealed } },
       ),
-    /** Erases stored responses: a repeated request is answered as the resource is then. */
+    /** A repeated request then returns the resource as it is. */
     eraseAnswers: (resource_ids: string[], session: ClientSession) =>
       records.updateMany(
         { resource_id: { $in: resource_ids } },
@@ -155,8 +154,7 @@ export function createIdempotencyStore(db: Db) {
       ),
     forResource: (resource_id: string) => records.findOne({ resource_id }),
     /**
-     * Removes the request in the transaction that writes the resource; the 24 hours of the key
-     * begin.
+     * Removes the request in the transaction that writes the resource; the key's 24 hours begin.
      * @param opening facts from which the first response is built again
      * @returns the request; null when it was removed or released before
      */
@@ -173,10 +171,7 @@ export function createIdempotencyStore(db: Db) {
       );
       return before?.request ?? null;
     },
-    /**
-     * Releases the key of a refused resource, since refusals are not stored. A written resource
-     * keeps its record.
-     */
+    /** Releases the key of a refusal, which is not stored. A written resource keeps its record. */
     release: (resource_id: string, session?: ClientSession) =>
       records.deleteOne({ resource_id, request: { $ne: null } }, { session }),
   };
@@ -192,7 +187,7 @@ function listIds(key: RecordKey, keyHash: string | undefined): string[] {
 }
 
 /**
- * Finds and inserts in one command, so that a new key costs only one.
+ * Finds and inserts in one command, which a new key costs anyway.
  * @returns false when one of the ids exists, or another call inserted it at the same time
  */
 async function insertIfAbsent(

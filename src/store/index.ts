@@ -43,10 +43,7 @@ import { createWalletStore } from './wallets';
 
 export type Stores = ReturnType<typeof createStores>;
 
-/**
- * Creates the stores of all collections; each file owns its queries and indexes.
- * @param cacheMs age up to which accounts, endpoints and routing rules are cached; 0: never
- */
+/** @param cacheMs age up to which accounts, endpoints and routing rules are cached; 0: never */
 export function createStores(db: Db, cacheMs = 0) {
   return {
     accounts: createAccountStore(db, cacheMs),
@@ -92,7 +89,7 @@ export function createStores(db: Db, cacheMs = 0) {
 }
 
 /**
- * Checks at the start of a process that the indexes exist; `migrate` creates them.
+ * Checks indexes when a process starts; `migrate` creates them.
  * @throws Error when a unique one is missing, since data could be stored twice
  */
 export async function checkIndexes(
@@ -118,10 +115,7 @@ export async function missingIndexes(stores: Stores): Promise<MissingIndexes> {
   return missing;
 }
 
-/**
- * Creates all indexes.
- * @param missing collects the missing ones; then none is created
- */
+/** @param missing collects the missing ones; then none is created */
 export async function ensureIndexes(stores: Stores, missing?: MissingIndexes): Promise<void> {
   await Promise.all(
     Object.values(stores).map((store) =>

@@ -2,17 +2,17 @@ import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Role } from '../domain/account/dashboard-role';
 
-/** Invitation to the team of an account. Its link is shown once, so only the hash is stored. */
+/** The link is shown once, so only its hash is stored. */
 export interface InvitationDocument {
   _id: string;
   account_id: string;
   email: string;
   role: Role;
-  /** User who made it; null when an operator did. */
+  /** Null: an operator. */
   invited_by: string | null;
   created_at: string;
   expires_at: Date;
-  /** Hashes of the latest links that were mailed; any of them works. */
+  /** Hashes of the latest mailed links; any of them works. */
   mailed?: string[];
 }
 
@@ -38,11 +38,10 @@ export function createInvitationStore(db: Db) {
       await invitations.deleteOne({ account_id, email }, { session });
       await invitations.insertOne(invitation, { session });
     },
-    /** @param hash hash of a link's token */
     find: (hash: string, now: Date) => invitations.findOne(byLink(hash, now)),
     consume: (hash: string, now: Date, session: ClientSession) =>
       invitations.findOneAndDelete(byLink(hash, now), { session }),
-    /** Adds a link to an invitation; false when it is used, withdrawn or expired. */
+    /** @returns false when the invitation is used, withdrawn or expired */
     addLink: async (_id: string, hash: string, now: Date): Promise<boolean> => {
       const update = { $push: { mailed: { $each: [hash], $slice: -LINKS_MAX } } };
       const filter = { _id, expires_at: { $gt: now } };
@@ -50,7 +49,6 @@ export function createInvitationStore(db: Db) {
     },
     withdraw: (account_id: string, email: string, session: ClientSession) =>
       invitations.findOneAndDelete({ account_id, email }, { session }),
-    /** Lists what a user has made, to be withdrawn. */
     by: (account_id: string, invited_by: string, session: ClientSession) =>
       invitations.find({ account_id, invited_by }, { session }).toArray(),
     forAccount: (account_id: string, now: Date) =>

@@ -3,7 +3,7 @@ import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Scope } from '../domain/account/api-key';
 
-/** API key. Only its hash is stored; a fast one, since the secret has 256 random bits. */
+/** Only a hash is stored; a fast one, since the secret has 256 random bits. */
 export interface KeyDocument {
   _id: string;
   account_id: string;
@@ -15,7 +15,7 @@ export interface KeyDocument {
   revoked_at: string | null;
   /** ISO 8601; absent: never. */
   expires_at?: string;
-  /** Networks of allowed clients; absent: all. */
+  /** Networks of clients; absent: all. */
   allowed_cidrs?: string[];
   last_used_at: string | null;
 }
@@ -23,7 +23,7 @@ export interface KeyDocument {
 export type KeyOwner = Pick<KeyDocument, 'account_id' | 'livemode'>;
 
 const KEY_BYTES = 32;
-/** Precision of `last_used_at`, so that a key is written once a minute at most. */
+/** Limits the writes of a key to one a minute. */
 const LAST_USED_PRECISION_MS = 60_000;
 
 /** `sk_sandbox_…` or `sk_live_…`: shown once, never stored. @see docs/decisions.md#keys */
@@ -38,7 +38,7 @@ export function hashKey(key: string): string {
 
 const FINGERPRINT_LENGTH = 16;
 
-/** Shortens the hash of a key, so that a line of the audit log proves which key it is about. */
+/** Lets a line of the audit log prove which key it is about. */
 export function fingerprint(hash: string): string {
   return hash.slice(0, FINGERPRINT_LENGTH);
 }

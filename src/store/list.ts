@@ -4,13 +4,13 @@ import { omitUndefined } from '../domain/defined';
 export interface ListFilter {
   account_id: string;
   livemode: boolean;
-  /** Position: rows strictly before it. */
+  /** Exclusive position. */
   before?: string | undefined;
-  /** Position: the next rows strictly after it. */
+  /** Exclusive position of the newer neighbors. */
   after?: string | undefined;
-  /** Position: rows at it or after it. */
+  /** Inclusive position. */
   since?: string | undefined;
-  /** Position: rows strictly before it, in addition to `before`. */
+  /** Exclusive position, in addition to `before`. */
   until?: string | undefined;
   limit: number;
 }
@@ -19,7 +19,7 @@ export interface Listable<D> {
   find(filter: object): FindCursor<D>;
 }
 
-/** Reads a page, newest first; an undefined filter is ignored. */
+/** Reads newest first; an undefined filter is ignored. */
 export async function listNewest<D>(
   rows: Listable<D>,
   { limit, ...filter }: ListFilter,
@@ -44,8 +44,8 @@ export function listQuery({ before, after, since, until, ...equal }: Omit<ListFi
   });
 }
 
-/** Limit after which the server stops a list, and the API responds that it is unavailable. */
+/** The server stops a list after it, and the API responds that it is unavailable. */
 export const LIST_MS_MAX = 4_000;
 
-/** Limit of an export, for all its batches. */
+/** For all batches of an export. */
 export const EXPORT_MS_MAX = 60_000;

@@ -10,7 +10,6 @@ interface LogoDocument {
   hash: string;
   /** WebP. */
   image: Binary;
-  /** When another logo replaced it; absent on the present one. */
   replaced_at?: Date;
 }
 
@@ -19,7 +18,7 @@ interface LogoOwner {
   livemode: boolean;
 }
 
-/** Time for which pages that are open or cached may still load a replaced logo. */
+/** Open or cached pages may still load a replaced logo. */
 const REPLACED_SECONDS = 86_400;
 
 export function createLogoStore(db: Db) {
@@ -29,7 +28,6 @@ export function createLogoStore(db: Db) {
       { key: { hash: 1 }, name: 'hash' },
       { key: { replaced_at: 1 }, name: 'replaced', expireAfterSeconds: REPLACED_SECONDS },
     ]),
-    /** Returns the image; the same image of two merchants is stored twice. */
     read: async (hash: string): Promise<Buffer | null> => {
       const logo = await logos.findOne({ hash }, { projection: { image: 1 } });
       return logo === null ? null : Buffer.from(logo.image.buffer);
@@ -49,7 +47,6 @@ export function createLogoStore(db: Db) {
         { upsert: true, session },
       );
     },
-    /** Lets a logo expire. */
     replace: (
       { account_id, livemode }: LogoOwner,
       hash: string,

@@ -2,26 +2,25 @@ import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { MailSubject } from '../domain/account/mail';
 
-/** Mail that waits to be sent; a sent one is deleted. @see docs/dashboard.md#mail */
+/** A sent mail is deleted. @see docs/dashboard.md#mail */
 export interface MailDocument {
   _id: string;
   account_id: string;
   to: string;
   subject: MailSubject;
   created_at: Date;
-  /** Time of the next attempt; null when there is none any more. */
+  /** Time of the next attempt; null: none any more. */
   due_at: Date | null;
-  /** Time after which no attempt is made. */
   ends_at: Date;
   attempts: number;
-  /** Time at which an unsent mail is deleted. */
+  /** An unsent mail is deleted then. */
   expires_at: Date;
 }
 
 export interface MailCounts {
   waiting: number;
   given_up: number;
-  /** Time since which the oldest one waits; null without one. */
+  /** Null when no mail waits. */
   since: Date | null;
 }
 
@@ -34,7 +33,7 @@ export function createMailStore(db: Db) {
       { key: { due_at: 1 }, name: 'due' },
       { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
     ]),
-    /** Publishes whether the worker has a mail server; without one nobody adds mail. */
+    /** Without a mail server nobody adds mail. */
     publish: (on: boolean) =>
       settings.updateOne({ _id: 'worker' }, { $set: { on } }, { upsert: true }),
     isOn: async (session?: ClientSession): Promise<boolean> =>
@@ -42,7 +41,7 @@ export function createMailStore(db: Db) {
     add: (documents: readonly MailDocument[], session: ClientSession) =>
       mails.insertMany([...documents], { session }),
     firstDue: (now: Date) => mails.findOne({ due_at: { $lte: now } }, { sort: { due_at: 1 } }),
-    /** Takes a mail for one attempt; false when another worker has taken it. */
+    /** @returns false when another worker has the attempt */
     take: async (
       { _id, attempts }: Pick<MailDocument, '_id' | 'attempts'>,
       due_at: Date,

@@ -13,16 +13,16 @@ import { createStatementStore } from './statements';
 
 export interface ServiceMetrics {
   backlog: number;
-  /** Delay of the most overdue attempt; 0 without one. */
+  /** Of the most overdue attempt; 0 without one. */
   backlog_age_seconds: number;
   stuck: { resource: string; livemode: string; reason: string; count: number }[];
   callbacks: { waits: string; connector: string; count: number }[];
   ledger: LedgerCheck | null;
   statement_lines: OpenLines[];
   schedules: { schedule: string; succeeded_at: string }[];
-  /** Requests that a second operator has not decided on, or not carried out. */
+  /** Not decided on, or not carried out. */
   approvals: number;
-  /** Watched acts of the last hour, without those in the sandbox. */
+  /** Watched acts of the last hour, live only. */
   acts: { act: string; count: number }[];
   mails: MailCounts;
 }
@@ -106,10 +106,9 @@ export function createMetricStore(db: Db) {
   };
 }
 
-/** Age from which a callback without a signal is counted. */
+/** Callbacks without a signal are counted from this age. */
 const SIGNAL_DELAY_MS = 60_000;
 
-/** Time for which a watched act is counted. */
 const WATCHED_MS = 3_600_000;
 
 function getDelaySeconds(due: string | undefined, now: Date): number {

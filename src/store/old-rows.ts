@@ -6,9 +6,8 @@ interface Rows<D extends { _id: string }> extends Listable<D> {
 }
 
 /**
- * Deletes rows by their ids, so that no statement runs long; one that changed meanwhile, and no
- * longer fits the filter, stays.
- * @returns how many
+ * Deletes by ids, so that no statement runs long; a row that no longer fits the filter stays.
+ * @returns how many were deleted
  */
 export async function deleteSome<D extends { _id: string }>(
   rows: Rows<D>,

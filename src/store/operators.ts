@@ -2,7 +2,6 @@ import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { OperatorRole } from '../domain/account/operator';
 
-/** Key of an operator. Only its hash is stored, as of an API key. */
 export interface OperatorDocument {
   _id: string;
   name: string;
@@ -23,7 +22,7 @@ export function createOperatorStore(db: Db) {
     /** Never cached, so that a revocation takes effect at once. */
     byHash: (hash: string) => operators.findOne({ hash }),
     list: () => operators.find().sort({ created_at: 1, _id: 1 }).limit(OPERATORS_MAX).toArray(),
-    /** Revokes once, and returns the key as it was before. */
+    /** @returns the key as it was before; null when it was revoked already */
     revoke: (id: string, now: string, session?: ClientSession) =>
       operators.findOneAndUpdate(
         { _id: id },

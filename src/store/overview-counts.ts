@@ -4,7 +4,7 @@ import { PAYMENT_STATUSES, type PaymentStatus } from '../domain/payment/payment'
 import { LIST_MS_MAX } from './list';
 import { OWNER } from './resource-indexes';
 
-/** Index that covers the query of the volume per day. */
+/** Covers the query of the volume per day. */
 export const SETTLED_DAY: NamedIndex = {
   key: { ...OWNER, status: 1, settled_at: 1, currency: 1, amount: 1, settled_amount: 1 },
   name: 'settled_day',
@@ -16,21 +16,19 @@ export interface SettledDay {
   day: string;
   currency: string;
   payments: number;
-  /** Minor units that settled. */
+  /** Minor units. */
   amount: number;
 }
 
-/** Counts of the overview page, which read many rows. */
 export interface OverviewCounts {
   settledDays: SettledDay[];
   today: { status: PaymentStatus; payments: number }[];
   events: number;
   exhausted: number;
-  /** Events that wait for another attempt. */
   waiting: number;
 }
 
-/** Age up to which these counts are cached. */
+/** Counts are cached up to this age, since they read many rows. */
 export const OVERVIEW_MS = 10_000;
 
 export function paymentMetrics(payments: Pick<Collection, 'aggregate'>) {

@@ -1,6 +1,6 @@
 import type { FindCursor } from 'mongodb';
 
-/** Reads one page of a collection in the order of ids, after one of them; '' for the first page. */
+/** Reads in the order of ids. @param after id; '' for the first page */
 export function readPage<D>(
   rows: { find(filter: object): FindCursor<D> },
   after: string,

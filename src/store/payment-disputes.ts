@@ -7,13 +7,12 @@ import type { PaymentDocument } from './payment-document';
 import { updateOnce } from './payment-receipts';
 import { REMAINING } from './payment-refunds';
 
-/** Act of an operator on a dispute, with the attention reason that stays. */
+/** Act of an operator, with the attention reason that stays. */
 export interface DisputeAct {
   entry: AuditEntry;
   attention: PaymentAttention | null;
 }
 
-/** Writes of disputes and chargebacks. */
 export function paymentDisputes(payments: Collection<PaymentDocument>) {
   return {
     dispute: (id: string, disputed_at: string) =>
@@ -22,8 +21,8 @@ export function paymentDisputes(payments: Collection<PaymentDocument>) {
         { $set: { disputed_at } },
       ),
     /**
-     * Adds a dispute once. By an act, it answers the bank's report of a chargeback, so that what is
-     * left of the payment can be refunded.
+     * Adds a dispute once. An act answers the bank's report of a chargeback, so that the rest of
+     * the payment can be refunded.
      */
     openDispute: (
       id: string,
@@ -48,9 +47,9 @@ export function paymentDisputes(payments: Collection<PaymentDocument>) {
         session,
       ),
     /**
-     * Closes a dispute once, or ends the bank's report of a chargeback that took no money.
-     * @param from its present states; undefined: the report
-     * @param act of an operator, who ends the report, too
+     * Closes a dispute once, or ends the report of a chargeback that took no money.
+     * @param from present states; undefined: the report
+     * @param act ends the report, too
      */
     closeDispute: (
       id: string,
@@ -63,7 +62,7 @@ export function paymentDisputes(payments: Collection<PaymentDocument>) {
       session: ClientSession,
     ) => {
       const { entry, attention } = act ?? {};
-      // The order of reasons is that of the real time; the account's may be later.
+      // Reasons are ordered by real time, and the account's may be later.
       const attention_at = Math.min(Date.now(), Date.parse(entry?.when ?? at));
       const closed = Object.entries(change).map(([field, value]) => [`disputes.$.${field}`, value]);
       return updateOnce(
@@ -86,7 +85,7 @@ export function paymentDisputes(payments: Collection<PaymentDocument>) {
   };
 }
 
-/** Keeps the payment disputed where the chargeback has left nothing to refund. */
+/** A payment whose chargeback left nothing to refund stays disputed. */
 function buildActChange({ entry, attention }: DisputeAct) {
   return {
     attention,

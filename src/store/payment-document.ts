@@ -5,7 +5,7 @@ import type { Receipt } from '../domain/payment/receipt';
 import type { TransferInstructions } from '../domain/payment/transfer-instructions';
 import type { ResourceDocument } from './resource';
 
-/** Payment: the fields of docs/api.md#create-a-payment under their wire names, and ours. */
+/** @see docs/api.md#create-a-payment */
 export interface PaymentDocument extends ResourceDocument<PaymentStatus, PaymentAttention> {
   /** Minor units. */
   amount: number;
@@ -13,29 +13,29 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   reference: string | null;
   customer: EncryptedCustomer;
   metadata: string;
-  /** Minor units: the sum of its processing and settled refunds. */
+  /** Minor units of its processing and settled refunds. */
   refunded: number;
-  /** Minor units that customers have beyond the amount, by failed refunds that the bank sent. */
+  /** Minor units beyond the amount, from failed refunds that the bank sent. */
   refunded_over?: number;
   authorized_at: string | null;
   settled_at: string | null;
   cancelled_at: string | null;
   /** Minor units, where an operator booked a different amount. */
   settled_amount?: number | null;
-  /** Money in question, the oldest first. @see docs/ledger.md#money-that-goes-wrong */
+  /** Oldest first. @see docs/ledger.md#money-that-goes-wrong */
   receipts?: Receipt[];
-  /** Time since which it cannot be refunded: the bank reported a chargeback, or it took all. */
+  /** No refunds since then: the bank reported a chargeback, or it took all. */
   disputed_at?: string | null;
-  /** Time at which an operator decided about it: an earlier report disputes it no more. */
+  /** Decision of an operator: an earlier report disputes it no more. */
   dispute_ended_at?: string;
-  /** Money that the bank took, the oldest first. */
+  /** Oldest first. */
   disputes?: Dispute[];
   return_url?: string;
   success_url: string;
   error_url: string;
   expires_at: string;
   session_url: string | null;
-  /** In place of a session. */
+  /** Replaces a session. */
   instructions?: TransferInstructions;
   /** SHA-256 of the page's token, which is derived and never stored. */
   token_hash: string;

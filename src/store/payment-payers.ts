@@ -2,10 +2,9 @@ import type { ClientSession, Collection } from 'mongodb';
 import type { PaymentDocument } from './payment-document';
 import { updateOnce } from './payment-receipts';
 
-/** Reads and writes of the payer's data. */
 export function paymentPayers(payments: Collection<PaymentDocument>) {
   return {
-    /** Reads the payers of payments after a position, the oldest first. */
+    /** Reads oldest first. */
     listPayers: (
       { account_id, livemode }: { account_id: string; livemode: boolean },
       after: string,
@@ -20,7 +19,6 @@ export function paymentPayers(payments: Collection<PaymentDocument>) {
           position: 1,
         })
         .toArray(),
-    /** Replaces an encrypted payer unless it has changed. */
     reencryptPayer: (_id: string, before: string, sealed: string) =>
       payments.updateOne(
         { _id, 'customer.sealed': before },
@@ -31,7 +29,7 @@ export function paymentPayers(payments: Collection<PaymentDocument>) {
         { _id: { $in: ids } },
         { $set: { 'customer.sealed': null, browser_hash: null } },
       ),
-    /** Erases a payer with the merchant's name for it, unless the payment has changed. */
+    /** Erases also the merchant's name for the payer, unless the payment has changed. */
     erasePayer: (
       _id: string,
       { status, customer }: Pick<PaymentDocument, 'status' | 'customer'>,

@@ -2,10 +2,10 @@ import type { ClientSession, Collection, Document, Filter } from 'mongodb';
 import type { Receipt } from '../domain/payment/receipt';
 import type { PaymentDocument } from './payment-document';
 
-/** Writes of money in question. @see docs/ledger.md#money-that-goes-wrong */
+/** @see docs/ledger.md#money-that-goes-wrong */
 export function paymentReceipts(payments: Collection<PaymentDocument>) {
   return {
-    /** Records money in question once; false when it is recorded already. */
+    /** @returns false when it is recorded already */
     addReceipt: (id: string, receipt: Receipt, session: ClientSession) =>
       updateOnce(
         payments,
@@ -13,7 +13,7 @@ export function paymentReceipts(payments: Collection<PaymentDocument>) {
         { $push: { receipts: receipt } },
         session,
       ),
-    /** Lists payments whose late funds the bank accepted to send back before a time, in ms. */
+    /** Lists payments whose late funds the bank accepted to send back. @param before ms */
     listUnconfirmedReversals: (before: number, limit: number) =>
       payments
         .find({
@@ -23,7 +23,7 @@ export function paymentReceipts(payments: Collection<PaymentDocument>) {
         })
         .limit(limit)
         .toArray(),
-    /** Changes money in question once; false when it is in another state. */
+    /** @returns false when the receipt is in another state */
     changeReceipt: (
       id: string,
       { id: receipt, state }: Pick<Receipt, 'id' | 'state'>,

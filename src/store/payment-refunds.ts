@@ -1,16 +1,14 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { PaymentDocument } from './payment-document';
 
-/** Never more than the amount, nor than what settled. */
+/** The amount, or less if less settled. */
 const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
-/** All that refunds take, also beyond the amount. */
 const TAKEN = { $add: ['$refunded', { $ifNull: ['$refunded_over', 0] }] };
 const DISPUTED = { $subtract: [{ $sum: '$disputes.amount' }, { $sum: '$disputes.won' }] };
 const UNDISPUTED = { $subtract: [REFUNDABLE, DISPUTED] };
-/** Minor units that refunds may still take. */
+/** Minor units. */
 export const REMAINING = { $subtract: [UNDISPUTED, '$refunded'] };
 
-/** Writes that reserve and release what refunds take of a payment. */
 export function paymentRefunds(payments: Collection<PaymentDocument>) {
   /** Bounds `refunded` by what can be refunded; the rest waits in `refunded_over`. */
   const changeTaken = (_id: string, change: number, session: ClientSession) => {
@@ -21,8 +19,8 @@ export function paymentRefunds(payments: Collection<PaymentDocument>) {
   };
   return {
     /**
-     * Reserves the amount of a refund in one conditional write, so that refunds never exceed the
-     * payment. One with an open dispute has none. @see docs/api.md#refunds
+     * Reserves in one conditional write, so that refunds never exceed the payment. An open dispute
+     * leaves none. @see docs/api.md#refunds
      * @param amount minor units; null: all that remains
      * @returns the payment as it was before; null when too little remains
      */
@@ -38,12 +36,12 @@ export function paymentRefunds(payments: Collection<PaymentDocument>) {
         [{ $set: { refunded: amount === null ? UNDISPUTED : { $add: ['$refunded', amount] } } }],
         { session, returnDocument: 'before' },
       ),
-    /** Releases the amount of a failed refund, in the transaction of its transition, so once. */
+    /** Call it in the transaction of the refund's transition, so that it happens once. */
     releaseRefund: (
       { payment_id, amount }: { payment_id: string; amount: number },
       session: ClientSession,
     ) => changeTaken(payment_id, -amount, session),
-    /** Takes the amount of a failed refund again, which the bank has sent. */
+    /** Reserves the amount of a failed refund again, which the bank has sent. */
     takeLateRefund: (
       { payment_id, amount }: { payment_id: string; amount: number },
       session: ClientSession,

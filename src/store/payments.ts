@@ -56,7 +56,10 @@ export function createPaymentStore(db: Db) {
     noteApplied: (id: string, callback_id: string) =>
       payments.updateOne({ _id: id }, { $addToSet: { applied_callbacks: callback_id } }),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
-    /** Binds the page to the first browser that opens it; null for another one, or after expiry. */
+    /**
+     * Binds the page to the first browser that opens it. @returns null for another one, or after
+     * expiry
+     */
     openPage: (token_hash: string, browser_hash: string, now: string) =>
       payments.findOneAndUpdate(
         { token_hash, browser_hash: { $in: [null, browser_hash] }, expires_at: { $gt: now } },

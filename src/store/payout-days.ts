@@ -8,7 +8,7 @@ interface PayoutDayDocument {
   expires_at: Date;
 }
 
-/** Day (UTC), in one currency of the environment of an account. */
+/** UTC day, in one currency. */
 export interface PayoutDay {
   account_id: string;
   livemode: boolean;
@@ -33,7 +33,7 @@ export function createPayoutDayStore(db: Db) {
     getSpent: async (day: PayoutDay): Promise<number> =>
       (await days.findOne({ _id: buildId(day) }))?.amount ?? 0,
     /**
-     * Adds to the sum in the transaction of the payout; payouts at once have a write conflict.
+     * Adds in the transaction of the payout: payouts at once have a write conflict.
      * @param amount minor units; below 0 releases
      * @returns the new sum
      */

@@ -13,34 +13,31 @@ import { type ResourceDocument, resourceStore } from './resource';
 import { resourceIndexes } from './resource-indexes';
 import { sentHeldWrites } from './sent-held';
 
-/** Payout: the fields of docs/api.md#payouts under their wire names, and ours. */
+/** @see docs/api.md#payouts */
 export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAttention> {
   /** Minor units. */
   amount: number;
-  /** Minor units, debited in addition to the amount. */
+  /** Minor units, in addition to the amount. */
   fee: number;
   recipient_id: string;
   balance_account: string;
   reference: string | null;
   metadata: string;
   returned: Return | null;
-  /** Minor units that came back, where an operator booked a smaller amount. */
+  /** Minor units, where an operator booked a smaller amount. */
   returned_amount?: number | null;
   /** Time of the capture; null while the money is only reserved. */
   sent_at: string | null;
   completed_at: string | null;
-  /** Set when it counts against the daily limit. */
+  /** Counts against the daily limit. */
   limited?: true;
   due_at: string;
-  /** Payments of the bank beyond the one that was instructed. */
+  /** Payments beyond the one that was instructed. */
   sent_again?: SentAgain[];
-  /** Money that came back and is in suspense, or was. */
   returns_held?: HeldReturn[];
-  /** Money that the bank sent otherwise than it was instructed, and that is in suspense, or was. */
   sent_held?: SentHeld[];
 }
 
-/** States in which `mark_returned` credits what is in suspense. */
 const RETURNABLE = ['sent', 'completed'] as const;
 
 export type PayoutStore = ReturnType<typeof createPayoutStore>;
@@ -60,7 +57,7 @@ export function createPayoutStore(db: Db) {
       const update = { $push: { returns_held: held } };
       return (await payouts.updateOne(filter, update, { session })).matchedCount === 1;
     },
-    /** Notes that the entry of money that came back is reversed, once, and while it is in suspense. */
+    /** Notes once that the entry of a held return is reversed, while it is in suspense. */
     reverseReturnHeld: async (
       id: string,
       { id: held, is_return }: Pick<HeldReturn, 'id' | 'is_return'>,

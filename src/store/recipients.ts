@@ -7,15 +7,15 @@ import { Encrypted } from '../encryption/encrypter';
 import type { IdempotencyRecord } from './idempotency';
 import { readPage } from './page';
 
-/** Recipient: plain facts for rules, and encrypted details. @see docs/api.md#recipients */
+/** Plain facts for rules, and encrypted details. @see docs/api.md#recipients */
 export interface RecipientDocument extends RecipientFacts {
   _id: string;
   account_id: string;
   livemode: boolean;
   last4: string;
-  /** `RecipientDetails` as JSON, encrypted for `recipient/{id}`; null once they are deleted. */
+  /** `RecipientDetails` as JSON, encrypted for `recipient/{id}`; null once deleted. */
   sealed: Encrypted | null;
-  /** Name of the keys that decrypt them; null once they are deleted. */
+  /** Keys that decrypt them; null once deleted. */
   kid: string | null;
   created_at: string;
   /** Creation or last payout, as far as the retention workflow has read. */
@@ -28,13 +28,13 @@ export interface EncryptedRecipient extends RecipientDocument {
   sealed: Encrypted;
 }
 
-/** Recipients that the same keys encrypt and the same rails can pay. */
+/** Recipients with the same keys and rails. */
 export interface RecipientGroup extends Pick<RecipientFacts, 'type' | 'has' | 'iban_in_sepa'> {
   livemode: boolean;
   kid: string;
 }
 
-/** Idempotency record with a recipient that is not written yet. */
+/** Holds a recipient that is not written yet. */
 export interface RecipientRecord extends Omit<IdempotencyRecord, 'request'> {
   request: AcceptedRecipient;
 }
@@ -64,12 +64,11 @@ export function buildRecipient(
   };
 }
 
-/** Place of a recipient in an idempotency record. */
 const IN_RECORD = 'request.recipient.';
 
 const HAS_DETAILS = { kid: { $type: 'string' } } as const;
 
-/** Facts that are erased with the details; facts that past payouts show stay. */
+/** Erased with the details; facts that past payouts show stay. */
 const ERASED = {
   ...{ sealed: null, kid: null, has: [], card_expires: null, iban_in_sepa: null },
   sepa_faults: [],
@@ -95,7 +94,7 @@ export function createRecipientStore(db: Db) {
         missing,
       );
     },
-    /** Inserts once; a repeat changes nothing. */
+    /** A repeat changes nothing. */
     insert: async (recipient: RecipientDocument): Promise<void> => {
       try {
         await recipients.insertOne(recipient);
@@ -107,7 +106,6 @@ export function createRecipientStore(db: Db) {
     find: (id: string, account_id: string, livemode: boolean) =>
       recipients.findOne({ _id: id, account_id, livemode }),
     /**
-     * Erases the details for good.
      * @param only condition on the recipient
      * @returns the recipient as it was before
      */
@@ -129,12 +127,11 @@ export function createRecipientStore(db: Db) {
         .limit(limit)
         .project<{ _id: string; used_at: string }>({ used_at: 1 })
         .toArray(),
-    /** Records a later use, unless another was recorded. */
+    /** Does nothing when another use was recorded. */
     noteUse: (id: string, before: string, used_at: string) =>
       recipients.updateOne({ _id: id, used_at: before }, { $set: { used_at } }),
     listInGroup: (group: RecipientGroup, limit: number, after = '') =>
       readPage<EncryptedRecipient>(recipients, after, limit, buildGroupFilter(group, '')),
-    /** Replaces the details unless they were encrypted again meanwhile. */
     reencrypt: (id: string, before: Encrypted, encrypted: Encrypted, kid: string) =>
       recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted, kid } }),
     listGroups: () => listGroups(recipients, ''),
@@ -144,7 +141,6 @@ export function createRecipientStore(db: Db) {
   };
 }
 
-/** Fields of a group of recipients. */
 const GROUP_FIELDS = ['kid', 'type', 'has', 'iban_in_sepa'] as const;
 
 function buildGroupFilter({ livemode, ...group }: RecipientGroup, prefix: string) {

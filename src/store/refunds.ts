@@ -7,7 +7,7 @@ import { type ResourceDocument, resourceStore } from './resource';
 import { OWNER, resourceIndexes } from './resource-indexes';
 import { sentHeldWrites } from './sent-held';
 
-/** Refund: the fields of docs/api.md#refunds under their wire names, and ours. */
+/** @see docs/api.md#refunds */
 export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAttention> {
   /** Minor units. */
   amount: number;
@@ -20,19 +20,18 @@ export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAtt
   due_at: string;
   /** Payment of the bank after the refund had failed. */
   sent_late?: SentLate | null;
-  /** Payments of the bank beyond the one that was instructed. */
+  /** Payments beyond the one that was instructed. */
   sent_again?: SentAgain[];
-  /** Money that the bank sent otherwise than it was instructed, and that is in suspense, or was. */
   sent_held?: SentHeld[];
 }
 
-/** Money of a failed refund, in minor units: what the balance held, and the debt of the merchant. */
+/** Minor units: what the balance held, and the debt of the merchant. */
 export interface SentLate extends SentAgain {
   held: number;
   owed: number;
 }
 
-/** Index for the verification of the ledger, which reads all owners. */
+/** For the verification of the ledger, which reads all owners. */
 export const PAYMENT = { key: { payment_id: 1 }, name: 'payment' } as const;
 
 export function createRefundStore(db: Db) {
@@ -40,7 +39,7 @@ export function createRefundStore(db: Db) {
   return {
     ...resourceStore<RefundDocument, 'payment_id' | 'status' | 'method'>(refunds, REFUND_IN_FLIGHT),
     ...sentHeldWrites(refunds),
-    /** Records once what the bank sent after the failure; false when it is recorded already. */
+    /** @returns false when it is recorded already */
     recordSentLate: async (id: string, sent_late: SentLate, session: ClientSession) => {
       const filter = { _id: id, status: 'failed', sent_late: null } as const;
       const { matchedCount } = await refunds.updateOne(

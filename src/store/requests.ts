@@ -4,16 +4,16 @@ import type { RequestOutcome } from '../domain/request/outcome';
 import { type ListFilter, listNewest } from './list';
 import { listIndexes } from './resource-indexes';
 
-/** Call of a merchant: a write, or an error. Deleted after a week. @see docs/api.md#requests */
+/** A write, or an error; deleted after a week. @see docs/api.md#requests */
 export interface RequestDocument {
   /** The `Request-Id`. */
   _id: string;
   account_id: string;
   livemode: boolean;
-  /** Position in lists, newest first. @see src/domain/cursor.ts */
+  /** @see src/domain/cursor.ts */
   position: string;
   method: string;
-  /** Without the query, redacted. */
+  /** Redacted, without the query. */
   path: string;
   status: number;
   outcome: RequestOutcome;
@@ -32,7 +32,7 @@ export interface RequestFilter extends ListFilter {
   outcome?: RequestOutcome | undefined;
 }
 
-/** Server error code DuplicateKey. */
+/** MongoDB error code. */
 const DUPLICATE_KEY = 11_000;
 
 export function createRequestStore(db: Db) {
@@ -42,7 +42,7 @@ export function createRequestStore(db: Db) {
       ...listIndexes('outcome'),
       { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
     ]),
-    /** Inserts those that are not stored yet, so that a batch can be repeated. */
+    /** Skips stored ones, so that a batch can be repeated. */
     insertAll: async (documents: readonly RequestDocument[]): Promise<void> => {
       try {
         await requests.insertMany([...documents], { ordered: false });

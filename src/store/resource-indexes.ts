@@ -5,10 +5,8 @@ export const OWNER = { account_id: 1, livemode: 1 } as const;
 
 export const UPDATED = { key: { updated_at: 1, _id: 1 }, name: 'updated' } as const;
 
-/** Rows with an attention reason, which are few. */
 export const STUCK = { attention: { $type: 'string' } } as const;
 
-/** Indexes of a list: one of all rows, and one for each field. */
 export function listIndexes(...fields: string[]): NamedIndex[] {
   return [
     { key: { ...OWNER, position: -1 }, name: 'position', unique: true },
@@ -19,7 +17,7 @@ export function listIndexes(...fields: string[]): NamedIndex[] {
   ];
 }
 
-/** Indexes of a resource: those of its list, and small ones for what is in flight or stuck. */
+/** Adds to the list's indexes small ones for what is in flight or stuck. */
 export function resourceIndexes(inFlight: readonly string[], ...fields: string[]): NamedIndex[] {
   return [
     ...listIndexes(...fields),

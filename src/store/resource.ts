@@ -29,11 +29,11 @@ export interface ResourceDocument<
   /** Position in lists. @see src/domain/cursor.ts */
   position: string;
   status: Status;
-  /** Minor units; the smallest units of an asset as text. */
+  /** @see src/domain/cursor.ts */
   amount: number | string;
-  /** ISO 4217, or the book of an asset. @see src/domain/crypto/assets.ts */
+  /** Minor units; an asset's smallest as text. */
   currency: string;
-  /** Id of a payment method, a rail, or an asset on its network. */
+  /** Payment method, rail, or asset on its network. */
   method: string;
   failure: Failure | null;
   created_at: string;
@@ -41,18 +41,17 @@ export interface ResourceDocument<
   connector: string;
   bank_reference: string | null;
   attention: Attention | null;
-  /** Time of the latest reason, in ms since the epoch; absent before the first. */
+  /** Latest change of the reason, ms since the epoch. */
   attention_at?: number;
-  /** When the present reason came, in ms since the epoch. */
+  /** When the present reason came, ms since the epoch. */
   attention_since?: number;
   /** Newest last. */
   acknowledged?: AcknowledgedReason<Attention>[];
   request_id: string;
   audit: AuditEntry[];
   applied_callbacks?: string[];
-  /** Snooze at a version; `until` in ms since the epoch. */
+  /** `until` in ms since the epoch. */
   snoozed?: { version: number; until: number };
-  /** Id of the latest transition, where it has one. */
   last_transition?: string;
 }
 
@@ -75,11 +74,10 @@ interface Rows<D> extends Listable<D> {
   ): Promise<UpdateResult>;
 }
 
-/** Attention reason of a resource, as operators list them. */
 export interface AttentionRow {
   resource_id: string;
   reason: string;
-  /** In ms since the epoch. */
+  /** ms since the epoch. */
   since: number;
   amount: number | string;
   currency: string;
@@ -90,12 +88,11 @@ export type StoredVersion = Pick<ResourceDocument, '_id' | 'status' | 'version'>
 
 export type AttentionPlace = Pick<AttentionRow, 'since' | 'resource_id'>;
 
-/** Callbacks per document; a resource has few transitions. */
+/** A resource has few transitions. */
 const APPLIED_MAX = 50;
 
 const EXPORT_BATCH = 500;
 
-/** Filter of a list, with the fields that it may be limited to. */
 type FilterBy<Field extends string> = ListFilter & { [F in Field]?: string | undefined };
 
 export function resourceStore<D extends ResourceDocument, Field extends string>(
@@ -104,19 +101,17 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
 ) {
   return {
     insert: (document: D, session: ClientSession) => rows.insertOne(document, { session }),
-    /** Finds by id alone, only for the service's own steps. */
+    /** Only for the service's own steps: it checks no owner. */
     get: (id: string, session?: ClientSession) => rows.findOne({ _id: id }, { session }),
-    /** Reads the states of those that are stored. */
     listStates: (ids: readonly string[]): Promise<StoredVersion[]> =>
       rows
         .find({ _id: { $in: [...ids] } })
         .project<StoredVersion>({ status: 1, version: 1 })
         .toArray(),
-    /** Finds what a merchant may see. */
     find: (id: string, account_id: string, livemode: boolean) =>
       rows.findOne({ _id: id, account_id, livemode }),
     list: (filter: FilterBy<Field>) => listNewest(rows, filter),
-    /** Reads a whole list, newest first, in batches; the caller closes the cursor. */
+    /** Reads newest first; the caller closes the cursor. */
     export: (filter: Omit<FilterBy<Field>, 'limit'>) =>
       rows
         .find(listQuery(filter))
@@ -130,7 +125,7 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
         .toArray(),
-    /** Lists the attention reasons after a place, the oldest first. */
+    /** Oldest first. */
     listAttention: async (
       after: AttentionPlace | undefined,
       limit: number,
@@ -150,7 +145,7 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
         }),
       );
     },
-    /** Lists the acknowledged reasons after a place, the oldest first. */
+    /** Oldest first. */
     listAcknowledged: (after: AttentionPlace | undefined, limit: number): Promise<AttentionRow[]> =>
       rows
         .aggregate<AttentionRow>(
@@ -178,7 +173,6 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
         .find({ status: { $in: inFlight }, _id: { $gt: after } })
         .sort({ _id: 1 })
         .limit(limit),
-    /** Reads the ids of a sandbox account's resources in progress, in order. */
     inFlightOf: async (account_id: string, after: string, limit: number): Promise<string[]> => {
       const page = await rows
         .find({ account_id, livemode: false, status: { $in: inFlight }, _id: { $gt: after } })
@@ -188,7 +182,7 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
         .toArray();
       return page.map(({ _id }) => _id);
     },
-    /** Writes only at `version`; null when it has changed. */
+    /** Writes only at `version`. @returns null when it has changed */
     update: (
       id: string,
       version: number,
@@ -213,8 +207,7 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
       );
     },
     /**
-     * Sets or removes the attention reason; the version stays.
-     * @returns false at another version, after a later update, or for a repeat
+     * Leaves the version. @returns false at another version, after a later update, or for a repeat
      */
     setAttention: async (
       id: string,

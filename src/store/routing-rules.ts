@@ -2,7 +2,6 @@ import type { ClientSession, Db } from 'mongodb';
 import { getRuleId, type RoutingRule, type RuleMap, type RuleScope } from '../domain/routing-rule';
 import { createCachedRead } from './cache';
 
-/** Its `_id` names its scope. */
 export interface RoutingRuleDocument extends RoutingRule {
   _id: string;
   /** ISO 8601, ms. */
@@ -21,15 +20,13 @@ export function createRoutingRuleStore(db: Db, cacheMs: number) {
     return new Map(all.map((rule) => [rule._id, rule]));
   };
   return {
-    /** Reads all rules, which `RULES_MAX` bounds. */
     read,
     readCached: createCachedRead(cacheMs, () => read()),
-    /** Sets the rule of a scope. */
     set: async (rule: Omit<RoutingRuleDocument, '_id'>, session: ClientSession) => {
       const replacing = { upsert: true, session };
       await rules.replaceOne({ _id: getRuleId(rule) }, rule, replacing);
     },
-    /** Removes the rule of a scope, and returns it; null without one. */
+    /** @returns the removed rule; null without one */
     remove: (scope: RuleScope, session: ClientSession) =>
       rules.findOneAndDelete({ _id: getRuleId(scope) }, { session }),
   };

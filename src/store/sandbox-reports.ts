@@ -3,7 +3,7 @@ import { indexBuilder } from '../base/mongo-indexes';
 import type { BankCallback } from '../domain/callback/callback';
 import type { BankDecision } from '../domain/sandbox/movement';
 
-/** Decision of the sandbox bank that a simulation makes for it; the bank takes it from here. */
+/** Decision that a simulation makes for the sandbox bank. */
 export interface SandboxReport extends BankDecision {
   /** Id of the callback that reports it. */
   _id: string;
@@ -21,7 +21,7 @@ export function createSandboxReportStore(db: Db) {
     add: async (report: SandboxReport): Promise<void> => {
       await reports.insertOne(report);
     },
-    /** Lists some of what the bank has not taken, the oldest first. */
+    /** Oldest first. */
     listDue: (connector: string, resource_id?: string): Promise<SandboxReport[]> =>
       reports
         .find({ connector, ...(resource_id === undefined ? {} : { resource_id }) })
@@ -29,7 +29,7 @@ export function createSandboxReportStore(db: Db) {
         .limit(BATCH)
         .toArray(),
     hasDue: async (): Promise<boolean> => (await reports.findOne({})) !== null,
-    /** Removes it in the transaction of the bank's book; false if another process did. */
+    /** Removes it in the transaction of the bank's book. @returns false if another process did */
     take: async (_id: string, session: ClientSession): Promise<boolean> =>
       (await reports.deleteOne({ _id }, { session })).deletedCount === 1,
   };

@@ -2,24 +2,22 @@ import type { Db } from 'mongodb';
 import type { CallbackResource } from '../domain/callback/callback';
 
 interface ScheduleRun {
-  /** Name of the schedule, or of a walk. */
+  /** Schedule, or walk. */
   _id: string;
   succeeded_at?: string;
   walk?: AuditWalk;
 }
 
-/** State of the audit between its runs. */
 export interface AuditWalk {
   /** Place from which the walk over everything goes on; null at its beginning. */
   place: { kind: CallbackResource; after: string } | null;
-  /** Ids of orphans that earlier runs have found, up to a limit. */
+  /** Bounded ids that earlier runs have found. */
   orphans: string[];
 }
 
-/** The walk of the audit over everything in progress, which may take several runs. */
+/** Walk over everything in progress, which may take several runs. */
 export const AUDIT_WALK = 'audit_walk';
 
-/** Last success of each schedule, for the metrics. */
 export function createScheduleRunStore(db: Db) {
   const runs = db.collection<ScheduleRun>('schedule_runs');
   return {

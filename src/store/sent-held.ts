@@ -9,14 +9,13 @@ interface Rows {
   ): Promise<{ matchedCount: number }>;
 }
 
-/** Writes of money that a bank sent otherwise than it was instructed. */
 export function sentHeldWrites(rows: Rows) {
   const change = async (filter: object, update: object, session: ClientSession) =>
     (await rows.updateOne(filter, update, { session })).matchedCount === 1;
   return {
     recordSentHeld: (_id: string, held: SentHeld, session: ClientSession): Promise<boolean> =>
       change({ _id, 'sent_held.id': { $ne: held.id } }, { $push: { sent_held: held } }, session),
-    /** Notes the bank's name of money that it had not named. */
+    /** Names money that the bank had not named. */
     nameSentHeld: (
       _id: string,
       { id }: Pick<SentHeld, 'id'>,
@@ -26,10 +25,10 @@ export function sentHeldWrites(rows: Rows) {
       const filter = { _id, sent_held: { $elemMatch: { id, bank_reference: null } } };
       return change(filter, { $set: { 'sent_held.$.bank_reference': bank_reference } }, session);
     },
-    /** Replaces all of it, in the transaction that has changed the document. */
+    /** Call it in the transaction that has changed the document. */
     replaceSentHeld: (_id: string, sent_held: SentHeld[], session: ClientSession) =>
       change({ _id }, { $set: { sent_held } }, session),
-    /** Notes who bears it, once, and only if nothing more of it has been posted meanwhile. */
+    /** Writes once, and only if nothing more of it has been posted meanwhile. */
     resolveSentHeld: (
       _id: string,
       { id, posted = null }: Pick<SentHeld, 'id'> & { posted?: SentHeld['posted'] | null },

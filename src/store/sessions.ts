@@ -13,16 +13,15 @@ export interface SessionDocument {
   /** `password` waits for the second factor. */
   stage: 'password' | 'whole';
   created_at: Date;
-  /** Last use, to the minute. */
+  /** To the minute. */
   seen_at?: Date;
-  /** Such as `Firefox on Windows`. */
   browser?: string;
-  /** Network address that signed in. */
+  /** Of the sign-in. */
   address?: string;
-  /** Expiry without use, which each use extends up to `ends_at`. */
+  /** Each use extends it, up to `ends_at`. */
   expires_at: Date;
   ends_at: Date;
-  /** Message that only the next page shows. */
+  /** Shown on the next page only. */
   flash: Flash | null;
 }
 
@@ -39,7 +38,7 @@ export function createSessionStore(db: Db) {
     ]),
     insert: (document: SessionDocument, session?: ClientSession) =>
       sessions.insertOne(document, { session }),
-    /** Finds a valid session; MongoDB removes expired ones within a minute. */
+    /** MongoDB removes expired ones only within a minute. */
     find: (id: string, now: Date, session?: ClientSession) =>
       sessions.findOne({ _id: id, expires_at: { $gt: now } }, { session }),
     touch: (id: string, use: { expires_at: Date; seen_at: Date }) =>
@@ -53,7 +52,7 @@ export function createSessionStore(db: Db) {
     setFlash: (id: string, flash: Flash | null) =>
       sessions.updateOne({ _id: id }, { $set: { flash } }),
     end: (id: string) => sessions.deleteOne({ _id: id }),
-    /** Ends a session of this user, and returns it; null when there is none. */
+    /** @returns the ended session; null when the user has no such session */
     endOwn: (id: string, user_id: string, session: ClientSession) =>
       sessions.findOneAndDelete({ _id: id, user_id }, { session }),
     endAll: (user_id: string, session: ClientSession, exceptId?: string) => {

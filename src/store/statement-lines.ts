@@ -12,8 +12,8 @@ export interface OfAccount {
 }
 
 /**
- * State of a line of a statement: `matched` with entries of ours, `booked` as a charge, or `open`;
- * of a notification: `announced`, or `repeated` when a statement has it.
+ * Of a statement: `matched` with our entries, `booked` as a charge, or `open`; of a notification:
+ * `announced`, or `repeated` when a statement has it.
  */
 export type LineStatus = 'matched' | 'booked' | 'open' | 'announced' | 'repeated';
 
@@ -22,18 +22,17 @@ export interface LineDocument extends OfAccount, StatementLine {
   _id: string;
   statement: string;
   status: LineStatus;
-  /** Ids of the journal entries that it matches. */
   entries: string[];
-  /** Minor units of the amount that are not in suspense. */
+  /** Minor units that are not in suspense. */
   parts: { clearing: number; bank_fees: number };
-  /** Entry that an open line names, of another amount. */
+  /** Entry of another amount that an open line names. */
   different: string | null;
-  /** Earlier line of the same name and amount; this one is matched by an operator only. */
+  /** Earlier line of the same name and amount; only an operator matches this one. */
   repeats: string | null;
-  /** Whether an operator undid a match; it is then matched by an operator only. */
+  /** An operator undid a match; only an operator matches it again. */
   held: boolean;
   owner: string | null;
-  /** Number of changes of its match. */
+  /** Counts changes of the match. */
   version: number;
 }
 
@@ -48,13 +47,11 @@ export interface OpenLines {
   connector: string;
   livemode: string;
   count: number;
-  /** Day of the oldest. */
   day: string;
 }
 
 const READ_MS_MAX = 4_000;
 
-/** Lines of statements; a part of the store of statements. */
 export function createStatementLines(db: Db) {
   const lines = db.collection<LineDocument>('statement_lines');
   return {
@@ -75,7 +72,6 @@ export function createStatementLines(db: Db) {
     getLine: (_id: string, session?: ClientSession) => lines.findOne({ _id }, { session }),
     getLines: (ids: readonly string[], session?: ClientSession) =>
       lines.find({ _id: { $in: [...ids] } }, { session }).toArray(),
-    /** @returns those of the ids that are stored */
     findStored: async (ids: readonly string[], session: ClientSession): Promise<Set<string>> => {
       const options = { session, projection: { _id: 1 }, batchSize: ids.length + 1 };
       const found = await lines.find({ _id: { $in: [...ids] } }, options).toArray();
@@ -83,7 +79,7 @@ export function createStatementLines(db: Db) {
     },
     insertLines: (rows: readonly LineDocument[], session: ClientSession) =>
       lines.insertMany([...rows], { session }),
-    /** Changes the match of a line; false when another changed it meanwhile. */
+    /** @returns false when another call changed it meanwhile */
     changeLine: async (
       { _id, version }: Pick<LineDocument, '_id' | 'version'>,
       change: LineChange,
@@ -92,7 +88,6 @@ export function createStatementLines(db: Db) {
       const update = { $set: change };
       return (await lines.updateOne({ _id, version }, update, { session })).matchedCount === 1;
     },
-    /** Finds lines of an account by the bank's names for them. */
     findByBankReference: (
       bank_account_id: string,
       references: readonly string[],
@@ -105,7 +100,7 @@ export function createStatementLines(db: Db) {
       filter: { statement: { $in: string[] } } & Partial<Pick<LineDocument, 'status'>>,
       limit: number,
     ) => lines.find(filter).sort({ day: 1, entry: 1, _id: 1 }).limit(limit).toArray(),
-    /** Lists lines of an account that wait, the oldest first, after one of them. */
+    /** Lists the oldest first. */
     listWaiting: (
       bank_account_id: string,
       status: 'open' | 'announced',

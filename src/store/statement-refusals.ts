@@ -1,9 +1,9 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 
-/** Refusal of a file; nothing else of the file is stored. */
+/** Nothing else of a refused file is stored. */
 export interface RefusalDocument {
-  /** Derived from the file and the code, so that a repeat adds none. */
+  /** Derived from file and code, so that a repeat adds none. */
   _id: string;
   connector: string;
   livemode: boolean;
@@ -12,19 +12,18 @@ export interface RefusalDocument {
   message: string;
   bank_account_id: string | null;
   statement_id: string | null;
-  /** Minor units by which it differs. */
+  /** Difference in minor units. */
   amount: number | null;
   currency: string | null;
-  /** When it came, ms since the epoch; of a repeat, when it came again. */
+  /** ms since the epoch; a repeat renews it. */
   since: number;
-  /** Whether it needs an operator, until that acknowledges it or the statement is imported. */
+  /** Until an operator acknowledges it or the statement is imported. */
   attention: boolean;
   acknowledged: { operator: string; reason: string; at: string } | null;
 }
 
 const READ_MS_MAX = 4_000;
 
-/** Refused files; a part of the store of statements. */
 export function createStatementRefusals(db: Db) {
   const refusals = db.collection<RefusalDocument>('statement_refusals');
   return {
@@ -36,7 +35,7 @@ export function createStatementRefusals(db: Db) {
       },
       { key: { bank_account_id: 1, since: 1 }, name: 'account' },
     ]),
-    /** Stores a refusal once; one that was acknowledged and comes again needs an operator again. */
+    /** Stores a refusal once; after an acknowledgement it needs an operator again. */
     refuse: async ({ _id, since, ...refusal }: RefusalDocument): Promise<void> => {
       await refusals.updateOne({ _id }, { $setOnInsert: { since, ...refusal } }, { upsert: true });
       if (!refusal.attention) return;
@@ -45,14 +44,12 @@ export function createStatementRefusals(db: Db) {
         { $set: { attention: true, since, acknowledged: null } },
       );
     },
-    /** Ends the attention for refusals of a statement that was imported since. */
     resolveRefusals: (bank_account_id: string, statement_id: string, session: ClientSession) =>
       refusals.updateMany(
         { bank_account_id, statement_id, attention: true },
         { $set: { attention: false } },
         { session },
       ),
-    /** Counts refusals that need an operator, as the metrics have them. */
     countRefusals: () =>
       refusals
         .aggregate<{ resource: string; livemode: string; reason: string; count: number }>(
@@ -71,7 +68,7 @@ export function createStatementRefusals(db: Db) {
         .toArray(),
     findRefusal: (bank_account_id: string, since: number) =>
       refusals.findOne({ bank_account_id, since }),
-    /** Lists refusals that need an operator, or that one acknowledged, the oldest first. */
+    /** Oldest first. */
     listRefusals: (isAcknowledged: boolean, since: number, limit: number) =>
       refusals
         .find({

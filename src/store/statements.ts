@@ -4,14 +4,13 @@ import { omitUndefined } from '../domain/defined';
 import { createStatementLines, type OfAccount } from './statement-lines';
 import { createStatementRefusals } from './statement-refusals';
 
-/** Statement of a bank account, or a notification of movements, which moves no money. */
+/** A notification moves no money. */
 export interface StatementDocument extends OfAccount {
   /** `st_{UUID}`, derived from the account and the bank's id. */
   _id: string;
   kind: 'statement' | 'notification';
-  /** Id that the bank gave it. */
   statement_id: string;
-  /** Hash of the file that it came in, hex. */
+  /** SHA-256 of the file, hex. */
   sha256: string;
   sequence: string | null;
   /** Minor units; null in a notification. */
@@ -19,13 +18,12 @@ export interface StatementDocument extends OfAccount {
   closing: number | null;
   from_day: string;
   to_day: string;
-  /** Number of lines. */
   lines: number;
   /** ISO 8601, ms. */
   imported_at: string;
-  /** When all lines were stored; null before that. */
+  /** Null until all lines are stored. */
   completed_at: string | null;
-  /** When nothing of its day was open any more; null while something is. */
+  /** Null while a line of its day is open. */
   closed_at: string | null;
 }
 
@@ -48,14 +46,13 @@ export function createStatementStore(db: Db) {
     get: (_id: string, session?: ClientSession) => statements.findOne({ _id }, { session }),
     insert: (statement: StatementDocument, session: ClientSession) =>
       statements.insertOne(statement, { session }),
-    /** Finds statements by the id that the bank gave them. */
     findByBankId: (statement_id: string) => statements.find({ statement_id }).limit(2).toArray(),
-    /** Lists statements, the latest day first. */
+    /** Lists the latest day first. */
     list: (
       filter: Partial<Pick<StatementDocument, 'connector' | 'livemode' | 'iban' | 'kind'>>,
       limit: number,
     ) => statements.find(omitUndefined(filter)).sort({ to_day: -1, _id: 1 }).limit(limit).toArray(),
-    /** Lists the complete statements of an account, the earliest day first. */
+    /** Complete ones, the earliest day first. */
     ofAccount: (bank_account_id: string, filter: { to_day?: string; closed_at?: null } = {}) =>
       statements
         .find({ bank_account_id, kind: 'statement', completed_at: { $type: 'string' }, ...filter })
@@ -68,7 +65,7 @@ export function createStatementStore(db: Db) {
         .sort({ to_day: -1, _id: -1 })
         .limit(1)
         .next(),
-    /** Notes that all lines are stored; false when they were already. */
+    /** @returns false when it was complete already */
     complete: async (
       _id: string,
       change: Pick<StatementDocument, 'completed_at' | 'closed_at'>,
@@ -79,7 +76,6 @@ export function createStatementStore(db: Db) {
     },
     setClosed: (ids: readonly string[], closed_at: string | null, session?: ClientSession) =>
       statements.updateMany({ _id: { $in: [...ids] } }, { $set: { closed_at } }, { session }),
-    /** Opens the day of a statement again. */
     reopen: async (_id: string, session: ClientSession): Promise<void> => {
       const found = await statements.findOne({ _id }, { session });
       if (found === null) return;

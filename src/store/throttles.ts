@@ -14,7 +14,7 @@ export interface Limit {
 
 export type ThrottleStore = ReturnType<typeof createThrottleStore>;
 
-/** Counts attempts of all processes, also across restarts. */
+/** Counts for all processes, also across restarts. */
 export function createThrottleStore(db: Db) {
   const throttles = db.collection<ThrottleDocument>('dashboard_throttles');
   return {
@@ -22,7 +22,7 @@ export function createThrottleStore(db: Db) {
       { key: { ends_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
     ]),
     /**
-     * Counts an attempt before it is made, so that parallel attempts are limited, too.
+     * Counts before the attempt, so that parallel attempts are limited, too.
      * @returns ms to wait; 0 when the attempt may be made
      */
     count: async (name: string, { max, windowMs }: Limit, now: Date): Promise<number> => {
@@ -43,7 +43,7 @@ export function createThrottleStore(db: Db) {
       if (throttle === null || throttle.count <= max) return 0;
       return throttle.ends_at.getTime() - now.getTime();
     },
-    /** Reads how long to wait, in ms; 0 when another attempt may be counted. */
+    /** @returns ms to wait; 0 when another attempt may be counted */
     wait: async (
       counters: readonly (readonly [name: string, Limit])[],
       now: Date,
@@ -56,21 +56,18 @@ export function createThrottleStore(db: Db) {
       });
       return Math.max(0, ...waits);
     },
-    /** Uncounts a successful attempt. */
     decrement: (name: string) =>
       throttles.updateOne({ _id: name, count: { $gt: 0 } }, { $inc: { count: -1 } }),
-    /** Opens a counter, so that its attempts count apart from others until the window ends. */
+    /** Opens a counter whose attempts count apart until the window ends. */
     open: (name: string, { windowMs }: Limit, now: Date) =>
       throttles.updateOne(
         { _id: name },
         { $set: { count: 0, ends_at: new Date(now.getTime() + windowMs) } },
         { upsert: true },
       ),
-    /** Whether a counter was opened and has attempts left. */
     isOpen: async (name: string, { max }: Limit, now: Date): Promise<boolean> =>
       (await throttles.findOne({ _id: name, count: { $lt: max }, ends_at: { $gt: now } })) !== null,
     clear: (name: string) => throttles.deleteOne({ _id: name }),
-    /** Clears all counters under a name. */
     clearAll: (name: string) =>
       throttles.deleteMany({ _id: { $gte: `${name}:`, $lt: `${name};` } }),
   };

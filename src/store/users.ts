@@ -7,41 +7,40 @@ import { readPage } from './page';
 export interface UserDocument {
   _id: string;
   account_id: string;
-  /** In lower case; unique in its account. */
+  /** Lower case; unique in its account. */
   email: string;
   role: Role;
   password_hash: string;
-  /** Set while the password is one that somebody handed to the user, who must replace it. */
+  /** Set while somebody else chose the password, which the user must replace. */
   password_expires_at?: string;
   totp: SecondFactor | null;
   totp_offered: Encrypted | null;
-  /** Session to which the offer is shown, and until when: it gave the password. */
+  /** Session to which the offer is shown, since it gave the password. */
   totp_offer?: { session: string; until: Date };
-  /** SHA-256 of the unused recovery codes, hex. */
+  /** SHA-256 of unused codes, hex. */
   recovery_hashes: string[];
   passkeys?: Passkey[];
   created_at: string;
   signed_in_at: string | null;
-  /** SHA-256 of the device cookies of the latest browsers that signed in, hex. */
+  /** SHA-256 of cookies of the latest browsers that signed in, hex. */
   device_hashes?: string[];
-  /** Last write that locked the user, by a change of the team or a sign-in. */
+  /** Last write that locked the user. */
   held_at?: string;
 }
 
 interface SecondFactor {
   sealed: Encrypted;
-  /** Latest used time step: no code works twice. */
+  /** Latest used: no code works twice. */
   step: number;
 }
 
-/** Public part of a passkey; the user's device has the private key. */
 export interface Passkey {
   id: string;
-  /** Name that the device gave it, base64url. */
+  /** Chosen by the device, base64url. */
   credential_id: string;
   /** COSE key, base64url. */
   public_key: string;
-  /** Uses that the device has counted; 0 where it counts none. */
+  /** Counted by the device; 0 where it counts none. */
   counter: number;
   name: string;
   created_at: string;
@@ -51,7 +50,6 @@ export interface Passkey {
 /** @see docs/dashboard.md#passkeys */
 export const PASSKEYS_MAX = 10;
 const TEAM_MAX = 500;
-/** Owners that a notice goes to. */
 const OWNERS_MAX = 50;
 const DEVICES_MAX = 10;
 const MERCHANTS_MAX = 20;
@@ -68,7 +66,7 @@ const NO_PASSKEY = { 'passkeys.0': { $exists: false } };
 
 export function createUserStore(db: Db) {
   const users = db.collection<UserDocument>('users');
-  /** Drops the recovery codes of a user whose last second factor is gone. */
+  /** Recovery codes go with the last second factor. */
   const dropRecovery = (_id: string, session: ClientSession) =>
     users.updateOne(
       { _id, totp: null, ...NO_PASSKEY },
@@ -86,7 +84,7 @@ export function createUserStore(db: Db) {
     ]),
     insert: (user: UserDocument, session?: ClientSession) => users.insertOne(user, { session }),
     get: (id: string) => users.findOne({ _id: id }),
-    /** Finds the users of an e-mail address, one for each account that it belongs to. */
+    /** One for each account of the address. */
     byEmail: (email: string) =>
       users.find({ email }).sort({ account_id: 1 }).limit(MERCHANTS_MAX).toArray(),
     forAccount: (account_id: string) =>
@@ -95,7 +93,7 @@ export function createUserStore(db: Db) {
       const owners = users.find({ account_id, role: 'owner' }, { session }).limit(OWNERS_MAX);
       return await owners.map(({ email }) => email).toArray();
     },
-    /** Finds a team member, and locks the owners of the account until the session ends. */
+    /** Locks the owners of the account, too, until the session ends. */
     findLocked: async (id: string, account_id: string, now: string, session: ClientSession) => {
       const user = await users.findOne({ _id: id, account_id }, { session });
       if (user === null) return null;
@@ -107,7 +105,6 @@ export function createUserStore(db: Db) {
     setRole: (id: string, role: Role, session: ClientSession) =>
       users.updateOne({ _id: id }, { $set: { role } }, { session }),
     remove: (id: string, session: ClientSession) => users.deleteOne({ _id: id }, { session }),
-    /** Sets a password that the user chose. */
     setPassword: (id: string, password_hash: string, session: ClientSession) =>
       users.updateOne(
         { _id: id },
@@ -138,7 +135,7 @@ export function createUserStore(db: Db) {
       const { matchedCount } = await users.updateOne(filter, { $set: { held_at } }, { session });
       return matchedCount === 1;
     },
-    /** Records a sign-in and its browser, and drops an unconfirmed second factor. */
+    /** Drops an unconfirmed second factor, too. */
     recordSignIn: (
       id: string,
       { signed_in_at, device }: { signed_in_at: string; device: string },
@@ -153,7 +150,7 @@ export function createUserStore(db: Db) {
     },
     offerTotp: (id: string, offer: Required<Pick<UserDocument, 'totp_offered' | 'totp_offer'>>) =>
       users.updateOne({ _id: id, totp: null }, { $set: offer }),
-    /** Confirms the offered second factor; false when another was offered meanwhile. */
+    /** @returns false when another factor was offered meanwhile */
     useTotp: async (
       id: string,
       { sealed, step }: SecondFactor,
@@ -171,8 +168,7 @@ export function createUserStore(db: Db) {
     byPasskey: (credential_id: string) =>
       users.findOne({ 'passkeys.credential_id': credential_id }),
     /**
-     * Adds a passkey.
-     * @param recovery_hashes recovery codes, if it is the first factor
+     * @param recovery_hashes present if it is the first factor
      * @returns false when it is stored, one too many, or not the first factor any more
      */
     addPasskey: async (
@@ -191,7 +187,7 @@ export function createUserStore(db: Db) {
       };
       return (await users.updateOne(filter, update, { session })).modifiedCount === 1;
     },
-    /** Records a use; false when the passkey was used or removed meanwhile. */
+    /** @returns false when the passkey was used or removed meanwhile */
     usePasskey: async (
       id: string,
       { id: passkey, counter }: Pick<Passkey, 'id' | 'counter'>,
@@ -204,7 +200,7 @@ export function createUserStore(db: Db) {
       };
       return (await users.updateOne(filter, { $set: set })).matchedCount === 1;
     },
-    /** Removes a passkey, and returns the user as before; null when there is none. */
+    /** @returns the user as before; null without the passkey */
     removePasskey: async (id: string, passkey: string, session: ClientSession) => {
       const user = await users.findOneAndUpdate(
         { _id: id, 'passkeys.id': passkey },
@@ -214,7 +210,7 @@ export function createUserStore(db: Db) {
       await dropRecovery(id, session);
       return user;
     },
-    /** Uses a time step; false when it, or a later one, was used before. */
+    /** @returns false when the step, or a later one, was used before */
     useStep: async (id: string, step: number): Promise<boolean> => {
       const filter = { _id: id, 'totp.step': { $lt: step } };
       return (await users.updateOne(filter, { $set: { 'totp.step': step } })).modifiedCount === 1;

@@ -10,7 +10,7 @@ export interface WalletDocument {
   livemode: boolean;
   network: Network;
   address: string;
-  /** ISO 8601; `address` takes effect at this time. Until then, nothing is settled. */
+  /** ISO 8601; nothing is settled before it. */
   counts_from: string;
   previous: string | null;
   set_at: string;
@@ -21,14 +21,13 @@ function walletId(account_id: string, livemode: boolean, network: string): strin
 }
 
 /**
- * Returns the address for settlements now; null when none is in effect. A wallet that is replaced
- * gets nothing more, since its key may be lost.
+ * Returns the address in effect; null without one. A replaced wallet gets nothing more, since its
+ * key may be lost.
  */
 export function addressAt(wallet: WalletDocument | null, now: string): string | null {
   return wallet !== null && now >= wallet.counts_from ? wallet.address : null;
 }
 
-/** Explains to the merchant why nothing is settled now. */
 export function describeNoWallet(wallet: WalletDocument | null, network: string): string {
   if (wallet === null) return `No wallet on ${network} is registered.`;
   return `Settlements on ${network} pause until the new wallet takes effect at ${wallet.counts_from}.`;
@@ -45,10 +44,9 @@ export function createWalletStore(db: Db) {
     listForAccount: (account_id: string, livemode: boolean) =>
       wallets.find({ account_id, livemode }).sort({ network: 1 }).toArray(),
     /**
-     * Registers an address that takes effect at `counts_from`. The same address again changes
-     * nothing.
+     * Registers an address from `counts_from` on; the same address again changes nothing.
      * @throws MongoServerError duplicate key when another call registers the first one at the same
-     *   time
+     * time
      */
     set: async (
       wallet: Pick<WalletDocument, 'account_id' | 'livemode' | 'network' | 'address'>,

@@ -13,7 +13,7 @@ export interface TemporalAccess {
   metadata?: Record<string, string>;
 }
 
-/** Variables with the names that Temporal's tools use. */
+/** Names are those of Temporal's tools. */
 const Variables = z
   .object({
     TEMPORAL_ADDRESS: z.string().default(ADDRESS),
@@ -34,8 +34,8 @@ const Variables = z
   );
 
 /**
- * Reads the connection from the environment; an API key or a TLS setting enables TLS. An empty
- * variable counts as not set.
+ * Reads the connection; an API key or a TLS setting enables TLS. An empty variable counts as not
+ * set.
  * @throws Error with the invalid variable, or the file that can't be read
  */
 export function temporalAccess(

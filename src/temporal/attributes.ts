@@ -16,7 +16,7 @@ const CALL_MS_MAX = 5_000;
 const INVALID_ARGUMENT = 3;
 /** Wire numbers of Temporal's `IndexedValueType`. */
 const VALUE_TYPES = { Keyword: 2, Int: 3, Bool: 5 } as const;
-/** Query values: the server accepts them only if the attribute exists with this type. */
+/** The server accepts a query with such a value only if the attribute has this type. */
 const EXAMPLES = { Keyword: "'none'", Int: '0', Bool: 'true' } as const;
 
 const NAMES = Object.keys(SEARCH_ATTRIBUTES).filter(isName);
@@ -25,10 +25,7 @@ function isName(name: string): name is Name {
   return name in SEARCH_ATTRIBUTES;
 }
 
-/**
- * Finds the missing attributes by queries, which need only the permission to read workflows, also
- * on Temporal Cloud.
- */
+/** Uses queries, which need only the permission to read workflows, also on Temporal Cloud. */
 export async function missingAttributes(where: Namespace): Promise<Name[]> {
   if (await canQuery(where, NAMES)) return [];
   const answers = await Promise.all(NAMES.map((name) => canQuery(where, [name])));
@@ -55,7 +52,7 @@ const REGISTER_MS_MAX = 60_000;
 const POLL_MS = 500;
 
 /**
- * Registers the missing attributes, and waits until they take effect.
+ * Waits until registered attributes take effect.
  * @throws ConfigFault with the commands that register them, if this process has no permission
  */
 export async function registerAttributes(where: Namespace): Promise<Name[]> {
@@ -94,9 +91,9 @@ function missingAttributesText(namespace: string, missing: readonly Name[]): str
 
 /**
  * Checks that Temporal accepts this process and has the search attributes. An unavailable server is
- * not a fault: the process starts, and `/readyz` reports it.
+ * no fault: the process starts, and `/readyz` reports it.
  * @param live whether real money moves, which a development server must not handle
- * @param onFault takes the fault of a server that answers only later; by default the process ends
+ * @param onFault takes the fault of a server that responds only later; by default the process ends
  * @throws ConfigFault with a message for the operator
  */
 export async function checkTemporal(
@@ -141,11 +138,11 @@ async function checkWhenAvailable(where: Namespace): Promise<void> {
 const DEVELOPMENT_SERVER =
   'Temporal is a development server, which must not handle real money: with LIVE_CONNECTORS use a ' +
   'cluster or Temporal Cloud, or set ALLOW_LIVE_DEMO=yes to try a bank.';
-/** gRPC codes of a server that may answer later. */
+/** gRPC codes after which the server may respond later. */
 const UNAVAILABLE_CODES: readonly number[] = [4, 8, 14];
 
 /**
- * Asserts that the server does not use SQLite; one that does not report its store is a cluster.
+ * Refuses SQLite; a server that does not report its store is a cluster.
  * @throws ConfigFault; the error of a server that is unavailable
  */
 async function assertCluster({ connection }: Namespace): Promise<void> {

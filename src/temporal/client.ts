@@ -36,7 +36,7 @@ const HEALTH_TIMEOUT_MS = 1_500;
 export function createTemporalClient(deps: TemporalClientDeps) {
   const { client } = deps;
   return {
-    /** Opens a payment; undefined if its workflow has ended. */
+    /** @returns undefined if its workflow has ended */
     openPayment: (input: PaymentInput, memo?: RequestHashes) =>
       withinLimit(client, () =>
         openOrRefuse<PaymentOpened>(deps, 'payment', input.payment_id, input, memo),
@@ -45,9 +45,9 @@ export function createTemporalClient(deps: TemporalClientDeps) {
     openRefund: (input: RefundInput, memo?: RequestHashes) =>
       withinLimit(client, () => openOrRefuse(deps, 'refund', input.refund_id, input, memo)),
     /**
-     * Opens a payout, and waits up to 5 seconds until the bank has sent it.
+     * Waits up to 5 seconds until the bank has sent the payout.
      * @throws Refusal 422 if it is refused, 503 if it was not accepted in time: nothing is stored
-     *   and no money moves
+     * and no money moves
      */
     openPayout: (input: PayoutInput, memo?: RequestHashes) =>
       withinLimit(client, () => openPayout(deps, { ...input, caller_waits: true }, memo)),
@@ -61,7 +61,7 @@ export function createTemporalClient(deps: TemporalClientDeps) {
       withinLimit(client, () =>
         openOrRefuse(deps, 'crypto_settlement', input.crypto_settlement_id, input, memo),
       ),
-    /** Cancels a payment; read the new state from MongoDB. */
+    /** Returns no state: read it from MongoDB. */
     cancelPayment: (paymentId: string, by: CancelledBy) =>
       withinLimit(client, () => cancelPayment(deps, paymentId, by)),
     startAdvance: (clock: ClockStart, target: ClockTarget) => startAdvance(deps, clock, target),
@@ -91,7 +91,7 @@ async function cancelPayment(deps: OpeningDeps, paymentId: string, by: Cancelled
   }
 }
 
-/** Cancels a payment whose workflow was ended from outside. */
+/** The workflow was ended from outside. */
 async function cancelInNewRun(
   { client, stores, lifecycleQueue }: OpeningDeps,
   paymentId: string,

@@ -10,13 +10,10 @@ export interface ClockCaller {
   lifecycleQueue: string;
 }
 
-/** Tries where the workflow ends at this moment. */
+/** Repeated where the workflow ends at this moment. */
 const TRIES = 3;
 
-/**
- * Begins to move the clock of a sandbox account forward.
- * @throws Refusal 409 `clock_advancing`; 503 `temporarily_unavailable`: outcome unknown
- */
+/** @throws Refusal 409 `clock_advancing`; 503 `temporarily_unavailable`: outcome unknown */
 export async function startAdvance(
   { client, lifecycleQueue }: ClockCaller,
   clock: ClockStart,

@@ -13,7 +13,7 @@ const ATTEMPTS_MAX = 3;
 
 /**
  * Connects at the first call, so that a process can start before the server.
- * @param identity name of the caller in histories; by default process id and host
+ * @param identity caller's name in histories; by default process id and host
  */
 export function connectTemporal(
   { namespace, ...access }: TemporalAccess,

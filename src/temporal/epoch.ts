@@ -5,7 +5,7 @@ const CALL_MS_MAX = 10_000;
 const NOTE = 'Epoch of MongoDB, which the workers write each minute. Do not change it.';
 const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/;
 
-/** Epoch of one database, as a note on a schedule that never runs: nothing else has to be stored. */
+/** Stores the epoch as a note on a schedule that never runs. */
 export function createTemporalEpoch(temporal: Client, lifecycleQueue: string) {
   const getId = (installation: string) => `service-epoch:${lifecycleQueue}:${installation}`;
   const inTime = <T>(call: () => Promise<T>) =>
@@ -50,7 +50,7 @@ export function createTemporalEpoch(temporal: Client, lifecycleQueue: string) {
     try {
       await temporal.schedule.create({ scheduleId, spec: {}, action, state });
     } catch (error) {
-      // Another worker was faster; it writes the next minute.
+      // Another worker was faster; this one writes the next minute.
       if (!(error instanceof ScheduleAlreadyRunning)) throw error;
     }
   }

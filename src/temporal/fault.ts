@@ -1,12 +1,12 @@
 import { isGrpcServiceError } from '@temporalio/client';
 import { NamespaceNotFoundError } from '@temporalio/common';
 
-/** Configuration error, which a retry can't fix; its message is for the operator. */
+/** A retry can't fix it; the message is for the operator. */
 export class ConfigFault extends Error {
   override readonly name = 'ConfigFault';
 }
 
-/** gRPC status codes. */
+/** gRPC code. */
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
 const PERMISSION_DENIED = 7;
@@ -15,15 +15,12 @@ const UNAUTHENTICATED = 16;
 
 const TLS_WORDS = /certificate|altnames|handshake|wrong version number|SSL routines|tlsv1/i;
 
-/**
- * Explains a Temporal error that a wrong credential, namespace or search attribute causes;
- * otherwise undefined.
- */
+/** Explains an error that a wrong credential, namespace or search attribute causes. */
 export function findConfigFault(error: unknown): ConfigFault | undefined {
   return findFault(error, explainError);
 }
 
-/** Explains a TLS mismatch too, which may be temporary once a process has connected. */
+/** Explains a TLS mismatch, too, which may be temporary once a process has connected. */
 export function findConnectFault(error: unknown): ConfigFault | undefined {
   return findFault(error, (each) => explainError(each) ?? explainTlsError(each));
 }

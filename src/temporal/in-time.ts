@@ -5,10 +5,7 @@ import { findConfigFault } from './fault';
 
 const CALL_TIMEOUT_MS = 5_000;
 
-/**
- * Calls Temporal with a deadline.
- * @throws ServiceError `temporal_unavailable`, `temporal_refused`; errors of the workflow
- */
+/** @throws ServiceError `temporal_unavailable`, `temporal_refused`; errors of the workflow */
 export async function withTimeout<T>(
   temporal: Client,
   call: () => Promise<T>,

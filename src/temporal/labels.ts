@@ -7,18 +7,18 @@ import { SEARCH_KEYS } from '../domain/search-attributes';
 export interface LabeledFacts {
   account_id: string;
   livemode: boolean;
-  /** Minor units, or smallest units of an asset as text; null while unknown. */
+  /** Minor units, or an asset's smallest as text; null while unknown. */
   amount: number | string | null;
   currency: string;
   asset?: string;
   network?: string;
-  /** Smallest units that the payer owes. */
+  /** Smallest units. */
   amount_due?: string;
   method: string;
   connector: string;
 }
 
-/** Builds a workflow's labels. Never personal: Temporal stores plain text. */
+/** Builds labels, never from personal data: Temporal stores plain text. */
 export function lifecycleLabels(
   resource: CallbackResource,
   facts: LabeledFacts,

@@ -25,7 +25,7 @@ export async function connectNative(access: TemporalAccess): Promise<NativeConne
 
 /**
  * Runs a worker until it has stopped. The SDK refuses to release one whose last poll ended a moment
- * ago on a thread of its own; all its work is done then.
+ * ago on another thread; all its work is done then.
  * @throws Error when the worker failed
  */
 export async function runWorker(worker: Pick<Worker, 'run' | 'getState'>): Promise<void> {
@@ -38,8 +38,8 @@ export async function runWorker(worker: Pick<Worker, 'run' | 'getState'>): Promi
 }
 
 /**
- * Installs the SDK's runtime, once in a worker process, before it connects.
- * @returns the source of the SDK's metrics, if it collects any
+ * Call it once in a worker process, before it connects. @returns the source of the SDK's metrics,
+ * if collected
  */
 export async function installRuntime(log: Logger, isMetered: boolean): Promise<MetricsSource[]> {
   const options: RuntimeOptions = { shutdownSignals: [], logger: temporalLogger(log) };
@@ -52,12 +52,12 @@ export async function installRuntime(log: Logger, isMetered: boolean): Promise<M
   const metrics = { prometheus: { ...prometheus, useSecondsForDurations: true } };
   Runtime.install({ ...options, telemetryOptions: { metrics } });
   const metricsUrl = `http://${bindAddress}/metrics`;
-  // The process's other metrics are served even if the SDK's are not available.
+  // Other metrics must not depend on the SDK's.
   const read = async () => (await request(metricsUrl, { headersTimeout: READ_MS_MAX })).body.text();
   return [() => read().catch(() => '')];
 }
 
-/** Finds the port in advance, because the SDK does not return the port that it uses. */
+/** The SDK does not return the port that it uses. */
 async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, LOOPBACK);
   await once(server, 'listening');
@@ -68,7 +68,6 @@ async function findFreePort(): Promise<number> {
   return address.port;
 }
 
-/** Writes Temporal's log lines in our format. */
 function temporalLogger(log: Logger): DefaultLogger {
   return new DefaultLogger('WARN', ({ level, message, meta }) => {
     const err = meta?.['error'];

@@ -26,10 +26,10 @@ export interface OpeningDeps {
 
 type WorkflowResult = { status: string } | Refused<string>;
 
-/** The wait for the bank, and then for an acceptance or a refusal. */
+/** Waits for the bank, then for an acceptance or a refusal. */
 const PAYOUT_WAITS_MS = [ACCEPT_WITHIN_MS, 1_000];
 
-/** Opens a payout; if the bank is slow, returns when the payout is stored. */
+/** Returns once the payout is stored if the bank is slow. */
 export async function openPayout(
   deps: OpeningDeps,
   input: PayoutInput,
@@ -51,7 +51,7 @@ export async function openPayout(
   throw unavailable('It is not known yet whether the payout was accepted.', cause);
 }
 
-/** Opens a resource; throws its refusal if the workflow has ended without storing it. */
+/** @throws Refusal if the workflow has ended without storing the resource */
 export async function openOrRefuse<Result>(
   deps: OpeningDeps,
   kind: CallbackResource,
@@ -66,9 +66,9 @@ export async function openOrRefuse<Result>(
 }
 
 /**
- * Builds the refusal of a resource that is not stored. Its idempotency key is released only if the
- * workflow accepted nothing, or was ended from outside. A successful result without a document
- * means that the database lost it: with a released key, the money would move twice.
+ * Releases the idempotency key only if the workflow accepted nothing, or was ended from outside. A
+ * successful result without a document means that the database lost it: with a released key, the
+ * money would move twice.
  */
 async function buildRefusal(
   { client, stores }: OpeningDeps,
@@ -95,7 +95,7 @@ async function buildRefusal(
   }
 }
 
-/** Adds the account's time, where the clock of its sandbox was moved. */
+/** Adds the account's time, where its sandbox clock was moved. */
 async function addClock<F extends LabeledFacts>(
   { accounts }: Pick<Stores, 'accounts'>,
   facts: F,

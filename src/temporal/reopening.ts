@@ -13,8 +13,8 @@ interface ReopeningDeps {
 type Known = Pick<Resource, '_id' | 'version'>;
 
 /**
- * Refuses to start a run on a document that is older than the end of the last run, as after a
- * restore: a payout that was paid would be sent or given back again. Marks the document.
+ * Refuses to start a run on a document older than the end of the last run, as after a restore: a
+ * paid payout would be sent or given back again. Sets the attention reason.
  * @throws ServiceError `record_behind`
  */
 export async function assertNotBehind(
@@ -31,7 +31,7 @@ export async function assertNotBehind(
   const attention_at = Date.now();
   const mark = { version: latest, attention: 'record_behind', audit: null, attention_at } as const;
   await stores[collection].setAttention(id, mark).catch((error) => {
-    // A connector may not write it; the service does, once it meets the document.
+    // A connector may not write it; the service does, once it reads the document.
     if (!isNotAuthorized(error)) throw error;
   });
   throw new ServiceError(
@@ -41,7 +41,7 @@ export async function assertNotBehind(
   );
 }
 
-/** Reads the version at the end of the last run; undefined while one runs, or without a result. */
+/** @returns undefined while a run goes on, or without a result */
 async function readCompletedVersion(
   temporal: Client,
   workflowId: string,

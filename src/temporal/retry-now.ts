@@ -3,7 +3,7 @@ import { type Client, isGrpcServiceError } from '@temporalio/client';
 const NOT_FOUND = 5;
 
 /**
- * Lets the activity that a workflow retries be tried now, as attempt 1 of the server's count.
+ * Makes the server try an activity now, as attempt 1 of its count.
  * @returns whether the workflow runs and has the activity
  */
 export async function retryNow(client: Client, workflowId: string, type: string): Promise<boolean> {

@@ -16,13 +16,13 @@ const CALL_TIMEOUT_MS = 5_000;
 
 const HOUR_MS = 3_600_000;
 
-/** Environment whose workers run the schedules, of both: a flood in the sandbox delays none. */
+/** Its workers run the schedules of both, so that a flood in the sandbox delays none. */
 export const SCHEDULE_ENVIRONMENT: Env = 'live';
 
 /**
- * Workflows that each installation runs, one at a time. `offsetMs` counts from midnight UTC.
- * `longestMs` ends a stuck run, which would prevent every later one. `catchUpMs` is how late one
- * starts after an outage: a daily one on the same day.
+ * Run one at a time per installation. `offsetMs` counts from midnight UTC. `longestMs` ends a stuck
+ * run, which would prevent every later one. `catchUpMs` is how late one starts after an outage: a
+ * daily one on the same day.
  */
 const SCHEDULES = {
   audit: {
@@ -68,7 +68,7 @@ export function getScheduleId(name: ScheduleName, lifecycleQueue: string): strin
 }
 
 /**
- * Creates or updates a schedule; a pause is kept. Several workers may call it at once.
+ * Leaves a pause as it is. Several workers may call it at once.
  * @throws Error of Temporal, for example without the permission to create schedules
  */
 export async function ensureSchedule(

@@ -8,8 +8,8 @@ import { type LabeledFacts, lifecycleLabels } from './labels';
 export const IDEMPOTENCY_MEMO = 'claim';
 
 /**
- * Time after which Temporal gives a task to another worker, so that a create request succeeds
- * within 8 s even if its worker died. Longer than a local activity takes.
+ * Temporal then gives a task to another worker, so that a create request succeeds within 8 s even
+ * if its worker died. Longer than a local activity takes.
  * @see docs/operations.md#ending-and-starting-processes
  */
 export const TASK_MS_MAX = 4_000;
@@ -54,8 +54,7 @@ export function nextRun(
 }
 
 /**
- * Share of the task queues, also the connector's: each account with waiting tasks gets the next one
- * in turn, so that one merchant's flood does not delay another's.
+ * Share of the task queues, so that one merchant's flood does not delay another's.
  * @see docs/operations.md#overload
  */
 export function getShare({ account_id }: { account_id: string }): Priority {

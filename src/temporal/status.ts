@@ -1,7 +1,7 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { inBatches } from '../base/batches';
 
-/** Long, because a timeout would end a walk over thousands of workflows. */
+/** A timeout would end a walk over thousands of workflows. */
 const CALL_TIMEOUT_MS = 15_000;
 
 interface NewestRun {
@@ -21,16 +21,16 @@ export async function getNewestRun(temporal: Client, workflowId: string): Promis
     const { status, runId } = await temporal.withDeadline(deadline, () => handle.describe());
     return { status: status.name, runId };
   } catch (error) {
-    // Never started, or the server's retention period has ended.
+    // Never started, or past the server's retention period.
     if (error instanceof WorkflowNotFoundError) return { status: 'NOT_FOUND' };
     throw error;
   }
 }
 
-/** Ids of one query, so that it stays short. */
+/** Bounds the length of a query. */
 const LISTED_AT_ONCE = 100;
 
-/** Lists those that run. The list of workflows lags by seconds. */
+/** The list of workflows lags by seconds. */
 export async function listRunning(
   { workflow }: Client,
   workflowIds: readonly string[],

@@ -6,9 +6,8 @@ import { reportsStuck, STEP_STUCK_SIGNAL } from '../domain/stuck';
 const SIGNAL_MS_MAX = 2_000;
 
 /**
- * Notifies a lifecycle that one of its steps fails again and again. It needs no database, which is
- * what most such steps wait for.
- * @see docs/operators.md#a-step-that-is-stuck
+ * Notifies a lifecycle that a step fails again and again, without the database, which most such
+ * steps wait for. @see docs/operators.md#a-step-that-is-stuck
  */
 export function reportStuckSteps(
   temporal: Client,

@@ -8,10 +8,10 @@ import { ApplicationFailure } from '@temporalio/common';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
 import { findConfigFault } from './fault';
 
-/** Deadline of a request; then the caller retries with the same key. */
+/** The caller then retries with the same key. */
 const CALL_TIMEOUT_MS = 8_000;
 
-/** Calls Temporal with the request's deadline, and maps its errors to the API's. */
+/** Maps errors of Temporal to the API's. */
 export async function withinLimit<T>(client: Client, call: () => Promise<T>): Promise<T> {
   try {
     return await client.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);

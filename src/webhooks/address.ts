@@ -4,7 +4,7 @@ import { createNetworkMatcher, splitCidrs } from '../base/networks';
 
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
 
-/** Azure's platform address for its virtual machines, which looks public. */
+/** Azure's platform address, which looks public. */
 const PLATFORM = '168.63.129.16';
 
 const RANGE_NAMES: Partial<Record<string, string>> = {
@@ -18,8 +18,8 @@ const RANGE_NAMES: Partial<Record<string, string>> = {
 };
 
 /**
- * Explains why an address is refused; null for public unicast. Tunnels (6to4, Teredo, NAT64) and
- * reserved ranges are refused. An IPv4-mapped address is checked as IPv4.
+ * @returns null for public unicast only: tunnels (6to4, Teredo, NAT64) and reserved ranges are
+ * refused, and an IPv4-mapped address is checked as IPv4
  */
 export function findAddressFault(address: string): string | null {
   const parsed = parse(address);
@@ -32,7 +32,6 @@ export function findAddressFault(address: string): string | null {
 }
 
 /**
- * Creates a check for addresses that an operator blocks.
  * @param cidrs separated by commas
  * @see docs/operations.md#on-servers-of-your-own
  */
@@ -45,11 +44,11 @@ export function createDenyCheck(cidrs: string): (address: string) => boolean {
 }
 
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
-  // Four decimal numbers only, because sockets accept no octal or short forms.
+  // Sockets accept no octal or short forms.
   if (isIPv4(address)) return ipaddr.IPv4.parse(address);
   // A zone (`fe80::1%eth0`) names an interface of this machine.
   if (!isIPv6(address) || address.includes('%')) return null;
-  // In hex, because `ipaddr` reads the obsolete `::8.8.8.8` as the mapped `::ffff:8.8.8.8`.
+  // In hex: `ipaddr` reads the obsolete `::8.8.8.8` as the mapped `::ffff:8.8.8.8`.
   const hex = new URL(`http://[${address}]`).hostname.slice(1, -1);
   return ipaddr.process(hex);
 }

@@ -47,7 +47,7 @@ interface AttemptResult {
   atMs: number;
   firstAt?: string | undefined;
   result: PostResult;
-  /** Null when no attempt follows. */
+  /** Null: no attempt follows. */
   nextAtMs: number | null;
 }
 
@@ -73,7 +73,6 @@ export function toRow(
   };
 }
 
-/** Whether a heartbeat contains an attempt of this delivery. */
 export function matchesDelivery(
   value: unknown,
   input: Pick<WebhookDeliveryInput, 'event_id' | 'delivery_id' | 'run'>,
@@ -83,7 +82,7 @@ export function matchesDelivery(
   return isSame && typeof row.attempt === 'number';
 }
 
-/** Describes the failure without the receiver's response. */
+/** Hides the receiver's response. */
 export function describeRow({ url, status_code, error }: DeliveryDocument): string {
   const { host } = new URL(url);
   return status_code === null

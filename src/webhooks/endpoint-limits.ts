@@ -1,46 +1,46 @@
 import { isAcknowledged, type PostResult } from './post-result';
 
 /**
- * Shares of the slots, for one endpoint and for all of the same health. A hanging endpoint uses
- * few, so that some are always free for the endpoints that respond.
+ * Shares of the slots: of one endpoint, and of all of the same health. Hanging ones get few, so
+ * that some slots are always free for the others.
  */
 const SHARES = {
-  /** Its last response was a 2xx within `GOOD_WITHIN_MS`. */
+  /** Last response: 2xx within `GOOD_WITHIN_MS`. */
   good: { each: 1 / 4, all: 1 },
   unproven: { each: 1 / 20, all: 1 / 2 },
-  /** Its last five attempts hung: one attempt at a time probes it. */
+  /** Last five attempts hung: one attempt at a time probes it. */
   hanging: { each: 1 / 200, all: 1 / 4 },
 } as const;
 
 type Health = keyof typeof SHARES;
 
 /**
- * Conditions for a first attempt inside a workflow task, which must be short. An endpoint that begins
- * to hang then holds a fifth of those tasks, for one attempt.
+ * Conditions for a first attempt inside a workflow task, which must be short: an endpoint that
+ * begins to hang holds a fifth of those tasks, for one attempt.
  */
 const PROMPT = { tookMs: 1_000, ageMs: 5 * 60_000, each: 20 } as const;
 const HANGING_AFTER = 5;
 const GOOD_WITHIN_MS = 3_000;
-/** A failure after this time counts as a timeout. */
+/** A later failure counts as a timeout. */
 const HUNG_MS = 3_000;
-/** Estimates the duration of an unanswered attempt by its age, up to the deadline. */
+/** An unanswered attempt is estimated by its age, up to the deadline. */
 const AGE_FACTOR = 10;
 const DEADLINE_MS = 10_000;
 const WAIT_MS_MIN = 500;
-/** Longest wait for a slot of an endpoint that responds. */
+/** For an endpoint that responds. */
 export const WAIT_MS_MAX = 60_000;
-/** Pause from one probe of a hanging endpoint to the next: longer than an attempt takes. */
+/** Pause between probes of a hanging endpoint: longer than an attempt. */
 const PROBE_MS = 15_000;
-/** Probes of all endpoints that hang: their slots allow five a second. */
+/** Of all endpoints that hang: their slots allow five. */
 const PROBES_PER_SECOND = 4;
-/** Longest wait for a hanging endpoint: 100,000 events then cause four attempts a second. */
+/** For a hanging endpoint: 100,000 events then cause four attempts a second. */
 const PROBE_WAIT_MS_MAX = 10 * 3_600_000;
 /** Pause until one more attempt at once is welcome. */
 const GROWTH_MS = 100;
 const ENDPOINTS_MAX = 10_000;
 
 interface Endpoint {
-  /** The oldest first. */
+  /** Oldest first. */
   inFlight: Set<{ beganAt: number }>;
   consecutiveTimeouts: number;
   isGood: boolean;
@@ -57,24 +57,23 @@ interface Endpoint {
 export type Admission =
   | {
       admitted: true;
-      /** Whether the endpoint hangs, as far as is known. */
       isProbe: boolean;
       leave: (result?: PostResult) => void;
     }
   | { admitted: false; waitMs: number };
 
 export interface EndpointLimits {
-  /** Admits an attempt, which must call `leave` with its result; otherwise returns the wait. */
+  /** Admits an attempt, which must call `leave` with its result, or returns the wait. */
   admit(owner: string): Admission;
-  /** Admits an attempt for which a workflow task waits, if a prompt response is likely. */
+  /** Admits an attempt for which a workflow task waits only if a prompt response is likely. */
   admitPrompt(owner: string): Extract<Admission, { admitted: true }> | null;
-  /** Whether one more attempt at once is welcome: most slots are free, and the last came earlier. */
+  /** Whether most slots are free, and the last such attempt came earlier. */
   admitMore(owner: string): boolean;
 }
 
 interface LimitsOptions {
   slots: number;
-  /** Slots for attempts for which workflow tasks wait. */
+  /** For attempts for which workflow tasks wait. */
   promptSlots?: number;
   now?: () => number;
   /** From 0 to 1. */
@@ -82,8 +81,7 @@ interface LimitsOptions {
 }
 
 /**
- * Limits the attempts in flight for each endpoint, in one process. An attempt beyond the limit uses
- * no slot while it waits.
+ * Limits the attempts in flight for each endpoint, in one process. A waiting attempt uses no slot.
  * @see docs/operations.md#scaling
  */
 export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
@@ -186,15 +184,15 @@ function recordResult(endpoint: Endpoint, result: PostResult, now: number): void
   if (oldHealth !== 'good' && isBetter) endpoint.reservedUntil = now;
 }
 
-/** Reserves the next slot after the waiting attempts; beyond a minute the wait is random. */
+/** Reserves the slot after the waiting attempts; beyond a minute the wait is random. */
 function reserveSlot(endpoint: Endpoint, limit: number, now: number, random: number): number {
   const eachMs = estimateMs(endpoint, now) / limit;
   return reserve(endpoint, { eachMs, waitMsMax: WAIT_MS_MAX, now, random });
 }
 
 /**
- * Reserves the next probe, so that events that wait cost no attempts: each comes when it is its time
- * to probe, however many wait. The first response starts them all.
+ * Reserves the next probe: waiting events cost no attempts, however many they are. The first
+ * response starts them all.
  */
 function reserveProbe(
   endpoint: Endpoint,
@@ -219,8 +217,8 @@ function reserve(endpoint: Endpoint, { eachMs, waitMsMax, now, random }: Reserva
 }
 
 /**
- * Estimates the duration of an attempt. For an unhealthy endpoint, attempts in flight count too: in
- * a burst, most timeouts are still to come.
+ * For an unhealthy endpoint, attempts in flight count too: in a burst, most timeouts are still to
+ * come.
  */
 function estimateMs(endpoint: Endpoint, now: number): number {
   const [oldest] = endpoint.inFlight;
@@ -229,7 +227,7 @@ function estimateMs(endpoint: Endpoint, now: number): number {
   return Math.max(endpoint.averageMs, Math.min(ageMs * AGE_FACTOR, DEADLINE_MS));
 }
 
-/** @returns those that it has evicted */
+/** @returns the evicted endpoints */
 function evictIdle(endpoints: Map<string, Endpoint>): Endpoint[] {
   const evicted: Endpoint[] = [];
   for (const [owner, endpoint] of endpoints) {

@@ -3,7 +3,7 @@ import { describeMetric } from '../base/metrics';
 import type { PostWebhook } from './post';
 import { isAcknowledged, type PostResult } from './post-result';
 
-/** In seconds; an attempt ends after ten. */
+/** Seconds; an attempt ends after ten. */
 const BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export function meterPost(registry: Registry, post: PostWebhook): PostWebhook {

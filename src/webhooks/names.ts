@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 
-/** Resolves all addresses of a host; rejects if there are none. */
+/** @throws Error when the host has no address */
 export type Resolve = (host: string) => Promise<string[]>;
 
 interface NameOptions {
@@ -16,7 +16,7 @@ interface NameOptions {
 const HOSTS_FILE =
   process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 const LOOK_UP_MS = 4_000;
-/** Timeout of one name server, which doubles in each round. */
+/** Of one name server; doubles in each round. */
 const SERVER_MS = 1_000;
 const SERVER_TRIES = 2;
 const CACHE_MS = 10_000;
@@ -31,8 +31,8 @@ interface CacheEntry {
 }
 
 /**
- * Creates a resolver in which a slow lookup does not block others: it uses sockets instead of the
- * few threads of the process, has a deadline, and shares one lookup among all callers of a name.
+ * Resolves without blocking others: by sockets instead of the process's few threads, with a
+ * deadline, and once for all callers of a name.
  */
 export function createResolver(options: NameOptions = {}): Resolve {
   const { timeoutMs = LOOK_UP_MS, hostsFile = HOSTS_FILE, servers } = options;
@@ -83,7 +83,7 @@ function readHosts(hostsFile: string): string[][] {
   }
 }
 
-/** Queries both address families; either may fail. */
+/** Either address family may fail. */
 async function queryDns(
   host: string,
   servers: string[] | undefined,

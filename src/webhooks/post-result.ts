@@ -12,7 +12,7 @@ export type PostErrorKind =
 interface PostResponse {
   outcome: 'response';
   status: number;
-  /** The first KiB of the body. */
+  /** First KiB of the body. */
   excerpt: string;
   retryAfterSeconds?: number;
   durationMs: number;
@@ -21,7 +21,7 @@ interface PostResponse {
 interface PostError {
   outcome: 'error';
   kind: PostErrorKind;
-  /** For the merchant, without our addresses and without the request. */
+  /** Without our addresses and the request, since the merchant reads it. */
   message: string;
   durationMs: number;
 }
@@ -41,7 +41,7 @@ export class PostFault extends Error {
   }
 }
 
-/** Maps an error of the socket or the parser, without the runtime's text. */
+/** Hides the runtime's text. */
 export function classify(error: unknown, connected: boolean): PostFault {
   if (error instanceof PostFault) return error;
   const code = getErrorCode(error) ?? 'no code';
@@ -57,7 +57,7 @@ function isTls(code: string): boolean {
   return /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_)/.test(code);
 }
 
-/** Parses a number of seconds or an HTTP date; undefined for anything else. */
+/** Parses seconds or an HTTP date. */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   const text = header?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text);

@@ -8,20 +8,20 @@ import type { Resolve } from './names';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
 import { type AdmittedUrl, admitUrl } from './url';
 
-/** Bytes that are read before the connection is closed. */
+/** The connection is closed after so many. */
 const RESPONSE_BYTES_MAX = 64 * 1_024;
 const EXCERPT_BYTES_MAX = 1_024;
-/** Time for one of several addresses before the next is tried in parallel. */
+/** The next address is then tried in parallel. */
 const ADDRESS_ATTEMPT_MS = 1_500;
 
 export interface WebhookPost {
   url: string;
   headers: Record<string, string>;
   body: string | Buffer;
-  /** Deadline of name lookup, connection, TLS and response together. */
+  /** Covers name lookup, connection, TLS and response. */
   timeoutMs: number;
   allowPrivate: boolean;
-  /** Addresses that the operator blocks; by default none. */
+  /** Absent: none is blocked. */
   isDenied?: (address: string) => boolean;
   resolve?: Resolve;
   /** Replaces the system's certificate authorities. */
@@ -31,11 +31,10 @@ export interface WebhookPost {
 export type PostWebhook = (post: WebhookPost) => Promise<PostResult>;
 
 /**
- * Posts to an untrusted address. The host is resolved and checked here, and the connection uses one
- * of the checked addresses, so DNS rebinding has no effect. It follows no redirects, uses no proxy,
- * decompresses nothing and reuses no connection: every attempt is checked again. A response that is
- * incomplete at the deadline is an error, even with status 2xx: the receiver may not have stored
- * the event.
+ * Posts to an untrusted address. The connection uses an address that was resolved and checked here,
+ * so DNS rebinding has no effect. It follows no redirects, uses no proxy, decompresses nothing and
+ * reuses no connection. A response that is incomplete at the deadline is an error, even with 2xx:
+ * the receiver may not have stored the event.
  */
 export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const startedAt = performance.now();
@@ -95,7 +94,7 @@ async function open(
         ca,
       })
     : connect(target);
-  // The awaits handle errors; an error between them must not end the process.
+  // An error between the awaits, which handle errors, must not end the process.
   socket.on('error', () => undefined);
   deadline.addEventListener('abort', () => socket.destroy(), { once: true });
   try {
@@ -107,7 +106,6 @@ async function open(
   }
 }
 
-/** Returns the checked addresses for any name. */
 function pinLookup(addresses: string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, options, callback) => {
@@ -159,7 +157,7 @@ async function readExcerpt(response: IncomingMessage): Promise<string> {
     if (bytes >= RESPONSE_BYTES_MAX) break;
   }
   const excerpt = Buffer.concat(head).subarray(0, EXCERPT_BYTES_MAX);
-  // Streaming mode omits an incomplete character at the end.
+  // Omits an incomplete character at the end.
   return new TextDecoder().decode(excerpt, { stream: true });
 }
 

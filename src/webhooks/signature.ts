@@ -4,9 +4,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 const SIGNATURE_TOLERANCE_SECONDS = 300;
 
 export interface SignedDelivery {
-  /** The `Service-Signature` header. */
   header: string | undefined;
-  /** Raw bytes received, not a re-serialized body. */
+  /** Raw bytes, not a re-serialized body. */
   body: string | Buffer;
   secret: string;
   /** Unix time in seconds. */
@@ -15,17 +14,14 @@ export interface SignedDelivery {
 }
 
 /**
- * Builds the header `t=<unix seconds>,v1=<hex HMAC-SHA256>`. The key is the whole secret as text,
- * including `whsec_`.
- * @see docs/webhooks.md#verify-the-signature
+ * Builds `t=<unix seconds>,v1=<hex HMAC-SHA256>`. The key is the whole text of the secret,
+ * including `whsec_`. @see docs/webhooks.md#verify-the-signature
  */
 export function signPayload(secret: string, body: string | Buffer, atSeconds: number): string {
   return `t=${atSeconds},v1=${hmac(secret, body, String(atSeconds)).toString('hex')}`;
 }
 
-/**
- * Verifies the signature and its age. A header with anything but one `t` and one `v1` is refused.
- */
+/** Refuses a header with anything but one `t` and one `v1`. */
 export function verifySignature(delivery: SignedDelivery): boolean {
   const { header, body, secret, now } = delivery;
   const tolerance = delivery.toleranceSeconds ?? SIGNATURE_TOLERANCE_SECONDS;

@@ -1,7 +1,7 @@
 import type { Tracing } from '../base/tracing/tracing';
 import type { PostWebhook } from './post';
 
-/** The span does not contain the merchant's address. */
+/** The span must not contain the merchant's address. */
 export function tracePost(tracing: Tracing | undefined, post: PostWebhook): PostWebhook {
   if (tracing === undefined) return post;
   return (attempt) =>

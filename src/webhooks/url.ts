@@ -13,7 +13,7 @@ type UrlRefusalCode =
   | 'url_host_not_public'
   | 'url_host_unknown';
 
-/** Shortens an endpoint's URL for users who may not change it: path and query can hold a token. */
+/** Shortens a URL for users who may not change it: path and query can hold a token. */
 export function getOrigin(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : url;
 }
@@ -25,9 +25,9 @@ export interface UrlRefusal {
 }
 
 export interface UrlPolicy {
-  /** Allows endpoints on this machine, also over plain http; for the sandbox. */
+  /** Allows endpoints on this machine, also over plain http: sandbox only. */
   allowPrivate: boolean;
-  /** Addresses that the operator blocks; by default none. */
+  /** Absent: none is blocked. */
   isDenied?: (address: string) => boolean;
   resolve?: Resolve;
 }
@@ -35,7 +35,7 @@ export interface UrlPolicy {
 export interface AdmittedUrl {
   ok: true;
   url: URL;
-  /** Host without IPv6 brackets and without a final dot. */
+  /** Without brackets and final dot. */
   host: string;
   addresses: string[];
 }
@@ -44,10 +44,7 @@ const LOCAL_SUFFIXES = ['.local', '.internal', '.localdomain', '.home.arpa', '.l
 
 const resolveName = createResolver();
 
-/**
- * Checks the URL of an endpoint at registration.
- * @returns the URL to store, or the reason for the merchant
- */
+/** @returns the URL to store, or the reason for the merchant */
 export async function checkWebhookUrl(
   text: string,
   policy: UrlPolicy,
@@ -56,9 +53,7 @@ export async function checkWebhookUrl(
   return result.ok ? { ok: true, url: result.url.href } : result;
 }
 
-/**
- * Checks a URL at registration and at each attempt; `addresses` are the only ones to connect to.
- */
+/** Checks at registration and at each attempt. @returns `addresses`, the only ones to connect to */
 export async function admitUrl(text: string, policy: UrlPolicy): Promise<AdmittedUrl | UrlRefusal> {
   const url = parseUrl(text, policy.allowPrivate);
   if ('code' in url) return url;
@@ -70,7 +65,6 @@ export async function admitUrl(text: string, policy: UrlPolicy): Promise<Admitte
   if (addresses.length === 0) {
     return refuse('url_host_unknown', `The host name ${host} could not be resolved.`);
   }
-  // Any of the addresses may be connected to.
   for (const address of addresses) {
     const refusal = addressFault(address, url.protocol, policy);
     if (refusal !== null) return refusal;

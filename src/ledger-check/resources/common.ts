@@ -6,7 +6,7 @@ import { buildSentHeld, buildSentResolved } from '../../ledger/sent-entries';
 import type { RefundDocument } from '../../store/refunds';
 import type { ExpectedStep } from '../rule';
 
-/** Fields that a rule reads: each part has these, so that a rule cannot use another. */
+/** Fields that a rule may read, since each part has them. */
 export const COMMON = ['account_id', 'livemode', 'currency', 'status'] as const;
 
 /** Lists what a bank sent once more, in the book of its currency. */
@@ -21,7 +21,7 @@ export function listSentAgain({
   }));
 }
 
-/** Lists what came back and is in suspense, or was, in the book of its currency. */
+/** Lists what is in suspense, or was, in the book of its currency. */
 export function listHeldReturns({
   returns_held = [],
   ...resource
@@ -40,7 +40,6 @@ type Sender = Pick<RefundDocument, 'account_id' | 'livemode' | 'connector' | 'cu
   balance_account?: string;
 };
 
-/** Lists money that a bank sent otherwise, in the book of its currency. */
 export function listSentHeld(kind: SendingKind, { sent_held = [], ...sender }: Sender) {
   return sent_held.map((held): ExpectedStep => {
     const { legs, ...entry } = buildSentHeld(kind, { ...sender, _id: '' }, held, held);
@@ -48,7 +47,7 @@ export function listSentHeld(kind: SendingKind, { sent_held = [], ...sender }: S
   });
 }
 
-/** Lists what of it has left suspense by an entry of its own. */
+/** Lists what has left suspense by an entry of its own. */
 export function listSentResolved(kind: SendingKind, { sent_held = [], ...sender }: Sender) {
   return sent_held.flatMap((held): ExpectedStep[] => {
     const { id: step, resolved } = held;
