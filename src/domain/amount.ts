@@ -1,7 +1,7 @@
 import { assetRules, formatDecimalUnits, formatUnits, parseBookCurrency } from './crypto/assets';
 import { decimalMoney, formatMoney } from './money';
 
-/** @param currency ISO 4217 code, or the book currency of an asset, such as `ETH.ethereum` */
+/** @param currency ISO 4217, or an asset's book currency, such as `ETH.ethereum` */
 export function formatAmount(amount: number | bigint | string, currency: string): string {
   const asset = parseBookCurrency(currency);
   return asset === undefined
@@ -9,7 +9,7 @@ export function formatAmount(amount: number | bigint | string, currency: string)
     : formatUnits(BigInt(amount), asset);
 }
 
-/** Formats a plain decimal, for a spreadsheet: 1050 EUR is `10.50`. */
+/** Formats for a spreadsheet: 1050 EUR is `10.50`. */
 export function decimalAmount(amount: bigint, currency: string): string {
   const pair = parseBookCurrency(currency);
   if (pair === undefined) return decimalMoney(amount, currency);

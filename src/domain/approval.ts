@@ -11,11 +11,11 @@ import { listCreditable, type Receipt, sumAmounts } from './payment/receipt';
 import type { PayoutAct } from './payout/payout';
 import type { RefundAct } from './refund/refund';
 
-/** Facts of any resource that decide how much an act credits. */
+/** Facts of a resource that decide how much an act credits. */
 export interface CreditFacts {
   /** ISO 4217; of an asset, its name and network decide. */
   currency: string;
-  /** Minor units, or the smallest units of an asset as a text. */
+  /** Minor units, or an asset's smallest as text. */
   amount: number | string;
   fee?: number | string;
   receipts?: readonly Receipt[] | null;
@@ -25,7 +25,6 @@ export interface CreditFacts {
   network?: string;
 }
 
-/** Facts that the operator names. */
 export interface NamedFacts extends ActTarget {
   /** Minor units. */
   amount?: number | undefined;
@@ -52,7 +51,7 @@ const won: Credit = ({ disputes = [] }, { dispute_id, fee = 0 }) => {
   return BigInt(Math.max(0, ...possible.map(({ amount }) => amount + fee)));
 };
 
-/** Counts the deposits that an act changes; their status does not matter for that. */
+/** The status of a deposit does not matter for the amount that changes. */
 function deposited(act: 'release' | 'accept' | 'credit_late' | 'confirm' | 'write_off'): Credit {
   return ({ deposits = [] }, target) => {
     const set = { status: 'underpaid', amount_due: '0', deposits, accepted: false } as const;
@@ -71,10 +70,7 @@ interface Acts {
   crypto_settlement: CryptoSettlementAct;
 }
 
-/**
- * Acts of operators on resources, each with what it credits a merchant; null where it credits
- * nothing. @see docs/operators.md#approvals
- */
+/** Credit of each operator's act; null: none. @see docs/operators.md#approvals */
 export const CREDITS: {
   readonly [Kind in CallbackResource]: Readonly<Record<Acts[Kind], Credit | null>>;
 } = {
@@ -120,7 +116,7 @@ export const CREDITS: {
   },
 };
 
-/** Acts on balances; each may credit, and counts by its largest entry line. */
+/** Each may credit, and counts by its largest entry line. */
 export const BALANCE_ACTS = ['fund', 'adjust', 'reverse', 'resolve'] as const;
 
 function findCredit(kind: CallbackResource, act: string): Credit | null {
@@ -128,15 +124,15 @@ function findCredit(kind: CallbackResource, act: string): Credit | null {
   return credits[act] ?? null;
 }
 
-/** Whether an act may credit a merchant: on live it may need a second operator. */
+/** On live, such an act may need a second operator. */
 export function mayCredit(kind: CallbackResource, act: string): boolean {
   return findCredit(kind, act) !== null;
 }
 
 export interface Credited {
-  /** Minor units, or the smallest units of an asset. */
+  /** Minor units, or an asset's smallest. */
   amount: bigint;
-  /** ISO 4217 code, or the book currency of an asset. */
+  /** ISO 4217, or an asset's book currency. */
   currency: string;
 }
 
@@ -152,15 +148,14 @@ export function computeCredit(
   return { amount: findCredit(kind, act)?.(facts, named) ?? 0n, currency };
 }
 
-/** Acts that move no money: an operator of the sandbox or the night shift needs no key for them. */
+/** Acts that move no money. */
 const WITHOUT_KEY: readonly string[] = ['snooze', 'acknowledge'];
 
-/** Whether an act on a live resource takes an operator's key. */
 export function needsKey(act: string): boolean {
   return !WITHOUT_KEY.includes(act);
 }
 
-/** Minor units above which a second operator approves; a currency that is not named has `others`. */
+/** Minor units above which a second operator approves; `others`: any currency not named. */
 export interface ApprovalLimits {
   named: Readonly<Partial<Record<string, number>>>;
   others: number;
@@ -177,15 +172,14 @@ export const DEFAULT_LIMITS: ApprovalLimits = {
   others: 0,
 };
 
-/** Limits of a worker that has never run. */
+/** Before a worker has ever run. */
 export const NO_LIMITS: ApprovalLimits = { named: {}, others: Number.MAX_SAFE_INTEGER };
 
 const LIMIT = /^\d{1,11}$/;
 
 /**
  * Parses `100000`, for every currency, or `EUR=100000,JPY=150000`, where any other currency always
- * needs a second operator.
- * @returns undefined for any other text
+ * needs a second operator. @returns undefined for any other text
  */
 export function parseApprovalLimits(text: string): ApprovalLimits | undefined {
   if (LIMIT.test(text)) return { named: {}, others: Number(text) };
@@ -199,7 +193,7 @@ export function parseApprovalLimits(text: string): ApprovalLimits | undefined {
   return { named, others: 0 };
 }
 
-/** Whether a second operator approves it on live. An asset that is credited always needs one. */
+/** A credited asset always needs a second operator. */
 export function isAboveLimit(
   { named, others }: ApprovalLimits,
   { amount, currency }: Credited,
@@ -217,13 +211,11 @@ export type ApprovalState =
   /** Approved, and not possible any more. */
   | 'refused';
 
-/** States in which it waits for an operator. */
 export const OPEN_APPROVALS = ['requested', 'approved'] as const satisfies ApprovalState[];
 
-/** A request that nobody decided on is void after a day. */
+/** A request without a decision then expires. */
 export const APPROVAL_MS = 24 * 3_600_000;
 
-/** Answer in place of the act. */
 export interface ApprovalRequired {
   status: 'approval_required';
   approval_id: string;

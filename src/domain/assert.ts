@@ -1,9 +1,9 @@
-/** Ends a switch over a union: a new member does not compile until it has a case. */
+/** A new member of a union does not compile until it has a case. */
 export function assertNever(value: never): never {
   throw new Error(`Unhandled case: ${JSON.stringify(value)}`);
 }
 
-/** @throws RangeError for a step that is not allowed, which is a bug */
+/** @throws RangeError for a transition that is not allowed, which is a bug */
 export function assertLawful<Status extends string>(
   transitions: Record<Status, readonly Status[]>,
   from: Status,

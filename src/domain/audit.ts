@@ -1,16 +1,15 @@
-/** Type of the workflow that looks every hour for lost workflows and callbacks. */
+/** Looks every hour for lost workflows and callbacks. */
 export const AUDIT_WORKFLOW = 'audit';
 
 export const NAMED_MAX = 20;
 
-/** Days for which a parked callback needs attention. */
 export const PARKED_ATTENTION_DAYS = 7;
 
 export interface OrphanFindings {
   checked: number;
   found: number;
   named: string[];
-  /** When a walk over everything in progress last ended; null before the first. */
+  /** Null before the first walk over everything in progress. */
   walked_at?: string | null;
 }
 

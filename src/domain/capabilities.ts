@@ -1,31 +1,26 @@
 import { isPaymentMethodId, methodRules } from './payment/catalog';
 import { isRailId } from './payout/rails';
 
-/** Methods and functions of a connector, as its process reports them. */
+/** Reported by a connector's process. */
 export interface Capabilities {
-  /** Methods, rails and pairs of assets, sorted. */
+  /** Sorted methods, rails and asset pairs. */
   serves: readonly string[];
-  /** Activities that it has, such as `sendPayout`, sorted. */
+  /** Sorted activities, such as `sendPayout`. */
   functions: readonly string[];
-  /** Version of the contract that it keeps; missing in reports from before it was reported. */
+  /** Contract version; absent in early reports. */
   contract?: number;
 }
 
-/**
- * Version of the contract between service and connectors, which additions do not change.
- * @see docs/connectors.md#instructions-over-http
- */
+/** Additions do not change it. @see docs/connectors.md#instructions-over-http */
 export const CONTRACT_VERSION = 1;
 
-/** Returns the version of the contract that a connector keeps. */
 export function getContract({ contract = CONTRACT_VERSION }: Capabilities): number {
   return contract;
 }
 
-/** Time between two reports of a process. */
 export const REPORT_MS = 10_000;
 
-/** Age of the last report from which a connector counts as silent. */
+/** Age of the last report. */
 const SILENT_MS = 3 * REPORT_MS;
 
 export function isSilent(seen_at: Date, now: Date): boolean {
@@ -38,9 +33,8 @@ const PAYOUTS = ['sendPayout', 'lookUpPayout'];
 const ASSETS = ['quoteRate', 'giveAddress', 'screenSource', 'sendSettlement', 'lookUpSettlement'];
 
 /**
- * Lists what a connector lacks for a method, rail or asset: the name itself where it does not serve
- * it, or else the functions.
- * @see docs/connectors.md#instructions
+ * Lists missing functions, or the name itself where it is not served. @see
+ * docs/connectors.md#instructions
  */
 export function listMissing(method: string, { serves, functions }: Capabilities): string[] {
   if (!serves.includes(method)) return [method];

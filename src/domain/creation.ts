@@ -14,15 +14,15 @@ export interface Customer {
 
 export interface EncryptedCustomer {
   reference: string | null;
-  /** Names and e-mail address, encrypted together; null if there are none or they were redacted. */
+  /** Names and e-mail address, encrypted together; null: none, or redacted. */
   sealed: string | null;
 }
 
-/** Fields that Temporal must not store; the idempotency record does until they are written. */
+/** Must not be in Temporal; the idempotency record has it until it is written. */
 export interface PaymentRequest {
   reference: string | null;
   customer: EncryptedCustomer;
-  /** JSON text, as written. */
+  /** As written. */
   metadata: string;
   success_url: string;
   error_url: string;
@@ -33,7 +33,7 @@ export interface AcceptedPayment {
   routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id' | 'clock'>;
 }
 
-/** Fields that may be personal, which Temporal must not store. */
+/** May be personal, so it must not be in Temporal. */
 export interface RefundRequest {
   reason: string | null;
 }
@@ -45,7 +45,7 @@ export interface AcceptedRefund {
 
 export interface PayoutRequest {
   reference: string | null;
-  /** JSON text, as written. */
+  /** As written. */
   metadata: string;
 }
 
@@ -54,7 +54,7 @@ export interface AcceptedPayout {
   routing: Omit<PayoutInput, 'payout_id' | 'request_id' | 'clock'>;
 }
 
-/** Details are encrypted before anything is written. */
+/** Encrypted before anything is written. */
 export interface AcceptedRecipient {
   recipient: RecipientFacts & { last4: string; sealed: string; kid: string };
 }
@@ -69,7 +69,7 @@ export interface AcceptedCryptoSettlement {
   settlement: Omit<CryptoSettlementInput, 'crypto_settlement_id' | 'request_id' | 'clock'>;
 }
 
-/** The signing secret is encrypted before anything is written. */
+/** Encrypted before anything is written. */
 interface AcceptedWebhookEndpoint {
   webhook_endpoint: {
     url: string;

@@ -1,6 +1,6 @@
 /**
- * ISO 4217 codes (tables A.1 and A.2, amendment 180, 2026) by their number of minor-unit digits;
- * `Intl` differs for IQD, LBP and UGX. Codes without a minor unit are not accepted.
+ * ISO 4217 codes (amendment 180, 2026) by minor-unit digits; `Intl` differs for IQD, LBP and UGX.
+ * Codes without a minor unit are not accepted.
  */
 const CODES: Readonly<Record<number, string>> = {
   0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
@@ -14,7 +14,7 @@ const CODES: Readonly<Record<number, string>> = {
   3: 'BHD IQD JOD KWD LYD OMR TND',
   4: 'CLF UYW',
 };
-/** Minor-unit digits by code: EUR 2, JPY 0, KWD 3. @see docs/api.md#money-json-text */
+/** @see docs/api.md#money-json-text */
 export const MINOR_UNIT_DIGITS: ReadonlyMap<string, number> = new Map(
   Object.entries(CODES).flatMap(([digits, codes]) =>
     codes.split(/\s+/).map((code): [string, number] => [code, Number(digits)]),

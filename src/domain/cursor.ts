@@ -1,5 +1,5 @@
 const MINUTE_MS = 60_000;
-/** Tie-breaks of positions within one millisecond. */
+/** Within one millisecond. */
 export const TIES = 1_000_000;
 const TIE_MAX = TIES - 1;
 
@@ -9,9 +9,8 @@ const OFFSET = /(?:[Zz]|([+\- ])(\d{2})(?::?(\d{2}))?)/.source;
 const DATE_TIME = new RegExp(`^${DATE}[Tt]${TIME}${OFFSET}$`);
 
 /**
- * Builds the position of a row in its list, which is also its `next_cursor`:
- * `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, UTC, of the milliseconds of created_at and a tie-break of six
- * digits. Positions have a fixed width, so they sort as text. @see docs/decisions.md#lists
+ * Builds a `next_cursor`: `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, of the milliseconds and a six-digit
+ * tie-break. The fixed width makes it sort as text. @see docs/decisions.md#lists
  * @throws RangeError for a year outside 0001 to 9999, or a tie-break outside 0 to 999,999
  */
 export function buildPosition(createdAtMs: number, tie: number): string {
@@ -23,16 +22,15 @@ export function buildPosition(createdAtMs: number, tie: number): string {
   return `${text.slice(0, -1)}${String(tie).padStart(6, '0')}Z`;
 }
 
-/** Reads the time of a position, ISO 8601, ms. */
+/** ISO 8601, ms. */
 export function readPositionTime(position: string): string {
   return `${position.slice(0, 'YYYY-MM-DDTHH:mm:ss.nnn'.length)}Z`;
 }
 
 /**
- * Parses `created_before`: an ISO 8601 date-time with an offset, as `buildPosition` writes it. A
- * space means `+`, because a query string turns `+` into a space.
+ * Parses an ISO 8601 date-time with an offset into a position. A space means `+`, which a query
+ * string makes a space. @see docs/api.md#cancel-read-list
  * @returns undefined for a time that does not exist or is outside the years 0001 to 9999
- * @see docs/api.md#cancel-read-list
  */
 export function parseCreatedBefore(text: string): string | undefined {
   const match = DATE_TIME.exec(text);

@@ -6,7 +6,6 @@ export function isLive(env: Env): boolean {
   return env === 'live';
 }
 
-/** Parses names that are separated by commas. */
 export function parseEnvironments(text: string): Env[] {
   const names = text.split(',');
   return ENVIRONMENTS.filter((environment) => names.includes(environment));

@@ -10,7 +10,7 @@ const ERROR_TYPES = [
   'api_error',
 ] as const;
 
-/** An invalid field; `code` describes this field only. @see docs/api.md#errors */
+/** `code` describes this field only. @see docs/api.md#errors */
 export const ErrorDetail = z
   .object({ code: z.string(), field: z.string(), message: z.string() })
   .meta({ id: 'ErrorDetail' });
@@ -41,7 +41,7 @@ const NOT_FOUND_CODES = Object.fromEntries(
   ]),
 ) as Record<NotFoundCode, { status: 404; type: 'invalid_request_error' }>;
 
-/** Error codes of the API, each with its HTTP status and type. @see docs/decisions.md#errors */
+/** @see docs/decisions.md#errors */
 export const ERROR_CODES = {
   invalid_request: { status: 400, type: 'invalid_request_error' },
   invalid_json: { status: 400, type: 'invalid_request_error' },
@@ -97,7 +97,7 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_CODES, code);
 }
 
-/** Violation for an id that does not exist in this account and environment. */
+/** The id does not exist in this account and environment. */
 export function notFound<Noun extends ResourceNoun>(noun: Noun) {
   return {
     code: `${noun}_not_found` as const,
@@ -105,7 +105,7 @@ export function notFound<Noun extends ResourceNoun>(noun: Noun) {
   };
 }
 
-/** A caller's mistake, or an unavailable service; `src/api/error-middleware.ts` maps it to a response. */
+/** Caller's mistake, or an unavailable service. @see src/api/error-middleware.ts */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ErrorCode;
@@ -133,13 +133,13 @@ export function buildRefusal({ code, message, details }: RuleViolation): Refusal
   return new Refusal(code, message, { details });
 }
 
-/** Builds the refusal for an unknown outcome; a retry with the same key finds it out. */
+/** Unknown outcome, which a retry with the same key finds out. */
 export function unavailable(problem: string, cause: unknown): Refusal {
   const advice = 'Try again, with the same Idempotency-Key if the request has one.';
   return new Refusal('temporarily_unavailable', `${problem} ${advice}`, { cause });
 }
 
-/** Refusal outside the API, such as on the command line; its message is for the operator. */
+/** Refusal outside the API; its message is for the operator. */
 export class ServiceError extends Error {
   override readonly name: string = 'ServiceError';
   readonly code: string;

@@ -1,4 +1,4 @@
-/** Why a payment, refund or payout failed. @see docs/api.md#states */
+/** @see docs/api.md#states */
 export interface Failure {
   code: string;
   message: string;

@@ -1,6 +1,5 @@
 import { isValidIBAN } from 'ibantools';
 
-/** Writes an IBAN without spaces, in upper case. */
 export function normalizeIban(text: string): string {
   return text.replaceAll(' ', '').toUpperCase();
 }

@@ -1,8 +1,8 @@
 export const LEDGER_CHECK_WORKFLOW = 'ledgerCheck';
 
-/** Result of a scheduled `ledger verify`. */
+/** Of a scheduled `ledger verify`. */
 export interface LedgerCheckResult {
-  /** Whether it read everything behind the checkpoints again. */
+  /** Checkpointed entries were read again, too. */
   full: boolean;
   books: number;
   postings: number;

@@ -1,6 +1,6 @@
 import type { Failure } from './failure';
 
-/** Attention reasons that every resource may have. */
+/** Any resource may have them. */
 export type CommonAttention =
   | 'malformed_callback'
   | 'sender_not_known'
@@ -9,7 +9,6 @@ export type CommonAttention =
   /** A message was given up, because the state in the database kept changing. */
   | 'message_given_up';
 
-/** Effect of a callback on a resource in a given state. */
 export type Decision<Status, Attention> =
   | { kind: 'move'; to: readonly Status[] }
   | { kind: 'unapplied'; reason: string; attention?: Attention };
@@ -27,11 +26,11 @@ export function unapplied<Attention extends string = never>(
 
 type Id<Field extends string> = { [Name in Field]: string };
 
-/** Input that resumes an ended workflow, which first loads its state. */
+/** Resumes an ended workflow, which first loads its state. */
 export type Resume<Field extends string> = Id<Field> & { resume: true; request_id: string };
 
 /** Response of the updates and of the query `state`. */
 export type State<Field extends string, Status> = Id<Field> & { status: Status; version: number };
 
-/** Result of a workflow whose resource is not stored; no money moved. */
+/** Nothing is stored, and no money moved. */
 export type Refused<Field extends string> = Id<Field> & { status: 'refused' } & Failure;

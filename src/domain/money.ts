@@ -1,6 +1,6 @@
 import { MINOR_UNIT_DIGITS } from './currencies';
 
-/** @throws RangeError for a code that isn't in the currency table */
+/** @throws RangeError for an unknown code */
 export function minorUnitDigits(currency: string): number {
   const digits = MINOR_UNIT_DIGITS.get(currency);
   if (digits === undefined) throw new RangeError(`Unknown currency: ${currency}`);
@@ -8,8 +8,8 @@ export function minorUnitDigits(currency: string): number {
 }
 
 /**
- * Formats an amount exactly: `formatMoney(1050, 'EUR')` is `€10.50`. ISO 4217 sets the number of
- * digits, not the locale data.
+ * Formats exactly: `formatMoney(1050, 'EUR')` is `€10.50`. ISO 4217 sets the digits, not the
+ * locale.
  * @throws RangeError for a number that isn't a safe integer, or an unknown currency
  */
 export function formatMoney(amountMinor: number | bigint, currency: string, locale = 'en'): string {
@@ -22,15 +22,15 @@ export function formatMoney(amountMinor: number | bigint, currency: string, loca
   }).format(decimalText(amountMinor, digits));
 }
 
-/** Converts an amount for JSON: text if a double would not be exact. */
+/** Text where a double would not be exact. */
 export function amountInJson(amountMinor: number | bigint): number | string {
   const number = Number(amountMinor);
   return Number.isSafeInteger(number) ? number : String(amountMinor);
 }
 
 /**
- * Parses an amount that a user typed: `10.50` EUR is 1050 minor units.
- * @returns undefined for other text; a comma before three digits may separate thousands
+ * Parses what a user typed: `10.50` EUR is 1050; a comma before three digits may separate
+ * thousands. @returns undefined for other text
  */
 export function parseMoney(text: string, currency: string): number | undefined {
   const digits = minorUnitDigits(currency);
@@ -42,7 +42,7 @@ export function parseMoney(text: string, currency: string): number | undefined {
 }
 
 /**
- * Parses an unsigned decimal of a file exactly: `10.5` EUR is 1050 minor units.
+ * Parses an unsigned decimal of a file: `10.5` EUR is 1050 minor units.
  * @returns undefined for other text, digits beyond the currency's, or an amount that is not exact
  */
 export function parseDecimalMoney(text: string, currency: string): number | undefined {
@@ -54,7 +54,7 @@ export function parseDecimalMoney(text: string, currency: string): number | unde
   return Number.isSafeInteger(amount) ? amount : undefined;
 }
 
-/** Formats a plain decimal, for a spreadsheet: 1050 EUR is `10.50`. */
+/** Formats for a spreadsheet: 1050 EUR is `10.50`. */
 export function decimalMoney(amountMinor: number | bigint, currency: string): string {
   return decimalText(amountMinor, minorUnitDigits(currency));
 }

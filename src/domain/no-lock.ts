@@ -1,2 +1,2 @@
-/** Type of the failure that makes a debit retry later, without holding a worker slot. */
+/** Failure type: a debit retries later, without holding a worker slot. */
 export const NO_LOCK = 'no_lock';

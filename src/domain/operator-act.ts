@@ -1,15 +1,15 @@
 import { AMOUNT_MAX } from './callback/callback';
 import { absent, Faults, flag, integer, object, positive, text, wholeNumber } from './shape';
 
-/** Payload of every operator update, stored in the audit trail. */
+/** Stored in the audit trail. */
 export interface OperatorAct {
   operator: string;
   reason: string;
   approved_by?: string;
-  /** Approval of a second operator, on live. */
+  /** Live only. */
   approval_id?: string;
   by?: ActSender;
-  /** Whether the operator of `mark_failed` knows it from the bank, which is not asked. */
+  /** The operator of `mark_failed` knows it from the bank, which is not queried. */
   bank_confirmed_not_executed?: boolean;
 }
 
@@ -20,19 +20,19 @@ export interface ActSender {
 
 export interface ActPayload extends OperatorAct {
   hours?: number;
-  /** Minor units that actually moved; absent if they equal the requested amount. */
+  /** Minor units; absent: the requested amount. */
   amount?: number;
-  /** Operator's own id of a chargeback: the same again posts nothing. */
+  /** Operator's id of a chargeback: a repeat posts nothing. */
   operation_id?: string;
-  /** Dispute that is won; absent: the only one. */
+  /** Absent: the only dispute. */
   dispute_id?: string;
-  /** Minor units of the fee that came back with a dispute. */
+  /** Minor units that came back with a dispute. */
   fee?: number;
-  /** Attention reason that the operator saw, of `acknowledge`: another one is not acknowledged. */
+  /** Seen by the operator: another reason is not acknowledged. */
   attention?: string;
-  /** Transaction of one deposit; absent: all to which the act applies. */
+  /** Absent: all deposits to which the act applies. */
   deposit?: string;
-  /** Transaction of the deposit to confirm, or the one that sent it back. */
+  /** Deposit to confirm, or transaction that sent it back. */
   transaction_id?: string;
   /** Address to which it was sent back. */
   address?: string;
@@ -57,21 +57,20 @@ const ACT = {
 
 const SNOOZE_HOURS_MAX = 30 * 24;
 
-/** Acts that may post an amount other than the requested one. */
+/** May post another amount than the requested one. */
 const WITH_AMOUNT: readonly string[] = ['mark_settled', 'mark_returned', 'claw_back'];
 
 const OPERATION_ID = text({ min: 1, max: 200, optional: true });
 
 const ignored = () => undefined;
 
-/** Acts on one of several deposits. */
 const WITH_DEPOSIT: readonly string[] = ['mark_sent_back', 'write_off', 'debit_reorged'];
 const WITH_TRANSACTION: readonly string[] = ['mark_sent_back', 'confirm'];
 const CHAIN_TEXT = { min: 1, max: 200, optional: true };
 
 /**
- * Parses the payload of an update; refuses an amount if the act posts none.
- * @param asksBank whether `mark_failed` asks the bank first
+ * Refuses an amount if the act posts none.
+ * @param asksBank whether `mark_failed` queries the bank first
  */
 export function readAct(name: string, raw: unknown, asksBank = false): ActPayload | Faults {
   const amount = integer({ min: 1, max: AMOUNT_MAX, optional: true });

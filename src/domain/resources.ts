@@ -25,39 +25,38 @@ import { PAYOUT_ACTS, PAYOUT_IN_FLIGHT, payoutWorkflowId } from './payout/payout
 import { REFUND_ACTS, REFUND_IN_FLIGHT, refundWorkflowId } from './refund/refund';
 
 interface KindRules {
-  /** Names of its activities contain it. @see listStateSteps */
+  /** Part of its activities' names. @see listStateSteps */
   workflowType: string;
   workflowId: (id: string) => string;
-  /** Updates of the workflow: what an operator can do. */
+  /** Updates of the workflow. */
   acts: readonly string[];
-  /** Acts that the workflow takes once it has ended, besides `acknowledge`. */
+  /** Updates that the ended workflow takes, with `acknowledge`. */
   actsWhenEnded: readonly string[];
-  /** State that lists show from the start: nearly all are first written in it. */
+  /** First written state of nearly all. */
   opening: string;
-  /** Version of a document in that state. */
+  /** Of a document in that state. */
   openingVersion: number;
   inFlight: readonly string[];
-  /** Whether its money leaves the merchant's reach: a frozen account sends none. */
+  /** A frozen account sends none. */
   isOutgoing?: true;
 }
 
-/** Facts of one kind of resource, as callbacks, the command line, banks and checks need them. */
 export interface ResourceKind extends KindRules {
-  /** Signals of the workflow: what a bank can report. */
+  /** Signals of the workflow. */
   callbacks: readonly CallbackName[];
   operation: string;
   collection: `${CallbackResource}s`;
-  /** Input that starts the workflow again; it loads the resource before anything else. */
+  /** Starts the workflow again; it loads the resource first. */
   resume: (id: string, request_id: string) => object;
 }
 
-/** Registry of the resources that have a workflow: its pure part. @see src/lifecycles.ts */
+/** Pure part of the registry. @see src/lifecycles.ts */
 export const RESOURCES: Record<CallbackResource, ResourceKind> = {
   payment: addNames('payment', {
     workflowType: 'payment',
     workflowId: paymentWorkflowId,
     acts: PAYMENT_ACTS,
-    // Disputes may follow, late funds may be sent back, and the session may not be closed yet.
+    // Disputes, reversals of late funds, and an open session may follow.
     actsWhenEnded: [
       'claw_back',
       'dispute_won',
@@ -92,7 +91,7 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
     workflowType: 'cryptoPayment',
     workflowId: cryptoPaymentWorkflowId,
     acts: CRYPTO_PAYMENT_ACTS,
-    // Deposits may come after the end, and wait for an operator then.
+    // Deposits may come after the end, and wait for an operator.
     actsWhenEnded: [
       'release',
       'reject',
@@ -130,17 +129,14 @@ function addNames(kind: CallbackResource, rules: KindRules): ResourceKind {
   };
 }
 
-/** Kinds of resource, in the order of lists for operators. */
+/** In the order of lists for operators. */
 export const KINDS: readonly CallbackResource[] = CALLBACK_RESOURCES;
 
 export function isInFlight(kind: CallbackResource, status: string): boolean {
   return RESOURCES[kind].inFlight.includes(status);
 }
 
-/**
- * Activities that post journal entries without a transition, so that the version does not count
- * them.
- */
+/** Activities that post entries without a transition, so the version does not count them. */
 export const UNCOUNTED_STEPS = [
   'clawBack',
   'liftDispute',
@@ -157,13 +153,13 @@ export const UNCOUNTED_STEPS = [
 
 export type UncountedStep = (typeof UNCOUNTED_STEPS)[number];
 
-/** Names of the activities that answer with the state of a resource. */
+/** Activities that return the state. */
 export function listStateSteps(kind: CallbackResource): string[] {
   const name = capitalize(RESOURCES[kind].workflowType);
   return [`open${name}`, getReleaseStep(kind), `load${name}`, `record${name}Move`];
 }
 
-/** Name of the activity that releases the idempotency key of a refused resource. */
+/** Activity that releases the idempotency key of a refused resource. */
 export function getReleaseStep(kind: CallbackResource): string {
   return `abandon${capitalize(RESOURCES[kind].workflowType)}`;
 }

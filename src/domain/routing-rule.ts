@@ -1,28 +1,28 @@
-/** New resources that a rule is about. Null: any currency, or any account. */
+/** Null: any. */
 export interface RuleScope {
   livemode: boolean;
-  /** Payment method, rail, or pair of an asset, such as `eth_ethereum`. */
+  /** Method, rail, or asset pair such as `eth_ethereum`. */
   method: string;
   currency: string | null;
   account_id: string | null;
 }
 
-/** Operator's choice of the connector for new resources. @see docs/connectors.md#route-by-rules */
+/** For new resources. @see docs/connectors.md#route-by-rules */
 export interface RoutingRule extends RuleScope {
   connector: string;
 }
 
-/** Rules by `getRuleId`. */
+/** Keyed by `getRuleId`. */
 export type RuleMap<Rule extends RoutingRule> = ReadonlyMap<string, Rule>;
 
-/** Names a scope, for which there is one rule. */
+/** A scope has one rule. */
 export function getRuleId({ livemode, method, currency, account_id }: RuleScope): string {
   return [livemode ? 'live' : 'sandbox', method, currency ?? ANY, account_id ?? ANY].join(':');
 }
 
 const ANY = '*';
 
-/** Finds the most specific rule: of account and currency, account, currency, or neither. */
+/** Order: account and currency, account, currency, neither. */
 export function findRule<Rule extends RoutingRule>(
   rules: RuleMap<Rule>,
   resource: {

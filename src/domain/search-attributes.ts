@@ -1,7 +1,4 @@
-/**
- * Attributes by which operators search in the Temporal UI. They never hold personal data, because
- * Temporal stores them as plain text.
- */
+/** For the Temporal UI. Never personal: Temporal stores them as plain text. */
 
 export const SEARCH_KEYS = {
   resource: { name: 'ServiceResource', type: 'KEYWORD' },
@@ -12,7 +9,7 @@ export const SEARCH_KEYS = {
   currency: { name: 'ServiceCurrency', type: 'KEYWORD' },
   attention: { name: 'ServiceAttention', type: 'KEYWORD' },
   livemode: { name: 'ServiceLivemode', type: 'BOOL' },
-  /** Formatted amount of an asset, such as `1.5 ETH`; its units do not fit into an Int. */
+  /** Formatted, such as `1.5 ETH`: its units do not fit into an Int. */
   assetAmount: { name: 'ServiceAssetAmount', type: 'KEYWORD' },
   /** Minor units. */
   amount: { name: 'ServiceAmount', type: 'INT' },

@@ -1,9 +1,8 @@
 /**
- * Money of a refund or payout that the bank sent once more, under another name.
- * @see docs/ledger.md#money-that-goes-wrong
+ * Payment of the bank in addition to the instructed one. @see docs/ledger.md#money-that-goes-wrong
  */
 export interface SentAgain {
-  /** Bank reference, or without one the id of the callback. */
+  /** Bank reference, or id of the callback without one. */
   id: string;
   /** Minor units. */
   amount: number;

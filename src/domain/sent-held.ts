@@ -1,28 +1,27 @@
-/** Kinds of resource by which the service instructs a bank to send money. */
+/** Kinds for which a bank is instructed to send money. */
 export const SENDING_KINDS = ['refund', 'payout', 'crypto_settlement'] as const;
 export type SendingKind = (typeof SENDING_KINDS)[number];
 
-/** Ways out of suspense: the merchant or the service bears it, or the bank has it. */
+/** The merchant or the service bears it, or the bank has it. */
 export const SENT_OUTCOMES = ['merchant', 'loss', 'returned', 'never_sent'] as const;
 export type SentOutcome = (typeof SENT_OUTCOMES)[number];
 
 /**
- * Money that a bank sent otherwise than it was instructed, in a different amount or after a failure.
- * It is in suspense until the resource's own entry takes it, or an operator decides who bears it.
- * @see docs/ledger.md#money-that-goes-wrong
+ * Money that a bank sent otherwise than instructed. It is in suspense until the resource's own
+ * entry takes it, or an operator decides who bears it. @see docs/ledger.md#money-that-goes-wrong
  */
 export interface SentHeld {
-  /** Bank reference, or without one the id of the callback. */
+  /** Bank reference, or id of the callback without one. */
   id: string;
   /** Null while the bank has not named it. */
   bank_reference: string | null;
-  /** Minor units, or the smallest units of an asset as a text. */
+  /** Minor units, or an asset's smallest as text. */
   amount: number | string;
   /** ISO 4217, or an asset and its network. */
   currency: string;
   /** ISO 8601, ms. */
   at: string;
-  /** Part that the entry of the resource has taken, in the same units. */
+  /** Taken by the entry of the resource, in the same units. */
   posted?: number | string;
   resolved?: SentResolution;
 }
@@ -31,13 +30,13 @@ export interface SentResolution {
   as: SentOutcome;
   /** ISO 8601, ms. */
   at: string;
-  /** Report that says so, where the bank does. */
+  /** Report of the bank, if any. */
   by?: string;
   /** Minor units of the merchant's part that the balance did not hold. */
   owed?: number;
 }
 
-/** Computes what is still in suspense, or was until an operator decided, in the smallest units. */
+/** Smallest units in suspense, or that were until an operator decided. */
 export function computeRest({ amount, posted = 0 }: Pick<SentHeld, 'amount' | 'posted'>): bigint {
   return BigInt(amount) - BigInt(posted);
 }
@@ -50,7 +49,7 @@ export function holdsSent({ sent_held = [] }: { sent_held?: readonly SentHeld[] 
   return sent_held.some(isOpenSent);
 }
 
-/** Sums what the resource's own entry has taken out of suspense. */
+/** Smallest units that the resource's own entry has taken. */
 export function sumPosted({ sent_held = [] }: { sent_held?: readonly SentHeld[] }): bigint {
   return sent_held.reduce((sum, { posted = 0 }) => sum + BigInt(posted), 0n);
 }
@@ -58,13 +57,13 @@ export function sumPosted({ sent_held = [] }: { sent_held?: readonly SentHeld[] 
 interface SentReport {
   callback_id: string;
   bank_reference?: string | undefined;
-  /** Report of the bank on a payout; absent for other resources. */
+  /** Payouts only. */
   says?: 'sent' | 'completed' | undefined;
 }
 
 /**
- * Finds the money that a report repeats. Without a bank's name, all reports are about the same; one
- * that names it may be about money that had no name.
+ * Finds money that a report repeats. Reports without a bank's name are all about the same; one with
+ * a name may be about money that had none.
  */
 export function findReportedSent(
   items: readonly SentHeld[],
@@ -79,12 +78,12 @@ export function findReportedSent(
 interface Instructed {
   status: string;
   bank_reference?: string | null | undefined;
-  /** ISO 8601; set once a payout was sent, also if it failed afterwards. */
+  /** ISO 8601; set once a payout was sent, also if it failed later. */
   sent_at?: string | null | undefined;
   applied_callbacks?: readonly string[];
 }
 
-/** Whether a report is about money that the ledger does not have yet. */
+/** Whether the ledger lacks the money of a report. */
 export function isUnbooked(
   { status, bank_reference = null, sent_at = null, applied_callbacks = [] }: Instructed,
   kind: SendingKind,
@@ -92,7 +91,7 @@ export function isUnbooked(
 ): boolean {
   if (applied_callbacks.includes(report.callback_id)) return false;
   if (status === 'settled' || status === 'completed' || status === 'returned') return false;
-  // A payout that failed after it was sent: the bank repeats what came before the failure.
+  // Failed after it was sent: the bank repeats what came before.
   const isRepeat = status === 'sent' || (sent_at !== null && report.says === 'sent');
   if (kind !== 'payout' || !isRepeat) return true;
   return report.bank_reference && bank_reference !== null
@@ -102,18 +101,18 @@ export function isUnbooked(
 
 export interface SentTransition {
   isFailed: boolean;
-  /** Smallest units that the entry of the transition sends; 0 where it sends none. */
+  /** Smallest units that the transition's entry sends; 0: none. */
   sent: bigint;
   currency: string;
   bank_reference?: string | undefined;
-  /** Whether an operator decides, who has asked the bank about all of it. */
+  /** An operator decides, who has checked all of it with the bank. */
   isAct: boolean;
   /** ISO 8601, ms. */
   at: string;
 }
 
 /**
- * Takes money out of suspense with a transition: what is sent by then, or all if nothing is.
+ * Takes out of suspense what is sent by the transition, or all if nothing is.
  * @returns all money, and what changed
  */
 export function takeSent(
@@ -142,7 +141,6 @@ export function takeSent(
   return { items: after, posted: sent - left, back: [] };
 }
 
-/** Converts to the form of the amount: a number of minor units, or a text. */
 function toAmount({ amount, posted = 0 }: SentHeld, part: bigint): number | string {
   const sum = BigInt(posted) + part;
   return typeof amount === 'number' ? Number(sum) : String(sum);

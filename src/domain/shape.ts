@@ -1,11 +1,11 @@
 import { isCurrency } from './currencies';
 
 /**
- * Parsers of the messages to a workflow, without zod: Temporal loads a workflow's modules again for
- * every run, and a schema library was a quarter of a payment's cost for the worker.
+ * Parsers without zod: Temporal loads a workflow's modules for every run, and a schema library was
+ * a quarter of a payment's cost for the worker.
  */
 
-/** Why a value does not match its shape, as text for operators. */
+/** For operators. */
 export class Faults {
   readonly text: string;
 
@@ -14,7 +14,7 @@ export class Faults {
   }
 }
 
-/** Returns the fault of a value; undefined when it is valid. */
+/** @returns undefined for a valid value */
 export type Rule = (value: unknown) => string | undefined;
 
 interface Range {
@@ -36,7 +36,7 @@ export function text(range: Partial<Range> & { max: number; trimmed?: boolean })
   };
 }
 
-/** Counts code points, not UTF-16 units: an emoji is one character. */
+/** Counts code points: an emoji is one character. */
 export function fits(text: string, max: number): boolean {
   if (text.length <= max) return true;
   return text.length <= 2 * max && [...text].length <= max;
@@ -81,7 +81,7 @@ export function isDay(text: string): boolean {
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
-/** Refuses a field that this message does not have, instead of ignoring it. */
+/** Refuses a field that the message does not have, instead of ignoring it. */
 export const absent: Rule = (value) => (value === undefined ? undefined : 'is not accepted here');
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
@@ -100,7 +100,7 @@ export const uuid: Rule = (value) => {
   return typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID';
 };
 
-/** Parses the known fields of an object and drops the others. */
+/** Drops unknown fields. */
 export function object<T extends object>(
   raw: unknown,
   rules: { [Field in keyof T]-?: Rule },

@@ -1,36 +1,31 @@
-/**
- * Line of a bank's statement: ids, amounts and days, and nothing about people.
- * @see docs/statements.md
- */
+/** Holds nothing about people. @see docs/statements.md */
 export interface StatementLine {
-  /** Day on which the bank booked it, `YYYY-MM-DD`. */
+  /** `YYYY-MM-DD`. */
   day: string;
   value_date: string | null;
   /** Minor units; above 0 comes in. */
   amount: number;
   /** ISO 4217. */
   currency: string;
-  /** EndToEndId; in a return that of the original. */
+  /** EndToEndId; of the original in a return. */
   reference: string | null;
-  /** Creditor reference of ours that a transfer to us names. */
+  /** Reference of ours that a transfer names. */
   creditor_reference?: string;
-  /** Name that the bank gave the movement. */
   bank_reference: string | null;
-  /** Charges that the bank took out of the amount, minor units; below 0 it gave them back. */
+  /** Minor units taken out of the amount; below 0: given back. */
   fee: number;
-  /** Movements in the line, where the bank booked several as one sum. */
+  /** Number of movements, where the bank booked several as one sum. */
   batch: number | null;
-  /** Description in the bank's codes. */
+  /** Codes of the bank. */
   kind: string;
-  /** Whether the whole line is a charge of the bank. */
+  /** The whole line is a charge. */
   is_fee: boolean;
-  /** Position of the bank's entry in the statement; the parts of a batch share it. */
+  /** Position in the statement, which the parts of a batch share. */
   entry: number;
 }
 
-/** Statement (`camt.053`, CSV), or notification of movements before it (`camt.054`). */
+/** Statement (`camt.053`, CSV), or earlier notification (`camt.054`). */
 export interface Statement {
-  /** Id that the bank gave it. */
   statement_id: string;
   /** Without spaces, in upper case. */
   iban: string;
@@ -38,15 +33,13 @@ export interface Statement {
   currency: string;
   /** Minor units; null in a notification. */
   balances: { opening: number; closing: number } | null;
-  /** First and last day, `YYYY-MM-DD`. */
+  /** `YYYY-MM-DD`, like `to_day`. */
   from_day: string;
   to_day: string;
-  /** Number that the bank gave it. */
   sequence: string | null;
   lines: readonly StatementLine[];
 }
 
-/** Code of a file that cannot be read. */
 export type StatementFault =
   | 'file_too_large'
   | 'file_invalid'
@@ -54,7 +47,7 @@ export type StatementFault =
   | 'wrong_currency'
   | 'bank_account_unknown';
 
-/** Refusal of a file; its message has nothing of the file but names and numbers of lines. */
+/** The message has only names and line numbers of the file. */
 export class InvalidStatement extends Error {
   override readonly name = 'InvalidStatement';
   readonly code: StatementFault;
@@ -65,10 +58,10 @@ export class InvalidStatement extends Error {
   }
 }
 
-/** Days for which a statement may lack what a notification announced. */
+/** A statement may lack an announced movement for so long. */
 export const ANNOUNCED_DAYS = 5;
 
-/** Days by which the value date may follow the booking. */
+/** Value date after the booking. */
 export const VALUE_DAYS_MAX = 30;
 
 const DAY_MS = 86_400_000;
@@ -85,7 +78,7 @@ export function parseReference(text: string | undefined): string | null {
   return NO_REFERENCE.test(reference) ? null : reference;
 }
 
-/** Parses our id in a reference, where it has no dashes; null for any other text. */
+/** Accepts ids without dashes. */
 export function parseResourceId(reference: string | null): string | null {
   const hex = reference?.replaceAll('-', '').toLowerCase() ?? '';
   if (!/^[0-9a-f]{32}$/.test(hex)) return null;

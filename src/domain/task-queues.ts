@@ -1,8 +1,8 @@
 export const LIFECYCLE_QUEUE = 'lifecycle';
-/** Separate queue, because a slow receiver must not starve payments. */
+/** Separate, because a slow receiver must not starve payments. */
 export const WEBHOOK_QUEUE = 'webhooks';
 
-/** Separates the environments, so sandbox never uses live's slots. Sandbox has no suffix. */
+/** Sandbox must never use live's slots; it has no suffix. */
 export function environmentQueue(queue: string, livemode: boolean): string {
   return livemode ? `${queue}-live` : queue;
 }

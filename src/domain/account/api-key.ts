@@ -1,4 +1,4 @@
-/** Permissions of an API key. @see docs/decisions.md#keys */
+/** @see docs/decisions.md#keys */
 export const SCOPES = [
   'payments:read',
   'payments:write',

@@ -1,7 +1,7 @@
-/** The balance account that always exists. @see docs/decisions.md#payouts */
+/** Always exists. @see docs/decisions.md#payouts */
 export const MAIN_BALANCE = 'main';
 
-/** Names of balance accounts and connectors are part of a field path in the ledger. */
+/** Names are part of a field path in the ledger. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 export function isBalanceAccountName(name: string): boolean {

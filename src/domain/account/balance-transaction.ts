@@ -1,4 +1,4 @@
-/** Reasons for a change of what a balance has available. @see docs/api.md#balances */
+/** @see docs/api.md#balances */
 export const BALANCE_TRANSACTION_TYPES = [
   'payment',
   'refund',

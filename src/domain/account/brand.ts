@@ -1,4 +1,4 @@
-/** Brand of a merchant on the payer's pages, in one environment. @see docs/dashboard.md#brand */
+/** @see docs/dashboard.md#brand */
 export interface Brand {
   /** Absent: the name of the account. */
   display_name?: string;
@@ -17,30 +17,27 @@ interface BrandLogo {
 
 export const DISPLAY_NAME_LENGTH_MAX = 60;
 
-/** Limits of an upload. */
 export const LOGO_LIMITS = {
   bytes: 256 * 1_024,
-  /** Bytes of the upload; a small file may unpack to much more. */
+  /** A small file may unpack to much more. */
   pixels: 4_096 * 4_096,
-  /** Width and height of the stored image. */
+  /** Width and height as stored. */
   side: 512,
 } as const;
 
 type Parsed<Value> = { ok: true; value: Value } | { ok: false; fault: string };
 
-/** Parses a name to display; an empty one is that of the account. */
 export function parseDisplayName(text: string): Parsed<string | undefined> {
   const name = text.replace(/\s+/g, ' ').trim();
   if (name === '') return { ok: true, value: undefined };
   if ([...name].length > DISPLAY_NAME_LENGTH_MAX) {
     return { ok: false, fault: `Use at most ${DISPLAY_NAME_LENGTH_MAX} characters.` };
   }
-  // They could turn the text around them, or hide a part of it.
+  // It could change the direction of text, or hide a part of it.
   if (/\p{C}/u.test(name)) return { ok: false, fault: 'It has an invisible character: type it.' };
   return { ok: true, value: name };
 }
 
-/** Parses a color; an empty one is the service's own. */
 export function parseAccent(text: string): Parsed<string | undefined> {
   const color = text.trim().toLowerCase();
   if (color === '') return { ok: true, value: undefined };

@@ -2,20 +2,17 @@ import { CLOCK_MS_MAX, type ClockTarget, type StoredClock } from './clock';
 
 export type ClockRequest = { by_ms: number } | { to: string };
 
-/** Days, hours, minutes and seconds: a month or a year has no fixed length. */
+/** A month or a year has no fixed length. */
 const DURATION = /^P(?=.)(?:(\d{1,6})D)?(?:T(?=.)(?:(\d{1,8})H)?(?:(\d{1,8})M)?(?:(\d{1,10})S)?)?$/;
 const UNITS_MS = [86_400_000, 3_600_000, 60_000, 1_000];
 
-/** @returns ms; undefined where it is no ISO 8601 duration in these units */
+/** @returns ms; undefined for any other text */
 export function parseDuration(text: string): number | undefined {
   const parts = DURATION.exec(text)?.slice(1);
   return parts?.reduce((sum, part, i) => sum + Number(part ?? 0) * (UNITS_MS[i] ?? 0), 0);
 }
 
-/**
- * Says where an advance ends, in account time.
- * @returns a fault in words, with its field
- */
+/** @returns the end in account time, or a fault in words, with its field */
 export function planAdvance(
   request: ClockRequest,
   stored: StoredClock | undefined,

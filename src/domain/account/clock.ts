@@ -1,34 +1,27 @@
-/**
- * Time of an account. In the sandbox a merchant can move it forward, to see what takes days; live
- * time is the real one.
- * @see docs/api.md#sandbox-clock
- */
+/** Live time is real; a merchant can move the sandbox's forward. @see docs/api.md#sandbox-clock */
 export type AccountTime = { livemode: true; offset_ms: 0 } | { livemode: false; offset_ms: number };
 
-/** Target of an advance. */
 export interface ClockTarget {
-  /** Time ahead of the real one, in ms. */
+  /** ms ahead of the real time. */
   offset_ms: number;
-  /** Requested account time, ISO 8601, ms. */
+  /** ISO 8601, ms. */
   at: string;
 }
 
-/** Clock of a sandbox account, as its document stores it; absent before it was first moved. */
 export interface StoredClock {
-  /** Time ahead of the real one, in ms; it never falls. */
+  /** ms ahead of the real time; never falls. */
   offset_ms: number;
   /** Present while it advances. */
   target?: ClockTarget;
-  /** Ids of resources and events that did not finish what was due. */
+  /** Resources and events that did not finish what was due. */
   behind?: string[];
 }
 
-/** Input of the update `advance_clock` of the workflows. */
+/** Input of the workflows' update `advance_clock`. */
 export type ClockAdvance = Pick<ClockTarget, 'offset_ms'>;
 
-/** Findings of the clock at one stop. */
 export interface ClockStop {
-  /** Account time of what is due next, in ms since the epoch; null when nothing is. */
+  /** Account time, ms since the epoch; null when nothing is due. */
   due_at_ms: number | null;
   /** Ids of what is due already, and not done. */
   waiting: string[];
@@ -36,28 +29,25 @@ export interface ClockStop {
 
 export interface ClockStart {
   account_id: string;
-  /** Sandbox bank, whose next steps follow the clock. */
+  /** Its next steps follow the clock. */
   connector: string;
 }
 
 const DAY_MS = 86_400_000;
 
-/** All that an account can be moved forward, in ms. */
+/** ms ahead of the real time. */
 export const CLOCK_MS_MAX = 1_100 * DAY_MS;
 
 const REAL_TIME: AccountTime = { livemode: true, offset_ms: 0 };
 
-/** Reads the time of an account in one environment: in live it is always the real one. */
 export function readAccountTime(livemode: boolean, stored: StoredClock | undefined): AccountTime {
   return livemode ? REAL_TIME : { livemode: false, offset_ms: stored?.offset_ms ?? 0 };
 }
 
-/** Returns the account's time at a real one. */
 export function toAccountTime({ offset_ms }: AccountTime, at: Date): Date {
   return new Date(at.getTime() + offset_ms);
 }
 
-/** Joins what the parts of a stop have found. */
 export function joinStops(stops: readonly ClockStop[]): ClockStop {
   const dues = stops.flatMap(({ due_at_ms }) => (due_at_ms === null ? [] : [due_at_ms]));
   return {

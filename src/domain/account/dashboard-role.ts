@@ -9,7 +9,7 @@ export const ROLE_NAMES: Readonly<Record<Role, string>> = {
   read_only: 'Read-only',
 };
 
-/** Dashboard permissions: the roles that may do each act. @see docs/dashboard.md#roles */
+/** Roles that may do each act. @see docs/dashboard.md#roles */
 export const ACTS = {
   view: ROLES,
   'self.change': ROLES,

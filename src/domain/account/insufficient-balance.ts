@@ -4,22 +4,20 @@ import { formatMoney } from '../money';
 
 export interface AvailableBalance {
   balance_account: string;
-  /** ISO 4217, or the book currency of an asset. */
+  /** ISO 4217, or an asset's book currency. */
   currency: string;
-  /** Minor units of a currency, or smallest units of an asset. */
+  /** Minor units, or an asset's smallest. */
   available: number | bigint;
 }
 
 export interface Debit extends Pick<AvailableBalance, 'balance_account' | 'currency'> {
-  /** Units, fees included. */
+  /** Fees included. */
   amount: number | bigint;
-  /** Units of the balance that are held back. */
   withheld?: bigint;
 }
 
 /**
- * Refuses early what a balance does not hold; its entry decides.
- * @see src/ledger/insufficient-balance.ts
+ * Refuses early; the entry decides. @see src/ledger/insufficient-balance.ts
  * @param rows all balances of the account in its environment
  */
 export function balanceFault(
@@ -55,7 +53,7 @@ function findAvailable(
   return balance?.available ?? 0;
 }
 
-/** Refuses all payouts while the merchant owes more than an operator allows, in minor units. */
+/** Refuses all payouts while the debt is above the allowed, in minor units. */
 export function debtFault(
   owed: number,
   owedMax: number | undefined,

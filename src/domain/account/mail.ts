@@ -2,7 +2,7 @@ import { assertNever } from '../assert';
 import { toEnv } from '../environment';
 import { ROLE_NAMES, type Role } from './dashboard-role';
 
-/** Subject of a mail, without a secret, and without names and reasons of operators. */
+/** Holds no secret, nor names and reasons of operators. */
 export type MailSubject =
   /** The link is made when the mail is sent. */
   | { kind: 'invitation'; invitation: string; role: Role }
@@ -20,13 +20,10 @@ export type MailSubject =
 
 export interface MailFacts {
   subject: MailSubject;
-  /** Name of the merchant. */
   merchant: string;
   /** ISO 8601. */
   at: string;
-  /** Base of the dashboard's links. */
   publicUrl: string;
-  /** Link of an invitation. */
   link: string | undefined;
 }
 
@@ -35,7 +32,7 @@ export interface MailText {
   text: string;
 }
 
-/** Writes a mail. @see docs/dashboard.md#mail */
+/** @see docs/dashboard.md#mail */
 export function writeMail({ merchant, at, ...facts }: MailFacts): MailText {
   const { title, lines } = describe(facts);
   const head = [

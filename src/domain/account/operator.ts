@@ -1,16 +1,15 @@
 export const OPERATOR_ROLES = ['operator', 'approver'] as const;
 
-/** An approver may do what an operator may, and decide on the requests of others. */
+/** An approver also decides on the requests of others. */
 export type OperatorRole = (typeof OPERATOR_ROLES)[number];
 
-/** Operator whose key was verified. */
 export interface VerifiedOperator {
   operator_id: string;
   name: string;
   role: OperatorRole;
 }
 
-/** Keys under one name belong to one operator, however the name is spelled. */
+/** Keys under one name belong to one operator, however it is spelled. */
 export function isSameOperator(a: string, b: string): boolean {
   return normalizeName(a) === normalizeName(b);
 }

@@ -1,17 +1,14 @@
-/** Type of the daily workflow that deletes personal data after its retention period. */
 export const RETENTION_WORKFLOW = 'retention';
 
 export const PAYER_MONTHS = 18;
 
 export const MONTHS_MAX = 120;
 
-/** Months after which records are deleted, unless `RETENTION_MONTHS` says otherwise. */
+/** Months, unless `RETENTION_MONTHS` says otherwise. */
 export const RETENTION = {
-  /** Details of a recipient, counted from its last payout. */
+  /** Counted from the last payout. */
   recipients: 13,
-  /** Events with their deliveries and attempts. */
   events: 13,
-  /** Callbacks of banks that an operator dismissed. */
   dismissed_callbacks: 13,
 } as const;
 
@@ -23,10 +20,7 @@ function isName(name: string): name is keyof RetentionMonths {
   return NAMES.includes(name);
 }
 
-/**
- * Parses `recipients=13,events=24`; what is not named has its default.
- * @throws Error that says what is wrong
- */
+/** Parses `recipients=13,events=24`; absent ones have their default. @throws Error for operators */
 export function parseRetention(text: string): RetentionMonths {
   const months: RetentionMonths = { ...RETENTION };
   const parts = text.split(',').filter((part) => part.trim() !== '');
@@ -47,11 +41,10 @@ export function parseRetention(text: string): RetentionMonths {
 export interface RetentionResult {
   recipients: number;
   payers: number;
-  /** Events, deliveries and callbacks. */
   records: number;
 }
 
-/** Subtracts months in UTC; uses the last day of a month that has no such day. */
+/** Subtracts in UTC; a day that the month lacks becomes its last. */
 export function monthsBefore(now: Date, months: number): Date {
   const before = new Date(now);
   before.setUTCDate(1);

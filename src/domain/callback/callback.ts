@@ -5,7 +5,7 @@ import {
 } from '../crypto/callback';
 import { currencyCode, day, type Faults, instant, integer, object, text } from '../shape';
 
-/** Signals of each workflow. Only additions are allowed: connector teams rely on them. */
+/** Only additions are allowed: connector teams rely on them. */
 export const PAYMENT_CALLBACKS = [
   'authorized',
   'settled',
@@ -32,7 +32,7 @@ export type BankResource = (typeof BANK_RESOURCES)[number];
 export const CRYPTO_RESOURCES = ['crypto_payment', 'crypto_settlement'] as const;
 export type CryptoResource = (typeof CRYPTO_RESOURCES)[number];
 
-/** Kinds of resource that have a workflow, in display order. */
+/** In display order. */
 export const CALLBACK_RESOURCES = [...BANK_RESOURCES, ...CRYPTO_RESOURCES] as const;
 export type CallbackResource = (typeof CALLBACK_RESOURCES)[number];
 
@@ -48,32 +48,31 @@ export type CryptoCallbackName = (typeof CALLBACKS)[CryptoResource][number];
 
 export type AnyCallback = BankCallback | CryptoCallback;
 
-/** A bank's report, the payload of every signal. A `callback_id` is applied once. */
+/** Payload of every signal; a `callback_id` is applied once. */
 export interface BankCallback {
   callback_id: string;
   /** ISO 8601 with an offset. */
   occurred_at: string;
   bank_reference?: string | undefined;
   code?: string | undefined;
-  /** Never personal, because Temporal's history contains it. */
+  /** Never personal: Temporal's history contains it. */
   reason?: string | undefined;
-  /** Minor units that actually move; absent: the requested amount. */
+  /** Minor units; absent: the requested amount. */
   amount?: number | undefined;
   /** ISO 4217. */
   currency?: string | undefined;
-  /** Day on which the bank posts it: `YYYY-MM-DD`. */
+  /** `YYYY-MM-DD`. */
   value_date?: string | undefined;
-  /** The bank's name for the dispute that it reports. */
   dispute_id?: string | undefined;
-  /** Minor units that the bank charges for a dispute, or returns with one that is won. */
+  /** Minor units, charged for a dispute or returned with a won one. */
   fee?: number | undefined;
 }
 
-/** Largest amount, in minor units. @see docs/api.md#money-json-text */
+/** Minor units. @see docs/api.md#money-json-text */
 export const AMOUNT_MAX = 99_999_999_999;
 
 /**
- * Describes how the reported money differs from the request; undefined if it does not.
+ * @returns undefined if the reported money does not differ from the request
  * @see docs/ledger.md#money-that-goes-wrong
  */
 export function describeDifference(

@@ -4,11 +4,11 @@ import type { AnyCallback, CallbackName, CallbackResource } from './callback';
 /** Field `mac` of a signal's payload. @see docs/connectors.md#prove-who-sends */
 export interface CallbackSignature {
   key_id: string;
-  /** Hex HMAC-SHA256 of the signed text. */
+  /** Hex HMAC-SHA256. */
   v1: string;
 }
 
-/** Stored callback that was signalled to its workflow, and that no run has applied. */
+/** Signalled to its workflow, and applied by no run. */
 export interface MissedCallback {
   name: CallbackName;
   body: AnyCallback;
@@ -38,12 +38,12 @@ export const VERIFICATION_FAULTS = {
 } as const;
 export type VerificationFault = keyof typeof VERIFICATION_FAULTS;
 
-/** First line of the signed text; a new format needs a new label. */
+/** A new format of the signed text needs a new label. */
 const LABEL = 'payments-callback-v1';
 
 /**
- * Builds the text to sign: five lines and the report as canonical JSON (RFC 8785), without a final
- * line break. @see docs/connectors.md#prove-who-sends
+ * Builds the text to sign: five lines and canonical JSON (RFC 8785), without a final line break.
+ * @see docs/connectors.md#prove-who-sends
  */
 export function callbackText(report: SignedCallback): string {
   const { connector, resource, resource_id, name, callback } = report;

@@ -2,18 +2,17 @@ interface AssetRules {
   asset: string;
   network: string;
   display_name: string;
-  /** The smallest unit is 10 to the power of minus this. */
+  /** Exponent: a unit has 10 to this power of the smallest. */
   decimals: number;
-  /** Smallest units from which a balance is paid out daily. */
+  /** Smallest balance that is paid out daily, in smallest units. */
   settled_from: string;
-  /** Smallest units below which a deposit is dust, unless it completes the payment. */
+  /** Below it, a deposit is dust unless it completes the payment. */
   least_deposit: string;
 }
 
-/** Payment window of an asset that has no other. */
 export const DEFAULT_WINDOW_SECONDS = 30 * 60;
 
-/** Supported assets, each on one network. @see docs/decisions.md#crypto */
+/** @see docs/decisions.md#crypto */
 export const ASSETS = [
   {
     asset: 'BTC',
@@ -76,7 +75,7 @@ function requireRules({ asset, network }: Pair): AssetRules & AssetPair {
   return rules;
 }
 
-/** Asset in which a network takes its fees; null where it is none of ours. */
+/** Asset of network fees; null: none of ours. */
 const NATIVE_ASSETS = {
   bitcoin: 'BTC',
   ethereum: 'ETH',
@@ -89,10 +88,10 @@ export function isNative({ asset, network }: AssetPair): boolean {
 
 const WINDOW_MINUTES_MAX = 24 * 60;
 
-/** Seconds by asset, where they differ from the default. */
+/** Seconds by asset. */
 export type Windows = ReadonlyMap<string, number>;
 
-/** Parses whole minutes, up to a day: `BTC=60,ETH=15`. @throws RangeError with the invalid entry */
+/** Parses minutes, up to a day: `BTC=60,ETH=15`. @throws RangeError with the invalid entry */
 export function readWindows(text: string): Windows {
   const entries = text.split(',').filter((entry) => entry.trim() !== '');
   return new Map(
@@ -110,7 +109,7 @@ export function readWindows(text: string): Windows {
   );
 }
 
-/** Name of a pair in routing and in the Temporal UI, such as `eth_ethereum`. */
+/** Name in routing and in the Temporal UI, such as `eth_ethereum`. */
 export function cryptoMethod({ asset, network }: Pair): string {
   return `${asset.toLowerCase()}_${network}`;
 }
@@ -138,17 +137,17 @@ export function formatUnits(units: bigint | string, pair: Pair): string {
   return `${formatDecimalUnits(exact, requireRules(pair).decimals)} ${pair.asset}`;
 }
 
-/** Destination of the payer's transfer, as the connector returned it. */
+/** As the connector returned it. */
 export interface PayTo extends Pair {
   address: string;
   /** Smallest units. */
   amount_due: string;
-  /** EIP-155 chain id, if the network has one. */
+  /** EIP-155. */
   chain_id?: number | null | undefined;
   token_contract?: string | null | undefined;
 }
 
-/** BIP-21 for bitcoin, EIP-681 for ethereum; tron has no standard, so it resembles BIP-21. */
+/** BIP-21 for bitcoin, EIP-681 for ethereum; tron, without a standard, resembles BIP-21. */
 export function paymentUri({ chain_id, token_contract, ...to }: PayTo): string {
   const { asset, network, address, amount_due } = to;
   const decimalAmount = formatDecimalUnits(parseUnits(amount_due), requireRules(to).decimals);
@@ -160,7 +159,7 @@ export function paymentUri({ chain_id, token_contract, ...to }: PayTo): string {
     : `ethereum:${address}${chain}?value=${amount_due}`;
 }
 
-/** Currency of a pair's book in the ledger, such as `ETH.ethereum`. */
+/** Names a book, such as `ETH.ethereum`. */
 export function bookCurrency({ asset, network }: Pair): string {
   return `${asset}.${network}`;
 }

@@ -1,7 +1,7 @@
 import { type Faults, instant, object, type Rule, text, wholeNumber } from '../shape';
 import { ASSET_CODES, UNITS } from './assets';
 
-/** Signals of the `cryptoPayment` workflow. @see docs/connectors.md#crypto-connectors */
+/** @see docs/connectors.md#crypto-connectors */
 export const CRYPTO_PAYMENT_CALLBACKS = [
   'deposit',
   'deposit_undone',
@@ -13,31 +13,28 @@ export type CryptoPaymentCallbackName = (typeof CRYPTO_PAYMENT_CALLBACKS)[number
 export const CRYPTO_SETTLEMENT_CALLBACKS = ['sent', 'completed', 'failed'] as const;
 export type CryptoSettlementCallbackName = (typeof CRYPTO_SETTLEMENT_CALLBACKS)[number];
 
-/**
- * Report of a crypto connector, the payload of every signal. A `callback_id` is applied once. Never
- * contains a payer's address.
- */
+/** Payload of every signal; a `callback_id` is applied once. Never contains a payer's address. */
 export interface CryptoCallback {
   callback_id: string;
-  /** ISO 8601 with an offset; of a deposit: when it was first seen. */
+  /** ISO 8601 with an offset; of a deposit: first seen. */
   occurred_at: string;
   transaction_id?: string | undefined;
-  /** Smallest units that the transaction sends to the address, as a decimal integer. */
+  /** Smallest units, as a decimal integer. */
   amount?: string | undefined;
-  /** Number of blocks including its own; 0 while it is in none. */
+  /** Blocks, including its own; 0 while it is in none. */
   confirmations?: number | undefined;
-  /** Time of its block: a deposit is in time if it was seen or mined before the window closed. */
+  /** A deposit is in time if it was seen or mined before the window closed. */
   mined_at?: string | undefined;
   block_number?: number | undefined;
   block_hash?: string | undefined;
   screening?: 'passed' | 'failed' | undefined;
-  /** Asset that came to the address in place of the payment's, of `wrong_asset`. */
+  /** Of `wrong_asset`: the asset that came. */
   asset?: string | undefined;
-  /** Cost of a settlement's transaction, in the smallest unit of the network's own asset. */
+  /** Cost of a settlement, in smallest units of the network's own asset. */
   network_fee?: string | undefined;
   bank_reference?: string | undefined;
   code?: string | undefined;
-  /** Never personal, because Temporal's history contains it. */
+  /** Never personal: Temporal's history contains it. */
   reason?: string | undefined;
 }
 

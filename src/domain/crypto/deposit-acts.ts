@@ -14,11 +14,10 @@ import {
 import { type DepositChange, type DepositSet, postsSuspense } from './deposit-set';
 import type { CryptoPaymentAct } from './payment';
 
-/** Names what an act changes. */
 export interface ActTarget {
-  /** Transaction of one deposit; absent: all to which the act applies. */
+  /** Absent: all deposits to which the act applies. */
   deposit?: string | undefined;
-  /** Transaction of the deposit to `confirm`, or the one that sent it back. */
+  /** Deposit to `confirm`, or transaction that sent it back. */
   transaction_id?: string | undefined;
   /** Address to which it was sent back. */
   address?: string | undefined;
@@ -96,7 +95,6 @@ const DEPOSIT_ACTS: Record<Exclude<DepositActName, 'accept'>, DepositAct> = {
   },
 };
 
-/** Selects the deposits that an act changes. */
 function isTarget(act: DepositActName, target: ActTarget, { transaction_id }: Deposit): boolean {
   const named = act === 'confirm' ? (target.transaction_id ?? '') : target.deposit;
   return named === undefined || named === transaction_id;
@@ -119,7 +117,7 @@ export function actOnDeposits(
 }
 
 /**
- * Explains to the operator why the act is not possible now; undefined if it is.
+ * @returns undefined if the act is possible
  * @param isOpen whether the payer still has time
  */
 export function depositActFault(

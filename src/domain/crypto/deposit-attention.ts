@@ -10,7 +10,7 @@ import {
 import type { DepositSet } from './deposit-set';
 import type { CryptoPaymentAttention } from './payment';
 
-/** Attention reasons of deposits; the first that applies is shown. */
+/** The first that applies is shown. */
 const DEPOSIT_REASONS = [
   { reason: 'deposit_undone', applies: isReorged },
   { reason: 'deposit_held', applies: isHeldByScreening },
@@ -25,7 +25,7 @@ const DEPOSIT_REASONS = [
   },
 ] as const satisfies { reason: CryptoPaymentAttention; applies: (deposit: Deposit) => boolean }[];
 
-/** @param acknowledged reasons that an operator has acknowledged: the next one is shown */
+/** @param acknowledged reasons that are not shown again */
 export function getDepositAttention(
   { status, deposits }: Pick<DepositSet, 'status' | 'deposits'>,
   isOpen: boolean,
@@ -39,7 +39,7 @@ export function getDepositAttention(
   return reasons.find((reason) => !acknowledged.has(reason)) ?? null;
 }
 
-/** Finds the reasons that apply to more deposits than before. */
+/** Finds reasons that apply to more deposits than before. */
 export function findNewReasons(
   before: readonly Deposit[],
   after: readonly Deposit[],

@@ -26,11 +26,11 @@ export interface DepositTerms {
   required_confirmations: number;
   /** ISO 8601, ms. */
   expires_at: string;
-  /** Smallest units below which a deposit is dust, unless it completes the payment. */
+  /** Below it, a deposit is dust unless it completes the payment. */
   least_deposit?: string | undefined;
 }
 
-/** Applies a report of a deposit. A report never changes the amount of a counted deposit. */
+/** Never changes the amount of a counted deposit. */
 export function applyDeposit(
   depositSet: DepositSet,
   report: DepositReport,
@@ -85,7 +85,6 @@ function addDeposit(
   return { kind: 'changed', deposits: [...deposits, deposit] };
 }
 
-/** Whether it was neither seen nor mined in time. */
 function isLate(
   { seen_at, mined_at = seen_at }: Pick<DepositReport, 'seen_at' | 'mined_at'>,
   { expires_at }: DepositTerms,
@@ -124,7 +123,7 @@ export function applyScreening(
   return replaceDeposit(depositSet, deposit);
 }
 
-/** Removes a deposit that the chain reorganized; a counted one waits for an operator. */
+/** Removes a reorged deposit; a counted one waits for an operator. */
 export function applyReorg(
   depositSet: DepositSet,
   transaction_id: string,

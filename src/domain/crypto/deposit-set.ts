@@ -8,13 +8,13 @@ export interface DepositSet {
   amount_due: string;
   deposits: readonly Deposit[];
   accepted: boolean;
-  /** Rules of the run: absent, the first; 2: deposits in suspense, lateness by time, no dust. */
+  /** Rules of the run. Absent: the first; 2: deposits in suspense, lateness by time, no dust. */
   revision?: number | undefined;
 }
 
 /**
- * Limit, because anybody can send small deposits to the address of a payment. Beyond it, a confirmed
- * deposit that completes the payment is still stored.
+ * Bound, since anybody can send deposits to an address. A confirmed deposit beyond it that
+ * completes the payment is still stored.
  */
 export const DEPOSITS_MAX = 100;
 
@@ -23,8 +23,8 @@ export type DepositChange =
   | { kind: 'unapplied'; reason: string; attention?: CryptoPaymentAttention };
 
 /**
- * Computes the state from the deposits. A received payment stays received; an expired one changes
- * only when an operator credits late funds.
+ * A received payment stays received; an expired one changes only when an operator credits late
+ * funds.
  */
 export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPaymentStatus {
   const { status, amount_due, deposits, accepted } = depositSet;

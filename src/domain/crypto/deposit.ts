@@ -14,21 +14,21 @@ export interface Deposit {
   seen_at: string;
   /** Counts only if an operator credits it. */
   late: boolean;
-  /** Null until the source is screened. */
+  /** Null until it is screened. */
   screening: 'passed' | 'failed' | null;
-  /** Whether a reorganization removed it after it had counted. */
+  /** Reorged after it had counted. */
   undone: boolean;
-  /** ISO 8601, ms: when its block was mined, if the connector names it. */
+  /** ISO 8601, ms; absent: not reported. */
   mined_at?: string;
-  /** Asset that came in place of the payment's. */
+  /** Asset, if not the payment's. */
   asset?: string;
-  /** Set if it was posted to suspense instead of being credited. */
+  /** Posted to suspense instead of credited. */
   held?: true;
-  /** Set if it had counted, and the merchant was debited again. */
+  /** Counted, then debited again. */
   returned?: true;
-  /** Set if that debit was posted to suspense, until the payer has it. */
+  /** The debit was posted to suspense, until the payer has it. */
   withdrawn?: true;
-  /** End of a deposit that is not credited: nothing of it is in suspense any more. */
+  /** Left suspense without a credit. */
   left?: { as: 'returned' | 'written_off' | 'undone'; transaction_id?: string; address?: string };
 }
 
@@ -67,17 +67,16 @@ export function isInSuspense({ status, held, withdrawn, left }: Deposit): boolea
   return left === undefined && status !== 'confirmed' && (held === true || withdrawn === true);
 }
 
-/** Whether it was credited, the chain has removed it, and no operator has decided who bears it. */
+/** Credited, then reorged, without a decision of an operator. */
 export function isReorged({ undone, status, left }: Deposit): boolean {
   return undone && status === 'confirmed' && left === undefined;
 }
 
-/** Whether it is of the asset that the payment asks for. */
 export function isRequestedAsset({ asset }: Deposit): boolean {
   return asset === undefined;
 }
 
-/** Names a deposit: one transaction may bring two assets. */
+/** One transaction may bring two assets. */
 export function depositKey({
   transaction_id,
   asset,
@@ -85,7 +84,7 @@ export function depositKey({
   return asset === undefined ? transaction_id : `${transaction_id}:${asset}`;
 }
 
-/** Journal entries of a deposit, each posted once. @see docs/ledger.md */
+/** Each is posted once. @see docs/ledger.md */
 export const DEPOSIT_STEPS = [
   'held',
   'credited',
@@ -105,7 +104,6 @@ const POSTED: Record<DepositStep, (deposit: Deposit) => boolean> = {
   written_off: ({ left }) => left?.as === 'written_off',
 };
 
-/** Lists the entries that the ledger has of a deposit. */
 export function listDepositSteps(deposit: Deposit): DepositStep[] {
   return DEPOSIT_STEPS.filter((step) => POSTED[step](deposit));
 }
@@ -116,7 +114,7 @@ export interface DepositEntry {
   deposit: string;
 }
 
-/** Lists the entries that a change of the deposits posts, in the same transaction. */
+/** Post them in the transaction that changes the deposits. */
 export function listDepositEntries(
   before: readonly Deposit[],
   after: readonly Deposit[],
@@ -137,7 +135,7 @@ export function amountReceived(deposits: readonly Deposit[]): bigint {
   return deposits.filter(isCounted).reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
 }
 
-/** Finds deposits that a change makes count: they are credited in the same transaction. */
+/** Finds deposits that start to count: credit them in the same transaction. */
 export function findCredited(before: readonly Deposit[], after: readonly Deposit[]): Deposit[] {
   const earlier = new Set(before.filter(isCounted).map(depositKey));
   return after.filter((deposit) => isCounted(deposit) && !earlier.has(depositKey(deposit)));

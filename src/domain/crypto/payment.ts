@@ -3,7 +3,7 @@ import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#states-of-a-crypto-payment */
 export const CRYPTO_PAYMENT_STATUSES = [
-  /** Waits for the payer, or for the confirmation of a deposit. */
+  /** Waits for the payer, or for confirmations. */
   'awaiting_deposit',
   /** Confirmed deposits are less than the amount due; more may arrive in the window. */
   'underpaid',
@@ -17,7 +17,7 @@ export const CRYPTO_PAYMENT_STATUSES = [
 
 export type CryptoPaymentStatus = (typeof CRYPTO_PAYMENT_STATUSES)[number];
 
-/** Allowed transitions; one to the same state means that deposits changed. */
+/** The same state: deposits changed. */
 export const CRYPTO_PAYMENT_TRANSITIONS = {
   awaiting_deposit: ['awaiting_deposit', 'underpaid', 'held', 'received', 'expired'],
   underpaid: ['underpaid', 'awaiting_deposit', 'held', 'received', 'expired'],
@@ -26,7 +26,7 @@ export const CRYPTO_PAYMENT_TRANSITIONS = {
   expired: ['expired', 'held', 'underpaid', 'received'],
 } as const satisfies Record<CryptoPaymentStatus, readonly CryptoPaymentStatus[]>;
 
-/** Emitted once, when the state is first reached. */
+/** Emitted when the state is first reached. */
 export const CRYPTO_PAYMENT_EVENTS = {
   awaiting_deposit: undefined,
   underpaid: 'crypto.payment.underpaid',

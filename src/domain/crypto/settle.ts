@@ -1,4 +1,4 @@
-/** Type of the workflow that starts the daily settlements. */
+/** Starts the daily settlements. */
 export const SETTLE_WORKFLOW = 'cryptoSettlements';
 
 export interface SettleResult {

@@ -104,11 +104,11 @@ export const CRYPTO_SETTLEMENT_FAILURES = {
   operator: { code: 'settlement_failed', message: 'The settlement was not sent.' },
 } as const satisfies Record<string, Failure>;
 
-/** Amounts that the sandbox chain answers in a way of their own. @see docs/api.md#amounts-that-misbehave */
+/** @see docs/api.md#amounts-that-misbehave */
 const SANDBOX_AMOUNTS = { from: 66_641n, to: 66_649n };
 
 /**
- * Smallest units that a settlement must have: the service pays the network for each.
+ * Smallest units: the service pays the network for each settlement.
  * @param amount requested; null for the whole balance
  */
 export function leastSettlement(

@@ -18,7 +18,7 @@ export interface SimulatedDeposit {
   /** Smallest units; absent: the event decides. */
   amount?: string | null | undefined;
   confirmations?: number | null | undefined;
-  /** Existing deposit; absent: a new one, or the last one for `deposit_undone`. */
+  /** Absent: a new deposit, or the last one for `deposit_undone`. */
   transaction_id?: string | null | undefined;
   code?: string | null | undefined;
   reason?: string | null | undefined;
@@ -32,7 +32,6 @@ interface SimulatedPayment {
 }
 
 interface Defaults {
-  /** Id of a new transaction. */
   transaction_id: string;
   now: string;
 }
@@ -79,7 +78,7 @@ function buildDeposit(
   const transaction_id = request.transaction_id ?? defaults.transaction_id;
   const existing = payment.deposits.find((deposit) => deposit.transaction_id === transaction_id);
   return {
-    // The first time a deposit was seen decides whether it is late.
+    // The first sight of a deposit decides whether it is late.
     occurred_at: existing?.seen_at ?? defaults.now,
     transaction_id,
     amount: request.amount ?? existing?.amount ?? String(amountFor(payment, event)),
@@ -88,13 +87,13 @@ function buildDeposit(
   };
 }
 
-/** Existing transactions have none: the sandbox chain then screens them. */
+/** The sandbox chain screens existing transactions. */
 function getVerdict(event: SimulatedEvent, isKnown: boolean): CryptoCallback['screening'] {
   if (event === 'held') return 'failed';
   return isKnown && event === 'deposit' ? undefined : 'passed';
 }
 
-/** Smallest units: the missing amount, or half of it. */
+/** Smallest units of what is missing, or of half of it. */
 function amountFor(
   { amount_due, amount_received }: SimulatedPayment,
   event: SimulatedEvent,

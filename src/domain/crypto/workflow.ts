@@ -3,7 +3,7 @@ import type { Refused, Resume, State } from '../lifecycle';
 import type { CryptoPaymentStatus } from './payment';
 import type { CryptoSettlementStatus } from './settlement';
 
-/** Never personal, because Temporal stores it. */
+/** Never personal: Temporal stores it. */
 export interface CryptoPaymentInput {
   crypto_payment_id: string;
   account_id: string;
@@ -18,7 +18,7 @@ export interface CryptoPaymentInput {
   connector: string;
   expires_in_seconds: number;
   request_id: string;
-  /** Absent while the account's clock was never moved. */
+  /** Absent: the account's clock was never moved. */
   clock?: AccountTime;
 }
 
@@ -38,10 +38,10 @@ export interface CryptoSettlementInput {
   network: string;
   method: string;
   connector: string;
-  /** Started by the daily schedule, so there is no idempotency key. */
+  /** The daily schedule has no idempotency key. */
   scheduled?: true;
   request_id: string;
-  /** Absent while the account's clock was never moved. */
+  /** Absent: the account's clock was never moved. */
   clock?: AccountTime;
 }
 

@@ -1,7 +1,7 @@
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
 
-/** Refunds in full or in part, not at all, or by a payout only. @see docs/api.md#methods */
+/** @see docs/api.md#methods */
 type RefundKind = 'standard' | 'none' | 'payout_only';
 
 type RequiredField = 'country' | 'customer.email';
@@ -10,11 +10,11 @@ interface PublicRules {
   display_name: string;
   currencies: readonly string[];
   countries: readonly string[];
-  /** `withinDays` starts at `settled_at`; 0 if there are no refunds. */
+  /** `withinDays` starts at `settled_at`; 0: no refunds. */
   refunds: Readonly<{ kind: RefundKind; withinDays: number }>;
   supports_recurring: boolean;
   requires_redirect: boolean;
-  /** Whether settlement usually takes hours or days after authorization. */
+  /** Settlement takes hours or days after authorization. */
   async_settlement: boolean;
   required_fields: readonly RequiredField[];
   chargebacks: boolean;
@@ -25,9 +25,9 @@ export interface PaymentMethodRules extends PublicRules {
   page: 'bank_selector' | 'wallet' | 'card' | 'cash_reference' | 'voucher';
   /** From creation to `expired`. */
   expires_in_seconds: number;
-  /** From `authorized` until a missing settlement needs attention. */
+  /** From `authorized` until attention. */
   settlement_due_seconds: number;
-  /** From the acceptance of a refund until a missing answer needs attention. */
+  /** From acceptance of a refund until attention. */
   refund_due_seconds: number;
 }
 
@@ -46,7 +46,7 @@ const USUAL = {
   refund_due_seconds: 3 * DAY_S,
 } as const;
 
-/** Cards are accepted in every country and currency. @see docs/decisions.md#catalog */
+/** Every country and currency. @see docs/decisions.md#catalog */
 const CARD = {
   ...USUAL,
   currencies: CURRENCIES,
@@ -55,14 +55,14 @@ const CARD = {
   supports_recurring: true,
   chargebacks: true,
   page: 'card',
-  // An authorization expires unless it is captured within about a week.
+  // An authorization expires after about a week without a capture.
   settlement_due_seconds: 5 * DAY_S,
   refund_due_seconds: 5 * DAY_S,
 } as const;
 
 /**
- * Rules of every payment method; `page` and the three `_seconds` fields are never published.
- * @see docs/api.md#methods, docs/api.md#refunds
+ * `page` and the `_seconds` fields are never published. @see docs/api.md#methods,
+ * docs/api.md#refunds
  */
 const PAYMENT_METHODS = {
   ideal: {
@@ -150,7 +150,7 @@ export function methodRules(id: PaymentMethodId): PaymentMethodRules {
   return PAYMENT_METHODS[id];
 }
 
-/** Whether settlement usually takes minutes after authorization; a card is captured later. */
+/** Settlement takes minutes after authorization; a card is captured later. */
 export function settlesSoon(id: PaymentMethodId): boolean {
   const { async_settlement, page } = methodRules(id);
   return !async_settlement && page !== 'card';

@@ -1,22 +1,22 @@
-/** Digits after the check digits: few to type, and enough for 10^16 payments. */
+/** Few to type, and enough for 10^16 payments. */
 export const REFERENCE_DIGITS = 16;
 const FORM = /^RF\d{2}[0-9A-Z]{1,21}$/;
 const OURS = new RegExp(`RF\\d{${REFERENCE_DIGITS + 2}}`, 'g');
 
-/** Builds the creditor reference of ISO 11649 around digits. */
+/** ISO 11649. */
 export function buildCreditorReference(digits: string): string {
   const check = 98n - computeRest(`RF00${digits}`);
   return `RF${String(check).padStart(2, '0')}${digits}`;
 }
 
-/** Whether text, in upper case and without spaces, is a creditor reference with valid check digits. */
+/** @param text upper case, without spaces */
 export function isCreditorReference(text: string): boolean {
   return FORM.test(text) && computeRest(text) === 1n;
 }
 
 /**
- * Finds the reference of ours that texts of a transfer name. Banks cut a text into lines anywhere,
- * and payers add words and spaces: only letters and digits count.
+ * Counts only letters and digits: banks cut texts into lines anywhere, and payers add words and
+ * spaces.
  * @returns null for none, and for several, among which only an operator can choose
  */
 export function findCreditorReference(texts: readonly string[]): string | null {
@@ -28,7 +28,7 @@ export function findCreditorReference(texts: readonly string[]): string | null {
   return reference === undefined || others.length > 0 ? null : reference;
 }
 
-/** Computes the rest by 97 of a reference whose first four characters count last, and A as 10. */
+/** ISO 7064 modulo 97: the first four characters count last, and A as 10. */
 function computeRest(reference: string): bigint {
   const text = `${reference.slice(4)}${reference.slice(0, 4)}`;
   return BigInt(text.replace(/[A-Z]/g, (letter) => String(Number.parseInt(letter, 36)))) % 97n;

@@ -1,19 +1,18 @@
 /**
- * Dispute of a settled payment: money that the bank took, by its own report or by that of an
- * operator. The journal has an entry for each step that moves money.
- * @see docs/ledger.md#money-that-goes-wrong
+ * Money that the bank took from a settled payment, by its report or an operator's. The journal has
+ * an entry for each step that moves money. @see docs/ledger.md#money-that-goes-wrong
  */
 export interface Dispute {
-  /** The bank's name for it, or the id of the report or act that opened it. */
+  /** Name at the bank, or id of the report or act that opened it. */
   id: string;
-  /** Whether the bank reported it, or an operator posted a chargeback. */
+  /** Reported by the bank, or posted by an operator. */
   kind: 'dispute_opened' | 'clawed_back';
-  /** Step of its entry; absent for the first chargeback by an operator. */
+  /** Absent for the first chargeback by an operator. */
   step?: string;
-  /** Minor units that the bank took. */
+  /** Minor units. */
   amount: number;
   currency: string;
-  /** Minor units that the bank charged besides. */
+  /** Minor units, in addition to the amount. */
   fee: number;
   /** Parts of both that the balance held, and that the merchant owes. */
   held: number;
@@ -24,14 +23,14 @@ export interface Dispute {
   opened_by: string;
   closed_at?: string;
   closed_by?: string;
-  /** Minor units of the amount, and of the fee, that came back. */
+  /** Minor units that came back. */
   won?: number;
   fee_returned?: number;
-  /** Whether the money came back by the reversal of its entry. */
+  /** The money came back by the reversal of its entry. */
   is_reversed?: true;
 }
 
-/** Reports of a bank about a dispute, and the state that each leads to. */
+/** State after each report of a bank. */
 export const DISPUTE_STATES = {
   dispute_opened: 'opened',
   dispute_won: 'won',
@@ -40,7 +39,7 @@ export const DISPUTE_STATES = {
 
 export type DisputeCallbackName = keyof typeof DISPUTE_STATES;
 
-/** Facts of a payment by which a dispute is judged; amounts in minor units. */
+/** Amounts in minor units. */
 export interface DisputedPayment {
   amount: number;
   settled_amount?: number | null;
@@ -50,7 +49,7 @@ export interface DisputedPayment {
   disputes?: readonly Dispute[];
 }
 
-/** Minor units that disputes have taken from the payment, without what came back. */
+/** Minor units that disputes took, without what came back. */
 export function sumDisputed(disputes: readonly Dispute[] = []): number {
   return disputes.reduce((sum, { amount, won = 0 }) => sum + amount - won, 0);
 }
@@ -59,7 +58,7 @@ export function isDisputeOpen({ disputes = [] }: { disputes?: readonly Dispute[]
   return disputes.some(({ state }) => state === 'opened');
 }
 
-/** Minor units of the settled amount that no dispute has taken. */
+/** Minor units. */
 export function undisputedAmount({ amount, settled_amount, disputes }: DisputedPayment): number {
   return (settled_amount ?? amount) - sumDisputed(disputes);
 }
@@ -71,7 +70,7 @@ export interface DisputeReport {
   /** Minor units; absent: all that settled, or all of the dispute. */
   amount?: number;
   currency?: string;
-  /** Minor units: charged by the bank, or returned with a dispute that is won. */
+  /** Minor units, charged or returned. */
   fee?: number;
 }
 
@@ -80,10 +79,10 @@ export type DisputeDecision =
   | { kind: 'close'; dispute: Dispute; won: number; fee_returned: number }
   /** @param isOwn whether this report was posted itself */
   | { kind: 'repeated'; isOwn: boolean }
-  /** @param why in words, for operators */
+  /** @param why for operators */
   | { kind: 'refused'; why: string };
 
-/** Decides what a report changes. A report that does not fit changes nothing. */
+/** A report that does not fit changes nothing. */
 export function decideDispute(payment: DisputedPayment, report: DisputeReport): DisputeDecision {
   const { currency = payment.currency } = report;
   if (currency !== payment.currency) {
@@ -133,7 +132,7 @@ function decideClosing(payment: DisputedPayment, report: DisputeReport): Dispute
   const state = DISPUTE_STATES[name];
   const { won, fee_returned, fault } = readClosing(dispute, report);
   if (fault !== undefined) return refused(fault);
-  // A dispute that was lost may be won later, by arbitration: the bank gives the money back.
+  // A lost dispute may be won later, by arbitration: the bank gives the money back.
   const mayClose = dispute.state === 'opened' || (dispute.state === 'lost' && state === 'won');
   if (mayClose) return { kind: 'close', dispute, won, fee_returned };
   const isSame =

@@ -10,13 +10,13 @@ export const PAYMENT_STATUSES = [
   'created',
   /** The redirect is issued; the customer has not paid. */
   'awaiting_customer',
-  /** The customer approved the payment; the money has not moved yet. Never expires. */
+  /** The customer approved it; the money has not moved yet. Never expires. */
   'authorized',
   /** The money moved. Final. */
   'settled',
-  /** The payment was declined, or it ended with an error. Final. */
+  /** Declined, or ended with an error. Final. */
   'failed',
-  /** The merchant cancelled it, or the customer abandoned it. Final. */
+  /** Cancelled by the merchant, or abandoned by the customer. Final. */
   'cancelled',
   /** The customer never paid. Final. */
   'expired',
@@ -76,7 +76,7 @@ export type PaymentAttention =
   | 'late_authorization_voided'
   | 'late_settlement_reversed'
   | 'late_settlement_not_reversed'
-  /** The bank has not confirmed in time that late funds are back. */
+  /** No confirmation in time that late funds are back. */
   | 'late_reversal_overdue'
   | 'failed_after_settled'
   | 'clawed_back'
@@ -88,18 +88,17 @@ export type PaymentAttention =
 
 export type PaymentDecision =
   | Decision<PaymentStatus, PaymentAttention>
-  /** Releases the money at the bank, because the customer authorized too late. */
+  /** Releases the money: the customer authorized too late. */
   | { kind: 'void' }
-  /** Sends the money back at the bank, because it settled too late. */
+  /** Sends the money back: it settled too late. */
   | { kind: 'reverse' }
-  /** A settlement of a settled payment, perhaps the same. */
+  /** Perhaps a repeat. */
   | { kind: 'settled_again' }
   /** The bank has sent money in suspense back, or could not. */
   | { kind: 'reversed' }
   | { kind: 'not_reversed' }
-  /** Chargeback: the payment is disputed, and an operator posts the entry. */
+  /** Chargeback, whose entry an operator posts. */
   | { kind: 'dispute'; reason: string; attention: PaymentAttention }
-  /** Report about a dispute, which is posted. */
   | { kind: 'dispute_report'; name: DisputeCallbackName };
 
 const notDisputable = unapplied('only a settled payment can be disputed', 'dispute_differs');
@@ -128,7 +127,7 @@ const unsettledDecisions = {
   ...undisputable,
 } as const;
 
-/** Every status × every callback; a final state is never left. @see docs/decisions.md#payments */
+/** A final state is never left. @see docs/decisions.md#payments */
 const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecision>> = {
   created: {
     authorized: transition('awaiting_customer', 'authorized'),
@@ -176,14 +175,14 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
   expired: lateDecisions,
 };
 
-/** Decisions about a payment whose money is in suspense: an operator ends it, or the bank. */
+/** While money is in suspense, only an operator or the bank ends it. */
 const SUSPENSE_DECISIONS: Partial<Record<PaymentCallbackName, PaymentDecision>> = {
   expired: unapplied('money of the payment is in suspense'),
   reversed: { kind: 'reversed' },
   reversal_failed: { kind: 'not_reversed' },
 };
 
-/** @param isHeld whether money of the payment is in suspense */
+/** @param isHeld whether money is in suspense */
 export function decidePayment(
   status: PaymentStatus,
   callback: PaymentCallbackName,

@@ -1,34 +1,32 @@
 /**
- * Why money of a payment is in question: it came after the end, in another amount or currency than
- * requested, or after another settlement.
+ * It came after the end, in another amount or currency than requested, or after another settlement.
  */
 export type ReceiptReason = 'late' | 'amount_differs' | 'second_settlement';
 
 /**
- * Money that a bank reported for a payment, and that is not its settlement. It is in suspense until
- * it is credited to the merchant, or back with the customer.
- * @see docs/ledger.md#money-that-goes-wrong
+ * Money for a payment that is not its settlement. It is in suspense until it is credited to the
+ * merchant, or back with the customer. @see docs/ledger.md#money-that-goes-wrong
  */
 export interface Receipt {
-  /** Bank reference, or without one the id of the callback: money that is reported again. */
+  /** Bank reference, or id of the callback without one: identifies a repeat. */
   id: string;
   bank_reference: string | null;
-  /** Null while the bank has said so by no callback. */
+  /** Null while no callback reported it. */
   callback_id: string | null;
   /** Minor units. */
   amount: number;
   currency: string;
-  /** Day on which the bank books it: `YYYY-MM-DD`. */
+  /** `YYYY-MM-DD`. */
   value_date: string | null;
   received_at: string;
   reason: ReceiptReason;
   state: 'suspense' | 'credited' | 'returned';
   returned_at?: string;
-  /** Bank reference or callback id of the report that it is back. */
+  /** Bank reference or callback id of the report. */
   returned_by?: string;
 }
 
-/** Identity of reported money: the bank's name for it, or the id of the only report. */
+/** The bank's name for reported money, or the id of the only report. */
 export function reportId(report: {
   bank_reference?: string | null | undefined;
   callback_id: string;
@@ -40,12 +38,12 @@ export function isInSuspense({ state }: Pick<Receipt, 'state'>): boolean {
   return state === 'suspense';
 }
 
-/** Whether money is in question, so that the payment must neither expire nor be cancelled. */
+/** Then the payment must neither expire nor be cancelled. */
 export function holdsMoney({ receipts = [] }: { receipts?: readonly Receipt[] | null }): boolean {
   return (receipts ?? []).some(isInSuspense);
 }
 
-/** Lists what `mark_settled` credits: the money in suspense in the currency of the payment. */
+/** Lists what `mark_settled` credits. */
 export function listCreditable(receipts: readonly Receipt[], currency: string): Receipt[] {
   return receipts.filter((receipt) => isInSuspense(receipt) && receipt.currency === currency);
 }
@@ -60,7 +58,7 @@ export function sumAmounts(receipts: readonly Pick<Receipt, 'amount'>[]): number
   return receipts.reduce((sum, { amount }) => sum + amount, 0);
 }
 
-/** Id of the instruction that sends late funds back; each receipt has its own. */
+/** Instruction that sends late funds back; each receipt has its own. */
 export function reversalId(payment_id: string, receipts: readonly Receipt[], id: string): string {
   const first = receipts.find(({ reason }) => reason === 'late');
   return first?.id === id ? `reversal:${payment_id}` : `reversal:${payment_id}:${id}`;
@@ -74,7 +72,7 @@ interface Report {
 }
 
 /**
- * Finds money that a report repeats. Late funds that the bank confirmed in an answer are those of
+ * Finds money that a report repeats. Late funds that a response of the bank confirmed are those of
  * its first matching callback.
  */
 export function findReported(
@@ -93,7 +91,7 @@ export function findReported(
   );
 }
 
-/** Finds money of the reported amount and currency, the oldest first. */
+/** Oldest first. */
 export function findOfAmount(
   receipts: readonly Receipt[],
   state: Receipt['state'],

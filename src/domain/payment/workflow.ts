@@ -3,7 +3,7 @@ import type { Failure } from '../failure';
 import type { Resume, State } from '../lifecycle';
 import type { CancelledBy, PaymentStatus } from './payment';
 
-/** Never personal, because Temporal stores it. */
+/** Never personal: Temporal stores it. */
 export interface PaymentInput {
   payment_id: string;
   account_id: string;
@@ -14,15 +14,15 @@ export interface PaymentInput {
   method: string;
   country: string | null;
   connector: string;
-  /** URL to which the bank returns the customer. */
+  /** The bank returns the customer to it. */
   return_url: string;
   expires_in_seconds: number;
-  /** From authorization until a missing settlement needs attention. */
+  /** From authorization until attention. */
   settlement_due_seconds: number;
-  /** Settlement usually takes minutes after authorization. */
+  /** Within minutes after authorization. */
   settles_soon?: true;
   request_id: string;
-  /** Absent while the account's clock was never moved. */
+  /** Absent: the account's clock was never moved. */
   clock?: AccountTime;
 }
 
@@ -32,7 +32,7 @@ export type PaymentStart = PaymentInput | PaymentResume;
 
 export type PaymentState = State<'payment_id', PaymentStatus>;
 
-/** State in which the payment was first written, for the response to its creating request. */
+/** First written state, for the response to the creating request. */
 export interface PaymentOpening {
   status: PaymentStatus;
   failure: Failure | null;

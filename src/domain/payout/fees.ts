@@ -2,15 +2,15 @@ import { isRailId, type RailId, railRules } from './rails';
 
 export type FeeName = RailId | `${RailId}:${string}`;
 
-/** Fees in minor units of the payout's currency. */
+/** Minor units of the payout's currency. */
 export type PayoutFees = Partial<Record<FeeName, number>>;
 
-/** Fee for the rail and currency, else for the rail. @see docs/ledger.md#fees-of-payouts */
+/** @see docs/ledger.md#fees-of-payouts */
 export function payoutFee(fees: PayoutFees, rail: RailId, currency: string): number {
   return fees[`${rail}:${currency}`] ?? fees[rail] ?? 0;
 }
 
-/** @returns undefined for an unknown rail, or a currency that the rail does not have */
+/** @returns undefined for an unknown rail, or a currency that it lacks */
 export function parseFeeName(text: string): FeeName | undefined {
   const [rail = '', currency, ...more] = text.split(':');
   if (!isRailId(rail) || more.length > 0) return undefined;

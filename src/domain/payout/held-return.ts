@@ -1,21 +1,20 @@
 import type { PayoutStatus } from './payout';
 
 /**
- * Money of a payout that the bank says came back, and that the report does not credit: a different
- * amount, too late, on a rail without returns, or once more.
- * @see docs/ledger.md#money-that-goes-wrong
+ * Money that came back and is not credited: a different amount, too late, on a rail without
+ * returns, or once more. @see docs/ledger.md#money-that-goes-wrong
  */
 export interface HeldReturn {
-  /** Bank reference, or without one the id of the callback: money that is reported again. */
+  /** Bank reference, or id of the callback without one: identifies a repeat. */
   id: string;
   /** Minor units. */
   amount: number;
   currency: string;
   /** ISO 8601, ms. */
   at: string;
-  /** Whether `mark_returned` credits it; if not, an operator corrects the balance. */
+  /** `mark_returned` credits it; otherwise an operator corrects the balance. */
   is_return: boolean;
-  /** Set when an operator has reversed its entry. */
+  /** An operator has reversed its entry. */
   reversed_at?: string;
 }
 
@@ -28,26 +27,25 @@ interface Payout {
   returns_held?: readonly HeldReturn[] | undefined;
 }
 
-/** Sums what `mark_returned` credits, in minor units. */
+/** Minor units that `mark_returned` credits. */
 export function sumHeldReturns({ returns_held = [] }: Pick<Payout, 'returns_held'>): number {
   return returns_held
     .filter(({ is_return, reversed_at }) => is_return && reversed_at === undefined)
     .reduce((sum, { amount }) => sum + amount, 0);
 }
 
-/** Whether money that came back waits for an operator. */
 export function holdsReturn(payout: Pick<Payout, 'status' | 'returns_held'>): boolean {
   return canReturn(payout.status) && sumHeldReturns(payout) > 0;
 }
 
-/** Whether a return is news: not the one that was credited, and not of a payout that never left. */
+/** Excludes the credited return, and payouts that never left. */
 export function isNewReturn(
   { status, bank_reference, applied_callbacks = [], audit }: Payout,
   report: { callback_id: string; bank_reference?: string | undefined },
 ): boolean {
   if (status === 'failed' || applied_callbacks.includes(report.callback_id)) return false;
   if (status !== 'returned') return true;
-  // The bank's report of what an operator has credited.
+  // The bank reports what an operator has credited.
   if (audit.some(({ what }) => what === 'mark_returned')) return false;
   return Boolean(report.bank_reference) && report.bank_reference !== bank_reference;
 }

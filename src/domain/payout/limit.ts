@@ -1,7 +1,7 @@
 import type { RuleViolation } from '../errors';
 import { formatMoney } from '../money';
 
-/** Finds the limit of a day: once any currency has one, every other is limited to 0. */
+/** Once any currency has a limit, every other is limited to 0. */
 export function findPayoutLimit(
   limits: Readonly<Record<string, number>> = {},
   currency: string,

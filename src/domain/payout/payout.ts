@@ -5,7 +5,7 @@ import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#states-of-a-payout */
 export const PAYOUT_STATUSES = [
-  /** Accepted, with amount and fee reserved; the bank has not accepted it yet. */
+  /** Accepted, with amount and fee reserved; not at the bank yet. */
   'created',
   /** Queued at the bank. */
   'submitted',
@@ -15,7 +15,7 @@ export const PAYOUT_STATUSES = [
   'completed',
   /** The money never left; amount and fee are released. Final. */
   'failed',
-  /** The money left and came back; the amount is credited, the fee stays. Final. */
+  /** The money came back; the amount is credited, the fee is not. Final. */
   'returned',
 ] as const;
 
@@ -40,14 +40,14 @@ export const PAYOUT_EVENTS = {
   returned: 'payout.returned',
 } as const satisfies Record<PayoutStatus, EventType | undefined>;
 
-/** Whether the workflow ends in this state; a return resumes a completed payout. */
+/** A return resumes a completed payout. */
 export function isEnded(status: PayoutStatus): boolean {
   return status === 'completed' || status === 'failed' || status === 'returned';
 }
 
 export const PAYOUT_IN_FLIGHT = PAYOUT_STATUSES.filter((status) => !isEnded(status));
 
-/** Counted from the completion, or from the sending. @see docs/decisions.md#payouts */
+/** From completion, or from sending. @see docs/decisions.md#payouts */
 const RETURN_DAYS = 60;
 
 export const PAYOUT_ACTS = [
@@ -60,7 +60,7 @@ export const PAYOUT_ACTS = [
 ] as const;
 export type PayoutAct = (typeof PAYOUT_ACTS)[number];
 
-/** Whether the bank still has to hand the payout to the scheme. */
+/** The bank still has to hand it to the scheme. */
 export function isUnsent(status: PayoutStatus): boolean {
   return status === 'created' || status === 'submitted';
 }
@@ -95,7 +95,7 @@ const alreadyFailed = unapplied(
   'moved_after_failed',
 );
 
-/** Every status × every callback; no path skips a state. @see docs/decisions.md#payouts */
+/** No path skips a state. @see docs/decisions.md#payouts */
 const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>> = {
   created: {
     submitted: transition('submitted'),
@@ -151,8 +151,8 @@ export interface Returnable {
 }
 
 /**
- * Applies a return only on rails that have returns, and for 60 days, the last millisecond included.
- * @param at when it occurred, in ms since the epoch
+ * Applies a return only on rails that have returns, for 60 days, the last millisecond included.
+ * @param at ms since the epoch
  */
 export function decidePayout(
   status: PayoutStatus,

@@ -2,7 +2,6 @@ import { CURRENCIES } from '../currencies';
 
 export type RecipientType = 'card' | 'bank_account';
 
-/** When an uncompleted payout needs attention. */
 type RailDue =
   | { kind: 'after'; seconds: number }
   /** 18:00 in Frankfurt on the next TARGET2 business day. */
@@ -30,9 +29,9 @@ interface PublicRail {
 export interface RailRules extends PublicRail {
   currencies: readonly string[];
   required_fields: readonly RecipientField[];
-  /** Whether it reaches only accounts in the SEPA area. */
+  /** Reaches only the SEPA area. */
   sepa: boolean;
-  /** Whether its files carry only Latin letters. @see docs/sepa.md#text */
+  /** Files carry only Latin letters. @see docs/sepa.md#text */
   latin: boolean;
   due: RailDue;
 }

@@ -23,12 +23,12 @@ const CARD_NEEDS = ['card_number', 'expiry_month', 'expiry_year', 'date_of_birth
 const UK_NEEDS = ['sort_code', 'account_number'] as const;
 const BANK_ONLY = ['iban', 'bic', 'sort_code', 'account_number'] as const;
 
-/** SEPA members that are missing in the library. */
+/** Members that the library lacks. */
 const SEPA_SINCE_2024: ReadonlySet<string> = new Set(['AL', 'MD', 'ME', 'MK', 'RS']);
 
 const BIRTH_YEAR_MIN = 1900;
 
-/** Checks for 12 to 19 digits with a valid check digit (ISO/IEC 7812). */
+/** 12 to 19 digits with a valid check digit (ISO/IEC 7812). */
 export function isCardNumber(text: string): boolean {
   if (!/^\d{12,19}$/.test(text)) return false;
   const sum = [...text].reverse().reduce((total, character, at) => {
@@ -38,7 +38,7 @@ export function isCardNumber(text: string): boolean {
   return sum % 10 === 0;
 }
 
-/** Returns null for networks without payouts. @see docs/api.md#recipients */
+/** @returns null for networks without payouts. @see docs/api.md#recipients */
 export function detectScheme(cardNumber: string): CardScheme | null {
   if (cardNumber.startsWith('4')) return 'visa';
   if (/^3[47]/.test(cardNumber)) return 'amex';
@@ -47,12 +47,12 @@ export function detectScheme(cardNumber: string): CardScheme | null {
   return isMastercard ? 'mastercard' : null;
 }
 
-/** Accepts real days from 1900 on, as `YYYY-MM-DD`. */
+/** Accepts `YYYY-MM-DD` from 1900 on. */
 export function isBirthDate(text: string): boolean {
   return isDay(text) && Number(text.slice(0, 4)) >= BIRTH_YEAR_MIN;
 }
 
-/** Lists fields that are missing or contradict another; a malformed field counts as present. */
+/** A malformed field counts as present. */
 export function recipientFaults(input: RecipientInput): RecipientFault[] {
   return input.type === 'card' ? cardFaults(input) : bankFaults(input);
 }
@@ -109,7 +109,7 @@ function isPresent<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
 
-/** Faults that depend on the time, in UTC. @see docs/api.md#recipients */
+/** Lists faults that depend on the time, in UTC. @see docs/api.md#recipients */
 export function faultsAt(details: RecipientDetails, now: Date): RecipientFault[] {
   const faults: RecipientFault[] = [];
   const today = now.toISOString();
@@ -125,7 +125,7 @@ export function faultsAt(details: RecipientDetails, now: Date): RecipientFault[]
   return faults;
 }
 
-/** Normalizes the details to store; `last4` and `scheme` only repeat the number and are omitted. */
+/** Omits `last4` and `scheme`, which repeat the number. */
 export function recipientDetails(input: RecipientInput): RecipientDetails {
   const { type, first_name, last_name } = input;
   return {

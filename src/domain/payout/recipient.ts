@@ -5,21 +5,21 @@ import type { SepaFault } from './sepa-text';
 export const CARD_SCHEMES = ['visa', 'mastercard', 'amex'] as const;
 export type CardScheme = (typeof CARD_SCHEMES)[number];
 
-/** Stored as plain text: enough to check a rail, not enough to identify the recipient. */
+/** Plain text: enough to check a rail, not enough to identify the recipient. */
 export interface RecipientFacts {
   type: RecipientType;
-  /** Null for bank accounts, and for cards of other networks. */
+  /** Null for bank accounts, and for other networks. */
   scheme: CardScheme | null;
   has: RecipientField[];
-  /** Last month in which the card is valid, `YYYY-MM`; null for bank accounts. */
+  /** Last valid month, `YYYY-MM`; null for bank accounts. */
   card_expires: string | null;
-  /** Whether the IBAN's country is in the SEPA area; null without an IBAN. */
+  /** Null without an IBAN. */
   iban_in_sepa: boolean | null;
-  /** Fields that no SEPA transfer can carry; none if it is missing. */
+  /** Fields that no SEPA transfer can carry. */
   sepa_faults?: SepaFault[];
 }
 
-/** The merchant's data, encrypted on arrival and decrypted only to send it to a bank. */
+/** Encrypted on arrival, decrypted only to send it to a bank. */
 export interface RecipientDetails {
   type: RecipientType;
   first_name: string;

@@ -11,15 +11,15 @@ export interface RailRequest {
   method: string;
   currency: string;
   recipient: RecipientFacts;
-  /** Text for the recipient's statement. */
+  /** On the recipient's statement. */
   reference: string | null;
 }
 
 const NOT_MET = 'The payout does not meet the requirements of the rail.';
 
 /**
- * Explains why the rail can't take the payout, with every invalid field.
- * @param available ids of the rails that this account can use in this environment
+ * Lists every invalid field.
+ * @param available rails of this account and environment
  * @see docs/api.md#recipients, docs/api.md#rails, docs/decisions.md#payouts
  */
 export function railFault(
@@ -57,7 +57,7 @@ export function railFault(
 
 export type RailFacts = Pick<RecipientFacts, 'type' | 'has' | 'iban_in_sepa'>;
 
-/** Finds the rails that can ever pay a recipient, in any currency and on any account. */
+/** Ignores currency and account. */
 export function findRails(recipient: RailFacts): RailId[] {
   return RAIL_IDS.filter((id) => {
     const rules = railRules(id);
@@ -93,7 +93,7 @@ function missingFields(rules: RailRules, { has }: RailFacts): ErrorDetail[] {
   );
 }
 
-/** A card is valid to the end of its last month, in UTC like every time of the API. */
+/** A card is valid to the end of its last month, in UTC. */
 function cardFaults({ type, scheme, card_expires }: RecipientFacts, at: Date): ErrorDetail[] {
   if (type !== 'card') return [];
   const isPast = card_expires !== null && card_expires < at.toISOString().slice(0, 7);
@@ -145,7 +145,7 @@ function neverFunded(): RuleViolation {
   return { code: 'balance_account_not_found', message };
 }
 
-/** Refuses a balance account that was never credited; `main` always exists. */
+/** Refuses an account that was never credited; `main` always exists. */
 export function unfundedFault(
   rows: readonly AvailableBalance[],
   balance_account: string,

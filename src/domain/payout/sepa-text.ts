@@ -1,19 +1,19 @@
-/** Characters of the Latin set of the European Payments Council. @see docs/sepa.md#text */
+/** Latin set of the European Payments Council. @see docs/sepa.md#text */
 const LATIN = /^[A-Za-z0-9/?:().,'+ -]*$/;
 
-/** Letters that no accent explains. The others lose their accents. */
+/** Other letters lose their accents. */
 const LETTERS: Readonly<Record<string, string>> = {
   ...{ ß: 'ss', ẞ: 'SS', æ: 'ae', Æ: 'AE', œ: 'oe', Œ: 'OE', ø: 'o', Ø: 'O', ł: 'l', Ł: 'L' },
   ...{ đ: 'd', Đ: 'D', ð: 'd', Ð: 'D', þ: 'th', Þ: 'TH', ħ: 'h', Ħ: 'H', ı: 'i', ŧ: 't', Ŧ: 'T' },
 };
 
-/** Longest texts of a SEPA transfer, by the field that holds them. */
+/** Of a SEPA transfer. */
 const LENGTHS_MAX = { address_line1: 70, city: 35, postal_code: 16, reference: 140 } as const;
 const NAME_LENGTH_MAX = 70;
 
 type SepaField = keyof typeof LENGTHS_MAX | 'first_name' | 'last_name';
 
-/** Field whose text no SEPA transfer can carry. It never contains the text. */
+/** Never contains the text. */
 export interface SepaFault {
   field: SepaField;
   code: 'characters_not_supported' | 'too_long';
@@ -28,13 +28,12 @@ export function describeSepaFault({ code }: SepaFault): string {
   return MESSAGES[code];
 }
 
-/** Writes letters with accents and ligatures as Latin ones; any other character stays. */
+/** Leaves characters that have no Latin form. */
 export function toLatin(text: string): string {
   const plain = text.normalize('NFD').replace(/\p{Mn}/gu, '');
   return [...plain].map((letter) => LETTERS[letter] ?? letter).join('');
 }
 
-/** Joins the name as a transfer carries it. */
 export function joinName({ first_name, last_name }: FullName): string {
   return `${toLatin(first_name).trim()} ${toLatin(last_name).trim()}`;
 }
@@ -51,7 +50,7 @@ interface Address {
   country: string | null;
 }
 
-/** Lists the faults of a recipient. Its address is sent only with a country. */
+/** An address is sent only with a country. */
 export function findSepaFaults(details: FullName & Address): SepaFault[] {
   const names = (['first_name', 'last_name'] as const).flatMap((field) =>
     findFaults(field, details[field], NAME_LENGTH_MAX),
@@ -64,7 +63,6 @@ export function findSepaFaults(details: FullName & Address): SepaFault[] {
   return [...names, ...(isLong ? [tooLong] : []), ...address];
 }
 
-/** Lists the faults of a payout's reference. */
 export function findReferenceFaults(reference: string | null): SepaFault[] {
   return findFaults('reference', reference, LENGTHS_MAX.reference);
 }

@@ -1,4 +1,4 @@
-/** TARGET2 calendar of SEPA transfers: Monday to Friday in Frankfurt, except six holidays. */
+/** TARGET2 calendar: Monday to Friday in Frankfurt, except six holidays. */
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -6,21 +6,18 @@ const CLOSING_HOUR = 18;
 
 const FIXED_HOLIDAYS = new Set(['1-1', '5-1', '12-25', '12-26']);
 
-/** @param day midnight of the day, in ms since the epoch */
+/** @param day midnight, ms since the epoch */
 export function isBusinessDay(day: number): boolean {
   const date = new Date(day);
   const weekday = date.getUTCDay();
   const monthAndDay = `${date.getUTCMonth() + 1}-${date.getUTCDate()}`;
   if (weekday === 0 || weekday === 6 || FIXED_HOLIDAYS.has(monthAndDay)) return false;
   const easter = easterSunday(date.getUTCFullYear());
-  // Good Friday and Easter Monday are holidays.
+  // Good Friday and Easter Monday.
   return day !== easter - 2 * DAY_MS && day !== easter + DAY_MS;
 }
 
-/**
- * Latest arrival of a transfer: 18:00 in Frankfurt on the next business day.
- * @param at ms since the epoch
- */
+/** 18:00 in Frankfurt, the latest arrival of a transfer. @param at ms since the epoch */
 export function endOfNextBusinessDay(at: number): number {
   let day = startOfDay(at) + DAY_MS;
   while (!isBusinessDay(day)) day += DAY_MS;
@@ -28,11 +25,10 @@ export function endOfNextBusinessDay(at: number): number {
   return closing - offsetAt(closing - HOUR_MS);
 }
 
-/** Time after a cut-off in which its file still asks for that day. */
+/** After a cut-off, its file still names that day for this time. */
 const LATE_MS = 30 * 60_000;
 
 /**
- * Latest cut-off of a business day that is not after a time.
  * @param at ms since the epoch
  * @param minutes of the day in Frankfurt
  */
@@ -42,7 +38,7 @@ export function latestCutOff(at: number, minutes: number): number {
   return getCutOff(day, minutes);
 }
 
-/** Day that a file asks for, `YYYY-MM-DD`: today up to its cut-off, else the next business day. */
+/** Returns `YYYY-MM-DD`: today up to the cut-off, else the next business day. */
 export function executionDay(at: number, minutes: number): string {
   let day = startOfDay(at);
   if (getCutOff(day, minutes) + LATE_MS <= at) day += DAY_MS;
@@ -59,7 +55,7 @@ function getCutOff(day: number, minutes: number): number {
   return local - offsetAt(local - HOUR_MS);
 }
 
-/** Offset of local time from UTC in ms; summer time ends on the last Sunday of October. */
+/** ms; summer time ends on the last Sunday of October. */
 function offsetAt(at: number): number {
   const year = new Date(at).getUTCFullYear();
   const begins = lastSunday(year, 3) + HOUR_MS;
@@ -72,7 +68,7 @@ function lastSunday(year: number, month: number): number {
   return last - new Date(last).getUTCDay() * DAY_MS;
 }
 
-/** Easter Sunday, by the Gregorian computus of Meeus, Jones and Butcher. */
+/** Gregorian computus of Meeus, Jones and Butcher. */
 function easterSunday(year: number): number {
   const a = year % 19;
   const b = Math.floor(year / 100);

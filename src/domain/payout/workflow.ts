@@ -2,14 +2,14 @@ import type { AccountTime } from '../account/clock';
 import type { Refused, Resume, State } from '../lifecycle';
 import type { PayoutStatus } from './payout';
 
-/** Never personal, because Temporal stores it. */
+/** Never personal: Temporal stores it. */
 export interface PayoutInput {
   payout_id: string;
   account_id: string;
   livemode: boolean;
   /** Minor units. */
   amount: number;
-  /** Minor units, on top of the amount. */
+  /** Minor units, in addition to the amount. */
   fee: number;
   currency: string;
   method: string;
@@ -19,7 +19,7 @@ export interface PayoutInput {
   /** The caller of `open` limits its wait, so the workflow needs no timer. */
   caller_waits?: true;
   request_id: string;
-  /** Absent while the account's clock was never moved. */
+  /** Absent: the account's clock was never moved. */
   clock?: AccountTime;
 }
 

@@ -9,7 +9,7 @@ export const REFUND_STATUSES = [
   'processing',
   /** The money reached the customer. Final. */
   'settled',
-  /** The bank refused it; the money stays with the merchant. Final. */
+  /** The bank refused it; the merchant has the money. Final. */
   'failed',
 ] as const;
 

@@ -10,12 +10,12 @@ export interface RefundablePayment {
   currency: string;
   /** Minor units. */
   amount: number;
-  /** Minor units of all refunds that are processing or settled. */
+  /** Minor units of processing and settled refunds. */
   refunded: number;
   settled_at: string | null;
-  /** Minor units received, if they differ from `amount`. */
+  /** Minor units, where they differ from `amount`. */
   settled_amount?: number | null;
-  /** Set while a bank's report of a chargeback waits for an operator. */
+  /** A bank's report of a chargeback waits for an operator. */
   disputed_at?: string | null;
   disputes?: readonly Dispute[];
 }
@@ -32,10 +32,9 @@ export function refundableAmount({
 }
 
 /**
- * Explains why the payment can't be refunded. The window includes its last millisecond; its days
- * are in the method's row of src/domain/payment/catalog.ts.
- * @param amount minor units; null for the rest
+ * The window includes its last millisecond; its days are in src/domain/payment/catalog.ts.
  * @see docs/api.md#refunds
+ * @param amount minor units; null for the rest
  */
 export function refundFault(
   payment: RefundablePayment,

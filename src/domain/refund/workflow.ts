@@ -2,23 +2,23 @@ import type { AccountTime } from '../account/clock';
 import type { Refused, Resume, State } from '../lifecycle';
 import type { RefundStatus } from './refund';
 
-/** Never personal, because Temporal stores it. */
+/** Never personal: Temporal stores it. */
 export interface RefundInput {
   refund_id: string;
   payment_id: string;
   account_id: string;
   livemode: boolean;
-  /** Minor units; null for the rest at the time of the reservation. */
+  /** Minor units; null: the rest at the reservation. */
   amount: number | null;
   currency: string;
   method: string;
   connector: string;
-  /** ISO 8601; it decides whether the refund window is open. */
+  /** ISO 8601; decides whether the refund window is open. */
   accepted_at: string;
-  /** From acceptance until a missing answer needs attention. */
+  /** From acceptance until attention. */
   due_seconds: number;
   request_id: string;
-  /** Absent while the account's clock was never moved. */
+  /** Absent: the account's clock was never moved. */
   clock?: AccountTime;
 }
 

@@ -4,20 +4,19 @@ import { collectHidden } from './hidden';
 import { type Hidden, REDACTED, redactMessage } from './text';
 import { isPlainKey, type Leaf, redactFreeKey, redactLeaf, type Walk } from './values';
 
-/** Characters of a redacted body, about; what follows is not stored. */
+/** Characters, about; the rest is not stored. */
 const BODY_LENGTH_MAX = 4_000;
 const DEPTH_MAX = 6;
 
-/** Body of a request: its size, and its value where it is JSON. */
 export interface SentBody {
   bytes: number;
   value?: JsonValue;
 }
 
 export interface Exchange {
-  /** Fields of the request that are stored encrypted: nothing of them is shown. */
+  /** Stored encrypted, so nothing of these fields is shown. */
   encrypted?: readonly string[];
-  /** Parameters of path and query, which an error may quote. */
+  /** An error may quote them. */
   params: { [name: string]: JsonValue };
   request: SentBody | undefined;
   /** Parsed; undefined when there is none. */
@@ -26,16 +25,15 @@ export interface Exchange {
 }
 
 export interface RedactedExchange {
-  /** JSON texts; null where there is no body. */
+  /** JSON; null where there is no body. */
   request_body: string | null;
   response_body: string | null;
   idempotency_key: string | null;
 }
 
 /**
- * Redacts what was sent and answered. Of the fields that identify nobody, the
- * valid values are shown; other fields are hidden, and what they contain is hidden everywhere.
- * @see docs/api.md#requests
+ * Shows valid values of fields that identify nobody. What other fields contain is hidden
+ * everywhere. @see docs/api.md#requests
  */
 export function redactExchange({
   encrypted = [],
@@ -56,7 +54,6 @@ export function redactExchange({
   };
 }
 
-/** Replaces fields, and collects what they held. */
 function hideFields(sent: SentBody, fields: readonly string[], hidden: Set<string>): SentBody {
   const { value } = sent;
   if (!isJsonObject(value)) return sent;
@@ -80,7 +77,6 @@ function redactBody(value: JsonValue, walk: Walk): string {
   return write(value, 'object', { ...walk, left: BODY_LENGTH_MAX }, 0);
 }
 
-/** Writes JSON, and counts its characters. */
 function write(
   value: JsonValue,
   form: Form | undefined,

@@ -17,7 +17,7 @@ const of = (form: Form, names: string) =>
     .split(/\s+/)
     .map((name) => [name, form] as const);
 
-/** Fields of requests and responses, by name; any other is redacted. */
+/** Any other field is redacted. */
 const FIELDS = new Map<string, Form>([
   ...of('value', 'id object type status event method scheme currency country asset network'),
   ...of('value', 'amount amount_settled amount_returned amount_due amount_received disputed fee'),
@@ -41,12 +41,11 @@ export function findForm(field: string): Form | undefined {
   return FIELDS.get(field);
 }
 
-/** Whether a field of this form may be a list or an object. */
 export function mayHold(form: Form | undefined): boolean {
   return form === 'object' || form === 'value' || form === 'free' || form === 'keys';
 }
 
-/** Texts that are stored encrypted, by the route that receives them: elsewhere they are shown. */
+/** Stored encrypted by this route; shown elsewhere. */
 const ENCRYPTED_TEXTS = new Map<string, readonly string[]>([
   ['/v1/payout-recipients', ['reference', 'parent_payment_reference']],
 ]);
@@ -55,7 +54,7 @@ export function findEncryptedTexts(route: string): readonly string[] {
   return ENCRYPTED_TEXTS.get(route) ?? [];
 }
 
-/** Keys of a merchant's own object whose values are not shown. */
+/** Keys of a merchant's object whose values are not shown. */
 const SENSITIVE_KEY =
   /name|mail|phone|mobile|address|street|city|town|zip|post|birth|dob|iban|bic|acc(?:oun)?t_?n|card|pan\b|cvc|cvv|expir|sort|token|secret|pass|pwd|auth|cookie|session|signature|api.?key|\bpin\b|ssn|tax|vat|licen|\bip\b|customer|recipient|payer|buyer|user|contact|gender/i;
 

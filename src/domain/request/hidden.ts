@@ -6,7 +6,7 @@ import { isOwnWord } from './words';
 const HIDDEN_MAX = 50;
 const HIDDEN_LENGTH = { min: 3, max: 200 };
 
-/** Collects the values of hidden fields, which other texts may repeat. */
+/** Other texts may repeat the values of hidden fields. */
 export function collectHidden(value: JsonValue, form: Form | undefined, hidden: Set<string>): void {
   if (hidden.size >= HIDDEN_MAX || value instanceof RawJson) return;
   if (typeof value === 'string' || typeof value === 'number' || value instanceof NumberLiteral) {

@@ -2,7 +2,7 @@ import { isId, REDACTED, redactText } from './text';
 
 const SEGMENT = /^(?=.*\d)[\w-]{1,64}$/;
 
-/** Fills a route such as `/v1/payments/:id` with its parameters, without those that are no ids. */
+/** Fills `/v1/payments/:id`, but for parameters that are no ids. */
 export function redactPath(route: string, params: Readonly<Record<string, string>>): string {
   return route.replaceAll(/:(\w+)/g, (_, name: string) => {
     const segment = params[name] ?? '';

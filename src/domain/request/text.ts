@@ -1,12 +1,11 @@
-/** Stands where something was that may identify a person or give access. */
 export const REDACTED = '[redacted]';
 
-/** Longer texts are not shown: a pattern could miss what is cut. */
+/** A pattern could miss what is cut off. */
 const TEXT_LENGTH_MAX = 300;
 
-/** Ids of this service, whose digits are no numbers of others. */
+/** Digits of our ids are no numbers of others. */
 const ID = /\b(?:[a-z]{2,6}_)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b/.source;
-/** Times to the second, which no date of birth has. */
+/** To the second, which no date of birth has. */
 const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)/.source;
 const ONLY_ID = new RegExp(`^${ID}$`);
 const BETWEEN_IDS = new RegExp(`(${ID})`);
@@ -19,7 +18,7 @@ const STREET =
     .source;
 
 interface Group {
-  /** Without it, none of the patterns matches. */
+  /** Without a match, no pattern matches. */
   hint: RegExp;
   patterns: readonly RegExp[];
 }
@@ -29,7 +28,7 @@ const E_MAIL: Group = {
   patterns: [/(?<![^\s@<>"'(),;:])[^\s@<>"'(),;:]+(?:@|%40)[^\s@<>"'(),;:]+/gi],
 };
 
-/** Keys and secrets, by their prefix or by the word before them. */
+/** Found by prefix, or by the word before. */
 const SECRETS: Group = {
   hint: /[_\s:=]/,
   patterns: [
@@ -49,17 +48,17 @@ const WITH_DIGITS: Group = {
     new RegExp(`(?<!\\p{L})(?:\\p{L}{1,30} )?${STREET}\\s*\\p{Nd}+\\s?\\p{L}?(?!\\p{L})`, 'giu'),
     new RegExp(`\\p{Nd}+\\p{L}?,? (?:\\p{L}{1,30} ){0,2}${STREET}(?!\\p{L})`, 'giu'),
     /\b\d{4} ?[A-Z]{2}\b|\b[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}\b|\b\d{5} +\p{Lu}\p{L}+/gu,
-    // Numbers of cards, accounts and telephones, sort codes, and dates of birth.
+    // Cards, accounts, telephones, sort codes, dates of birth.
     new RegExp(`\\+?\\p{Nd}(?:${SEPARATOR}\\p{Nd}){5,}`, 'gu'),
     new RegExp(`\\p{Nd}{1,2}\\.? ?${MONTH},? \\p{Nd}{4}`, 'giu'),
     new RegExp(`${MONTH} \\p{Nd}{1,2}(?:st|nd|rd|th)?,? \\p{Nd}{4}`, 'giu'),
   ],
 };
 
-/** Patterns of what a text may contain. Too much is redacted rather than too little. */
+/** Too much is redacted rather than too little. */
 const GROUPS: readonly Group[] = [E_MAIL, SECRETS, WITH_DIGITS];
 
-/** Names: words that follow one another and begin with a capital. */
+/** Successive words that begin with a capital. */
 const NAMES: Group = {
   hint: / /,
   patterns: [
@@ -67,22 +66,19 @@ const NAMES: Group = {
   ],
 };
 
-/** Texts of one exchange that are hidden wherever they appear. */
+/** Hidden wherever they appear in one exchange. */
 export type Hidden = readonly string[];
 
 export function isId(text: string): boolean {
   return ONLY_ID.test(text);
 }
 
-/**
- * Redacts what a text of a merchant contains of persons and secrets.
- * @param hidden further texts to redact, such as values of other fields
- */
+/** @param hidden further texts to redact, such as values of other fields */
 export function redactText(text: string, hidden: Hidden = []): string {
   return redactBetween(BETWEEN_IDS, text, [...GROUPS, NAMES], hidden);
 }
 
-/** As `redactText`, for a text of the service that may quote one of a merchant. */
+/** Redacts a text of the service that may quote a merchant's. */
 export function redactMessage(text: string, hidden: Hidden = []): string {
   return redactBetween(BETWEEN_IDS_AND_TIMES, text, GROUPS, hidden);
 }
@@ -98,14 +94,13 @@ function redactBetween(
     const normal = part.normalize('NFKC');
     return cover(normal, [...findPatterns(normal, groups), ...findHidden(normal, hidden)]);
   };
-  // Every other part is what stays.
   const parts = text.split(stays);
   return parts.map((part, at) => (at % 2 === 1 ? part : redactPart(part))).join('');
 }
 
 type Span = readonly [start: number, end: number];
 
-/** Redacts spans, which may overlap: what one finds must not hide a part of another. */
+/** Spans may overlap: one must not hide a part of another. */
 function cover(text: string, spans: readonly Span[]): string {
   let shown = '';
   let done = 0;
@@ -124,14 +119,14 @@ function findPatterns(text: string, groups: readonly Group[]): Span[] {
     .map(({ index, 0: match }) => [index, index + match.length] as const);
 }
 
-/** Texts that are found within words too; shorter ones would be found by chance. */
+/** Shorter texts would be found within words by chance. */
 const DISTINCT_LENGTH_MIN = 6;
 const IN_WORD = /[\p{L}\p{N}]/u;
 
-/** Finds texts in any case. A regular expression would take longer to build than to use. */
+/** A regular expression would take longer to build than to use. */
 function findHidden(text: string, hidden: Hidden): Span[] {
   const lower = text.toLowerCase();
-  // Where that changes the length, places differ.
+  // Positions differ where that changes the length.
   if (lower.length !== text.length && hidden.length > 0) return [[0, text.length]];
   const spans: Span[] = [];
   for (const one of hidden) {

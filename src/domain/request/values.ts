@@ -3,26 +3,25 @@ import type { Form } from './fields';
 import { type Hidden, isId, REDACTED, redactMessage, redactText } from './text';
 import { isOwnWord } from './words';
 
-/** Digits that no number of a card or an account has. */
+/** No card or account number is so short. */
 const FEW_DIGITS = 5;
-/** As many digits as the largest amount has. */
+/** As the largest amount has. */
 const AMOUNT_DIGITS = 11;
 
-/** Keys that developers write; another may be what should have been its value. */
+/** Another key may be what should have been its value. */
 const KEY = /^[a-z][A-Za-z0-9_]{0,47}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:?\d\d)$/;
 const DURATION = /^P(\d{1,4}D)?(T(\d{1,4}[HMS]){1,3})?$/;
 const SHORT_NUMBER = /^-?\d{1,5}([.,]\d{1,3})?$/;
 
 export interface Walk {
-  /** Whether the service wrote the body, whose values are what they should be. */
+  /** Written by the service, with values as they should be. */
   isOwn: boolean;
   hidden: Hidden;
 }
 
 export type Leaf = string | number | boolean | null | NumberLiteral;
 
-/** Returns what is shown of a single value in a field of this form. */
 export function redactLeaf(value: Leaf, form: Form | undefined, walk: Walk): Leaf {
   if (value === null) return null;
   switch (form) {
@@ -44,7 +43,6 @@ export function redactLeaf(value: Leaf, form: Form | undefined, walk: Walk): Lea
   }
 }
 
-/** Whether nothing is shown of a value. */
 export function isHidden(value: string | number | NumberLiteral, form: Form | undefined): boolean {
   if (form === undefined || form === 'keys') return true;
   if (form === 'value') return !isHarmless(value);
@@ -64,7 +62,7 @@ function countDigits(value: number | NumberLiteral): number {
   return text.replace(/\D/g, '').length;
 }
 
-/** Path of a field, as `customer.email`. */
+/** Path such as `customer.email`. */
 function redactName(path: string, { hidden }: Walk): string {
   const isPlain = path.split('.').every((part) => KEY.test(part) || /^\d{1,3}$/.test(part));
   return isPlain ? redactMessage(path, hidden) : REDACTED;

@@ -9,7 +9,7 @@ import { CARD_SCHEMES } from '../payout/recipient';
 import { ENDPOINT_STATUSES } from '../webhook/endpoint';
 import { EVENT_TYPES } from '../webhook/event';
 
-/** Every value that a request can choose from a list. */
+/** Values that a request can choose from a list. */
 const WORDS: readonly string[] = [
   ...COUNTRIES,
   ...CURRENCIES,
@@ -29,7 +29,7 @@ const WORDS: readonly string[] = [
 
 const OWN_WORDS: ReadonlySet<string> = new Set(WORDS.map((word) => word.toLowerCase()));
 
-/** Whether a text is one of the API's own words, such as a method, in any case. */
+/** Ignores case. */
 export function isOwnWord(text: string): boolean {
   return OWN_WORDS.has(text.toLowerCase());
 }

@@ -7,18 +7,14 @@ import type {
 
 type Name = PaymentCallbackName | RefundCallbackName | PayoutCallbackName;
 
-/**
- * Movement of money on the service's account at the sandbox bank: a row that never changes.
- * @see docs/connectors.md#statements-of-the-sandbox-bank
- */
+/** Row that never changes. @see docs/connectors.md#statements-of-the-sandbox-bank */
 export interface Movement {
   resource: BankResource;
   resource_id: string;
-  /** Decision that moved the money. */
   name: Name;
-  /** The bank's own reference of the movement, unique. */
+  /** Unique at the bank. */
   bank_reference: string;
-  /** Minor units; above 0: to the service, below 0: from it. */
+  /** Minor units; above 0: to the service. */
   amount: number;
   /** ISO 4217. */
   currency: string;
@@ -35,11 +31,11 @@ export interface BankDecision {
 }
 
 interface Past {
-  /** Sum of what moved for the resource, in the currency. */
+  /** Sum of the resource's movements, in the currency. */
   net: number;
-  /** Part of it that customers paid. */
+  /** Paid by customers. */
   received: number;
-  /** Whether money moved under the decision's own reference. */
+  /** Money moved under the decision's own reference. */
   isKnown: boolean;
 }
 
@@ -47,20 +43,20 @@ type Rule = (amount: number, past: Past) => number[];
 
 /** A customer may pay twice, under another reference. */
 const receive: Rule = (amount, { isKnown }) => (isKnown ? [] : [amount]);
-/** Sends back what came, and no more. */
+/** Sends back at most what came. */
 const sendBack: Rule = (amount, { net }) => (net > 0 ? [-Math.min(amount, net)] : []);
-/** Takes what a dispute says, its fee included, of money that came. */
+/** Takes a dispute with its fee, of money that came. */
 const withdraw: Rule = (amount, { received, isKnown }) =>
   received > 0 && !isKnown ? [-amount] : [];
-/** Sends once, and again under another reference, or after it came back. */
+/** Sends once, and again under another reference or after a return. */
 const send: Rule = (amount, { net, isKnown }) => (isKnown && net < 0 ? [] : [-amount]);
-/** Returns what was sent, and no more. */
+/** Returns at most what was sent. */
 const recover: Rule = (amount, { net, received }) =>
   net < received ? [Math.min(amount, received - net)] : [];
-/** Money that comes back was sent, even if the bank did not say so. */
+/** Money that comes back was sent, even without a report. */
 const comeBack: Rule = (amount, past) => (past.isKnown ? recover(amount, past) : [-amount, amount]);
 
-/** Decisions that move money; no other one does. */
+/** Other decisions move no money. */
 const RULES: Record<BankResource, Partial<Record<Name, Rule>>> = {
   payment: {
     settled: receive,
@@ -76,7 +72,7 @@ const RULES: Record<BankResource, Partial<Record<Name, Rule>>> = {
 };
 
 /**
- * Decides what a decision of the bank moves, in minor units.
+ * Amounts in minor units.
  * @param earlier movements of the same resource
  */
 export function decideMovements(
@@ -98,14 +94,14 @@ function sum(movements: readonly Pick<Movement, 'amount'>[]): number {
 const BANK_CODE = '99999999';
 const CHECK_MODULUS = 97n;
 
-/** Derives the IBAN of the service's account at the sandbox bank; each currency has its own. */
+/** Each currency has an account of its own. */
 export function sandboxIban(currency: string): string {
   const account = toDigits(currency).padStart(10, '0');
   const rest = BigInt(`${BANK_CODE}${account}${toDigits('DE')}00`) % CHECK_MODULUS;
   return `DE${String(CHECK_MODULUS + 1n - rest).padStart(2, '0')}${BANK_CODE}${account}`;
 }
 
-/** Replaces letters as ISO 13616 does: A is 10, Z is 35. */
+/** ISO 13616: A is 10, Z is 35. */
 function toDigits(letters: string): string {
   return [...letters].map((letter) => Number.parseInt(letter, 36)).join('');
 }

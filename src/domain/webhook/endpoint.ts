@@ -1,22 +1,21 @@
 import { EVENT_TYPES, type EventType } from './event';
 
-/** Reasons: its merchant disabled it, or the service did after `FAILING_DAYS` of failures. */
+/** `failing`: disabled by the service after `FAILING_DAYS`. */
 export const DISABLED_REASONS = ['merchant', 'failing'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
 export const ENDPOINT_STATUSES = ['enabled', 'disabled'] as const;
 
-/** Days of account time without a success. @see docs/webhooks.md#an-endpoint-that-keeps-failing */
+/** Account time without a success. @see docs/webhooks.md#an-endpoint-that-keeps-failing */
 const FAILING_DAYS = 5;
 
 const DAY_MS = 86_400_000;
 
-/** Whether failures that began then disable the endpoint. */
 export function hasFailedTooLong(failing_since: string, nowMs: number): boolean {
   return nowMs - Date.parse(failing_since) >= FAILING_DAYS * DAY_MS;
 }
 
-/** Absent: all types, those of later versions too. */
+/** @param enabled_events absent: all types, those of later versions too */
 export function listEnabledEvents(enabled_events: readonly EventType[] | undefined): EventType[] {
   return [...(enabled_events ?? EVENT_TYPES)];
 }

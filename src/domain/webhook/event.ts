@@ -30,7 +30,7 @@ export function findEventResource(type: EventType): CallbackResource | undefined
   return CALLBACK_RESOURCES.find((kind) => type.startsWith(`${kind.replace('_', '.')}.`));
 }
 
-/** Fields of the data of an event. @see docs/decisions.md#events */
+/** @see docs/decisions.md#events */
 export function eventIds(type: EventType): string[] {
   const kind = findEventResource(type);
   if (kind === undefined) return [];
@@ -44,7 +44,7 @@ export function buildTestData(
   return { ...Object.fromEntries(eventIds(type).map((name) => [name, makeId()])), test: true };
 }
 
-/** Webhook body, fixed when the event is recorded. @see docs/webhooks.md#what-is-posted */
+/** Fixed when the event is recorded. @see docs/webhooks.md#what-is-posted */
 export const WebhookEvent = z.object({
   id: z
     .string()
@@ -68,8 +68,8 @@ export function buildEventSchema(type: EventType) {
 }
 
 /**
- * `no_endpoint`: none was registered, or it was deleted. `not_subscribed`: the endpoint did not
- * choose this type. `disabled`: the endpoint was.
+ * `no_endpoint`: none was registered, or it was deleted. `not_subscribed`: the type was not chosen.
+ * `disabled`: the endpoint was.
  */
 export const DELIVERY_STATUSES = [
   'pending',
@@ -81,7 +81,6 @@ export const DELIVERY_STATUSES = [
 ] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** Endpoint at the time of an event. */
 export interface Subscriber {
   endpoint_id: string;
   wants: 'all' | readonly EventType[];
@@ -98,7 +97,7 @@ export function firstDeliveryStatus(
 
 /**
  * A redelivery starts a new run with the same id.
- * @param delivery event id; for the delivery to another endpoint than the oldest, its own id
+ * @param delivery event id; for another endpoint than the oldest, the delivery's own
  */
 export function webhookWorkflowId(delivery: string): string {
   return `webhook:${delivery}`;

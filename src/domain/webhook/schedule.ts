@@ -1,6 +1,6 @@
 /**
- * Due time of each attempt, in ms after the first one started; the workflow's retry policy has the
- * same waits. @see docs/decisions.md#events
+ * Due times, ms after the first attempt started; the workflow's retry policy has the same waits.
+ * @see docs/decisions.md#events
  */
 const OFFSETS_MS = [
   0, 42_000, 126_000, 294_000, 630_000, 1_302_000, 2_646_000, 5_334_000, 10_710_000, 21_462_000,
@@ -10,7 +10,7 @@ const OFFSETS_MS = [
 export const ATTEMPTS_MAX = OFFSETS_MS.length;
 export const FIRST_WAIT_MS = OFFSETS_MS[1];
 
-/** Jitter spreads attempts that failed together. */
+/** Spreads attempts that failed together. */
 const JITTER_SHARE = 1 / 20;
 export const JITTER_MAX_MS = 60_000;
 const DELAY_MIN_MS = 1_000;
@@ -24,19 +24,18 @@ export function attemptOffsetMs(attempt: number): number {
 }
 
 export interface FailedAttempt {
-  /** Number of the failed attempt, 1 to 11. */
+  /** 1 to 11. */
   attempt: number;
   firstAtMs: number;
   nowMs: number;
-  /** From the receiver's `Retry-After` header. */
   retryAfterMs?: number | undefined;
   jitter: number;
 }
 
 /**
- * Computes the wait after a failed attempt, in ms. It aims at the next attempt's offset from the
- * first, so slow responses don't add up. `Retry-After` can only delay, by at most an even share of
- * the time left, so all attempts fit into 24 h. A late delivery catches up at half the usual waits.
+ * Computes the wait in ms. It aims at the next offset from the first attempt, so slow responses
+ * don't add up. `Retry-After` can only delay, by at most an even share of the time left, so all
+ * attempts fit into 24 h. A late delivery catches up at half the usual waits.
  */
 export function nextAttemptDelayMs(failedAttempt: FailedAttempt): number {
   const { attempt, firstAtMs, nowMs, retryAfterMs = 0, jitter } = failedAttempt;

@@ -15,7 +15,7 @@ import { ASSET_CODES, UNITS } from '../crypto/assets';
 import { BLOCKS_MAX, type CryptoCallback as CryptoPayload, FEE_UNITS } from '../crypto/callback';
 import { Currency } from './fields';
 
-/** Payload of every bank callback, published to connector teams. */
+/** Published to connector teams. */
 export const BankCallback = z
   .object({
     callback_id: z.string().min(1).max(200),
@@ -73,7 +73,7 @@ const BankReport = z.object({
 
 export const ResourceCallback = z.discriminatedUnion('resource', [BankReport, CryptoReport]);
 
-/** Wider than the schema: callers build it, and the receiver parses it. */
+/** Wider than the schema: callers build it, the receiver parses it. */
 export interface ResourceCallback {
   connector: string;
   resource: CallbackResource;
@@ -96,7 +96,7 @@ function buildHttpCallback<Payload extends z.ZodRawShape>(
 
 const [first, ...others] = BANK_RESOURCES;
 
-/** Body of a callback over HTTP. @see docs/connectors.md#callbacks-over-http */
+/** @see docs/connectors.md#callbacks-over-http */
 export const HttpCallback = z.discriminatedUnion(
   'resource',
   [

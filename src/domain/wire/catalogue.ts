@@ -3,7 +3,7 @@ import { availableEntry, catalogEntry, PAYMENT_METHOD_IDS } from '../payment/cat
 import { endpoint } from './endpoint';
 import { buildListSchema } from './lists';
 
-/** Shortens the example: all methods would fill pages. */
+/** All methods would fill pages. */
 const SAMPLE_METHODS = PAYMENT_METHOD_IDS.slice(0, 2);
 
 const RefundRules = z

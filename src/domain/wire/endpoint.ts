@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Scope } from '../account/api-key';
 import type { ErrorCode } from '../errors';
 
-/** An endpoint of the API; its schemas validate requests and document them. */
+/** Its schemas validate requests and document them. */
 export interface Endpoint {
   method: 'get' | 'post' | 'patch' | 'delete';
   path: string;
@@ -10,14 +10,14 @@ export interface Endpoint {
   operation: string;
   summary: string;
   description: string;
-  /** Null if any valid key suffices. */
+  /** Null: any valid key suffices. */
   scope: Scope | null;
   crypto?: boolean;
-  /** Whether it needs an Idempotency-Key. */
+  /** Needs an Idempotency-Key. */
   creates?: boolean;
-  /** Whether it costs as much as a create. */
+  /** Costs as much as a create. */
   simulates?: boolean;
-  /** Fields of the body that are stored byte for byte. */
+  /** Stored byte for byte. */
   raw?: readonly string[];
   params?: z.ZodObject;
   query?: z.ZodObject;
@@ -28,7 +28,7 @@ export interface Endpoint {
     schema: z.ZodType;
     example?: Record<string, unknown>;
   };
-  /** Errors in addition to those of every endpoint. */
+  /** In addition to those of every endpoint. */
   codes: readonly ErrorCode[];
 }
 

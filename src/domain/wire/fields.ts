@@ -9,7 +9,7 @@ const REFERENCE_LENGTH_MAX = 255;
 const NAME_LENGTH_MAX = 100;
 const URL_LENGTH_MAX = 2_048;
 
-/** Text that can be stored and returned unchanged. */
+/** Can be stored and returned unchanged. */
 export function text(lengthMax: number) {
   return z
     .string()
@@ -19,7 +19,7 @@ export function text(lengthMax: number) {
     .meta({ maxLength: lengthMax });
 }
 
-/** Amount in minor units; a decimal is refused, never rounded. @see docs/api.md#money-json-text */
+/** Refuses a decimal, never rounds it. @see docs/api.md#money-json-text */
 export const Amount = z
   .int('must be an integer in minor units')
   .min(1, 'must be at least 1')
@@ -29,7 +29,7 @@ export const Amount = z
 const currencies = new Set<string>(CURRENCIES);
 const countries = new Set<string>(COUNTRIES);
 
-/** Money that moved, in minor units; 0 where none did. */
+/** Minor units. */
 export const Moved = z
   .int()
   .min(0)
@@ -48,24 +48,24 @@ export const Country = z
 export const Reference = text(REFERENCE_LENGTH_MAX);
 export const NamePart = text(NAME_LENGTH_MAX);
 
-/** Absolute https URL without user name or password. @see docs/api.md#create-a-payment */
+/** @see docs/api.md#create-a-payment */
 export const HttpsUrl = text(URL_LENGTH_MAX)
   .refine(isHttpsUrl, 'must be an absolute https URL without user name or password')
   .meta({ format: 'uri', pattern: '^https://' });
 
-/** A name or an address; other hosts can contain characters with a meaning in a header. */
+/** Other hosts can contain characters with a meaning in a header. */
 const PLAIN_HOST = /^([\w.-]+|\[[\da-f:.]+\])$/;
 
 function isHttpsUrl(value: string): boolean {
-  // White space, control characters and backslashes are refused: the URL parser accepts them, but a
-  // browser is redirected to this exact text.
+  // The URL parser accepts white space, control characters and backslashes, but a browser is
+  // redirected to this exact text.
   if (!/^https:\/\/[^\s\p{Cc}\\]+$/iu.test(value) || !URL.canParse(value)) return false;
   const { protocol, username, password, hostname } = new URL(value);
   const userinfo = /^https:\/\/[^/?#]*@/i.test(value) || username !== '' || password !== '';
   return protocol === 'https:' && PLAIN_HOST.test(hostname) && !userinfo;
 }
 
-/** Time in UTC with millisecond precision. @see docs/api.md#money-json-text */
+/** @see docs/api.md#money-json-text */
 export const Timestamp = z.iso.datetime({ precision: 3 }).meta({ examples: [SAMPLE_CREATED] });
 
 /** @see docs/api.md#states, docs/api.md#refunds */

@@ -33,7 +33,6 @@ const CreatedBefore = z
   .pipe(z.string().meta({ format: 'date-time' }))
   .optional();
 
-/** Parameters of every list. */
 export const PAGE_FIELDS = { limit: Limit, created_before: CreatedBefore };
 
 export function buildListQuery<const Statuses extends readonly string[]>(statuses: Statuses) {
@@ -44,7 +43,7 @@ export function buildListQuery<const Statuses extends readonly string[]>(statuse
   });
 }
 
-/** Page, newest first; `next_cursor` continues it. @see docs/api.md#cancel-read-list */
+/** Newest first; `next_cursor` continues it. @see docs/api.md#cancel-read-list */
 export function buildPageSchema<T extends z.ZodType>(item: T, id: string) {
   return z
     .object({

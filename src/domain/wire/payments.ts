@@ -24,7 +24,7 @@ const METADATA_KEYS_MAX = 50;
 const METADATA_BYTES_MAX = 8 * 1_024;
 const METHOD_LENGTH_MAX = 100;
 
-/** Arbitrary JSON object, returned byte for byte. @see docs/api.md#metadata */
+/** Returned byte for byte. @see docs/api.md#metadata */
 export const Metadata = z
   .instanceof(RawJson, { error: 'must be an object' })
   .refine((raw) => raw.kind === 'object' || raw.kind === 'null', 'must be an object')

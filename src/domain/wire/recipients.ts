@@ -20,7 +20,7 @@ const EMAIL_LENGTH_MAX = 254;
 const IBAN_LENGTH_MAX = 68;
 const TYPES = ['card', 'bank_account'] as const;
 
-/** Refuses blank text, which would satisfy a rail's required field. */
+/** Blank text would satisfy a rail's required field. */
 function requireText(schema: z.ZodString) {
   return schema.refine((value) => value.trim() !== '', 'must not be blank');
 }
@@ -79,7 +79,7 @@ const Fields = z.strictObject({
   parent_payment_reference: optional(Reference).meta({ description: 'Stored, not interpreted.' }),
 });
 
-/** Checks fields together even if one is at fault, so one response lists all faults. */
+/** Runs even if a field is at fault, so that one response lists all faults. */
 export const CreateRecipient = Fields.superRefine(
   (input, ctx) => {
     const atFault = new Set(ctx.issues.map(({ path }) => path?.[0]));

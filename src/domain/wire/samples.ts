@@ -1,4 +1,3 @@
-/** Shown in the examples of the OpenAPI document. */
 export const SAMPLE_IDS = {
   payment: '5f0b6a52-1d0c-4c39-9d3b-6c6f0f6a2b11',
   refund: '8c2a4d0e-7b1f-4a56-8f2d-0d6f3c9b7e22',
@@ -18,7 +17,7 @@ export const SAMPLE_ADDRESS = '0x52908400098527886E0F7030069857D2E4169EE7';
 export const SAMPLE_TRANSACTION = `0x${'4f'.repeat(32)}`;
 export const SAMPLE_UNITS = '40000000000000000';
 
-/** Request body that a merchant can paste. @see docs/api.md#create-a-payment */
+/** For a merchant to paste. @see docs/api.md#create-a-payment */
 export const SAMPLE_PAYMENT = {
   method: 'ideal',
   amount: 1050,

@@ -15,7 +15,7 @@ const TRANSACTION_LENGTH_MAX = 200;
 const DISPUTE_LENGTH_MAX = 200;
 const CONFIRMATIONS_MAX = 1_000;
 
-/** @param event shown in the example; the resource then has the state of this name */
+/** @param event of the example, whose resource has the state of this name */
 function buildReportSchema<const Names extends readonly string[]>(events: Names, event: unknown) {
   return z
     .strictObject({
@@ -26,7 +26,6 @@ function buildReportSchema<const Names extends readonly string[]>(events: Names,
     .meta({ examples: [{ event }] });
 }
 
-/** Adds the facts of a dispute to what can be reported about a payment. */
 function buildPaymentReportSchema(event: unknown) {
   return buildReportSchema(CALLBACKS.payment, event)
     .extend({

@@ -33,7 +33,7 @@ function summarize(details: readonly ErrorDetail[]): string {
   return `${fields.length} fields of the request are not valid: ${names.join(', ')}${more}.`;
 }
 
-/** Makes number literals NaN: a schema sees a number, but no field accepts it. */
+/** Makes them NaN: a schema sees a number, but no field accepts it. */
 function replaceLiterals(value: unknown): unknown {
   if (value instanceof NumberLiteral) return Number.NaN;
   if (Array.isArray(value)) return value.map(replaceLiterals);
@@ -45,7 +45,7 @@ function replaceLiterals(value: unknown): unknown {
 
 const KINDS: Readonly<Record<string, string>> = { string: 'a string', object: 'an object' };
 
-/** Replaces the messages of the schema library, which would expose class names. */
+/** The library's messages would expose class names. */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type': {
