@@ -8,7 +8,7 @@ export type ApiKey = KeyDocument;
 
 type AccessDeps = Pick<MerchantDeps, 'stores' | 'now'>;
 
-/** A text of another form is not looked up. @see docs/decisions.md#keys */
+/** Any other text is not looked up. @see docs/decisions.md#keys */
 const KEY_FORM = /^sk_(sandbox|live)_[\w-]{43}$/;
 
 /** @throws Refusal 401 `api_key_invalid` */
@@ -28,7 +28,7 @@ export function assertValidKey({ now }: Pick<AccessDeps, 'now'>, key: ApiKey): v
   }
 }
 
-/** Records the use in the background: it must neither delay nor fail a request. */
+/** Runs in the background: it must neither delay nor fail a request. */
 export function recordKeyUse(
   { stores, now, log }: AccessDeps & Pick<MerchantDeps, 'log'>,
   key: ApiKey,
@@ -37,9 +37,8 @@ export function recordKeyUse(
 }
 
 /**
- * Refuses every write on a frozen account; payments in progress continue. It reads the account
- * again, for the rest of the request too.
- * @throws Refusal 403 `account_frozen`
+ * Refuses every write; payments in progress continue. It reads the account again, for the rest of
+ * the request too. @throws Refusal 403 `account_frozen`
  * @see docs/operators.md#freeze-an-account
  */
 export async function assertNotFrozen(
@@ -55,7 +54,7 @@ export function refuseFrozen(account: Pick<AccountDocument, 'frozen'> | null): v
   throw new Refusal('account_frozen', 'This account is frozen: it can only read. Ask us why.');
 }
 
-/** @throws Refusal 403 unless crypto is enabled on the account */
+/** @throws Refusal 403 without crypto on the account */
 export async function assertCryptoEnabled(
   { stores }: Pick<MerchantDeps, 'stores'>,
   { account_id }: Owner,

@@ -1,16 +1,15 @@
-/** Creates that an account may always have under way. */
+/** Any account may have so many. */
 const LEAST = 4;
-/** All creates under way fail together, which counts once. */
+/** Creates that are in flight fail together, which counts once. */
 const SHRINK_EVERY_MS = 1_000;
 
 /**
- * Limits the creates that each account has under way to what the workers finish in time, as TCP
- * does with packets: half as many after one that was not answered, one more after each that was.
- * Otherwise the creates of one merchant wait in a queue in which none is answered any more.
- * @see docs/operations.md#overload
+ * Limits the creates in flight of an account to what the workers finish in time, as TCP does with
+ * packets: half as many after a timeout, one more after a success. Otherwise those of one merchant
+ * fill a queue in which none succeeds any more. @see docs/operations.md#overload
  */
 export function createWindows(most: number, now = () => performance.now()) {
-  /** Only of accounts with less than the most. */
+  /** Accounts below the most. */
   const windows = new Map<string, { size: number; shrunkAt: number }>();
   return {
     isOpen: (account_id: string, inFlight: number): boolean =>

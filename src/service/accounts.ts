@@ -23,15 +23,15 @@ export type { AccountDocument } from '../store/accounts';
 
 export interface NewAccount {
   name: string;
-  /** Login of the dashboard; generated when absent. */
+  /** Generated when absent. */
   email?: string | undefined;
-  /** Whether the password is the caller's own, who goes on with it. */
+  /** The password is the caller's own, who goes on with it. */
   keep_password?: boolean | undefined;
 }
 
 /**
- * Creates a merchant with a key of all scopes in each environment, a dashboard login and test funds
- * in the sandbox. Crypto is off. Keys and password are shown only once: the service stores hashes.
+ * Creates a merchant with keys of all scopes, a dashboard login and sandbox funds; crypto is off.
+ * Keys and password are shown once: only hashes are stored.
  * @throws ServiceError `email_taken`; `funding_failed`, before any key is created
  */
 export async function createAccount(
@@ -70,18 +70,18 @@ export interface AccountChange {
   crypto?: 'on' | 'off' | undefined;
   enable_method?: (PaymentMethodId | RailId)[] | undefined;
   disable_method?: (PaymentMethodId | RailId)[] | undefined;
-  /** Minor units of the payout's currency; null removes a fee, and 0 removes that of a whole rail. */
+  /** Minor units; null removes a fee, and 0 that of a whole rail. */
   payout_fee?: { name: FeeName; fee: number | null }[] | undefined;
   payer_data_months?: number | undefined;
-  /** Minor units that may be paid out in a day, by currency; null removes a limit. */
+  /** Minor units per day, by currency; null removes a limit. */
   payout_limit?: Record<string, number | null> | undefined;
-  /** Minor units that the merchant may owe and still pay out; null removes a limit. */
+  /** Debt in minor units with which it still pays out; null removes a limit. */
   owed_limit?: Record<string, number | null> | undefined;
   /** Minor units above which a live refund in the dashboard has a step-up; null removes a limit. */
   refund_step_up?: Record<string, number | null> | undefined;
 }
 
-/** Applies all of the changes to an account, or none. @throws ServiceError `account_not_found` */
+/** Applies all changes, or none. @throws ServiceError `account_not_found` */
 export async function updateAccount(
   { mongo, stores, audit, now }: WriteDeps,
   id: string,
@@ -134,7 +134,7 @@ async function applyChanges(
   return requireAccount(await accounts.get(id, session), id);
 }
 
-/** Presents the settings for the audit log, each of them, so that a line states what it removed. */
+/** Presents every setting, so that a line of the audit log states what it removed. */
 export function presentSettings({ crypto, enabled_methods, ...account }: AccountDocument) {
   const { payer_data_months = PAYER_MONTHS } = account;
   const { disabled_rails = [], payout_fees, payout_limits, owed_limits, refund_step_up } = account;
@@ -150,8 +150,7 @@ export function presentSettings({ crypto, enabled_methods, ...account }: Account
 }
 
 /**
- * Freezes an account, which can then only read, or unfreezes it. Payments in progress continue;
- * payouts that the bank has not received do not.
+ * Payments in progress continue; payouts that the bank has not received do not.
  * @throws ServiceError `account_not_found`
  * @see docs/operators.md#freeze-an-account
  */
@@ -193,7 +192,7 @@ async function insertAccount(
   account: AccountDocument,
   login: Pick<UserDocument, 'password_hash' | 'password_expires_at'>,
 ): Promise<void> {
-  // Before the first start of the service, no index makes the e-mail address unique.
+  // Before the first start, no index makes the e-mail address unique.
   await stores.accounts.ensureIndexes();
   await stores.users.ensureIndexes();
   const { _id, name, dashboard } = account;

@@ -7,7 +7,7 @@ import {
   hashLine,
 } from '../store/audit-log';
 
-/** Ends of chains, as an earlier verification reported them. */
+/** Reported by an earlier verification. */
 export const StoredHeads = z.array(
   z.object({ chain: z.string(), seq: z.int().positive(), hash: z.string() }),
 );
@@ -33,9 +33,9 @@ interface BrokenLine {
 export interface ChainsCheck {
   lines: number;
   chains: number;
-  /** Lines without a sequence number, which the service did not write. */
+  /** Lines without a number, which the service did not write. */
   unchained: number;
-  /** First broken line of each chain that has one, and its first line without a place. */
+  /** First of each chain, and its first line without a place. */
   broken: BrokenLine[];
   heads: StoredHead[];
 }
@@ -45,19 +45,18 @@ interface ChainProgress {
   seq: number;
   hash: string | null;
   broken?: BrokenLine;
-  /** Id of the first line without a place. */
   unchained?: string;
 }
 
 /**
- * Follows each chain of the audit log; lines may be added meanwhile.
+ * Verifies while lines are added.
  * @param storedHeads ends of an earlier verification: their lines must still be there
  */
 export async function verifyChains(
   log: Pick<AuditLogStore, 'heads' | 'head' | 'listChained'>,
   storedHeads: readonly StoredHead[] = [],
 ): Promise<ChainsCheck> {
-  // The heads are read first: the lines that follow must include each of them.
+  // First, so that the lines that follow must include each of them.
   const heads = new Map((await log.heads()).map((head) => [head._id, head]));
   const storedByChain = new Map(storedHeads.map((head) => [head.chain, head]));
   const check: ChainsCheck = { lines: 0, chains: 0, unchained: 0, broken: [], heads: [] };

@@ -28,7 +28,7 @@ export function auditAsUser(
 
 const PAGE_LINES = 50;
 
-/** Line as its merchant reads it: an operator's has no name, host or reason. */
+/** Leaves out an operator's name, host and reason. */
 export interface MerchantLine extends Pick<AuditLine, '_id' | 'at' | 'act' | 'target'> {
   who: string;
   before: AuditFacts | null;
@@ -58,7 +58,7 @@ function omitOwn(facts: AuditFacts | null): AuditFacts | null {
   );
 }
 
-/** Reads a merchant's page, newest first, with the cursors of the adjacent pages. */
+/** Newest first. */
 export async function listAuditLines(
   { stores }: Pick<ServiceDeps, 'stores'>,
   owner: Owner,
@@ -77,7 +77,7 @@ export async function listAuditLines(
 }
 
 interface OperatorQuery {
-  /** Any account, environment and time when undefined. */
+  /** Undefined: any. */
   account_id: string | undefined;
   livemode: boolean | undefined;
   /** ISO 8601. */
@@ -93,13 +93,12 @@ export async function listAllAuditLines(
   return toFirstRows(await stores.auditLog.list({ ...query, limit: limit + 1 }), limit);
 }
 
-/** Each attempt fails after 5 s of write conflicts. */
+/** An attempt fails after 5 s of write conflicts. */
 const ATTEMPTS_MAX = 6;
 
 /**
- * Performs an act outside MongoDB between two audit lines: one with the outcome `requested`, and
- * one with `done`, the code of the refusal, or `unknown`. If the process dies between the two, the
- * log says only that it was requested.
+ * Performs an act outside MongoDB between two audit lines: `requested`, then `done`, the code of
+ * the refusal, or `unknown`. If the process dies between the two, the log has only the first.
  * @param describe facts of the result for the second line; they may replace the outcome
  * @throws errors of the act; ServiceError `audit_line_missing` when it succeeded without that line
  */
@@ -113,12 +112,11 @@ export async function withAuditLine<Result>(
   return await withOutcomeLine(audit, change, act, describe);
 }
 
-/** Writes that an act is requested, before it is performed by `withOutcomeLine`. */
 export async function auditRequest(audit: Audit, change: Change): Promise<void> {
   await audit({ ...change, after: { ...change.after, outcome: 'requested' } });
 }
 
-/** Performs an act whose request has its line. @see withAuditLine */
+/** Performs an act that `auditRequest` has logged. @see withAuditLine */
 export async function withOutcomeLine<Result>(
   audit: Audit,
   change: Change,
@@ -131,7 +129,7 @@ export async function withOutcomeLine<Result>(
     result = await act();
   } catch (error) {
     const isRefused = error instanceof ServiceError || error instanceof Refusal;
-    // The caller must get the error of the act, even when its line cannot be written.
+    // The caller must get the act's error, even when the line cannot be written.
     await write({ outcome: isRefused ? error.code : 'unknown' }).catch(() => undefined);
     throw error;
   }

@@ -4,29 +4,28 @@ import { type InSnapshot, openSnapshots, type Read, readAll } from '../ledger-ch
 import type { ChainedLine } from '../store/audit-log';
 import { AUDITED_KINDS, type AuditedKind } from './audited-kinds';
 
-/** Row that no line created (`…_unexplained`), or whose state no line explains (`…_changed`). */
+/** No line created the row (`…_unexplained`), or explains its state (`…_changed`). */
 interface RowFinding {
   code: string;
   account_id: string | null;
   id: string;
-  /** Facts that differ from those of the lines. */
+  /** Facts that differ from the lines. */
   fields: string[];
 }
 
 export interface RowsCheck {
   rows: number;
   unexplained: number;
-  /** First of them. */
   findings: RowFinding[];
 }
 
 const FINDINGS_MAX = 1_000;
-/** Rows of one account that are checked together. */
+/** Of one account. */
 const ROWS_AT_ONCE = 500;
 
 /**
- * Compares accounts, keys, routing rules, users, invitations, endpoints and wallets with the lines of
- * the audit log about them; both may change meanwhile. Lines without a place in a chain explain nothing.
+ * Compares rows with their lines of the audit log, while both may change. Lines without a place in
+ * a chain explain nothing.
  */
 export async function verifyRows(client: MongoClient, database: string): Promise<RowsCheck> {
   const inSnapshot = openSnapshots(client, database);
@@ -105,7 +104,7 @@ function listDifferences(actual: AuditFacts, expected: AuditFacts): string[] {
   return Object.keys(actual).filter((name) => toText(actual[name]) !== toText(expected[name]));
 }
 
-/** An absent value, an empty list and `false` are the same. */
+/** Treats absent, empty list and `false` alike. */
 function toText(value: AuditFacts[string]): string {
   const isEmpty =
     value === undefined || value === false || (Array.isArray(value) && value.length === 0);

@@ -6,9 +6,9 @@ import { firstEndpointId } from '../store/endpoints';
 import { fingerprint } from '../store/keys';
 import { presentSettings } from './accounts';
 
-/** Change of one row by a line; without facts, the row is removed. */
+/** Without facts, the row is removed. */
 interface Effect {
-  /** Name of the row among those of its account. */
+  /** Unique in the account. */
   name: unknown;
   creates?: AuditFacts;
   changes?: AuditFacts;
@@ -16,10 +16,10 @@ interface Effect {
 
 export interface AuditedKind {
   collection: string;
-  /** Whether its lines concern the service, whatever account a row is about. */
+  /** Lines concern the service, whatever account a row is about. */
   ofService?: true;
   name: (row: Document) => unknown;
-  /** Facts that lines state under the same names. */
+  /** Named as in the lines. */
   facts: (row: Document) => AuditFacts;
   acts: Partial<Record<AuditedAct, (line: ChainedLine) => Effect>>;
 }

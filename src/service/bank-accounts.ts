@@ -24,7 +24,7 @@ export interface BankAccountFilter {
 }
 
 /**
- * Registers an account that a connector's bank keeps for us. A repeat returns the stored one.
+ * A repeat returns the stored account.
  * @throws ServiceError `iban_invalid`, `connector_name_invalid`, `connector_unknown`
  */
 export async function addBankAccount(
@@ -59,7 +59,7 @@ export async function addBankAccount(
   }
 }
 
-/** Finds bank accounts, the oldest first; an IBAN may have one for each currency. */
+/** Oldest first; an IBAN may have an account for each currency. */
 export async function listBankAccounts(
   { stores }: Pick<WriteDeps, 'stores'>,
   { iban, ...filter }: BankAccountFilter = {},

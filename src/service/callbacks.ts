@@ -30,10 +30,10 @@ export async function listWaitingCallbacks(
 }
 
 /**
- * Delivers a stored callback that no workflow has received, or with `again` any.
+ * Delivers a callback that no workflow has received, or with `again` any.
  * @returns `parked` when its connector still has no such resource
  * @throws ServiceError `callback_not_found`, `callback_signalled`, `callback_unreadable`,
- *   `temporal_unavailable`
+ * `temporal_unavailable`
  */
 export async function redeliverCallback(deps: CallbackActDeps, id: string) {
   const callback = await findCallback(deps.stores, id);
@@ -50,9 +50,8 @@ async function redeliver(deps: CallbackActDeps, callback: CallbackDocument) {
 }
 
 /**
- * Delivers again what was signalled since, and what no run has applied: Temporal may have lost the
- * signals. A callback counts once.
- * @returns the ids of those that it delivered, and why others could not be
+ * Delivers again what no run has applied since: Temporal may have lost the signals. A callback
+ * counts once. @returns ids of the delivered, and why others could not be
  */
 export async function redeliverSignalled(
   deps: CallbackActDeps,
@@ -87,8 +86,8 @@ async function isApplied(
 }
 
 /**
- * Dismisses a callback that stays parked: it leaves the list and the metrics. A repeat changes
- * nothing. Its connector may still deliver it.
+ * Removes a parked callback from list and metrics; its connector may still deliver it. A repeat
+ * changes nothing.
  * @throws ServiceError `callback_not_found`, `callback_signalled`, `callback_not_parked`
  */
 export async function dismissCallback(
@@ -112,7 +111,6 @@ export async function dismissCallback(
   );
 }
 
-/** Reads the facts of its audit line. */
 async function describeCallback(
   stores: Stores,
   { _id: target, resource, resource_id, name }: CallbackDocument,

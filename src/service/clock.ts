@@ -18,7 +18,7 @@ interface AdvanceDeps extends ClockDeps {
   connectors: Pick<Connectors, 'sandbox'>;
 }
 
-/** Returns the time of an account: ahead of the real one where its sandbox clock was moved. */
+/** Ahead of the real time where the sandbox clock was moved. */
 export async function accountNow(
   { stores, now }: { stores: Pick<ClockDeps['stores'], 'accounts'>; now: () => Date },
   { account_id, livemode }: Owner,
@@ -39,10 +39,7 @@ export async function getClock({ stores, now }: ClockDeps, account_id: string) {
   return presentClock((await stores.accounts.get(account_id))?.clock, now());
 }
 
-/**
- * Begins to move the clock of the account's sandbox forward.
- * @throws Refusal 400; 409 `clock_advancing`; 503 `temporarily_unavailable`: outcome unknown
- */
+/** @throws Refusal 400; 409 `clock_advancing`; 503 `temporarily_unavailable`: outcome unknown */
 export async function advanceClock(deps: AdvanceDeps, account_id: string, request: ClockRequest) {
   const stored: Pick<AccountDocument, 'clock'> | null = await deps.stores.accounts.get(account_id);
   const target = planAdvance(request, stored?.clock, deps.now());

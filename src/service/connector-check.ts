@@ -6,12 +6,11 @@ import type { Stores } from '../store';
 import type { TemporalAccess } from '../temporal/access';
 import type { WriteDeps } from './deps';
 
-/** Result of one promise of the contract. */
 export interface PromiseResult {
   id: string;
   promise: string;
   result: 'passed' | 'failed' | 'not_applicable';
-  /** Observation of the check, in words. */
+  /** In words. */
   seen: string;
 }
 
@@ -23,34 +22,34 @@ export interface CheckReport {
   promises: PromiseResult[];
 }
 
-/** Folders between a connector and a bank that answers by files. */
+/** Between a connector and a bank that responds by files. */
 export interface CheckFolders {
-  /** Folder of files to the bank. */
+  /** Files to the bank. */
   out: string;
-  /** Folder of files from it. */
+  /** Files from the bank. */
   in: string;
 }
 
-/** Addresses around a connector: its fake bank, and the proxies in front of both. */
+/** Fake bank of a connector, and the proxies in front of both. */
 export interface CheckAddresses {
   /** Desk of the fake bank. */
   deskUrl?: string | undefined;
-  /** Address of the fake bank, and the port under which the connector knows it. */
+  /** Fake bank, and its port as the connector knows it. */
   bankUrl?: string | undefined;
   bankPort?: number | undefined;
-  /** The connector's own port, and the port under which the bank knows it. */
+  /** The connector's own port, and its port as the bank knows it. */
   webhookUrl?: string | undefined;
   webhookPort?: number | undefined;
-  /** Folders of a connector whose bank answers by files: the check is that bank. */
+  /** Folders of a bank that responds by files: the check is that bank. */
   folders?: CheckFolders | undefined;
 }
 
 export interface CheckInput extends CheckAddresses {
   connector: string;
-  /** Methods and rails that are routed to it. */
+  /** Routed to it. */
   methods: readonly PaymentMethodId[];
   rails: readonly RailId[];
-  /** Time for a report to arrive, also if it has to be polled. */
+  /** ms for a report to arrive, also if it is polled. */
   waitMs: number;
 }
 
@@ -61,15 +60,15 @@ export interface CheckDeps extends WriteDeps {
   access: TemporalAccess;
   database: string;
   taskQueuePrefix: string;
-  /** Directory of the key pairs with which the connector decrypts recipients. */
+  /** Key pairs with which the connector decrypts recipients. */
   keysDir: string;
   progress: (line: string) => void;
 }
 
 /**
- * Checks a connector that runs, against every promise of its contract.
+ * Checks a running connector.
  * @throws ServiceError `connector_not_running`, `check_database_used`, `check_queue_used`,
- *   `check_folder_used`
+ * `check_folder_used`
  * @see docs/connectors.md#check-a-connector
  */
 export type CheckConnector = (deps: CheckDeps, input: CheckInput) => Promise<CheckReport>;

@@ -6,7 +6,7 @@ import { ServiceError } from '../domain/errors';
 const FILES = ['example.ts', 'main.ts', 'fake-bank.ts', 'test.ts'];
 const PACKAGED_KIT = 'durable-payments/connectors/kit';
 
-/** Names that are directories of the service, or mean something else in TypeScript. */
+/** Directories of the service, or words of TypeScript. */
 const TAKEN = ['contract', 'conformance', 'evm', 'example', 'http', 'kit', 'sandbox', 'sepa'];
 const RESERVED = [
   ...['break', 'case', 'catch', 'class', 'const', 'continue', 'debugger', 'default', 'delete'],
@@ -16,16 +16,14 @@ const RESERVED = [
   ...['true', 'try', 'typeof', 'var', 'void', 'while', 'with', 'yield'],
 ];
 
-/** Directory of the example's sources. */
 function findExample(): string {
   const own = IS_CHECKOUT ? 'connectors/example' : 'dist/connectors/example/source';
   return join(PACKAGE_ROOT, own);
 }
 
 /**
- * Copies the example connector under another name.
- * @param dir directory of the copy; by default next to the example, and outside a checkout in the
- *   working directory
+ * Copies the example connector.
+ * @param dir absent: next to the example; outside a checkout, in the working directory
  * @returns the directory and its files
  * @throws ServiceError `connector_name_invalid`, `directory_exists`
  */

@@ -14,20 +14,17 @@ export function assertConnectorName(name: string): void {
   );
 }
 
-/** Whether any method or rail is routed to a connector. @throws ServiceError `setting_invalid` */
+/** @throws ServiceError `setting_invalid` */
 export function isRouted(routes: Routes, name: string): boolean {
   return parseConnectors(routes).names.includes(name);
 }
 
-/** Whether a connector serves live. @throws ServiceError `setting_invalid` */
+/** @throws ServiceError `setting_invalid` */
 export function isLiveConnector(routes: Routes, name: string): boolean {
   return parseConnectors(routes).liveNames.includes(name);
 }
 
-/**
- * Asserts that a connector moves money in an environment.
- * @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid`
- */
+/** @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid` */
 export function assertServes(
   routes: Routes,
   { connector, livemode }: { connector: string; livemode: boolean },
@@ -38,10 +35,7 @@ export function assertServes(
   throw new ServiceError('connector_unknown', explainUnknown({ connector, names, sandbox }));
 }
 
-/**
- * Lists the methods and rails that the sandbox routes to a connector.
- * @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid`
- */
+/** @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid` */
 export function listRoutedInSandbox(routes: Routes, connector: string) {
   assertConnectorName(connector);
   const { listConnectors, liveNames } = parseConnectors(routes);

@@ -12,30 +12,29 @@ import type { MerchantDeps, Owner } from './deps';
 export interface CreateRequest<Body> {
   caller: Owner;
   idempotencyKey: string;
-  /** Equal bodies have the same text. */
+  /** Equal for equal bodies. */
   canonical: string;
   requestId: string;
   /** Called before the key is reserved. @throws Refusal 400 */
   parseBody: () => Body;
 }
 
-/** First response to the request. */
 export interface CreateAnswer {
   id: string;
   /** JSON text. */
   body: string;
-  /** Whether another call created the resource. */
+  /** Another call created the resource. */
   isReplayed: boolean;
 }
 
-/** Reserved key, for which the resource must still be created or answered. */
+/** The resource of the key must still be created or answered. */
 export interface Reservation {
   record: IdempotencyRecord;
   /** Stored with the workflow. */
   hashes: RequestHashes;
-  /** Whether this call continues the work of another. */
+  /** This call continues the work of another. */
   joined: boolean;
-  /** Whether that call may still be running. */
+  /** The other call may still be running. */
   firstMayRun: boolean;
   firstAnswer?: CreateAnswer;
 }
@@ -44,20 +43,20 @@ export interface CreatedResource {
   answer: object;
   /** The stored resource holds everything from which the response is built. */
   isStored?: true;
-  /** It has personal data or a page token: it is stored encrypted. */
+  /** Personal data or a page token: stored encrypted. */
   isPersonal?: true;
 }
 
 type OnceDeps = Pick<MerchantDeps, 'stores' | 'keys' | 'encrypter' | 'now'>;
 
-/** Longest first call: the time limit of a request. */
+/** Time limit of a request. */
 const FIRST_CALL_MS = 8_000;
 /** @see docs/decisions.md#requests */
 const CREATED = 201;
 
 interface Creation<Body> {
   operation: string;
-  /** By default a UUID. */
+  /** Absent: a UUID. */
   makeId?: () => string;
   /** Checks the rules that a schema cannot express; after a Refusal, the key is still unused. */
   accept: (body: Body, id: string) => AcceptedRequest | Promise<AcceptedRequest>;
@@ -66,10 +65,10 @@ interface Creation<Body> {
 }
 
 /**
- * Creates a resource once per idempotency key, and returns the first response under the key.
+ * Creates a resource once per idempotency key. @returns the first response under the key
  * @throws Refusal 403 `account_frozen`; 409 `idempotency_request_in_progress` when the outcome is
- *   unknown and the first call may still be running; 422 `idempotency_key_reused`; errors of `accept`
- *   and `open`
+ * unknown and the first call may still be running; 422 `idempotency_key_reused`; errors of `accept`
+ * and `open`
  */
 export async function createOnce<Body>(
   deps: OnceDeps,
@@ -81,9 +80,8 @@ export async function createOnce<Body>(
 }
 
 /**
- * Reserves the key, or joins its existing reservation. The reservation fixes the resource's id
- * before anything else happens, so a second caller, or a retry after a crash, gets the same
- * resource.
+ * Reserves the key, or joins its reservation, which fixes the id before anything else happens: a
+ * second caller, or a retry after a crash, gets the same resource.
  */
 async function reserveKey<Body>(
   deps: OnceDeps,
@@ -159,7 +157,7 @@ function toInProgressError(error: unknown): unknown {
   return new Refusal('idempotency_request_in_progress', message);
 }
 
-/** Decrypts a stored response; undefined when its key was removed. */
+/** @returns undefined when the key was removed */
 export async function decryptAnswer(encrypter: Encrypter, id: string, body: string) {
   const parsed = Encrypted.safeParse(body);
   if (!parsed.success) return body;
@@ -175,7 +173,7 @@ function getAnswerOwner(id: string): string {
   return `answer/${id}`;
 }
 
-/** Returns the JSON text of a request's metadata, as written. */
+/** Returns JSON as it was written. */
 export function readMetadataText(metadata: RawJson | null | undefined): string {
   return metadata?.kind === 'object' ? metadata.text : '{}';
 }

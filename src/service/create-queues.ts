@@ -1,22 +1,22 @@
-/** Time for which an account that called counts as a neighbor. */
+/** An account that called counts as a neighbor for this time. */
 const NEIGHBOR_MS = 10_000;
 
 export interface QueueLimits {
-  /** Calls of an account under way. */
+  /** Active calls of an account. */
   alone: number;
   nextToOthers: number;
-  /** Calls next to others that begin together after a pause. */
+  /** Calls that begin together after a pause, with neighbors. */
   burst: number;
-  /** Calls of an account that may wait, and for how long. */
+  /** Per account. */
   waitingMax: number;
   waitMsMax: number;
-  /** Expected duration of a call, before one has ended. */
+  /** Until a call has ended. */
   expectedMs: number;
 }
 
 interface Queue {
   active: number;
-  /** Callbacks that begin a call, in order. */
+  /** Each begins a call, in order. */
   waiting: (() => void)[];
   averageMs: number;
   nextAt: number;
@@ -32,16 +32,15 @@ interface Caller<Kind extends string> {
 export type Leave = (counts: boolean) => void;
 
 /**
- * Lets the calls of an account wait in order once as many are under way as it may have. Next to
- * other accounts these are fewer, and spread evenly over the time that one takes: a burst of one
- * merchant would otherwise take the processors from all.
- * @see docs/operations.md#overload
+ * Makes the calls of an account wait in order beyond a number. With neighbors it is lower, and
+ * calls are spread evenly over the time that one takes: a burst of one merchant would otherwise
+ * take the processors from all. @see docs/operations.md#overload
  */
 export function createQueues<Kind extends string>(
   limits: Readonly<Record<Kind, QueueLimits>>,
   now = () => performance.now(),
 ) {
-  /** The longest quiet one first. */
+  /** The account that called longest ago comes first. */
   const callers = new Map<string, Caller<Kind>>();
   let latest: Caller<Kind> | undefined;
   let latestOther: Caller<Kind> | undefined;
@@ -85,7 +84,7 @@ export function createQueues<Kind extends string>(
   };
 
   return {
-    /** Waits until a call may begin. @returns null after too long a wait, or where too many wait */
+    /** Waits until a call may begin. @returns null after too long, or where too many wait */
     enter: (account_id: string, kind: Kind): Promise<Leave | null> => {
       const caller = note(account_id);
       const queue = caller.queues.get(kind) ?? newQueue(limits[kind]);

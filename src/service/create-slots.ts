@@ -4,11 +4,11 @@ import { createWindows } from './account-windows';
 import { createQueues, type QueueLimits } from './create-queues';
 import { type RoutingDeps, readRouting } from './routing/read';
 
-/** Part of the slots that stays free for those who hold less than a fair share. */
+/** Stays free for those who hold less than a fair share. */
 const RESERVED_SHARE = 0.2;
-/** Part of the slots that an account uses next to other accounts. */
+/** Used by an account that has neighbors. */
 const NEIGHBORLY_SHARE = 1 / 16;
-/** Simulations of an account: each is a callback and the steps of a workflow. */
+/** Each is a callback and the steps of a workflow. */
 const SIMULATIONS: QueueLimits = {
   alone: 8,
   nextToOthers: 1,
@@ -17,7 +17,7 @@ const SIMULATIONS: QueueLimits = {
   waitMsMax: 60_000,
   expectedMs: 200,
 };
-/** A later answer finds nobody. */
+/** The caller has gone by then. */
 const CREATE_WAIT_MS_MAX = 20_000;
 /** As of a slow bank, so that a burst begins slowly. */
 const CREATE_MS = 2_000;
@@ -25,7 +25,7 @@ const CREATE_MS = 2_000;
 interface Holder {
   account_id: string;
   livemode: boolean;
-  /** Bank that the create waits for; undefined when none, or no other, serves the environment. */
+  /** Undefined when no bank, or only one, serves the environment. */
   connector: string | undefined;
   simulates?: true;
 }
@@ -33,11 +33,10 @@ interface Holder {
 export type CreateSlots = <T>(holder: Holder, work: () => Promise<T>) => Promise<T>;
 
 /**
- * Refuses creates beyond the limit immediately, since a waiting one would be too late. Sandbox and
- * live are counted separately. Slots are shared out: once most are taken, only accounts and
- * connectors below their fair share get another, so that a slow bank or a mass payout of one
- * merchant leaves slots for the others. Next to others, an account waits for its own creates. One
- * whose creates are not answered gets fewer.
+ * Refuses creates beyond the limit at once, per environment: a waiting one would be too late. Once
+ * most slots are taken, only accounts and connectors below their fair share get another, so that a
+ * slow bank or a mass payout leaves slots for the others. With neighbors, an account waits for its
+ * own creates; one whose creates time out gets fewer.
  * @throws Refusal 503 `temporarily_unavailable`
  * @see docs/operations.md#overload
  */
@@ -83,7 +82,7 @@ export async function findSlowPart(
 
 interface Slot {
   answered(): void;
-  /** Notes that the workers did not finish in time. */
+  /** The workers did not finish in time. */
   unanswered(): void;
   leave(): void;
 }
@@ -124,7 +123,7 @@ function createPool(atOnce: number) {
     };
   };
   return {
-    /** Takes a slot, after others of the account; null when there is none. */
+    /** Waits for others of the account. @returns null when there is no slot */
     enter: async (holder: Omit<Holder, 'livemode'>): Promise<Slot | null> => {
       const kind = holder.simulates === true ? 'simulation' : 'create';
       const leave = await queues.enter(holder.account_id, kind);

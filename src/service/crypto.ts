@@ -56,7 +56,6 @@ export const getCryptoPayment = createGet(
 export const listCryptoPayments = createList(({ crypto_payments }) => crypto_payments);
 
 /**
- * Pays a balance of an asset to the merchant's wallet.
  * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#settlements
  */

@@ -25,22 +25,21 @@ export interface MerchantDeps extends ServiceDeps {
   temporal: TemporalClient;
   callbacks: CallbackInbox;
   connectors: Connectors;
-  /** Keys for page tokens and for fingerprints of requests. */
+  /** Page tokens; fingerprints of requests. */
   keys: Pick<ServiceKeys, 'pay_token' | 'fingerprint'>;
-  /** Encrypt with public keys, which cannot decrypt. */
+  /** Public keys, which cannot decrypt. */
   recipientEncrypters: RecipientEncrypters;
   payers: Payers;
-  /** Bounds the creates of the API and the dashboard together. */
+  /** Shared by the API and the dashboard. */
   takeSlot: CreateSlots;
   log: Logger;
 }
 
-/** `audit` records the team member or operator who acts. */
+/** `audit` names the acting team member or operator. */
 export interface ActDeps extends ServiceDeps {
   audit: Audit;
 }
 
-/** Dependencies of an act on stored data alone. */
 export type WriteDeps = Pick<ActDeps, 'mongo' | 'stores' | 'audit' | 'now'>;
 
 export interface Owner {

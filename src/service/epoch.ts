@@ -6,7 +6,7 @@ import type { Audit } from '../store/audit';
 import type { EpochStore } from '../store/epoch';
 import { createTemporalEpoch } from '../temporal/epoch';
 
-/** Interval at which workers move the epoch forward; a restore over less time is not noticed. */
+/** A restore over less time is not noticed. */
 const ADVANCE_MS = 60_000;
 export const CHECK_MS = 15_000;
 
@@ -17,13 +17,13 @@ export interface EpochDeps {
   now: () => Date;
 }
 
-/** Times of both stores, ISO 8601; undefined where one has none. */
+/** ISO 8601; undefined: none. */
 export interface Epochs {
   mongodb: string | undefined;
   temporal: string | undefined;
 }
 
-/** Reads the epochs of both stores. A new database has none, and no resource that may be behind. */
+/** A new database has no epoch, and no resource that may be older. */
 export async function readEpochs({ epoch, temporal, lifecycleQueue }: EpochDeps): Promise<Epochs> {
   const stored = await epoch.read();
   if (stored === null) return { mongodb: undefined, temporal: undefined };
@@ -34,9 +34,7 @@ export async function readEpochs({ epoch, temporal, lifecycleQueue }: EpochDeps)
   };
 }
 
-/**
- * Whether MongoDB is older than Temporal, as after a restore: each epoch is written to MongoDB first.
- */
+/** MongoDB is older than Temporal, as after a restore: each epoch is written to MongoDB first. */
 export function isBehind({ mongodb, temporal }: Epochs): boolean {
   return mongodb !== undefined && temporal !== undefined && temporal > mongodb;
 }
@@ -55,7 +53,7 @@ function describeOlder({ mongodb, temporal }: Epochs): string {
   );
 }
 
-/** Moves both epochs forward when it is time, unless MongoDB is behind. @returns what they were */
+/** Raises both epochs when due, unless MongoDB is older. @returns what they were */
 export async function advanceEpoch(deps: EpochDeps): Promise<Epochs> {
   const epochs = await readEpochs(deps);
   const { mongodb = '', temporal } = epochs;
@@ -66,7 +64,7 @@ export async function advanceEpoch(deps: EpochDeps): Promise<Epochs> {
   return epochs;
 }
 
-/** Whether Temporal is older than MongoDB, so that it may have lost signals. */
+/** Temporal is older, so it may have lost signals. */
 function isTemporalBehind({ mongodb = '', temporal = '' }: Epochs): boolean {
   return Date.parse(mongodb) - Date.parse(temporal) > 3 * ADVANCE_MS;
 }
@@ -77,10 +75,7 @@ async function raise({ epoch, temporal, lifecycleQueue }: EpochDeps, to: string)
   await createTemporalEpoch(temporal, lifecycleQueue).write(installation, at);
 }
 
-/**
- * Ends the state after a restore: processes write again.
- * @throws ServiceError `not_behind`
- */
+/** Lets processes write again after a restore. @throws ServiceError `not_behind` */
 export async function endRestore(
   deps: EpochDeps & { audit: Audit },
   { reason }: { reason: string },
@@ -107,12 +102,12 @@ export interface EpochGuard {
 interface GuardOptions {
   registry: Registry;
   log: Record<'warn' | 'error', (fields: object, line: string) => void>;
-  /** A worker moves the epoch forward; other processes read it. */
+  /** Workers raise the epoch; other processes read it. */
   advances: boolean;
   onBehind?: () => void;
 }
 
-/** Compares the stores at the start and from then on. Without an answer, the last one counts. */
+/** Compares at the start and from then on. While a store is unavailable, the last result counts. */
 export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promise<EpochGuard> {
   const { log, advances, onBehind } = options;
   let epochs: Epochs = { mongodb: undefined, temporal: undefined };

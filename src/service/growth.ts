@@ -2,20 +2,16 @@ import { PAYER_MONTHS, RETENTION } from '../domain/account/retention';
 import { KINDS, RESOURCES } from '../domain/resources';
 import { REQUEST_DAYS } from './requests/list';
 
-/** Rows that end alike. */
 export interface Growth {
   what: string;
   collections: readonly string[];
-  /** In words, for the docs. */
+  /** For the docs. */
   until: string;
 }
 
 const months = (name: keyof typeof RETENTION) => `${RETENTION[name]} months (\`${name}\`)`;
 
-/**
- * Ends of the rows of each collection. A test refuses a new collection until it is here.
- * @see docs/operations.md#what-grows
- */
+/** A test refuses a new collection until it is here. @see docs/operations.md#what-grows */
 export const GROWTH: readonly Growth[] = [
   {
     what: 'Payments, refunds, payouts, crypto payments and settlements',

@@ -12,7 +12,6 @@ export interface HealthDeps {
   epochs?: Pick<EpochGuard, 'fault'> | undefined;
 }
 
-/** Checks whether Temporal and MongoDB answer and workers serve both environments. */
 export async function checkDependencies({ temporal, mongo, heartbeats, now, epochs }: HealthDeps) {
   const isServed = (environment: Env) => isUp(heartbeats.alive(environment, now()));
   const [isTemporalUp, isMongoUp, ...served] = await Promise.all([

@@ -10,17 +10,16 @@ export interface NewKey {
   account_id: string;
   livemode: boolean;
   scopes: Scope[];
-  /** ISO 8601, ms; the key never expires when undefined. */
+  /** ISO 8601, ms; undefined: never. */
   expires_at?: string | undefined;
-  /** Any network when undefined. */
+  /** Undefined: any network. */
   allowed_cidrs?: string[] | undefined;
   /** A repeat with the same id creates no second key. */
   id?: string;
 }
 
 /**
- * Creates a key, which is shown once.
- * @see docs/decisions.md#keys
+ * Creates a key, which is shown once. @see docs/decisions.md#keys
  * @throws MongoServerError duplicate key when the id is already used
  */
 export async function createKey(
@@ -58,7 +57,7 @@ export async function createKey(
 
 export type ListedKey = Omit<KeyDocument, 'hash'>;
 
-/** Lists keys, newest first; of both environments when `livemode` is undefined. */
+/** Newest first; `livemode` undefined: both environments. */
 export async function listKeys(
   { stores }: Pick<WriteDeps, 'stores'>,
   { account_id, livemode }: Pick<Owner, 'account_id'> & Partial<Owner>,
@@ -68,7 +67,7 @@ export async function listKeys(
 }
 
 /**
- * Revokes a key from the next request on; null when there is no such key.
+ * Revokes from the next request on. @returns null when there is no such key
  * @param owner account and environment that it must belong to, if known
  */
 export async function revokeKey(

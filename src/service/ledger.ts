@@ -15,7 +15,7 @@ export { FINDINGS } from '../ledger-check/trial-balance-clearing';
 export type { Verification } from '../ledger-check/verify';
 
 /**
- * Verifies the ledger, and records a verification of all books for the metrics.
+ * Records a verification of all books for the metrics.
  * @param client has a long socket timeout
  * @throws ServiceError `book_not_found`
  */
@@ -42,7 +42,7 @@ export async function checkLedger(
   return verification;
 }
 
-/** Lists the last checkpoint of each book, to be stored where nobody can change it. */
+/** Returns what should be stored where nobody can change it. */
 export function listHeads(client: MongoClient, database: string): Promise<StoredCheckpoint[]> {
   return listLastCheckpoints(client.db(database));
 }

@@ -6,7 +6,6 @@ import type { MetricStore, ServiceMetrics } from '../store/metrics';
 /** Frequent scrapes must add little load on the database. */
 const FRESH_MS = 10_000;
 
-/** Adds gauges from the database: waiting callbacks, stuck resources, the last ledger check. */
 export function measureStores(
   registry: Registry,
   store: MetricStore,
@@ -29,7 +28,7 @@ export function measureStores(
     const gauge: Gauge = new Gauge({
       ...gaugeOptions,
       registers: [registry],
-      // While the database is unavailable there is no value, which is better than an old one.
+      // Without the database no value, which is better than an old one.
       collect: async () => {
         const metrics = await readMetrics();
         gauge.reset();

@@ -6,7 +6,7 @@ import { missingAttributes, registerAttributes } from '../temporal/attributes';
 import { findConfigFault } from '../temporal/fault';
 
 export interface MigrateDeps {
-  /** Its connection has no socket timeout. */
+  /** Without a socket timeout. */
   db: Db;
   temporal: Client;
   progress: (line: string) => void;
@@ -15,8 +15,7 @@ export interface MigrateDeps {
 export type Migration = Awaited<ReturnType<typeof migrate>>;
 
 /**
- * Creates the missing indexes and search attributes, and returns their names. It can be interrupted
- * and run again.
+ * Creates missing indexes and search attributes. Safe to interrupt and repeat.
  * @param dryRun only lists them
  * @throws ServiceError `search_attributes_refused` with the commands that register them
  */

@@ -1,6 +1,6 @@
 import { KINDS, RESOURCES } from '../domain/resources';
 
-/** Processes except connectors; operators have all rights. */
+/** Connectors have roles of their own; operators have all rights. */
 type Service = 'api' | 'worker';
 
 type Action = 'find' | 'listIndexes' | 'createIndex' | Write;
@@ -13,7 +13,7 @@ const ALL: readonly Write[] = ['insert', 'update', 'remove'];
 
 const COLLECTIONS = KINDS.map((kind) => RESOURCES[kind].collection);
 
-/** Only operators write to a collection without any. */
+/** An empty entry: only operators write. */
 export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Write[]>>>> = {
   ...Object.fromEntries(COLLECTIONS.map((collection) => [collection, { worker: KEEP }])),
   accounts: { api: CHANGE, worker: CHANGE },
@@ -61,10 +61,10 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   worker_heartbeats: { worker: ALL },
 };
 
-/** They tie an instruction or a callback to its merchant. */
+/** Tie an instruction or a callback to its merchant. */
 const READ_BY_CONNECTORS = ['accounts', 'recipients', ...COLLECTIONS];
 
-/** It takes what simulations report. */
+/** Takes what simulations report. */
 const SANDBOX_BANK = 'sandbox_bank';
 
 const EVERY = '';
@@ -74,13 +74,13 @@ interface Privilege {
   actions: readonly (Action | 'getParameter')[];
 }
 
-/** Role of MongoDB, as `createRole` takes it. */
+/** As `createRole` takes it. */
 export interface MongoRole {
   role: string;
   privileges: readonly Privilege[];
 }
 
-/** Builds the roles of API and worker, with the fewest rights that they need. */
+/** Builds the fewest rights that API and worker need. */
 export function serviceRoles(database: string): Record<Service, MongoRole> {
   const buildRole = (service: Service, ...more: Privilege[]): MongoRole => ({
     role: `${database}_${service}`,
@@ -104,10 +104,7 @@ export function serviceRoles(database: string): Record<Service, MongoRole> {
   };
 }
 
-/**
- * Builds the role of a connector: reads of the service, its callbacks, its report of itself, and its
- * own database.
- */
+/** Grants reads of the service, its callbacks, its report of itself, and its own database. */
 export function connectorRole(database: string, connector: string): MongoRole {
   const own = `${database}_${connector}`;
   return {

@@ -15,7 +15,7 @@ const PAGE = 200;
 const CHECKED_AT_ONCE = 20;
 const START_TIMEOUT_MS = 5_000;
 
-/** An attempt that is later than this may be from an orphaned delivery. */
+/** A later attempt may be from an orphaned delivery. */
 const OVERDUE_MS = 60_000;
 
 export interface OrphanDeps {
@@ -24,11 +24,11 @@ export interface OrphanDeps {
   lifecycleQueue: string;
   webhookQueue: string;
   now: () => Date;
-  /** Lists which workflows run, so that only others are asked about; without it, each is. */
+  /** Excludes running workflows; absent: each is queried. */
   listRunning?: (workflowIds: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
-/** Resource or delivery that is in progress in the database but has no running workflow. */
+/** In progress in the database, without a running workflow. */
 export type Orphan = ResourceOrphan | DeliveryOrphan;
 
 interface LastRun {
@@ -57,10 +57,7 @@ export interface ResourcePlace {
   after: string;
 }
 
-/**
- * Checks whether the workflows of everything in progress run, or of the given ids, and yields the
- * orphans of each batch.
- */
+/** Checks everything in progress, or the ids. */
 export async function* findOrphans(
   deps: OrphanDeps,
   ids?: readonly string[],
@@ -80,10 +77,7 @@ export async function* findResources(
   }
 }
 
-/**
- * Checks everything in progress page by page, so that a walk can end and go on at any place. No
- * cursor or connection stays open for it.
- */
+/** Checks page by page, so that a walk can end and go on anywhere; no cursor stays open. */
 export async function* findInFlight(
   deps: OrphanDeps,
   from?: ResourcePlace,
@@ -113,7 +107,7 @@ export async function* findInFlight(
   }
 }
 
-/** Checks only the deliveries with an overdue attempt. */
+/** Checks deliveries with an overdue attempt. */
 export async function* findDeliveries(
   deps: OrphanDeps,
   ids?: readonly string[],
@@ -123,8 +117,8 @@ export async function* findDeliveries(
 }
 
 /**
- * Checks the deliveries with an overdue attempt, from a place on.
- * @param onLate gets each that is overdue although its workflow runs
+ * Goes on from a place.
+ * @param onLate gets each delivery that is overdue although its workflow runs
  */
 export async function* findLateDeliveries(
   deps: OrphanDeps,
@@ -143,7 +137,7 @@ export async function* findLateDeliveries(
 
 const END_OF_TIME = '9999';
 
-/** Checks every pending delivery, also those with the next attempt hours away. */
+/** Checks pending deliveries, also with the next attempt hours away. */
 export async function* findPending(deps: OrphanDeps): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
   const rows = deps.stores.deliveries.overdue(END_OF_TIME);
   yield* checkRows(rows, (event) => findDeliveryOrphan(deps, event));
@@ -160,7 +154,7 @@ async function* checkRows<Row, O extends Orphan>(
 }
 
 /**
- * Restarts a workflow, which loads its state and continues; a running one is not affected.
+ * Restarts a workflow, which loads its state; a running one is not affected.
  * @throws ServiceError `record_behind`
  */
 export async function restart(deps: OrphanDeps, orphan: Orphan): Promise<void> {
@@ -223,7 +217,7 @@ async function findResourceOrphan(
   const { get, workflowId } = LIFECYCLES[kind];
   const workflow = await getWorkflowStatus(temporal, workflowId(resource._id));
   if (workflow === 'RUNNING') return undefined;
-  // Its workflow may have completed since the document was read.
+  // The workflow may have completed since the document was read.
   const current = await get(stores, resource._id);
   return current !== null && isInFlight(kind, current.status)
     ? { kind, resource, workflow }

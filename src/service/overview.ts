@@ -15,7 +15,7 @@ type ReadDeps = Pick<ServiceDeps, 'stores'>;
 
 export type Overview = Awaited<ReturnType<typeof readOverview>>;
 
-/** Reads the numbers of the overview page, all from indexes; days are in UTC. */
+/** Reads only indexes; days are UTC. */
 export async function readOverview(
   deps: ReadDeps,
   owner: Owner,
@@ -38,14 +38,13 @@ export async function readOverview(
   };
 }
 
-/** Lists resources that operators look into. */
 async function listNeedingAttention(deps: ReadDeps, kind: Kind, { account_id, livemode }: Owner) {
   const rows = getRows(deps, kind);
   const resources = await rows.listNeedingAttention(account_id, livemode, NEEDS_ATTENTION_MAX);
   return resources.map(({ _id: id, attention }) => ({ kind, id, attention: attention ?? '' }));
 }
 
-/** Counts payments by day and of today, and the webhooks of the last 24 hours. */
+/** Counts webhooks of the last 24 hours. */
 async function readCounts(
   { stores: { payments, events, deliveries } }: ReadDeps,
   owner: Owner,
@@ -65,7 +64,7 @@ async function readCounts(
   return { settledDays, today, events: count, exhausted, waiting };
 }
 
-/** Lists currencies of settled payments, the most frequent first. */
+/** The most frequent first. */
 export function listCurrencies(settledDays: readonly SettledDay[]): string[] {
   const counts = new Map<string, number>();
   for (const { currency, payments } of settledDays) {
@@ -81,7 +80,7 @@ export interface Day {
   payments: number;
 }
 
-/** Builds the days of the chart, oldest first, including days without payments. */
+/** Oldest first, including days without payments. */
 export function buildDays(settledDays: readonly SettledDay[], currency: string, now: Date): Day[] {
   const rowByDay = new Map(
     settledDays.filter((row) => row.currency === currency).map((row) => [row.day, row]),
@@ -96,7 +95,7 @@ export function buildDays(settledDays: readonly SettledDay[], currency: string, 
 const PAID: readonly PaymentStatus[] = ['authorized', 'settled'];
 const LOST: readonly PaymentStatus[] = ['failed', 'cancelled', 'expired'];
 
-/** Share of paid payments among today's decided ones; null when there is none yet. */
+/** Share of paid among today's decided payments; null without any. */
 export function successRate(today: Overview['today']): number | null {
   const sum = (statuses: readonly PaymentStatus[]) =>
     today.reduce((total, row) => total + (statuses.includes(row.status) ? row.payments : 0), 0);

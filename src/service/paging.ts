@@ -9,7 +9,7 @@ export interface ListQuery {
   status: string | undefined;
   /** Payment method, rail, asset or event type. */
   method: string | undefined;
-  /** Days, UTC, `YYYY-MM-DD`; the last one included. */
+  /** UTC, `YYYY-MM-DD`, inclusive. */
   from: string | undefined;
   to: string | undefined;
   /** At most one of the two is set. */
@@ -37,7 +37,7 @@ export function toBounds({ from, to }: Pick<ListQuery, 'from' | 'to'>) {
   };
 }
 
-/** Position at which a day starts, UTC; undefined when the text is not a day. */
+/** @returns the position; undefined when the text is not a day */
 export function startOfDay(day: string): string | undefined {
   return /^\d{4}-\d{2}-\d{2}$/.test(day) ? parseCreatedBefore(`${day}T00:00:00Z`) : undefined;
 }

@@ -14,16 +14,16 @@ import { createPayerCipher, readPayers, type StoredPayer } from './payers';
 
 type FindDeps = Pick<WriteDeps, 'stores'> & { encrypter: Encrypter };
 
-/** Names a payer as the merchant does, or by the e-mail address in any case of letters. */
+/** The case of an e-mail address does not matter. */
 export interface PayerName extends Owner {
   by: 'reference' | 'email';
   value: string;
 }
 
 interface FoundPayer {
-  /** By payment: one that was written meanwhile is read twice. */
+  /** Keyed by payment: one that was written meanwhile is read twice. */
   payers: Map<string, StoredPayer & { names: Customer }>;
-  /** Ids of payments whose payer no key decrypts: they may be others of this payer. */
+  /** Payments whose payer no key decrypts: it may be this one. */
   unreadable: string[];
 }
 
@@ -55,7 +55,6 @@ async function findPayer(deps: FindDeps, { by, value, ...owner }: PayerName): Pr
 }
 
 /**
- * Collects what is stored of a payer.
  * @throws ServiceError `account_not_found`
  * @see docs/operations.md#personal-data
  */
@@ -79,7 +78,7 @@ export async function exportPayer(deps: FindDeps & Pick<WriteDeps, 'now'>, name:
   };
 }
 
-/** Enough for any resource: it makes only a few transitions. */
+/** A resource makes only a few transitions. */
 const EVENTS_MAX = 100;
 
 async function exportPayment(
@@ -134,8 +133,8 @@ function listRefunds(
 }
 
 /**
- * Erases a payer from the payments that have ended, with the reasons of their refunds; the books
- * stay. Each payment is one transaction, so it can be interrupted and repeated.
+ * Erases a payer from ended payments, with the reasons of their refunds; the books stay. Safe to
+ * interrupt and repeat: each payment is one transaction.
  * @param isDryRun erases nothing
  * @throws ServiceError `account_not_found`
  */

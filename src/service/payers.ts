@@ -34,9 +34,8 @@ export type Payers = ReturnType<typeof createPayers>;
 export type PaymentWithPayer = KeyOwner & { _id: string; customer: EncryptedCustomer };
 
 /**
- * Encrypts payers' names and e-mail addresses with one data key for each account and environment,
- * which the key file encrypts. The merchant's reference stays plain text.
- * @see docs/operations.md#personal-data
+ * Encrypts names and e-mail addresses with a data key for each account and environment. The
+ * merchant's reference stays plain text. @see docs/operations.md#personal-data
  */
 export function createPayers(deps: PayerDeps) {
   const { read, encryptNames } = createPayerCipher(deps.encrypter);
@@ -48,7 +47,7 @@ export function createPayers(deps: PayerDeps) {
       const payment = { ...owner, _id: payment_id };
       return { reference, sealed: await encryptNames(payment, names, await getKeys(deps, owner)) };
     },
-    /** Returns nulls when the payer is absent or redacted, or when no key decrypts it. */
+    /** Returns nulls when the payer is absent or redacted, or no key decrypts it. */
     decrypt: async (payment: PaymentWithPayer): Promise<Customer> => {
       try {
         return await read(payment, await findKeys(deps, payment));
@@ -64,11 +63,10 @@ export function createPayers(deps: PayerDeps) {
 
 export type PayerCipher = ReturnType<typeof createPayerCipher>;
 
-/** Encrypts and decrypts payers with the data keys of their account and environment. */
 export function createPayerCipher(encrypter: Encrypter) {
   const dataKeys = new Map<Encrypted, Promise<DataKey>>();
 
-  /** @throws DecryptionError when no key decrypts it */
+  /** @throws DecryptionError */
   const decryptDataKey = async (ciphertext: Encrypted, owner: KeyOwner): Promise<DataKey> => {
     const cachedKey = dataKeys.get(ciphertext);
     if (cachedKey !== undefined) return await cachedKey;
@@ -95,7 +93,7 @@ export function createPayerCipher(encrypter: Encrypter) {
       const text = await decryptJwe(sealed, dataKey, { alg: 'dir', sub: getPayerOwner(payment) });
       return { ...Names.parse(JSON.parse(text)), reference };
     },
-    /** @throws DecryptionError when no key of the key file decrypts the current data key */
+    /** @throws DecryptionError when the key file cannot decrypt the data key */
     encryptNames: async (
       payment: KeyOwner & { _id: string },
       names: Omit<Customer, 'reference'>,
@@ -108,7 +106,6 @@ export function createPayerCipher(encrypter: Encrypter) {
   };
 }
 
-/** Creates a data key, encrypted for its account and environment. */
 export async function newPayerKey(encrypter: Encrypter, owner: KeyOwner): Promise<PayerKey> {
   const { id, text } = newDataKey();
   const ciphertext = await encrypter.encrypt(text, payerKeyOwner(owner));
@@ -123,7 +120,6 @@ function getPayerOwner({ _id }: { _id: string }): string {
   return `payment/${_id}`;
 }
 
-/** Whether the current key encrypted the payer. */
 export function isCurrent({ id }: PayerKey, ciphertext: string): boolean {
   return findKid(ciphertext) === id;
 }
@@ -133,7 +129,7 @@ function findKey(keys: PayerKeys | undefined, ciphertext: string): PayerKey | un
   return [keys, ...(keys.earlier ?? [])].find((key) => isCurrent(key, ciphertext));
 }
 
-/** Finds the keys of a payer: a cached account may lack the key of another process. */
+/** A cached account may lack the key of another process. */
 async function findKeys({ accounts }: PayerDeps, payment: PaymentWithPayer) {
   const { account_id, livemode, customer } = payment;
   const keys = (await accounts.getCached(account_id))?.payer_keys?.[toEnv(livemode)];
@@ -153,7 +149,7 @@ async function getKeys({ accounts, encrypter }: PayerDeps, owner: KeyOwner): Pro
   return storedKeys;
 }
 
-/** Payer of a payment, or of a request for one that is not written yet. */
+/** `isWritten` is false for a request whose payment is not written yet. */
 export interface StoredPayer extends PaymentWithPayer {
   isWritten: boolean;
 }
@@ -161,8 +157,7 @@ export interface StoredPayer extends PaymentWithPayer {
 const BATCH = 500;
 
 /**
- * Reads all payers of an account and environment in batches. Requests come first: one that is
- * written meanwhile is then read as a payment.
+ * Reads requests first: one that is written meanwhile is then read as a payment.
  * @param after position of the payments; '' for all
  */
 export async function* readPayers(

@@ -30,12 +30,11 @@ export function createPaymentPages({
       byToken: async (tokenHash: string): Promise<CryptoPaymentDocument | null> =>
         checkToken(await crypto_payments.byToken(tokenHash)),
     },
-    /** Time by which the payment expires: the sandbox has a clock. */
+    /** The sandbox has a clock. */
     getNow: (owner: Owner): Promise<Date> => accountNow({ stores, now }, owner),
     getBrand: async ({ account_id, livemode }: Owner): Promise<ShownBrand> =>
       presentBrand(await accounts.getCached(account_id), livemode),
     readLogo: logos.read,
-    /** Returns `cannot_cancel` when it is too late. */
     cancelPayment: async (id: string): Promise<'cancelled' | 'cannot_cancel'> => {
       await temporal.cancelPayment(id, 'customer');
       return (await payments.get(id))?.status === 'cancelled' ? 'cancelled' : 'cannot_cancel';

@@ -59,9 +59,9 @@ export async function listAvailableMethods(
 }
 
 /**
- * Cancels a payment for its merchant. A repeat changes nothing.
+ * A repeat changes nothing.
  * @throws Refusal 403 `account_frozen`; 404; 422 `cannot_cancel`; 503 `temporarily_unavailable`:
- *   outcome unknown
+ * outcome unknown
  */
 export async function cancelPayment(
   deps: Pick<MerchantDeps, 'stores' | 'temporal'>,

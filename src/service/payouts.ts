@@ -43,7 +43,6 @@ export function createPayout(deps: MerchantDeps, request: CreateRequest<wire.Cre
 export const getPayout = createGet('payout', ({ payouts }) => payouts);
 export const listPayouts = createList(({ payouts }) => payouts);
 
-/** Reads the rails, fees and limits of the caller's payouts. */
 export async function getPayoutSettings(
   deps: Pick<MerchantDeps, 'stores' | 'connectors'>,
   { account_id, livemode }: Owner,
@@ -56,7 +55,7 @@ export async function getPayoutSettings(
 }
 
 /**
- * Checks the rules before anything is stored; the reservation checks the balance again.
+ * Checks before anything is stored; the reservation checks the balance again.
  * @throws Refusal 400, 404 or 422
  * @see docs/api.md#which-money-a-payout-draws
  */

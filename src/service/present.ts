@@ -38,7 +38,7 @@ type PaymentFields = Owner & { customer: EncryptedCustomer } & Pick<
     | 'updated_at'
   >;
 
-/** Presents exactly the fields of docs/api.md#create-a-payment, in their order. */
+/** @see docs/api.md#create-a-payment */
 export async function presentPayment(
   { config, keys, payers }: PresentDeps,
   payment: PaymentFields,
@@ -68,7 +68,7 @@ export async function presentPayment(
   };
 }
 
-/** Presents a payment after an act on it; only keys that may read payments see the payer. */
+/** Shows the payer only to keys that may read payments. */
 export function presentPaymentTo(
   deps: PresentDeps,
   payment: PaymentFields,
@@ -92,7 +92,7 @@ function openingFields({ status, failure, created_at }: PaymentOpening) {
   return { status, failure, ...unsetTimes, ...unmoved, created_at, updated_at: created_at };
 }
 
-/** Presents exactly the fields of docs/api.md#refunds, in their order. */
+/** @see docs/api.md#refunds */
 export function presentRefund(refund: RefundDocument) {
   const { _id, payment_id, amount, currency, status, reason, failure } = refund;
   return {
@@ -111,7 +111,7 @@ export function presentRefund(refund: RefundDocument) {
   };
 }
 
-/** Presents exactly the fields of docs/api.md#payouts, in their order. */
+/** @see docs/api.md#payouts */
 export function presentPayout(payout: PayoutDocument) {
   const { _id, status, amount, currency, method, recipient_id, reference } = payout;
   return {
@@ -134,7 +134,7 @@ export function presentPayout(payout: PayoutDocument) {
   };
 }
 
-/** Presents exactly the fields of docs/api.md#crypto, in their order. */
+/** @see docs/api.md#crypto */
 export function presentCryptoPayment(
   { config, keys }: Pick<PresentDeps, 'config' | 'keys'>,
   payment: CryptoPaymentDocument,
@@ -165,7 +165,7 @@ export function presentCryptoPayment(
   };
 }
 
-/** Presents exactly the fields of docs/api.md#settlements, in their order. */
+/** @see docs/api.md#settlements */
 export function presentCryptoSettlement(settlement: CryptoSettlementDocument) {
   const { _id, status, asset, network, amount, fee, wallet_address, transaction_id } = settlement;
   return {
@@ -179,7 +179,7 @@ export function presentCryptoSettlement(settlement: CryptoSettlementDocument) {
   };
 }
 
-/** Presents exactly the fields of docs/api.md#recipients, in their order. */
+/** @see docs/api.md#recipients */
 export function presentRecipient(recipient: RecipientDocument) {
   const { _id, type, scheme, last4, created_at, deleted_at } = recipient;
   const fields = { id: _id, object: 'payout_recipient', type, scheme, last4, created_at };

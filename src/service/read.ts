@@ -12,7 +12,6 @@ interface Listable<D> {
   list(filter: ListFilter): Promise<D[]>;
 }
 
-/** Further fields of a query narrow the list. */
 export interface PageQuery {
   limit: number;
   created_before?: string | undefined;
@@ -26,7 +25,6 @@ export interface Page<D> {
 
 type ReadDeps = Pick<MerchantDeps, 'stores'>;
 
-/** Creates a function that finds one resource of the caller. */
 export function createGet<D>(
   noun: ResourceNoun,
   pickStore: (stores: MerchantDeps['stores']) => Findable<D>,
@@ -35,7 +33,7 @@ export function createGet<D>(
     findResource(pickStore(stores), noun, caller, id);
 }
 
-/** Creates a function that lists resources of the caller, newest first. */
+/** Newest first. */
 export function createList<D extends { position: string }>(
   pickStore: (stores: MerchantDeps['stores']) => Listable<D>,
 ) {
@@ -56,9 +54,8 @@ export async function findResource<D>(
 }
 
 /**
- * Finds the resource that a request has created.
- * @throws Refusal 503 when the database has lost it, most likely after a restore: its key stays
- *   reserved, so no retry creates a second resource
+ * @throws Refusal 503 when the database has lost the created resource, most likely after a restore:
+ * its key stays reserved, so no retry creates a second one
  */
 export async function findCreated<D>(
   store: Findable<D>,
@@ -72,7 +69,7 @@ export async function findCreated<D>(
   throw unavailable('The outcome is unknown.', cause);
 }
 
-/** Lists documents of the caller, newest first. */
+/** Newest first. */
 export async function listPage<D extends { position: string }>(
   store: Listable<D>,
   { account_id, livemode }: Owner,

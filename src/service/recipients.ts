@@ -20,7 +20,10 @@ import type { MerchantDeps, Owner, WriteDeps } from './deps';
 import { presentRecipient } from './present';
 import { findResource } from './read';
 
-/** @throws Refusal 400; 503 when its details cannot be encrypted @see docs/api.md#recipients */
+/**
+ * @throws Refusal 400; 503 when its details cannot be encrypted
+ * @see docs/api.md#recipients
+ */
 export function createRecipient(deps: MerchantDeps, request: CreateRequest<wire.CreateRecipient>) {
   const { caller, requestId: request_id } = request;
   const { stores } = deps;
@@ -60,8 +63,8 @@ export async function deleteRecipient(
 }
 
 /**
- * Deletes the identifying details from a recipient and from its idempotency record. A repeat
- * changes nothing; past payouts keep its id and last four.
+ * Deletes details from a recipient and from its idempotency record. A repeat changes nothing; past
+ * payouts have its id and last four.
  * @param owner account and environment that it must belong to, if known
  * @returns the changed recipient; null when there is none
  * @see docs/api.md#delete-a-recipient
@@ -88,7 +91,7 @@ export async function eraseRecipient(
   });
 }
 
-/** Refuses dates that have passed. @throws Refusal 400, in the form of a schema error */
+/** @throws Refusal 400, in the form of a schema error */
 function refuseOutdated(details: RecipientDetails, now: Date): void {
   const faults = faultsAt(details, now);
   if (faults.length === 0) return;

@@ -52,14 +52,13 @@ export async function listPaymentRefunds(
 }
 
 /**
- * Checks the rules before any bank is called; the reservation checks the amount again, together
- * with other refunds.
- * @throws Refusal 422
+ * Checks before any bank is called; the reservation checks the amount again, together with other
+ * refunds. @throws Refusal 422
  */
 function acceptRefund(payment: PaymentDocument, body: wire.CreateRefund, at: Date): AcceptedRefund {
   const { account_id, livemode, currency, method, connector } = payment;
   const amount = body.amount ?? null;
-  // Payments from before the count of refunds lack it.
+  // Early payments lack the count of refunds.
   const fault = refundFault(payment, amount, at);
   if (fault !== undefined) throw buildRefusal(fault);
   if (!isPaymentMethodId(method)) throw new RangeError(`No method of the catalog: ${method}`);

@@ -11,7 +11,7 @@ export interface RetentionDeps {
   >;
   months: RetentionMonths;
   now: () => Date;
-  /** Called after each batch with the number of changed records. */
+  /** Called after each batch. */
   onProgress: (count: number) => void;
 }
 
@@ -20,9 +20,8 @@ const DELETED_AT_ONCE = 1_000;
 const ENVIRONMENTS = [false, true];
 
 /**
- * Deletes the details of recipients that were neither created nor paid for some months. Every
- * record of a batch leaves the list, so the loop ends.
- * @returns number of deleted recipients
+ * Deletes details of recipients that were neither created nor paid for some months. Every record of
+ * a batch leaves the list, so the loop ends. @returns number of deleted recipients
  */
 export async function deleteRecipients(deps: RetentionDeps): Promise<number> {
   const { stores, now, onProgress } = deps;
@@ -38,9 +37,7 @@ export async function deleteRecipients(deps: RetentionDeps): Promise<number> {
   }
 }
 
-/**
- * Deletes a recipient or stores its last use; a record that changes meanwhile is in the next batch.
- */
+/** A record that changes meanwhile is in the next batch. */
 async function deleteUnused(
   { stores, now }: RetentionDeps,
   { _id, used_at }: { _id: string; used_at: string },
@@ -58,9 +55,8 @@ async function deleteUnused(
 }
 
 /**
- * Redacts names and e-mail addresses of payers, by the retention period of each account. The
- * account stores the last processed position, so no payment is read twice.
- * @returns number of payments that were read
+ * Redacts payers by the retention period of each account, which stores the last processed position,
+ * so no payment is read twice. @returns number of payments that were read
  */
 export async function redactPayers(deps: RetentionDeps): Promise<number> {
   let count = 0;
@@ -104,9 +100,8 @@ async function redactAccount(
 }
 
 /**
- * Deletes events with their deliveries and attempts, and callbacks that an operator dismissed, after
- * their retention period. A delivery that is pending stays.
- * @returns number of deleted documents
+ * Deletes events with their deliveries, and dismissed callbacks, after their retention period. A
+ * pending delivery stays. @returns number of deleted documents
  */
 export async function deleteRecords(deps: RetentionDeps): Promise<number> {
   const { stores, months, now, onProgress } = deps;

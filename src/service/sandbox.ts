@@ -21,7 +21,7 @@ import { getPayout } from './payouts';
 import { getRefund } from './refunds';
 import { bankReference } from './sandbox-bank/movements';
 
-/** Longest wait for the workflow to handle the event. */
+/** The workflow has to handle the event in this time. */
 const SETTLE_MS = 5_000;
 const POLL_MS = { first: 20, factor: 1.5, most: 250 };
 
@@ -29,10 +29,10 @@ interface SimulatedEvent<Name extends CallbackName> {
   event: Name;
   code?: string | null;
   reason?: string | null;
-  /** Minor units that move, and their currency; the amount of the resource by default. */
+  /** Minor units; absent: the amount of the resource. */
   amount?: number | null;
   currency?: string;
-  /** Name and fee of a dispute; minor units. */
+  /** Fee in minor units. */
   dispute_id?: string | null;
   fee?: number | null;
 }
@@ -40,7 +40,7 @@ interface SimulatedEvent<Name extends CallbackName> {
 interface Report {
   name: CallbackName;
   callback: Omit<BankCallback, 'callback_id'> | Omit<CryptoCallback, 'callback_id'>;
-  /** Decision of the sandbox bank, which keeps a book of the money that it moves. */
+  /** The sandbox bank has a book of the money that it moves. */
   decision?: BankDecision & { body: BankCallback };
 }
 
@@ -66,9 +66,8 @@ type Find<D extends SimulatedResource> = (
 ) => Promise<D>;
 
 /**
- * These functions let the sandbox's connector report an event about a resource of the caller, like
- * every bank callback, and return the changed resource. They throw Refusal 403 for a live caller,
- * and 404.
+ * Reports an event as every bank callback. @returns the changed resource
+ * @throws Refusal 403 for a live caller; 404
  * @see docs/decisions.md#sandbox
  */
 export const simulatePayment = createBankSimulation('payment', getPayment);
@@ -107,7 +106,7 @@ export async function simulateCryptoPayment(
   });
 }
 
-/** Generates the id of a transaction that does not exist. */
+/** Returns an id that does not exist. */
 function makeTransactionId(network: string): string {
   return `${network === 'ethereum' ? '0x' : ''}${randomBytes(32).toString('hex')}`;
 }
@@ -121,7 +120,7 @@ function createBankSimulation<D extends BankDocument>(resource: BankResource, fi
   ): Promise<D> => {
     const buildReport = (document: D, { callback_id, at }: ReportFacts): Report => {
       const { _id: resource_id, amount, currency } = document;
-      // A dispute that is reported again takes no money again.
+      // A repeated report of a dispute takes no money again.
       const own = facts.dispute_id && `${resource_id}:${facts.dispute_id}`;
       const decisionId = (name === 'dispute_opened' && own) || callback_id;
       const bank_reference = getReference(resource, document, name, decisionId);
@@ -139,7 +138,7 @@ function createBankSimulation<D extends BankDocument>(resource: BankResource, fi
   };
 }
 
-/** Callbacks about money of a payment that names it by the bank's reference. */
+/** Callbacks that name money of a payment by the bank's reference. */
 const RECEIPTS: ReadonlySet<string> = new Set([
   'settled',
   'reversed',
@@ -159,7 +158,7 @@ function getReference(
   return isOther ? bankReference(decisionId) : (bank_reference ?? bankReference(_id));
 }
 
-/** Minor units of a dispute with its fee, as the statement has them. */
+/** Minor units with the fee, as the statement has them. */
 function getDisputeAmount(
   { amount, disputes = [] }: BankDocument,
   name: BankDecision['name'],
@@ -185,7 +184,6 @@ function buildCallback(
 
 interface ReportFacts {
   callback_id: string;
-  /** Time of the account. */
   at: Date;
 }
 
@@ -212,8 +210,8 @@ async function simulate<D extends SimulatedResource>(
     callback_id,
     at: await accountNow(deps, caller),
   });
-  // The bank repeats the callback from here, should this process end before it is delivered.
-  // A test system of a bank has books of its own, which no simulation changes.
+  // The bank repeats the callback from here if this process ends before it is delivered. A bank's
+  // test system has its own books, which no simulation changes.
   if (decision !== undefined && connector === deps.connectors.sandbox) {
     const report = { _id: callback_id, connector, ...decision, at: deps.now() };
     await deps.stores.sandboxReports.add(report);
@@ -229,7 +227,7 @@ async function simulate<D extends SimulatedResource>(
   return await waitForCallback(deps, reload, before, callbackKey(connector, callback_id));
 }
 
-/** Waits until the document changes, or until the callback is stored as not applied. */
+/** Waits until the document changes, or the callback is stored as not applied. */
 async function waitForCallback<D extends SimulatedResource>(
   { stores }: MerchantDeps,
   reload: () => Promise<D>,

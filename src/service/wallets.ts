@@ -6,7 +6,7 @@ import { addressAt, type WalletDocument } from '../store/wallets';
 import type { WriteDeps } from './deps';
 import { notifyOwners } from './mail/outbox';
 
-/** A stolen login cannot move money at once. */
+/** A stolen login must not move money at once. */
 const LIVE_DELAY_MS = 24 * 60 * 60_000;
 const RACES_MAX = 3;
 
@@ -17,10 +17,7 @@ export interface NewWallet {
   address: string;
 }
 
-/**
- * Registers the wallet of an account on one network. A repeat changes nothing.
- * @throws ServiceError `address_invalid` when its checksum is wrong
- */
+/** A repeat changes nothing. @throws ServiceError `address_invalid` when the checksum is wrong */
 export async function setWallet(deps: WriteDeps, wallet: NewWallet): Promise<ShownWallet> {
   const fault = addressFault(wallet.network, wallet.address, wallet.livemode);
   if (fault !== undefined) throw new ServiceError('address_invalid', fault);
@@ -63,7 +60,7 @@ async function setAudited(deps: WriteDeps, wallet: NewWallet, at: Date) {
 
 export type ShownWallet = ReturnType<typeof presentWallet>;
 
-/** Presents a wallet. `counting` is the address in effect; until `paused_until` there is none. */
+/** `counting` is the address in effect; until `paused_until` there is none. */
 function presentWallet(wallet: WalletDocument, now: Date) {
   const { network, address, counts_from, previous } = wallet;
   const counting = addressAt(wallet, now.toISOString());

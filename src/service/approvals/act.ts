@@ -8,9 +8,8 @@ import { findResource } from '../operators/resource';
 import { confirmOwn } from './decide';
 
 /**
- * Sends an operator's act to the workflow. On live an act that moves money needs a verified operator,
- * who stands behind the request if it needs an approval.
- * @throws ServiceError `operator_key_required`, and those of `actOn`
+ * On live, an act that moves money needs a verified operator, who confirms the request if it needs
+ * an approval. @throws ServiceError `operator_key_required`, and those of `actOn`
  */
 export async function actAsOperator(
   deps: ActDeps & WriteDeps,

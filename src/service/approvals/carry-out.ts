@@ -9,12 +9,11 @@ import { type ActDeps, type ActResult, actOn } from '../operators/act';
 import { decide, findApproval } from './decide';
 
 interface ApproveDeps extends WriteDeps {
-  /** Connects only for an act on a resource. */
   openActDeps: () => Promise<ActDeps>;
   by?: ActSender;
 }
 
-/** Refusals of an act that another try would not change. */
+/** Another try would not change them. */
 const FINAL: readonly string[] = [
   'approval_decided',
   'approval_differs',
@@ -35,11 +34,11 @@ type Approved =
   | { approval: ApprovalDocument; result: Posted | ActResult };
 
 /**
- * Approves a request and carries its act out once. Repeat it after a failure of unknown outcome: the
- * act ends the approval in its own transaction.
+ * Approves a request and carries its act out once. Repeat it after an unknown outcome: the act ends
+ * the approval in its own transaction.
  * @returns without a result where it was done before, or was only confirmed
  * @throws ServiceError those of `decide`; `approval_expired`; those of the act, which the approval
- *   stores if they are final
+ * stores if they are final
  */
 export async function approve(
   deps: ApproveDeps,
@@ -62,7 +61,6 @@ export async function approve(
     const { code, message } = error;
     if (await deps.stores.approvals.refuse(id, { code, message })) throw error;
     const ended = await findApproval(deps, id);
-    // Another command carried it out meanwhile.
     if (ended.state === 'done') return { approval: ended };
     throw error;
   }

@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors';
 import type { ApprovalDocument } from '../../store/approvals';
 import type { WriteDeps } from '../deps';
 
-/** Lists the approvals that wait for an operator, or all, the oldest first. */
+/** Lists the oldest first. */
 export async function listApprovals(
   { stores, now }: Pick<WriteDeps, 'stores' | 'now'>,
   all: boolean,
@@ -32,11 +32,11 @@ interface Decision {
 }
 
 /**
- * Decides on another operator's request once. Approving one that no key stands behind confirms it:
- * then another operator approves.
- * @returns the request as it is now: `approved` before its act is done
+ * Decides on another operator's request once. Approving an unverified request confirms it: then
+ * another operator approves.
+ * @returns the request: `approved` before its act is done
  * @throws ServiceError `approval_not_found`, `same_operator`, `role_not_allowed`,
- *   `approval_expired`, `approval_decided`; the refusal of its act, if that is how it ended
+ * `approval_expired`, `approval_decided`; the refusal of its act, if that is how it ended
  */
 export async function decide(
   deps: WriteDeps,
@@ -67,7 +67,7 @@ export async function decide(
     await audit({ ...change, target: id, after: { act, account_id } }, session);
     return true;
   });
-  // Somebody was faster, or it has just expired.
+  // Another operator was faster, or it has just expired.
   if (!isWritten) return await decide(deps, id, decision);
   return await findApproval(deps, id);
 }
@@ -100,8 +100,8 @@ function assertRequested({ _id, state, expires_at, decided_by, refusal }: Approv
 }
 
 /**
- * Puts the operator of a command behind the request that its update made. The workflow cannot know
- * whose key was verified.
+ * Confirms a request that the operator's own update made: the workflow cannot know whose key was
+ * verified.
  */
 export async function confirmOwn(
   { mongo, stores, audit, now }: WriteDeps,

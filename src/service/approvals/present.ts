@@ -4,7 +4,7 @@ import type { ApprovalDocument } from '../../store/approvals';
 
 export type ShownApproval = ReturnType<typeof presentApproval>;
 
-/** Presents a request; an asset counts in its smallest unit, as a text. */
+/** Writes an asset in its smallest unit, as text. */
 export function presentApproval({
   _id: approval_id,
   open,

@@ -30,14 +30,14 @@ export interface ApprovalRequest extends Credited {
   resource: CallbackResource | null;
   target: string;
   input: ApprovalDocument['input'];
-  /** Name; without a verified operator it proves nothing. */
+  /** Proves nothing without a verified operator. */
   operator: string;
   verified?: VerifiedOperator | undefined;
   reason: string;
 }
 
 /**
- * Requests an approval once: a repeat with the same input finds the one that waits.
+ * Requests an approval once: a repeat with the same input finds the open one.
  * @throws ServiceError `operation_id_used` when another act waits under this id
  */
 export async function requestApproval(
@@ -112,30 +112,27 @@ function isSameInput(a: ApprovalDocument['input'], b: ApprovalDocument['input'])
   return hashInput(a) === hashInput(b);
 }
 
-/** Operator's act on a resource, as its workflow received it. */
+/** As its workflow received it. */
 export interface ResourceActRequest {
   resource: CallbackResource;
   resource_id: string;
   what: string;
   operator: string;
   reason: string;
-  /** Facts that the operator names. */
   named: NamedFacts;
   bank_confirmed_not_executed?: boolean;
   approval_id?: string;
 }
 
-/** Whether a workflow may carry out an act now. */
 export type ActDecision =
-  /** The names are those of the approval, where it has one. */
+  /** Names are those of the approval, if any. */
   | { outcome: 'allowed'; operator?: string; approved_by?: string }
   | { outcome: 'approval_required'; approval_id: string }
   | { outcome: 'refused'; code: string; message: string };
 
 /**
- * Checks whether an act on a live resource needs a second operator, and requests the approval. The
- * sender of an update may have typed any name, so that its requester is not verified.
- * @see docs/operators.md#approvals
+ * Requests the approval of a second operator where a live act needs one. The requester is not
+ * verified, since the sender of an update may have typed any name. @see docs/operators.md#approvals
  */
 export async function authorizeAct(
   deps: ApprovalDeps,

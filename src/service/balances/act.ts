@@ -30,7 +30,7 @@ const Subject = z.object({
   id: z.string(),
 });
 
-/** Act on a balance, as an approval stores it. */
+/** Stored in an approval. */
 const BalanceCall = z.discriminatedUnion('act', [
   z.object({ ...Subject.shape, act: z.literal('fund'), amount: z.string() }),
   z.object({
@@ -47,12 +47,12 @@ const BalanceCall = z.discriminatedUnion('act', [
 ]);
 export type BalanceCall = z.infer<typeof BalanceCall>;
 
-/** Names and reason; the operator may be absent in the sandbox. */
+/** The operator may be absent in the sandbox. */
 export type Note = Partial<Correction>;
 
 export type Posted = PostedBalance & { posted: number | bigint };
 
-/** Posts it. @throws ServiceError those of funding, adjusting, reversing and resolving */
+/** @throws ServiceError those of funding, adjusting, reversing and resolving */
 export async function postBalanceAct(
   deps: WriteDeps,
   call: BalanceCall,
@@ -79,14 +79,14 @@ export async function postBalanceAct(
 }
 
 interface Request {
-  /** Verified on live. */
+  /** Required on live. */
   verified: VerifiedOperator | undefined;
   limits: ApprovalLimits;
 }
 
 /**
- * Posts an act on a balance or, on live above the limit, requests the approval of a second
- * operator. @see docs/operators.md#approvals
+ * Posts an act or, on live above the limit, requests the approval of a second operator.
+ * @see docs/operators.md#approvals
  * @throws ServiceError `operator_key_required`, `operation_id_used`, and those of the act
  */
 export async function actOnBalance(
@@ -113,7 +113,7 @@ export async function actOnBalance(
   return requireApproval(await requestApproval(deps, deps.audit, request));
 }
 
-/** Reads the worker's limits: no environment of a command raises them. */
+/** The worker's limits count: no environment of a command raises them. */
 async function readLimits({ stores }: WriteDeps): Promise<ApprovalLimits> {
   const text = await stores.approvals.readLimit();
   if (text === null) return NO_LIMITS;
@@ -141,11 +141,11 @@ function readAmount({ amount, currency }: { amount: string; currency: string }):
 interface Measured extends Credited {
   account_id: string;
   livemode: boolean;
-  /** Id of the entry that it posts. */
+  /** Id of the entry. */
   operation_id: string;
 }
 
-/** Finds the largest entry line of an act, and whose money it is. */
+/** Finds the largest entry line, and whose money it is. */
 async function measure(deps: WriteDeps, call: BalanceCall): Promise<Measured> {
   if (call.act === 'reverse') {
     const { lines, account_id, livemode, currency } = await prepareReversal(deps, call.id);

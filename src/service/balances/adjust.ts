@@ -15,24 +15,20 @@ export { parseAgainst } from '../../ledger/against';
 interface BalanceAmount {
   account_id: string;
   balance_account: string;
-  /** ISO 4217 code, or the book currency of an asset. */
+  /** ISO 4217, or an asset's book currency. */
   currency: string;
-  /** Minor units, or the smallest units of an asset as a bigint; a negative amount debits. */
+  /** Minor units, or an asset's smallest as a bigint; below 0 debits. */
   amount: number | bigint;
 }
 
 export interface Adjustment extends BalanceAmount {
   livemode: boolean;
-  /** Account of the opposite entry line. */
   against: Against;
-  /** Name that the bank gave the movement, with `clearing:CONNECTOR`. */
+  /** Bank's name of the movement, with `clearing:CONNECTOR`. */
   bank_reference?: string | undefined;
 }
 
-/**
- * Asserts that the opposite side of a correction exists.
- * @throws ServiceError `invalid_usage`, `connector_unknown`
- */
+/** @throws ServiceError `invalid_usage`, `connector_unknown` */
 export function assertOpposite(
   routes: Routes,
   { livemode, against, bank_reference }: Omit<Adjustment, keyof BalanceAmount>,
@@ -46,11 +42,10 @@ export function assertOpposite(
 }
 
 /**
- * Corrects a balance, or collects the merchant's debt from it. A repeat with the same id posts
- * nothing.
+ * Corrects a balance, or collects debt from it. A repeat with the same id posts nothing.
  * @see docs/ledger.md#money-that-goes-wrong
  * @throws ServiceError `insufficient_balance`, `nothing_owed`, `operation_id_used`,
- *   `approval_decided`
+ * `approval_decided`
  */
 export async function adjustBalance(
   deps: WriteDeps,

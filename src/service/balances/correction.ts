@@ -25,7 +25,7 @@ export async function buildEntryDetails(
 }
 
 /**
- * Posts the entry of a correction, with its audit line; a repeat posts nothing.
+ * Posts an entry with its audit line; a repeat posts nothing.
  * @throws ServiceError `insufficient_balance`, `operation_id_used`, `approval_decided`
  */
 export async function postCorrection(
@@ -61,7 +61,6 @@ function explainOpposite({ legs: lines }: NewEntry): string {
   return isHeld ? 'Less is in suspense.' : 'The merchant owes less by now.';
 }
 
-/** Finds the balance that lines change, and by how much. */
 export function findCredit(lines: readonly EntryLine[]): {
   balance_account: string;
   amount: number | bigint;

@@ -40,8 +40,7 @@ export interface FundingOptions {
 }
 
 /**
- * Credits a balance with money from outside the product. A repeat with the same id returns the
- * unchanged balance.
+ * Credits money from outside the product. A repeat with the same id returns the unchanged balance.
  * @throws ServiceError `operation_id_used` when another funding has this id; `approval_decided`
  */
 export async function fundBalance(
@@ -67,7 +66,7 @@ function buildNote({ operator, reason, approved_by }: NonNullable<FundingOptions
 }
 
 /**
- * Posts the test funds of a new account once: their ids derive from the account.
+ * Posts test funds once: their ids derive from the account.
  * @throws MongoServerError duplicate key when they are already posted
  */
 export async function fundSandbox(deps: Omit<WriteDeps, 'audit'>, account_id: string) {
@@ -104,21 +103,18 @@ function buildEntry(funding: Funding, resource_id: string, at: Date): NewEntry {
 export type PostedBalance = BalanceRow & { operation_id: string };
 
 export interface PostOptions {
-  /** Balance to return. */
   balance_account: string;
-  /** Approval that ends with the entry. */
+  /** Ends with the entry. */
   approval_id: string | undefined;
-  /** Further writes of the transaction. */
+  /** In the same transaction. */
   writeMore?: (session: ClientSession) => Promise<void>;
 }
 
 /**
- * Posts a journal entry with its audit line, and collects what the merchant owes from what came; a
- * repeat posts nothing.
- * @param writeMore in the same transaction
- * @returns the balance with this name in the entry's book
+ * Posts an entry with its audit line, and collects what the merchant owes from what came; a repeat
+ * posts nothing. @returns the balance in the entry's book
  * @throws ServiceError `operation_id_used` when another entry has this id; `approval_decided`;
- *   InsufficientBalance
+ * InsufficientBalance
  */
 export async function postOnce(
   { mongo, stores: { ledger, approvals }, audit }: WriteDeps,

@@ -9,7 +9,7 @@ import { listPage, type Page } from '../read';
 type ListDeps = Pick<ServiceDeps, 'stores'>;
 
 /**
- * Lists the changes of what the caller's balances have available, newest first.
+ * Lists changes of available balances, newest first.
  * @throws Refusal 400 for a balance account that never had funds
  * @see docs/api.md#balances
  */

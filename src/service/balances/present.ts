@@ -7,7 +7,7 @@ import { findSource, readChange } from '../../ledger/balance-changes';
 import type { BalanceRow, Receivable } from '../../ledger/balance-rows';
 import type { BalanceTransactionDocument } from '../../store/balance-transactions';
 
-/** Presents balances with the fields of docs/api.md#balances, those of assets last. */
+/** Assets come last. @see docs/api.md#balances */
 export function presentBalances({
   balances,
   receivables,
@@ -19,7 +19,7 @@ export function presentBalances({
   const rows = [...balances.filter((row) => !isAsset(row)), ...balances.filter(isAsset)];
   const data = rows.map(({ balance_account, currency, available, reserved }) => {
     const debt = receivables.find((row) => row.currency === currency)?.owed ?? 0;
-    // A merchant owes for chargebacks, which are debited from `main`.
+    // Chargebacks are debited from `main`.
     const owed = balance_account === MAIN_BALANCE ? debt : 0;
     return {
       object: 'balance',
@@ -30,7 +30,7 @@ export function presentBalances({
   return { object: 'list', data };
 }
 
-/** Presents exactly the fields of docs/api.md#balances, in their order. */
+/** @see docs/api.md#balances */
 export function presentBalanceTransaction(row: BalanceTransactionDocument) {
   const { _id, type, balance_account, currency, position } = row;
   const created_at = readPositionTime(position);
@@ -46,7 +46,7 @@ export function presentBalanceTransaction(row: BalanceTransactionDocument) {
   };
 }
 
-/** Presents amounts exactly: integers of a currency, texts of an asset. */
+/** Writes integers of a currency, texts of an asset. */
 function presentMoney(currency: string, amounts: Record<string, number | bigint>) {
   const pair = parseBookCurrency(currency);
   const texts = Object.entries(amounts).map(([name, amount]) => [name, String(amount)] as const);

@@ -20,7 +20,6 @@ import { postOnce } from './fund';
 
 type Sender = Owned & { balance_account?: string; payment_id?: string; sent_held?: SentHeld[] };
 
-/** Money that a bank sent otherwise than it was instructed, by the entry that holds it. */
 interface Held {
   kind: SendingKind;
   sender: Sender;
@@ -50,10 +49,10 @@ export async function findSentHeld(
 }
 
 /**
- * Decides who bears what a bank sent otherwise than it was instructed; a repeat posts nothing.
+ * Decides who bears what a bank sent otherwise than instructed; a repeat posts nothing.
  * @see docs/ledger.md#money-that-goes-wrong
  * @throws ServiceError `operation_not_found`, `not_in_suspense`, `insufficient_balance`,
- *   `approval_decided`
+ * `approval_decided`
  */
 export async function resolveSentHeld(
   deps: WriteDeps,
@@ -92,7 +91,7 @@ export async function resolveSentHeld(
   }
 }
 
-/** Computes what the merchant owes, since the balance does not hold it; nobody owes an asset. */
+/** Returns what the balance does not hold, in minor units; nobody owes an asset. */
 async function computeDebt({ stores }: WriteDeps, { sender, held, amount }: Held): Promise<number> {
   if (parseBookCurrency(held.currency) !== undefined) return 0;
   const { account_id, livemode, balance_account = MAIN_BALANCE } = sender;

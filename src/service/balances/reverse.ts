@@ -7,7 +7,7 @@ import { ENTRY_LINES } from '../../ledger/entry-lines';
 import type { WriteDeps } from '../deps';
 import { buildEntryDetails, type Correction, findCredit, postCorrection } from './correction';
 
-/** Kinds of journal entries that no workflow decides about. */
+/** No workflow decides about these entries. */
 const REVERSIBLE: readonly string[] = [
   'funded',
   'adjusted',
@@ -18,13 +18,10 @@ const REVERSIBLE: readonly string[] = [
   'payout_return_held',
 ];
 
-/** Kinds that say what a bank moved: where it did not, no statement has them. */
+/** Entries that say what a bank moved: where it did not, no statement has them. */
 const CORRECTED_BY_REVERSAL: readonly string[] = ['adjusted', 'payout_return_held'];
 
-/**
- * Finds the entry to reverse, and whose it is.
- * @throws ServiceError `operation_not_found`, `not_reversible`
- */
+/** @throws ServiceError `operation_not_found`, `not_reversible` */
 export async function prepareReversal(
   { stores: { ledger } }: Pick<WriteDeps, 'stores'>,
   id: string,
@@ -46,9 +43,9 @@ export async function prepareReversal(
 }
 
 /**
- * Reverses a journal entry; a repeat posts nothing.
+ * A repeat posts nothing.
  * @throws ServiceError `operation_not_found`, `not_reversible`, `insufficient_balance`,
- *   `approval_decided`
+ * `approval_decided`
  */
 export async function reverseOperation(deps: WriteDeps, id: string, correction: Correction) {
   const { lines, original, ...owner } = await prepareReversal(deps, id);
@@ -94,7 +91,7 @@ async function markDisputeWon(
   throw new ServiceError('not_reversible', `The dispute of ${_id} is won already.`);
 }
 
-/** Notes on a payout that its money did not come back. @throws ServiceError `not_reversible` */
+/** @throws ServiceError `not_reversible` */
 async function markReturnReversed(
   { stores: { payouts } }: WriteDeps,
   { _id, kind, resource_id }: EntryDocument,

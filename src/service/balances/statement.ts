@@ -21,23 +21,22 @@ export interface StatementLine extends BalanceKey {
   balance: bigint;
 }
 
-/** Balance account in one currency, over the month. */
 export interface StatementBalance extends BalanceKey {
   opening: bigint;
   closing: bigint;
-  /** The oldest first; as many as one page shows. */
+  /** Oldest first; as many as one page shows. */
   lines: StatementLine[];
 }
 
 export interface Statement {
   balances: StatementBalance[];
-  /** Whether lines are left out, which only the export has. */
+  /** Only the export has all lines. */
   isCut: boolean;
 }
 
 type StatementDeps = Pick<ServiceDeps, 'stores'>;
 
-/** Lines on one page; the export has all. */
+/** Per page. */
 const LINES_MAX = 500;
 
 /** @param month `YYYY-MM`, in UTC */
@@ -84,7 +83,7 @@ export type ExportedLine =
       type: 'opening' | 'closing';
     });
 
-/** Reads a whole statement: the opening balances, all lines, and the closing balances. */
+/** Yields opening balances, all lines, closing balances. */
 export async function* exportStatement(
   deps: StatementDeps,
   owner: Owner,
@@ -138,7 +137,7 @@ async function* addBalances(
   }
 }
 
-/** First instants of a month and of the next one, in UTC. */
+/** First instants of the month and of the next one, UTC. */
 function listBounds(month: string): { since: string; until: string } {
   const since = new Date(`${month}-01T00:00:00.000Z`);
   const until = new Date(since);

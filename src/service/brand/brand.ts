@@ -7,7 +7,6 @@ import type { AccountDocument } from '../../store/accounts';
 import type { Owner, WriteDeps } from '../deps';
 import type { EncodedLogo } from './logo-image';
 
-/** Brand as a payer's page shows it. */
 export interface ShownBrand extends Omit<Brand, 'display_name'> {
   name: string;
 }
@@ -20,7 +19,6 @@ export function presentBrand(
   return { ...brand, name: display_name ?? account?.name ?? '' };
 }
 
-/** Reads what the merchant has set, and nothing else. */
 export async function getBrand(
   { stores }: Pick<WriteDeps, 'stores'>,
   { account_id, livemode }: Owner,
@@ -28,7 +26,7 @@ export async function getBrand(
   return (await stores.accounts.get(account_id))?.brand?.[toEnv(livemode)] ?? {};
 }
 
-/** Sets name and color of an environment; an undefined one is removed. */
+/** An undefined value is removed. */
 export async function setBrand(
   deps: WriteDeps,
   owner: Owner,
@@ -38,8 +36,7 @@ export async function setBrand(
 }
 
 /**
- * Sets the logo of an environment, or removes it. The replaced one stays for a day, since pages that
- * are open or cached name it.
+ * Sets or removes the logo. The replaced one stays for a day, since open or cached pages name it.
  */
 export async function setLogo(
   deps: WriteDeps,

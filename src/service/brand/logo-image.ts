@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { LOGO_LIMITS } from '../../domain/account/brand';
 
-/** No other decoder of the library is ever reached, whatever a file says that it is. */
+/** Files must reach no other decoder, whatever they claim to be. */
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
   operation: ['VipsForeignLoadPng', 'VipsForeignLoadJpeg', 'VipsForeignLoadWebp'],
 });
-// Each image is decoded once: a cache would only hold memory.
+// Each image is decoded once.
 sharp.cache(false);
 
 const HASH_LENGTH = 32;
@@ -24,7 +24,7 @@ export interface EncodedLogo {
 
 type Encoding = { ok: true; logo: EncodedLogo } | { ok: false; fault: string };
 
-/** Decodes an upload and encodes it again, so that nothing else of the file is ever served. */
+/** Encodes an upload again, so that nothing else of the file is ever served. */
 export async function encodeLogo(upload: Uint8Array): Promise<Encoding> {
   if (upload.byteLength > LOGO_LIMITS.bytes) return refuse(TOO_LARGE);
   if (isSvg(upload)) return refuse(SVG);

@@ -13,14 +13,13 @@ export interface HealthDeps extends Pick<ServiceDeps, 'mongo' | 'stores' | 'now'
 }
 
 export interface EndpointHealth {
-  /** Notes a stored attempt. It never fails: a delivery does not depend on it. */
+  /** Never fails: a delivery does not depend on it. */
   note: (endpoint: Endpoint, attempt: DeliveryDocument) => Promise<void>;
 }
 
 /**
- * Disables an endpoint that has failed for days without a success. A first attempt notes no
- * failure, so that it costs no further write.
- * @see docs/webhooks.md#an-endpoint-that-keeps-failing
+ * Disables an endpoint after days without a success. A first attempt notes no failure, which saves
+ * a write. @see docs/webhooks.md#an-endpoint-that-keeps-failing
  */
 export function createEndpointHealth(deps: HealthDeps): EndpointHealth {
   return {
@@ -51,7 +50,7 @@ async function noteAttempt(
   }
 }
 
-/** A success that another process noted too early may be in the deliveries. */
+/** The deliveries may have a success that another process noted too early. */
 async function disable(
   deps: HealthDeps,
   before: Endpoint & { failing_since: string },

@@ -17,12 +17,12 @@ import { accountNow } from '../clock';
 import type { Owner } from '../deps';
 import { type EndpointDeps, makeSigningSecret, toAuditFacts, waitForCaches } from './secret';
 
-/** Calls that take a slot at once each need a try. */
+/** Concurrent calls may choose the same slot. */
 const RACES_MAX = 20;
 
 type EndpointState = 'enabled' | 'disabled';
 
-/** Settings of an endpoint; an absent one stays as it is. */
+/** An absent setting stays as it is. */
 export interface EndpointSettings {
   /** Accepted by `admitEndpointUrl`. */
   url?: string | undefined;
@@ -41,7 +41,7 @@ export interface NewEndpoint {
 }
 
 interface EndpointRequest extends Omit<NewEndpoint, 'endpoint_id' | 'sealed'> {
-  /** Id from a form that may be sent twice. */
+  /** Of a form that may be sent twice. */
   endpoint_id?: string;
 }
 
@@ -50,7 +50,7 @@ export function makeEndpointId(): string {
 }
 
 /**
- * Registers one more endpoint, and returns it with its secret.
+ * Returns the endpoint with its secret.
  * @throws Refusal 422 `endpoint_limit_reached`; ServiceError `endpoint_exists`
  */
 export async function addEndpoint(
@@ -68,7 +68,7 @@ export async function addEndpoint(
 }
 
 /**
- * Takes a free slot. It returns when every process sends events to the endpoint.
+ * Returns when every process sends events to the endpoint.
  * @param also further writes of the transaction
  * @throws Refusal 422 `endpoint_limit_reached`
  */
@@ -115,7 +115,7 @@ export function assertFreeSlot(endpoints: readonly Endpoint[]): void {
 function findFreeSlot(endpoints: readonly Endpoint[]): number {
   const taken = endpoints.map(({ slot = 0 }) => slot);
   const free = endpointSlots().filter((slot) => !taken.includes(slot));
-  // Calls at once seldom choose the same.
+  // Random, so that concurrent calls seldom choose the same.
   const slot = free[randomInt(Math.max(1, free.length))];
   if (slot !== undefined) return slot;
   const message = `An environment has at most ${endpointSlots().length} webhook endpoints: delete one first.`;
@@ -132,10 +132,7 @@ async function retryRaces<T>(insert: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Changes an endpoint. It returns when every process applies the change.
- * @throws Refusal 404
- */
+/** Returns when every process applies the change. @throws Refusal 404 */
 export async function changeEndpoint(
   deps: Pick<EndpointDeps, 'mongo' | 'stores' | 'audit' | 'now'>,
   { account_id, livemode }: Owner,
@@ -166,7 +163,7 @@ export async function changeEndpoint(
   return changed;
 }
 
-/** A new URL, or enabling, is a new beginning. */
+/** A new URL, or enabling, resets the failures. */
 function toChange(before: Endpoint, settings: EndpointSettings): EndpointChange {
   const { url, description, events, status } = settings;
   const isEnabled = status === 'enabled';
@@ -182,8 +179,7 @@ function toChange(before: Endpoint, settings: EndpointSettings): EndpointChange 
 }
 
 /**
- * Deletes an endpoint; its deliveries stay in the log. It returns when no process sends events to
- * it.
+ * Returns when no process sends events to the endpoint; its deliveries stay in the log.
  * @throws Refusal 404
  */
 export async function deleteEndpoint(
@@ -203,7 +199,7 @@ export async function deleteEndpoint(
   return deleted;
 }
 
-/** Lists the endpoints of an environment, oldest first. */
+/** Oldest first. */
 export function listEndpoints(
   { stores }: Pick<EndpointDeps, 'stores'>,
   { account_id, livemode }: Owner,

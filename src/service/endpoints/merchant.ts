@@ -30,13 +30,11 @@ import { presentEndpoint } from './present';
 import { decryptCurrent, makeSigningSecret, ROLL_DELAYS_MS, rollEndpoint } from './secret';
 import { admitEndpointUrl, type UrlRules } from './url';
 
-/** Dependencies of the API's acts on endpoints. */
 export interface MerchantEndpointDeps extends MerchantDeps {
   webhookUrls: UrlRules;
   redeliveries: Pick<Redeliveries, 'start' | 'toSubscribers'>;
 }
 
-/** Caller of an act that the audit log names. */
 export interface Caller {
   owner: Owner;
   actor: Actor;
@@ -85,7 +83,7 @@ function listOnce(types: readonly EventType[]): EventType[] {
 
 type Acting = MerchantEndpointDeps & { audit: ReturnType<typeof auditBy> };
 
-/** A refusal leaves the key unused; another call with the key may have inserted it. */
+/** A refusal leaves the key unused; another call with the key may have inserted the endpoint. */
 async function insertOrRelease(
   deps: Acting,
   owner: Owner,
@@ -106,7 +104,7 @@ async function insertOrRelease(
   }
 }
 
-/** Lists the endpoints of the caller, newest first. */
+/** Newest first. */
 export async function listMerchantEndpoints(
   deps: Pick<MerchantDeps, 'stores'>,
   owner: Owner,
@@ -158,7 +156,7 @@ export async function rollMerchantSecret(
   return { ...presentEndpoint(rolled.endpoint), signing_secret: rolled.signing_secret };
 }
 
-/** Starts a test event. @throws Refusal 404; 422 `endpoint_disabled`; 503 */
+/** @throws Refusal 404; 422 `endpoint_disabled`; 503 */
 export async function testMerchantEndpoint(
   deps: MerchantEndpointDeps,
   { owner, actor, request_id }: Caller,
@@ -175,7 +173,7 @@ export async function testMerchantEndpoint(
   });
 }
 
-/** Sends an event again. @throws Refusal 404; 422 `endpoint_disabled`; 503 */
+/** @throws Refusal 404; 422 `endpoint_disabled`; 503 */
 export async function redeliverMerchantEvent(
   deps: MerchantEndpointDeps,
   { owner, actor }: Caller,
@@ -197,7 +195,6 @@ export async function redeliverMerchantEvent(
   return { ...fields, deliveries: deliveries.map(({ log: _log, ...delivery }) => delivery) };
 }
 
-/** Maps the errors of what the command line also does. */
 async function toRefusals<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -213,7 +210,7 @@ async function toRefusals<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whether it is being sent already, or there is nobody to whom it could be. */
+/** It is being sent already, or has no receiver. */
 function isDone(error: unknown, endpoint_id: string | undefined): boolean {
   const isNobody = error instanceof Refusal && error.code === 'webhook_endpoint_not_found';
   return isRunning(error) || (isNobody && endpoint_id === undefined);

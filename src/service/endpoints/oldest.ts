@@ -21,22 +21,22 @@ const RACES_MAX = 3;
 export interface ShownEndpoint {
   url: string;
   signing_secret: string;
-  /** Absent when all are sent. */
+  /** Absent: all. */
   enabled_events?: EventType[];
 }
 
 export interface EndpointRequest {
   /** Accepted by `admitEndpointUrl`. */
   url: string;
-  /** Unchanged when undefined. */
+  /** Undefined: unchanged. */
   events?: readonly EventType[] | 'all' | undefined;
-  /** Whether the caller shows the secret of an existing endpoint, too. */
+  /** Shows the secret of an existing endpoint, too. */
   showsSecret: boolean;
 }
 
 export type EndpointSummary = NonNullable<Awaited<ReturnType<typeof getEndpoint>>>;
 
-/** Reads the endpoint. All events are sent without `enabled_events`; `next_active_from`: a roll. */
+/** `next_active_from` appears during a roll. */
 export async function getEndpoint(
   { stores, now }: Pick<EndpointDeps, 'stores' | 'now'>,
   { account_id, livemode, endpoint_id }: EndpointOwner,
@@ -53,8 +53,8 @@ export async function getEndpoint(
 }
 
 /**
- * Registers the first endpoint, or changes the URL of the oldest; its secret stays. It returns when
- * every process applies the change.
+ * Registers the first endpoint, or changes the URL of the oldest; its secret stays. Returns when
+ * every process applies it.
  * @throws DecryptionError when no key decrypts the current secret; then nothing changes
  */
 export async function setEndpoint(
@@ -65,7 +65,7 @@ export async function setEndpoint(
   const { account_id, livemode } = owner;
   const before = await deps.stores.endpoints.get(account_id, livemode);
   if (before !== null) await decryptCurrent(deps, before);
-  // Before the first start of the service, no index bounds the endpoints.
+  // Before the first start, no index bounds the endpoints.
   await deps.stores.endpoints.ensureIndexes();
   const endpoint_id = makeEndpointId();
   const place = secretOwner({ account_id, livemode, endpoint_id });
@@ -77,7 +77,7 @@ export async function setEndpoint(
     at: (await accountNow(deps, owner)).toISOString(),
   });
   if (before !== null) await waitForCaches();
-  // A new secret is shown by its `webhook.set` line.
+  // The `webhook.set` line covers a new secret.
   if (before !== null && showsSecret) {
     const line = { act: 'webhook.secret_shown', account_id, livemode } as const;
     await deps.audit({ ...line, target: endpoint.endpoint_id });
@@ -85,7 +85,7 @@ export async function setEndpoint(
   return { ...(await presentShown(deps, endpoint)), isNew: before === null };
 }
 
-/** Rolls the secret. @see rollEndpoint */
+/** @see rollEndpoint */
 export async function rollSecret(
   deps: EndpointDeps,
   owner: EndpointOwner,
@@ -97,10 +97,7 @@ export async function rollSecret(
   return { url: endpoint.url, signing_secret, active_from };
 }
 
-/**
- * Returns the current secret and, during a roll, the next one. The audit log records that the
- * secret was shown.
- */
+/** Shows the current secret and, during a roll, the next; the audit log records it. */
 export async function showEndpoint(
   deps: EndpointDeps,
   { account_id, livemode, endpoint_id }: EndpointOwner,
@@ -125,7 +122,7 @@ async function presentShown(deps: EndpointDeps, endpoint: Endpoint): Promise<Sho
   });
 }
 
-/** When two calls register the endpoint at once, the second finds the first's secret. */
+/** A concurrent call may register the endpoint first. */
 async function setWithRetry(deps: EndpointDeps, setting: EndpointSetting) {
   for (let race = 1; ; race += 1) {
     try {

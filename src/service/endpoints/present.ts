@@ -3,7 +3,7 @@ import type { Endpoint } from '../../store/endpoints';
 
 export type { Endpoint } from '../../store/endpoints';
 
-/** Presents exactly the fields of docs/api.md#webhook-endpoints, in their order. */
+/** @see docs/api.md#webhook-endpoints */
 export function presentEndpoint(endpoint: Endpoint) {
   const { endpoint_id: id, url, description = null, enabled_events } = endpoint;
   const { disabled_reason = null, livemode, created_at, updated_at } = endpoint;

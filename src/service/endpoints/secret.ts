@@ -15,13 +15,13 @@ import type { ActDeps, Owner } from '../deps';
 const SECRET_BYTES = 32;
 const HOUR_MS = 3_600_000;
 
-/** In ms. @see docs/webhooks.md#roll-the-secret */
+/** ms. @see docs/webhooks.md#roll-the-secret */
 export const ROLL_DELAYS_MS = { now: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS } as const;
 export type RollDelay = keyof typeof ROLL_DELAYS_MS;
 
 export type EndpointDeps = Omit<ActDeps, 'payers'>;
 
-/** Endpoint of an environment: the oldest without an id. */
+/** Without an id, the oldest endpoint. */
 export interface EndpointOwner extends Owner {
   endpoint_id?: string | undefined;
 }
@@ -32,9 +32,8 @@ export function makeSigningSecret(): string {
 }
 
 /**
- * Creates a secret that starts to sign in `afterMs`; until then the current one signs. It returns
- * when every process applies the change.
- * @returns null when there is no such endpoint
+ * Creates a secret that signs after `afterMs`; until then the current one does. Returns when every
+ * process applies it. @returns null when there is no such endpoint
  */
 export async function rollEndpoint(
   deps: EndpointDeps,
@@ -67,7 +66,7 @@ export async function decryptCurrent(
   { encrypter, now }: Pick<EndpointDeps, 'encrypter' | 'now'>,
   endpoint: EndpointDocument,
 ): Promise<string> {
-  // By the clock of this process the first secret may not be active yet; it signs nevertheless.
+  // By this process's clock, the first secret may not be active yet.
   const ciphertext = signingSecret(endpoint, now()) ?? endpoint.secrets[0]?.sealed;
   if (ciphertext === undefined) throw new Error('The endpoint has no signing secret.');
   return await encrypter.decrypt(ciphertext, secretOwner(endpoint));
@@ -78,7 +77,7 @@ export async function waitForCaches(): Promise<void> {
   await wait(CACHE_MS);
 }
 
-/** Facts by which `audit verify` knows an endpoint; absent while it is enabled. */
+/** Facts by which `audit verify` knows an endpoint. */
 export function toAuditFacts({
   url,
   enabled_events,

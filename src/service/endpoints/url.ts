@@ -3,13 +3,12 @@ import { checkWebhookUrl } from '../../webhooks/url';
 import type { Owner } from '../deps';
 
 export interface UrlRules {
-  /** Allows sandbox endpoints on this machine; live ones never. */
+  /** Sandbox endpoints on this machine; live ones never. */
   allowPrivate: boolean;
-  /** Addresses that the operator blocks. */
   isDenied: (address: string) => boolean;
 }
 
-/** Checks the URL of an endpoint. @returns the URL to store, or the reason for the merchant */
+/** @returns the URL to store, or the reason for the merchant */
 export function checkEndpointUrl({ allowPrivate, isDenied }: UrlRules, owner: Owner, url: string) {
   return checkWebhookUrl(url, { allowPrivate: allowPrivate && !owner.livemode, isDenied });
 }

@@ -18,17 +18,13 @@ const ORDERED_AT_ONCE = 5_000;
 type CatchUpDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
 
 /**
- * Lists the events after one, oldest first.
- *
- * The time of an event says when its transaction began, not when it became visible: in the order of
- * times, a page could pass the place of an event that is still being written. So events get numbers
- * only here, when a reader sees them, and pages follow the numbers. All that is visible and has none
- * gets the next one; the counter of the environment makes this one transaction after the other.
- * Therefore an event that becomes visible later has a larger number than every event that any page
- * has returned, however long its transaction took and whatever the clocks say, and no page waits.
- *
- * Nobody knows what else was visible when a webhook or the newest page showed an event without a
- * number: it gets its own before the events of the minute before it, which it may have overtaken.
+ * Lists events after one, oldest first.
+ * An event's time is the start of its transaction, not when it became visible, so pages follow
+ * numbers that are given here. All visible events without a number get the next one; the
+ * environment's counter makes this one transaction after the other. Thus an event that becomes
+ * visible later has a larger number than any that a page has returned, and no page waits.
+ * A webhook or the newest page may have shown an event before it had a number, and it may have
+ * overtaken others: it gets its number before the events of the previous minute.
  * @throws Refusal 404 `event_not_found`
  * @see docs/api.md#events
  */

@@ -15,7 +15,7 @@ export interface DeliveryStarter {
   temporal: Client;
   webhookQueue: string;
   /**
-   * Set only when `temporal` shares its connection with a worker of that queue: the server then
+   * Only where `temporal` shares its connection with a worker of that queue: the server then
    * returns the first task at once.
    */
   eager?: boolean;
@@ -25,10 +25,7 @@ const TRY_TIMEOUT_MS = 5_000;
 
 const NOT_SENT = new Set<DeliveryStatus>(['no_endpoint', 'not_subscribed', 'disabled']);
 
-/**
- * Starts each delivery that is to be sent. Safe to repeat: event and endpoint fix the id of the
- * workflow.
- */
+/** Safe to repeat: event and endpoint fix the workflow id. */
 export async function startDeliveries(starter: DeliveryStarter, events: readonly DeliveryRow[]) {
   const due = events.filter(({ delivery }) => !NOT_SENT.has(delivery.status));
   const firstStartPolicy = { workflowIdReusePolicy: 'REJECT_DUPLICATE' } as const;
@@ -38,7 +35,7 @@ export async function startDeliveries(starter: DeliveryStarter, events: readonly
 }
 
 /**
- * Starts a delivery with the run number of the event, and terminates a running one.
+ * Terminates a running delivery, and starts the run of the event.
  * @param resume whether earlier attempts of that run count
  */
 export async function replaceDelivery(
@@ -60,7 +57,7 @@ export async function resumeDelivery(starter: DeliveryStarter, event: DeliveryRo
   await ignoreAlreadyStarted(start(starter, event, input, restartPolicy));
 }
 
-/** Lets a delivery that waits be tried now. @returns whether its workflow runs */
+/** @returns whether the workflow of the delivery runs */
 export function tryDeliveryNow(temporal: Client, id: string): Promise<boolean> {
   const deadline = Date.now() + TRY_TIMEOUT_MS;
   return temporal.withDeadline(deadline, () =>

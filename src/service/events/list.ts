@@ -20,7 +20,7 @@ export type { EventDocument } from '../../store/events';
 
 type ReadDeps = Pick<ServiceDeps, 'stores'>;
 
-/** Reads a page of events; a search is the id of an event or of its resource. */
+/** Searches for the id of an event or of its resource. */
 export async function listEvents({ stores }: ReadDeps, owner: Owner, query: ListQuery) {
   const { search, status, method } = query;
   if (search.startsWith('evt_')) {
@@ -40,7 +40,7 @@ export async function listEvents({ stores }: ReadDeps, owner: Owner, query: List
   return await withDeliveries(stores, await readPage(query, list));
 }
 
-/** Event with its deliveries, that of the oldest endpoint first. */
+/** The oldest endpoint's delivery comes first. */
 export interface ListedEvent {
   event: EventDocument;
   deliveries: DeliveryRow[];
@@ -57,7 +57,7 @@ async function withDeliveries(
 
 type StatusFilter = ListFilter & { statuses: readonly DeliveryStatus[] };
 
-/** Lists the events with a delivery of the status, newest first. */
+/** Newest first. */
 async function listByStatus(
   { events, deliveries }: Pick<ServiceDeps['stores'], 'events' | 'deliveries'>,
   filter: StatusFilter,
@@ -71,7 +71,7 @@ async function listByStatus(
   return after === undefined ? newestFirst.slice(0, limit) : newestFirst.slice(-limit);
 }
 
-/** Lists events, newest first; `created_before` is the `next_cursor` of the page before. */
+/** Newest first; `created_before` is the `next_cursor` of the page before. */
 export function listEventsBefore(
   { stores }: ReadDeps,
   { resource_id, ...owner }: Owner & { resource_id: string | undefined },
@@ -80,7 +80,7 @@ export function listEventsBefore(
   return listPage(stores.events, owner, page, { resource_id });
 }
 
-/** Reads an event with its attempts, the oldest first. @throws ServiceError `event_not_found` */
+/** Attempts are oldest first. @throws ServiceError `event_not_found` */
 export async function readEventHistory({ stores }: ReadDeps, id: string) {
   const event = await findEvent(stores, id);
   const separate = await stores.deliveries.listSeparate([id]);
@@ -88,7 +88,7 @@ export async function readEventHistory({ stores }: ReadDeps, id: string) {
   return { event, deliveries: listDeliveries(event, separate), attempts };
 }
 
-/** Reads an event with its latest attempts, newest first. */
+/** Attempts are newest first. */
 export async function readEvent({ stores }: ReadDeps, owner: Owner, id: string) {
   const event = await findOwnEvent({ stores }, owner, id);
   if (event === null) return null;

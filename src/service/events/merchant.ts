@@ -9,7 +9,7 @@ import { listDeliveries, matchesRow, presentDelivery, presentEvent, presentLog }
 
 type MerchantEventDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
 
-/** Lists events for the API. @throws Refusal 404 `event_not_found` */
+/** @throws Refusal 404 `event_not_found` */
 export async function listMerchantEvents(
   deps: MerchantEventDeps,
   { account_id, livemode }: Owner,
@@ -33,7 +33,7 @@ function listNewest(
   return listPage({ list: (filter) => events.listAbout(resource_id, filter) }, owner, query);
 }
 
-/** Reads an event with its attempts. @throws Refusal 404 `event_not_found` */
+/** @throws Refusal 404 `event_not_found` */
 export async function getMerchantEvent(
   { stores }: Pick<MerchantEventDeps, 'stores'>,
   owner: Owner,

@@ -3,7 +3,7 @@ import { firstEndpointId } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 
 /**
- * Presents exactly the fields of docs/api.md#events, in their order.
+ * @see docs/api.md#events
  * @param separate deliveries outside the event
  */
 export function presentEvent(event: EventDocument, separate: readonly DeliveryRow[]) {
@@ -12,7 +12,7 @@ export function presentEvent(event: EventDocument, separate: readonly DeliveryRo
   return { id, object: 'event', type, created, livemode, data, deliveries };
 }
 
-/** Lists the deliveries of an event, that of the oldest endpoint first; none without endpoints. */
+/** The oldest endpoint's delivery comes first; none without endpoints. */
 export function listDeliveries(
   event: EventDocument,
   separate: readonly DeliveryRow[],
@@ -29,7 +29,6 @@ export function presentDelivery({ account_id, livemode, delivery }: DeliveryRow)
   return { endpoint_id, status, attempts, next_attempt_at };
 }
 
-/** Whether an attempt belongs to a delivery. */
 export function matchesRow(
   { _id }: DeliveryRow,
   { event_id, delivery_id = event_id }: DeliveryDocument,

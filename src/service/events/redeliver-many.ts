@@ -6,7 +6,7 @@ import type { DeliveryRow, ResendPlace } from '../../store/deliveries';
 import type { ResendFilter } from '../../store/events';
 import { findEnabled, isRunning, type RedeliverDeps, redeliverRow } from './redeliver';
 
-/** Pace that an endpoint can handle after an outage. */
+/** An endpoint can handle it after an outage. */
 const PER_SECOND = 20;
 const PAGE = 100;
 
@@ -31,7 +31,7 @@ export async function countSelected(
   return { found: total, by_status: Object.fromEntries(counts) };
 }
 
-/** Leaves out deliveries to endpoints that are disabled or deleted. */
+/** Leaves out disabled and deleted endpoints. */
 async function narrowToEnabled(
   stores: Pick<Stores, 'endpoints'>,
   filter: ResendFilter,
@@ -42,13 +42,12 @@ async function narrowToEnabled(
 
 export interface SendTotals {
   sent: number;
-  /** Deliveries that another redelivery sends at the same moment. */
+  /** Sent by another redelivery at the same moment. */
   skipped: number;
 }
 
 /**
- * Sends every selected delivery again, oldest first. A repeat sends those that are still not
- * delivered.
+ * Sends oldest first. A repeat sends what is still not delivered.
  * @param onProgress called after every delivery
  * @throws RedeliveryStopped with the position to continue from
  */
@@ -87,7 +86,7 @@ async function sendOne(deps: RedeliverDeps, row: DeliveryRow, total: SendTotals)
 
 export class RedeliveryStopped extends Error {
   readonly sent: number;
-  /** Position of the next event to send. */
+  /** Of the next event to send. */
   readonly position: string;
 
   constructor(cause: unknown, sent: number, position: string) {
@@ -97,7 +96,7 @@ export class RedeliveryStopped extends Error {
   }
 }
 
-/** Its endpoint was disabled or deleted meanwhile. */
+/** Disabled or deleted meanwhile. */
 function isGone(error: unknown): boolean {
   const codes = ['endpoint_disabled', 'webhook_endpoint_not_found'];
   return error instanceof ServiceError && codes.includes(error.code);

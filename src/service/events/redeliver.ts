@@ -16,23 +16,22 @@ export interface RedeliverDeps {
   stores: Pick<Stores, 'accounts' | 'events' | 'endpoints' | 'deliveries'>;
   temporal: Client;
   now: () => Date;
-  /** Task queue; tests have their own. */
   webhookQueue?: string;
 }
 
 interface Choice {
-  /** Without it, all enabled endpoints that want the type. */
+  /** Absent: all enabled endpoints that want the type. */
   endpoint_id?: string | undefined;
-  /** Whether the oldest enabled one gets it when none wants the type. */
+  /** The oldest enabled one gets it when none wants the type. */
   orOldest?: boolean;
 }
 
 /**
- * Sends an event again, delivered or not: each delivery starts again with the next run number and
- * all attempts, to the endpoint as it is now. It replaces a waiting delivery.
+ * Sends an event again, delivered or not, with the next run number and all attempts, to the
+ * endpoint as it is now. It replaces a waiting delivery.
  * @throws ServiceError `event_not_found`, `webhook_not_set`, `webhook_endpoint_not_found`,
- *   `endpoint_disabled`, `temporal_unavailable`; `delivery_running` when another redelivery started
- *   first
+ * `endpoint_disabled`, `temporal_unavailable`; `delivery_running` when another redelivery started
+ * first
  */
 export async function redeliverEvent(
   deps: RedeliverDeps,
@@ -56,17 +55,14 @@ export async function redeliverEvent(
   return rows;
 }
 
-/**
- * Sends one delivery again, to its own endpoint.
- * @throws ServiceError as `redeliverEvent`
- */
+/** @throws ServiceError as `redeliverEvent` */
 export async function redeliverRow(deps: RedeliverDeps, row: DeliveryRow): Promise<void> {
   const endpoint_id = findEndpointId(row);
   const [endpoint] = await findEnabled(deps.stores, row, endpoint_id);
   if (endpoint !== undefined) await sendRow(deps, row, endpoint.endpoint_id);
 }
 
-/** @returns the enabled ones of the environment, oldest first, or the one with the id */
+/** @returns those of the environment, oldest first, or the one with the id */
 export async function findEnabled(
   { endpoints }: Pick<Stores, 'endpoints'>,
   { account_id, livemode }: Pick<EventDocument, 'account_id' | 'livemode'>,
@@ -111,8 +107,8 @@ async function sendTo(
 }
 
 /**
- * Finds the delivery to an endpoint. An endpoint that is newer than the event gets a document of
- * its own, or the event itself if that had no endpoint.
+ * An endpoint newer than the event gets a document of its own, or the event itself if that had no
+ * endpoint.
  */
 async function findRow(
   { events, deliveries }: Pick<RedeliverDeps['stores'], 'events' | 'deliveries'>,
@@ -140,7 +136,7 @@ async function sendRow(
   row: DeliveryRow,
   endpoint_id: string,
 ): Promise<DeliveryRow> {
-  // This call comes first, so an outage leaves the delivery unchanged.
+  // First, so an outage leaves the delivery unchanged.
   await getWorkflowStatus(deps.temporal, webhookWorkflowId(row._id));
   // Later, `pending` could overwrite the outcome of a finished delivery.
   const { deliveries } = deps.stores;
@@ -157,10 +153,7 @@ async function sendRow(
   return reserved;
 }
 
-/**
- * Starts the reserved run. This may terminate a run that was reserved later but started sooner:
- * that one is started again.
- */
+/** May terminate a run that was reserved later but started sooner: that one is started again. */
 async function startReservedRun(deps: RedeliverDeps, reserved: DeliveryRow): Promise<void> {
   const { temporal, webhookQueue = WEBHOOK_QUEUE, stores } = deps;
   const { events, deliveries } = stores;

@@ -20,11 +20,11 @@ export interface Redeliveries {
   /** @throws ServiceError as `redeliverEvent` */
   one: (eventId: string) => Promise<void>;
   /**
-   * Sends an event to one endpoint, or to all that want it.
+   * @param endpoint_id undefined: all that want the event
    * @throws ServiceError as `redeliverEvent`
    */
   toSubscribers: (eventId: string, endpoint_id: string | undefined) => Promise<void>;
-  /** Starts the first delivery of an event. @throws ServiceError `temporal_unavailable` */
+  /** Starts the first delivery. @throws ServiceError `temporal_unavailable` */
   start: (event: EventDocument) => Promise<void>;
   /** @throws ServiceError `webhook_not_set` */
   count: (filter: ResendFilter) => Promise<SelectionCount>;
@@ -60,7 +60,6 @@ interface SendDeps extends Pick<ActDeps, 'stores' | 'audit' | 'now'> {
 }
 
 /**
- * Sends an event again with twelve new attempts.
  * @returns whether the merchant has this event
  * @throws ServiceError as `redeliverEvent`
  */
@@ -91,8 +90,8 @@ export async function countFailedEvents(
 const activeSends = new Set<string>();
 
 /**
- * Starts to send the events whose delivery failed since a day. If the process ends before the last
- * one, a repeat sends the rest.
+ * Sends in the background the events whose delivery failed since a day. If the process ends first,
+ * a repeat sends the rest.
  */
 export async function sendFailedEvents(
   { redeliveries, audit, stores, now, log }: SendDeps,

@@ -18,7 +18,7 @@ export interface TestEventDeps {
   stores: Pick<Stores, 'accounts' | 'endpoints' | 'events' | 'deliveries'>;
   encrypter: Pick<Encrypter, 'decrypt'>;
   limits: EndpointLimits;
-  /** Whether sandbox endpoints may be on this machine. Live ones never. */
+  /** Sandbox endpoints on this machine; live ones never. */
   allowPrivate: boolean;
   post: PostWebhook;
   audit: Audit;
@@ -35,11 +35,10 @@ export interface TestEventRequest {
 }
 
 /**
- * Sends a test event with one attempt, and waits for the answer. It is stored first: no attempt
- * lacks its event.
+ * Waits for the response to one attempt. The event is stored first: no attempt lacks its event.
  * @see docs/webhooks.md#test-events
  * @throws ServiceError `webhook_not_set`; `endpoint_disabled`; `endpoint_busy` while other tests
- *   wait for its answer
+ * wait for a response
  */
 export async function sendTestEvent(
   deps: TestEventDeps,
@@ -78,7 +77,7 @@ export async function sendTestEvent(
 }
 
 /**
- * Records a test event for a delivery that makes one attempt.
+ * Records an event for a delivery with one attempt.
  * @throws ServiceError `webhook_not_set`, `endpoint_disabled`
  */
 export async function recordTestEvent(

@@ -8,15 +8,13 @@ import type { Connectors } from '../../routing';
 import type { Audit } from '../../store/audit';
 
 /**
- * Longest write: two attempts, each with 2 s for a connection, 2 s to select a server and 5 s for
- * its response.
+ * Two attempts, each with 2 s for a connection, 2 s to select a server and 5 s for its response.
  * @see src/base/mongo.ts
  */
 export const WRITE_MS_MAX = 18_000;
 
 /**
- * Time after which every process has read the changed file, and has stored or dropped its earlier
- * values.
+ * By then every process has read the changed file, and has stored or dropped its earlier values.
  */
 const SETTLE_MS = POLL_EVERY_MS + WRITE_MS_MAX;
 
@@ -24,15 +22,12 @@ export const INSTALLATION = { account_id: null, livemode: null } as const;
 
 export interface KeyFileDeps {
   audit: Audit;
-  /** Path of a usable key file. */
   keysFile: string;
-  /** Directory of the key pairs of recipients. */
   keysDir: string;
-  /** As the API has them: who may pay a recipient. */
+  /** Says who may pay a recipient, as in the API. */
   connectors: Pick<Connectors, 'listConnectors'>;
   now: () => Date;
   wait: (ms: number) => Promise<void>;
-  /** Shows a line to the waiting operator. */
   progress: (line: string) => void;
 }
 
@@ -44,7 +39,7 @@ export async function waitUntilSettled(deps: KeyFileDeps): Promise<void> {
   await waitSince(deps, changedAt, SETTLE_MS);
 }
 
-/** Waits until some time after a change. @param changedAt ms since the epoch */
+/** @param changedAt ms since the epoch */
 export async function waitSince(
   { now, wait, progress }: Pick<KeyFileDeps, 'now' | 'wait' | 'progress'>,
   changedAt: number,

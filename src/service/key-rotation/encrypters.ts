@@ -22,7 +22,7 @@ import type { RecipientGroup } from '../../store/recipients';
 import type { KeyFileDeps } from './changes';
 import { type EncryptedStores, VALUE_KINDS } from './values';
 
-/** Names that `keys rotate --ring` takes, and `recipients.live-NAME` for a connector. */
+/** `keys rotate --ring` takes these, and `recipients.live-NAME` for a connector. */
 export const KEY_RING_NAMES = ['seal', 'recipients.sandbox', 'recipients.live'] as const;
 export type KeyRingName = 'seal' | RecipientKeyRingName;
 
@@ -30,12 +30,12 @@ export function isKeyRingName(name: string): name is KeyRingName {
   return KEY_RING_NAMES.some((each) => each === name) || /^recipients\.live-[\w-]+$/.test(name);
 }
 
-/** Returns the holder of a key ring; undefined for that of the service. */
+/** @returns undefined for the service's own key ring */
 export function findHolder(name: KeyRingName): Holder | undefined {
   return name === 'seal' ? undefined : toHolder(name);
 }
 
-/** Names of recipients' keys begin with the name of their key ring. */
+/** A recipient's key name begins with its key ring's. */
 export function findKeyRingName(kid: string): KeyRingName {
   const [name = ''] = kid.split(':');
   return isKeyRingName(name) ? name : 'seal';
@@ -51,7 +51,7 @@ export interface CurrentEncrypter {
 export interface Encrypters {
   seal: CurrentEncrypter;
   recipients: RecipientReencrypter;
-  /** Keys of each key ring, by its name. */
+  /** By key ring. */
   keys: ReadonlyMap<KeyRingName, { current: string; kids: string[] }>;
 }
 
@@ -77,8 +77,8 @@ export function createEncrypters({
 }
 
 /**
- * Without the routes of the API, every recipient would be encrypted for the key ring that
- * connectors share, and no connector with its own could pay one.
+ * Without the API's routes, every recipient would be encrypted for the shared key ring, and no
+ * connector with its own could pay one.
  */
 function refuseUnrouted(holders: readonly Holder[], connectors: KeyFileDeps['connectors']): void {
   const own = holders.filter((holder) => holder.startsWith('live-'));
@@ -95,13 +95,13 @@ function toEncrypter(keyRing: KeyRing): CurrentEncrypter {
 
 const NO_KEY = '?';
 
-/** Numbers of records that one key has encrypted. */
+/** Records that one key has encrypted. */
 export const ZERO_COUNTS = {
   recipients: 0,
   endpoints: 0,
-  /** Recipients that are accepted but not yet stored. */
+  /** Accepted recipients that are not yet stored. */
   claims: 0,
-  /** Users with a second factor. */
+  /** With a second factor. */
   users: 0,
   connector_keys: 0,
   /** Data keys of payers, one for each account and environment. */
@@ -110,8 +110,8 @@ export const ZERO_COUNTS = {
 export type KeyCounts = typeof ZERO_COUNTS;
 
 /**
- * Counts idempotency records first: one that becomes a recipient meanwhile is then counted as a
- * recipient.
+ * Counts idempotency records first: a record that becomes a recipient meanwhile is then counted as
+ * one.
  */
 export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) {
   const countsByKey = new Map<string, KeyCounts>();
@@ -136,13 +136,12 @@ export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) 
   return countsByKey;
 }
 
-/** Counts the values that are not encrypted with the current keys. */
 export async function countOutdated(
   stores: EncryptedStores,
   encrypters: Encrypters,
 ): Promise<number> {
   const { recipients } = stores;
-  // A record that becomes a recipient meanwhile is then counted as a recipient.
+  // First: a record that becomes a recipient meanwhile is then counted as one.
   const records = await recipients.listRecordGroups();
   const groups = [...records, ...(await recipients.listGroups())];
   const outdated = groups.filter((group) => isOutdated(encrypters, group));
@@ -153,7 +152,7 @@ export async function countOutdated(
   return sum(outdated.map(({ count }) => count)) + sum(others);
 }
 
-/** Whether a group is not encrypted with the current keys of all who may pay it, and only these. */
+/** Whether the group has other keys than the current ones of all who may pay it. */
 export function isOutdated({ recipients }: Encrypters, group: RecipientGroup): boolean {
   return group.kid !== recipients.getCurrentKid(toEnv(group.livemode), group);
 }

@@ -12,15 +12,15 @@ import { type KeyFileDeps, WRITE_MS_MAX, waitSince } from './changes';
 import type { CurrentEncrypter } from './encrypters';
 import { type EncryptedStores, type KeyedAccount, listPayerKeys } from './values';
 
-/** Time after which every process has read the account again, and has stored its earlier payers. */
+/** By then every process has read the account again, and has stored its earlier payers. */
 const SETTLE_MS = CACHE_MS + WRITE_MS_MAX;
 
-/** Longest request: it may have read a payer before the re-encryption, and decrypts it later. */
+/** A request may decrypt a payer that it read before the re-encryption. */
 const REQUEST_MS_MAX = 10_000;
 
 /**
- * Makes a new data key for each account and environment whose key an earlier one encrypts: that may
- * have leaked with a backup, and the data key with it. The replaced key still decrypts.
+ * Replaces each data key that an earlier key encrypts: that key may have leaked with a backup, and
+ * the data key with it. The replaced key still decrypts.
  */
 export async function replacePayerKeys(
   stores: EncryptedStores,
@@ -35,7 +35,7 @@ export async function replacePayerKeys(
   }
 }
 
-/** Counts the accounts and environments with payers that a replaced key may hold. */
+/** Counts accounts and environments with a replaced key. */
 export async function countReplacedKeys(stores: EncryptedStores): Promise<number> {
   return (await listReplaced(stores)).length;
 }
@@ -53,9 +53,8 @@ interface PayerDeps extends Pick<KeyFileDeps, 'now' | 'wait' | 'progress'> {
 }
 
 /**
- * Re-encrypts with the current data keys what replaced ones encrypted, and removes these. Every
- * write is conditional on the decrypted payer, so it can be interrupted and repeated.
- * @returns number of payers that were re-encrypted
+ * Re-encrypts what replaced data keys encrypted, and removes these. Safe to interrupt and repeat:
+ * every write is conditional on the decrypted payer. @returns number of re-encrypted payers
  */
 export async function reencryptPayers(deps: PayerDeps, encrypter: Encrypter): Promise<number> {
   const replaced = await listReplaced(deps.stores);

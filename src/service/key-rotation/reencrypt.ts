@@ -17,9 +17,8 @@ const PASSES_MAX = 10;
 const BATCH = 100;
 
 /**
- * Re-encrypts all values that are not encrypted with the current keys. Every write is conditional
- * on the decrypted value, so it can be interrupted and repeated.
- * @returns number of values that were re-encrypted
+ * Safe to interrupt and repeat: every write is conditional on the decrypted value.
+ * @returns number of re-encrypted values
  */
 export async function reencryptAll(deps: ReencryptDeps): Promise<number> {
   const reencrypt = createReencrypt(deps);
@@ -61,8 +60,8 @@ async function reencryptValues(
 }
 
 /**
- * Writes accepted recipients that were never stored. To re-encrypt their idempotency records is not
- * enough: a retry may have read a record earlier, and write the old text.
+ * Writes accepted recipients that were never stored. Re-encrypting their records is not enough: a
+ * retry may have read a record earlier, and write the old text.
  */
 async function writePendingRecipients({
   stores: { recipients, idempotency },
@@ -120,10 +119,10 @@ async function* readPages<T extends { _id: string }>(readPage: (after: string) =
   }
 }
 
-/** Undefined when none of the keys decrypts the value. */
+/** Undefined when no key decrypts the value. */
 type Reencrypt = (owner: string, work: () => Promise<Encrypted>) => Promise<Encrypted | undefined>;
 
-/** Reports each value that cannot be decrypted once, and leaves it unchanged. */
+/** Reports a value that cannot be decrypted once, and leaves it unchanged. */
 function createReencrypt({ progress }: ReencryptDeps): Reencrypt {
   const failedOwners = new Set<string>();
   return async (owner, work) => {

@@ -39,7 +39,7 @@ export interface KeyDeps extends KeyFileDeps {
 export interface ReencryptionResult {
   kid: string;
   resealed: number;
-  /** Values not encrypted with the current keys: 0 when the rotation is complete. */
+  /** 0 when the rotation is complete. */
   remaining: number;
 }
 
@@ -55,8 +55,7 @@ function removeOldKey({ keysFile, keysDir }: KeyDeps, kid: string): void {
 }
 
 /**
- * Creates the missing key pairs of recipients; existing files are kept.
- * @returns paths of the files that were written
+ * Creates only what is missing. @returns paths of written files
  * @throws ServiceError `keys_file_busy`, `keys_file_not_written`
  */
 export async function createPairs({
@@ -98,7 +97,7 @@ export async function showKeys(deps: KeyDeps) {
 }
 
 /**
- * Creates a new current key, and re-encrypts with it the values of the others.
+ * Creates a new current key, and re-encrypts the values of the others.
  * @param force start even if an earlier rotation is unfinished
  * @throws ServiceError `rotation_unfinished`, `keys_file_busy`, `keys_file_not_written`
  */
@@ -129,9 +128,9 @@ export async function continueRotation(deps: KeyDeps): Promise<ReencryptionResul
 }
 
 /**
- * Removes a key that no value needs; returns the others of its key ring.
+ * Removes a key that no value needs. @returns the others of its key ring
  * @throws ServiceError `sealing_key_not_found`, `sealing_key_current`, `sealing_key_in_use`,
- *   `keys_file_busy`, `keys_file_not_written`
+ * `keys_file_busy`, `keys_file_not_written`
  */
 export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
   return await withKeyFileLock(deps, async () => {
@@ -176,7 +175,7 @@ async function refuseInUse(deps: KeyDeps, kid: string): Promise<void> {
   );
 }
 
-/** Writes the public files of a rotation that was interrupted between its two files. */
+/** A rotation may have stopped between its two files. */
 function finishPairs({ keysDir }: KeyDeps): void {
   changeKeyFile(() => publishPairs(keysDir));
 }

@@ -15,9 +15,9 @@ export type EncryptedStores = Pick<
 
 export interface EncryptedValue {
   ciphertext: Encrypted;
-  /** Owner bound to the ciphertext. */
+  /** Bound to the ciphertext. */
   owner: string;
-  /** Replaces the value unless it has changed. @param kid name of the key of `next` */
+  /** Writes only if the value has not changed. @param kid key of `next` */
   replace: (next: Encrypted, kid: string) => Promise<{ modifiedCount: number }>;
 }
 
@@ -74,7 +74,7 @@ export interface KeyedAccount {
   keys: PayerKeys;
 }
 
-/** Yields the data keys of each account and environment that has payers. */
+/** Yields those of each account and environment. */
 export async function* listPayerKeys({
   accounts,
 }: Pick<EncryptedStores, 'accounts'>): AsyncGenerator<KeyedAccount> {
@@ -99,7 +99,7 @@ async function* readPayerKeys(stores: EncryptedStores) {
   }
 }
 
-/** Kinds of values encrypted with the key file; `count` is a field of `KeyCounts`. */
+/** `count` is a field of `KeyCounts`. */
 export const VALUE_KINDS = [
   { count: 'endpoints', label: 'signing secrets', read: readEndpoints },
   { count: 'users', label: 'second factors', read: readUsers },

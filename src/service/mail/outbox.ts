@@ -9,9 +9,9 @@ const DAY_MS = 86_400_000;
 
 /** @see docs/dashboard.md#mail */
 const NOTICE_MS = DAY_MS;
-/** Time for which an unsent mail is counted. */
+/** An unsent mail is counted for so long. */
 const COUNTED_MS = 7 * DAY_MS;
-/** Logins that `account create` makes up, which no mail reaches. */
+/** No mail reaches the logins that `account create` generates. */
 const MADE_UP = '.localhost';
 
 type OutboxDeps = Pick<ServiceDeps, 'stores' | 'now'>;
@@ -25,8 +25,7 @@ interface NewMail {
 
 /**
  * Adds mail in the transaction of the act that it reports, so that none is lost or made up. Adds
- * none without a mail server.
- * @returns whether mail is sent
+ * none without a mail server. @returns whether mail is sent
  */
 export async function addMail(
   { stores, now }: OutboxDeps,
@@ -45,7 +44,6 @@ export async function addMail(
   return true;
 }
 
-/** Notifies a user of a change of the own login. */
 export async function notifyUser(
   deps: OutboxDeps,
   { account_id, email }: Pick<UserDocument, 'account_id' | 'email'>,
@@ -56,7 +54,6 @@ export async function notifyUser(
   await addMail(deps, { account_id, to: [email], subject, ends_at }, session);
 }
 
-/** Notifies the owners of an account. */
 export async function notifyOwners(
   deps: OutboxDeps,
   account_id: string,

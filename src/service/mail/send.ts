@@ -16,9 +16,8 @@ interface SendDeps extends Pick<ServiceDeps, 'stores' | 'now'> {
 }
 
 /**
- * Sends the mail that is due first. The next attempt is fixed before this one, so that a killed
- * worker loses none, and repeats at most the one that it was sending.
- * @returns false when none was due
+ * Fixes the next attempt before this one, so that a killed worker loses none, and repeats at most
+ * the one in progress. @returns false when no mail was due
  */
 export async function sendNextMail(deps: SendDeps): Promise<boolean> {
   const { stores, now, log } = deps;
@@ -55,7 +54,7 @@ async function trySend(
   let link: string | undefined;
   if (subject.kind === 'invitation') {
     const token = randomBytes(32).toString('base64url');
-    // Stored only as a hash, as the link that the dashboard shows; none if it is used or withdrawn.
+    // Stored only as a hash; no link if the invitation is used or withdrawn.
     if (!(await stores.invitations.addLink(subject.invitation, hashToken(token), now())))
       return false;
     link = `${publicUrl}/dashboard/invitation/${token}`;

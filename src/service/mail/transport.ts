@@ -3,7 +3,7 @@ import { createTransport } from 'nodemailer';
 import { parseSmtpUrl, SMTP_URL_FILE, SMTP_URL_SYNTAX, type SmtpServer } from '../../base/smtp-url';
 import { refuseWorldReadable } from '../../encryption/file-mode';
 
-/** Each wait for the server; an attempt ends before the next one is due. */
+/** Of each wait; an attempt ends before the next one is due. */
 const WAIT_MS = 10_000;
 const ATTEMPT_MS = 20_000;
 
@@ -14,12 +14,12 @@ interface OutgoingMail {
   text: string;
 }
 
-/** Fault of an attempt, without the server's words, which may quote an address. */
+/** Leaves out the server's words, which may quote an address. */
 export class MailFault extends Error {
   readonly code: string;
-  /** Status of the server's answer. */
+  /** SMTP status. */
   readonly status: number | undefined;
-  /** Whether the server refuses this address for good. */
+  /** The server refuses this address for good. */
   readonly isFinal: boolean;
 
   constructor(code: string, status?: number, isFinal = false) {
@@ -35,7 +35,7 @@ export class MailFault extends Error {
 export type SendMail = (mail: OutgoingMail) => Promise<void>;
 
 /**
- * Reads `SMTP_URL`, or the file that it names; undefined when it is empty.
+ * Reads `SMTP_URL`, or the file that it names. @returns undefined when it is empty
  * @throws Error that never quotes the URL
  */
 export function readSmtpServer(text: string, allowPlainText: boolean): SmtpServer | undefined {
@@ -47,7 +47,7 @@ export function readSmtpServer(text: string, allowPlainText: boolean): SmtpServe
   return { ...server, requireTLS: server.requireTLS && !allowPlainText };
 }
 
-/** @param ca certificate of an authority of its own */
+/** @param ca certificate of its own authority */
 export function createMailer(
   { from: sender, ...server }: SmtpServer,
   { publicUrl, ca }: { publicUrl: string; ca?: Buffer },
@@ -70,7 +70,7 @@ export function createMailer(
       to: { name: '', address: to },
       subject: title,
       text,
-      // The same at each attempt, by which a mailbox can drop a repeat.
+      // Equal for all attempts, so that a mailbox can drop a repeat.
       messageId: `<${id}@${hostname}>`,
       headers: { 'Auto-Submitted': 'auto-generated' },
     };
@@ -85,7 +85,7 @@ function throwFault(error: { code?: unknown; command?: unknown; responseCode?: u
   throw new MailFault(typeof code === 'string' ? code : 'EUNKNOWN', status, isFinal);
 }
 
-/** A server that answers too slowly can't hold up all other mail. */
+/** A slow server must not hold up all other mail. */
 async function inTime(attempt: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_, reject) => {

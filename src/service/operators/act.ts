@@ -18,15 +18,13 @@ import { assertNotBehind } from '../../temporal/reopening';
 import { nextRun } from '../../temporal/start';
 import { findResource } from './resource';
 
-/** The workflow may call the bank before it answers. */
+/** The workflow may call the bank before it responds. */
 const ACT_TIMEOUT_MS = 20_000;
 
 export interface ActDeps {
   temporal: Client;
-  /** Task queue; tests have their own. */
   lifecycleQueue?: string;
   stores: ResourceStores;
-  /** Shorter in tests. */
   timeoutMs?: number;
 }
 
@@ -37,42 +35,42 @@ export interface Act {
   hours?: number | undefined;
   /** Minor units that the bank really transferred. */
   amount?: number | undefined;
-  /** Operator's own id of a chargeback: the same again posts nothing. */
+  /** Operator's id of a chargeback: a repeat posts nothing. */
   operation_id?: string | undefined;
-  /** Dispute that is won, and the minor units of its fee that came back. */
+  /** Won dispute, and minor units of its fee that came back. */
   dispute_id?: string | undefined;
   fee?: number | undefined;
-  /** Reason to acknowledge, where the operator saw one. */
+  /** Seen by the operator, of `acknowledge`. */
   attention?: string | undefined;
-  /** Transaction of one deposit of a crypto payment. */
+  /** Transaction of one deposit. */
   deposit?: string | undefined;
-  /** Transaction of the deposit to confirm, or the one that sent it back. */
+  /** Deposit to confirm, or transaction that sent it back. */
   transaction_id?: string | undefined;
   /** Address to which it was sent back. */
   address?: string | undefined;
   /** Second operator. */
   approved_by?: string | undefined;
-  /** Approval of the second operator, on live. */
+  /** Live only. */
   approval_id?: string | undefined;
-  /** Whether the operator of `mark_failed` knows it from the bank, which is not asked. */
+  /** The operator of `mark_failed` knows it from the bank, which is not queried. */
   bank_confirmed_not_executed?: boolean | undefined;
-  /** System user who runs the command. */
+  /** System user. */
   by?: ActSender | undefined;
 }
 
 export interface ActResult {
   status: string;
   version: number;
-  /** Answer of the bank to `resubmit`. */
+  /** Response of the bank to `resubmit`. */
   bank?: string;
 }
 
 /**
- * Sends an operator's act to the workflow, and starts it again if it has ended. The workflow
- * decides, and records the act in the audit trail; above the limit it requests an approval instead.
+ * Sends an act to the workflow, and starts it again if it has ended. The workflow decides and
+ * records the act; above the limit it requests an approval instead.
  * @throws ServiceError `…_not_found`; `record_behind`; `wrong_state`, `invalid_request`,
- *   `held_by_bank` or `bank_unreachable` with the message of the workflow; `outcome_unknown` after
- *   the timeout; `temporal_unavailable`
+ * `held_by_bank` or `bank_unreachable` with the message of the workflow; `outcome_unknown` after
+ * the timeout; `temporal_unavailable`
  */
 export async function actOn(
   deps: ActDeps,
@@ -86,8 +84,8 @@ export async function actOn(
       const message = `The ${kind} is ${resource.status}; a final state is never left.`;
       throw new ServiceError('wrong_state', message);
     }
-    // `open` waits until a restarted workflow has loaded its state, with a new update id: a known
-    // id would return the answer of the earlier run.
+    // `open` waits until a restarted workflow has loaded its state. Its update id is new: a known
+    // one would return the earlier run's result.
     await update(deps, kind, resource, 'open', []);
   }
   return await update(deps, kind, resource, what, [act]);

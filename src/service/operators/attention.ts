@@ -22,15 +22,15 @@ interface AttentionPage {
 }
 
 interface AttentionQuery {
-  /** Also the acknowledged ones. */
+  /** Acknowledged ones, too. */
   all: boolean;
-  /** Id of the last row of the page before. */
+  /** Last row of the page before. */
   after?: string | undefined;
   limit: number;
 }
 
 /**
- * Lists what needs an operator, of all kinds, the oldest first.
+ * Lists the oldest first.
  * @throws ServiceError `attention_not_found` when `after` is not the id of a row
  */
 export async function listAttention(
@@ -57,9 +57,9 @@ export async function listAttention(
 }
 
 /**
- * Acknowledges one attention reason: it leaves the list and the metrics. A repeat changes nothing.
+ * Removes a reason from list and metrics. A repeat changes nothing.
  * @throws ServiceError `attention_not_found` when it has ended; `money_in_suspense`, and those of
- *   `actOn`
+ * `actOn`
  */
 export async function acknowledgeAttention(
   deps: ActDeps,
@@ -77,7 +77,6 @@ export async function acknowledgeAttention(
   return { ...about, reason: attention };
 }
 
-/** Whether a reason is about a bank account, and not about a resource with a workflow. */
 export function isOfBankAccount(id: string): boolean {
   return parsePlace(id).name === 'bank_account';
 }
@@ -117,7 +116,7 @@ function parseId(id: string): { kind: CallbackResource; resource_id: string; sin
   return { kind, ...place };
 }
 
-/** Parses the id of a row. @throws ServiceError `attention_not_found` */
+/** @throws ServiceError `attention_not_found` */
 function parsePlace(id: string): { name: string } & AttentionPlace {
   const [name = '', resource_id, since, ...more] = id.split(':');
   const isKnown = name === 'bank_account' || KINDS.some((kind) => kind === name);

@@ -10,14 +10,14 @@ export function createReadDeps(mongo: MongoClient, db: string): ReadDeps {
   return { mongo, stores: createStores(mongo.db(db)), now: () => new Date() };
 }
 
-/** Binds the audit log to an operator, whose key was verified. */
+/** @param operator whose key was verified */
 export function auditAs(deps: ReadDeps, operator: string): Audit {
   return auditBy(deps, { door: 'command_line', ...getSystemUser(), operator });
 }
 
-/** Binds the audit log to the system user, and creates the indexes that acts need. */
+/** Creates the indexes that acts need, too. */
 export async function createOperatorDeps(deps: ReadDeps): Promise<WriteDeps> {
-  // Before the first start of the service, these collections do not exist.
+  // Before the first start, these collections do not exist.
   const { approvals, auditLog, connectorKeys, invitations, keys, operators } = deps.stores;
   const stores = [approvals, auditLog, connectorKeys, invitations, keys, operators];
   await Promise.all(stores.map((store) => store.ensureIndexes()));
@@ -32,7 +32,7 @@ function getUserName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A container may run under a number that has no name.
+    // A container may run under a number without a name.
     return String(process.getuid?.() ?? 'unknown');
   }
 }

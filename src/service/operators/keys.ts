@@ -13,8 +13,8 @@ import type { WriteDeps } from '../deps';
 const KEY_BYTES = 32;
 
 /**
- * Creates a key of an operator, which is shown once. Another key under the same name is the same
- * operator's. @see docs/operators.md#operators-and-their-keys
+ * The key is shown once. Keys under one name belong to one operator.
+ * @see docs/operators.md#operators-and-their-keys
  */
 export async function createOperator(
   { mongo, stores, audit, now }: WriteDeps,
@@ -38,13 +38,13 @@ export async function createOperator(
 
 export type ListedOperator = Omit<OperatorDocument, 'hash'>;
 
-/** Lists all keys, oldest first. */
+/** Oldest first. */
 export function listOperators({ stores }: Pick<WriteDeps, 'stores'>): Promise<ListedOperator[]> {
   return stores.operators.list();
 }
 
 /**
- * Revokes one key, or all keys under a name, at once; a repeat changes nothing.
+ * Revokes one key, or all keys under a name; a repeat changes nothing.
  * @throws ServiceError `operator_not_found`
  */
 export async function revokeOperator(
@@ -75,7 +75,6 @@ export async function revokeOperator(
 }
 
 /**
- * Finds the operator of a key by its hash, as for API keys.
  * @throws ServiceError `operator_key_required`, `operator_key_invalid` or `operator_key_revoked`
  */
 export async function verifyOperator(

@@ -5,9 +5,7 @@ import { withAuditLine } from '../audit-log';
 import { findOrphans, type Orphan, type OrphanDeps, restart } from '../orphans';
 
 const PROGRESS_EVERY = 1_000;
-/**
- * A completed workflow with a document that is not final: the database may be a restored backup.
- */
+/** With a document that is not final, the database may be a restored backup. */
 const COMPLETED = 'COMPLETED';
 
 interface ListDeps extends OrphanDeps {
@@ -16,15 +14,14 @@ interface ListDeps extends OrphanDeps {
 
 export type ShownOrphan = ReturnType<typeof presentOrphan>;
 
-/** Lists orphans, up to a limit. */
 export async function listOrphans(deps: ListDeps, limit: number) {
   const { orphans, ...counts } = await walk(deps, limit);
   return { data: orphans.map((orphan) => presentOrphan(orphan, deps.now())), ...counts };
 }
 
 /**
- * Restarts the workflows of all orphans up to a limit, or of those with the given ids. Without ids,
- * it skips resources with a completed workflow: `reconcile` updates their documents.
+ * Restarts all orphans up to a limit, or those with the ids. Without ids, it skips completed
+ * workflows: `reconcile` updates their documents.
  * @throws ServiceError `not_an_orphan`, after it has restarted the others
  */
 export async function restartOrphans(

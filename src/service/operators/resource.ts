@@ -25,7 +25,7 @@ const SHARED_FIELDS = [
   ...['created_at', 'updated_at'],
 ];
 
-/** Fields shown only when they are set. */
+/** Shown only when set. */
 const RARE = [
   'settled_amount',
   'returned_amount',
@@ -111,7 +111,7 @@ function presentEvent({ _id, type, created, delivery }: EventDocument) {
 
 const KIND_ORDER: readonly string[] = Object.keys(ENTRY_LINES);
 
-/** The steps of one transition have the same time. */
+/** Steps of one transition have the same time. */
 function byTimeAndKind(a: EntryDocument, b: EntryDocument): number {
   if (a.at !== b.at) return a.at < b.at ? -1 : 1;
   return KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind);

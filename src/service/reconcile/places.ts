@@ -7,21 +7,21 @@ export interface PlaceDeps {
   temporal: Client;
   /** Two services may share a namespace. */
   lifecycleQueue: string;
-  /** Runs of one place; smaller in tests. */
+  /** Per place. */
   runsMax?: number;
 }
 
-/** Part of a walk: the resources of a kind whose ids begin alike. */
+/** Resources of a kind whose ids begin alike. */
 export interface Place {
   kind: CallbackResource;
-  /** First digits of ids; empty for all. */
+  /** Empty for all. */
   prefix: string;
 }
 
 const RUNS_MAX = 50_000;
 const HEX = [...'0123456789abcdef'];
 
-/** Lists the places in order, from one on. They are small, so that a walk goes on where it ended. */
+/** Places are small, so that a walk goes on where it ended. */
 export async function* listPlaces(
   deps: PlaceDeps,
   since: Date,
@@ -46,7 +46,6 @@ async function listPrefixes(deps: PlaceDeps, kind: CallbackResource, since: Date
   return HEX.flatMap((first) => HEX.map((second) => `${first}${second}`));
 }
 
-/** Builds the queries of the runs of a place that run, and of those that have ended since. */
 export function buildQueries(
   { lifecycleQueue }: PlaceDeps,
   { kind, prefix }: Place,
@@ -56,14 +55,14 @@ export function buildQueries(
   const queues = [false, true].map((livemode) => environmentQueue(lifecycleQueue, livemode));
   const named = prefix === '' ? '' : ` AND WorkflowId STARTS_WITH '${workflowId(prefix)}'`;
   const base = `WorkflowType = '${workflowType}' AND TaskQueue IN ('${queues.join(`', '`)}')${named}`;
-  // The next run of one that was continued is listed itself. SQL databases also find those that run
+  // The next run of one that was continued is listed itself. SQL databases also find running ones
   // by a later CloseTime, which would be compared twice.
   const others = "ExecutionStatus != 'Running' AND ExecutionStatus != 'ContinuedAsNew'";
   const ended = `CloseTime >= '${since.toISOString()}' AND ${others}`;
   return [`${base} AND ExecutionStatus = 'Running'`, `${base} AND ${ended}`];
 }
 
-/** Formats a place as `--from` takes it. */
+/** As `--from` takes it. */
 export function formatPlace({ kind, prefix }: Place): string {
   return prefix === '' ? kind : `${kind}:${prefix}`;
 }

@@ -9,38 +9,38 @@ export interface RebuilderDeps {
   mongo: MongoClient;
   stores: Stores;
   temporal: Client;
-  /** Key that derives the tokens of pages. */
+  /** Derives the tokens of pages. */
   payTokenKey: Buffer;
   webhookQueue: string;
 }
 
 /**
  * - `rebuilt`: the document has the state of the workflow
- * - `short`: the balance is insufficient for the resource; nothing was posted
+ * - `short`: the balance is insufficient; nothing was posted
  * - `unreadable`: the histories do not show what was written, or they contradict the document
  */
 export interface RebuildResult {
   outcome: 'rebuilt' | 'short' | 'unreadable';
   reason?: string;
-  /** It is unknown or has expired. */
+  /** Unknown or expired. */
   key_lost?: boolean;
 }
 
 export type Part = 'life' | 'bookings';
 
-/** Rebuilds documents, events, journal entries and idempotency records from workflow histories. */
+/** Rebuilds what was written from workflow histories. */
 export interface Rebuilder {
   /**
    * Safe to repeat: existing records are not written again.
    * @param part `life`: opening, transitions, receipts and attention reasons; `bookings`: disputes,
-   *   after all others
+   * after all others
    */
   rebuild(resource: CallbackResource, id: string, part: Part): Promise<RebuildResult>;
 }
 
 export type OpenRebuilder = (deps: RebuilderDeps) => Promise<Rebuilder>;
 
-/** Act of `--apply`. `none`: no act is needed; `person`: an operator must act. */
+/** `none`: no act is needed; `person`: an operator must act. */
 type Act = 'rebuild' | 'restart' | 'deliver' | 'none' | 'person';
 
 export interface Finding {
@@ -49,15 +49,15 @@ export interface Finding {
   id: string;
   account_id: string | null;
   livemode: boolean | null;
-  /** State in MongoDB and in Temporal, as text. */
+  /** As text. */
   document: string | null;
   workflow: string | null;
-  /** ISO 8601; the age of the finding starts here. */
+  /** ISO 8601; the finding's age starts here. */
   since: string;
   act: Act;
   done: boolean;
   reason?: string;
-  /** It is unknown or has expired. */
+  /** Unknown or expired. */
   key_lost?: boolean;
 }
 
@@ -94,9 +94,8 @@ export function isUnresolved({ act, done }: Finding): boolean {
 }
 
 /**
- * Rebuilds the resources, and repeats as long as one more succeeds: one may need the balance that
- * another one releases or credits. Disputes are booked last, since a disputed payment accepts no
- * refunds.
+ * Repeats as long as one more succeeds: one may need the balance that another releases or credits.
+ * Disputes are booked last, since a disputed payment accepts no refunds.
  * @returns a finding for each, in the same order
  */
 export async function rebuildAll(

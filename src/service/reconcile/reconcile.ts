@@ -19,7 +19,7 @@ export interface ReconcileDeps extends OrphanDeps {
   stores: Stores;
   rebuilder: () => Promise<Rebuilder>;
   progress: (line: string) => void;
-  /** Time after which a difference is looked at again; shorter in tests. */
+  /** ms. */
   settleMs?: number;
 }
 
@@ -32,9 +32,9 @@ const CALLBACKS_MAX = 1_000;
 const SETTLE_MS = 3_000;
 
 /**
- * Compares Temporal and MongoDB in both directions, and with `apply` repairs the differences:
- * documents first, then missing workflows, then deliveries. An interrupted run can be repeated.
- * Next to a running service, what is in progress is looked at twice.
+ * Compares Temporal and MongoDB, and with `apply` repairs documents first, then workflows, then
+ * deliveries. Safe to interrupt and repeat. What is in progress is compared twice, since the
+ * service may run.
  */
 export async function reconcile(deps: ReconcileDeps, { apply, ...options }: Options) {
   const { differences, ...counts } = await compareAll(deps, options);
@@ -66,7 +66,7 @@ async function compareAll(deps: ReconcileDeps, options: WalkOptions) {
   return { workflows, histories, differences: await omitMoving(deps, found) };
 }
 
-/** Leaves out workflows that have caught up, or whose document has changed meanwhile. */
+/** Leaves out what has caught up, or whose document has changed meanwhile. */
 async function omitMoving(deps: ReconcileDeps, differences: readonly Difference[]) {
   const ahead = differences.filter(({ kind }) => kind === 'ahead');
   if (ahead.length === 0) return differences;

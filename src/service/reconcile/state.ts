@@ -11,7 +11,7 @@ export type Booking = (typeof BOOKINGS)[number];
 export interface ResourceState {
   status: string;
   version: number;
-  /** Those of `BOOKINGS`, and those of its receipts and disputes. */
+  /** Those of `BOOKINGS`, of receipts and of disputes. */
   bookings: readonly string[];
 }
 
@@ -20,7 +20,6 @@ type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
 
 const STATE_STEPS = new Set(KINDS.flatMap(listStateSteps));
 
-/** Steps that release the idempotency key of a refused resource. */
 const RELEASE_STEPS = new Set([...KINDS.map(getReleaseStep), 'releaseCryptoClaim']);
 
 const Answer = z.looseObject({ status: z.string(), version: z.int() });
@@ -42,8 +41,8 @@ const SentHeld = z.looseObject({ sent_held: z.array(z.looseObject({ id: z.string
 const LocalStep = z.looseObject({ activity_type: z.string() });
 
 /**
- * Reads the state from the histories of a resource's runs, oldest first; null when none of them
- * opened it.
+ * @param histories oldest first
+ * @returns null when none opened the resource
  */
 export function readResourceState(histories: readonly Pick<History, 'events'>[]) {
   let state: Pick<ResourceState, 'status' | 'version'> | null = null;
@@ -75,12 +74,11 @@ const HELD_STEPS = listSteps('recordReturnHeld');
 const SENT_HELD_STEPS = listSteps('recordSentHeld');
 const RECEIPT_STEPS = listSteps('recordReceipt', 'recordReversal');
 
-/** Each of them hides the version that `reconcile` compares by. */
 function listSteps(...steps: readonly UncountedStep[]): ReadonlySet<string> {
   return new Set<string>(steps);
 }
 
-/** Lists the entries of receipts: each is held, and may be returned. */
+/** Each receipt is held, and may be returned. */
 export function listReceiptBookings(receipts: readonly { id: string; state: string }[]): string[] {
   return receipts.flatMap(({ id, state }) => [
     `held ${id}`,
@@ -88,7 +86,7 @@ export function listReceiptBookings(receipts: readonly { id: string; state: stri
   ]);
 }
 
-/** Lists the entries of disputes: what is lost may be won later. */
+/** A lost dispute may be won later. */
 export function listDisputeBookings(disputes: readonly { id: string; state: string }[]): string[] {
   return disputes.flatMap(({ id, state }) => [
     `disputed ${id}`,
@@ -111,15 +109,14 @@ export function wasRefused(histories: readonly Pick<History, 'events'>[]): boole
 }
 
 /**
- * Difference between a resource's document and its workflow.
  * - `missing`: the workflow has opened it, but it is not in MongoDB
- * - `behind`: MongoDB has an earlier version than the workflow, or lacks a booking
+ * - `behind`: MongoDB has an earlier version, or lacks a booking
  * - `ahead`: MongoDB has a later version; the workflow syncs from it on its next transition
  * - `contradicts`: the same version with another status, or the workflow has refused the resource
  */
 export type Disagreement = 'missing' | 'behind' | 'ahead' | 'contradicts';
 
-/** Compares both states; null when they agree, or when the resource is not opened yet. */
+/** @returns null when both agree, or the resource is not opened yet */
 export function compare(
   workflow: ResourceState | null,
   document: ResourceState | null,
@@ -143,7 +140,7 @@ function listEndedSteps({ events }: Pick<History, 'events'>) {
   });
 }
 
-/** Returns the step that ended with this event, and its result. */
+/** Returns the step that ended with this event. */
 function parseStep(
   {
     activityTaskCompletedEventAttributes: end,

@@ -13,7 +13,6 @@ export type StateDocument = ResourceState & {
   updated_at: string;
 };
 
-/** Reads the state of a document, with its bookings. */
 export function toState(document: Resource): StateDocument {
   const { status, version, account_id, livemode, updated_at } = document;
   return { status, version, account_id, livemode, updated_at, bookings: listBookings(document) };

@@ -22,9 +22,9 @@ export interface WalkDeps extends PlaceDeps {
 export interface WalkOptions {
   /** Workflows that ended earlier are not compared. */
   since: Date;
-  /** Place at which an earlier walk ended; by default the beginning. */
+  /** End of an earlier walk; absent: the beginning. */
   from?: Place | undefined;
-  /** Reads each history, instead of only those that Temporal's list shows as different. */
+  /** Reads each history, not only those that Temporal's list shows as different. */
   full?: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface Difference {
   workflow: ResourceState | null;
   document: StateDocument | null;
   running: boolean;
-  /** Start of its newest run, ISO 8601. */
+  /** Of the newest run, ISO 8601. */
   started_at: string;
 }
 
@@ -50,7 +50,6 @@ interface Run {
 
 interface Step {
   place: Place;
-  /** Runs that were compared. */
   checked: number;
   /** Resources whose histories were read. */
   read: number;
@@ -61,9 +60,9 @@ const PAGE = 200;
 const READ_AT_ONCE = 20;
 
 /**
- * Compares the workflows that run, or have ended since, with their documents, a page at a time: the
- * version in the list of workflows first, and the histories of those that differ. The list lags by
- * seconds, and lacks workflows older than the retention of the namespace.
+ * Compares workflows that run, or have ended since, with their documents: by the version in
+ * Temporal's list, then by the histories of those that differ. The list lags by seconds, and lacks
+ * workflows older than the retention of the namespace.
  */
 export async function* walk(deps: WalkDeps, options: WalkOptions): AsyncGenerator<Step> {
   const { since, from, full = false } = options;
@@ -113,7 +112,6 @@ async function findUnequal(
   });
 }
 
-/** Compares the histories of resources with their documents. */
 export async function compareHistories(
   deps: WalkDeps,
   kind: CallbackResource,
@@ -128,8 +126,8 @@ export async function compareHistories(
 }
 
 /**
- * Finds the difference of one resource; null when both agree. The document is read last, so while
- * the service runs it can only have a later version.
+ * Reads the document last: while the service runs, it can only have a later version.
+ * @returns null when both agree
  */
 async function compareOne(
   { temporal, stores }: WalkDeps,
@@ -156,7 +154,7 @@ async function compareOne(
   return { kind, resource, id, workflow, document, running, started_at: startedAt.toISOString() };
 }
 
-/** Returns the earliest time from which the namespace still stores closed workflows. */
+/** Returns the earliest time from which the namespace still has closed workflows. */
 export async function getRetentionStart({ workflowService, options }: Client, now: Date) {
   const { namespace } = options;
   const { config } = await workflowService.describeNamespace({ namespace });

@@ -14,7 +14,7 @@ type ListDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 export const REQUEST_DAYS = 7;
 const DAY_MS = 86_400_000;
 
-/** Lists calls of the caller's account, newest first. */
+/** Newest first. */
 export function listRequests(
   deps: ListDeps,
   caller: Owner,
@@ -23,7 +23,7 @@ export function listRequests(
   return listPage(deps.stores.requests, caller, query, { since: getStart(deps) });
 }
 
-/** Reads a page for the dashboard; a search is the id of a request. */
+/** Searches for the id of a request. */
 export async function searchRequests(deps: ListDeps, owner: Owner, query: ListQuery) {
   const { search, status } = query;
   if (search !== '') return singleRow(await findRequest(deps, owner, search));
@@ -41,12 +41,12 @@ export async function findRequest(
   return request !== null && request.position >= getStart(deps) ? request : null;
 }
 
-/** The database deletes what is older, but not at once. */
+/** The database deletes older rows, but not at once. */
 function getStart({ now }: Pick<ListDeps, 'now'>): string {
   return buildPosition(now().getTime() - REQUEST_DAYS * DAY_MS, 0);
 }
 
-/** Presents exactly the fields of docs/api.md#requests, in their order. */
+/** @see docs/api.md#requests */
 export function presentRequest(request: RequestDocument) {
   const { _id, method, path, status, code, idempotency_key, key_id, duration_ms } = request;
   return {

@@ -11,18 +11,17 @@ import { REQUEST_DAYS } from './list';
 
 type Recorded = 'account_id' | 'livemode' | 'method' | 'path' | 'status' | 'code' | 'key_id';
 
-/** Answered call. */
 interface AnsweredCall extends Pick<RequestDocument, Recorded | 'duration_ms'> {
   request_id: string;
   at: Date;
-  /** Reads the bodies, after the answer. */
+  /** Called after the response. */
   readExchange: () => Exchange;
 }
 
 export interface RequestRecorder {
-  /** Takes a call to be stored, and returns at once. */
+  /** Returns at once. */
   record(call: AnsweredCall): void;
-  /** Stores what is left, unless the database is away. */
+  /** Stores what is left, unless the database is unavailable. */
   close(): Promise<void>;
 }
 
@@ -32,12 +31,12 @@ export interface RecorderDeps {
   registry?: Registry;
 }
 
-/** A kill loses what was answered in it, and while a batch is written. */
+/** A kill loses the calls of this time, and a batch that is being written. */
 const FLUSH_MS = 400;
 const BATCH_MAX = 500;
 /** About 10 MiB, in an outage of the database too. */
 const WAITING_MAX = 2_000;
-/** Answers over a rate limit that are stored of an account in each flush. */
+/** Stored per account and flush. */
 const RATE_LIMITED_MAX = 5;
 const CLOSE_MS = 3_000;
 const DAY_MS = 86_400_000;
@@ -110,15 +109,15 @@ export function createRequestRecorder({ stores, log, registry }: RecorderDeps): 
         return;
       }
       redacting += 1;
-      // After the answer has been sent.
+      // After the response has been sent.
       setImmediate(add, call);
     },
     close: async () => {
       clearInterval(timer);
-      // Behind those that are being redacted.
+      // After those that are being redacted.
       await new Promise(setImmediate);
       const late = new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref());
-      // A flush under way may have begun before the last call.
+      // A running flush may have begun before the last call.
       await Promise.race([flush().then(flush), late]);
       dropped.inc(waiting.length);
     },

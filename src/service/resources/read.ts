@@ -11,7 +11,7 @@ export type { ResourceDocument } from '../../store/resource';
 
 export type Kind = keyof Documents;
 
-/** Field that a search matches, besides the id. */
+/** Searched in addition to the id. */
 const SEARCH_FIELDS = {
   payment: 'reference',
   refund: 'payment_id',
@@ -47,10 +47,7 @@ export function getRows<K extends Kind>({ stores }: ReadDeps, kind: K): Rows<Doc
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/**
- * Reads a page of resources. A search for an id finds that resource, or else those that refer to
- * it.
- */
+/** A search for an id finds that resource, or else those that refer to it. */
 export async function listResources<K extends Kind>(
   deps: ReadDeps,
   kind: K,
@@ -67,7 +64,7 @@ export async function listResources<K extends Kind>(
   return await readPage<Documents[K]>(query, (page) => rows.list({ ...filter, ...page }));
 }
 
-/** Reads all resources that a query selects, newest first. */
+/** Newest first. */
 export function exportResources<K extends Kind>(
   deps: ReadDeps,
   kind: K,
@@ -84,7 +81,7 @@ function buildFilter(kind: Kind, owner: Owner, query: ListQuery): Filter {
   return { ...owner, status, method, ...toBounds(query), ...searchFilter };
 }
 
-/** Enough for any resource: it makes only a few transitions. */
+/** A resource makes only a few transitions. */
 const EVENTS_MAX = 100;
 const REFUNDS_MAX = 100;
 
@@ -155,8 +152,7 @@ export async function readTimeline(
     stores.deliveries.forEvents(ids),
     stores.deliveries.listSeparate(ids),
   ]);
-  // A callback may name a resource of another connector or kind, and a refused one was not
-  // verified.
+  // A callback may name another connector's resource, and a refused one was not verified.
   const isOwn = (row: CallbackDocument) => row.connector === connector && row.resource === kind;
   const ownCallbacks = callbacks.filter((row) => isOwn(row) && row.refused !== true);
   return assembleTimeline({

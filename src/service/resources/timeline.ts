@@ -13,7 +13,7 @@ import type { IdempotencyRecord } from '../../store/idempotency';
 import { getOrigin } from '../../webhooks/url';
 import { listDeliveries } from '../events/present';
 
-/** Entries of the same moment follow this order. */
+/** Order within the same moment. */
 const KINDS = [
   'call',
   'callback',
@@ -50,7 +50,7 @@ export interface Facts {
   idempotencyRecord: Pick<IdempotencyRecord, 'key'> | null;
   callbacks: readonly CallbackDocument[];
   events: readonly EventDocument[];
-  /** Deliveries outside the events. */
+  /** Outside the events. */
   deliveries: readonly DeliveryRow[];
   attempts: readonly DeliveryDocument[];
   journalEntries: readonly EntryDocument[];
@@ -138,7 +138,7 @@ function describeTransaction(
   ];
 }
 
-/** Merchants read it: without the operator's name and reason. */
+/** Merchants read it: no name and reason of an operator. */
 function describeAct({ when: at, what, before, after }: AuditEntry): TimelineEntry {
   const title = `Our operators: ${what.replaceAll('_', ' ')}`;
   return { at, kind: 'act', title, tone: 'note', details: [`${before} → ${after}`] };
@@ -212,7 +212,7 @@ function describeAttempt(row: DeliveryDocument, events: Facts['events']): Timeli
   };
 }
 
-/** Describes an account of the merchant; undefined for the other accounts of a book. */
+/** @returns undefined for accounts that are not the merchant's */
 function describeAccount(account: string): string | undefined {
   const [, name, part] = /^balances\.(.+)\.(available|reserved)$/.exec(account) ?? [];
   if (name !== undefined) return `${name}, ${part}`;
@@ -220,7 +220,7 @@ function describeAccount(account: string): string | undefined {
   return account === 'transit.refunds' ? 'refunds on their way' : undefined;
 }
 
-/** Merchants read it: without the note of an operator. */
+/** Merchants read it: no note of an operator. */
 function describeJournalEntry({ kind, at, book, legs }: EntryDocument): TimelineEntry {
   const { currency } = bookOwner(book);
   const movements = legs.flatMap(({ account, amount }) => {

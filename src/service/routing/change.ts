@@ -17,7 +17,7 @@ import { findAccount } from '../accounts';
 import { assertServes, parseConnectors } from '../connectors';
 import type { WriteDeps } from '../deps';
 
-/** Operator who changes a rule, and why: on live both are required. */
+/** Both are required on live. */
 interface RuleNote {
   operator?: string | undefined;
   reason?: string | undefined;
@@ -25,17 +25,16 @@ interface RuleNote {
 
 export interface RuleChange {
   scope: RuleScope;
-  /** Connector of the rule before and after; null without a rule. */
+  /** Null without a rule. */
   before: string | null;
   after: string | null;
   /** Last report of the chosen connector's process, and whether none reports any more. */
   seen?: { seen_at: string | null; silent: boolean };
 }
 
-/** Connector to choose. */
 interface Choice {
   connector: string;
-  /** Whether it may be one whose process has never reported. */
+  /** Accepts a connector whose process has never reported. */
   unseen: boolean;
 }
 
@@ -43,11 +42,11 @@ interface Choice {
 const RULES_MAX = 10_000;
 
 /**
- * Routes the new resources of a scope to a connector. Two changes at once happen one after the
- * other. A repeat changes nothing.
+ * Routes new resources of a scope to a connector. Concurrent changes happen one after the other; a
+ * repeat changes nothing.
  * @throws ServiceError `method_unknown`, `currency_not_supported`, `account_not_found`,
- *   `connector_unknown`, `connector_never_seen`, `contract_unknown`, `method_not_served`,
- *   `too_many_rules`, `operator_required`
+ * `connector_unknown`, `connector_never_seen`, `contract_unknown`, `method_not_served`,
+ * `too_many_rules`, `operator_required`
  * @see docs/connectors.md#route-by-rules
  */
 export async function setRule(
@@ -87,8 +86,7 @@ export async function setRule(
 }
 
 /**
- * Removes the rule of a scope, also one that leads nowhere: the next less specific one decides, or
- * else the variables.
+ * Removes a rule: the next less specific one decides, or else the variables.
  * @throws ServiceError `rule_not_found`, `operator_required`
  */
 export async function removeRule(
@@ -111,7 +109,7 @@ export async function removeRule(
   });
 }
 
-/** The line has no account, since no merchant reads which bank serves it. */
+/** No account, since no merchant reads which bank serves it. */
 function describeTarget(scope: RuleScope) {
   return { account_id: null, livemode: scope.livemode, target: getRuleId(scope) };
 }
@@ -143,7 +141,7 @@ function assertScope({ method, currency }: RuleScope): void {
   throw new ServiceError('currency_not_supported', message);
 }
 
-/** None of an asset: its settlements are paid from what its payments received, in any currency. */
+/** Assets have none: settlements are paid from what payments in any currency received. */
 function listCurrencies(method: string): readonly string[] {
   if (isPaymentMethodId(method)) return methodRules(method).currencies;
   return isRailId(method) ? railRules(method).currencies : [];

@@ -4,7 +4,7 @@ import { describeMetric } from '../../base/metrics';
 import { isServedBy } from '../../routing';
 import type { RoutingDeps } from './read';
 
-/** Adds a gauge of the rules that refuse what they are about. */
+/** Measures rules that refuse what they are about. */
 export function measureRouting(
   registry: Registry,
   { stores, connectors }: RoutingDeps,
@@ -13,7 +13,7 @@ export function measureRouting(
   const gauge: Gauge = new Gauge({
     ...describeMetric('payments_routing_rules_refusing'),
     registers: [registry],
-    // While the database is unavailable there is no value, which is better than an old one.
+    // Without the database no value, which is better than an old one.
     collect: async () => {
       gauge.reset();
       try {

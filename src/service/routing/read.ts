@@ -7,8 +7,8 @@ export interface RoutingDeps {
 }
 
 /**
- * Reads how new resources of an account are routed. The rules are cached, so a change takes effect
- * within seconds. What exists stays with the connector that its document names.
+ * Rules are cached, so a change takes effect within seconds. Existing resources stay with the
+ * connector that their document names.
  */
 export async function readRouting(
   { stores, connectors }: RoutingDeps,

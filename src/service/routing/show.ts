@@ -13,42 +13,38 @@ import { findAccount } from '../accounts';
 import { parseConnectors } from '../connectors';
 import type { WriteDeps } from '../deps';
 
-/** Origin of a line: a rule, a variable, or the sandbox bank, which serves all the rest. */
+/** The sandbox bank serves what no rule or variable routes. */
 type Source = 'rule' | 'LIVE_CONNECTORS' | 'SANDBOX_CONNECTORS' | 'sandbox_bank';
 
 export interface RoutingLine extends RoutingRule {
   source: Source;
-  /** False of a rule whose connector the variables do not name: it refuses what it is about. */
+  /** False when the variables do not name the rule's connector: it refuses what it is about. */
   served: boolean;
   set_at: string | null;
   operator: string | null;
   reason: string | null;
-  /** Last report of the connector's process; null before the first. */
+  /** Last report; null before the first. */
   seen_at: string | null;
-  /** Whether no process reports any more. */
+  /** No process reports any more. */
   silent: boolean;
-  /** Functions that the connector lacks for the method; empty before it has reported. */
+  /** Functions that the method needs; empty before a report. */
   missing: string[];
-  /** Version of the contract that the connector keeps; null before it has reported. */
+  /** Null before a report. */
   contract: number | null;
-  /** False of a version that the service does not have, which `routing set` refuses. */
+  /** False: `routing set` refuses the version. */
   contract_known: boolean;
 }
 
-/** Line without what the connector reports of itself. */
 type Route = Omit<RoutingLine, 'seen_at' | 'silent' | 'missing' | 'contract' | 'contract_known'>;
 
 interface RoutingQuery {
-  /** Both when undefined. */
+  /** Undefined: both. */
   env?: Env | undefined;
-  /** Lines that apply to this account alone; all lines when undefined. */
+  /** Lines that apply to it alone; undefined: all lines. */
   account_id?: string | undefined;
 }
 
-/**
- * Lists which connector serves what, with what says so.
- * @throws ServiceError `account_not_found`, `setting_invalid`
- */
+/** @throws ServiceError `account_not_found`, `setting_invalid` */
 export async function listRouting(
   deps: Pick<WriteDeps, 'stores' | 'now'> & Routes,
   { env, account_id }: RoutingQuery,
@@ -92,7 +88,7 @@ function presentRule(connectors: Connectors, { _id, ...rule }: RoutingRuleDocume
   return { ...rule, source: 'rule', served: isServedBy(connectors, rule) };
 }
 
-/** Presents what the variables say of a method; nothing where no connector serves it. */
+/** @returns nothing where no connector serves the method */
 function presentBase(
   { findConnector, sandbox }: Connectors,
   method: string,
@@ -109,8 +105,8 @@ function presentBase(
 }
 
 /**
- * Selects the lines that decide something: with a rule for all, what the variables say decides
- * nothing, and what an account's own rule decides, no rule for all accounts does.
+ * Drops lines that decide nothing: the variables' where a rule is for all, and rules for all that
+ * an account's own overrides.
  */
 function selectLines(lines: readonly Route[], account_id: string | undefined): Route[] {
   const hasRule = lines.some((line) => line.source === 'rule' && isForAll(line));

@@ -3,10 +3,10 @@ import { SANDBOX_CONNECTOR } from '../../routing';
 import { addBankAccount, listBankAccounts } from '../bank-accounts';
 import type { WriteDeps } from '../deps';
 
-/** Currencies of the test funds of a new account. */
+/** As of the test funds of a new account. */
 export const SANDBOX_CURRENCIES: readonly string[] = ['EUR', 'GBP', 'USD'];
 
-/** Registers the service's accounts at the sandbox bank, one for each currency. */
+/** One for each currency. */
 export async function registerSandboxAccounts(
   deps: WriteDeps,
   currencies: Iterable<string>,

@@ -1,7 +1,7 @@
 import { decimalMoney } from '../../domain/money';
 import type { Movement } from '../../domain/sandbox/movement';
 
-/** Statement of one account and day; amounts in minor units. */
+/** One account and day, in minor units. */
 export interface StatementFacts {
   _id: string;
   iban: string;
@@ -23,7 +23,7 @@ interface Total {
 
 type Entry = Movement & { day: string };
 
-/** Writes a statement as ISO 20022 `camt.053.001.08`, piece by piece. */
+/** ISO 20022 `camt.053.001.08`. */
 export async function* writeCamt053(
   statement: StatementFacts,
   entries: AsyncIterable<Entry>,
@@ -84,7 +84,7 @@ function buildTotals({ credits, debits, currency }: StatementFacts): string {
   )}\n`;
 }
 
-/** The customer's reference is our id without dashes, since it may have 35 characters. */
+/** A reference has at most 35 characters, so our id loses its dashes. */
 function buildEntry(entry: Entry): string {
   const { resource, resource_id, amount, currency, bank_reference, day } = entry;
   const isIncoming = resource === 'payment';
@@ -100,7 +100,7 @@ function buildEntry(entry: Entry): string {
     'TxDtls',
     element('Refs', reference, element('EndToEndId', text(resource_id.replaceAll('-', '')))),
     buildAmount(amount, currency),
-    // MS03: no reason given.
+    // No reason given.
     ...(isReturn ? [element('RtrInf', element('Rsn', element('Cd', 'MS03')))] : []),
   );
   return `${element(

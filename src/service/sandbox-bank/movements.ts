@@ -5,16 +5,15 @@ import { type BankDecision, decideMovements, type Movement } from '../../domain/
 export interface MovementDocument extends Movement {
   /** Resource and position, so that two decisions at once have a conflict. */
   _id: string;
-  /** Id of the decision: a callback or an instruction. */
+  /** Callback or instruction. */
   decision: string;
   booked_at: Date;
-  /** Day (UTC) of the booking, which is the value date too. */
+  /** UTC day of the booking, and value date. */
   day: string;
-  /** Statement that has it; null until then. */
+  /** Null until a statement has it. */
   statement: string | null;
 }
 
-/** Collections of the bank's own database. */
 const MOVEMENTS = 'movements';
 
 export function bankReference(instructionId: string): string {
@@ -22,14 +21,13 @@ export function bankReference(instructionId: string): string {
   return `SBX${digits.slice(0, 12).toUpperCase()}`;
 }
 
-/** Name of the sandbox bank's own database, next to that of the service. */
 export function sandboxBankDatabase(database: string): string {
   return `${database}_sandbox_bank`;
 }
 
 export type MovementStore = ReturnType<typeof createMovementStore>;
 
-/** @param db the bank's own database */
+/** @param db the bank's own */
 export function createMovementStore(db: Db, now: () => Date) {
   const movements = db.collection<MovementDocument>(MOVEMENTS);
   return {
@@ -43,12 +41,12 @@ export function createMovementStore(db: Db, now: () => Date) {
       ]),
     hasMoved: async (decision: string): Promise<boolean> =>
       (await movements.findOne({ decision })) !== null,
-    /** Finds the first settlement of a payment, also if it was sent back since. */
+    /** Finds it also if it was sent back since. */
     findSettlement: (resource_id: string, session: ClientSession) =>
       movements.findOne({ resource_id, name: 'settled' }, { session }),
     /**
      * Writes what a decision moves, once, in the transaction of the decision.
-     * @throws a duplicate key error if another decision about the resource was faster
+     * @throws MongoServerError duplicate key if another decision about the resource was faster
      */
     book: async (
       decision: BankDecision & { decision: string },

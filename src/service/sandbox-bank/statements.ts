@@ -12,7 +12,7 @@ import { closingBalance, type StatementFacts, writeCamt053 } from './camt053';
 import { createMovementStore, sandboxBankDatabase } from './movements';
 
 interface StatementDocument extends StatementFacts {
-  /** `open` while movements are added to it. */
+  /** `open`: movements are being added. */
   state: 'open' | 'closed';
 }
 
@@ -30,9 +30,9 @@ export interface StatementFile {
 
 export interface StatementDeps {
   mongo: MongoClient;
-  /** Database of the service. */
+  /** Of the service. */
   database: string;
-  /** The files are in its directory `statements`. */
+  /** Holds `statements`. */
   dataDir: string;
   stores: Pick<Stores, 'sandboxReports'>;
   now: () => Date;
@@ -43,12 +43,12 @@ const BATCH = 1_000;
 const TAKING_ROUNDS = 50;
 const TAKING_ROUND_MS = 100;
 const DAY_MS = 86_400_000;
-/** Longer than a transaction that books a movement may take. */
+/** Longer than a transaction that books a movement. */
 const DAY_ENDS_AFTER_MS = 120_000;
 
 /**
- * Writes the statements of all days that are over, the missed ones included.
- * @returns their files, also those that exist
+ * Writes statements of all days that are over, missed ones included.
+ * @returns their files, also existing ones
  */
 export async function writeDueStatements(deps: StatementDeps): Promise<StatementFile[]> {
   const now = deps.now().getTime();
@@ -57,7 +57,7 @@ export async function writeDueStatements(deps: StatementDeps): Promise<Statement
 }
 
 /**
- * Writes the statements up to now, or to the end of a day that is over.
+ * Writes statements up to now, or to the end of a past day.
  * @returns the files of that day
  * @throws ServiceError for a day that has not begun
  */
@@ -114,7 +114,7 @@ function openStatements({ mongo, database, now }: StatementDeps) {
   };
 }
 
-/** Makes the statements of an account, day by day; each begins where the one before it ends. */
+/** Each statement begins where the one before it ends. */
 async function makeStatements(store: StatementStore, currency: string, until: Date): Promise<void> {
   for (;;) {
     const last = await store.findLast(currency);
@@ -171,7 +171,7 @@ async function begin(
   }
 }
 
-/** Adds movements that no statement has, some at a time, and closes the statement after the last. */
+/** Closes the statement after the last movement without one. */
 async function fill(store: StatementStore, _id: string): Promise<void> {
   while (await fillSome(store, _id));
 }
@@ -209,7 +209,7 @@ function fillSome({ mongo, movements, statements }: StatementStore, _id: string)
   });
 }
 
-/** Writes a file in one step, unless it exists; the same statement has the same bytes. */
+/** Writes in one step, unless the file exists; the same statement has the same bytes. */
 async function writeFile(
   { movements }: StatementStore,
   statement: StatementDocument,

@@ -1,12 +1,12 @@
 import type { Db } from 'mongodb';
 import type { Encrypted } from '../../encryption/encrypter';
 
-/** Payout in the batch book of the SEPA connector. It has no personal data. @see docs/sepa.md */
+/** Payout in the connector's batch book, without personal data. @see docs/sepa.md */
 export interface SepaLine {
-  /** Payout ID: a payout has one line, and a line is in one file at most. */
+  /** Payout ID: a payout has one line, in one file at most. */
   _id: string;
   state: LineState;
-  /** File that pays it; null while it waits for one. */
+  /** Null while the payout waits for a file. */
   file_id: string | null;
   /** Refused files that had it. */
   former_files: string[];
@@ -17,14 +17,14 @@ export interface SepaLine {
   method: string;
   livemode: boolean;
   added_at: Date;
-  /** Time before which no cut-off takes it, or continues with its file; null for none. */
+  /** No cut-off takes it before, or continues with its file; null: any. */
   wait_until: Date | null;
   failure: LineFailure | null;
   booked: LineMovement | null;
   returned: LineMovement | null;
-  /** Movements that contradict these two: further ones, or the same in another amount. */
+  /** Movements that contradict these two: further ones, or in another amount. */
   others: LineOther[];
-  /** Whether a fact waits for its report. */
+  /** A fact waits for its report. */
   unreported: boolean;
   /** Reports that are being delivered. */
   report_batch: string | null;
@@ -41,33 +41,33 @@ export type LineState =
   | 'waiting'
   /** Cancelled before it left. */
   | 'cancelled'
-  /** Left out of its file, since nothing was to be sent for it anymore. */
+  /** Left out of its file: nothing was to be sent for it anymore. */
   | 'dropped'
-  /** Refused: by the bank, or when its file was cut. */
+  /** Refused by the bank, or when its file was cut. */
   | 'failed'
   | 'booked'
   | 'returned';
 
 interface LineFailure {
-  /** ISO code, if the bank named one. */
+  /** ISO code, if any. */
   code: string | null;
   message: string;
   at: string;
 }
 
-/** Payment by transfer. It has no personal data. */
+/** Payment by transfer, without personal data. */
 export interface SepaPayment {
   /** Payment ID. */
   _id: string;
-  /** Creditor reference that its transfer has to name. */
+  /** Creditor reference that the transfer has to name. */
   reference: string;
   /** Minor units. */
   amount: number;
   currency: string;
   opened_at: Date;
-  /** Credits for it, in the order of the messages. */
+  /** In the order of the messages. */
   credits: LineMovement[];
-  /** Whether a credit waits for its report. */
+  /** A credit waits for its report. */
   unreported: boolean;
   /** Reports that are being delivered. */
   report_batch: string | null;
@@ -77,16 +77,16 @@ export interface LineMovement {
   amount: number;
   currency: string;
   value_date: string | null;
-  /** Reference of the message that came first. */
+  /** Of the message that came first. */
   bank_reference: string | null;
-  /** References of all its messages, each with its source. */
+  /** Of all its messages. */
   references: MovementReference[];
-  /** ISO code of a return, if the bank named one. */
+  /** ISO code of a return, if any. */
   code: string | null;
   at: string;
 }
 
-/** Reference of a movement: each kind of message may have its own. */
+/** Each kind of message may have its own. */
 export interface MovementReference {
   source: 'notification' | 'statement' | 'interbank';
   id: string;
@@ -98,36 +98,34 @@ interface LineOther extends LineMovement {
 
 type FileState = 'open' | 'cut' | 'sent' | 'acknowledged' | 'booked' | 'refused';
 
-/** File of the batch book. */
 export interface SepaFile {
   /** `MsgId`, 32 hex digits, made before the bytes. */
   _id: string;
   state: FileState;
   name: string;
   iban: string;
-  /** Day that it asks for, `YYYY-MM-DD`. */
+  /** `YYYY-MM-DD`, requested. */
   execution_day: string;
   created_at: Date;
   payouts: number;
-  /** Sum in minor units. */
+  /** Minor units. */
   amount: number;
-  /** Hash of the bytes; null before they are written. */
+  /** Null before the bytes are written. */
   sha256: string | null;
-  /** Exact bytes, compressed and encrypted for `sepa_file/{id}`; null before and after. */
+  /** Compressed and encrypted for `sepa_file/{id}`; null before and after. */
   bytes: Encrypted | null;
   sent_at: Date | null;
-  /** Status that the bank gave the file. */
+  /** Reported by the bank. */
   bank_status: string | null;
   refusal: { code: string | null; at: Date } | null;
-  /** Time of its end: booked or refused. */
+  /** Booked or refused. */
   ended_at: Date | null;
 }
 
-/** File of the bank. */
 export interface SepaInbound {
   /** SHA-256 of the bytes. */
   _id: string;
-  /** Message, such as `camt.053.001.08`; null for what is none. */
+  /** Such as `camt.053.001.08`; null: not a message. */
   message: string | null;
   /** `taken`: its facts are stored; `done`: it has left the folder, too. */
   state: 'taken' | 'done';
@@ -140,17 +138,16 @@ export interface SepaInbound {
   statement: { from_day: string; imported_at: Date | null } | null;
 }
 
-/** Request of an operator to cut a file now. */
+/** An operator requests to cut a file now. */
 export interface CutRequest {
   _id: string;
   at: Date;
-  /** Files that were cut; null until then. */
+  /** Null until files were cut. */
   files: string[] | null;
 }
 
 export const SEPA_CONNECTOR = 'sepa';
 
-/** Collections of the connector's own database. */
 const COLLECTIONS = {
   lines: 'lines',
   files: 'files',
@@ -161,7 +158,6 @@ const COLLECTIONS = {
 
 export type SepaBook = ReturnType<typeof openSepaBook>;
 
-/** Name of the connector's own database, next to that of the service. */
 export function sepaDatabase(database: string, connector: string): string {
   return `${database}_${connector}`;
 }
@@ -209,7 +205,7 @@ export function openSepaBook(db: Db) {
   };
 }
 
-/** Writes an ID in the 35 characters of a bank's field. */
+/** A bank's field has 35 characters. */
 export function shortenId(id: string): string {
   return id.replaceAll('-', '');
 }

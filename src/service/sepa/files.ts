@@ -10,12 +10,12 @@ const ANSWER_MS_MAX = 30_000;
 const LOOK_AGAIN_MS = 200;
 
 export interface SepaDeps extends Pick<ServiceDeps, 'mongo' | 'now'> {
-  /** Database of the service. */
+  /** Of the service. */
   database: string;
   connector: string;
 }
 
-/** File as the command line shows it, without its bytes. */
+/** Shown on the command line, without the bytes. */
 export interface ShownFile {
   id: string;
   state: SepaFile['state'];
@@ -29,7 +29,7 @@ export interface ShownFile {
   sent_at: string | null;
   ended_at: string | null;
   bank_status: string | null;
-  /** ISO code of the bank's refusal. */
+  /** ISO code. */
   refusal_code: string | null;
 }
 
@@ -47,7 +47,7 @@ function openBook({ mongo, database, connector }: SepaDeps) {
   return openSepaBook(mongo.db(sepaDatabase(database, connector)));
 }
 
-/** Lists files, the newest first. That of the open batch shows the payouts that wait. */
+/** Newest first; the open batch shows the payouts that wait. */
 export async function listFiles(deps: SepaDeps, limit: number) {
   const { files, lines } = openBook(deps);
   const projection = { bytes: 0 } as const;
@@ -69,7 +69,7 @@ export async function listFiles(deps: SepaDeps, limit: number) {
   };
 }
 
-/** Shows a file and its payouts. @throws ServiceError `sepa_file_not_found` */
+/** @throws ServiceError `sepa_file_not_found` */
 export async function showFile(deps: SepaDeps, id: string, limit: number) {
   const { lines } = openBook(deps);
   const file = await findFile(deps, id);
@@ -82,14 +82,14 @@ export async function showFile(deps: SepaDeps, id: string, limit: number) {
   return { file: presentFile(file), rows, has_more: found.length > limit };
 }
 
-/** Whether a file pays payouts of live keys. @throws ServiceError `sepa_file_not_found` */
+/** @throws ServiceError `sepa_file_not_found` */
 export async function isLiveFile(deps: SepaDeps, id: string): Promise<boolean> {
   const { _id } = await findFile(deps, id);
   const carried = { $or: [{ file_id: _id }, { former_files: _id }] };
   return (await openBook(deps).lines.findOne({ ...carried, livemode: true })) !== null;
 }
 
-/** Operator who sends a file again, and why: on live both are required. */
+/** Both are required on live. */
 interface ResendAct {
   operator?: string | undefined;
   reason?: string | undefined;
@@ -137,7 +137,7 @@ export async function resendFile(
 }
 
 /**
- * Requests that the connector cuts the open batch now, and waits for it.
+ * Requests a cut of the open batch, and waits for it.
  * @returns ids of the files; none if nothing waits
  * @throws ServiceError `connector_silent`
  */

@@ -8,11 +8,11 @@ import { type ImportedStatement, importStatementPath } from '../statements/impor
 import { openSepaBook, type SepaInbound, sepaDatabase } from './book';
 
 export interface SepaImportDeps extends WriteDeps, Routes {
-  /** Database of the service. */
+  /** Of the service. */
   database: string;
   connector: string;
   livemode: boolean;
-  /** Folder of the bank's files. */
+  /** Files of the bank. */
   dir: string;
   iban: string;
 }
@@ -20,16 +20,16 @@ export interface SepaImportDeps extends WriteDeps, Routes {
 export interface SepaImport {
   file: string;
   statements: ImportedStatement[];
-  /** Refusal, by which the file has moved to `refused/`. */
+  /** The file has gone to `refused/`. */
   refusal: { code: string; message: string } | null;
 }
 
-/** Refusals that a repeat may overcome. */
+/** A repeat may overcome them. */
 const REPEATED: readonly string[] = ['statement_incomplete', 'file_not_found'];
 
 /**
- * Imports the statements that the connector took, the oldest first. The connector itself may not
- * write to the ledger. A refused one goes to `refused/`, next to a text that says why.
+ * Imports what the connector took, oldest first: it may not write to the ledger itself. A refused
+ * file goes to `refused/`, next to a text that says why.
  * @throws ServiceError as `addBankAccount`; `statement_incomplete`, `file_not_found`: repeat it
  */
 export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {

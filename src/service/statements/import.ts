@@ -17,7 +17,7 @@ import { storeLines } from './store-lines';
 
 export interface ImportedStatement {
   id: string;
-  /** Id that the bank gave it. */
+  /** The bank's own id. */
   statement_id: string;
   kind: StatementDocument['kind'];
   /** IBAN. */
@@ -25,7 +25,7 @@ export interface ImportedStatement {
   day: string;
   lines: number;
   matched: number;
-  /** Charges of the bank. */
+  /** Charges. */
   booked: number;
   open: number;
   already_imported: boolean;
@@ -36,7 +36,7 @@ export interface ImportSource {
   livemode: boolean;
 }
 
-/** Reads a file of at most 64 MiB. @throws ServiceError `file_not_found`, `file_too_large` */
+/** Reads at most 64 MiB. @throws ServiceError `file_not_found`, `file_too_large` */
 export async function importStatementPath(
   deps: WriteDeps,
   path: string,
@@ -53,8 +53,8 @@ async function readSize(path: string): Promise<number> {
 }
 
 /**
- * Imports the statements of a file: checks all of them, then stores them line by line. A repeat
- * continues where it was interrupted, and adds nothing to what is complete.
+ * Checks all statements of a file, then stores them line by line. A repeat continues where it was
+ * interrupted, and adds nothing to what is complete.
  * @see docs/statements.md
  * @throws ServiceError with the codes of docs/statements.md#refusals
  */
@@ -77,7 +77,7 @@ export async function importStatements(
   });
 }
 
-/** Runs a step, and stores its refusal. */
+/** Stores the refusal of a step. */
 async function refuseIn<T>(
   deps: WriteDeps,
   file: ImportSource & { sha256: string | null },

@@ -13,7 +13,7 @@ import { buildLineEntry, pickScope, storeMatch } from './matching';
 
 type ReadDeps = Pick<ServiceDeps, 'stores'>;
 
-/** Account that takes the difference between a line and its entries. */
+/** Take the difference between a line and its entries. */
 export const DIFFERENCE_ACCOUNTS = ['expense.bank_fees', 'suspense.unmatched'] as const;
 
 interface StatementFilter {
@@ -31,7 +31,7 @@ export async function listStatements(
 }
 
 /**
- * Finds a statement by its id, or by the bank's where only one account has it.
+ * Finds by our id, or by the bank's where only one account has it.
  * @throws ServiceError `statement_not_found`, `statement_ambiguous`
  */
 export async function showStatement(
@@ -65,10 +65,9 @@ export interface ManualMatch extends LineAct {
 }
 
 /**
- * Matches an open line with entries whose sum is its amount, or books the difference. A repeat is
- * refused, since the line is open no more.
+ * Matches an open line with entries of its amount, or books the difference. A repeat is refused.
  * @throws ServiceError `line_not_found`, `line_not_open`, `entry_not_found`, `amounts_differ`,
- *   `operator_required`
+ * `operator_required`
  */
 export async function matchByHand(
   deps: WriteDeps,
@@ -120,7 +119,7 @@ function splitAmount(
 }
 
 /**
- * Undoes the match of a line: its amount is in suspense again, until an operator matches it.
+ * Puts the amount in suspense again, until an operator matches the line.
  * @throws ServiceError `line_not_found`, `line_not_matched`, `operator_required`
  */
 export async function unmatchByHand(
@@ -174,7 +173,6 @@ async function requireLine(
   throw new ServiceError('line_not_found', `There is no statement line ${id}.`);
 }
 
-/** Changes a line with its audit line. */
 async function changeLine(
   deps: WriteDeps,
   id: string,

@@ -19,7 +19,7 @@ import type { ServiceDeps } from '../deps';
 type MatchDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 type LineToMatch = LineFacts & Pick<LineDocument, 'day' | 'value_date'>;
 
-/** Open lines that are tried at once, and those of one transaction. */
+/** At once, and of one transaction. */
 const TRIED_LINES = 1_000;
 const CHANGED_LINES = 200;
 
@@ -27,7 +27,7 @@ export function pickScope({ connector, livemode, currency }: ClearingScope): Cle
   return { connector, livemode, currency };
 }
 
-/** Decides on lines in their order: no entry matches two of them. */
+/** Decides in order: no entry matches two lines. */
 export async function matchLines(
   ledger: Stores['ledger'],
   scope: ClearingScope,
@@ -58,7 +58,7 @@ export async function matchLines(
   return matches;
 }
 
-/** Finds entries of the amounts and days of lines in one query, unless these are common ones. */
+/** Finds entries by amount and day in one query, unless these are common ones. */
 async function findAmounts(
   ledger: Stores['ledger'],
   scope: ClearingScope,
@@ -107,7 +107,7 @@ type LineOfEntry = Pick<
   '_id' | 'bank_account_id' | 'livemode' | 'currency' | 'day' | 'value_date'
 >;
 
-/** Builds an entry of a line in the book of its bank account. */
+/** Posted in the book of the bank account. */
 export function buildLineEntry(
   kind: 'bank_line' | 'bank_line_matched' | 'bank_line_unmatched',
   line: LineOfEntry,
@@ -122,7 +122,7 @@ export function buildLineEntry(
   };
 }
 
-/** Moves what a match explains out of suspense, and notes it on the line and on its entries. */
+/** Takes what a match explains out of suspense, and notes it on the line and its entries. */
 export async function storeMatch(
   { stores: { ledger, statements }, now }: Pick<ServiceDeps, 'stores' | 'now'>,
   line: LineDocument,
@@ -140,7 +140,7 @@ export async function storeMatch(
 }
 
 /**
- * Matches open lines of an account with entries that came after them. A repeat changes nothing.
+ * Matches open lines with entries that came after them. A repeat changes nothing.
  * @returns the number of lines that match now
  */
 export async function rematch(deps: MatchDeps, account: BankAccountDocument): Promise<number> {

@@ -13,21 +13,18 @@ export interface FileFacts {
   sha256: string;
 }
 
-/** Statement of a file that passed all checks. */
+/** Passed all checks. */
 export interface PlannedStatement {
   account: BankAccountDocument;
   statement: Statement;
   document: StatementDocument;
-  /** End of the statement before it; null for the first of the account. */
+  /** End of the statement before; null for the first. */
   previous: BankAccountDocument['closing'];
 }
 
 type PlanDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 
-/**
- * Checks all statements of a file before anything of it is stored.
- * @throws StatementRefused
- */
+/** Checks all statements before anything of the file is stored. @throws StatementRefused */
 export async function planFile(
   deps: PlanDeps,
   statements: readonly Statement[],
@@ -62,7 +59,6 @@ export async function planFile(
   return planned;
 }
 
-/** Facts of a refusal. */
 function describe({ bank_account_id, statement_id, currency }: StatementDocument) {
   return { bank_account_id, statement_id, currency };
 }
@@ -114,7 +110,7 @@ async function findStored({ stores }: PlanDeps, document: StatementDocument) {
   );
 }
 
-/** Reads all lines once. @throws StatementRefused `file_invalid`; InvalidStatement */
+/** @throws StatementRefused `file_invalid`; InvalidStatement */
 function countLines(statement: Statement, document: StatementDocument) {
   let lines = 0;
   let sum = 0n;

@@ -4,7 +4,7 @@ import type { StatementDocument } from '../../store/statements';
 
 const DAY_MS = 86_400_000;
 
-/** Counts whole days since a day; 0 for one that is to come. */
+/** A future day counts 0. */
 function countDays(day: string, now: Date): number {
   return Math.max(0, Math.floor((now.getTime() - Date.parse(day)) / DAY_MS));
 }

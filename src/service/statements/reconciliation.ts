@@ -10,7 +10,7 @@ import { presentEntry, presentLine, type ShownEntry, type ShownLine } from './pr
 
 type ReconciliationDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 
-/** Rows of each list; a longer one is cut, and says so. */
+/** A longer list is cut, and says so. */
 const ROWS_MAX = 1_000;
 
 interface Finding {
@@ -21,7 +21,7 @@ interface Finding {
   ids: string[];
 }
 
-/** Open rows of a day of one bank account. */
+/** One day of one bank account. */
 export interface Reconciliation {
   /** IBAN. */
   account: string;
@@ -37,7 +37,7 @@ export interface Reconciliation {
   theirs_only: ShownLine[];
   different: { line: ShownLine; entry: ShownEntry }[];
   findings: Finding[];
-  /** Whether a list has more rows than it shows. */
+  /** A list has more rows than it shows. */
   has_more: boolean;
 }
 
@@ -45,7 +45,7 @@ export interface ReconciliationQuery {
   connector: string;
   livemode: boolean;
   iban?: string | undefined;
-  /** The latest with a statement by default. */
+  /** Absent: the latest with a statement. */
   day?: string | undefined;
 }
 
@@ -73,7 +73,7 @@ export async function reconcileAccounts(
   return shown;
 }
 
-/** Closes the days of an account that have statements and nothing open. A repeat changes nothing. */
+/** A repeat changes nothing. */
 export async function closeDays(
   { stores: { ledger, statements }, now }: ReconciliationDeps,
   account: BankAccountDocument,
@@ -90,7 +90,7 @@ export async function closeDays(
   }
 }
 
-/** Builds the query of entries whose day is after one open day, and not after another. */
+/** Selects entries whose day is after one open day, and not after another. */
 function buildDaysQuery(
   account: BankAccountDocument,
   previous: string | undefined,
@@ -145,7 +145,7 @@ async function showDay(
   };
 }
 
-/** Finds the last open day before one: entries up to it belong to it. */
+/** Entries up to this day belong to it. */
 async function findOpenBefore(
   { stores: { statements } }: ReconciliationDeps,
   { _id }: BankAccountDocument,
@@ -155,13 +155,12 @@ async function findOpenBefore(
   return open.findLast(({ to_day }) => to_day < day)?.to_day;
 }
 
-/** Opening balance of the first statement of a day, and closing balance of the last. */
 function readBalances(statements: readonly StatementDocument[]) {
   const sorted = statements.toSorted((a, b) => (a.imported_at < b.imported_at ? -1 : 1));
   return [sorted[0]?.opening ?? null, sorted.at(-1)?.closing ?? null] as const;
 }
 
-/** Finds movements that a notification announced, and that no statement has after five days. */
+/** Finds announced movements that no statement has after five days. */
 async function findNotRepeated(
   { stores: { statements }, now }: ReconciliationDeps,
   { _id }: BankAccountDocument,
@@ -174,7 +173,6 @@ async function findNotRepeated(
   }));
 }
 
-/** Combines accounts into one result; that of one account is its own. */
 export function combine(each: readonly Reconciliation[]) {
   const [only, ...more] = each;
   if (only === undefined || more.length === 0) return only;

@@ -7,7 +7,7 @@ import type { AttentionPlace, AttentionRow } from '../../store/resource';
 import type { RefusalDocument } from '../../store/statement-refusals';
 import type { ServiceDeps, WriteDeps } from '../deps';
 
-/** File of a bank that is refused; nothing of it is stored but this. */
+/** Nothing else of a refused file is stored. */
 export class StatementRefused extends ServiceError {
   readonly facts: RefusalFacts;
 
@@ -21,10 +21,10 @@ export type RefusalFacts = Partial<
   Pick<RefusalDocument, 'bank_account_id' | 'statement_id' | 'amount' | 'currency'>
 >;
 
-/** Codes that say that a bank's own amounts are wrong. */
+/** The bank's own amounts are wrong. */
 const NEEDS_OPERATOR: readonly string[] = ['sum_mismatch'];
 
-/** Stores a refusal, once for each file and code. */
+/** Stores once for each file and code. */
 export async function storeRefusal(
   { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
   { code, message, facts }: StatementRefused,
@@ -41,7 +41,7 @@ export async function storeRefusal(
   });
 }
 
-/** Lists refusals that need an operator as attention reasons of their bank accounts. */
+/** Lists refusals as attention reasons of their bank accounts. */
 export async function listRefusedStatements(
   { statements }: Pick<Stores, 'statements'>,
   { all, after, limit }: { all: boolean; after: AttentionPlace | undefined; limit: number },
@@ -65,7 +65,7 @@ export async function listRefusedStatements(
 
 const SAME_TIME_MAX = 10;
 
-/** Acknowledges a refusal. @returns its code; undefined where there is none */
+/** @returns the code; undefined where there is no refusal */
 export async function acknowledgeRefusal(
   { mongo, stores, audit, now }: WriteDeps,
   { bank_account_id, since }: { bank_account_id: string; since: number },

@@ -9,13 +9,13 @@ import type { WriteDeps } from '../deps';
 import { buildLineEntry, groupBy, matchLines, pickScope } from './matching';
 import type { PlannedStatement } from './plan';
 
-/** Lines of one transaction: few on a slow server, since a transaction must end in time. */
+/** Lines of one transaction, which must end in time on a slow server, too. */
 const BATCH_MIN = 200;
 const BATCH_MAX = 1_000;
 const FAST_MS = 250;
 const SLOW_MS = 1_000;
 
-/** Stores the lines of a statement, matched and booked, in transactions of a batch each. */
+/** A transaction stores a batch. */
 export async function storeLines(deps: WriteDeps, planned: PlannedStatement): Promise<void> {
   const { lines } = planned.statement;
   let size = BATCH_MIN;
@@ -30,7 +30,7 @@ export async function storeLines(deps: WriteDeps, planned: PlannedStatement): Pr
   }
 }
 
-/** Stores lines that are not stored yet, with their entries. */
+/** Skips stored lines. */
 async function storeBatch(
   deps: WriteDeps,
   { account, document }: PlannedStatement,
@@ -89,7 +89,7 @@ function buildRow(document: StatementDocument, line: StatementLine, number: numb
   };
 }
 
-/** Books a line: what it does not match is in suspense. */
+/** Books what a line does not match in suspense. */
 function buildBooking(row: LineDocument, now: () => Date): NewEntry {
   const { amount, parts } = row;
   const unmatched = amount - parts.clearing - parts.bank_fees;
@@ -98,7 +98,7 @@ function buildBooking(row: LineDocument, now: () => Date): NewEntry {
 
 const isBooked = ({ status }: LineDocument) => status !== 'announced' && status !== 'repeated';
 
-/** Finds the line that another repeats: the bank's name, the reference and the amount agree. */
+/** The bank's name, the reference and the amount of a repeat agree. */
 function findRepeated(row: LineDocument, namesakes: readonly LineDocument[] = []): string | null {
   if (row.bank_reference === null) return null;
   const before = namesakes.find(
@@ -112,7 +112,7 @@ function findRepeated(row: LineDocument, namesakes: readonly LineDocument[] = []
   return before?._id ?? null;
 }
 
-/** Presents a movement of a notification as repeated where a statement has it already. */
+/** Presents a movement as repeated where a statement has it already. */
 function announce(row: LineDocument, namesakes: readonly LineDocument[] = []): LineDocument {
   const line = row.bank_reference === null ? undefined : namesakes.find(isBooked);
   return line === undefined
@@ -120,7 +120,6 @@ function announce(row: LineDocument, namesakes: readonly LineDocument[] = []): L
     : { ...row, status: 'repeated', repeats: line._id };
 }
 
-/** Notes on movements of notifications that a statement has them. */
 async function noteRepeated(
   { stores: { statements } }: WriteDeps,
   rows: readonly LineDocument[],

@@ -5,7 +5,7 @@ import type { UserDocument } from '../../store/users';
 /** @see docs/dashboard.md#sign-in */
 const INITIAL_PASSWORD_MS = 24 * 3_600_000;
 
-/** Creates a password that somebody hands to its user, who must replace it at the first sign-in. */
+/** The user must replace it at the first sign-in. */
 export async function createInitialPassword(now: Date) {
   const password = randomBytes(16).toString('hex');
   return {

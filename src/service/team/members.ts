@@ -13,10 +13,8 @@ import { addMail, notifyUser } from '../mail/outbox';
 /** @see docs/dashboard.md#invitations */
 const INVITATION_MS = 3 * 86_400_000;
 
-/** User whose login changes. */
 export type UserRef = Pick<UserDocument, '_id' | 'account_id' | 'email'>;
 
-/** Hashes a secret link or cookie for storage. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
@@ -33,7 +31,7 @@ export type Invitation = Pick<InvitationDocument, 'email' | 'role' | 'expires_at
 
 type TeamReadDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 
-/** Lists the members, oldest first, and the pending invitations. */
+/** Members are oldest first. */
 export async function listTeam({ stores, now }: TeamReadDeps, account_id: string) {
   const [users, invitations] = await Promise.all([
     stores.users.forAccount(account_id),
@@ -65,7 +63,7 @@ function presentPasskey({ id, name, created_at, last_used_at }: Passkey) {
   return { id, name, created_at, last_used_at };
 }
 
-/** Removes a passkey; false when there is none. */
+/** @returns false when there is no such passkey */
 export async function dropPasskey(
   { stores, audit, now }: Pick<WriteDeps, 'stores' | 'audit' | 'now'>,
   { _id, account_id, email }: UserRef,
@@ -83,7 +81,7 @@ export async function dropPasskey(
   return true;
 }
 
-/** Finds an invitation by its link; null when it has expired. */
+/** @returns null when the link has expired */
 export async function findInvitation({ stores, now }: TeamReadDeps, token: string) {
   const invitation = await stores.invitations.find(hashToken(token), now());
   if (invitation === null) return null;
@@ -114,9 +112,9 @@ export type NewInvitation = Pick<
 >;
 
 /**
- * Invites a team member, in place of an earlier invitation of the address.
+ * Replaces an earlier invitation of the address.
  * @returns token of the link, which is not stored and not shown again; `is_mailed` when another
- *   link goes to the address by mail
+ * link goes to the address by mail
  */
 export async function invite(
   { mongo, stores, audit, now }: WriteDeps,
@@ -165,7 +163,7 @@ async function withdraw(
   await audit({ act: 'user.invitation_withdrawn', ...change }, session);
 }
 
-/** Withdraws what a user has invited, who may have kept the links. */
+/** The user may still have the links. */
 export async function withdrawSentInvitations(
   deps: Pick<WriteDeps, 'stores' | 'audit'>,
   { _id, account_id }: Pick<UserDocument, '_id' | 'account_id'>,
@@ -177,9 +175,8 @@ export async function withdrawSentInvitations(
 }
 
 /**
- * Creates the user of an invitation.
  * @returns null when the link is used, withdrawn or too old; `is_member` when the account has a
- *   user of this address
+ * user of this address
  */
 export async function acceptInvitation(
   { mongo, stores, now }: Omit<WriteDeps, 'audit'>,
@@ -205,13 +202,10 @@ export async function acceptInvitation(
   }
 }
 
-/** Result of a change of the team: an account always has an owner. */
+/** An account always has an owner. */
 export type TeamChange = 'done' | 'not_found' | 'last_owner';
 
-/**
- * Changes the role from the user's next request on, or removes the user.
- * @param role null to remove the user
- */
+/** Takes effect at the user's next request. @param role null removes the user */
 export async function changeMember(
   { mongo, stores, audit, now }: WriteDeps,
   { id, account_id }: { id: string; account_id: string },

@@ -10,18 +10,18 @@ import type { Passkey, UserDocument } from '../../store/users';
 
 /** @see docs/dashboard.md#passkeys */
 export const CHALLENGE_MS = 5 * 60_000;
-/** EdDSA, ES256 and RS256, by their COSE numbers. */
+/** COSE numbers of EdDSA, ES256 and RS256. */
 const ALGORITHMS = [-8, -7, -257];
-/** A passkey verifies its user (by finger, face or PIN), so it is two factors. */
+/** A passkey that verifies its user (finger, face or PIN) is two factors. */
 const userVerification = 'required';
 
-/** Site to which browsers bind passkeys. */
+/** Browsers bind passkeys to it. */
 export interface Site {
   rpId: string;
   origin: string;
 }
 
-/** Finds the site of a public URL; null where browsers allow no passkeys. */
+/** @returns null where browsers allow no passkeys */
 export function findSite(publicUrl: string): Site | null {
   const { protocol, hostname: rpId, origin } = new URL(publicUrl);
   const isDomain = isIP(rpId.replace(/^\[|\]$/g, '')) === 0;
@@ -29,12 +29,12 @@ export function findSite(publicUrl: string): Site | null {
   return isDomain && isSecure ? { rpId, origin } : null;
 }
 
-/** Builds the options to sign in with any passkey of the browser. */
+/** Any passkey of the browser may sign in. */
 export async function buildRequestOptions({ rpId: rpID }: Site) {
   return await generateAuthenticationOptions({ rpID, userVerification, timeout: CHALLENGE_MS });
 }
 
-/** Builds the options to create a passkey that the browser finds without an e-mail address. */
+/** The browser finds such a passkey without an e-mail address. */
 export async function buildCreationOptions(
   { rpId: rpID }: Site,
   { _id, email, passkeys = [] }: Pick<UserDocument, '_id' | 'email' | 'passkeys'>,
@@ -69,9 +69,8 @@ const Attestation = z.object({
 
 const ClientData = z.object({ challenge: z.string() });
 
-/** Parses the message of a passkey, with the challenge that it answers; null when malformed. */
+/** @returns null when malformed */
 export const parseAssertion = (text: string) => parseAnswer(Assertion, text);
-/** Parses the message of a new passkey. */
 export const parseAttestation = (text: string) => parseAnswer(Attestation, text);
 
 function parseAnswer<S extends z.ZodType<{ clientDataJSON: string }>>(schema: S, text: string) {
@@ -89,7 +88,7 @@ function parseJson<S extends z.ZodType>(schema: S, text: string): z.output<S> | 
   }
 }
 
-/** Verifies what a passkey of a user has signed. @returns its counter; null when it is wrong */
+/** @returns the passkey's counter; null when the signature is wrong */
 export async function verifyAssertion(
   { rpId: expectedRPID, origin: expectedOrigin }: Site,
   { challenge, message }: NonNullable<ReturnType<typeof parseAssertion>>,
@@ -106,7 +105,7 @@ export async function verifyAssertion(
   return verification?.verified ? verification.authenticationInfo.newCounter : null;
 }
 
-/** Verifies a new passkey. @returns null when it is wrong */
+/** @returns null when it is wrong */
 export async function verifyAttestation(
   { rpId: expectedRPID, origin: expectedOrigin }: Site,
   { challenge, message }: NonNullable<ReturnType<typeof parseAttestation>>,
@@ -123,7 +122,7 @@ export async function verifyAttestation(
   return { credential_id: credential.id, public_key, counter: credential.counter };
 }
 
-/** The library throws what is wrong with a message. */
+/** The library throws the fault of a message. */
 const toNull = () => null;
 
 function buildCredential(id: string) {

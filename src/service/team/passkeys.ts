@@ -26,18 +26,15 @@ const NAME_LENGTH_MAX = 50;
 type PasskeyDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 
 interface Asker {
-  /** Hash of the browser's device cookie. */
+  /** Hash of the device cookie. */
   browser: string;
-  /** Id of the browser, if the service has signed the cookie: a user has signed in with it. */
+  /** Present if the service signed the cookie: a user has signed in with it. */
   signedDevice: string | null;
-  /** Network address of the browser. */
+  /** Network address. */
   address: string;
 }
 
-/**
- * Asks a browser for a passkey.
- * @returns `minutes` to wait when it, or its network, has asked too often
- */
+/** @returns `minutes` to wait after too many requests of the browser or its network */
 export async function askForPasskey({ stores, now }: PasskeyDeps, site: Site, asker: Asker) {
   const minutes = await countAttempt(stores.throttles, buildSubject(asker), now());
   if (minutes > 0) return { minutes };
@@ -46,7 +43,7 @@ export async function askForPasskey({ stores, now }: PasskeyDeps, site: Site, as
   return { minutes, options };
 }
 
-/** Checks what a passkey has signed. @returns null when anything is wrong */
+/** @returns null when anything is wrong */
 export async function checkPasskey(
   { stores, now }: PasskeyDeps,
   site: Site,
@@ -72,7 +69,7 @@ const buildSubject = ({ signedDevice, address }: Asker) => ({
   passkey: signedDevice ?? toCustomerNetwork(address),
 });
 
-/** Offers a user, who has proved it again, to add a passkey in this session. */
+/** The user must have proved it again. */
 export async function offerPasskey(
   { stores, now }: PasskeyDeps,
   site: Site,
@@ -94,7 +91,7 @@ interface NewPasskey {
 }
 
 /**
- * Adds a passkey; as the first second factor it ends the other sessions of the user.
+ * Adds a passkey; as the first second factor it ends the user's other sessions.
  * @returns recovery codes of the first factor, shown only once; null when it was not added
  */
 export async function addPasskey(
@@ -129,7 +126,7 @@ async function storePasskey(
   const recovery_hashes = isFirst ? codes.map(hashRecoveryCode) : undefined;
   try {
     return await inTransaction(mongo, async (session) => {
-      // A reset that ends this session keeps its result.
+      // A reset that ends this session must win.
       if ((await stores.sessions.find(keep, now(), session)) === null) return null;
       const isAdded = await stores.users.addPasskey(_id, { passkey, recovery_hashes }, session);
       if (!isAdded) return null;
@@ -151,7 +148,7 @@ async function storePasskey(
   }
 }
 
-/** Removes a passkey, and ends the other sessions of the user; false when there is none. */
+/** Ends the user's other sessions. @returns false when there is no such passkey */
 export async function removePasskey(
   { mongo, stores, audit, now }: WriteDeps,
   user: UserRef,
@@ -164,7 +161,7 @@ export async function removePasskey(
   });
 }
 
-/** Stores a challenge. @param browser hash of the device cookie, or id of the session */
+/** @param browser hash of the device cookie, or id of the session */
 async function saveChallenge(
   { stores, now }: PasskeyDeps,
   challenge: string,
@@ -174,7 +171,7 @@ async function saveChallenge(
   await stores.challenges.insert({ _id: hashToken(challenge), browser, expires_at });
 }
 
-/** Uses a challenge up; false when this browser has none such. */
+/** @returns false when this browser has no such challenge */
 async function useChallenge({ stores, now }: PasskeyDeps, challenge: string, browser: string) {
   return await stores.challenges.consume(hashToken(challenge), browser, now());
 }

@@ -18,13 +18,12 @@ type SecondFactorDeps = Omit<ActDeps, 'payers'>;
 
 type OfferDeps = Pick<SecondFactorDeps, 'stores' | 'encrypter' | 'now'>;
 
-/** User and session that see an offer. */
 interface Enrollment {
   user_id: string;
   session: string;
 }
 
-/** Creates a secret for a user without a second factor; an earlier offer is replaced. */
+/** Replaces an earlier offer. */
 export async function offerSecret(
   { stores, encrypter, now }: OfferDeps,
   { user_id, session }: Enrollment,
@@ -36,7 +35,7 @@ export async function offerSecret(
   });
 }
 
-/** Returns the offer to the session that gave the password for it, for ten minutes. */
+/** Returns the offer only to the session that gave the password for it, for ten minutes. */
 export async function getOffer(
   { stores, encrypter, now }: OfferDeps,
   { user_id, session }: Enrollment,
@@ -50,7 +49,7 @@ export async function getOffer(
 }
 
 /**
- * Turns the second factor on, and ends the other sessions of the user.
+ * Ends the user's other sessions, too.
  * @param keep id of the session that goes on
  * @returns recovery codes, shown only once; null when the code is wrong
  */
@@ -81,7 +80,7 @@ export async function switchOn(
   });
 }
 
-/** Turns the second factor off, and ends the other sessions of the user. */
+/** Ends the user's other sessions, too. */
 export async function switchOff(
   { mongo, stores, audit, now }: SecondFactorDeps,
   user: UserRef,
@@ -97,7 +96,7 @@ export async function switchOff(
   });
 }
 
-/** Checks a code of the app or a recovery code; each works once. */
+/** A code of the app or a recovery code works once. */
 export async function verifySecondFactor(
   { mongo, stores, encrypter, audit, now }: SecondFactorDeps,
   user: UserDocument,
@@ -118,7 +117,7 @@ export async function verifySecondFactor(
   });
 }
 
-/** Finds the time step of a code, at most one step from now. */
+/** Accepts one step of difference from now. */
 function findStep(secret: string, code: string, now: Date): number | null {
   if (!CODE.test(code)) return null;
   const timestamp = now.getTime();

@@ -6,7 +6,7 @@ import type { ServiceDeps, WriteDeps } from '../deps';
 
 type UserRef = Pick<UserDocument, '_id' | 'account_id'>;
 
-/** Lists the sessions of a user that are signed in, the last used first. */
+/** Last used first. */
 export async function listSessions(
   { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
   user_id: string,
@@ -26,7 +26,7 @@ function presentSession(session: SessionDocument) {
   };
 }
 
-/** Ends another session of a user; false when there is none. */
+/** @returns false when there is no such session */
 export async function endOtherSession(
   { mongo, stores, audit }: WriteDeps,
   { _id: user_id, account_id }: UserRef,
@@ -43,10 +43,10 @@ export async function endOtherSession(
   });
 }
 
-/** Digits by which logs and the audit log name a session. */
+/** Names a session in logs and the audit log. */
 export const SESSION_PREFIX = 12;
 
-/** Ends all sessions of a user but one. @returns how many have ended */
+/** @returns how many have ended */
 export async function endOtherSessions(
   { mongo, stores, audit }: WriteDeps,
   { _id: user_id, account_id }: UserRef,

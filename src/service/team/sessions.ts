@@ -22,9 +22,9 @@ export { hasSecondFactor, type UserDocument } from '../../store/users';
 const IDLE_MS = 2 * 3_600_000;
 /** @see docs/dashboard.md#sessions */
 const SESSION_MS = 12 * 3_600_000;
-/** Time limit to enter the second factor. */
+/** To enter the second factor. */
 const MFA_SESSION_MS = 10 * 60_000;
-/** Precision of the idle limit: not every page view writes. */
+/** Of the idle limit: not every page view writes. */
 const TOUCH_MS = 60_000;
 
 type SessionDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
@@ -35,7 +35,7 @@ export interface Visit {
   account: AccountDocument;
 }
 
-/** Reads the session of a cookie and renews its idle limit. */
+/** Renews the idle limit. */
 export async function readSession({ stores, now }: SessionDeps, secret: string) {
   const session = await stores.sessions.find(hashToken(secret), now());
   if (session === null) return null;
@@ -56,18 +56,18 @@ interface NewSession {
   proof: SignInProof;
   /** `password` waits for the second factor; `whole` is signed in. */
   stage: SessionDocument['stage'];
-  /** Hash of the browser's device cookie. */
+  /** Hash of the device cookie. */
   device: string;
-  /** Session cookie of the browser, which an attacker may have set. */
+  /** Session cookie, which an attacker may have set. */
   oldSecret: string | null;
-  /** Name of the browser, for the list of sessions. */
+  /** For the list of sessions. */
   browser?: string;
   origin?: Origin;
 }
 
 /**
- * Starts a session in place of the browser's current one. A password change ends existing sessions,
- * so the same transaction checks that what was verified is still current.
+ * Replaces the browser's session. A password change ends sessions, so the same transaction checks
+ * that what was verified is still current.
  * @returns secret of the new cookie; null when password, second factor or passkey have changed
  */
 export async function startSession(
@@ -107,7 +107,7 @@ export async function endSession({ stores }: Pick<SessionDeps, 'stores'>, secret
   await stores.sessions.end(hashToken(secret));
 }
 
-/** Sets the message that the next page shows once. */
+/** The next page shows it once. */
 export async function setFlash(
   { stores }: Pick<SessionDeps, 'stores'>,
   session: SessionDocument,
@@ -117,8 +117,8 @@ export async function setFlash(
 }
 
 /**
- * Inserts a session with a new id, which prevents session fixation.
- * @returns secret for the cookie; only its hash is stored
+ * Uses a new id, which prevents session fixation. @returns secret for the cookie; only its hash is
+ * stored
  */
 export async function insertSession(
   sessions: Pick<SessionStore, 'insert'>,
@@ -160,7 +160,7 @@ async function renewSession(
 }
 
 /**
- * Sets a new password and ends the other sessions of the user.
+ * Ends the user's other sessions, too.
  * @returns false when a reset has ended the session meanwhile: its password stays
  */
 export async function changePassword(
@@ -193,13 +193,13 @@ export async function signOutEverywhere(
 
 interface PasswordReset {
   email: string;
-  /** Needed where several merchants have a user of the address. */
+  /** Required where several merchants have a user of the address. */
   account_id: string | undefined;
   dropSecondFactor: boolean;
 }
 
 /**
- * Resets the password of a user, ends the sessions, and removes a lost second factor.
+ * Ends the sessions, and removes a lost second factor, too.
  * @returns the new password, shown only once; null when there is no such user
  * @throws ServiceError `account_required` when several merchants have a user of the address
  */

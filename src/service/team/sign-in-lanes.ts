@@ -1,22 +1,21 @@
 import { createNamedGates } from '../../base/gate';
 
-/** Attempts of all strangers together; those that may wait are a second of work, four with the rests. */
+/** Of all strangers; waiting attempts are a second of work, four with the rests. */
 const STRANGERS = { atOnce: 1, waitingMax: 20, rest: 3 } as const;
-/** Attempts of one browser in which a user has signed in. */
+/** Of one browser in which a user has signed in. */
 const DEVICE = { atOnce: 1, waitingMax: 10 } as const;
 
 const EVERYBODY = 'strangers';
 
-/** Runs an attempt to sign in; null when too many wait already. */
+/** @returns null when too many wait already */
 export type SignInLanes = <T>(
   device: string | null,
   attempt: () => Promise<T>,
 ) => Promise<T | null>;
 
 /**
- * Keeps the attempts of strangers apart from those of browsers that have signed in, in one process:
- * a flood takes neither the connections to MongoDB nor the thread that compares passwords.
- * @see docs/dashboard.md#sign-in
+ * Separates strangers from browsers that have signed in, in one process: a flood must take neither
+ * the connections to MongoDB nor the thread that compares passwords. @see docs/dashboard.md#sign-in
  */
 export function createSignInLanes(): SignInLanes {
   const strangers = createNamedGates(STRANGERS);

@@ -12,45 +12,43 @@ import { verifySecondFactor } from './second-factor';
 import type { SignInLanes } from './sign-in-lanes';
 
 const QUARTER_MS = 15 * 60_000;
-/** Longer than an address of several merchants takes to compare. */
+/** Longer than the comparison for an address of several merchants. */
 const WRONG_MS_MIN = 500;
 
 /** @see docs/dashboard.md#sign-in */
 const LIMITS = {
-  /** Passwords for one e-mail address from one network, even without such a user. */
+  /** One e-mail address from one network, even without such a user. */
   pair: { max: 10, windowMs: QUARTER_MS },
-  /** Passwords for one e-mail address from all networks. */
+  /** One e-mail address from all networks. */
   email: { max: 100, windowMs: QUARTER_MS },
-  /** Passwords from one network. */
   network: { max: 100, windowMs: QUARTER_MS },
-  /** Passwords from everywhere. */
   total: { max: 3_000, windowMs: QUARTER_MS },
-  /** Passwords in a browser that the user has signed in with; then no other of these counts. */
+  /** Browser that the user has signed in with; then no other of these counts. */
   device: { max: 10, windowMs: QUARTER_MS },
-  /** Passwords for an e-mail address that an operator has unlocked; then no other of these counts. */
+  /** E-mail address that an operator has unlocked; then no other of these counts. */
   unlocked: { max: 10, windowMs: QUARTER_MS },
-  /** Codes of one user. */
+  /** One user. */
   code: { max: 10, windowMs: QUARTER_MS },
   codeOfDay: { max: 30, windowMs: 24 * 60 * 60_000 },
-  /** Passwords that a signed-in user repeats. */
+  /** Signed-in user who repeats the password. */
   again: { max: 10, windowMs: QUARTER_MS },
-  /** Challenges for passkeys of one network, or of a browser that a user has signed in with. */
+  /** Challenges of a network, or of a browser that a user has signed in with. */
   passkey: { max: 100, windowMs: QUARTER_MS },
 } as const satisfies Record<string, Limit>;
-/** Shared counters, from which a correct attempt takes only itself. */
+/** A correct attempt removes only itself from these. */
 const SHARED: readonly string[] = ['email', 'network', 'total', 'passkey'];
 
 type AttemptSubject = Partial<Record<keyof typeof LIMITS, string>>;
 
-/** With `too_many`, the password or code was not checked. */
+/** With `too_many`, nothing was checked. */
 export type CheckResult<User = UserDocument> =
   | { outcome: 'right'; user: User }
   | { outcome: 'wrong' }
   | { outcome: 'too_many'; minutes: number };
 
 /**
- * With `expired`, the user has not replaced in time a password that somebody else set. `user_ids`
- * are those of the e-mail address, for the log alone.
+ * `expired`: the user has not replaced another's password in time. `user_ids` are for the log
+ * alone.
  */
 type LoginCheck = (
   | CheckResult
@@ -61,19 +59,19 @@ type LoginCheck = (
 interface Login {
   email: string;
   password: string;
-  /** Network address of the browser. */
+  /** Network address. */
   address: string;
-  /** Hash of the browser's device cookie, if it has one. */
+  /** Hash of the device cookie. */
   device: string | null;
-  /** Id of the browser, if the service has signed the cookie: a user has signed in with it. */
+  /** Present if the service signed the cookie: a user has signed in with it. */
   signedDevice: string | null;
-  /** Account to sign in to, where the password fits several. */
+  /** Account, where the password fits several. */
   merchant: string | undefined;
 }
 
 /**
- * Checks e-mail and password. Neither result nor duration reveals whether there is such a user.
- * Strangers never keep out a browser that the user has signed in with.
+ * Neither result nor duration reveals whether there is such a user. Strangers never keep out a
+ * browser that the user has signed in with.
  */
 export async function checkLogin(
   { limitSignIns, ...deps }: Pick<ServiceDeps, 'stores' | 'now'> & { limitSignIns: SignInLanes },
@@ -123,7 +121,6 @@ async function findMatching(users: readonly UserDocument[], password: string) {
   return matching;
 }
 
-/** Lists the accounts of users, by id and name. */
 export async function listMerchants(
   { stores }: Pick<ServiceDeps, 'stores'>,
   users: readonly UserDocument[],
@@ -148,7 +145,7 @@ export async function unlockUser(
   return users.length > 0;
 }
 
-/** Also counts the next attempts apart, since those of others may have used up what all share. */
+/** Also counts the next attempts apart, since others may have used up what all share. */
 export async function clearUser(
   throttles: Pick<ThrottleStore, 'clear' | 'clearAll' | 'open'>,
   { _id, email, device_hashes = [] }: UserDocument,
@@ -200,7 +197,7 @@ async function check<User>(
 }
 
 /**
- * Counts an attempt before it is made; one that is refused writes nothing, but for races.
+ * Counts before the attempt is made; a refused one writes nothing, but for races.
  * @returns minutes to wait; 0 when the attempt is allowed
  */
 export async function countAttempt(
@@ -216,7 +213,7 @@ export async function countAttempt(
   return Math.ceil(((await throttles.wait(counters, now)) || (await count())) / 60_000);
 }
 
-/** Clears the failed attempts after a correct one; of a shared counter, only the last one. */
+/** Of a shared counter, only the last attempt is cleared. */
 export async function clearAttempts(
   throttles: Pick<ThrottleStore, 'clear' | 'decrement'>,
   subject: AttemptSubject,
@@ -240,7 +237,7 @@ function pairName(email: string, network: string): string {
   return `${hashText(email)}:${hashText(network)}`;
 }
 
-/** Hashed, since users may type anything as an e-mail address. */
+/** Users may type anything as an e-mail address. */
 function getCounterName(limit: string, value: string): string {
   return `${limit}:${hashText(value)}`;
 }
