@@ -219,10 +219,7 @@ async function signalResource(
   return true;
 }
 
-/**
- * Whether the workflow of a resource that is not stored yet has this connector's label, or no
- * labels.
- */
+/** Checks a resource that is not stored yet; a workflow without labels passes. */
 async function hasConnectorLabel(handle: WorkflowHandle, connector: string): Promise<boolean> {
   const description = await orNull(handle.describe());
   if (description === null) return false;

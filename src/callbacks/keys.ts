@@ -17,7 +17,8 @@ const SECRET_BYTES = 32;
 
 /**
  * Creates a key, whose secret is shown once. A connector can have several, so that a bank can
- * change keys without an interruption. @see docs/connectors.md#callbacks-over-http
+ * change keys without an interruption.
+ * @see docs/connectors.md#callbacks-over-http
  */
 export async function createConnectorKey(
   deps: ConnectorKeyDeps & { encrypter: Pick<Encrypter, 'encrypt'> },

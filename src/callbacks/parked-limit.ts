@@ -13,9 +13,7 @@ type ParkedStores = ResourceStores & Pick<Stores, 'callbacks'>;
 
 type ParkedLimit = ReturnType<typeof createParkedLimit>;
 
-/**
- * Callers of `deliverCallback` keep their stores for as long as they run, and pass nothing else.
- */
+/** Callers of `deliverCallback` share nothing but their stores, which live as long as they. */
 const limits = new WeakMap<Stores['callbacks'], ParkedLimit>();
 
 export function getParkedLimit(stores: ParkedStores): ParkedLimit {
@@ -36,10 +34,7 @@ function createParkedLimit(stores: ParkedStores) {
   };
   return {
     count,
-    /**
-     * @throws Refusal `rate_limited` for a callback that would be parked, unless it is stored
-     * already
-     */
+    /** @throws Refusal `rate_limited` for a new callback that would be parked */
     assertNotFull: async ({ connector, resource, resource_id, callback }: ResourceCallback) => {
       const at = fullAt.get(connector);
       if (at === undefined) return;

@@ -124,7 +124,7 @@ function findCredit(kind: CallbackResource, act: string): Credit | null {
   return credits[act] ?? null;
 }
 
-/** On live, such an act may need a second operator. */
+/** Acts that may credit may need a second operator on live. */
 export function mayCredit(kind: CallbackResource, act: string): boolean {
   return findCredit(kind, act) !== null;
 }
@@ -172,14 +172,15 @@ export const DEFAULT_LIMITS: ApprovalLimits = {
   others: 0,
 };
 
-/** Before a worker has ever run. */
+/** Limits before a worker has ever run. */
 export const NO_LIMITS: ApprovalLimits = { named: {}, others: Number.MAX_SAFE_INTEGER };
 
 const LIMIT = /^\d{1,11}$/;
 
 /**
  * Parses `100000`, for every currency, or `EUR=100000,JPY=150000`, where any other currency always
- * needs a second operator. @returns undefined for any other text
+ * needs a second operator.
+ * @returns undefined for any other text
  */
 export function parseApprovalLimits(text: string): ApprovalLimits | undefined {
   if (LIMIT.test(text)) return { named: {}, others: Number(text) };

@@ -33,8 +33,8 @@ const PAYOUTS = ['sendPayout', 'lookUpPayout'];
 const ASSETS = ['quoteRate', 'giveAddress', 'screenSource', 'sendSettlement', 'lookUpSettlement'];
 
 /**
- * Lists missing functions, or the name itself where it is not served. @see
- * docs/connectors.md#instructions
+ * Lists missing functions, or the name itself where it is not served.
+ * @see docs/connectors.md#instructions
  */
 export function listMissing(method: string, { serves, functions }: Capabilities): string[] {
   if (!serves.includes(method)) return [method];

@@ -22,7 +22,7 @@ export interface EncryptedCustomer {
 export interface PaymentRequest {
   reference: string | null;
   customer: EncryptedCustomer;
-  /** As written. */
+  /** JSON as written. */
   metadata: string;
   success_url: string;
   error_url: string;
@@ -45,7 +45,7 @@ export interface AcceptedRefund {
 
 export interface PayoutRequest {
   reference: string | null;
-  /** As written. */
+  /** JSON as written. */
   metadata: string;
 }
 

@@ -1,5 +1,5 @@
 const MINUTE_MS = 60_000;
-/** Within one millisecond. */
+/** Positions within one millisecond. */
 export const TIES = 1_000_000;
 const TIE_MAX = TIES - 1;
 
@@ -10,7 +10,8 @@ const DATE_TIME = new RegExp(`^${DATE}[Tt]${TIME}${OFFSET}$`);
 
 /**
  * Builds a `next_cursor`: `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, of the milliseconds and a six-digit
- * tie-break. The fixed width makes it sort as text. @see docs/decisions.md#lists
+ * tie-break. The fixed width makes it sort as text.
+ * @see docs/decisions.md#lists
  * @throws RangeError for a year outside 0001 to 9999, or a tie-break outside 0 to 999,999
  */
 export function buildPosition(createdAtMs: number, tie: number): string {
@@ -29,7 +30,8 @@ export function readPositionTime(position: string): string {
 
 /**
  * Parses an ISO 8601 date-time with an offset into a position. A space means `+`, which a query
- * string makes a space. @see docs/api.md#cancel-read-list
+ * string makes a space.
+ * @see docs/api.md#cancel-read-list
  * @returns undefined for a time that does not exist or is outside the years 0001 to 9999
  */
 export function parseCreatedBefore(text: string): string | undefined {

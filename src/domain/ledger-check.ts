@@ -1,6 +1,6 @@
 export const LEDGER_CHECK_WORKFLOW = 'ledgerCheck';
 
-/** Of a scheduled `ledger verify`. */
+/** Result of a scheduled `ledger verify`. */
 export interface LedgerCheckResult {
   /** Checkpointed entries were read again, too. */
   full: boolean;

@@ -30,7 +30,8 @@ export function amountInJson(amountMinor: number | bigint): number | string {
 
 /**
  * Parses what a user typed: `10.50` EUR is 1050; a comma before three digits may separate
- * thousands. @returns undefined for other text
+ * thousands.
+ * @returns undefined for other text
  */
 export function parseMoney(text: string, currency: string): number | undefined {
   const digits = minorUnitDigits(currency);

@@ -34,7 +34,7 @@ interface KindRules {
   actsWhenEnded: readonly string[];
   /** First written state of nearly all. */
   opening: string;
-  /** Of a document in that state. */
+  /** Version in that state. */
   openingVersion: number;
   inFlight: readonly string[];
   /** A frozen account sends none. */
@@ -129,7 +129,7 @@ function addNames(kind: CallbackResource, rules: KindRules): ResourceKind {
   };
 }
 
-/** In the order of lists for operators. */
+/** Order of lists for operators. */
 export const KINDS: readonly CallbackResource[] = CALLBACK_RESOURCES;
 
 export function isInFlight(kind: CallbackResource, status: string): boolean {

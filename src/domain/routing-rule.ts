@@ -7,7 +7,7 @@ export interface RuleScope {
   account_id: string | null;
 }
 
-/** For new resources. @see docs/connectors.md#route-by-rules */
+/** Applies to new resources. @see docs/connectors.md#route-by-rules */
 export interface RoutingRule extends RuleScope {
   connector: string;
 }

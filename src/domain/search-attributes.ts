@@ -1,4 +1,4 @@
-/** For the Temporal UI. Never personal: Temporal stores them as plain text. */
+/** Shown in the Temporal UI. Never personal: Temporal stores them as plain text. */
 
 export const SEARCH_KEYS = {
   resource: { name: 'ServiceResource', type: 'KEYWORD' },

@@ -1,5 +1,6 @@
 /**
- * Payment of the bank in addition to the instructed one. @see docs/ledger.md#money-that-goes-wrong
+ * Payment of the bank in addition to the instructed one.
+ * @see docs/ledger.md#money-that-goes-wrong
  */
 export interface SentAgain {
   /** Bank reference, or id of the callback without one. */

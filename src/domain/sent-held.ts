@@ -8,7 +8,8 @@ export type SentOutcome = (typeof SENT_OUTCOMES)[number];
 
 /**
  * Money that a bank sent otherwise than instructed. It is in suspense until the resource's own
- * entry takes it, or an operator decides who bears it. @see docs/ledger.md#money-that-goes-wrong
+ * entry takes it, or an operator decides who bears it.
+ * @see docs/ledger.md#money-that-goes-wrong
  */
 export interface SentHeld {
   /** Bank reference, or id of the callback without one. */

@@ -5,7 +5,7 @@ import { isCurrency } from './currencies';
  * a quarter of a payment's cost for the worker.
  */
 
-/** For operators. */
+/** Text for operators. */
 export class Faults {
   readonly text: string;
 

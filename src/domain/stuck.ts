@@ -1,7 +1,7 @@
 /** Value of `ServiceAttention` while a write is repeated for long. */
 export const STEP_STUCK_REASON = 'record_stuck';
 
-/** From an activity to its own workflow. */
+/** Signal of an activity to its own workflow. */
 export const STEP_STUCK_SIGNAL = 'step_stuck';
 
 /** About five minutes. */

@@ -5,7 +5,8 @@ let passwords: ReadonlySet<string> | undefined;
 
 /**
  * Finds a password in the shipped list, also repeated or between digits and signs: guessing
- * programs try those first. @see docs/dashboard.md#sign-in
+ * programs try those first.
+ * @see docs/dashboard.md#sign-in
  */
 export function isBreachedPassword(password: string): boolean {
   passwords ??= readList();

@@ -37,10 +37,7 @@ export function createStaticKeyRing(keys: EncryptionKeys): KeyRing {
   return { forEncryption: () => keys, forDecryption: () => keys };
 }
 
-/**
- * Creates a key ring that encrypts nothing while its file is unreadable: the current key may be
- * retired.
- */
+/** Refuses to encrypt while the file is unreadable: the current key may be retired. */
 export function createKeyRing<T>(
   file: FollowedFile<T>,
   select: (content: T) => EncryptionKeys,

@@ -17,9 +17,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 let dummyHash: Promise<string> | undefined;
 
-/**
- * Takes the same time without a hash, so that the duration does not reveal whether the user exists.
- */
+/** Takes the same time without a hash: the duration must not reveal whether a user exists. */
 export async function isPassword(
   password: string,
   password_hash: string | undefined,
@@ -51,10 +49,7 @@ interface Answer {
   error?: string;
 }
 
-/**
- * Hashes in a thread of its own: Node's pool also encrypts payers, whom a flood of sign-ins must
- * not delay.
- */
+/** Hashes in a thread of its own: a flood of sign-ins must not delay Node's pool. */
 const THREAD = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { hashSync, verifySync } = require(workerData.library);

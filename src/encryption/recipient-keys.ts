@@ -143,7 +143,7 @@ function createDecrypt(
       try {
         return await decryptAsHolder(ciphertext, owner, { kid, keyRing: keyRings.get(holder) });
       } catch (error) {
-        // Where this key was lost, another one of the value may decrypt it.
+        // Another key of the value may decrypt it if this one was lost.
         if (!(error instanceof DecryptionError)) throw error;
       }
     }

@@ -9,9 +9,7 @@ import { checkEncryptionKeys, createKeyRing, type EncryptionKeys, type KeyRing }
 import { mayBeRandom, NOT_RANDOM } from './random-key';
 import { parseJson } from './service-keys';
 
-/**
- * Live connector that pays out (`live-acme`) under its own keys, or all others of an environment.
- */
+/** Connector that pays out under its own keys (`live-acme`), or all others. */
 export type Holder = Env | `live-${string}`;
 
 export type RecipientKeyRingName = `recipients.${Holder}`;

@@ -1,9 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/**
- * Keyed hashes, which workflows store: they reveal neither key nor body, and survive a loss of the
- * database.
- */
+/** Keyed hashes that workflows store: they reveal nothing, and outlast the database. */
 export interface RequestHashes {
   key: string;
   body: string;

@@ -19,7 +19,7 @@ export interface CheckpointDocument {
   /** `{book}:{number}` */
   _id: string;
   book: string;
-  /** From 1, without a gap. */
+  /** Counted from 1, without a gap. */
   number: number;
   /** Hash of the one before; null for the first. */
   previous: string | null;

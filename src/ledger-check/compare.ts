@@ -70,7 +70,7 @@ export interface BookRow {
   lineSums: Sums;
 }
 
-/** Also their books. */
+/** Matches their books, too. */
 export const BANK_KIND = /^bank_/;
 const BANK_BOOK = /^ba_/;
 const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;

@@ -109,7 +109,7 @@ async function compareBankAccounts(
 
 export interface CheckpointSize {
   least: number;
-  /** Also the number that one snapshot reads behind the margin. */
+  /** Number that one snapshot reads behind the margin, too. */
   most: number;
 }
 

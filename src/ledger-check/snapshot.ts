@@ -12,10 +12,7 @@ export type Read = <Row extends Document>(
 
 export type InSnapshot = <T>(work: (read: Read) => Promise<T>) => Promise<T>;
 
-/**
- * Reads from a secondary if there is one. `work` may run twice, so it must have no effect but its
- * result.
- */
+/** Reads from a secondary if there is one. `work` may run twice, so it must only read. */
 export function openSnapshots(client: MongoClient, database: string): InSnapshot {
   const staleness = { maxStalenessSeconds: STALENESS_SECONDS_MAX };
   const preference = new ReadPreference('secondaryPreferred', undefined, staleness);

@@ -22,7 +22,7 @@ interface TrialBalanceRow {
 }
 
 export interface TrialBalance {
-  /** At most 100,000. */
+  /** First 100,000. */
   rows: TrialBalanceRow[];
   rows_total: number;
   totals: { env: 'live' | 'sandbox'; currency: string; sum: bigint }[];

@@ -35,7 +35,7 @@ export interface VerifyOptions {
 export interface Verification {
   books: number;
   postings: number;
-  /** At most 100. */
+  /** First 100. */
   differences: Difference[];
   differences_total: number;
   checkpoints_sealed: number;
@@ -103,7 +103,7 @@ async function ensureIndexes(db: Db): Promise<void> {
   }
 }
 
-/** When the latest verification began, and what was compared without a difference. */
+/** Start of the latest verification, and what was compared without a difference. */
 function createVerifiedStore(db: Db) {
   const rows = db.collection<{ _id: 'latest' | 'resources'; until: string }>('ledger_verified');
   const setUntil = (_id: 'latest' | 'resources', until: string) =>

@@ -71,7 +71,7 @@ export function buildBalanceChange(
   };
 }
 
-/** Later than the write where a sandbox's clock was moved. */
+/** Account time: later than the write where a sandbox's clock was moved. */
 function getRowTime({ livemode, at }: Pick<NewEntry, 'livemode' | 'at'>, writtenAt: Date): number {
   const written = writtenAt.getTime();
   return livemode ? written : Math.max(written, Date.parse(at));
@@ -87,7 +87,7 @@ export function readChange({ legs, fee }: Pick<EntryDocument & BalanceChange, 'l
   return { amount: net + exactFee, fee: exactFee, net };
 }
 
-/** For a reversal, the source is what it reverses. */
+/** Finds the resource or act that an entry is about; for a reversal, what it reverses. */
 export function findSource({ kind, resource_id: id }: { kind: string; resource_id: string }): {
   object: string;
   id: string;

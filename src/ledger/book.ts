@@ -125,7 +125,8 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
      */
     post,
     /**
-     * Collects as much of the debt as the balance holds. @returns minor units
+     * Collects as much of the debt as the balance holds.
+     * @returns minor units
      * @see docs/ledger.md#money-that-goes-wrong
      */
     collectDebt: async (

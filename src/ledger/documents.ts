@@ -54,7 +54,7 @@ export interface BookDocument {
   livemode: boolean;
   currency: string;
   balances?: Record<string, { available?: number | bigint; reserved?: number | bigint }>;
-  /** By connector; in a bank book, the balance itself. */
+  /** Keyed by connector; in a bank book, the balance itself. */
   clearing?: Record<string, number> | number;
   cash?: number;
   expense?: Record<string, number>;

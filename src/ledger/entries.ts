@@ -4,7 +4,8 @@ import { SENT } from './ledger-accounts';
 
 /**
  * Language of the ledger: a journal entry is immutable, and its lines sum to zero. An account is
- * named by the field of its balance in the book. @see docs/ledger.md
+ * named by the field of its balance in the book.
+ * @see docs/ledger.md
  */
 
 export interface EntryLine {
@@ -123,10 +124,7 @@ export function buildBookRange(
   return { $gte: `${start}:`, $lt: `${start};` };
 }
 
-/**
- * Kinds that need no check of a balance: they credit, or return what an applied entry of the same
- * resource holds.
- */
+/** Kinds that credit, or return what an applied entry of the resource holds. */
 const PENDING_KINDS: ReadonlySet<string> = new Set<EntryKind>([
   'payment_settled',
   'payment_late_received',

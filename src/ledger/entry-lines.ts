@@ -42,7 +42,7 @@ function buildStatementLines(from: string, parts: StatementParts, sign: 1 | -1):
 export const ENTRY_LINES = {
   funded: (balance: string, amount: number) =>
     transfer('external.funding', available(balance), amount),
-  /** Below 0 debits. */
+  /** Debits below 0. */
   adjusted: (balance: string, amount: number | bigint, against: Against) =>
     transfer(getOppositeAccount(against), available(balance), amount),
   /** Debt may be collected by now, so what the merchant owed comes back to `main`. */

@@ -44,9 +44,7 @@ export function sentHeldId(kind: SendingKind, resource_id: string, step: string)
   return operationId({ kind: `${kind}_sent_held`, resource_id, step });
 }
 
-/**
- * Builds the entry of what leaves suspense, as far as the resource's own entry has not taken it.
- */
+/** Builds the entry of what the resource's own entry has not taken out of suspense. */
 export function buildSentResolved(
   kind: SendingKind,
   resource: Sender,

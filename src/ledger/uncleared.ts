@@ -29,7 +29,7 @@ export interface UnclearedEntry extends ClearingScope {
 export type UnclearedKey =
   | { resource_id: string }
   | { bank_reference: string }
-  /** As in the statement, in minor units. */
+  /** Minor units, as in the statement. */
   | { amount: number; day: string };
 
 type UnclearedKeys =
@@ -37,7 +37,7 @@ type UnclearedKeys =
   | { bank_reference: readonly string[] }
   | { _id: readonly string[] };
 
-/** Without its index, a key may read all entries without a line. */
+/** Hints, without which a key may read all entries without a line. */
 const INDEXES: Readonly<Record<string, string>> = {
   resource_id: 'resource',
   bank_reference: 'bank_reference',

@@ -38,7 +38,8 @@ export function recordKeyUse(
 
 /**
  * Refuses every write; payments in progress continue. It reads the account again, for the rest of
- * the request too. @throws Refusal 403 `account_frozen`
+ * the request too.
+ * @throws Refusal 403 `account_frozen`
  * @see docs/operators.md#freeze-an-account
  */
 export async function assertNotFrozen(

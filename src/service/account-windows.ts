@@ -6,7 +6,8 @@ const SHRINK_EVERY_MS = 1_000;
 /**
  * Limits the creates in flight of an account to what the workers finish in time, as TCP does with
  * packets: half as many after a timeout, one more after a success. Otherwise those of one merchant
- * fill a queue in which none succeeds any more. @see docs/operations.md#overload
+ * fill a queue in which none succeeds any more.
+ * @see docs/operations.md#overload
  */
 export function createWindows(most: number, now = () => performance.now()) {
   /** Accounts below the most. */

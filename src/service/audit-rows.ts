@@ -20,7 +20,7 @@ export interface RowsCheck {
 }
 
 const FINDINGS_MAX = 1_000;
-/** Of one account. */
+/** Rows of one account. */
 const ROWS_AT_ONCE = 500;
 
 /**

@@ -6,7 +6,7 @@ import { firstEndpointId } from '../store/endpoints';
 import { fingerprint } from '../store/keys';
 import { presentSettings } from './accounts';
 
-/** Without facts, the row is removed. */
+/** Removes the row where it has no facts. */
 interface Effect {
   /** Unique in the account. */
   name: unknown;

@@ -51,7 +51,8 @@ async function redeliver(deps: CallbackActDeps, callback: CallbackDocument) {
 
 /**
  * Delivers again what no run has applied since: Temporal may have lost the signals. A callback
- * counts once. @returns ids of the delivered, and why others could not be
+ * counts once.
+ * @returns ids of the delivered, and why others could not be
  */
 export async function redeliverSignalled(
   deps: CallbackActDeps,

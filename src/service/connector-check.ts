@@ -10,7 +10,7 @@ export interface PromiseResult {
   id: string;
   promise: string;
   result: 'passed' | 'failed' | 'not_applicable';
-  /** In words. */
+  /** Text for people. */
   seen: string;
 }
 
@@ -22,7 +22,7 @@ export interface CheckReport {
   promises: PromiseResult[];
 }
 
-/** Between a connector and a bank that responds by files. */
+/** Shared by a connector and a bank that responds by files. */
 export interface CheckFolders {
   /** Files to the bank. */
   out: string;

@@ -65,7 +65,8 @@ interface Creation<Body> {
 }
 
 /**
- * Creates a resource once per idempotency key. @returns the first response under the key
+ * Creates a resource once per idempotency key.
+ * @returns the first response under the key
  * @throws Refusal 403 `account_frozen`; 409 `idempotency_request_in_progress` when the outcome is
  * unknown and the first call may still be running; 422 `idempotency_key_reused`; errors of `accept`
  * and `open`

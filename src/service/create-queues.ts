@@ -10,7 +10,7 @@ export interface QueueLimits {
   /** Per account. */
   waitingMax: number;
   waitMsMax: number;
-  /** Until a call has ended. */
+  /** Estimate until a call has ended. */
   expectedMs: number;
 }
 
@@ -34,7 +34,8 @@ export type Leave = (counts: boolean) => void;
 /**
  * Makes the calls of an account wait in order beyond a number. With neighbors it is lower, and
  * calls are spread evenly over the time that one takes: a burst of one merchant would otherwise
- * take the processors from all. @see docs/operations.md#overload
+ * take the processors from all.
+ * @see docs/operations.md#overload
  */
 export function createQueues<Kind extends string>(
   limits: Readonly<Record<Kind, QueueLimits>>,

@@ -19,7 +19,7 @@ const SIMULATIONS: QueueLimits = {
 };
 /** The caller has gone by then. */
 const CREATE_WAIT_MS_MAX = 20_000;
-/** As of a slow bank, so that a burst begins slowly. */
+/** Estimate as of a slow bank, so that a burst begins slowly. */
 const CREATE_MS = 2_000;
 
 interface Holder {

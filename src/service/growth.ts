@@ -5,7 +5,7 @@ import { REQUEST_DAYS } from './requests/list';
 export interface Growth {
   what: string;
   collections: readonly string[];
-  /** For the docs. */
+  /** Text of the docs. */
   until: string;
 }
 

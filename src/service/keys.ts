@@ -19,7 +19,8 @@ export interface NewKey {
 }
 
 /**
- * Creates a key, which is shown once. @see docs/decisions.md#keys
+ * Creates a key, which is shown once.
+ * @see docs/decisions.md#keys
  * @throws MongoServerError duplicate key when the id is already used
  */
 export async function createKey(
@@ -67,7 +68,8 @@ export async function listKeys(
 }
 
 /**
- * Revokes from the next request on. @returns null when there is no such key
+ * Revokes from the next request on.
+ * @returns null when there is no such key
  * @param owner account and environment that it must belong to, if known
  */
 export async function revokeKey(

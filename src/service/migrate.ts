@@ -6,7 +6,7 @@ import { missingAttributes, registerAttributes } from '../temporal/attributes';
 import { findConfigFault } from '../temporal/fault';
 
 export interface MigrateDeps {
-  /** Without a socket timeout. */
+  /** Needs a connection without a socket timeout. */
   db: Db;
   temporal: Client;
   progress: (line: string) => void;

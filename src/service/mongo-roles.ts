@@ -74,7 +74,7 @@ interface Privilege {
   actions: readonly (Action | 'getParameter')[];
 }
 
-/** As `createRole` takes it. */
+/** Argument of `createRole`. */
 export interface MongoRole {
   role: string;
   privileges: readonly Privilege[];

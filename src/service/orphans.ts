@@ -28,7 +28,7 @@ export interface OrphanDeps {
   listRunning?: (workflowIds: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
-/** In progress in the database, without a running workflow. */
+/** Resource or delivery in progress, without a running workflow. */
 export type Orphan = ResourceOrphan | DeliveryOrphan;
 
 interface LastRun {

@@ -35,7 +35,8 @@ export type PaymentWithPayer = KeyOwner & { _id: string; customer: EncryptedCust
 
 /**
  * Encrypts names and e-mail addresses with a data key for each account and environment. The
- * merchant's reference stays plain text. @see docs/operations.md#personal-data
+ * merchant's reference stays plain text.
+ * @see docs/operations.md#personal-data
  */
 export function createPayers(deps: PayerDeps) {
   const { read, encryptNames } = createPayerCipher(deps.encrypter);

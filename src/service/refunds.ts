@@ -53,7 +53,8 @@ export async function listPaymentRefunds(
 
 /**
  * Checks before any bank is called; the reservation checks the amount again, together with other
- * refunds. @throws Refusal 422
+ * refunds.
+ * @throws Refusal 422
  */
 function acceptRefund(payment: PaymentDocument, body: wire.CreateRefund, at: Date): AcceptedRefund {
   const { account_id, livemode, currency, method, connector } = payment;

@@ -21,7 +21,8 @@ const ENVIRONMENTS = [false, true];
 
 /**
  * Deletes details of recipients that were neither created nor paid for some months. Every record of
- * a batch leaves the list, so the loop ends. @returns number of deleted recipients
+ * a batch leaves the list, so the loop ends.
+ * @returns number of deleted recipients
  */
 export async function deleteRecipients(deps: RetentionDeps): Promise<number> {
   const { stores, now, onProgress } = deps;
@@ -56,7 +57,8 @@ async function deleteUnused(
 
 /**
  * Redacts payers by the retention period of each account, which stores the last processed position,
- * so no payment is read twice. @returns number of payments that were read
+ * so no payment is read twice.
+ * @returns number of payments that were read
  */
 export async function redactPayers(deps: RetentionDeps): Promise<number> {
   let count = 0;
@@ -101,7 +103,8 @@ async function redactAccount(
 
 /**
  * Deletes events with their deliveries, and dismissed callbacks, after their retention period. A
- * pending delivery stays. @returns number of deleted documents
+ * pending delivery stays.
+ * @returns number of deleted documents
  */
 export async function deleteRecords(deps: RetentionDeps): Promise<number> {
   const { stores, months, now, onProgress } = deps;

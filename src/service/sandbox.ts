@@ -66,7 +66,8 @@ type Find<D extends SimulatedResource> = (
 ) => Promise<D>;
 
 /**
- * Reports an event as every bank callback. @returns the changed resource
+ * Reports an event as every bank callback.
+ * @returns the changed resource
  * @throws Refusal 403 for a live caller; 404
  * @see docs/decisions.md#sandbox
  */

@@ -39,7 +39,7 @@ type NewCallback = Pick<
 
 type CallbackFacts = Omit<NewCallback, 'received_at'>;
 
-/** With another signature, a callback must be signalled again. */
+/** Names the signature, too: with another one, a callback must be signalled again. */
 export type SentCallback = Pick<CallbackDocument, '_id' | 'mac'>;
 export type SignalledCallback = SentCallback & Pick<CallbackDocument, 'signalled_at'>;
 
@@ -74,10 +74,7 @@ export function callbackKey(connector: string, callbackId: string): string {
   return `${connector}:${callbackId}`;
 }
 
-/**
- * Differs from the id of a verified callback with this `callback_id`: no connector has a slash in
- * its name.
- */
+/** Never equals the id of a verified callback: no connector has a slash in its name. */
 function refusedKey({ connector, mac = '', body, ...about }: CallbackFacts): string {
   const text = callbackText({ connector, ...about, callback: body });
   const digest = createHash('sha256').update(`${text}\n${mac}`).digest('hex').slice(0, 16);

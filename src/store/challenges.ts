@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 
-/** One browser may answer it once with a passkey. */
+/** Answered once, by one browser, with a passkey. */
 interface ChallengeDocument {
   /** SHA-256 of the challenge, hex. */
   _id: string;

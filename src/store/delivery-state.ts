@@ -15,7 +15,7 @@ import { OWNER } from './resource-indexes';
 
 const ROWS_MAX = 200;
 const BATCH = 200;
-/** From the first attempt of an event to its last. */
+/** Time from the first attempt of an event to its last. */
 const ATTEMPTS_MS = 86_400_000;
 
 type StoredAttempt = Omit<DeliveryDocument, 'event_id' | 'delivery_id'>;

@@ -59,7 +59,7 @@ export interface EndpointSetting {
   at?: string;
 }
 
-/** Without an id, the oldest endpoint. */
+/** Means the oldest endpoint without an id. */
 export interface EndpointKey {
   account_id: string;
   livemode: boolean;
@@ -70,7 +70,8 @@ export interface SecretRoll extends EndpointKey {
   sealed: Encrypted;
   now: Date;
   /**
-   * The current secret still signs for it: 0, 1 h or 24 h. @see docs/webhooks.md#roll-the-secret
+   * The current secret still signs for it: 0, 1 h or 24 h.
+   * @see docs/webhooks.md#roll-the-secret
    */
   afterMs: number;
   /** Account time; by default the real one. */

@@ -130,7 +130,8 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
     update,
     /**
      * Adds a secret that signs after `afterMs`, in one atomic step. Drops superseded secrets, and
-     * an earlier roll that is not active yet. @returns null without the endpoint
+     * an earlier roll that is not active yet.
+     * @returns null without the endpoint
      */
     roll: async (
       { sealed, now, afterMs, updated_at = now.toISOString(), ...owner }: SecretRoll,

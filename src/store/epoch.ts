@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 
 /**
- * Latest time that this database has seen; Temporal has a copy. @see
- * docs/operators.md#after-a-restore
+ * Latest time that this database has seen; Temporal has a copy.
+ * @see docs/operators.md#after-a-restore
  */
 export interface EpochDocument {
   _id: 'epoch';

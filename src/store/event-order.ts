@@ -44,8 +44,8 @@ export function createEventOrderStore(db: Db) {
       (await events.findOne(buildQuery(owner, which), { projection: { _id: 1 } })) !== null,
     /**
      * Gives the oldest `count` the next number. Transactions of one environment conflict on its
-     * counter, so that no number becomes visible before a smaller one. @returns whether more may be
-     * left
+     * counter, so that no number becomes visible before a smaller one.
+     * @returns whether more may be left
      */
     order: async (
       { account_id, livemode }: Owner,

@@ -3,7 +3,7 @@ import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Scope } from '../domain/account/api-key';
 
-/** Only a hash is stored; a fast one, since the secret has 256 random bits. */
+/** Stores a fast hash of the key, since its secret has 256 random bits. */
 export interface KeyDocument {
   _id: string;
   account_id: string;

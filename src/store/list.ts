@@ -47,5 +47,5 @@ export function listQuery({ before, after, since, until, ...equal }: Omit<ListFi
 /** The server stops a list after it, and the API responds that it is unavailable. */
 export const LIST_MS_MAX = 4_000;
 
-/** For all batches of an export. */
+/** Limit for all batches of an export. */
 export const EXPORT_MS_MAX = 60_000;

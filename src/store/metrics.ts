@@ -13,7 +13,7 @@ import { createStatementStore } from './statements';
 
 export interface ServiceMetrics {
   backlog: number;
-  /** Of the most overdue attempt; 0 without one. */
+  /** Delay of the most overdue attempt; 0 without one. */
   backlog_age_seconds: number;
   stuck: { resource: string; livemode: string; reason: string; count: number }[];
   callbacks: { waits: string; connector: string; count: number }[];

@@ -20,7 +20,8 @@ export function paymentRefunds(payments: Collection<PaymentDocument>) {
   return {
     /**
      * Reserves in one conditional write, so that refunds never exceed the payment. An open dispute
-     * leaves none. @see docs/api.md#refunds
+     * leaves none.
+     * @see docs/api.md#refunds
      * @param amount minor units; null: all that remains
      * @returns the payment as it was before; null when too little remains
      */

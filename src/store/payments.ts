@@ -57,8 +57,8 @@ export function createPaymentStore(db: Db) {
       payments.updateOne({ _id: id }, { $addToSet: { applied_callbacks: callback_id } }),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
     /**
-     * Binds the page to the first browser that opens it. @returns null for another one, or after
-     * expiry
+     * Binds the page to the first browser that opens it.
+     * @returns null for another one, or after expiry
      */
     openPage: (token_hash: string, browser_hash: string, now: string) =>
       payments.findOneAndUpdate(

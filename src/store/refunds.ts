@@ -31,7 +31,7 @@ export interface SentLate extends SentAgain {
   owed: number;
 }
 
-/** For the verification of the ledger, which reads all owners. */
+/** Serves the verification of the ledger, which reads all owners. */
 export const PAYMENT = { key: { payment_id: 1 }, name: 'payment' } as const;
 
 export function createRefundStore(db: Db) {

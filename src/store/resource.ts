@@ -43,7 +43,7 @@ export interface ResourceDocument<
   attention: Attention | null;
   /** Latest change of the reason, ms since the epoch. */
   attention_at?: number;
-  /** When the present reason came, ms since the epoch. */
+  /** Start of the present reason, ms since the epoch. */
   attention_since?: number;
   /** Newest last. */
   acknowledged?: AcknowledgedReason<Attention>[];
@@ -101,7 +101,7 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
 ) {
   return {
     insert: (document: D, session: ClientSession) => rows.insertOne(document, { session }),
-    /** Only for the service's own steps: it checks no owner. */
+    /** Serves only the service's own steps, since it checks no owner. */
     get: (id: string, session?: ClientSession) => rows.findOne({ _id: id }, { session }),
     listStates: (ids: readonly string[]): Promise<StoredVersion[]> =>
       rows
@@ -207,7 +207,8 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
       );
     },
     /**
-     * Leaves the version. @returns false at another version, after a later update, or for a repeat
+     * Leaves the version.
+     * @returns false at another version, after a later update, or for a repeat
      */
     setAttention: async (
       id: string,

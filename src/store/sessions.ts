@@ -13,10 +13,10 @@ export interface SessionDocument {
   /** `password` waits for the second factor. */
   stage: 'password' | 'whole';
   created_at: Date;
-  /** To the minute. */
+  /** Precise to the minute. */
   seen_at?: Date;
   browser?: string;
-  /** Of the sign-in. */
+  /** Network address of the sign-in. */
   address?: string;
   /** Each use extends it, up to `ends_at`. */
   expires_at: Date;

@@ -17,7 +17,7 @@ export interface RefusalDocument {
   currency: string | null;
   /** ms since the epoch; a repeat renews it. */
   since: number;
-  /** Until an operator acknowledges it or the statement is imported. */
+  /** True until an operator acknowledges it or the statement is imported. */
   attention: boolean;
   acknowledged: { operator: string; reason: string; at: string } | null;
 }

@@ -84,7 +84,7 @@ export function createUserStore(db: Db) {
     ]),
     insert: (user: UserDocument, session?: ClientSession) => users.insertOne(user, { session }),
     get: (id: string) => users.findOne({ _id: id }),
-    /** One for each account of the address. */
+    /** Lists one user for each account of the address. */
     byEmail: (email: string) =>
       users.find({ email }).sort({ account_id: 1 }).limit(MERCHANTS_MAX).toArray(),
     forAccount: (account_id: string) =>

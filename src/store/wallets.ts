@@ -20,10 +20,7 @@ function walletId(account_id: string, livemode: boolean, network: string): strin
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${network}`;
 }
 
-/**
- * Returns the address in effect; null without one. A replaced wallet gets nothing more, since its
- * key may be lost.
- */
+/** Returns the address in effect, if any: a replaced one is void, since its key may be lost. */
 export function addressAt(wallet: WalletDocument | null, now: string): string | null {
   return wallet !== null && now >= wallet.counts_from ? wallet.address : null;
 }

@@ -38,8 +38,8 @@ export async function runWorker(worker: Pick<Worker, 'run' | 'getState'>): Promi
 }
 
 /**
- * Call it once in a worker process, before it connects. @returns the source of the SDK's metrics,
- * if collected
+ * Call it once in a worker process, before it connects.
+ * @returns the source of the SDK's metrics, if collected
  */
 export async function installRuntime(log: Logger, isMetered: boolean): Promise<MetricsSource[]> {
   const options: RuntimeOptions = { shutdownSignals: [], logger: temporalLogger(log) };

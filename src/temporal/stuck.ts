@@ -7,7 +7,8 @@ const SIGNAL_MS_MAX = 2_000;
 
 /**
  * Notifies a lifecycle that a step fails again and again, without the database, which most such
- * steps wait for. @see docs/operators.md#a-step-that-is-stuck
+ * steps wait for.
+ * @see docs/operators.md#a-step-that-is-stuck
  */
 export function reportStuckSteps(
   temporal: Client,

@@ -27,13 +27,13 @@ const HUNG_MS = 3_000;
 const AGE_FACTOR = 10;
 const DEADLINE_MS = 10_000;
 const WAIT_MS_MIN = 500;
-/** For an endpoint that responds. */
+/** Longest wait for an endpoint that responds. */
 export const WAIT_MS_MAX = 60_000;
 /** Pause between probes of a hanging endpoint: longer than an attempt. */
 const PROBE_MS = 15_000;
-/** Of all endpoints that hang: their slots allow five. */
+/** Limit for all endpoints that hang: their slots allow five. */
 const PROBES_PER_SECOND = 4;
-/** For a hanging endpoint: 100,000 events then cause four attempts a second. */
+/** Longest wait for a hanging endpoint: 100,000 events then cause four attempts a second. */
 const PROBE_WAIT_MS_MAX = 10 * 3_600_000;
 /** Pause until one more attempt at once is welcome. */
 const GROWTH_MS = 100;
@@ -49,7 +49,7 @@ interface Endpoint {
   /** Attempts for which a workflow task waits. */
   prompt: number;
   averageMs: number;
-  /** When the last reserved slot becomes free. */
+  /** Time at which the last reserved slot becomes free. */
   reservedUntil: number;
   grownAt: number;
 }
@@ -73,7 +73,7 @@ export interface EndpointLimits {
 
 interface LimitsOptions {
   slots: number;
-  /** For attempts for which workflow tasks wait. */
+  /** Slots of attempts for which workflow tasks wait. */
   promptSlots?: number;
   now?: () => number;
   /** From 0 to 1. */
@@ -216,10 +216,7 @@ function reserve(endpoint: Endpoint, { eachMs, waitMsMax, now, random }: Reserva
   return Math.round(Math.max(waitMs, WAIT_MS_MIN));
 }
 
-/**
- * For an unhealthy endpoint, attempts in flight count too: in a burst, most timeouts are still to
- * come.
- */
+/** Counts attempts in flight of an unhealthy endpoint: in a burst, most timeouts are to come. */
 function estimateMs(endpoint: Endpoint, now: number): number {
   const [oldest] = endpoint.inFlight;
   if (oldest === undefined || getHealth(endpoint) === 'good') return endpoint.averageMs;

@@ -16,7 +16,7 @@ interface NameOptions {
 const HOSTS_FILE =
   process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 const LOOK_UP_MS = 4_000;
-/** Of one name server; doubles in each round. */
+/** Timeout of one name server; doubles in each round. */
 const SERVER_MS = 1_000;
 const SERVER_TRIES = 2;
 const CACHE_MS = 10_000;

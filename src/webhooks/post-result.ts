@@ -21,7 +21,7 @@ interface PostResponse {
 interface PostError {
   outcome: 'error';
   kind: PostErrorKind;
-  /** Without our addresses and the request, since the merchant reads it. */
+  /** Hides our addresses and the request, since the merchant reads it. */
   message: string;
   durationMs: number;
 }

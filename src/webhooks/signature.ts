@@ -15,7 +15,8 @@ export interface SignedDelivery {
 
 /**
  * Builds `t=<unix seconds>,v1=<hex HMAC-SHA256>`. The key is the whole text of the secret,
- * including `whsec_`. @see docs/webhooks.md#verify-the-signature
+ * including `whsec_`.
+ * @see docs/webhooks.md#verify-the-signature
  */
 export function signPayload(secret: string, body: string | Buffer, atSeconds: number): string {
   return `t=${atSeconds},v1=${hmac(secret, body, String(atSeconds)).toString('hex')}`;

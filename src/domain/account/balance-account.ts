@@ -1,4 +1,4 @@
-/** Always exists. @see docs/decisions.md#payouts */
+/** Exists in every account. @see docs/decisions.md#payouts */
 export const MAIN_BALANCE = 'main';
 
 /** Names are part of a field path in the ledger. */

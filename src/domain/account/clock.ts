@@ -1,4 +1,4 @@
-/** Live time is real; a merchant can move the sandbox's forward. @see docs/api.md#sandbox-clock */
+/** Real on live; a merchant can advance the sandbox's. @see docs/api.md#sandbox-clock */
 export type AccountTime = { livemode: true; offset_ms: 0 } | { livemode: false; offset_ms: number };
 
 export interface ClockTarget {

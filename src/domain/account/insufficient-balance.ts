@@ -17,7 +17,8 @@ export interface Debit extends Pick<AvailableBalance, 'balance_account' | 'curre
 }
 
 /**
- * Refuses early; the entry decides. @see src/ledger/insufficient-balance.ts
+ * Refuses early; the entry decides.
+ * @see src/ledger/insufficient-balance.ts
  * @param rows all balances of the account in its environment
  */
 export function balanceFault(

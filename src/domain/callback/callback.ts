@@ -5,7 +5,7 @@ import {
 } from '../crypto/callback';
 import { currencyCode, day, type Faults, instant, integer, object, text } from '../shape';
 
-/** Only additions are allowed: connector teams rely on them. */
+/** Allows only additions: connector teams rely on the names. */
 export const PAYMENT_CALLBACKS = [
   'authorized',
   'settled',
@@ -32,7 +32,7 @@ export type BankResource = (typeof BANK_RESOURCES)[number];
 export const CRYPTO_RESOURCES = ['crypto_payment', 'crypto_settlement'] as const;
 export type CryptoResource = (typeof CRYPTO_RESOURCES)[number];
 
-/** In display order. */
+/** Display order. */
 export const CALLBACK_RESOURCES = [...BANK_RESOURCES, ...CRYPTO_RESOURCES] as const;
 export type CallbackResource = (typeof CALLBACK_RESOURCES)[number];
 

@@ -6,7 +6,7 @@ interface AssetRules {
   decimals: number;
   /** Smallest balance that is paid out daily, in smallest units. */
   settled_from: string;
-  /** Below it, a deposit is dust unless it completes the payment. */
+  /** Smallest units; a smaller deposit is dust unless it completes the payment. */
   least_deposit: string;
 }
 
@@ -137,7 +137,7 @@ export function formatUnits(units: bigint | string, pair: Pair): string {
   return `${formatDecimalUnits(exact, requireRules(pair).decimals)} ${pair.asset}`;
 }
 
-/** As the connector returned it. */
+/** Destination that the connector returned. */
 export interface PayTo extends Pair {
   address: string;
   /** Smallest units. */

@@ -28,7 +28,7 @@ export interface CryptoCallback {
   block_number?: number | undefined;
   block_hash?: string | undefined;
   screening?: 'passed' | 'failed' | undefined;
-  /** Of `wrong_asset`: the asset that came. */
+  /** Asset that came, of `wrong_asset`. */
   asset?: string | undefined;
   /** Cost of a settlement, in smallest units of the network's own asset. */
   network_fee?: string | undefined;

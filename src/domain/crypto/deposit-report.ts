@@ -26,7 +26,7 @@ export interface DepositTerms {
   required_confirmations: number;
   /** ISO 8601, ms. */
   expires_at: string;
-  /** Below it, a deposit is dust unless it completes the payment. */
+  /** Smallest units; a smaller deposit is dust unless it completes the payment. */
   least_deposit?: string | undefined;
 }
 

@@ -22,10 +22,7 @@ export type DepositChange =
   | { kind: 'changed'; deposits: Deposit[]; accepted?: true }
   | { kind: 'unapplied'; reason: string; attention?: CryptoPaymentAttention };
 
-/**
- * A received payment stays received; an expired one changes only when an operator credits late
- * funds.
- */
+/** Keeps `received`; `expired` changes only when an operator credits late funds. */
 export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPaymentStatus {
   const { status, amount_due, deposits, accepted } = depositSet;
   if (status === 'received') return 'received';

@@ -76,7 +76,7 @@ export function isRequestedAsset({ asset }: Deposit): boolean {
   return asset === undefined;
 }
 
-/** One transaction may bring two assets. */
+/** Includes the asset, since one transaction may bring two. */
 export function depositKey({
   transaction_id,
   asset,

@@ -17,7 +17,7 @@ export const CRYPTO_PAYMENT_STATUSES = [
 
 export type CryptoPaymentStatus = (typeof CRYPTO_PAYMENT_STATUSES)[number];
 
-/** The same state: deposits changed. */
+/** A transition to the same state means that deposits changed. */
 export const CRYPTO_PAYMENT_TRANSITIONS = {
   awaiting_deposit: ['awaiting_deposit', 'underpaid', 'held', 'received', 'expired'],
   underpaid: ['underpaid', 'awaiting_deposit', 'held', 'received', 'expired'],

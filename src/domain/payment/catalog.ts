@@ -23,11 +23,11 @@ interface PublicRules {
 
 export interface PaymentMethodRules extends PublicRules {
   page: 'bank_selector' | 'wallet' | 'card' | 'cash_reference' | 'voucher';
-  /** From creation to `expired`. */
+  /** Time from creation to `expired`. */
   expires_in_seconds: number;
-  /** From `authorized` until attention. */
+  /** Time from `authorized` until attention is needed. */
   settlement_due_seconds: number;
-  /** From acceptance of a refund until attention. */
+  /** Time from acceptance of a refund until attention is needed. */
   refund_due_seconds: number;
 }
 
@@ -61,8 +61,8 @@ const CARD = {
 } as const;
 
 /**
- * `page` and the `_seconds` fields are never published. @see docs/api.md#methods,
- * docs/api.md#refunds
+ * `page` and the `_seconds` fields are never published.
+ * @see docs/api.md#methods, docs/api.md#refunds
  */
 const PAYMENT_METHODS = {
   ideal: {

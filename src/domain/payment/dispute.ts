@@ -1,6 +1,7 @@
 /**
  * Money that the bank took from a settled payment, by its report or an operator's. The journal has
- * an entry for each step that moves money. @see docs/ledger.md#money-that-goes-wrong
+ * an entry for each step that moves money.
+ * @see docs/ledger.md#money-that-goes-wrong
  */
 export interface Dispute {
   /** Name at the bank, or id of the report or act that opened it. */

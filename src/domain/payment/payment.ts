@@ -92,7 +92,7 @@ export type PaymentDecision =
   | { kind: 'void' }
   /** Sends the money back: it settled too late. */
   | { kind: 'reverse' }
-  /** Perhaps a repeat. */
+  /** May be a repeat. */
   | { kind: 'settled_again' }
   /** The bank has sent money in suspense back, or could not. */
   | { kind: 'reversed' }
@@ -175,7 +175,7 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
   expired: lateDecisions,
 };
 
-/** While money is in suspense, only an operator or the bank ends it. */
+/** Money in suspense: only an operator or the bank ends it. */
 const SUSPENSE_DECISIONS: Partial<Record<PaymentCallbackName, PaymentDecision>> = {
   expired: unapplied('money of the payment is in suspense'),
   reversed: { kind: 'reversed' },

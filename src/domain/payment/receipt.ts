@@ -1,11 +1,10 @@
-/**
- * It came after the end, in another amount or currency than requested, or after another settlement.
- */
+/** Money after the end, in another amount or currency, or after another settlement. */
 export type ReceiptReason = 'late' | 'amount_differs' | 'second_settlement';
 
 /**
  * Money for a payment that is not its settlement. It is in suspense until it is credited to the
- * merchant, or back with the customer. @see docs/ledger.md#money-that-goes-wrong
+ * merchant, or back with the customer.
+ * @see docs/ledger.md#money-that-goes-wrong
  */
 export interface Receipt {
   /** Bank reference, or id of the callback without one: identifies a repeat. */
@@ -38,7 +37,7 @@ export function isInSuspense({ state }: Pick<Receipt, 'state'>): boolean {
   return state === 'suspense';
 }
 
-/** Then the payment must neither expire nor be cancelled. */
+/** A payment with money in question must neither expire nor be cancelled. */
 export function holdsMoney({ receipts = [] }: { receipts?: readonly Receipt[] | null }): boolean {
   return (receipts ?? []).some(isInSuspense);
 }

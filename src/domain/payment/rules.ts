@@ -9,8 +9,8 @@ export interface MethodRequest {
 }
 
 /**
- * Details of `method_requirements_not_met`: every violated rule. @see docs/api.md#create-a-payment,
- * docs/api.md#errors
+ * Details of `method_requirements_not_met`: every violated rule.
+ * @see docs/api.md#create-a-payment, docs/api.md#errors
  */
 export function checkMethodRequirements(
   request: MethodRequest,

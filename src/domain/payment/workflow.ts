@@ -17,9 +17,9 @@ export interface PaymentInput {
   /** The bank returns the customer to it. */
   return_url: string;
   expires_in_seconds: number;
-  /** From authorization until attention. */
+  /** Time from authorization until attention is needed. */
   settlement_due_seconds: number;
-  /** Within minutes after authorization. */
+  /** Minutes after authorization. */
   settles_soon?: true;
   request_id: string;
   /** Absent: the account's clock was never moved. */

@@ -2,7 +2,8 @@ import type { PayoutStatus } from './payout';
 
 /**
  * Money that came back and is not credited: a different amount, too late, on a rail without
- * returns, or once more. @see docs/ledger.md#money-that-goes-wrong
+ * returns, or once more.
+ * @see docs/ledger.md#money-that-goes-wrong
  */
 export interface HeldReturn {
   /** Bank reference, or id of the callback without one: identifies a repeat. */

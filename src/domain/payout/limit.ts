@@ -1,7 +1,7 @@
 import type { RuleViolation } from '../errors';
 import { formatMoney } from '../money';
 
-/** Once any currency has a limit, every other is limited to 0. */
+/** Returns 0 for a currency without a limit once any other has one. */
 export function findPayoutLimit(
   limits: Readonly<Record<string, number>> = {},
   currency: string,

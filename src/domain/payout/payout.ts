@@ -47,7 +47,7 @@ export function isEnded(status: PayoutStatus): boolean {
 
 export const PAYOUT_IN_FLIGHT = PAYOUT_STATUSES.filter((status) => !isEnded(status));
 
-/** From completion, or from sending. @see docs/decisions.md#payouts */
+/** Counted from completion, or from sending. @see docs/decisions.md#payouts */
 const RETURN_DAYS = 60;
 
 export const PAYOUT_ACTS = [

@@ -11,7 +11,7 @@ export interface RailRequest {
   method: string;
   currency: string;
   recipient: RecipientFacts;
-  /** On the recipient's statement. */
+  /** Text of the recipient's statement. */
   reference: string | null;
 }
 

@@ -7,7 +7,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   ...{ đ: 'd', Đ: 'D', ð: 'd', Ð: 'D', þ: 'th', Þ: 'TH', ħ: 'h', Ħ: 'H', ı: 'i', ŧ: 't', Ŧ: 'T' },
 };
 
-/** Of a SEPA transfer. */
+/** Limits of a SEPA transfer. */
 const LENGTHS_MAX = { address_line1: 70, city: 35, postal_code: 16, reference: 140 } as const;
 const NAME_LENGTH_MAX = 70;
 

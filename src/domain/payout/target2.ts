@@ -25,7 +25,7 @@ export function endOfNextBusinessDay(at: number): number {
   return closing - offsetAt(closing - HOUR_MS);
 }
 
-/** After a cut-off, its file still names that day for this time. */
+/** Time after a cut-off in which its file still names that day. */
 const LATE_MS = 30 * 60_000;
 
 /**

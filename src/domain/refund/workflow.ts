@@ -15,7 +15,7 @@ export interface RefundInput {
   connector: string;
   /** ISO 8601; decides whether the refund window is open. */
   accepted_at: string;
-  /** From acceptance until attention. */
+  /** Time from acceptance until attention is needed. */
   due_seconds: number;
   request_id: string;
   /** Absent: the account's clock was never moved. */

@@ -33,7 +33,8 @@ export interface RedactedExchange {
 
 /**
  * Shows valid values of fields that identify nobody. What other fields contain is hidden
- * everywhere. @see docs/api.md#requests
+ * everywhere.
+ * @see docs/api.md#requests
  */
 export function redactExchange({
   encrypted = [],

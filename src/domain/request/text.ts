@@ -5,7 +5,7 @@ const TEXT_LENGTH_MAX = 300;
 
 /** Digits of our ids are no numbers of others. */
 const ID = /\b(?:[a-z]{2,6}_)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b/.source;
-/** To the second, which no date of birth has. */
+/** Times to the second, which no date of birth has. */
 const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)/.source;
 const ONLY_ID = new RegExp(`^${ID}$`);
 const BETWEEN_IDS = new RegExp(`(${ID})`);
@@ -18,7 +18,7 @@ const STREET =
     .source;
 
 interface Group {
-  /** Without a match, no pattern matches. */
+  /** Matches wherever a pattern does, at less cost. */
   hint: RegExp;
   patterns: readonly RegExp[];
 }
@@ -55,7 +55,7 @@ const WITH_DIGITS: Group = {
   ],
 };
 
-/** Too much is redacted rather than too little. */
+/** Patterns redact too much rather than too little. */
 const GROUPS: readonly Group[] = [E_MAIL, SECRETS, WITH_DIGITS];
 
 /** Successive words that begin with a capital. */

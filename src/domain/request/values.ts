@@ -5,7 +5,7 @@ import { isOwnWord } from './words';
 
 /** No card or account number is so short. */
 const FEW_DIGITS = 5;
-/** As the largest amount has. */
+/** Digits of the largest amount. */
 const AMOUNT_DIGITS = 11;
 
 /** Another key may be what should have been its value. */

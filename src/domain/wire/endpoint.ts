@@ -6,7 +6,7 @@ import type { ErrorCode } from '../errors';
 export interface Endpoint {
   method: 'get' | 'post' | 'patch' | 'delete';
   path: string;
-  /** Also the operation of idempotency keys. */
+  /** Operation of idempotency keys, too. */
   operation: string;
   summary: string;
   description: string;
@@ -28,7 +28,7 @@ export interface Endpoint {
     schema: z.ZodType;
     example?: Record<string, unknown>;
   };
-  /** In addition to those of every endpoint. */
+  /** Codes in addition to those of every endpoint. */
   codes: readonly ErrorCode[];
 }
 

@@ -12,7 +12,7 @@ import * as sandbox from './sandbox';
 import { advanceClock, getClock } from './sandbox-clock';
 import * as webhooks from './webhook-endpoints';
 
-/** In the order of the OpenAPI document; a new endpoint is added here and in `src/api`. */
+/** Order of the OpenAPI document; a new endpoint is added here and in `src/api`. */
 export const ENDPOINTS: readonly Endpoint[] = [
   createPayment,
   getPayment,

@@ -17,7 +17,7 @@ export const SAMPLE_ADDRESS = '0x52908400098527886E0F7030069857D2E4169EE7';
 export const SAMPLE_TRANSACTION = `0x${'4f'.repeat(32)}`;
 export const SAMPLE_UNITS = '40000000000000000';
 
-/** For a merchant to paste. @see docs/api.md#create-a-payment */
+/** Body that a merchant can paste. @see docs/api.md#create-a-payment */
 export const SAMPLE_PAYMENT = {
   method: 'ideal',
   amount: 1050,

@@ -8,8 +8,8 @@ import { findResource } from '../operators/resource';
 import { confirmOwn } from './decide';
 
 /**
- * On live, an act that moves money needs a verified operator, who confirms the request if it needs
- * an approval. @throws ServiceError `operator_key_required`, and those of `actOn`
+ * Acts that move live money need a verified operator, who confirms the request of an approval.
+ * @throws ServiceError `operator_key_required`, and those of `actOn`
  */
 export async function actAsOperator(
   deps: ActDeps & WriteDeps,

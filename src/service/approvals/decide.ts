@@ -99,10 +99,7 @@ function assertRequested({ _id, state, expires_at, decided_by, refusal }: Approv
   throw new ServiceError('approval_decided', message);
 }
 
-/**
- * Confirms a request that the operator's own update made: the workflow cannot know whose key was
- * verified.
- */
+/** Confirms the operator's own request: its workflow cannot know whose key was verified. */
 export async function confirmOwn(
   { mongo, stores, audit, now }: WriteDeps,
   id: string,

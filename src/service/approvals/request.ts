@@ -112,7 +112,7 @@ function isSameInput(a: ApprovalDocument['input'], b: ApprovalDocument['input'])
   return hashInput(a) === hashInput(b);
 }
 
-/** As its workflow received it. */
+/** Received by the workflow. */
 export interface ResourceActRequest {
   resource: CallbackResource;
   resource_id: string;
@@ -132,7 +132,8 @@ export type ActDecision =
 
 /**
  * Requests the approval of a second operator where a live act needs one. The requester is not
- * verified, since the sender of an update may have typed any name. @see docs/operators.md#approvals
+ * verified, since the sender of an update may have typed any name.
+ * @see docs/operators.md#approvals
  */
 export async function authorizeAct(
   deps: ApprovalDeps,

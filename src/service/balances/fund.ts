@@ -106,13 +106,14 @@ export interface PostOptions {
   balance_account: string;
   /** Ends with the entry. */
   approval_id: string | undefined;
-  /** In the same transaction. */
+  /** Part of the same transaction. */
   writeMore?: (session: ClientSession) => Promise<void>;
 }
 
 /**
  * Posts an entry with its audit line, and collects what the merchant owes from what came; a repeat
- * posts nothing. @returns the balance in the entry's book
+ * posts nothing.
+ * @returns the balance in the entry's book
  * @throws ServiceError `operation_id_used` when another entry has this id; `approval_decided`;
  * InsufficientBalance
  */

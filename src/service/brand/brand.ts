@@ -35,9 +35,7 @@ export async function setBrand(
   await changeBrand(deps, owner, ({ logo }) => omitUndefined({ display_name, accent, logo }));
 }
 
-/**
- * Sets or removes the logo. The replaced one stays for a day, since open or cached pages name it.
- */
+/** Leaves a replaced logo for a day, since open or cached pages name it. */
 export async function setLogo(
   deps: WriteDeps,
   owner: Owner,

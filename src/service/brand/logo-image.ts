@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { LOGO_LIMITS } from '../../domain/account/brand';
 
-/** Files must reach no other decoder, whatever they claim to be. */
+/** Blocks every other decoder, whatever a file pretends to be. */
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
   operation: ['VipsForeignLoadPng', 'VipsForeignLoadJpeg', 'VipsForeignLoadWebp'],
@@ -64,7 +64,7 @@ function refuse(fault: string): Encoding {
 
 const SVG_BYTES = 4_096;
 
-/** Only for a better message: the decoder of SVG is blocked. */
+/** Gives a better message; the decoder of SVG is blocked. */
 function isSvg(upload: Uint8Array): boolean {
   const start = Buffer.from(upload.subarray(0, SVG_BYTES)).toString('latin1');
   return /<svg[\s>]/i.test(start);

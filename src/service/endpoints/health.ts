@@ -19,7 +19,8 @@ export interface EndpointHealth {
 
 /**
  * Disables an endpoint after days without a success. A first attempt notes no failure, which saves
- * a write. @see docs/webhooks.md#an-endpoint-that-keeps-failing
+ * a write.
+ * @see docs/webhooks.md#an-endpoint-that-keeps-failing
  */
 export function createEndpointHealth(deps: HealthDeps): EndpointHealth {
   return {

@@ -41,7 +41,7 @@ export interface NewEndpoint {
 }
 
 interface EndpointRequest extends Omit<NewEndpoint, 'endpoint_id' | 'sealed'> {
-  /** Of a form that may be sent twice. */
+  /** Id of a form that may be sent twice. */
   endpoint_id?: string;
 }
 

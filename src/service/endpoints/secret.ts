@@ -21,7 +21,7 @@ export type RollDelay = keyof typeof ROLL_DELAYS_MS;
 
 export type EndpointDeps = Omit<ActDeps, 'payers'>;
 
-/** Without an id, the oldest endpoint. */
+/** Means the oldest endpoint without an id. */
 export interface EndpointOwner extends Owner {
   endpoint_id?: string | undefined;
 }
@@ -33,7 +33,8 @@ export function makeSigningSecret(): string {
 
 /**
  * Creates a secret that signs after `afterMs`; until then the current one does. Returns when every
- * process applies it. @returns null when there is no such endpoint
+ * process applies it.
+ * @returns null when there is no such endpoint
  */
 export async function rollEndpoint(
   deps: EndpointDeps,

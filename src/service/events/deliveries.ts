@@ -15,7 +15,7 @@ export interface DeliveryStarter {
   temporal: Client;
   webhookQueue: string;
   /**
-   * Only where `temporal` shares its connection with a worker of that queue: the server then
+   * Requires that `temporal` shares its connection with a worker of that queue: the server then
    * returns the first task at once.
    */
   eager?: boolean;

@@ -86,7 +86,7 @@ async function sendOne(deps: RedeliverDeps, row: DeliveryRow, total: SendTotals)
 
 export class RedeliveryStopped extends Error {
   readonly sent: number;
-  /** Of the next event to send. */
+  /** Position of the next event to send. */
   readonly position: string;
 
   constructor(cause: unknown, sent: number, position: string) {

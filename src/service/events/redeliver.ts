@@ -106,10 +106,7 @@ async function sendTo(
   }
 }
 
-/**
- * An endpoint newer than the event gets a document of its own, or the event itself if that had no
- * endpoint.
- */
+/** Uses the event itself for a newer endpoint if it had none, else a document of its own. */
 async function findRow(
   { events, deliveries }: Pick<RedeliverDeps['stores'], 'events' | 'deliveries'>,
   { _id: event_id }: EventDocument,

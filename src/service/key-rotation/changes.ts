@@ -13,9 +13,7 @@ import type { Audit } from '../../store/audit';
  */
 export const WRITE_MS_MAX = 18_000;
 
-/**
- * By then every process has read the changed file, and has stored or dropped its earlier values.
- */
+/** Time in which every process reads the changed file, and stores or drops earlier values. */
 const SETTLE_MS = POLL_EVERY_MS + WRITE_MS_MAX;
 
 export const INSTALLATION = { account_id: null, livemode: null } as const;

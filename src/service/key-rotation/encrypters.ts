@@ -51,7 +51,7 @@ export interface CurrentEncrypter {
 export interface Encrypters {
   seal: CurrentEncrypter;
   recipients: RecipientReencrypter;
-  /** By key ring. */
+  /** Keyed by key ring. */
   keys: ReadonlyMap<KeyRingName, { current: string; kids: string[] }>;
 }
 
@@ -77,8 +77,8 @@ export function createEncrypters({
 }
 
 /**
- * Without the API's routes, every recipient would be encrypted for the shared key ring, and no
- * connector with its own could pay one.
+ * Requires the API's routes: without them, every recipient would be encrypted for the shared key
+ * ring, and no connector with its own could pay one.
  */
 function refuseUnrouted(holders: readonly Holder[], connectors: KeyFileDeps['connectors']): void {
   const own = holders.filter((holder) => holder.startsWith('live-'));
@@ -101,7 +101,7 @@ export const ZERO_COUNTS = {
   endpoints: 0,
   /** Accepted recipients that are not yet stored. */
   claims: 0,
-  /** With a second factor. */
+  /** Users with a second factor. */
   users: 0,
   connector_keys: 0,
   /** Data keys of payers, one for each account and environment. */
@@ -109,10 +109,7 @@ export const ZERO_COUNTS = {
 };
 export type KeyCounts = typeof ZERO_COUNTS;
 
-/**
- * Counts idempotency records first: a record that becomes a recipient meanwhile is then counted as
- * one.
- */
+/** Counts records first: one that becomes a recipient meanwhile is then counted as such. */
 export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) {
   const countsByKey = new Map<string, KeyCounts>();
   const add = (kid: string, count: keyof KeyCounts, n: number) => {

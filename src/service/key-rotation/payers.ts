@@ -12,7 +12,7 @@ import { type KeyFileDeps, WRITE_MS_MAX, waitSince } from './changes';
 import type { CurrentEncrypter } from './encrypters';
 import { type EncryptedStores, type KeyedAccount, listPayerKeys } from './values';
 
-/** By then every process has read the account again, and has stored its earlier payers. */
+/** Time in which every process reads the account again, and stores its earlier payers. */
 const SETTLE_MS = CACHE_MS + WRITE_MS_MAX;
 
 /** A request may decrypt a payer that it read before the re-encryption. */
@@ -54,7 +54,8 @@ interface PayerDeps extends Pick<KeyFileDeps, 'now' | 'wait' | 'progress'> {
 
 /**
  * Re-encrypts what replaced data keys encrypted, and removes these. Safe to interrupt and repeat:
- * every write is conditional on the decrypted payer. @returns number of re-encrypted payers
+ * every write is conditional on the decrypted payer.
+ * @returns number of re-encrypted payers
  */
 export async function reencryptPayers(deps: PayerDeps, encrypter: Encrypter): Promise<number> {
   const replaced = await listReplaced(deps.stores);

@@ -55,7 +55,8 @@ function removeOldKey({ keysFile, keysDir }: KeyDeps, kid: string): void {
 }
 
 /**
- * Creates only what is missing. @returns paths of written files
+ * Creates only what is missing.
+ * @returns paths of written files
  * @throws ServiceError `keys_file_busy`, `keys_file_not_written`
  */
 export async function createPairs({
@@ -128,7 +129,8 @@ export async function continueRotation(deps: KeyDeps): Promise<ReencryptionResul
 }
 
 /**
- * Removes a key that no value needs. @returns the others of its key ring
+ * Removes a key that no value needs.
+ * @returns the others of its key ring
  * @throws ServiceError `sealing_key_not_found`, `sealing_key_current`, `sealing_key_in_use`,
  * `keys_file_busy`, `keys_file_not_written`
  */

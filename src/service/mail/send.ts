@@ -17,7 +17,8 @@ interface SendDeps extends Pick<ServiceDeps, 'stores' | 'now'> {
 
 /**
  * Fixes the next attempt before this one, so that a killed worker loses none, and repeats at most
- * the one in progress. @returns false when no mail was due
+ * the one in progress.
+ * @returns false when no mail was due
  */
 export async function sendNextMail(deps: SendDeps): Promise<boolean> {
   const { stores, now, log } = deps;

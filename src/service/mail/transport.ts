@@ -3,7 +3,7 @@ import { createTransport } from 'nodemailer';
 import { parseSmtpUrl, SMTP_URL_FILE, SMTP_URL_SYNTAX, type SmtpServer } from '../../base/smtp-url';
 import { refuseWorldReadable } from '../../encryption/file-mode';
 
-/** Of each wait; an attempt ends before the next one is due. */
+/** Limit of each wait; an attempt ends before the next one is due. */
 const WAIT_MS = 10_000;
 const ATTEMPT_MS = 20_000;
 
@@ -35,7 +35,8 @@ export class MailFault extends Error {
 export type SendMail = (mail: OutgoingMail) => Promise<void>;
 
 /**
- * Reads `SMTP_URL`, or the file that it names. @returns undefined when it is empty
+ * Reads `SMTP_URL`, or the file that it names.
+ * @returns undefined when it is empty
  * @throws Error that never quotes the URL
  */
 export function readSmtpServer(text: string, allowPlainText: boolean): SmtpServer | undefined {

@@ -74,9 +74,7 @@ export async function revokeOperator(
   });
 }
 
-/**
- * @throws ServiceError `operator_key_required`, `operator_key_invalid` or `operator_key_revoked`
- */
+/** @throws ServiceError `operator_key_required`, `operator_key_invalid`, `operator_key_revoked` */
 export async function verifyOperator(
   { stores }: Pick<WriteDeps, 'stores'>,
   key: string | undefined,

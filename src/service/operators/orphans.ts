@@ -5,7 +5,7 @@ import { withAuditLine } from '../audit-log';
 import { findOrphans, type Orphan, type OrphanDeps, restart } from '../orphans';
 
 const PROGRESS_EVERY = 1_000;
-/** With a document that is not final, the database may be a restored backup. */
+/** Completed, but the document is not final: the database may be a restored backup. */
 const COMPLETED = 'COMPLETED';
 
 interface ListDeps extends OrphanDeps {

@@ -62,7 +62,7 @@ export function buildQueries(
   return [`${base} AND ExecutionStatus = 'Running'`, `${base} AND ${ended}`];
 }
 
-/** As `--from` takes it. */
+/** Value of `--from`. */
 export function formatPlace({ kind, prefix }: Place): string {
   return prefix === '' ? kind : `${kind}:${prefix}`;
 }

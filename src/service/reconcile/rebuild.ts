@@ -49,7 +49,6 @@ export interface Finding {
   id: string;
   account_id: string | null;
   livemode: boolean | null;
-  /** As text. */
   document: string | null;
   workflow: string | null;
   /** ISO 8601; the finding's age starts here. */

@@ -101,7 +101,7 @@ async function rebuildLost(
   return [...(await rebuildAll(await rebuilder(), lost, progress)), ...others];
 }
 
-/** Until the rebuild, a document that differs from its workflow is not reliable. */
+/** Skips documents that differ from their workflow: until the rebuild they are not reliable. */
 async function restartOrphans(
   deps: ReconcileDeps,
   differences: readonly Difference[],

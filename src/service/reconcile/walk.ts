@@ -35,7 +35,7 @@ export interface Difference {
   workflow: ResourceState | null;
   document: StateDocument | null;
   running: boolean;
-  /** Of the newest run, ISO 8601. */
+  /** Newest run, ISO 8601. */
   started_at: string;
 }
 

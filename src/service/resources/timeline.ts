@@ -50,7 +50,7 @@ export interface Facts {
   idempotencyRecord: Pick<IdempotencyRecord, 'key'> | null;
   callbacks: readonly CallbackDocument[];
   events: readonly EventDocument[];
-  /** Outside the events. */
+  /** Rows outside the events. */
   deliveries: readonly DeliveryRow[];
   attempts: readonly DeliveryDocument[];
   journalEntries: readonly EntryDocument[];

@@ -17,7 +17,7 @@ import { findAccount } from '../accounts';
 import { assertServes, parseConnectors } from '../connectors';
 import type { WriteDeps } from '../deps';
 
-/** Both are required on live. */
+/** Required on live. */
 interface RuleNote {
   operator?: string | undefined;
   reason?: string | undefined;

@@ -3,10 +3,9 @@ import { SANDBOX_CONNECTOR } from '../../routing';
 import { addBankAccount, listBankAccounts } from '../bank-accounts';
 import type { WriteDeps } from '../deps';
 
-/** As of the test funds of a new account. */
+/** Currencies of a new account's test funds. */
 export const SANDBOX_CURRENCIES: readonly string[] = ['EUR', 'GBP', 'USD'];
 
-/** One for each currency. */
 export async function registerSandboxAccounts(
   deps: WriteDeps,
   currencies: Iterable<string>,

@@ -1,7 +1,7 @@
 import { decimalMoney } from '../../domain/money';
 import type { Movement } from '../../domain/sandbox/movement';
 
-/** One account and day, in minor units. */
+/** Amounts in minor units. */
 export interface StatementFacts {
   _id: string;
   iban: string;

@@ -30,7 +30,7 @@ export interface StatementFile {
 
 export interface StatementDeps {
   mongo: MongoClient;
-  /** Of the service. */
+  /** Service database. */
   database: string;
   /** Holds `statements`. */
   dataDir: string;

@@ -65,7 +65,7 @@ export interface SepaPayment {
   amount: number;
   currency: string;
   opened_at: Date;
-  /** In the order of the messages. */
+  /** Order: that of the messages. */
   credits: LineMovement[];
   /** A credit waits for its report. */
   unreported: boolean;
@@ -77,9 +77,9 @@ export interface LineMovement {
   amount: number;
   currency: string;
   value_date: string | null;
-  /** Of the message that came first. */
+  /** Reference in the message that came first. */
   bank_reference: string | null;
-  /** Of all its messages. */
+  /** References in all messages. */
   references: MovementReference[];
   /** ISO code of a return, if any. */
   code: string | null;

@@ -10,7 +10,7 @@ const ANSWER_MS_MAX = 30_000;
 const LOOK_AGAIN_MS = 200;
 
 export interface SepaDeps extends Pick<ServiceDeps, 'mongo' | 'now'> {
-  /** Of the service. */
+  /** Service database. */
   database: string;
   connector: string;
 }
@@ -89,7 +89,7 @@ export async function isLiveFile(deps: SepaDeps, id: string): Promise<boolean> {
   return (await openBook(deps).lines.findOne({ ...carried, livemode: true })) !== null;
 }
 
-/** Both are required on live. */
+/** Required on live. */
 interface ResendAct {
   operator?: string | undefined;
   reason?: string | undefined;

@@ -8,7 +8,7 @@ import { type ImportedStatement, importStatementPath } from '../statements/impor
 import { openSepaBook, type SepaInbound, sepaDatabase } from './book';
 
 export interface SepaImportDeps extends WriteDeps, Routes {
-  /** Of the service. */
+  /** Service database. */
   database: string;
   connector: string;
   livemode: boolean;

@@ -19,7 +19,7 @@ import type { ServiceDeps } from '../deps';
 type MatchDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 type LineToMatch = LineFacts & Pick<LineDocument, 'day' | 'value_date'>;
 
-/** At once, and of one transaction. */
+/** Lines of one query, and of one transaction. */
 const TRIED_LINES = 1_000;
 const CHANGED_LINES = 200;
 

@@ -21,7 +21,7 @@ interface Finding {
   ids: string[];
 }
 
-/** One day of one bank account. */
+/** Day of a bank account. */
 export interface Reconciliation {
   /** IBAN. */
   account: string;

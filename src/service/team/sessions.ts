@@ -22,9 +22,9 @@ export { hasSecondFactor, type UserDocument } from '../../store/users';
 const IDLE_MS = 2 * 3_600_000;
 /** @see docs/dashboard.md#sessions */
 const SESSION_MS = 12 * 3_600_000;
-/** To enter the second factor. */
+/** Time limit for the second factor. */
 const MFA_SESSION_MS = 10 * 60_000;
-/** Of the idle limit: not every page view writes. */
+/** Precision of the idle limit: not every page view writes. */
 const TOUCH_MS = 60_000;
 
 type SessionDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
@@ -60,7 +60,7 @@ interface NewSession {
   device: string;
   /** Session cookie, which an attacker may have set. */
   oldSecret: string | null;
-  /** For the list of sessions. */
+  /** Shown in the list of sessions. */
   browser?: string;
   origin?: Origin;
 }
@@ -117,8 +117,8 @@ export async function setFlash(
 }
 
 /**
- * Uses a new id, which prevents session fixation. @returns secret for the cookie; only its hash is
- * stored
+ * Uses a new id, which prevents session fixation.
+ * @returns secret for the cookie; only its hash is stored
  */
 export async function insertSession(
   sessions: Pick<SessionStore, 'insert'>,

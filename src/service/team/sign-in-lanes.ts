@@ -1,8 +1,8 @@
 import { createNamedGates } from '../../base/gate';
 
-/** Of all strangers; waiting attempts are a second of work, four with the rests. */
+/** Shared by all strangers; waiting attempts are a second of work, four with the rests. */
 const STRANGERS = { atOnce: 1, waitingMax: 20, rest: 3 } as const;
-/** Of one browser in which a user has signed in. */
+/** Limits of one browser in which a user has signed in. */
 const DEVICE = { atOnce: 1, waitingMax: 10 } as const;
 
 const EVERYBODY = 'strangers';
@@ -15,7 +15,8 @@ export type SignInLanes = <T>(
 
 /**
  * Separates strangers from browsers that have signed in, in one process: a flood must take neither
- * the connections to MongoDB nor the thread that compares passwords. @see docs/dashboard.md#sign-in
+ * the connections to MongoDB nor the thread that compares passwords.
+ * @see docs/dashboard.md#sign-in
  */
 export function createSignInLanes(): SignInLanes {
   const strangers = createNamedGates(STRANGERS);

@@ -17,9 +17,9 @@ const WRONG_MS_MIN = 500;
 
 /** @see docs/dashboard.md#sign-in */
 const LIMITS = {
-  /** One e-mail address from one network, even without such a user. */
+  /** Address from one network, even without such a user. */
   pair: { max: 10, windowMs: QUARTER_MS },
-  /** One e-mail address from all networks. */
+  /** Address from all networks. */
   email: { max: 100, windowMs: QUARTER_MS },
   network: { max: 100, windowMs: QUARTER_MS },
   total: { max: 3_000, windowMs: QUARTER_MS },
@@ -27,7 +27,7 @@ const LIMITS = {
   device: { max: 10, windowMs: QUARTER_MS },
   /** E-mail address that an operator has unlocked; then no other of these counts. */
   unlocked: { max: 10, windowMs: QUARTER_MS },
-  /** One user. */
+  /** Codes of one user. */
   code: { max: 10, windowMs: QUARTER_MS },
   codeOfDay: { max: 30, windowMs: 24 * 60 * 60_000 },
   /** Signed-in user who repeats the password. */
@@ -40,16 +40,13 @@ const SHARED: readonly string[] = ['email', 'network', 'total', 'passkey'];
 
 type AttemptSubject = Partial<Record<keyof typeof LIMITS, string>>;
 
-/** With `too_many`, nothing was checked. */
+/** `too_many`: nothing was checked. */
 export type CheckResult<User = UserDocument> =
   | { outcome: 'right'; user: User }
   | { outcome: 'wrong' }
   | { outcome: 'too_many'; minutes: number };
 
-/**
- * `expired`: the user has not replaced another's password in time. `user_ids` are for the log
- * alone.
- */
+/** `expired`: the initial password was not replaced in time. `user_ids` are for the log alone. */
 type LoginCheck = (
   | CheckResult
   | { outcome: 'several'; users: readonly UserDocument[] }
@@ -145,7 +142,7 @@ export async function unlockUser(
   return users.length > 0;
 }
 
-/** Also counts the next attempts apart, since others may have used up what all share. */
+/** Counts the next attempts apart, too, since others may have used up what all share. */
 export async function clearUser(
   throttles: Pick<ThrottleStore, 'clear' | 'clearAll' | 'open'>,
   { _id, email, device_hashes = [] }: UserDocument,
@@ -213,7 +210,7 @@ export async function countAttempt(
   return Math.ceil(((await throttles.wait(counters, now)) || (await count())) / 60_000);
 }
 
-/** Of a shared counter, only the last attempt is cleared. */
+/** Removes only the last attempt from a shared counter. */
 export async function clearAttempts(
   throttles: Pick<ThrottleStore, 'clear' | 'decrement'>,
   subject: AttemptSubject,
