@@ -59,8 +59,8 @@ export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
  * repeat with the same `callback_id` is applied once.
  * @param signature absent: made with `deps.key`
  * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no
- * such callback; CallbackConflict; Refusal `rate_limited` when 1,000 of the connector are parked;
- * ServiceError `record_behind`; any error of MongoDB or Temporal: repeat the call
+ * such callback; CallbackConflict; Refusal `rate_limited`; ServiceError `record_behind`; any error
+ * of MongoDB or Temporal: repeat the call
  */
 export async function deliverCallback(
   deps: CallbackDeps,

@@ -10,7 +10,7 @@ const KeyFile = z.object({
 });
 
 /**
- * Reads the output of `connector key create NAME --json`, and warns if others may read it.
+ * Reads the output of `connector key create NAME --json`.
  * @returns undefined for an empty path
  * @throws Error that never quotes the file, if it is missing or invalid
  */

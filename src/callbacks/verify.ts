@@ -51,8 +51,8 @@ export interface SignatureDeps {
 }
 
 /**
- * Creates a function that finds the connector's unrevoked key that signed a message at most 300
- * seconds ago, and throws UnreadableKey if a key that could not be decrypted may match.
+ * Creates a function that finds the unrevoked key that signed a message at most 300 seconds ago,
+ * and throws UnreadableKey if a key that could not be decrypted may match.
  * @see docs/connectors.md#callbacks-over-http
  */
 export function createSignatureCheck({ stores, encrypter, now }: SignatureDeps) {

@@ -37,7 +37,7 @@ export type Encrypter = ReturnType<typeof createEncrypter>;
 /**
  * Encrypts at rest: each value has a content key of its own, wrapped by the current key. A value is
  * bound to its `owner` (`recipient/{id}`), so it cannot be decrypted in another record.
- * @throws Error when constant keys lack the current one or contain one that is not 32 bytes
+ * @throws Error as `checkEncryptionKeys`
  */
 export function createEncrypter(keys: KeyRing | EncryptionKeys) {
   const keyRing = 'keys' in keys ? createStaticKeyRing(keys) : keys;

@@ -32,8 +32,6 @@ export interface TrialBalance {
 const ROWS_MAX = 100_000;
 
 /**
- * Lists the balances of all books, and what merchants' books and those of the banks do not agree
- * on.
  * @param client has a long socket timeout
  * @see docs/ledger.md#trial-balance
  */

@@ -69,7 +69,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     return addPending(storedBook, (await sumPending(entries, book, session)).get(book));
   };
 
-  /** Applies pending entries where these cover the lines. @throws InsufficientBalance */
+  /** Applies pending entries where these cover the lines. */
   const applyLines = async (
     book: string,
     entry: Applied,

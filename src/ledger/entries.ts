@@ -58,8 +58,8 @@ export type EntryKind =
   | { [Kind in CallbackResource]: ResourceEntryKind<Kind> }[CallbackResource];
 
 /**
- * Entry to be posted. `resource_id` of an operator's entry is its own id or the operation it
- * reverses; of a statement's entry, the line or the bank account.
+ * `resource_id` of an operator's entry is its own id or the operation it reverses; of a
+ * statement's, the line or the bank account.
  */
 export interface NewEntry {
   kind: EntryKind;

@@ -19,7 +19,6 @@ export const BANK_FEES = 'expense.bank_fees';
 
 export const UNMATCHED = 'suspense.unmatched';
 
-/** @throws RangeError when a name cannot be part of a path */
 function checkName(name: string): string {
   if (!isBalanceAccountName(name)) throw new RangeError(`No name of a ledger account: ${name}`);
   return name;

@@ -17,8 +17,8 @@ export const PENDING_INDEX = {
 const APPLY_BATCH_MAX = 1_000;
 
 /**
- * Applies the oldest pending entries of a book in the caller's transaction. Two calls at once have
- * a write conflict, so each entry is applied once.
+ * Applies the oldest pending entries in the caller's transaction. Two calls at once have a write
+ * conflict, so each entry is applied once.
  * @returns the number of entries
  */
 export async function applyPending(

@@ -1,12 +1,12 @@
-/** Any account may have so many. */
+/** Creates that any account may have in flight. */
 const LEAST = 4;
 /** Creates that are in flight fail together, which counts once. */
 const SHRINK_EVERY_MS = 1_000;
 
 /**
- * Limits the creates in flight of an account to what the workers finish in time, as TCP does with
- * packets: half as many after a timeout, one more after a success. Otherwise those of one merchant
- * fill a queue in which none succeeds any more.
+ * Limits the creates in flight of an account as TCP does with packets: half as many after a
+ * timeout, one more after a success. Otherwise one merchant fills a queue in which nothing succeeds
+ * any more.
  * @see docs/operations.md#overload
  */
 export function createWindows(most: number, now = () => performance.now()) {

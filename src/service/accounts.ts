@@ -30,8 +30,7 @@ export interface NewAccount {
 }
 
 /**
- * Creates a merchant with keys of all scopes, a dashboard login and sandbox funds; crypto is off.
- * Keys and password are shown once: only hashes are stored.
+ * Creates a merchant. Keys and password are shown once: only hashes are stored.
  * @throws ServiceError `email_taken`; `funding_failed`, before any key is created
  */
 export async function createAccount(
@@ -176,12 +175,10 @@ export async function listAccounts({ accounts }: Pick<Stores, 'accounts'>, limit
   return toFirstRows(await accounts.list(limit + 1), limit);
 }
 
-/** @throws ServiceError `account_not_found` */
 export async function findAccount({ accounts }: Pick<Stores, 'accounts'>, id: string) {
   return requireAccount(await accounts.get(id), id);
 }
 
-/** @throws ServiceError `account_not_found` */
 function requireAccount(account: AccountDocument | null, id: string): AccountDocument {
   if (account !== null) return account;
   throw new ServiceError('account_not_found', `There is no account ${id}.`);

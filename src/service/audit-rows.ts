@@ -24,8 +24,8 @@ const FINDINGS_MAX = 1_000;
 const ROWS_AT_ONCE = 500;
 
 /**
- * Compares rows with their lines of the audit log, while both may change. Lines without a place in
- * a chain explain nothing.
+ * Compares rows with their audit lines, while both may change. A line without a place in a chain
+ * explains nothing.
  */
 export async function verifyRows(client: MongoClient, database: string): Promise<RowsCheck> {
   const inSnapshot = openSnapshots(client, database);

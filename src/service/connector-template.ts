@@ -24,7 +24,6 @@ function findExample(): string {
 /**
  * Copies the example connector.
  * @param dir absent: next to the example; outside a checkout, in the working directory
- * @returns the directory and its files
  * @throws ServiceError `connector_name_invalid`, `directory_exists`
  */
 export function createConnector(name: string, dir?: string): { dir: string; files: string[] } {

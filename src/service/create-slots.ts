@@ -4,9 +4,9 @@ import { createWindows } from './account-windows';
 import { createQueues, type QueueLimits } from './create-queues';
 import { type RoutingDeps, readRouting } from './routing/read';
 
-/** Stays free for those who hold less than a fair share. */
+/** Share that stays free for holders of less than a fair share. */
 const RESERVED_SHARE = 0.2;
-/** Used by an account that has neighbors. */
+/** Share of an account that has neighbors. */
 const NEIGHBORLY_SHARE = 1 / 16;
 /** Each is a callback and the steps of a workflow. */
 const SIMULATIONS: QueueLimits = {
@@ -17,7 +17,7 @@ const SIMULATIONS: QueueLimits = {
   waitMsMax: 60_000,
   expectedMs: 200,
 };
-/** The caller has gone by then. */
+/** Callers have gone by then. */
 const CREATE_WAIT_MS_MAX = 20_000;
 /** Estimate as of a slow bank, so that a burst begins slowly. */
 const CREATE_MS = 2_000;
@@ -33,10 +33,9 @@ interface Holder {
 export type CreateSlots = <T>(holder: Holder, work: () => Promise<T>) => Promise<T>;
 
 /**
- * Refuses creates beyond the limit at once, per environment: a waiting one would be too late. Once
- * most slots are taken, only accounts and connectors below their fair share get another, so that a
- * slow bank or a mass payout leaves slots for the others. With neighbors, an account waits for its
- * own creates; one whose creates time out gets fewer.
+ * Refuses creates beyond the limit at once, per environment. Once most slots are taken, only
+ * accounts and connectors below their fair share get another, so that a slow bank or a mass payout
+ * leaves slots for the others.
  * @throws Refusal 503 `temporarily_unavailable`
  * @see docs/operations.md#overload
  */

@@ -87,7 +87,6 @@ export const getCryptoSettlement = createGet(
 );
 export const listCryptoSettlements = createList(({ crypto_settlements }) => crypto_settlements);
 
-/** @throws Refusal 422 */
 async function findAsset(
   deps: MerchantDeps,
   owner: Owner,
@@ -106,7 +105,6 @@ async function findAsset(
   return { rules, method, connector };
 }
 
-/** @throws Refusal 422 */
 async function acceptPayment(
   deps: MerchantDeps,
   caller: Owner,
@@ -127,7 +125,7 @@ async function acceptPayment(
   };
 }
 
-/** Checks wallet and balance, like the reservation later. @throws Refusal 422 */
+/** Checks wallet and balance, like the reservation later. */
 async function acceptSettlement(
   deps: MerchantDeps,
   caller: Owner,

@@ -27,7 +27,6 @@ interface FoundPayer {
   unreadable: string[];
 }
 
-/** @throws ServiceError `account_not_found` */
 async function findPayer(deps: FindDeps, { by, value, ...owner }: PayerName): Promise<FoundPayer> {
   const { stores, encrypter } = deps;
   const { payer_keys } = await findAccount(stores, owner.account_id);
@@ -135,7 +134,6 @@ function listRefunds(
 /**
  * Erases a payer from ended payments, with the reasons of their refunds; the books stay. Safe to
  * interrupt and repeat: each payment is one transaction.
- * @param isDryRun erases nothing
  * @throws ServiceError `account_not_found`
  */
 export async function erasePayer(deps: FindDeps & WriteDeps, name: PayerName, isDryRun: boolean) {

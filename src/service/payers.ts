@@ -67,7 +67,6 @@ export type PayerCipher = ReturnType<typeof createPayerCipher>;
 export function createPayerCipher(encrypter: Encrypter) {
   const dataKeys = new Map<Encrypted, Promise<DataKey>>();
 
-  /** @throws DecryptionError */
   const decryptDataKey = async (ciphertext: Encrypted, owner: KeyOwner): Promise<DataKey> => {
     const cachedKey = dataKeys.get(ciphertext);
     if (cachedKey !== undefined) return await cachedKey;

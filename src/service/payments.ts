@@ -90,7 +90,6 @@ function explainRefusal(payment: PaymentDocument): string {
   return `The payment is ${status}; it can no longer be cancelled.${isPaid ? ' Refund it instead.' : ''}`;
 }
 
-/** @throws Refusal 422 `method_requirements_not_met` */
 async function acceptPayment(
   deps: MerchantDeps,
   { account_id, livemode }: Owner,

@@ -56,7 +56,6 @@ export async function getPayoutSettings(
 
 /**
  * Checks before anything is stored; the reservation checks the balance again.
- * @throws Refusal 400, 404 or 422
  * @see docs/api.md#which-money-a-payout-draws
  */
 async function acceptPayout(
@@ -80,8 +79,8 @@ async function acceptPayout(
   const { fees, limits, owedLimits } = settings;
   const rails = new Set<string>(settings.rails);
   const connector = findConnector(method, currency);
-  if (connector === undefined) rails.delete(method);
   // On live there is no rail until a bank serves one.
+  if (connector === undefined) rails.delete(method);
   const fundingViolation = unfundedFault(balances, balance.name);
   if (fundingViolation !== undefined) throw buildRefusal(fundingViolation);
   const fault = railFault(

@@ -101,7 +101,6 @@ function refuseOutdated(details: RecipientDetails, now: Date): void {
   });
 }
 
-/** @throws Refusal 503 without a key */
 async function encryptDetails(
   { recipientEncrypters }: MerchantDeps,
   { livemode }: Owner,

@@ -51,15 +51,10 @@ export async function listPaymentRefunds(
   return await listPage(deps.stores.refunds, caller, query, { payment_id });
 }
 
-/**
- * Checks before any bank is called; the reservation checks the amount again, together with other
- * refunds.
- * @throws Refusal 422
- */
+/** Checks before any bank is called; the reservation checks again, with other refunds. */
 function acceptRefund(payment: PaymentDocument, body: wire.CreateRefund, at: Date): AcceptedRefund {
   const { account_id, livemode, currency, method, connector } = payment;
   const amount = body.amount ?? null;
-  // Early payments lack the count of refunds.
   const fault = refundFault(payment, amount, at);
   if (fault !== undefined) throw buildRefusal(fault);
   if (!isPaymentMethodId(method)) throw new RangeError(`No method of the catalog: ${method}`);

@@ -22,7 +22,6 @@ const ENVIRONMENTS = [false, true];
 /**
  * Deletes details of recipients that were neither created nor paid for some months. Every record of
  * a batch leaves the list, so the loop ends.
- * @returns number of deleted recipients
  */
 export async function deleteRecipients(deps: RetentionDeps): Promise<number> {
   const { stores, now, onProgress } = deps;
@@ -56,8 +55,8 @@ async function deleteUnused(
 }
 
 /**
- * Redacts payers by the retention period of each account, which stores the last processed position,
- * so no payment is read twice.
+ * Redacts payers by the account's retention period. The account stores the last position, so no
+ * payment is read twice.
  * @returns number of payments that were read
  */
 export async function redactPayers(deps: RetentionDeps): Promise<number> {
@@ -101,11 +100,7 @@ async function redactAccount(
   }
 }
 
-/**
- * Deletes events with their deliveries, and dismissed callbacks, after their retention period. A
- * pending delivery stays.
- * @returns number of deleted documents
- */
+/** Deletes events with their deliveries, and dismissed callbacks. A pending delivery stays. */
 export async function deleteRecords(deps: RetentionDeps): Promise<number> {
   const { stores, months, now, onProgress } = deps;
   let count = 0;

@@ -44,7 +44,6 @@ export async function auditOnce(
   await auditLog.add(buildLine(change, actor, { _id, at }), session);
 }
 
-/** @throws Error when a value has the form of a secret */
 function buildLine(
   { before = null, after = null, ...change }: Change,
   actor: Actor,

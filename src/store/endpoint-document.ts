@@ -59,7 +59,7 @@ export interface EndpointSetting {
   at?: string;
 }
 
-/** Means the oldest endpoint without an id. */
+/** Names the oldest endpoint where it has no id. */
 export interface EndpointKey {
   account_id: string;
   livemode: boolean;

@@ -12,8 +12,8 @@ export interface OfAccount {
 }
 
 /**
- * States of a statement's line: `matched` with our entries, `booked` as a charge, or `open`; of a
- * notification's: `announced`, or `repeated` when a statement has it.
+ * `matched` with our entries, `booked` as a charge, or `open`; in a notification: `announced`, or
+ * `repeated` when a statement has it.
  */
 export type LineStatus = 'matched' | 'booked' | 'open' | 'announced' | 'repeated';
 

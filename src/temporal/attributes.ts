@@ -123,7 +123,6 @@ export async function checkTemporal(
 
 const RECHECK_MS = 500;
 
-/** @throws ConfigFault when the server that answers first is a development server */
 async function checkWhenAvailable(where: Namespace): Promise<void> {
   for (;;) {
     await sleep(RECHECK_MS, undefined, { ref: false });
@@ -141,10 +140,7 @@ const DEVELOPMENT_SERVER =
 /** gRPC codes after which the server may respond later. */
 const UNAVAILABLE_CODES: readonly number[] = [4, 8, 14];
 
-/**
- * Refuses SQLite; a server that does not report its store is a cluster.
- * @throws ConfigFault; the error of a server that is unavailable
- */
+/** Refuses SQLite; a server that does not report its store is a cluster. */
 async function assertCluster({ connection }: Namespace): Promise<void> {
   try {
     const { persistenceStore } = await connection.withDeadline(Date.now() + CALL_MS_MAX, () =>

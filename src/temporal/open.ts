@@ -107,8 +107,8 @@ async function addClock<F extends LabeledFacts>(
 }
 
 /**
- * Starts or joins the workflow, and waits until the resource is open. Update-with-start is not
- * atomic, so the workflow's main function creates the resource, and `open` waits for it.
+ * Starts or joins the workflow. Update-with-start is not atomic, so the workflow's main function
+ * creates the resource, and `open` waits for it.
  * @returns `ended` if the workflow with this id has ended
  */
 async function open<Result>(

@@ -67,10 +67,7 @@ export function getScheduleId(name: ScheduleName, lifecycleQueue: string): strin
   return `service-${name}:${lifecycleQueue}`;
 }
 
-/**
- * Leaves a pause as it is. Several workers may call it at once.
- * @throws Error of Temporal, for example without the permission to create schedules
- */
+/** Leaves a pause as it is. Several workers may call it at once. @throws Error of Temporal */
 export async function ensureSchedule(
   temporal: Client,
   name: ScheduleName,

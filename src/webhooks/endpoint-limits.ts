@@ -1,8 +1,8 @@
 import { isAcknowledged, type PostResult } from './post-result';
 
 /**
- * Shares of the slots: of one endpoint, and of all of the same health. Hanging ones get few, so
- * that some slots are always free for the others.
+ * Shares of the slots of one endpoint, and of all of the same health. Hanging ones get few, so that
+ * the others always find one.
  */
 const SHARES = {
   /** Last response: 2xx within `GOOD_WITHIN_MS`. */

@@ -31,10 +31,9 @@ export interface WebhookPost {
 export type PostWebhook = (post: WebhookPost) => Promise<PostResult>;
 
 /**
- * Posts to an untrusted address. The connection uses an address that was resolved and checked here,
- * so DNS rebinding has no effect. It follows no redirects, uses no proxy, decompresses nothing and
- * reuses no connection. A response that is incomplete at the deadline is an error, even with 2xx:
- * the receiver may not have stored the event.
+ * Posts to an untrusted address, without redirects, proxy or decompression, over a new connection
+ * to an address that was checked here: DNS rebinding has no effect. A response that is incomplete
+ * at the deadline is an error, even with 2xx: the receiver may not have stored the event.
  */
 export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const startedAt = performance.now();

@@ -68,7 +68,6 @@ export function assetRules(asset: string, network: string): (AssetRules & AssetP
   return ASSETS.find((rules) => rules.asset === asset && rules.network === network);
 }
 
-/** @throws RangeError for an unknown pair */
 function requireRules({ asset, network }: Pair): AssetRules & AssetPair {
   const rules = assetRules(asset, network);
   if (rules === undefined) throw new RangeError(`No asset: ${asset} on ${network}`);

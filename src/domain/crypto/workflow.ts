@@ -18,7 +18,7 @@ export interface CryptoPaymentInput {
   connector: string;
   expires_in_seconds: number;
   request_id: string;
-  /** Absent: the account's clock was never moved. */
+  /** Absent: never moved. */
   clock?: AccountTime;
 }
 
@@ -41,7 +41,7 @@ export interface CryptoSettlementInput {
   /** The daily schedule has no idempotency key. */
   scheduled?: true;
   request_id: string;
-  /** Absent: the account's clock was never moved. */
+  /** Absent: never moved. */
   clock?: AccountTime;
 }
 

@@ -22,7 +22,7 @@ export interface PaymentInput {
   /** Minutes after authorization. */
   settles_soon?: true;
   request_id: string;
-  /** Absent: the account's clock was never moved. */
+  /** Absent: never moved. */
   clock?: AccountTime;
 }
 

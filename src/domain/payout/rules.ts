@@ -18,7 +18,6 @@ export interface RailRequest {
 const NOT_MET = 'The payout does not meet the requirements of the rail.';
 
 /**
- * Lists every invalid field.
  * @param available rails of this account and environment
  * @see docs/api.md#recipients, docs/api.md#rails, docs/decisions.md#payouts
  */

@@ -19,7 +19,7 @@ export interface PayoutInput {
   /** The caller of `open` limits its wait, so the workflow needs no timer. */
   caller_waits?: true;
   request_id: string;
-  /** Absent: the account's clock was never moved. */
+  /** Absent: never moved. */
   clock?: AccountTime;
 }
 

@@ -18,7 +18,7 @@ export interface RefundInput {
   /** Time from acceptance until attention is needed. */
   due_seconds: number;
   request_id: string;
-  /** Absent: the account's clock was never moved. */
+  /** Absent: never moved. */
   clock?: AccountTime;
 }
 

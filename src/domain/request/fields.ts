@@ -1,13 +1,13 @@
 /**
  * Part of a field that is shown:
- * - `value`: one of the API's own words, an id, a time or a small number
- * - `text`: any text, without what a pattern finds
- * - `message`: as `text`, written by the service
- * - `name`: the path of a field
- * - `free`: an object of the merchant's own, without what a pattern or its keys give away
- * - `url`: its host
- * - `object`: its fields
- * - `keys`: its keys, without their values
+ * - `value`: a word of the API, an id, a time or a small number
+ * - `text`: without what a pattern finds
+ * - `message`: text of the service
+ * - `name`: path of a field
+ * - `free`: merchant's object, without what a pattern or its keys give away
+ * - `url`: host
+ * - `object`: fields
+ * - `keys`: keys, without values
  */
 export type Form = 'value' | 'text' | 'message' | 'name' | 'free' | 'url' | 'object' | 'keys';
 

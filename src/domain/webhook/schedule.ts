@@ -33,9 +33,9 @@ export interface FailedAttempt {
 }
 
 /**
- * Computes the wait in ms. It aims at the next offset from the first attempt, so slow responses
- * don't add up. `Retry-After` can only delay, by at most an even share of the time left, so all
- * attempts fit into 24 h. A late delivery catches up at half the usual waits.
+ * Computes the wait in ms, up to the next offset, so slow responses don't add up. `Retry-After`
+ * delays it by at most an even share of the time left, so all attempts fit into 24 h. A late
+ * delivery catches up at half the usual waits.
  */
 export function nextAttemptDelayMs(failedAttempt: FailedAttempt): number {
   const { attempt, firstAtMs, nowMs, retryAfterMs = 0, jitter } = failedAttempt;

@@ -72,7 +72,6 @@ export async function decide(
   return await findApproval(deps, id);
 }
 
-/** @throws ServiceError `same_operator` or `role_not_allowed` */
 function assertMayDecide(
   { requested_by, requester_id }: ApprovalDocument,
   { name, role }: VerifiedOperator,
@@ -87,7 +86,6 @@ function assertMayDecide(
   }
 }
 
-/** @throws ServiceError `approval_expired` or `approval_decided` */
 function assertRequested({ _id, state, expires_at, decided_by, refusal }: ApprovalDocument): void {
   if (state === 'requested') return;
   if (state === 'expired') {

@@ -70,7 +70,6 @@ export async function adjustBalance(
   return await postCorrection(deps, { ...entry, ...details }, { balance_account, approval_id });
 }
 
-/** @throws ServiceError `nothing_owed` when the merchant owes less */
 async function assertOwed(
   { stores }: WriteDeps,
   { account_id, livemode, currency }: Pick<BookDocument, 'account_id' | 'livemode' | 'currency'>,

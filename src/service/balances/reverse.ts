@@ -66,10 +66,7 @@ export async function reverseOperation(deps: WriteDeps, id: string, correction: 
   return { ...balance, amount };
 }
 
-/**
- * Closes the dispute whose money an entry took, so that it comes back once.
- * @throws ServiceError `not_reversible` when it was won
- */
+/** Closes the dispute whose money an entry took, so that it comes back once. */
 async function markDisputeWon(
   { stores: { payments } }: WriteDeps,
   { _id, kind, resource_id }: EntryDocument,
@@ -91,7 +88,6 @@ async function markDisputeWon(
   throw new ServiceError('not_reversible', `The dispute of ${_id} is won already.`);
 }
 
-/** @throws ServiceError `not_reversible` */
 async function markReturnReversed(
   { stores: { payouts } }: WriteDeps,
   { _id, kind, resource_id }: EntryDocument,

@@ -21,7 +21,7 @@ export type RollDelay = keyof typeof ROLL_DELAYS_MS;
 
 export type EndpointDeps = Omit<ActDeps, 'payers'>;
 
-/** Means the oldest endpoint without an id. */
+/** Names the oldest endpoint where it has no id. */
 export interface EndpointOwner extends Owner {
   endpoint_id?: string | undefined;
 }

@@ -18,13 +18,11 @@ const ORDERED_AT_ONCE = 5_000;
 type CatchUpDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
 
 /**
- * Lists events after one, oldest first.
- * An event's time is the start of its transaction, not when it became visible, so pages follow
- * numbers that are given here. All visible events without a number get the next one; the
- * environment's counter makes this one transaction after the other. Thus an event that becomes
- * visible later has a larger number than any that a page has returned, and no page waits.
- * A webhook or the newest page may have shown an event before it had a number, and it may have
- * overtaken others: it gets its number before the events of the previous minute.
+ * Lists events after one, oldest first. An event's time is the start of its transaction, not when
+ * it became visible, so pages follow numbers that visible events get here, in one transaction after
+ * the other: an event that becomes visible later has a larger number than any returned. A start
+ * event without a number, which a webhook has shown, may have overtaken others: it gets its number
+ * before the events of the previous minute.
  * @throws Refusal 404 `event_not_found`
  * @see docs/api.md#events
  */

@@ -48,7 +48,6 @@ export interface SendTotals {
 
 /**
  * Sends oldest first. A repeat sends what is still not delivered.
- * @param onProgress called after every delivery
  * @throws RedeliveryStopped with the position to continue from
  */
 export async function redeliverAll(

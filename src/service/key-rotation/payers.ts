@@ -55,7 +55,6 @@ interface PayerDeps extends Pick<KeyFileDeps, 'now' | 'wait' | 'progress'> {
 /**
  * Re-encrypts what replaced data keys encrypted, and removes these. Safe to interrupt and repeat:
  * every write is conditional on the decrypted payer.
- * @returns number of re-encrypted payers
  */
 export async function reencryptPayers(deps: PayerDeps, encrypter: Encrypter): Promise<number> {
   const replaced = await listReplaced(deps.stores);

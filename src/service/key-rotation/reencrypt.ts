@@ -16,10 +16,7 @@ interface ReencryptDeps {
 const PASSES_MAX = 10;
 const BATCH = 100;
 
-/**
- * Safe to interrupt and repeat: every write is conditional on the decrypted value.
- * @returns number of re-encrypted values
- */
+/** Safe to interrupt and repeat: every write is conditional on the decrypted value. */
 export async function reencryptAll(deps: ReencryptDeps): Promise<number> {
   const reencrypt = createReencrypt(deps);
   let total = 0;

@@ -98,7 +98,6 @@ export async function showKeys(deps: KeyDeps) {
 }
 
 /**
- * Creates a new current key, and re-encrypts the values of the others.
  * @param force start even if an earlier rotation is unfinished
  * @throws ServiceError `rotation_unfinished`, `keys_file_busy`, `keys_file_not_written`
  */
@@ -157,7 +156,6 @@ export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
   });
 }
 
-/** @throws ServiceError `keys_dir_invalid` when there is no such key ring */
 function findKeyRing({ keys }: Encrypters, name: KeyRingName) {
   const keyRing = keys.get(name);
   if (keyRing !== undefined) return keyRing;

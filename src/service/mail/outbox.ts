@@ -24,9 +24,8 @@ interface NewMail {
 }
 
 /**
- * Adds mail in the transaction of the act that it reports, so that none is lost or made up. Adds
- * none without a mail server.
- * @returns whether mail is sent
+ * Adds mail in the transaction of the act that it reports, so that none is lost or made up.
+ * @returns false without a mail server
  */
 export async function addMail(
   { stores, now }: OutboxDeps,

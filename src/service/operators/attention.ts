@@ -108,7 +108,6 @@ function present(
   return { id, resource, ...row, since: new Date(since).toISOString() };
 }
 
-/** @throws ServiceError `attention_not_found` */
 function parseId(id: string): { kind: CallbackResource; resource_id: string; since: number } {
   const { name, ...place } = parsePlace(id);
   const kind = KINDS.find((each) => each === name);
@@ -116,7 +115,6 @@ function parseId(id: string): { kind: CallbackResource; resource_id: string; sin
   return { kind, ...place };
 }
 
-/** @throws ServiceError `attention_not_found` */
 function parsePlace(id: string): { name: string } & AttentionPlace {
   const [name = '', resource_id, since, ...more] = id.split(':');
   const isKnown = name === 'bank_account' || KINDS.some((kind) => kind === name);

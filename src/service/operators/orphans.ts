@@ -20,8 +20,7 @@ export async function listOrphans(deps: ListDeps, limit: number) {
 }
 
 /**
- * Restarts all orphans up to a limit, or those with the ids. Without ids, it skips completed
- * workflows: `reconcile` updates their documents.
+ * Restarts orphans; without ids, it skips completed workflows, whose documents `reconcile` updates.
  * @throws ServiceError `not_an_orphan`, after it has restarted the others
  */
 export async function restartOrphans(

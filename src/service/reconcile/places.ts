@@ -7,7 +7,7 @@ export interface PlaceDeps {
   temporal: Client;
   /** Two services may share a namespace. */
   lifecycleQueue: string;
-  /** Per place. */
+  /** Runs of one place. */
   runsMax?: number;
 }
 

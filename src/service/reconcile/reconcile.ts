@@ -19,7 +19,6 @@ export interface ReconcileDeps extends OrphanDeps {
   stores: Stores;
   rebuilder: () => Promise<Rebuilder>;
   progress: (line: string) => void;
-  /** ms. */
   settleMs?: number;
 }
 
@@ -33,8 +32,7 @@ const SETTLE_MS = 3_000;
 
 /**
  * Compares Temporal and MongoDB, and with `apply` repairs documents first, then workflows, then
- * deliveries. Safe to interrupt and repeat. What is in progress is compared twice, since the
- * service may run.
+ * deliveries. Safe to interrupt and repeat, and while the service runs.
  */
 export async function reconcile(deps: ReconcileDeps, { apply, ...options }: Options) {
   const { differences, ...counts } = await compareAll(deps, options);

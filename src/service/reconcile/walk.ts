@@ -61,8 +61,7 @@ const READ_AT_ONCE = 20;
 
 /**
  * Compares workflows that run, or have ended since, with their documents: by the version in
- * Temporal's list, then by the histories of those that differ. The list lags by seconds, and lacks
- * workflows older than the retention of the namespace.
+ * Temporal's list, which lags by seconds, then by the histories of those that differ.
  */
 export async function* walk(deps: WalkDeps, options: WalkOptions): AsyncGenerator<Step> {
   const { since, from, full = false } = options;

@@ -36,7 +36,7 @@ const FLUSH_MS = 400;
 const BATCH_MAX = 500;
 /** About 10 MiB, in an outage of the database too. */
 const WAITING_MAX = 2_000;
-/** Stored per account and flush. */
+/** Calls over a rate limit, per account and flush. */
 const RATE_LIMITED_MAX = 5;
 const CLOSE_MS = 3_000;
 const DAY_MS = 86_400_000;

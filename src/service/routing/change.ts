@@ -118,14 +118,12 @@ function toFacts({ method, currency, account_id: account }: RuleScope) {
   return { method, currency, account };
 }
 
-/** @throws ServiceError `operator_required` */
 function assertNoted({ livemode }: RuleScope, { operator, reason }: RuleNote): void {
   if (!livemode || (operator !== undefined && reason !== undefined)) return;
   const message = 'On live, OPERATOR_KEY and --reason say who changes the routing and why.';
   throw new ServiceError('operator_required', message);
 }
 
-/** @throws ServiceError `method_unknown`, `currency_not_supported` */
 function assertScope({ method, currency }: RuleScope): void {
   if (!isKnownMethod(method)) {
     const message = `There is no method, rail or asset ${method}: \`routing show\` lists them.`;
@@ -147,7 +145,6 @@ function listCurrencies(method: string): readonly string[] {
   return isRailId(method) ? railRules(method).currencies : [];
 }
 
-/** @throws ServiceError `connector_unknown`, `method_not_served`, `setting_invalid` */
 function assertNamed(routes: Routes, { livemode, method }: RuleScope, connector: string): void {
   assertServes(routes, { connector, livemode });
   const named = parseConnectors(routes).listConnectors(method, livemode);
@@ -161,7 +158,6 @@ function assertNamed(routes: Routes, { livemode, method }: RuleScope, connector:
   );
 }
 
-/** @throws ServiceError `contract_unknown`, `method_not_served` */
 function assertCapable({ method }: RuleScope, connector: string, report: Capabilities): void {
   const contract = getContract(report);
   if (contract !== CONTRACT_VERSION) {

@@ -104,10 +104,7 @@ function presentBase(
   ];
 }
 
-/**
- * Drops lines that decide nothing: the variables' where a rule is for all, and rules for all that
- * an account's own overrides.
- */
+/** Drops lines that decide nothing, since a rule or an account's own rule overrides them. */
 function selectLines(lines: readonly Route[], account_id: string | undefined): Route[] {
   const hasRule = lines.some((line) => line.source === 'rule' && isForAll(line));
   const general = lines.filter((line) => line.source === 'rule' || !hasRule);

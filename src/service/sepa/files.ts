@@ -137,7 +137,6 @@ export async function resendFile(
 }
 
 /**
- * Requests a cut of the open batch, and waits for it.
  * @returns ids of the files; none if nothing waits
  * @throws ServiceError `connector_silent`
  */

@@ -98,7 +98,6 @@ export async function matchByHand(
   });
 }
 
-/** @throws ServiceError `amounts_differ` */
 function splitAmount(
   { amount, fee, currency }: LineDocument,
   sum: number,
@@ -209,7 +208,6 @@ async function changeLine(
   }
 }
 
-/** @throws ServiceError `operator_required` */
 function assertOperator({ livemode }: LineDocument, { operator, reason }: LineAct): void {
   if (!livemode || (operator !== undefined && reason !== undefined)) return;
   const message = 'On live, --operator and --reason say who does it and why. Nothing was changed.';

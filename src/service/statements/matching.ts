@@ -139,10 +139,7 @@ export async function storeMatch(
   return true;
 }
 
-/**
- * Matches open lines with entries that came after them. A repeat changes nothing.
- * @returns the number of lines that match now
- */
+/** Matches open lines with entries that came after them. A repeat changes nothing. */
 export async function rematch(deps: MatchDeps, account: BankAccountDocument): Promise<number> {
   const { mongo, stores } = deps;
   const scope = pickScope(account);

@@ -63,7 +63,6 @@ function describe({ bank_account_id, statement_id, currency }: StatementDocument
   return { bank_account_id, statement_id, currency };
 }
 
-/** @throws StatementRefused `bank_account_unknown`, `wrong_currency` */
 async function findAccount(
   { stores }: PlanDeps,
   { iban, currency, statement_id }: Statement,
@@ -99,7 +98,6 @@ function buildDocument(
   };
 }
 
-/** @throws StatementRefused `statement_conflict` */
 async function findStored({ stores }: PlanDeps, document: StatementDocument) {
   const stored = await stores.statements.get(document._id);
   if (stored === null || stored.sha256 === document.sha256) return stored;
@@ -110,7 +108,6 @@ async function findStored({ stores }: PlanDeps, document: StatementDocument) {
   );
 }
 
-/** @throws StatementRefused `file_invalid`; InvalidStatement */
 function countLines(statement: Statement, document: StatementDocument) {
   let lines = 0;
   let sum = 0n;
@@ -128,7 +125,6 @@ function countLines(statement: Statement, document: StatementDocument) {
   return { lines, sum };
 }
 
-/** @throws StatementRefused `sum_mismatch` */
 function assertSum(document: StatementDocument, sum: bigint): void {
   const { statement_id, opening, closing, currency } = document;
   if (opening === null || closing === null) return;

@@ -133,8 +133,8 @@ export async function invite(
   };
   const is_mailed = await inTransaction(mongo, async (session) => {
     await stores.invitations.put(invitation, session);
-    const change = { act: 'user.invited', account_id, livemode: null, target: invitation.email };
-    await audit({ ...change, act: 'user.invited', after: { role } }, session);
+    const change = { account_id, livemode: null, target: invitation.email, after: { role } };
+    await audit({ act: 'user.invited', ...change }, session);
     const { _id, email: to, expires_at: ends_at } = invitation;
     const subject = { kind: 'invitation', invitation: _id, role } as const;
     return await addMail({ stores, now }, { account_id, to: [to], subject, ends_at }, session);
