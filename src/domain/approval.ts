@@ -32,7 +32,7 @@ export interface NamedFacts extends ActTarget {
   dispute_id?: string | undefined;
 }
 
-/** Computes the largest entry line of an act, in minor or smallest units. */
+/** Largest entry line, in minor or smallest units. */
 type Credit = (facts: CreditFacts, named: NamedFacts) => bigint;
 
 const whole: Credit = ({ amount }) => BigInt(amount);
@@ -124,7 +124,6 @@ function findCredit(kind: CallbackResource, act: string): Credit | null {
   return credits[act] ?? null;
 }
 
-/** Acts that may credit may need a second operator on live. */
 export function mayCredit(kind: CallbackResource, act: string): boolean {
   return findCredit(kind, act) !== null;
 }

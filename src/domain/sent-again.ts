@@ -18,7 +18,6 @@ interface Resource {
   sent_again?: readonly SentAgain[];
 }
 
-/** Whether a completion names another payment of the bank than the resource has. */
 export function isSentAgain(
   { bank_reference, applied_callbacks = [] }: Resource,
   report: { bank_reference?: string | undefined; callback_id: string },

@@ -84,7 +84,6 @@ interface Instructed {
   applied_callbacks?: readonly string[];
 }
 
-/** Whether the ledger lacks the money of a report. */
 export function isUnbooked(
   { status, bank_reference = null, sent_at = null, applied_callbacks = [] }: Instructed,
   kind: SendingKind,

@@ -61,7 +61,7 @@ export class InvalidStatement extends Error {
 /** A statement may lack an announced movement for so long. */
 export const ANNOUNCED_DAYS = 5;
 
-/** Value date after the booking. */
+/** Days from the booking to the value date. */
 export const VALUE_DAYS_MAX = 30;
 
 const DAY_MS = 86_400_000;
@@ -70,7 +70,6 @@ export function addDays(day: string, days: number): string {
   return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** References that mean none. */
 const NO_REFERENCE = /^(?:NOTPROVIDED|NONREF|NONE|N\/A|)$/i;
 
 export function parseReference(text: string | undefined): string | null {

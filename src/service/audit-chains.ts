@@ -24,7 +24,6 @@ export const CHAIN_FAULTS = {
 
 interface BrokenLine {
   chain: string;
-  /** 0 for a line without a place. */
   seq: number;
   line_id: string | null;
   fault: keyof typeof CHAIN_FAULTS;
@@ -35,7 +34,6 @@ export interface ChainsCheck {
   chains: number;
   /** Lines without a number, which the service did not write. */
   unchained: number;
-  /** First of each chain, and its first line without a place. */
   broken: BrokenLine[];
   heads: StoredHead[];
 }

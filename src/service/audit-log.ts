@@ -85,7 +85,7 @@ interface OperatorQuery {
   limit: number;
 }
 
-/** Lists lines of all accounts and of the service, newest first. */
+/** Newest first. */
 export async function listAllAuditLines(
   { stores }: Pick<ServiceDeps, 'stores'>,
   { limit, ...query }: OperatorQuery,

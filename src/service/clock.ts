@@ -18,7 +18,6 @@ interface AdvanceDeps extends ClockDeps {
   connectors: Pick<Connectors, 'sandbox'>;
 }
 
-/** Ahead of the real time where the sandbox clock was moved. */
 export async function accountNow(
   { stores, now }: { stores: Pick<ClockDeps['stores'], 'accounts'>; now: () => Date },
   { account_id, livemode }: Owner,

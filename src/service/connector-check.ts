@@ -22,7 +22,6 @@ export interface CheckReport {
   promises: PromiseResult[];
 }
 
-/** Shared by a connector and a bank that responds by files. */
 export interface CheckFolders {
   /** Files to the bank. */
   out: string;
@@ -30,7 +29,6 @@ export interface CheckFolders {
   in: string;
 }
 
-/** Fake bank of a connector, and the proxies in front of both. */
 export interface CheckAddresses {
   /** Desk of the fake bank. */
   deskUrl?: string | undefined;
@@ -60,7 +58,6 @@ export interface CheckDeps extends WriteDeps {
   access: TemporalAccess;
   database: string;
   taskQueuePrefix: string;
-  /** Key pairs with which the connector decrypts recipients. */
   keysDir: string;
   progress: (line: string) => void;
 }

@@ -40,7 +40,7 @@ export function createQueues<Kind extends string>(
   limits: Readonly<Record<Kind, QueueLimits>>,
   now = () => performance.now(),
 ) {
-  /** The account that called longest ago comes first. */
+  /** Quietest first. */
   const callers = new Map<string, Caller<Kind>>();
   let latest: Caller<Kind> | undefined;
   let latestOther: Caller<Kind> | undefined;
@@ -84,7 +84,7 @@ export function createQueues<Kind extends string>(
   };
 
   return {
-    /** Waits until a call may begin. @returns null after too long, or where too many wait */
+    /** @returns null after too long, or where too many wait */
     enter: (account_id: string, kind: Kind): Promise<Leave | null> => {
       const caller = note(account_id);
       const queue = caller.queues.get(kind) ?? newQueue(limits[kind]);

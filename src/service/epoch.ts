@@ -23,7 +23,6 @@ export interface Epochs {
   temporal: string | undefined;
 }
 
-/** A new database has no epoch, and no resource that may be older. */
 export async function readEpochs({ epoch, temporal, lifecycleQueue }: EpochDeps): Promise<Epochs> {
   const stored = await epoch.read();
   if (stored === null) return { mongodb: undefined, temporal: undefined };
@@ -102,7 +101,6 @@ export interface EpochGuard {
 interface GuardOptions {
   registry: Registry;
   log: Record<'warn' | 'error', (fields: object, line: string) => void>;
-  /** Workers raise the epoch; other processes read it. */
   advances: boolean;
   onBehind?: () => void;
 }

@@ -28,7 +28,6 @@ export interface OrphanDeps {
   listRunning?: (workflowIds: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
-/** Resource or delivery in progress, without a running workflow. */
 export type Orphan = ResourceOrphan | DeliveryOrphan;
 
 interface LastRun {
@@ -57,7 +56,6 @@ export interface ResourcePlace {
   after: string;
 }
 
-/** Checks everything in progress, or the ids. */
 export async function* findOrphans(
   deps: OrphanDeps,
   ids?: readonly string[],

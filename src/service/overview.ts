@@ -44,7 +44,6 @@ async function listNeedingAttention(deps: ReadDeps, kind: Kind, { account_id, li
   return resources.map(({ _id: id, attention }) => ({ kind, id, attention: attention ?? '' }));
 }
 
-/** Counts webhooks of the last 24 hours. */
 async function readCounts(
   { stores: { payments, events, deliveries } }: ReadDeps,
   owner: Owner,

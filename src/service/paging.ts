@@ -37,7 +37,6 @@ export function toBounds({ from, to }: Pick<ListQuery, 'from' | 'to'>) {
   };
 }
 
-/** @returns the position; undefined when the text is not a day */
 export function startOfDay(day: string): string | undefined {
   return /^\d{4}-\d{2}-\d{2}$/.test(day) ? parseCreatedBefore(`${day}T00:00:00Z`) : undefined;
 }

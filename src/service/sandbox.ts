@@ -107,7 +107,6 @@ export async function simulateCryptoPayment(
   });
 }
 
-/** Returns an id that does not exist. */
 function makeTransactionId(network: string): string {
   return `${network === 'ethereum' ? '0x' : ''}${randomBytes(32).toString('hex')}`;
 }
@@ -228,7 +227,6 @@ async function simulate<D extends SimulatedResource>(
   return await waitForCallback(deps, reload, before, callbackKey(connector, callback_id));
 }
 
-/** Waits until the document changes, or the callback is stored as not applied. */
 async function waitForCallback<D extends SimulatedResource>(
   { stores }: MerchantDeps,
   reload: () => Promise<D>,

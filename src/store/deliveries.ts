@@ -167,7 +167,6 @@ export function createDeliveryStore(db: Db) {
   };
 }
 
-/** Place in the walk over what is overdue. */
 export interface DeliveryPlace {
   is_separate: boolean;
   at: string | null;

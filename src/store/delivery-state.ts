@@ -50,7 +50,6 @@ export function deliveryIndexes(tie: Record<string, 1> = {}): NamedIndex[] {
   ];
 }
 
-/** Ids are those of the documents of the collection. */
 export function createDeliveryState(rows: Collection<StoredDelivery>) {
   return {
     /** Stores an attempt once, counts it and sets the delivery's state, in one write. */

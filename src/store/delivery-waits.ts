@@ -7,7 +7,6 @@ import {
   WAITING_FOR,
 } from './delivery-state';
 
-/** Writes of deliveries that wait for an endpoint that hangs. */
 export function createDeliveryWaits(rows: Collection<StoredDelivery>) {
   return {
     /**

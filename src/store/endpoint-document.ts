@@ -15,7 +15,7 @@ interface EndpointSecret {
 export interface EndpointDocument {
   account_id: string;
   livemode: boolean;
-  /** Absent from before endpoints had ids, like `slot` and `position`. */
+  /** Absent in early endpoints, like `slot` and `position`. */
   endpoint_id?: string;
   /** 0 to 15, each once in an environment, which bounds the number of endpoints. */
   slot?: number;

@@ -104,7 +104,6 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
       const { insertedId: _id } = await endpoints.insertOne({ ...document }, { session });
       return toEndpoint({ ...document, _id });
     },
-    /** Changes the oldest endpoint, or creates the first. */
     set: async (setting: EndpointSetting, session?: ClientSession): Promise<Endpoint> => {
       const { account_id, livemode, endpoint_id, url, sealed, enabled_events, now } = setting;
       const { at = now.toISOString() } = setting;

@@ -7,7 +7,6 @@ import type { PaymentDocument } from './payment-document';
 import { updateOnce } from './payment-receipts';
 import { REMAINING } from './payment-refunds';
 
-/** Act of an operator, with the attention reason that stays. */
 export interface DisputeAct {
   entry: AuditEntry;
   attention: PaymentAttention | null;

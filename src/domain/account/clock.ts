@@ -29,7 +29,7 @@ export interface ClockStop {
 
 export interface ClockStart {
   account_id: string;
-  /** Its next steps follow the clock. */
+  /** Sandbox bank, which follows the clock. */
   connector: string;
 }
 

@@ -39,7 +39,6 @@ export function getDepositAttention(
   return reasons.find((reason) => !acknowledged.has(reason)) ?? null;
 }
 
-/** Finds reasons that apply to more deposits than before. */
 export function findNewReasons(
   before: readonly Deposit[],
   after: readonly Deposit[],

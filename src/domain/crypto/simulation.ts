@@ -93,7 +93,7 @@ function getVerdict(event: SimulatedEvent, isKnown: boolean): CryptoCallback['sc
   return isKnown && event === 'deposit' ? undefined : 'passed';
 }
 
-/** Smallest units of what is missing, or of half of it. */
+/** Smallest units. */
 function amountFor(
   { amount_due, amount_received }: SimulatedPayment,
   event: SimulatedEvent,

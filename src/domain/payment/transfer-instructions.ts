@@ -1,6 +1,5 @@
 /** Shown by the hosted page. @see docs/connectors.md#pay-in-by-transfer */
 export interface TransferInstructions {
-  /** Without spaces. */
   iban: string;
   account_holder: string;
   bic: string | null;

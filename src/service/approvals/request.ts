@@ -125,7 +125,6 @@ export interface ResourceActRequest {
 }
 
 export type ActDecision =
-  /** Names are those of the approval, if any. */
   | { outcome: 'allowed'; operator?: string; approved_by?: string }
   | { outcome: 'approval_required'; approval_id: string }
   | { outcome: 'refused'; code: string; message: string };

@@ -145,7 +145,6 @@ interface Measured extends Credited {
   operation_id: string;
 }
 
-/** Finds the largest entry line, and whose money it is. */
 async function measure(deps: WriteDeps, call: BalanceCall): Promise<Measured> {
   if (call.act === 'reverse') {
     const { lines, account_id, livemode, currency } = await prepareReversal(deps, call.id);

@@ -70,7 +70,7 @@ function buildNote({ operator, reason, approved_by }: NonNullable<FundingOptions
  * @throws MongoServerError duplicate key when they are already posted
  */
 export async function fundSandbox(deps: Omit<WriteDeps, 'audit'>, account_id: string) {
-  // This may be the first write of the installation: nothing else creates the collections.
+  // This may be the first write of the installation.
   await deps.stores.ledger.ensureIndexes();
   const at = deps.now();
   const entries = SANDBOX_FUNDS.currencies.flatMap((currency) =>

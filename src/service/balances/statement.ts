@@ -24,7 +24,7 @@ export interface StatementLine extends BalanceKey {
 export interface StatementBalance extends BalanceKey {
   opening: bigint;
   closing: bigint;
-  /** Oldest first; as many as one page shows. */
+  /** Oldest first. */
   lines: StatementLine[];
 }
 
@@ -83,7 +83,6 @@ export type ExportedLine =
       type: 'opening' | 'closing';
     });
 
-/** Yields opening balances, all lines, closing balances. */
 export async function* exportStatement(
   deps: StatementDeps,
   owner: Owner,
@@ -137,7 +136,6 @@ async function* addBalances(
   }
 }
 
-/** First instants of the month and of the next one, UTC. */
 function listBounds(month: string): { since: string; until: string } {
   const since = new Date(`${month}-01T00:00:00.000Z`);
   const until = new Date(since);

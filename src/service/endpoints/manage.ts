@@ -41,7 +41,6 @@ export interface NewEndpoint {
 }
 
 interface EndpointRequest extends Omit<NewEndpoint, 'endpoint_id' | 'sealed'> {
-  /** Id of a form that may be sent twice. */
   endpoint_id?: string;
 }
 

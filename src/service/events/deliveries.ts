@@ -34,10 +34,7 @@ export async function startDeliveries(starter: DeliveryStarter, events: readonly
   );
 }
 
-/**
- * Terminates a running delivery, and starts the run of the event.
- * @param resume whether earlier attempts of that run count
- */
+/** @param resume whether earlier attempts of that run count */
 export async function replaceDelivery(
   starter: DeliveryStarter,
   event: DeliveryRow,
@@ -57,7 +54,6 @@ export async function resumeDelivery(starter: DeliveryStarter, event: DeliveryRo
   await ignoreAlreadyStarted(start(starter, event, input, restartPolicy));
 }
 
-/** @returns whether the workflow of the delivery runs */
 export function tryDeliveryNow(temporal: Client, id: string): Promise<boolean> {
   const deadline = Date.now() + TRY_TIMEOUT_MS;
   return temporal.withDeadline(deadline, () =>

@@ -42,7 +42,6 @@ async function narrowToEnabled(
 
 export interface SendTotals {
   sent: number;
-  /** Sent by another redelivery at the same moment. */
   skipped: number;
 }
 
@@ -85,7 +84,6 @@ async function sendOne(deps: RedeliverDeps, row: DeliveryRow, total: SendTotals)
 
 export class RedeliveryStopped extends Error {
   readonly sent: number;
-  /** Position of the next event to send. */
   readonly position: string;
 
   constructor(cause: unknown, sent: number, position: string) {

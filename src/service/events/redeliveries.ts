@@ -86,7 +86,6 @@ export async function countFailedEvents(
   return (await redeliveries.count(selectFailed(owner, from, now))).found;
 }
 
-/** Accounts and environments whose failed events this process is sending. */
 const activeSends = new Set<string>();
 
 /**

@@ -35,7 +35,6 @@ export function findHolder(name: KeyRingName): Holder | undefined {
   return name === 'seal' ? undefined : toHolder(name);
 }
 
-/** A recipient's key name begins with its key ring's. */
 export function findKeyRingName(kid: string): KeyRingName {
   const [name = ''] = kid.split(':');
   return isKeyRingName(name) ? name : 'seal';
@@ -77,8 +76,8 @@ export function createEncrypters({
 }
 
 /**
- * Requires the API's routes: without them, every recipient would be encrypted for the shared key
- * ring, and no connector with its own could pay one.
+ * Requires the API's routes: without them, recipients would be encrypted for the shared keys, and
+ * no connector with its own could pay one.
  */
 function refuseUnrouted(holders: readonly Holder[], connectors: KeyFileDeps['connectors']): void {
   const own = holders.filter((holder) => holder.startsWith('live-'));
@@ -104,7 +103,6 @@ export const ZERO_COUNTS = {
   /** Users with a second factor. */
   users: 0,
   connector_keys: 0,
-  /** Data keys of payers, one for each account and environment. */
   payer_keys: 0,
 };
 export type KeyCounts = typeof ZERO_COUNTS;

@@ -35,7 +35,6 @@ export async function replacePayerKeys(
   }
 }
 
-/** Counts accounts and environments with a replaced key. */
 export async function countReplacedKeys(stores: EncryptedStores): Promise<number> {
   return (await listReplaced(stores)).length;
 }

@@ -74,7 +74,6 @@ export interface KeyedAccount {
   keys: PayerKeys;
 }
 
-/** Yields those of each account and environment. */
 export async function* listPayerKeys({
   accounts,
 }: Pick<EncryptedStores, 'accounts'>): AsyncGenerator<KeyedAccount> {

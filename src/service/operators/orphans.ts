@@ -20,7 +20,7 @@ export async function listOrphans(deps: ListDeps, limit: number) {
 }
 
 /**
- * Restarts orphans; without ids, it skips completed workflows, whose documents `reconcile` updates.
+ * Skips completed workflows if no ids are named, since `reconcile` updates their documents.
  * @throws ServiceError `not_an_orphan`, after it has restarted the others
  */
 export async function restartOrphans(

@@ -28,7 +28,6 @@ export interface RebuildResult {
 
 export type Part = 'life' | 'bookings';
 
-/** Rebuilds what was written from workflow histories. */
 export interface Rebuilder {
   /**
    * Safe to repeat: existing records are not written again.

@@ -51,7 +51,6 @@ interface Run {
 interface Step {
   place: Place;
   checked: number;
-  /** Resources whose histories were read. */
   read: number;
   differences: Difference[];
 }
@@ -95,7 +94,6 @@ function readRun(kind: CallbackResource, info: WorkflowExecutionInfo): Run {
   };
 }
 
-/** Finds runs that show another version than the document, or none. */
 async function findUnequal(
   { stores }: WalkDeps,
   kind: CallbackResource,
@@ -153,7 +151,6 @@ async function compareOne(
   return { kind, resource, id, workflow, document, running, started_at: startedAt.toISOString() };
 }
 
-/** Returns the earliest time from which the namespace still has closed workflows. */
 export async function getRetentionStart({ workflowService, options }: Client, now: Date) {
   const { namespace } = options;
   const { config } = await workflowService.describeNamespace({ namespace });

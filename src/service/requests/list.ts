@@ -23,7 +23,6 @@ export function listRequests(
   return listPage(deps.stores.requests, caller, query, { since: getStart(deps) });
 }
 
-/** Searches for the id of a request. */
 export async function searchRequests(deps: ListDeps, owner: Owner, query: ListQuery) {
   const { search, status } = query;
   if (search !== '') return singleRow(await findRequest(deps, owner, search));

@@ -212,7 +212,6 @@ function describeAttempt(row: DeliveryDocument, events: Facts['events']): Timeli
   };
 }
 
-/** @returns undefined for accounts that are not the merchant's */
 function describeAccount(account: string): string | undefined {
   const [, name, part] = /^balances\.(.+)\.(available|reserved)$/.exec(account) ?? [];
   if (name !== undefined) return `${name}, ${part}`;

@@ -88,7 +88,6 @@ function presentRule(connectors: Connectors, { _id, ...rule }: RoutingRuleDocume
   return { ...rule, source: 'rule', served: isServedBy(connectors, rule) };
 }
 
-/** @returns nothing where no connector serves the method */
 function presentBase(
   { findConnector, sandbox }: Connectors,
   method: string,

@@ -171,12 +171,10 @@ async function begin(
   }
 }
 
-/** Closes the statement after the last movement without one. */
 async function fill(store: StatementStore, _id: string): Promise<void> {
   while (await fillSome(store, _id));
 }
 
-/** @returns whether the statement is still open */
 function fillSome({ mongo, movements, statements }: StatementStore, _id: string): Promise<boolean> {
   return inTransaction(mongo, async (session) => {
     const statement = await statements.findOne({ _id, state: 'open' }, { session });
