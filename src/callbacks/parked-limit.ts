@@ -13,7 +13,7 @@ type ParkedStores = ResourceStores & Pick<Stores, 'callbacks'>;
 
 type ParkedLimit = ReturnType<typeof createParkedLimit>;
 
-/** Callers of `deliverCallback` share nothing but their stores, which live as long as they. */
+/** Callers of `deliverCallback` share nothing but their stores, which live as long as they do. */
 const limits = new WeakMap<Stores['callbacks'], ParkedLimit>();
 
 export function getParkedLimit(stores: ParkedStores): ParkedLimit {

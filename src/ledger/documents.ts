@@ -9,9 +9,9 @@ export interface EntryDocument extends Partial<BalanceChange>, BankMovement {
   kind: EntryKind;
   resource_id: string;
   step?: string;
-  /** Transition, ISO 8601, ms; after an outage long before the write. */
+  /** Time of the transition, ISO 8601, ms; after an outage long before the write. */
   at: string;
-  /** Write, ISO 8601, ms: the order within a book. @see docs/ledger.md#checkpoints */
+  /** Time of the write, ISO 8601, ms: orders a book. @see docs/ledger.md#checkpoints */
   written_at: string;
   /** Minor units, as 64-bit integers; units of an asset, as decimals of 34 digits. */
   legs: { account: string; amount: number | StoredInteger }[];

@@ -42,7 +42,7 @@ function buildStatementLines(from: string, parts: StatementParts, sign: 1 | -1):
 export const ENTRY_LINES = {
   funded: (balance: string, amount: number) =>
     transfer('external.funding', available(balance), amount),
-  /** Debits below 0. */
+  /** @param amount below 0 debits */
   adjusted: (balance: string, amount: number | bigint, against: Against) =>
     transfer(getOppositeAccount(against), available(balance), amount),
   /** Debt may be collected by now, so what the merchant owed comes back to `main`. */
@@ -55,6 +55,7 @@ export const ENTRY_LINES = {
   },
   debt_collected: (balance: string, amount: number) =>
     transfer(available(balance), RECEIVABLE, amount),
+  /** @see docs/decisions.md#balances */
   payment_settled: (connector: string, amount: number, held = 0) =>
     dropZeroLines([
       { account: clearing(connector), amount: held - amount },
@@ -84,6 +85,7 @@ export const ENTRY_LINES = {
     ]),
   payment_dispute_won: (connector: string, amount: number) =>
     transfer(clearing(connector), available(MAIN_BALANCE), amount),
+  /** @see docs/decisions.md#balances */
   refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),
   /** @param held part that is in suspense, since the bank has reported it before */
   refund_settled: (connector: string, amount: number, sent: number, held = 0) =>
@@ -167,6 +169,7 @@ export const ENTRY_LINES = {
   payout_sent_resolved: resolveSent,
   crypto_settlement_sent_held: holdSent,
   crypto_settlement_sent_resolved: resolveSent,
+  /** Posted in the book of the network's own asset. */
   crypto_settlement_fee: (connector: string, amount: bigint) =>
     transfer('expense.network', clearing(connector), amount),
 } satisfies Record<EntryKind, (...args: never[]) => EntryLine[]>;

@@ -31,7 +31,7 @@ type PayoutFacts = Owned & {
   returns_held?: readonly HeldReturn[];
 };
 
-interface BookingTime {
+export interface BookingTime {
   /** ISO 8601, ms. */
   at: string;
   value_date?: string | undefined;

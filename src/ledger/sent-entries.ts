@@ -10,16 +10,10 @@ import {
 } from '../domain/sent-held';
 import { type NewEntry, operationId } from './entries';
 import { ENTRY_LINES } from './entry-lines';
-import { buildEntry, type Owned } from './resource-entries';
+import { type BookingTime, buildEntry, type Owned } from './resource-entries';
 import type { SentBearer } from './sent-lines';
 
 type Sender = Owned & { balance_account?: string };
-
-interface BookingTime {
-  /** ISO 8601, ms. */
-  at: string;
-  value_date?: string | undefined;
-}
 
 export function toLineAmount(units: bigint, currency: string): number | bigint {
   return parseBookCurrency(currency) === undefined ? Number(units) : units;

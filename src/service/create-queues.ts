@@ -40,7 +40,7 @@ export function createQueues<Kind extends string>(
   limits: Readonly<Record<Kind, QueueLimits>>,
   now = () => performance.now(),
 ) {
-  /** Quietest first. */
+  /** Ordered by the last call, the earliest first. */
   const callers = new Map<string, Caller<Kind>>();
   let latest: Caller<Kind> | undefined;
   let latestOther: Caller<Kind> | undefined;

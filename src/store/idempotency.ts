@@ -34,7 +34,7 @@ export interface IdempotencyRecord extends RecordKey {
   request_id: string;
   status: number | null;
   body: string | null;
-  /** Facts of the first response, stored with the resource; they never change. */
+  /** Facts of the first response that may change later; stored with the resource. */
   opening?: PaymentOpening;
   created_at: Date;
   /** 30 days after creation; 24 hours after the write of the resource. */

@@ -33,7 +33,7 @@ export function createMailStore(db: Db) {
       { key: { due_at: 1 }, name: 'due' },
       { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
     ]),
-    /** Publishes it because nobody adds mail without a mail server. */
+    /** Publishes whether there is a mail server, without which nobody adds mail. */
     publish: (on: boolean) =>
       settings.updateOne({ _id: 'worker' }, { $set: { on } }, { upsert: true }),
     isOn: async (session?: ClientSession): Promise<boolean> =>

@@ -10,12 +10,10 @@ import { ENTRY_LINES } from '../../ledger/entry-lines';
 import type { Change } from '../../store/audit';
 import { accountNow } from '../clock';
 import type { WriteDeps } from '../deps';
+import { SANDBOX_CURRENCIES } from '../sandbox-bank/accounts';
 
-/** Minor units. @see docs/decisions.md#sandbox */
-const SANDBOX_FUNDS = {
-  currencies: ['EUR', 'GBP', 'USD'],
-  balances: { [MAIN_BALANCE]: 10_000_000, marketing: 1_000_000 },
-} as const;
+/** Minor units, in each of `SANDBOX_CURRENCIES`. @see docs/decisions.md#sandbox */
+const SANDBOX_FUNDS = { [MAIN_BALANCE]: 10_000_000, marketing: 1_000_000 };
 
 export interface Funding {
   account_id: string;
@@ -73,8 +71,8 @@ export async function fundSandbox(deps: Omit<WriteDeps, 'audit'>, account_id: st
   // This may be the first write of the installation.
   await deps.stores.ledger.ensureIndexes();
   const at = deps.now();
-  const entries = SANDBOX_FUNDS.currencies.flatMap((currency) =>
-    Object.entries(SANDBOX_FUNDS.balances).map(([balance_account, amount]) => {
+  const entries = SANDBOX_CURRENCIES.flatMap((currency) =>
+    Object.entries(SANDBOX_FUNDS).map(([balance_account, amount]) => {
       const id = `sandbox_funds:${account_id}:${balance_account}:${currency}`;
       const funding = { account_id, livemode: false, balance_account, currency, amount };
       return buildEntry(funding, id, at);
