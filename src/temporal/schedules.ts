@@ -20,9 +20,9 @@ const HOUR_MS = 3_600_000;
 export const SCHEDULE_ENVIRONMENT: Env = 'live';
 
 /**
- * Run one at a time per installation. `offsetMs` counts from midnight UTC. `longestMs` ends a stuck
- * run, which would prevent every later one. `catchUpMs` is how late one starts after an outage: a
- * daily one on the same day.
+ * Schedules that run one at a time per installation. `offsetMs` counts from midnight UTC. `longestMs`
+ * ends a stuck run, which would prevent every later one. `catchUpMs` is how late one starts after an
+ * outage: a daily one on the same day.
  */
 const SCHEDULES = {
   audit: {
