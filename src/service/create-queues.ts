@@ -32,8 +32,8 @@ interface Caller<Kind extends string> {
 export type Leave = (counts: boolean) => void;
 
 /**
- * Makes the calls of an account wait beyond a number. With neighbors it is lower, and calls are
- * spread evenly: a burst of one merchant would otherwise take the processors from all.
+ * Makes an account's calls wait while too many of them run. The limit is lower while other accounts
+ * call: a burst of one merchant would otherwise take the processors from all.
  * @see docs/operations.md#overload
  */
 export function createQueues<Kind extends string>(
