@@ -75,6 +75,7 @@ export function createEventOrderStore(db: Db) {
       );
       return next !== undefined;
     },
+    /** Lists events from before numbers first: they have none. */
     listAfter: ({ account_id, livemode, after, type, about, limit }: AfterFilter) => {
       const { order, position } = after;
       const conditions: Filter<EventDocument>[] = [
