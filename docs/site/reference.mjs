@@ -76,20 +76,42 @@ const withNeed = (description, isRequired) => `${isRequired ? 'Required. ' : ''}
 
 /** Fields of an object, and those of the objects in it under `outer.inner`. */
 function fieldRows(schema, api, prefix = '', depth = 0) {
-  const { properties = {}, required = [], items } = resolve(schema, api);
+  const { properties = {}, required = [], items } = mergeKinds(resolve(schema, api), api);
   if (items !== undefined) return fieldRows(items, api, `${prefix}[].`, depth + 1);
   return Object.entries(properties).flatMap(([name, field]) => {
     const resolved = resolve(field, api);
-    const description = field.description ?? resolved.description ?? '';
     const row = [
       `\`${prefix}${name}\``,
       describeType(field, api),
-      withNeed(description, required.includes(name)),
+      withNeed(describeField(resolved), required.includes(name)),
     ];
     const inner = resolved.anyOf?.find((each) => resolve(each, api).properties) ?? resolved;
     const rows = depth < 2 ? fieldRows(inner, api, `${prefix}${name}.`, depth + 1) : [];
     return [row, ...(resolved.items ? listRows(resolved, api, `${prefix}${name}`, depth) : rows)];
   });
+}
+
+/** A field that can have several types has the descriptions of all. */
+function describeField({ description, anyOf = [] }) {
+  if (description !== undefined) return description;
+  return [...new Set(anyOf.map((each) => each.description).filter(Boolean))].join(' ');
+}
+
+/** Shows objects of several kinds as one, with the types that a field has in each. */
+function mergeKinds(schema, api) {
+  const kinds = (schema.anyOf ?? []).map((each) => resolve(each, api));
+  if (kinds.length < 2 || !kinds.every(({ properties }) => properties)) return schema;
+  const names = new Set(kinds.flatMap(({ properties }) => Object.keys(properties)));
+  const merge = (name) => {
+    const fields = kinds.flatMap(({ properties }) => properties[name] ?? []);
+    const [first] = fields;
+    const isSame = fields.every((each) => JSON.stringify(each) === JSON.stringify(first));
+    return isSame ? first : { anyOf: fields };
+  };
+  return {
+    properties: Object.fromEntries([...names].map((name) => [name, merge(name)])),
+    required: [...names].filter((name) => kinds.every((each) => each.required?.includes(name))),
+  };
 }
 
 function listRows({ items }, api, name, depth) {
@@ -102,12 +124,20 @@ function resolve(schema, api) {
 }
 
 function describeType(schema, api) {
-  const { type, enum: values, const: only, anyOf, items, format } = resolve(schema, api);
+  const { type, enum: values, const: only, anyOf, items, format, ...limits } = resolve(schema, api);
   if (only !== undefined) return `\`${JSON.stringify(only)}\``;
   if (values !== undefined) return values.map((value) => `\`${value}\``).join(', ');
   if (anyOf !== undefined) return anyOf.map((each) => describeType(each, api)).join(' or ');
   if (items !== undefined) return `list of ${describeType(items, api)}`;
-  return [type ?? 'any'].flat().join(' or ') + (format === undefined ? '' : ` (${format})`);
+  const notes = [format, describeLimits(limits)].filter(Boolean).join(', ');
+  return [type ?? 'any'].flat().join(' or ') + (notes === '' ? '' : ` (${notes})`);
+}
+
+/** Bounds that a caller meets; a bound of the number type is none. */
+function describeLimits({ minimum, maximum, maxLength }) {
+  if (maxLength !== undefined) return `up to ${maxLength} characters`;
+  if (minimum === undefined || maximum === undefined) return '';
+  return maximum < Number.MAX_SAFE_INTEGER ? `${minimum} to ${maximum}` : '';
 }
 
 function curl({ method, path, parameters = [] }, example) {
