@@ -6,54 +6,58 @@ import {
 } from '../../src/domain/errors';
 import { code, codes, list } from './markdown';
 
-const CHECK_ID = 'check the ID and the environment of the key';
+const CHECK_ID = 'check the ID, and the environment of the key';
+const CORRECT = 'correct what `message` and `details` name';
 const REPAY_OTHERWISE = 'repay the customer in another way';
+const OTHER_KEY = 'use another key';
+const LESS_OR_LATER = 'lower the amount, or wait';
+const FOR_CONNECTORS = 'for [connectors](connectors.md#callbacks-over-http) only';
 
 /** Advice to the caller; a new code does not compile without one. */
 const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
-  invalid_request: 'correct the fields in `details`',
-  invalid_json: 'send one JSON object',
-  invalid_amount: 'only the amount is wrong: send minor units',
-  invalid_cursor: 'pass `next_cursor` unchanged',
-  idempotency_key_required: 'send an `Idempotency-Key`',
-  idempotency_key_invalid: 'send 1 to 255 printable ASCII characters, once',
+  invalid_request: CORRECT,
+  invalid_json: CORRECT,
+  invalid_amount: CORRECT,
+  invalid_cursor: CORRECT,
+  idempotency_key_required: CORRECT,
+  idempotency_key_invalid: CORRECT,
   api_key_missing: 'send `Authorization: Bearer …`',
-  api_key_invalid: 'check the key: it does not exist',
-  api_key_revoked: 'use another key',
-  signature_invalid: 'connectors only: sign the raw body with a valid key',
-  api_key_expired: 'use another key',
-  account_frozen: 'contact us; you can still read',
-  api_key_address_refused: 'call from a network that the key allows',
+  api_key_invalid: OTHER_KEY,
+  api_key_revoked: OTHER_KEY,
+  signature_invalid: FOR_CONNECTORS,
+  api_key_expired: OTHER_KEY,
+  account_frozen: 'contact us',
+  api_key_address_refused: 'call from a network of the key',
   api_key_scope_insufficient: 'use a key with the named scope; to simulate, a sandbox key',
   crypto_not_enabled: 'ask us to enable crypto',
   sandbox_only: 'use a sandbox key',
-  route_not_found: 'check the path and the slash at its end',
-  method_not_allowed: 'use a method of the `Allow` header',
-  body_too_large: 'send at most 64 KiB',
-  unsupported_media_type: 'send uncompressed `application/json` in UTF-8',
+  route_not_found: CORRECT,
+  method_not_allowed: CORRECT,
+  body_too_large: CORRECT,
+  unsupported_media_type: CORRECT,
   clock_advancing: 'wait until the clock is `standing`',
-  callback_conflict: 'connectors only: give each fact its own `callback_id`',
+  callback_conflict: FOR_CONNECTORS,
   idempotency_request_in_progress: 'repeat with the same key after `Retry-After`',
-  idempotency_key_reused: 'the message names the resource of this key; use a new key',
-  method_requirements_not_met: 'see `details`',
-  cannot_cancel: 'it is paid or final: read it',
+  idempotency_key_reused: 'use a new key',
+  method_requirements_not_met: CORRECT,
+  cannot_cancel: 'it is paid or final',
   refund_not_supported: REPAY_OTHERWISE,
-  payment_disputed: 'the bank disputes the payment, or charged it back',
-  payment_not_settled: 'cancel it if unpaid; wait if paid',
+  payment_disputed: 'it is disputed or charged back',
+  payment_not_settled: 'wait, or cancel it',
   refund_window_expired: REPAY_OTHERWISE,
-  refund_amount_exceeds_balance: 'the message states what remains',
-  balance_account_not_found: 'name a funded balance account',
-  rail_requirements_not_met: 'see `details`; use another recipient or rail',
+  refund_amount_exceeds_balance: CORRECT,
+  balance_account_not_found: CORRECT,
+  rail_requirements_not_met: CORRECT,
   recipient_deleted: 'create the recipient again',
-  recipient_type_mismatch: 'use a rail of the recipient’s type',
-  insufficient_balance: 'lower the amount, or wait',
-  asset_not_supported: 'use an asset with its network',
-  asset_not_available: 'no connector serves it here, or there is no rate',
-  wallet_not_registered: 'register a wallet; in live it takes effect after 24 hours',
-  endpoint_disabled: 'enable the endpoint first',
-  endpoint_limit_reached: 'delete an endpoint first',
-  payout_limit_exceeded: 'pay out less today, or ask for a higher limit',
-  rate_limited: 'wait for `Retry-After`; the call had no effect',
+  recipient_type_mismatch: CORRECT,
+  insufficient_balance: LESS_OR_LATER,
+  asset_not_supported: CORRECT,
+  asset_not_available: 'it has no connector here, or no rate',
+  wallet_not_registered: '[register](dashboard.md#crypto) a wallet',
+  endpoint_disabled: 'enable the endpoint',
+  endpoint_limit_reached: 'delete an endpoint',
+  payout_limit_exceeded: LESS_OR_LATER,
+  rate_limited: 'repeat after `Retry-After`; nothing was done',
   internal_error: 'repeat with the same key; report the `request_id`',
   temporarily_unavailable: 'outcome unknown: repeat with the same key after `Retry-After`',
 };
@@ -61,14 +65,28 @@ const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
 /** Every error code and what to do about it, by type; codes with the same advice share a line. */
 export function errorList(): string {
   const advice = new Map<string, string>(Object.entries(ADVICE));
-  const types = new Map<string, Map<string, string[]>>();
-  for (const name of Object.keys(ERROR_CODES).filter(isErrorCode)) {
-    const { status, type } = ERROR_CODES[name];
-    const lines = types.get(type) ?? new Map<string, string[]>();
-    const line = `${status}: ${advice.get(name) ?? CHECK_ID}`;
-    types.set(type, lines.set(line, [...(lines.get(line) ?? []), name]));
+  const names = Object.keys(ERROR_CODES).filter(isErrorCode);
+  return [...groupBy(names, (name) => ERROR_CODES[name].type)]
+    .map(([type, own]) => {
+      const lines = groupBy(own, (name) => advice.get(name) ?? CHECK_ID);
+      const items = [...lines].map(([text, same]) => `${nameCodes(same)}: ${text}`);
+      return `${code(type)}\n\n${list(items)}`;
+    })
+    .join('\n\n');
+}
+
+/** Codes with their status, which follows the last of several. */
+function nameCodes(names: ErrorCode[]): string {
+  return [...groupBy(names, (name) => ERROR_CODES[name].status)]
+    .map(([status, same]) => `${codes(same)}, ${status}`)
+    .join('; ');
+}
+
+function groupBy<Key>(names: ErrorCode[], getKey: (name: ErrorCode) => Key) {
+  const groups = new Map<Key, ErrorCode[]>();
+  for (const name of names) {
+    const key = getKey(name);
+    groups.set(key, [...(groups.get(key) ?? []), name]);
   }
-  const items = (lines: Map<string, string[]>) =>
-    list([...lines].map(([line, names]) => `${codes(names)}, ${line}`));
-  return [...types].map(([type, lines]) => `${code(type)}\n\n${items(lines)}`).join('\n\n');
+  return groups;
 }
