@@ -3,18 +3,18 @@ import { list } from './markdown';
 
 const WORDS: Readonly<Record<Act, string>> = {
   view: 'see everything but secrets',
-  'self.change': 'change the own password, second factor and sessions',
-  'keys.change': 'create and revoke API keys',
-  'webhooks.change': 'set the endpoint and roll its secret',
-  'webhooks.secret': 'see the signing secret',
-  'clock.advance': 'move the clock of the sandbox',
+  'self.change': 'change their own sign-in',
+  'keys.change': 'manage API keys',
+  'webhooks.change': 'manage webhook endpoints',
+  'webhooks.secret': 'see signing secrets',
+  'clock.advance': 'advance the sandbox clock',
   'brand.change': 'set the brand',
-  'events.send': 'send events again, and test events',
+  'events.send': 'send events',
   'payments.refund': 'refund payments',
   'payments.cancel': 'cancel payments',
   'crypto.settle': 'settle crypto balances',
   'wallets.change': 'register wallets',
-  'team.change': 'change the team and its roles',
+  'team.change': 'change the team',
 };
 
 /** Acts of the dashboard, by the roles that may do them. */
