@@ -177,6 +177,14 @@ test('no page names an address of its own machine in an example of the reference
   }
 });
 
+test('the reference shows limits, rules of optional fields, and each kind of balance', () => {
+  expect(read('reference/payments.html')).toContain('string (uri, up to 2048 characters)');
+  expect(read('reference/payouts.html')).toContain('Required with an IBAN outside the SEPA area.');
+  expect(read('reference/balances.html')).toMatch(
+    /data\[\]\.owed<\/code><\/td>\s*<td[^>]*>integer or string/,
+  );
+});
+
 test('no link of a page leads nowhere', () => {
   const targets = PAGES.filter((page) => page !== '404.html').flatMap((page) =>
     [...read(page).matchAll(/ (?:href|src)="(\/docs\/[^"]*|#[^"]*)"/g)].map(([, target = '']) =>
