@@ -4,7 +4,6 @@ import { checkMongoTls, checkTemporalTls, PLAIN_TEXT_ALLOWED } from './base/tls'
 import { type TemporalAccess, temporalAccess } from './temporal/access';
 import { LIBRARY_VARIABLES, VARIABLES } from './variables';
 
-/** Environment of a process, parsed once at the start. */
 export const Environment = z.object({ ...VARIABLES.shape, ...LIBRARY_VARIABLES.shape });
 
 export type Config = Omit<z.infer<typeof Environment>, 'PUBLIC_URL'> & {

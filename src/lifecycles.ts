@@ -21,14 +21,13 @@ export type Resource = Documents[CallbackResource];
 export type ResourceStores = Pick<Stores, ResourceKind['collection']>;
 
 interface Lifecycle extends ResourceKind {
-  /** Fields of only this kind that operators see; none identifies a customer. */
+  /** None identifies a customer. */
   fields: readonly string[];
   get: (stores: ResourceStores, id: string) => Promise<Resource | null>;
-  /** Reads the states of those that are stored. */
   listStates: (stores: ResourceStores, ids: readonly string[]) => Promise<StoredVersion[]>;
-  /** Reads resources in progress, in order of their ids. */
+  /** Pages through resources in progress, by id. */
   page: (stores: ResourceStores, after: string, limit: number) => Promise<Resource[]>;
-  /** Reads the ids of a sandbox account's resources in progress, in order. */
+  /** Pages through a sandbox account's resources in progress, by id. */
   pageOf: (
     stores: ResourceStores,
     account_id: string,
@@ -37,7 +36,6 @@ interface Lifecycle extends ResourceKind {
   ) => Promise<string[]>;
 }
 
-/** Registry of the resources with a workflow; code for all kinds reads it. */
 export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
   payment: addStore('payment', [
     'refunded',

@@ -32,7 +32,6 @@ import { connectTemporal } from './temporal/connect';
 
 /** Longer than a create waits for its workflow. */
 const GRACE_MS = 10_000;
-/** Connections to MongoDB for all signed-in users. */
 const VISITS_AT_ONCE = 10;
 
 async function main(): Promise<void> {
@@ -99,7 +98,7 @@ async function main(): Promise<void> {
   stopBy(async () => {
     stopping.abort();
     epochs.close();
-    // The load balancer sees /readyz fail, and sends no more requests before the listener closes.
+    // The load balancer sees `/readyz` fail before the listener closes.
     await sleep(config.DRAIN_MS);
     await closeServer(server, GRACE_MS);
     await recorder.close();

@@ -6,31 +6,25 @@ import { findRule, type RoutingRule, type RuleMap } from './domain/routing-rule'
 
 export const SANDBOX_CONNECTOR = 'sandbox';
 
-/** Payment methods, rails and pairs of assets, which a connector may serve. */
 export const METHODS: readonly string[] = [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS];
 
 export interface Connectors {
-  /**
-   * Finds the connector of a method or rail where no routing rule chooses another; undefined when
-   * none serves it there.
-   */
+  /** Undefined when none serves the method or rail. */
   findConnector(method: string, livemode: boolean): string | undefined;
-  /** Lists the connectors of a method or rail that a routing rule may choose. */
   listConnectors(method: string, livemode: boolean): readonly string[];
   sandbox: string;
   names: readonly string[];
   liveNames: readonly string[];
 }
 
-/** The variables `LIVE_CONNECTORS` and `SANDBOX_CONNECTORS`. */
 export interface Routes {
   liveConnectors: string;
   sandboxConnectors?: string;
 }
 
 /**
- * Routes every method in the sandbox to the sandbox bank, unless a bank's own test system serves
- * it, and those in live as `live` says.
+ * Routes by the variables; the sandbox bank serves a sandbox method unless a bank's test system
+ * does.
  * @param live `name=method|rail|pair,name=method`; a pair names an asset, as `eth_ethereum`
  * @param tests test systems of banks, in the same form
  * @throws Error that names the invalid entry
@@ -66,12 +60,10 @@ function listNames(connectors: ConnectorsByMethod): string[] {
   return [...new Set([...connectors.values()].flat())];
 }
 
-/** Adds names at the end, each once. */
 function addLast(names: readonly string[], added: readonly string[]): readonly string[] {
   return [...names.filter((name) => !added.includes(name)), ...added];
 }
 
-/** @returns connectors by method, rail or pair; one that is named twice goes to the last */
 function parseRoutes(
   variable: 'LIVE_CONNECTORS' | 'SANDBOX_CONNECTORS',
   text: string,
@@ -92,7 +84,6 @@ function parseRoutes(
   return connectors;
 }
 
-/** Live connectors that may pay recipients. */
 export function listPayoutConnectors({ listConnectors }: Pick<Connectors, 'listConnectors'>) {
   const connectors = RAIL_IDS.flatMap((rail) => listConnectors(rail, true));
   return [...new Set(connectors)].toSorted();
@@ -102,13 +93,11 @@ export function isKnownMethod(method: string): boolean {
   return METHODS.includes(method);
 }
 
-/** Finds the connector of a new resource; undefined when none serves it. */
 export type FindConnector = (method: string, currency?: string) => string | undefined;
 
 /**
- * Routes the new resources of an account by the most specific rule, or else as the variables say.
- * A rule whose connector the variables do not name serves nobody: another bank is never chosen in
- * its place.
+ * Prefers the most specific rule, or else the variables. A rule whose connector the variables do
+ * not name serves nobody: another bank is never chosen in its place.
  * @see docs/connectors.md#route-by-rules
  */
 export function routeBy(
@@ -123,7 +112,6 @@ export function routeBy(
   };
 }
 
-/** Whether the variables name the connector of a rule for its method. */
 export function isServedBy(
   { listConnectors }: Pick<Connectors, 'listConnectors'>,
   { method, livemode, connector }: RoutingRule,
@@ -131,7 +119,7 @@ export function isServedBy(
   return listConnectors(method, livemode).includes(connector);
 }
 
-/** Methods that the account has enabled *and* a connector serves. @see docs/decisions.md#catalog */
+/** @see docs/decisions.md#catalog */
 export function availableMethods(
   findConnector: FindConnector,
   enabled: readonly string[],
@@ -141,7 +129,6 @@ export function availableMethods(
   );
 }
 
-/** Rails that the account has not disabled *and* a connector serves. */
 export function availableRails(
   findConnector: FindConnector,
   disabled: readonly RailId[],

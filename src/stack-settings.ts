@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Variables that the launcher hands on to the command line in `DATA_DIR/stack.json`. */
+/** Variables in `DATA_DIR/stack.json`, which the launcher writes and the command line reads. */
 export const StackSettings = z.object({
   MONGODB_DB: z.string(),
   TASK_QUEUE_PREFIX: z.string(),

@@ -9,7 +9,6 @@ import { parseApprovalLimits } from './domain/approval';
 import { readWindows } from './domain/crypto/assets';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 
-/** Creates a check of a text by the function that reads it. */
 function checkBy(read: (text: string) => unknown) {
   return (text: string, ctx: z.RefinementCtx): void => {
     try {
@@ -25,8 +24,8 @@ const port = z.coerce.number().int().min(1).max(65535);
 const perSecond = z.coerce.number().int().positive();
 
 /**
- * Source of `npm start -- --help` and of the README's table. `usual` is the default under `npm start`
- * where it differs from the schema's; `launcher` marks what `npm start` sets itself.
+ * Source of `npm start -- --help` and the README's table. `usual` is the default under `npm start`
+ * where it differs; `launcher` marks what `npm start` sets itself.
  */
 export const VARIABLES = z.object({
   PORT: port.default(8080).meta({ description: 'Port of API and hosted page' }),
@@ -226,7 +225,7 @@ export const VARIABLES = z.object({
   }),
 });
 
-/** Variables that a library defines and the service reads, too. */
+/** Variables of libraries that the service reads, too. */
 export const LIBRARY_VARIABLES = z.object({
   TEMPORAL_NAMESPACE: z.string().default('default'),
   TEMPORAL_DEPLOYMENT_NAME: z.string().default(''),

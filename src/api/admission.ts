@@ -5,14 +5,14 @@ import { Refusal } from '../domain/errors';
 import type { ApiKey } from '../service/access';
 import { type ApiDeps, getAddress, getRequestId } from './context';
 
-/** @throws Refusal 403 `api_key_address_refused` when the key does not allow the caller's network */
+/** @throws Refusal 403 `api_key_address_refused` */
 export function checkAddress(ctx: Context, { allowed_cidrs }: ApiKey): void {
   if (allowed_cidrs === undefined || createNetworkMatcher(allowed_cidrs)(getAddress(ctx))) return;
   const message = `This API key may not be used from ${getAddress(ctx)}.`;
   throw new Refusal('api_key_address_refused', message);
 }
 
-/** @throws Refusal 403 `api_key_scope_insufficient`, which is logged: the key may be stolen */
+/** @throws Refusal 403 `api_key_scope_insufficient`; logged, since the key may be stolen */
 export function checkScope(
   { log }: Pick<ApiDeps, 'log'>,
   ctx: Context,
@@ -58,7 +58,6 @@ export function readIdempotencyKey(ctx: Context): string {
   return key;
 }
 
-/** Whether a text has the form of an idempotency key. */
 export function isIdempotencyKey(text: string): boolean {
   return text.length <= KEY_LENGTH_MAX && /^[\x20-\x7e]+$/.test(text);
 }

@@ -33,27 +33,22 @@ import { mountRoutes } from './routes';
 import { delayRefusals } from './slow-refusals';
 
 export interface AppDeps extends Omit<ApiDeps, 'payers' | 'takeSlot' | 'webhookUrls'> {
-  /** For the dashboard, too. */
   redeliveries: Redeliveries;
   tracing?: Tracing;
-  /** Aborts when the process is about to end, while it still serves. */
   stopping?: AbortSignal;
   config: ApiDeps['config'] &
     Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'> &
     Partial<Pick<Config, 'WEBHOOK_DENY_CIDRS'>>;
   meter?: ApiMeter;
-  /** Without it, no request is recorded. */
   recorder?: Pick<RequestRecorder, 'record'>;
-  /** Connections of the dashboard, which its visitors cannot take from the API. */
+  /** Separate connections, so that visitors take none from the API. */
   dashboard?: Pick<ApiDeps, 'mongo' | 'stores'>;
   visitCostsMax?: { session: number; account: number };
-  /** Without it, the stores count as equal. */
   epochs?: Pick<EpochGuard, 'fault'>;
 }
 
 type AppRouteDeps = AppDeps & ApiDeps;
 
-/** Most test events in progress in one process. */
 const TEST_EVENTS_AT_ONCE = 20;
 
 export function createApp(params: AppDeps): Koa {
@@ -95,7 +90,6 @@ function createRouter(deps: AppRouteDeps): Router {
   mountRoutes(createMount(router, deps, limits), deps);
   mountConnectors(router, deps, limits);
   mountHealth(router, { ...deps, heartbeats: deps.stores.heartbeats });
-  // Built once, since it takes longer than most requests.
   const text = JSON.stringify(openApiDocument(deps.config.PUBLIC_URL));
   router.get('/openapi.json', (ctx) => {
     ctx.type = 'json';
@@ -123,15 +117,13 @@ function nameRequest(clientAddress: ClientAddress): Middleware {
     ctx.state['address'] = clientAddress(ctx.req);
     ctx.set('Request-Id', getRequestId(ctx));
     ctx.set('Service-Version', SERVICE_VERSION);
-    // Responses belong to one merchant, and may contain the URL of a payment page.
+    // A response may contain the URL of a payment page.
     ctx.set('Cache-Control', 'no-store');
-    // A page sets its own policy instead.
     ctx.set(NOTHING_ALLOWED);
     await next();
   };
 }
 
-/** Closes each connection after its response, so none is in use when the listener closes. */
 function closeWhenStopping(stopping?: AbortSignal): Middleware {
   return async (ctx, next) => {
     await next();
@@ -141,7 +133,7 @@ function closeWhenStopping(stopping?: AbortSignal): Middleware {
 
 const READS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Refuses writes while MongoDB is older than Temporal: a repeated request would pay again. */
+/** Refuses writes while MongoDB is older than Temporal: a repeat would pay again. */
 function refuseAfterRestore({ epochs }: Pick<AppDeps, 'epochs'>): Middleware {
   return async (ctx, next) => {
     const fault = READS.includes(ctx.method) ? undefined : epochs?.fault();
@@ -150,7 +142,6 @@ function refuseAfterRestore({ epochs }: Pick<AppDeps, 'epochs'>): Middleware {
   };
 }
 
-/** As `refuseAfterRestore`, for the pages of customers and merchants. */
 function refusePagesAfterRestore({ epochs }: Pick<AppDeps, 'epochs'>): Middleware {
   return async (ctx, next) => {
     const isPage = /^[/](?:pay|dashboard)(?:[/]|$)/.test(ctx.path);
@@ -166,7 +157,7 @@ const sendHsts: Middleware = async (ctx, next) => {
   await next();
 };
 
-/** Logs the route and never the path, since that of a hosted page contains a secret. */
+/** Logs the route, since the path of a hosted page contains a secret. */
 function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
   return async (ctx, next) => {
     const startedAt = performance.now();
@@ -191,10 +182,9 @@ function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
   };
 }
 
-/** Paths that health checks and scrapers request all the time. */
 const UNTRACED = new Set(['/healthz', '/readyz']);
 
-/** Traces requests by route, since a path may contain data of a merchant or a customer. */
+/** Traces by route, since a path may contain personal data. */
 function traceRequests(tracing: Tracing): Middleware {
   return async (ctx, next) => {
     if (UNTRACED.has(ctx.path)) return await next();

@@ -7,7 +7,7 @@ import { setSentBody } from './context';
 
 /** @see docs/api.md#money-json-text */
 const BODY_BYTES_MAX = 64 * 1_024;
-/** Metadata of 8 KiB cannot reach it. @see docs/api.md#money-json-text */
+/** Metadata of 8 KiB cannot reach it. */
 const BODY_VALUES_MAX = 5_000;
 const utf8 = new TextDecoder();
 const EMPTY: ParsedJson = { value: {}, canonical: '{}' };

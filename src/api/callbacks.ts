@@ -11,8 +11,8 @@ import { type ApiDeps, getRequestId } from './context';
 import { createFailureLimit, type RateLimits } from './rate-limit';
 
 /**
- * Endpoint for connectors without a Temporal client. The response reveals a resource only to its
- * own connector.
+ * Serves connectors without a Temporal client. A response reveals a resource only to its own
+ * connector.
  * @see docs/connectors.md#callbacks-over-http
  */
 export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimits): void {
@@ -39,7 +39,7 @@ export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimit
     const { connector, key, bytes } = await limitFailures(ctx, name, () => verify(ctx, name));
     await limits.callback(ctx, connector);
     const report = parseReport(connector, bytes);
-    // Signed again for the workflow, which does not see the verified header.
+    // The workflow does not see the verified header.
     const status = await deps.callbacks.receive(report, signCallback(key, report));
     ctx.status = 202;
     ctx.body = { status };
@@ -53,7 +53,7 @@ function invalidSignature(): Refusal {
   );
 }
 
-/** @throws Refusal 400 `invalid_request`, with a fault for each field */
+/** @throws Refusal 400 `invalid_request` */
 function parseReport(connector: string, bytes: Buffer): ResourceCallback {
   try {
     const { value } = parseBody(bytes);
@@ -61,7 +61,6 @@ function parseReport(connector: string, bytes: Buffer): ResourceCallback {
     return { connector, resource, resource_id, name: event, callback };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    // One code for all faults of a body: the details list them.
     throw new Refusal('invalid_request', error.message, { details: error.details });
   }
 }

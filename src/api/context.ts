@@ -26,9 +26,8 @@ interface RequestState {
   requestId: string;
   address: string;
   key?: ApiKey;
-  /** Code of the error response. */
   code?: ErrorCode;
-  /** Body of the request, once it was read. */
+  /** Undefined until it is read. */
   sent?: SentBody;
 }
 
@@ -46,7 +45,7 @@ export function setSentBody(ctx: Context, sent: SentBody): void {
   ctx.state['sent'] = sent;
 }
 
-/** Route with placeholders for parameters; undefined when none matches. */
+/** Route with placeholders; undefined when none matches. */
 export function getRoute(ctx: Context): string | undefined {
   const route: unknown = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
   return typeof route === 'string' ? route : undefined;
@@ -57,7 +56,6 @@ export function getRequestId(ctx: Context): string {
   return state.requestId ?? 'unknown';
 }
 
-/** Returns the caller's network address, behind trusted proxies. */
 export function getAddress(ctx: Context): string {
   const state: Partial<RequestState> = ctx.state;
   return state.address ?? ctx.ip;

@@ -5,7 +5,7 @@ import { omitUndefined } from '../domain/defined';
 import { ERROR_CODES, type ErrorCode, Refusal, unavailable } from '../domain/errors';
 import { getRequestId } from './context';
 
-/** Unavailable, stepping down or overloaded. */
+/** Server codes: unavailable, stepping down or overloaded. */
 const UNAVAILABLE_CODES = new Set([
   6, 7, 50, 64, 89, 91, 100, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 14031,
 ]);
@@ -31,7 +31,7 @@ export function errorBody(refusal: Refusal, requestId: string) {
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer' };
 const RETRY_SOON = { 'Retry-After': '1' };
 
-/** Others, such as `Allow`, are set when a request is refused, and take precedence. */
+/** Headers set with the refusal, such as `Allow`, take precedence. */
 const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   api_key_missing: CHALLENGE,
   api_key_invalid: CHALLENGE,
@@ -74,7 +74,6 @@ function isMongoUnavailable(error: unknown): boolean {
   return true;
 }
 
-/** Whether Koa or one of its libraries refused the request, for a bad escape in its path, say. */
 function isCallersFault(error: unknown): boolean {
   if (error instanceof URIError) return true;
   if (!(error instanceof Error) || !('status' in error)) return false;

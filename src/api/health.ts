@@ -2,8 +2,8 @@ import type Router from '@koa/router';
 import { checkDependencies, type HealthDeps } from '../service/health';
 
 /**
- * `/healthz`: the process runs. `/readyz`: Temporal and MongoDB answer, a worker polls, and this
- * process is not about to end; `/readyz?only=api` checks only the process.
+ * `/healthz`: the process runs. `/readyz`: Temporal and MongoDB answer, a worker polls, and the
+ * process is not stopping; `/readyz?only=api` checks only the process.
  */
 export function mountHealth(
   router: Router,
@@ -12,7 +12,7 @@ export function mountHealth(
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
-  // Unauthenticated callers may request it as often as they like.
+  // Unauthenticated callers share one check, however often they request it.
   let pendingCheck: ReturnType<typeof checkDependencies> | undefined;
   const checkOnce = () => {
     pendingCheck ??= checkDependencies(deps).finally(() => {

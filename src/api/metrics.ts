@@ -5,17 +5,13 @@ import { ENDPOINTS } from '../domain/wire';
 
 interface AnsweredRequest {
   method: string;
-  /** With placeholders for parameters, to limit the number of label values. */
+  /** Route with placeholders, to limit the number of label values. */
   route: string;
   status: number;
   seconds: number;
-  /** Undefined when the request was not authenticated. */
   livemode: boolean | undefined;
-  /** Whether an earlier response was returned again. */
   replayed: boolean;
-  /** Code of the error response. */
   code?: string | undefined;
-  /** Attempt to sign in to the dashboard. */
   attempt?: Pick<Visitor, 'proof' | 'outcome'>;
 }
 

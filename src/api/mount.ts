@@ -34,17 +34,17 @@ export interface Call<E extends Endpoint> {
   body: Parsed<E['body']>;
 }
 
-/** Reads of an account and environment at once: less than a third of the connections to MongoDB. */
+/** Limit per account and environment: less than a third of the connections to MongoDB. */
 const READS_AT_ONCE = 15;
 
 export type Mount = ReturnType<typeof createMount>;
 
-/** Adds endpoints to the router. The order of the middleware is the order of the checks. */
+/** The order of the middleware is the order of the checks. */
 export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const limitFailures = createFailureLimit();
   const { takeSlot } = deps;
   const reads = createNamedGates({ atOnce: READS_AT_ONCE });
-  /** Shares out what calls take of the process, so that one account leaves others their part. */
+  /** Keeps one account from taking the whole process. */
   const inShare = <T>({ simulates, method }: Endpoint, key: ApiKey, work: () => Promise<T>) => {
     if (simulates === true) return takeSlot({ ...key, connector: undefined, simulates }, work);
     return method === 'get' ? reads.run(`${key.account_id}:${key.livemode}`, work) : work();
@@ -72,7 +72,6 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   };
 
   return {
-    /** Reads and acts: authenticate → limit → validate → handler. */
     endpoint<E extends Endpoint>(endpoint: E, handler: (call: Call<E>) => Promise<object>): void {
       router[endpoint.method](koaPath(endpoint.path), async (ctx: Context) => {
         const key = await admit(ctx, endpoint);
@@ -93,7 +92,6 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       });
     },
 
-    /** Creates; `act` validates the body under the idempotency key. */
     create<E extends Endpoint>(
       endpoint: E,
       act: (
@@ -125,7 +123,6 @@ function send(ctx: Context, status: number, json: string): void {
   ctx.body = json;
 }
 
-/** Counts the rows that a list asks for. */
 function countRows(query: unknown): number {
   const { limit } = Object(query);
   return typeof limit === 'number' ? limit : 0;

@@ -46,7 +46,6 @@ function listCodes(endpoint: Endpoint): ReadonlySet<ErrorCode> {
   ]);
 }
 
-/** Groups the codes of an endpoint by status. */
 export function errorResponses(endpoint: Endpoint, schema: ToSchema): Json {
   const codes = [...listCodes(endpoint)];
   const statuses = new Set<number>(codes.map((code) => ERROR_CODES[code].status));

@@ -33,7 +33,6 @@ export function headerRefs(...names: string[]): Json {
 
 export const WEBHOOKS = 'Webhooks';
 
-/** Groups of operations, in the order of the document. */
 const TAGS = [
   ['Payments', 'Take money from customers.', /^\/v1\/payments/],
   ['Refunds', 'Send it back to them.', /^\/v1\/refunds/],
@@ -60,7 +59,7 @@ export function getTag(path: string): string {
 
 interface Words {
   description: string;
-  /** The first value of the schema when absent. */
+  /** By default the first value of the schema. */
   example?: unknown;
 }
 
@@ -89,7 +88,7 @@ const PARAMETERS: Readonly<Record<string, Words>> = {
   },
 };
 
-/** It has no example: a tool that sends the same key with every body would be refused. */
+/** No example: a tool that sends the same key with every body would be refused. */
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
@@ -99,7 +98,6 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
 };
 
-/** Path segments that precede the id of a resource. */
 const OWNERS = [
   ['/crypto/payments/', SAMPLE_IDS.crypto_payment],
   ['/crypto/settlements/', SAMPLE_IDS.crypto_settlement],

@@ -155,7 +155,6 @@ interface SchemaOptions {
   publicUrl: string;
 }
 
-/** Named schemas become components; the others are inlined. */
 function jsonSchema({ type, io, name, publicUrl }: SchemaOptions, components: Json): Json {
   const rawSchema = z.toJSONSchema(type, { io, unrepresentable: 'any' });
   const text = JSON.stringify(rawSchema)
@@ -185,9 +184,9 @@ const Schema = z.looseObject({
 });
 
 /**
- * Builds the example of a JSON Schema from the examples of its fields. A field without one is null
- * if allowed, its first value, false, or a list of one item.
- * @param values fields that differ from the examples of the schema
+ * Builds examples from those of the fields; a field without one is null if allowed, its first
+ * value, false, or a list of one item.
+ * @param values differ from the schema's examples
  * @throws RangeError for a text or a number without an example
  */
 function buildExample(json: Json, components: Json, values: Json = {}): unknown {

@@ -5,25 +5,23 @@ import { ERROR_CODES, Refusal } from '../domain/errors';
 import type { ApiKey } from '../service/access';
 import { getAddress, type LimitConfig } from './context';
 
-/** Bursts are allowed within a window. */
+/** Allows bursts. */
 const WINDOW_SECONDS = 10;
-/** Rows of a list that cost as much as a request. */
 const ROWS_PER_REQUEST = 10;
 
 type Caller = Pick<ApiKey, '_id' | 'account_id' | 'livemode'>;
 
 export interface RateLimits {
-  /** Counts a request of a key, and of its account's environment. */
   request(ctx: Context, caller: Caller): Promise<void>;
-  /** Counts the rows that a list may have: a long one costs as much as several requests. */
+  /** Counts rows: a long list costs as much as several requests. */
   rows(ctx: Context, caller: Caller, rows: number): Promise<void>;
   create(ctx: Context, caller: Caller): Promise<void>;
   callback(ctx: Context, connector: string): Promise<void>;
 }
 
 /**
- * Limits the requests that this process accepts. Each response says how many the key has left, or
- * which limit is exhausted. Sandbox and live are counted separately.
+ * Limits requests by key, and by account and environment. Each response says how many the key has
+ * left, or which limit is exhausted.
  * @throws Refusal 429 `rate_limited` with `Retry-After`
  * @see docs/api.md#rate-limits
  */
@@ -57,7 +55,6 @@ interface LimitState {
   resetSeconds: number;
 }
 
-/** Applies a separate limit to each name. */
 function createLimit(perSecond: number, what: string) {
   const points = perSecond * WINDOW_SECONDS;
   const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
@@ -84,16 +81,15 @@ function setHeaders(ctx: Context, { points, left, resetSeconds }: LimitState): v
   });
 }
 
-/** Wrong keys, or signatures, that an address may try in a window. */
+/** Per address and window. */
 const FAILURES_MAX = 1_000;
 
-/** Valid callers that a process remembers. */
 const KNOWN_MAX = 10_000;
 
 /**
- * Limits the wrong keys of one network, before another is looked up. Callers behind a proxy share
- * an address, so valid keys are not counted, and go on where they were valid before.
- * @param credential kind of wrong credential, for the message
+ * Limits the wrong credentials of a network before the next look-up. Callers behind a proxy share
+ * an address, so valid keys do not count, and go on where they were valid before.
+ * @param credential for the message
  * @throws Refusal 429 `rate_limited`, or the error of `authenticate`
  */
 export function createFailureLimit(credential = 'API key') {
@@ -104,7 +100,7 @@ export function createFailureLimit(credential = 'API key') {
     if (knownCallers.size >= KNOWN_MAX && oldest !== undefined) knownCallers.delete(oldest);
     knownCallers.add(caller);
   };
-  /** @param name of the caller, from which no secret can be read */
+  /** @param name must reveal no secret */
   return async <T>(ctx: Context, name: string, authenticate: () => Promise<T>): Promise<T> => {
     const network = toCustomerNetwork(getAddress(ctx));
     const caller = `${network} ${name}`;

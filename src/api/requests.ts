@@ -6,7 +6,7 @@ import type { RequestRecorder } from '../service/requests/recorder';
 import { isIdempotencyKey } from './admission';
 import { getKey, getLogFields, getRequestId, getRoute, getSentBody } from './context';
 
-/** Records the writes and the errors of each account. @see docs/api.md#requests */
+/** @see docs/api.md#requests */
 export function recordRequests(
   recorder: Pick<RequestRecorder, 'record'>,
   now: () => Date,
@@ -53,7 +53,6 @@ function getQuery(ctx: Context): Record<string, string | string[]> {
   );
 }
 
-/** The service wrote it: a text of JSON, or an error. */
 function parseResponse(body: unknown): JsonValue | undefined {
   if (body === undefined || body === null) return undefined;
   const value: JsonValue = JSON.parse(typeof body === 'string' ? body : JSON.stringify(body));

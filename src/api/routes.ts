@@ -56,7 +56,6 @@ import { mountEvents } from './events';
 import type { Mount } from './mount';
 import { mountWebhooks } from './webhooks';
 
-/** Adds all endpoints of `src/domain/wire`. */
 export function mountRoutes(mount: Mount, deps: ApiDeps): void {
   mountPayments(mount, deps);
   mountRefunds(mount, deps);

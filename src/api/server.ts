@@ -9,9 +9,9 @@ import { SERVICE_VERSION } from './openapi';
 const LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
-  // Longer than proxies keep a connection, so no request meets a closing connection.
+  // Longer than proxies hold a connection, so no request meets a closing one.
   keepAliveTimeout: 65_000,
-  // By default Node checks every 30 seconds, so a limit of 10 seconds could become 40.
+  // Node's default of 30 seconds would stretch a limit of 10 seconds to 40.
   connectionsCheckingInterval: 1_000,
 };
 const CONNECTIONS_MAX = 5_000;
@@ -38,7 +38,6 @@ export function createHttpServer(
   return server;
 }
 
-/** Answers requests that are not valid HTTP, in the same shape as every error. */
 function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -62,7 +61,6 @@ function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** Stops accepting connections and waits for running requests. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();

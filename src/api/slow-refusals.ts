@@ -4,20 +4,19 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { readVisitor } from '../dashboard/frame/visitor';
 import { getKey, getRoute } from './context';
 
-/** Refusals that an account gets at once in a second, and without one everybody on a route. */
+/** Limit per account, or without one per route. */
 const AT_ONCE_PER_SECOND = 50;
 const ACCOUNT_DELAY_MS = 1_000;
-/** Callers without an account, such as those who guess passwords, have no other work. */
+/** Longer, since callers without an account have no other work. */
 const NOBODY_DELAY_MS = 3_000;
-/** Refusals that wait; more are answered at once, so that a flood takes no memory. */
+/** Limit above which refusals are answered at once, so that a flood takes no memory. */
 const WAITING_MAX = 2_000;
 
 const REFUSED = new Set([429, 503]);
 
 /**
- * Answers late those who go on although they are refused. `Retry-After` asks them to wait anyway,
- * and a loop that repeats at once would take the processor from other merchants.
- * @param stopping aborts the waits when the process is about to end
+ * Delays callers who repeat at once after a refusal, and would take the processor from others.
+ * @param stopping aborts the waits
  * @see docs/operations.md#overload
  */
 export function delayRefusals(stopping?: AbortSignal, wait = waitUntil): Middleware {

@@ -1,4 +1,4 @@
-/** Groups rows as they come, so that no more than one batch is held. */
+/** Holds no more than one batch. */
 export async function* inBatches<T>(
   rows: AsyncIterable<T> | Iterable<T>,
   size: number,

@@ -11,8 +11,7 @@ export function isTrustedProxies(text: string): boolean {
 /**
  * Reads the address behind the trusted proxies, which each append to `X-Forwarded-For`. Entries
  * before the first untrusted proxy may be forged.
- * @param trustedProxies hops or CIDRs; empty: one proxy if pages are https, because the service has
- *   no TLS, else none
+ * @param trustedProxies hops or CIDRs; empty: one proxy if pages are https, else none
  * @see docs/operations.md#client-addresses
  */
 export function createClientAddress(trustedProxies: string, publicUrl: string): ClientAddress {

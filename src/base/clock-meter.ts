@@ -1,14 +1,13 @@
 import { Gauge, type Registry } from 'prom-client';
 import { describeMetric } from './metrics';
 
-/** Measures by how much the clock of this process leads Temporal's. */
 export interface ClockMeter {
-  /** @param taskTime time of Temporal at the start of the task, in ms since the epoch */
+  /** @param taskTime ms since the epoch, when Temporal started the task */
   observe(taskTime: number): void;
 }
 
 const WINDOW_MS = 60_000;
-/** Samples without which a busy process would look like a wrong clock. */
+/** With fewer, a busy process would look like a wrong clock. */
 const SAMPLES_MIN = 3;
 const WARN_MS = 1_000;
 
@@ -19,7 +18,7 @@ interface Window {
 }
 
 /**
- * Takes the least difference of the last minutes, since work and queues only add to it. A payout is
+ * Uses the least difference of the last minutes, since work and queues only add to it. A payout is
  * refused where it exceeds five seconds.
  */
 export function createClockMeter(

@@ -1,4 +1,4 @@
-/** Error of the environment or its use, not of the code: only its message is shown, without a stack. */
+/** Error of the environment or its use: only its message is shown, without a stack. */
 export class OperationalError extends Error {
   override readonly name = 'OperationalError';
 }
@@ -6,7 +6,7 @@ export class OperationalError extends Error {
 export function describeError(error: unknown): string {
   if (getErrorCode(error) === 'ENOSPC') return 'the disk is full';
   if (!isObject(error) || !('message' in error)) return String(error);
-  // The cause matters: `fetch failed` alone does not help.
+  // `fetch failed` alone does not help.
   const cause = 'cause' in error && error.cause !== undefined ? describeError(error.cause) : '';
   return cause === '' || cause === error.message
     ? `${error.message}`

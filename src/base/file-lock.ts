@@ -4,20 +4,19 @@ import { z } from 'zod';
 import { getErrorCode } from './errors';
 import { getStartTime, isAlive } from './process-table';
 
-/** Expiry of a lock of another machine, whose process cannot be looked up. */
+/** The process of another machine cannot be looked up. */
 const FOREIGN_LOCK_MS_MAX = 30 * 60_000;
 
 const Holder = z.object({ pid: z.int(), born: z.string(), host: z.string() });
 type LockHolder = z.infer<typeof Holder>;
 
 export interface LockAttempt {
-  /** Undefined when this process has the lock. */
   holder?: LockHolder;
   release(): void;
 }
 
 /**
- * Tries once to lock a file. It replaces the lock of an ended process; the start time detects a
+ * Tries once to lock a file, and replaces the lock of an ended process; the start time detects a
  * reused process id.
  */
 export function tryLock(path: string, pid = process.pid): LockAttempt {
@@ -54,7 +53,7 @@ function isHeld(path: string, holder: LockHolder): boolean {
   return Date.now() - writtenAtMs < FOREIGN_LOCK_MS_MAX;
 }
 
-/** Renames the stale lock first, because another process may have replaced it. */
+/** Another process may have replaced the stale lock, so it is renamed first. */
 function removeStale(path: string, asidePath: string, staleHolder: LockHolder | undefined): void {
   try {
     renameSync(path, asidePath);
@@ -79,6 +78,6 @@ function releaseLock(path: string, text: string): void {
   try {
     if (readFileSync(path, 'utf8') === text) rmSync(path);
   } catch {
-    // The data folder, and the lock with it, may have been deleted.
+    // The data folder may have been deleted.
   }
 }

@@ -26,10 +26,8 @@ export function createGate(atOnce: number, rest = 0): Gate {
   };
 }
 
-/** A gate for each name, such as an account, so that none takes the part of another. */
 export interface NamedGates {
   run<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** Whether so many calls of the name wait that another one must not. */
   isFull(name: string): boolean;
 }
 
@@ -40,7 +38,6 @@ export function createNamedGates({
 }: {
   atOnce: number;
   waitingMax?: number;
-  /** Pause after a call for which others wait, as a multiple of its time. */
   rest?: number;
 }): NamedGates {
   const gates = new Map<string, { gate: Gate; calls: number }>();

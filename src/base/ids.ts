@@ -9,7 +9,7 @@ export function deriveUuid(name: string): string {
   return [8, 12, 16, 20, 32].map((end, i) => hex.slice([0, 8, 12, 16, 20][i], end)).join('-');
 }
 
-/** Derives the id of the event of a transition. @see docs/decisions.md#events */
+/** @see docs/decisions.md#events */
 export function eventId(resource: string, resourceId: string, version: number): string {
   return `evt_${deriveUuid(`${resource}:${resourceId}:${version}`)}`;
 }

@@ -1,6 +1,5 @@
 import { type Node, type ParseError, parseTree } from 'jsonc-parser';
 
-/** Largest nesting depth of objects and arrays. */
 export const JSON_DEPTH_MAX = 200;
 
 const KEY_SHOWN_LENGTH_MAX = 64;
@@ -28,8 +27,7 @@ export type JsonValue =
 
 /**
  * JSON value with its source text: `metadata` keeps key order, white space and numbers of any size.
- * The text comes from `parseJson` or the database and is not checked again. @see
- * docs/decisions.md#requests
+ * The text is not checked again. @see docs/decisions.md#requests
  */
 export class RawJson {
   readonly text: string;
@@ -42,7 +40,6 @@ export class RawJson {
     return KINDS[this.text.trimStart().charAt(0)] ?? 'number';
   }
 
-  /** Distinct keys of an object; 0 for any other kind. */
   get keyCount(): number {
     return this.kind === 'object' ? Object.keys(Object(this.value())).length : 0;
   }
@@ -51,7 +48,6 @@ export class RawJson {
     return new TextEncoder().encode(this.text).length;
   }
 
-  /** @throws JsonSyntaxError only if the text does not come from `parseJson` */
   value(): JsonValue {
     return parseJson(this.text).value;
   }
@@ -76,7 +72,7 @@ export function isJsonObject(value: JsonValue | undefined): value is { [key: str
   );
 }
 
-/** Error for invalid or ambiguous JSON; its message is for the caller. */
+/** Invalid or ambiguous JSON; the message is for the caller. */
 export class JsonSyntaxError extends Error {
   override readonly name = 'JsonSyntaxError';
 }
@@ -89,10 +85,7 @@ export interface ParseJsonOptions {
 }
 
 export interface ParsedJson {
-  /**
-   * Objects have no prototype, so `__proto__` is an ordinary key. Numbers are safe integers or
-   * `NumberLiteral`.
-   */
+  /** Has objects without a prototype; numbers are safe integers or `NumberLiteral`. */
   value: JsonValue;
   /**
    * Sorted keys, no white space, one way of escaping. Numbers keep their source text: `1.0` is not
@@ -108,7 +101,7 @@ export interface ParsedJson {
  */
 export function parseJson(text: string, options: ParseJsonOptions = {}): ParsedJson {
   const depthMax = Math.min(options.depthMax ?? JSON_DEPTH_MAX, JSON_DEPTH_MAX);
-  // Checked first, because the parsers are recursive and slow.
+  // The parsers are recursive and slow.
   checkShape(text, depthMax, options.valuesMax ?? Number.POSITIVE_INFINITY);
   const root = readStrictly(text);
   return readNode(root, { text, raw: new Set(options.raw), outermost: root });
@@ -121,7 +114,6 @@ const BETWEEN = new Set([' ', '\t', '\n', '\r', ':']);
 function checkShape(text: string, depthMax: number, valuesMax: number): void {
   let depth = 0;
   let values = 0;
-  // The first value follows the opening bracket, each other value a comma.
   let isDue = true;
   for (let index = 0; index < text.length; index += 1) {
     const char = text.charAt(index);
@@ -141,7 +133,6 @@ function checkShape(text: string, depthMax: number, valuesMax: number): void {
   }
 }
 
-/** Returns the index of the closing quote, or of the end of the text. */
 function endOfString(text: string, start: number): number {
   for (let index = start + 1; index < text.length; index += 1) {
     const char = text[index];
@@ -158,7 +149,7 @@ function readStrictly(text: string): Node {
   try {
     JSON.parse(text);
   } catch {
-    // The error quotes the text, which may contain a card number.
+    // The error would quote the text, which may contain a card number.
     valid = false;
   }
   const errors: ParseError[] = [];
@@ -221,7 +212,7 @@ function getSource(node: Node, text: string): string {
 
 function readNumber(source: string): number | NumberLiteral {
   const value = Number(source);
-  // JS reads `-0`, `1e3` and `10.0` as integers, too, so the texts are compared.
+  // JS reads `-0`, `1e3` and `10.0` as integers, too.
   const isExact = Number.isSafeInteger(value) && String(value) === source;
   return isExact ? value : new NumberLiteral(source);
 }

@@ -5,7 +5,6 @@ interface LiveSettings {
   ALLOW_LIVE_DEMO: string;
 }
 
-/** Whether real money may be sent: a live bank is configured, and this is not a demo. */
 export function isLive({ LIVE_CONNECTORS, ALLOW_LIVE_DEMO }: LiveSettings): boolean {
   return LIVE_CONNECTORS.trim() !== '' && ALLOW_LIVE_DEMO !== LIVE_DEMO_ALLOWED;
 }

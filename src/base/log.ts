@@ -1,6 +1,6 @@
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 
-/** Allowed fields; all others are dropped, so that bodies, names and secrets never leak. */
+/** Drops all other fields, so that bodies, names and secrets never leak. */
 const ALLOWED = new Set([
   'request_id',
   'account_id',
@@ -40,10 +40,7 @@ const ALLOWED = new Set([
 
 export type { Logger };
 
-/**
- * Writes structured lines to stdout, or to `to`. Of an error, only type, message and stack are
- * logged.
- */
+/** Logs only type, message and stack of an error. */
 export function createLogger(name: string, level: string, to?: DestinationStream): Logger {
   const options: LoggerOptions = {
     name,

@@ -4,7 +4,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 
 export type MetricsSource = () => Promise<string>;
 
-/** Gauges of Node that have names of counters; other gauges report the same values. */
+/** Gauges with names of counters; other gauges report the same values. */
 const MISNAMED = ['handles', 'requests', 'resources'];
 
 export function createRegistry(): Registry {
@@ -15,8 +15,8 @@ export function createRegistry(): Registry {
 }
 
 /**
- * Serves `/metrics` on a separate port, because metrics are for operators only. Without a port,
- * nothing is served.
+ * Serves `/metrics` on a separate port, since it is for operators only. Without a port, nothing is
+ * served.
  * @param isReady enables `/healthz` and `/readyz`, for a process without another port
  * @throws Error when the port is in use
  */

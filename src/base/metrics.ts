@@ -139,7 +139,6 @@ export type MetricName = keyof typeof METRICS;
 
 export const METRIC_NAMES: readonly string[] = Object.keys(METRICS);
 
-/** Describes a metric to `prom-client`. */
 export function describeMetric<Name extends MetricName>(name: Name) {
   const { help, labels } = METRICS[name];
   const labelNames: (typeof METRICS)[Name]['labels'][number][] = [...labels];

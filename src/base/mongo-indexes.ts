@@ -9,20 +9,15 @@ import {
 
 export type NamedIndex = IndexDescription & { name: string };
 
-/** Collector of missing indexes, with which `makeIndexes` builds none. */
 export class MissingIndexes {
   /** Names such as `payments.status_position`. */
   readonly unique: string[] = [];
   readonly others: string[] = [];
 }
 
-/** Server error code NamespaceNotFound. */
 const NO_COLLECTION = 26;
 
-/**
- * Connects without a socket timeout: the server responds at the end of a build, which may take
- * hours.
- */
+/** Connects without a socket timeout: the server responds at the end of a build, after hours. */
 export async function connectToBuild(uri: string): Promise<MongoClient> {
   const client = new MongoClient(uri, {
     appName: 'indexes',
@@ -38,7 +33,7 @@ export async function connectToBuild(uri: string): Promise<MongoClient> {
 }
 
 /**
- * Builds the missing indexes of a collection, and waits for them; reads and writes continue.
+ * Waits for the builds; reads and writes continue.
  * @param missing collects missing indexes; then none is built
  * @throws MongoServerError when an index cannot be built
  */
@@ -51,7 +46,6 @@ export async function makeIndexes<D extends Document>(
   else await noteMissing(collection, indexes, missing);
 }
 
-/** Creates the `ensureIndexes` of a store. */
 export function indexBuilder<D extends Document>(
   collection: Collection<D>,
   indexes: readonly NamedIndex[],

@@ -16,8 +16,7 @@ import { abortOnError, isCheckoutTimeout } from './mongo-abort';
 const POOL_MAX = 50;
 
 /**
- * Connects with the durability that money needs. Timeouts are short: it fails after four seconds
- * without a server.
+ * Connects with the durability that money needs; fails after four seconds without a server.
  * @param options.monitorCommands emits an event for each command
  * @throws Error when the URI has `journal=false`, MongoServerSelectionError without a server
  */
@@ -37,7 +36,7 @@ export async function connectMongo(
     serverSelectionTimeoutMS: 2_000,
     connectTimeoutMS: 2_000,
     socketTimeoutMS: 5_000,
-    // Longer than a busy machine needs to open connections, shorter than a request's deadline.
+    // Longer than a busy machine needs to connect, shorter than a request's deadline.
     waitQueueTimeoutMS: 5_000,
     maxPoolSize,
     // By default, a process that starts under load opens two at a time.
@@ -45,13 +44,13 @@ export async function connectMongo(
     // The driver's own dynamic import of `os` fails under jest's CommonJS.
     runtimeAdapters: { os },
   });
-  // Here the URI overrides the option.
+  // The URI overrides this option.
   if (client.options.writeConcern?.journal === false) {
     throw new Error('MONGODB_URI has journal=false: money needs writes that survive a crash.');
   }
   await client.connect().catch((error: unknown) => {
     if (!(error instanceof MongoServerSelectionError)) throw error;
-    // A busy machine may miss the first deadline, so the second attempt follows at once.
+    // A busy machine may miss the first deadline.
     return client.connect();
   });
   return client;
@@ -60,20 +59,20 @@ export async function connectMongo(
 /** The driver would retry for two minutes, long after the caller has given up. */
 const TRANSACTION_TIMEOUT_MS = 5_000;
 
-/** Less than the socket timeout, after which the driver would commit again. */
+/** Shorter than the socket timeout, after which the driver would commit again. */
 const COMMIT_TIMEOUT_MS = 4_000;
 
 const RETRY_MS = 1_000;
 
-/** Longest pause, after the first write conflict and after many; the driver's grows to 500 ms. */
+/** Pauses after write conflicts; the driver's grow to 500 ms. */
 const PAUSE_MS_MIN = 5;
 const PAUSE_MS_MAX = 100;
 
 const gates = new WeakMap<MongoClient, Gate>();
 
 /**
- * Admits transactions to half of the connections, so that one, which holds locks, never waits for a
- * connection behind others that have not started.
+ * Admits transactions to half of the connections, so that one with locks never waits for a
+ * connection behind unstarted ones.
  */
 function getGate(mongo: MongoClient): Gate {
   const atOnce = Math.floor(Math.min(mongo.options.maxPoolSize, POOL_MAX) / 2);
@@ -82,10 +81,8 @@ function getGate(mongo: MongoClient): Gate {
   return gate;
 }
 
-/** Error of a transaction that waited too long; a retry may succeed. */
 export class Contention extends Error {
   override readonly name = 'Contention';
-  /** Delay before a retry. */
   readonly retryMs: number;
 
   constructor(message: string, retryMs: number) {
@@ -136,7 +133,7 @@ async function attempt<T>(
     try {
       outcome = { result: await abortOnError(mongo, session, () => work(session)) };
     } catch (error) {
-      // It is aborted already; rethrowing here would make the driver abort again.
+      // It is aborted already; rethrowing would make the driver abort again.
       outcome = isTransient(error) ? 'conflict' : { error };
     }
   };
@@ -173,7 +170,6 @@ async function retryCommit(session: ClientSession, first: unknown, giveUpAt: num
   }
 }
 
-/** Codes of a missing snapshot: a new one works. */
 const STALE_SNAPSHOT_CODES = new Set([239, 246]);
 
 const SNAPSHOTS_MAX = 5;
@@ -184,7 +180,7 @@ export interface Snapshot {
   session: ClientSession;
 }
 
-/** Reads a database at one point in time; `work` may run several times. */
+/** Reads at one point in time; `work` may run several times. */
 export async function inSnapshot<T>(
   mongo: MongoClient,
   database: string,
@@ -192,7 +188,7 @@ export async function inSnapshot<T>(
   readPreference = ReadPreference.primary,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
-    // The driver stores the time in the concern object, so each snapshot needs a new one.
+    // The driver stores the time in the concern, so each snapshot needs a new one.
     const readConcern = new ReadConcern('snapshot');
     const db = mongo.db(database, { readPreference, readConcern });
     try {
@@ -208,10 +204,7 @@ function isStaleSnapshot(error: unknown): boolean {
   return error instanceof MongoServerError && STALE_SNAPSHOT_CODES.has(Number(error.code));
 }
 
-/**
- * Reads for how many seconds the transaction of a killed process keeps its locks; undefined if the
- * server does not return it.
- */
+/** Seconds for which a killed process's transaction keeps its locks; undefined if unknown. */
 export async function readTransactionLifetime(mongo: MongoClient): Promise<number | undefined> {
   const command = { getParameter: 1, transactionLifetimeLimitSeconds: 1 };
   try {
@@ -225,20 +218,18 @@ export async function readTransactionLifetime(mongo: MongoClient): Promise<numbe
 }
 
 /**
- * Aborts the transaction. When it only read, commit it instead: a later read outside may not see
- * the same data yet.
+ * Aborts. After a mere read, commit instead: a later read outside may not see the same data yet.
  */
 export async function abandon(session: ClientSession): Promise<null> {
   await session.abortTransaction();
   return null;
 }
 
-/** Whether the user of this process has no right to the command. */
 export function isNotAuthorized(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 13;
 }
 
-/** Whether a write violated the unique index whose name starts with `index`. */
+/** @param index start of the unique index's name */
 export function isDuplicateKey(error: unknown, index = ''): boolean {
   return (
     error instanceof Error &&

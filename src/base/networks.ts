@@ -1,6 +1,5 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Strips the prefix of an IPv4-mapped IPv6 address. */
 export function toPlainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }
@@ -11,7 +10,6 @@ interface Network {
   family: 'ipv4' | 'ipv6';
 }
 
-/** @returns undefined if the text is not a CIDR */
 export function parseCidr(text: string): Network | undefined {
   const [address = '', bits, ...more] = text.split('/');
   const version = isIP(address);
@@ -24,7 +22,7 @@ export function parseCidr(text: string): Network | undefined {
     : { address, length, family: version === 4 ? 'ipv4' : 'ipv6' };
 }
 
-/** Returns the network of one customer: an IPv4 address, or the /64 of an IPv6 address. */
+/** IPv4 address, or IPv6 /64. */
 export function toCustomerNetwork(address: string): string {
   if (isIP(address) !== 6) return address;
   const [left = '', right] = address.split('::').map((half) => half.split(':').filter(Boolean));

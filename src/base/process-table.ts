@@ -5,7 +5,7 @@ import { getErrorCode } from './errors';
 
 const POLL_MS = 50;
 
-/** A zombie is not alive. */
+/** Counts a zombie as ended. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -15,7 +15,6 @@ export function isAlive(pid: number): boolean {
   return statFields(pid)?.state !== 'Z';
 }
 
-/** Returns the arguments; empty without such a process. */
 export function readCommandLine(pid: number): string {
   if (process.platform === 'linux') {
     try {
@@ -35,13 +34,13 @@ export function listProcessIds(): number[] {
   return names.map((name) => Number(name.trim())).filter((pid) => pid > 0);
 }
 
-/** Returns a text that distinguishes the process from a later one with the same id. */
+/** Distinguishes the process from a later one with the same id. */
 export function getStartTime(pid: number): string {
   if (process.platform === 'linux') return statFields(pid)?.startTicks ?? '';
   return ps(pid, 'lstart');
 }
 
-/** Ends a process: SIGTERM, then SIGKILL after `graceMs`. @returns false if it still runs */
+/** Sends SIGTERM, then SIGKILL after `graceMs`. @returns false if it still runs */
 export async function terminate(pid: number, graceMs: number): Promise<boolean> {
   if (!signal(pid, 'SIGTERM')) return true;
   if (await waitUntilGone(pid, graceMs)) return true;
@@ -49,7 +48,6 @@ export async function terminate(pid: number, graceMs: number): Promise<boolean> 
   return await waitUntilGone(pid, 5_000);
 }
 
-/** @returns false if the process no longer exists */
 export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     process.kill(pid, name);
@@ -71,7 +69,6 @@ async function waitUntilGone(pid: number, withinMs: number): Promise<boolean> {
 function statFields(pid: number): { state: string; startTicks: string } | undefined {
   if (process.platform !== 'linux') return undefined;
   try {
-    // The name in parentheses may contain spaces, so fields are counted after it.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return { state: fields[0] ?? '', startTicks: fields[19] ?? '' };

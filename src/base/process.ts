@@ -1,9 +1,8 @@
 import type { Logger } from './log';
 
 /**
- * Ends the process on SIGTERM, SIGINT, or the end of its launcher: at once during the start, later
- * with its stop function. Call it before the first `await`, or the end of the launcher may be
- * missed.
+ * Ends the process on SIGTERM, SIGINT, or the end of its launcher. Call it before the first
+ * `await`, or the end of the launcher may be missed.
  * @returns function that sets the stop function, which runs once
  */
 export function listenForStop(log: Pick<Logger, 'info' | 'error'>) {

@@ -2,15 +2,12 @@ import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
 interface Program {
-  /** Command that starts the stack. */
   start: string;
-  /** Command line, before the name of a command. */
   cli: string;
 }
 
 /**
- * Names the commands as they can be pasted: in a checkout, for a package installed in the working
- * directory, and elsewhere (npx, an image) by path.
+ * Names the commands as they can be pasted.
  * @param root the package's own directory
  */
 export function describeProgram(root: string, workingDirectory: string): Program {
@@ -32,7 +29,6 @@ function quote(path: string): string {
   return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** Finds the package from this file, whether it is compiled or not. */
 function packageRoot(): string {
   let folder = __dirname;
   while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) {
@@ -42,6 +38,5 @@ function packageRoot(): string {
 }
 
 export const PACKAGE_ROOT = packageRoot();
-/** Whether the sources are here too, so that they can be built. */
 export const IS_CHECKOUT = isCheckout(PACKAGE_ROOT);
 export const PROGRAM = describeProgram(PACKAGE_ROOT, process.cwd());

@@ -1,20 +1,16 @@
 import { isLocalHost } from './tls';
 
-/** Mail server, as `SMTP_URL` describes it. */
 export interface SmtpServer {
   host: string;
   port: number;
-  /** TLS from the first byte; otherwise by STARTTLS. */
+  /** TLS from the first byte; otherwise STARTTLS. */
   secure: boolean;
-  /** Refuses to go on without TLS. */
   requireTLS: boolean;
   auth?: { user: string; pass: string };
-  /** Sender; undefined for the default. */
   from?: string;
 }
 
 const PORTS: Readonly<Record<string, number>> = { 'smtp:': 587, 'smtps:': 465 };
-/** Prefix of an absolute path. */
 export const SMTP_URL_FILE = /^file:\/\/(?=\/)/;
 
 export const SMTP_URL_SYNTAX =
@@ -24,7 +20,7 @@ export function isSmtpUrl(text: string): boolean {
   return SMTP_URL_FILE.test(text) || parseSmtpUrl(text) !== undefined;
 }
 
-/** Parses the URL of a mail server; undefined when it is not one. */
+/** @returns undefined for another URL */
 export function parseSmtpUrl(text: string): SmtpServer | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);

@@ -4,7 +4,7 @@ import { isLoopback } from './networks';
 
 export const PLAIN_TEXT_ALLOWED = 'yes';
 
-/** Explains why this connection to Temporal is not allowed; undefined if it is. */
+/** @returns fault; undefined if allowed */
 export function checkTemporalTls(access: { address: string; tls?: unknown }): string | undefined {
   const { address, tls } = access;
   const host = getHost(address);
@@ -12,10 +12,7 @@ export function checkTemporalTls(access: { address: string; tls?: unknown }): st
   return `The connection to Temporal at ${host} would be without TLS: set TEMPORAL_TLS=true, ${OR_ALLOW}`;
 }
 
-/**
- * Explains why this connection to MongoDB is not allowed; undefined if it is, or the URI is
- * invalid.
- */
+/** @returns fault; undefined if allowed, or for an invalid URI */
 export function checkMongoTls(uri: string): string | undefined {
   const options = readOptions(uri);
   if (options === undefined) return undefined;
@@ -30,7 +27,7 @@ export function checkMongoTls(uri: string): string | undefined {
   return `The certificate of MongoDB at ${remoteHost} would not be verified: remove that option, ${OR_ALLOW}`;
 }
 
-/** Explains why a URL is not allowed; undefined if it is. The text never quotes the URL. */
+/** @returns fault, which never quotes the URL; undefined if allowed */
 export function checkUrlTls(variable: string, url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
   const { protocol, hostname } = new URL(url);

@@ -20,7 +20,6 @@ const KINDS = {
   internal: Kinds.INTERNAL,
 } as const satisfies Record<SpanKind, Kinds>;
 
-/** Generates the given ids for one span, otherwise random ones. */
 function createIdGenerator(random: IdGenerator) {
   const nextIds: { traceId?: string | undefined; spanId?: string | undefined } = {};
   const ids: IdGenerator = {
@@ -38,10 +37,7 @@ function createIdGenerator(random: IdGenerator) {
   return { ids, withIds };
 }
 
-/**
- * Starts tracing if a collector is configured: spans are sent in batches, in the background. The
- * SDK is loaded here, so that it costs nothing without tracing.
- */
+/** Loads the SDK, so that it costs nothing without tracing. */
 export async function startTracing(
   service: string,
   { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_ARG }: TracingConfig,
@@ -99,7 +95,6 @@ export async function startTracing(
   };
 }
 
-/** Returns the named parent, or the active span if it belongs to the same trace. */
 function getParentContext(traceId: string, requestId: string, parentName: string | undefined) {
   if (parentName !== undefined) {
     const spanId = deriveSpanId(requestId, parentName);

@@ -14,8 +14,8 @@ function readRequestId(args: readonly unknown[]): string | undefined {
 }
 
 /**
- * Traces workflow starts. Each span is the parent of the workflow's activities in every process;
- * nothing is written into the workflow.
+ * Each span is the parent of the workflow's activities in every process; nothing is written into
+ * the workflow.
  */
 export function traceStarts(tracing: Tracing): WorkflowClientInterceptor {
   const startInSpan = async <T>(

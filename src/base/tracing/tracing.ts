@@ -5,7 +5,7 @@ export interface TracingConfig {
   OTEL_TRACES_SAMPLER_ARG: number;
 }
 
-/** Allowed attributes: never data of a merchant. */
+/** Excludes data of a merchant. */
 interface SpanFacts {
   'http.request.method'?: string;
   'http.route'?: string;
@@ -26,7 +26,7 @@ export interface OpenSpan {
 export type SpanKind = 'server' | 'client' | 'internal';
 
 export interface Tracing {
-  /** Runs work in a span; without a position, the parent is the active span. */
+  /** Without a position, the parent is the active span. */
   span<T>(
     name: string,
     kind: SpanKind,
