@@ -6,14 +6,12 @@ import type { CliContext } from './context';
 import { printFields } from './output';
 
 interface Acting {
-  /** Name in the records. */
   operator: string | undefined;
-  /** Present on live. */
   verified?: VerifiedOperator;
 }
 
 /**
- * Finds out who acts: on live the operator of OPERATOR_KEY, and in the sandbox the typed name.
+ * Identifies the operator: on live by OPERATOR_KEY, in the sandbox by the typed name.
  * @throws ServiceError `operator_key_required`, `operator_key_invalid` or `operator_key_revoked`
  */
 export async function identifyOperator(
@@ -25,7 +23,7 @@ export async function identifyOperator(
   return { operator: verified.name, verified };
 }
 
-/** @throws ServiceError `invalid_usage` when nobody is named */
+/** @throws ServiceError `invalid_usage` */
 export function assertNamed(
   context: Pick<CliContext, 'operatorKey'>,
   operator: string | undefined,
@@ -35,7 +33,6 @@ export function assertNamed(
   }
 }
 
-/** Prints that the act waits: nothing was done yet. */
 export function printApprovalRequired(
   context: Pick<CliContext, 'print'>,
   json: ApprovalRequired,

@@ -5,7 +5,7 @@ import { ServiceError } from '../domain/errors';
 import type { CliContext } from './context';
 
 export interface CliCommand {
-  /** Calls that the `--help` of the parent shows, without the name of the program. */
+  /** Calls for the parent's `--help`, without the program's name. */
   examples: readonly string[];
   addTo: (parent: Command, context: CliContext) => void;
 }
@@ -14,8 +14,8 @@ interface Definition<Options extends z.ZodObject> {
   name: string;
   description: string;
   /**
-   * Schema of each option: `balance_account` is `--balance-account`. `.meta()` may hold the
-   * `placeholder` of its value, or `argument: true` for a positional argument.
+   * Options by schema: `balance_account` is `--balance-account`. `.meta()` may hold the value's
+   * `placeholder`, or `argument: true` for a positional argument.
    */
   options: Options;
   notes?: string;
@@ -80,7 +80,6 @@ export function parseInput<Schema extends z.ZodType>(
 
 type ReadField = () => readonly [field: string, text: unknown];
 
-/** Adds a field to the command. @returns the function that reads its text */
 function addField(command: Command, field: string, schema: z.core.$ZodType): ReadField {
   const { description, placeholder = field, argument, type } = readFacts(schema);
   const isMandatory = !z.safeParse(schema, undefined).success;

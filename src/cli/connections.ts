@@ -20,19 +20,18 @@ const ADDRESS_FAULTS = ['MongoParseError', 'MongoInvalidArgumentError'];
 
 /**
  * Connects within about three seconds.
- * @throws ServiceError `mongodb_unavailable`, `mongodb_uri_invalid` or `mongodb_refused`, as for a
- *   wrong password
+ * @throws ServiceError `mongodb_unavailable`, `mongodb_uri_invalid` or `mongodb_refused`
  */
 export async function openMongo(settings: Settings): Promise<MongoClient> {
   return await openClient(settings, (uri) => connectMongo(uri, APP_NAME));
 }
 
-/** Connects for reads that take minutes. @throws ServiceError as `openMongo` */
+/** @throws ServiceError as `openMongo` */
 export async function openLongReader(settings: Settings): Promise<MongoClient> {
   return await openClient(settings, (uri) => connectLongReader(uri, APP_NAME));
 }
 
-/** Connects for index builds, which may take hours. @throws ServiceError as `openMongo` */
+/** @throws ServiceError as `openMongo` */
 export async function openIndexBuilder(settings: Settings): Promise<MongoClient> {
   return await openClient(settings, connectToBuild);
 }
@@ -67,8 +66,7 @@ function assertNoFault(fault: string | undefined): void {
 
 /**
  * Connects within about three seconds.
- * @throws ServiceError `temporal_unavailable` or `temporal_refused`, as for a wrong API key or
- *   namespace
+ * @throws ServiceError `temporal_unavailable` or `temporal_refused`
  */
 export async function openTemporal(settings: Settings): Promise<Client> {
   const { temporal, allowPlainText, source } = settings;
@@ -114,7 +112,7 @@ export function findKeysFile({ keysFile, source }: Settings): string {
       const message = `There is no key file at ${keysFile} (KEYS_FILE).`;
       throw new ServiceError('keys_file_missing', message);
     }
-    // Nothing of its content may reach the terminal.
+    // Nothing of the file's content may reach the terminal.
     const why = describeError(error).includes(NOT_RANDOM) ? `: a key ${NOT_RANDOM}` : '';
     const message = `${keysFile} (KEYS_FILE) is not a usable key file${why}.`;
     throw new ServiceError('keys_file_invalid', message);
@@ -135,7 +133,7 @@ export function findKeysDir(settings: Settings): string {
   }
 }
 
-/** Finds the directory, which may not exist yet. @throws ServiceError `keys_dir_missing` */
+/** Returns the directory, which may not exist yet. @throws ServiceError `keys_dir_missing` */
 export function getKeysDir({ keysDir, source }: Settings): string {
   if (keysDir !== undefined) return keysDir;
   const message = `KEYS_DIR is not set (nor in ${source}): it holds the key pairs of recipients.`;

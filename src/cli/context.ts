@@ -28,10 +28,9 @@ interface TemporalDeps extends TaskQueues {
   temporal: Client;
 }
 
-/** Dependencies of commands; each connects when a command first needs it. */
+/** Connects on first use. */
 export interface CliContext {
   settings: () => Settings;
-  /** Secret of the operator who runs the command, from the environment alone. */
   operatorKey: string | undefined;
   longReader: () => Promise<MongoClient>;
   indexBuilder: () => Promise<MongoClient>;
@@ -39,20 +38,19 @@ export interface CliContext {
   actingDeps: () => Promise<WriteDeps>;
   withTemporal: <Deps extends ReadDeps>(deps: Deps) => Promise<Deps & TemporalDeps>;
   temporal: () => Promise<Client>;
-  /** Path of a usable key file; warns if others may read it. @throws ServiceError */
+  /** @throws ServiceError */
   keysFile: () => string;
   encrypter: () => Encrypter;
   openRebuilder: OpenRebuilder;
   checkConnector: CheckConnector;
   now: () => Date;
-  /** Whether a script reads the output. */
   isJson: boolean;
-  /** Prints progress of a long command; nothing with `--json`. */
+  /** Prints nothing with `--json`. */
   progress: (line: string) => void;
   print: (output: { json: unknown; text: string }) => void;
 }
 
-/** Functions of modules that no module of src imports, loaded on demand. */
+/** Modules that src must not import, loaded on demand. */
 export type Loads = Pick<CliContext, 'openRebuilder' | 'checkConnector'>;
 
 export function createContext(

@@ -3,7 +3,7 @@ import type { CheckConnector } from '../service/connector-check';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
 import { runCli } from './program';
 
-/** Loaded on demand, since the libraries of the worker take a second. */
+/** Loads on demand, since the worker's libraries take a second. */
 const openRebuilder: OpenRebuilder = async (deps) => {
   const [{ openRebuilder: open }, { quietRuntime }, { workflowBundles }] = await Promise.all([
     import('../../worker/rebuild/rebuild.js'),

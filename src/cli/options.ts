@@ -6,7 +6,6 @@ import { Amount as WireAmount } from '../domain/wire/fields';
 
 export const AccountId = z.string().meta({ argument: true });
 
-/** Schema of a text, with its description in the help. */
 export function textOption(description: string, placeholder: string) {
   return z.string().meta({ description, placeholder });
 }
@@ -28,7 +27,7 @@ export function limit(max: number, usual: number) {
   return schema.describe(`how many, 1 to ${max}`).meta({ placeholder: 'n' });
 }
 
-/** Schema of names separated by commas; the result has the order of `allowed`. */
+/** Names separated by commas; the result has the order of `allowed`. */
 export function names<Name extends string>(allowed: readonly Name[]) {
   const fault = `Allowed, separated by commas: ${allowed.join(', ')}.`;
   return z
@@ -44,7 +43,6 @@ export const Email = z
   .max(254, 'It must be an e-mail address, such as ana@example.com.')
   .meta({ placeholder: 'address' });
 
-/** Schema of text that a function parses; undefined is a fault. */
 export function readBy<T>(read: (text: string) => T | undefined, fault: string) {
   return z.string().transform((text, context) => {
     const value = read(text);
@@ -54,7 +52,6 @@ export function readBy<T>(read: (text: string) => T | undefined, fault: string) 
   });
 }
 
-/** Time, or a `next_cursor`. */
 export const Time = readBy(
   parseCreatedBefore,
   'It must be an ISO 8601 timestamp with an offset, such as the last next_cursor.',
@@ -96,7 +93,7 @@ export const SignedUnits = readBy(
   'It must be an integer, in the smallest unit of the asset.',
 );
 
-/** Id of an operation; the prefix that the commands print is optional. */
+/** Accepts the id with or without the prefix that commands print. */
 export const OperationId = readBy(
   (text) => /^(?:(?:funded|adjusted):)?([A-Za-z0-9_-]{1,100})$/.exec(text)?.[1],
   'It must be 1 to 100 letters, digits, hyphens and underscores.',

@@ -1,24 +1,22 @@
 import type { CliContext } from './context';
 
-/** Control characters and direction marks: a name must not move the cursor or reorder a line. */
+/** Control and direction characters: a name must not move the cursor or reorder a line. */
 const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu;
-/** Characters that fill two columns of a terminal. */
+/** Characters two columns wide. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]|\p{Emoji_Presentation}/u;
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Removes what must not reach a terminal. */
 export function sanitize(text: string): string {
   return text.replace(/[\t\r\n]+/g, ' ').replace(UNPRINTABLE, '');
 }
 
-/** Formats an ISO 8601 time as `2026-01-31 09:05:00 UTC`. */
 export function formatTime(iso: string | null): string {
   return iso === null ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** Formats an age by its two greatest units: `3 d 4 h`, `5 min`, `20 s`. */
+/** Formats the two greatest units: `3 d 4 h`, `5 min`, `20 s`. */
 export function formatAge(seconds: number): string {
   if (seconds < 60) return `${Math.max(0, seconds)} s`;
   const minutes = Math.floor(seconds / 60);
@@ -30,14 +28,12 @@ export function formatAge(seconds: number): string {
 
 type FieldRow = readonly [name: string, value: string | undefined];
 
-/** Formats rows of a name and a value, without the values that are undefined. */
 export function fields(rows: readonly FieldRow[]): string {
   return columns(
     rows.flatMap(([name, value]) => (value === undefined ? [] : [[`${name}:`, value]])),
   );
 }
 
-/** Prints a document; the note is below its fields. */
 export function printFields(
   { print }: Pick<CliContext, 'print'>,
   { json, note }: { json: unknown; note?: string },
@@ -53,15 +49,11 @@ export function table(heading: readonly string[], rows: readonly string[][], non
 interface List<Row, Shown> {
   rows: readonly Row[];
   has_more?: boolean;
-  /** Place at which the list continues. */
   next_cursor?: string | null;
-  /** Option that takes the place. */
   cursorOption?: '--before' | '--after';
-  /** Row as `--json` prints it. */
   present: (row: Row) => Shown;
   columns: readonly string[];
   cells: (shown: Shown, row: Row) => string[];
-  /** Text where there are no rows. */
   none: string;
 }
 

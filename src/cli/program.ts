@@ -85,7 +85,7 @@ const COMMANDS: readonly CliCommand[] = [
 /**
  * Runs the command line once. It does not throw.
  * @param args without node and script, as `['account', 'list']`
- * @returns the exit code: 0 done, 1 refused or failed
+ * @returns exit code: 0 done, 1 refused or failed
  */
 export async function runCli(args: readonly string[], io: CliIo, loads: Loads): Promise<number> {
   const isJson = wantsJson(args);
@@ -116,7 +116,7 @@ export function createProgram(context: CliContext, io: CliIo, isJson: boolean): 
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: io.stdout,
-      // In JSON mode the error is written once, by reportUsage.
+      // In JSON mode `reportUsage` writes the error.
       writeErr: isJson ? () => {} : io.stderr,
       outputError: (text, write) => write(text.replace(/^error: /, '')),
     })
@@ -128,7 +128,7 @@ export function createProgram(context: CliContext, io: CliIo, isJson: boolean): 
   return program;
 }
 
-/** Checks for `--json` before parsing, so that errors of the parser become JSON too. */
+/** Detects `--json` before parsing, so that the parser's errors become JSON too. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return args.slice(0, end === -1 ? args.length : end).includes('--json');

@@ -12,7 +12,7 @@ import { VARIABLES } from '../variables';
 
 export type Settings = ReturnType<typeof readSettings>;
 
-/** Fields read from `DATA_DIR/stack.json`. @see docs/decisions.md#running-and-provisioning */
+/** Fields of `DATA_DIR/stack.json`. @see docs/decisions.md#running-and-provisioning */
 const StackFile = z.object({
   temporal: z
     .object({
@@ -28,7 +28,6 @@ const StackFile = z.object({
 
 type Environment = Partial<Record<string, string>>;
 
-/** Variables with the rules that the service has for them. */
 const Variables = VARIABLES.pick({
   MONGODB_DB: true,
   TASK_QUEUE_PREFIX: true,
@@ -46,8 +45,8 @@ const Variables = VARIABLES.pick({
 const DEFAULT_URL = 'http://localhost:8080';
 
 /**
- * Reads the environment first, then `DATA_DIR/stack.json`. A stack file for another database is
- * ignored, because its encryption keys would be wrong.
+ * Reads the environment, then `DATA_DIR/stack.json`. A stack file for another database is ignored,
+ * because its encryption keys would be wrong.
  * @throws ServiceError `no_stack`, `stack_file_invalid` or `setting_invalid`
  */
 export function readSettings(env: NodeJS.ProcessEnv) {
@@ -75,19 +74,17 @@ export function readSettings(env: NodeJS.ProcessEnv) {
     taskQueuePrefix: variables.TASK_QUEUE_PREFIX,
     keysFile: variables.KEYS_FILE,
     keysDir: variables.KEYS_DIR,
-    /** Whether sandbox endpoints may be on this machine; live ones never. */
+    /** Live endpoints are never on this machine. */
     allowPrivate: variables.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
-    /** CIDRs separated by commas that webhooks must not reach. */
     deniedNetworks: variables.WEBHOOK_DENY_CIDRS,
-    /** Above them, a second operator approves a credit on live. */
+    /** Credits on live above these need a second operator. */
     limits: parseApprovalLimits(variables.APPROVAL_LIMIT ?? '') ?? DEFAULT_LIMITS,
     publicUrl: (merged.PUBLIC_URL ?? DEFAULT_URL).replace(/\/+$/, ''),
     allowPlainText: values['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED,
     liveConnectors: variables.LIVE_CONNECTORS,
     sandboxConnectors: variables.SANDBOX_CONNECTORS,
-    /** Folder of the bank’s files and its account; undefined without the SEPA connector. */
+    /** Undefined without the SEPA connector. */
     sepa: readSepa(variables),
-    /** Origin of the addresses, for messages. */
     source: values['MONGODB_URI'] === undefined ? path : 'the environment',
   };
 }
@@ -130,7 +127,7 @@ function isSameDatabase(values: Environment, stack: z.infer<typeof StackFile>): 
   return isSameServer && (MONGODB_DB === undefined || MONGODB_DB === stackDb);
 }
 
-/** Reads the Temporal access; the server of a local stack has neither TLS nor an API key. */
+/** A local stack's server has neither TLS nor an API key. */
 function readTemporal(values: Environment, stack: z.infer<typeof StackFile>['temporal']) {
   const isLocal = values['TEMPORAL_ADDRESS'] === undefined && typeof stack?.ui_url === 'string';
   const { TEMPORAL_NAMESPACE } = values;

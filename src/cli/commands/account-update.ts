@@ -49,7 +49,6 @@ const Limits = z
   .optional()
   .meta({ placeholder: 'currency=minor' });
 
-/** Reads `NAME=MINOR` or `NAME=off`, which is null. */
 function readPair(text: string): { name: string; minor: number | null } | undefined {
   const [, name, minor] = /^([^=]+)=(\d{1,11}|off)$/.exec(text) ?? [];
   if (name === undefined || minor === undefined) return undefined;

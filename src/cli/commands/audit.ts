@@ -85,7 +85,7 @@ Accounts, keys, routing rules, users, invitations, endpoints and wallets that no
     const rows = await verifyRows(await context.longReader(), context.settings().mongodb.db);
     const text = `${reportChains(check)}\n\n${reportRows(rows)}`;
     context.print({ json: { ...check, ...rows }, text });
-    // The report is printed already; the error sets the exit code to 1.
+    // The report is printed already; the error sets the exit code.
     const { size } = new Set(check.broken.map(({ chain }) => chain));
     if (size > 0) {
       const chains = formatCount(size, 'broken chain');

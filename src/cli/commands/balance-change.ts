@@ -11,12 +11,11 @@ import { identifyOperator, printApprovalRequired } from '../acting-operator';
 import type { CliContext } from '../context';
 import { printFields } from '../output';
 
-/** Note of the commands that change a balance. */
 export const ON_LIVE = `On live it needs OPERATOR_KEY and --reason, and above APPROVAL_LIMIT, always for an asset, the
 approval of a second operator.`;
 
 /**
- * Acts on a balance, and prints it as it is after that, or the approval that the act needs.
+ * Acts on a balance, and prints it as it is then, or the approval that the act needs.
  * @throws ServiceError `operator_key_required`, and those of the act
  */
 export async function changeBalance(
@@ -54,7 +53,7 @@ function printBalanceChange(
   ]);
 }
 
-/** Presents a balance; an asset counts in its smallest unit, as a text. */
+/** An asset counts in its smallest unit, as a text. */
 export function presentBalance<Row extends BalanceRow>(row: Row) {
   const { currency, available, reserved, ...rest } = row;
   const asset = parseBookCurrency(currency);

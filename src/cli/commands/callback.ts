@@ -100,7 +100,7 @@ const deliver = defineCommand({
       if (!again || since === undefined) throw new ServiceError('invalid_request', NEEDS_ID);
       return await deliverAgain(context, { since, connector });
     }
-    // An unknown callback is refused first, even while Temporal is unavailable.
+    // Refuses an unknown callback even while Temporal is unavailable.
     await findCallback(deps.stores, id);
     const acting = { ...(await context.withTemporal(deps)), ...(again && { again }) };
     const status = await redeliverCallback(acting, id);

@@ -90,7 +90,7 @@ interface Locations {
   files_in?: string | undefined;
 }
 
-/** @throws ServiceError `invalid_usage` for one folder without the other, or next to addresses */
+/** @throws ServiceError `invalid_usage` */
 function findFolders({ files_out, files_in, ...urls }: Locations): CheckFolders | undefined {
   if (files_out === undefined && files_in === undefined) return undefined;
   const hasAddress = [urls.desk, urls.bank, urls.webhooks].some((url) => url !== undefined);
@@ -101,7 +101,7 @@ function findFolders({ files_out, files_in, ...urls }: Locations): CheckFolders 
   throw new ServiceError('invalid_usage', message);
 }
 
-/** @throws ServiceError `invalid_usage` for a proxy whose port nobody could know */
+/** @throws ServiceError `invalid_usage` */
 function assertPaired(urls: Locations): void {
   const isPaired = (address: string | undefined, port: number | undefined) =>
     (address === undefined) === (port === undefined);

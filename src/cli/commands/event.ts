@@ -23,7 +23,6 @@ import type { CliContext } from '../context';
 import { AccountId, Env, limit, names, Time, textOption } from '../options';
 import { fields, formatTime, printList, table } from '../output';
 
-/** Events for each line of progress. */
 const PROGRESS_EVERY = 100;
 const STATUSES: DeliveryStatus[] = ['exhausted', 'pending'];
 
@@ -60,7 +59,7 @@ async function redeliverOne(context: CliContext, id: string, selection: Selectio
     throw new ServiceError('invalid_usage', 'Give an event id or options, not both.');
   }
   const acting = await context.actingDeps();
-  // An unknown event is refused first, even while Temporal is unavailable.
+  // Refuses an unknown event even while Temporal is unavailable.
   const { account_id, livemode, type } = await findEvent(acting.stores, id);
   const deps = await context.withTemporal(acting);
   const change = { act: 'event.sent', account_id, livemode, target: id, after: { type } } as const;
@@ -202,7 +201,6 @@ const show = defineCommand({
   },
 });
 
-/** Lists the deliveries, each with its endpoint where there are several. */
 function formatDeliveries({ delivery }: EventDocument, deliveries: readonly DeliveryRow[]) {
   if (deliveries.length > 1) {
     return deliveries.map((row) => {

@@ -126,7 +126,6 @@ function presentAmount(amount: bigint, currency: string): number | string {
   return parseBookCurrency(currency) === undefined ? amountInJson(amount) : String(amount);
 }
 
-/** Formats a table for each environment and currency, and the findings. */
 function formatTrialBalance({ rows, rows_total, totals, findings }: TrialBalance): string {
   const shown = rows.slice(0, SHOWN_MAX);
   const tables = totals.map(({ env, currency, sum }) => {

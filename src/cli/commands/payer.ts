@@ -16,7 +16,7 @@ const PayerOptions = z.object({
   email: Email.describe('e-mail address of the payer').optional(),
 });
 
-/** @throws ServiceError `invalid_usage` unless exactly one of the two names the payer */
+/** @throws ServiceError `invalid_usage` */
 function toName({ account_id, env, reference, email }: z.output<typeof PayerOptions>): PayerName {
   const owner = { account_id, livemode: isLive(env) };
   if (reference !== undefined && email === undefined) {
@@ -27,7 +27,6 @@ function toName({ account_id, env, reference, email }: z.output<typeof PayerOpti
   throw new ServiceError('invalid_usage', 'Name the payer by either --reference or --email.');
 }
 
-/** Reports payments that may be this payer's as well. */
 function buildNote(unreadable: readonly string[]): { note?: string } {
   if (unreadable.length === 0) return {};
   const ids = unreadable.join(', ');

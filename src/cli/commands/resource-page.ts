@@ -14,7 +14,7 @@ const UNITS = ['amount_due', 'amount_received'];
 
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
-  // The entries of the ledger say the same.
+  // The entries of the ledger show these.
   const { receipts, disputes, sent_late, sent_again, returns_held, sent_held, ...rest } =
     page.resource;
   const rows = Object.entries(rest).map(

@@ -118,7 +118,6 @@ function toScope(
   return { livemode, method, currency: currency ?? null, account_id: account ?? null };
 }
 
-/** Finds out who changes the routing; on live the key says so. */
 async function identify(
   context: CliContext,
   { livemode }: RuleScope,

@@ -170,7 +170,6 @@ const assign = defineCommand({
   },
 });
 
-/** Names the operator, on live by the key. */
 async function identify(
   context: CliContext,
   line_id: string,

@@ -11,7 +11,6 @@ import { names, readBy, textOption } from '../options';
 
 const EventList = names(EVENT_TYPES);
 
-/** Event types, or all of them. */
 export const Events = readBy(
   (text) => (text.trim() === 'all' ? ('all' as const) : EventList.safeParse(text).data),
   `Allowed, separated by commas: all, or ${EVENT_TYPES.join(', ')}.`,

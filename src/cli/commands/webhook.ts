@@ -32,7 +32,7 @@ sandbox endpoint may also be on this machine, over plain http.`,
     const deps = await createDeps(context, account_id);
     const owner = { account_id, livemode: isLive(env) };
     const admitted = await admitUrl(context, owner, url);
-    // Scripts rely on the secret in each answer; on a terminal it is shown once.
+    // Scripts rely on the secret in each answer; a terminal shows it once.
     const request = { url: admitted, events, showsSecret: context.isJson };
     const { isNew, ...endpoint } = await setEndpoint(deps, owner, request);
     const { signing_secret } = endpoint;
