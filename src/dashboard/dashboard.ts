@@ -86,8 +86,8 @@ export const ROUTES: readonly Route[] = [
 ];
 
 /**
- * Serves the merchants' dashboard. Every page works without JavaScript, allows nothing inline and
- * no frame, and every form carries the session's token.
+ * Pages work without JavaScript and allow nothing inline and no frame; every form carries the
+ * session's token.
  * @see docs/dashboard.md#the-dashboard
  */
 export function createDashboard(deps: DashboardDeps): Router {
@@ -120,7 +120,6 @@ export function createDashboard(deps: DashboardDeps): Router {
   return router;
 }
 
-/** Turns every error into a page, never into JSON or a stack trace. */
 function showErrorPage(dashboard: Dashboard): RouterMiddleware {
   return async (ctx, next) => {
     try {

@@ -1,8 +1,6 @@
-/** Colors of a scheme, from `styles.ts`: those that texts and buttons in the accent lie on. */
 interface Scheme {
   card: Color;
   page: Color;
-  /** Toward which a color becomes readable. */
   ink: Color;
 }
 
@@ -13,29 +11,23 @@ const SCHEMES = {
 
 export type SchemeName = keyof typeof SCHEMES;
 
-/** WCAG 2: texts, and parts of controls, against what they lie on. */
+/** WCAG 2: texts, and parts of controls. */
 const TEXT_CONTRAST_MIN = 4.5;
 const EDGE_CONTRAST_MIN = 3;
 
 type Color = readonly [red: number, green: number, blue: number];
 
-/** Colors of a merchant's accent in one scheme, each as `#rrggbb`. */
 export interface Palette {
-  /** Color of a button: the merchant's as it is. */
   fill: string;
   fillHover: string;
-  /** Text on the button. */
   onFill: string;
-  /** Edge of the button; its fill where that is visible enough. */
   edge: string;
-  /** Links, icons and focus: the merchant's color, made readable. */
   accent: string;
-  /** Background of icons in the accent. */
   tint: string;
 }
 
 /**
- * Derives the colors of an accent. Whatever it is, texts on and in it have a contrast of 4.5.
+ * Any accent gets a text contrast of 4.5.
  * @param accent `#rrggbb`
  */
 export function derivePalette(accent: string, scheme: SchemeName): Palette {
@@ -56,7 +48,6 @@ export function derivePalette(accent: string, scheme: SchemeName): Palette {
   };
 }
 
-/** Writes the style sheet of an accent, which replaces the service's own colors. */
 export function accentCss(accent: string): string {
   const variables = (scheme: SchemeName) => {
     const palette = derivePalette(accent, scheme);
@@ -74,7 +65,6 @@ export function accentCss(accent: string): string {
 
 const STEPS = 50;
 
-/** Mixes a color with the ink, as little as needed. */
 function makeReadable(color: Color, surfaces: readonly Color[], ink: Color): Color {
   for (let step = 0; step < STEPS; step += 1) {
     const candidate = mix(color, ink, step / STEPS);
@@ -90,7 +80,7 @@ function mix(from: Color, to: Color, share: number): Color {
   return [channel(0), channel(1), channel(2)];
 }
 
-/** Ratio of 1 to 21. @see https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio */
+/** @see https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio */
 function contrast(one: Color, other: Color): number {
   const [a, b] = [luminance(one), luminance(other)];
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

@@ -15,7 +15,6 @@ export interface PayPageDeps extends Omit<PaymentPages, 'cryptoPayments'> {
   log: Logger;
 }
 
-/** Facts of a payment that a notice may use. */
 interface NoticePayment {
   country: string | null;
   onward: string | null;

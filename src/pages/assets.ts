@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto';
 import type Router from '@koa/router';
 
-/**
- * Serves a style sheet or script, as text because the compiler copies no other files.
- * @returns its address, which changes with the content
- */
+/** @returns address that changes with the content */
 export function addAsset(
   router: Router,
   path: string,

@@ -6,8 +6,8 @@ import { accentCss } from './accent';
 const FOREVER = 'public, max-age=31536000, immutable';
 
 /**
- * Serves what a merchant's brand adds to the pages. Each address names its content, so browsers keep
- * it; none says which merchant it is of.
+ * Serves a brand under addresses that name its content, so that browsers keep it, and not its
+ * merchant.
  * @see docs/dashboard.md#brand
  */
 export function addBrandRoutes(router: Router, { readLogo }: Pick<PaymentPages, 'readLogo'>): void {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
 
-/** Page tokens and browser cookies: 256 bits in base64url. */
+/** 256 bits in base64url. */
 export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 const A_WEEK_S = 7 * 86_400; // longer than the longest payment is open
@@ -18,7 +18,6 @@ interface CookieSetting {
   attributes: string;
 }
 
-/** Creates a cookie; https makes it `Secure` and prefixes its name. */
 export function pageCookie(publicUrl: string, { prefix, name, attributes }: CookieSetting) {
   const isSecure = publicUrl.startsWith('https:');
   const fullName = isSecure ? `${prefix}${name}` : name;
@@ -31,7 +30,6 @@ export function pageCookie(publicUrl: string, { prefix, name, attributes }: Cook
   };
 }
 
-/** Creates a cookie that holds a secret. */
 export function secretCookie(publicUrl: string, setting: CookieSetting) {
   const { append, ...cookie } = pageCookie(publicUrl, setting);
   const read = (ctx: Context): string | null => {
@@ -45,7 +43,7 @@ export function secretCookie(publicUrl: string, setting: CookieSetting) {
       return value === null ? null : hashSecret(value);
     },
     write: (ctx: Context, secret: string): void => append(ctx, secret),
-    /** Sets the cookie unless the browser has one. @returns its hash */
+    /** @returns hash of the browser's cookie */
     bind: (ctx: Context): string => {
       const value = read(ctx) ?? randomBytes(32).toString('base64url');
       append(ctx, value);
@@ -55,7 +53,7 @@ export function secretCookie(publicUrl: string, setting: CookieSetting) {
   };
 }
 
-/** Creates the cookie that binds a payment's page to one browser. Only its hash is stored. */
+/** Stores only the cookie's hash. */
 export function browserCookie(publicUrl: string) {
   // `__Host-` would forbid the narrow path.
   return secretCookie(publicUrl, {

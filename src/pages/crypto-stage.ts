@@ -6,11 +6,10 @@ export type ShownDeposit = Omit<Deposit, 'seen_at' | 'screening' | 'undone'>;
 
 export interface CryptoPagePayment extends ShownCryptoPayment {
   account_id: string;
-  /** Address where a developer plays the payer; sandbox only. */
   play_url: string | null;
 }
 
-/** Fields that the payer may see; amounts are in the asset's smallest unit. */
+/** Amounts in smallest units. */
 export interface ShownCryptoPayment {
   status: CryptoPaymentStatus;
   /** Minor units of `currency`. */
@@ -39,13 +38,10 @@ type StageName = 'pay' | 'top_up' | 'confirming' | 'received' | 'short' | 'held'
 
 export interface Stage {
   name: StageName;
-  /** Smallest units received, confirmed or not. */
+  /** Includes unconfirmed deposits. */
   seen: bigint;
-  /** Smallest units still due. */
   missing: bigint;
-  /** Smallest units beyond the amount due. */
   surplus: bigint;
-  /** Seconds left to pay. */
   secondsLeft: number;
 }
 
@@ -71,7 +67,6 @@ function getStageName(
   return seen > 0n ? 'short' : 'expired';
 }
 
-/** Builds the URI for a wallet, with the missing amount. */
 export function buildUri({ payment_uri, asset, network }: ShownCryptoPayment, missing: bigint) {
   const amount = formatDecimalUnits(missing, assetRules(asset, network)?.decimals ?? 0);
   return payment_uri

@@ -21,7 +21,6 @@ interface CryptoPageProps {
   assets: PayAssets;
   language: PageLanguage;
   now: Date;
-  /** URL that returns the state of the page. */
   poll: string;
   state: string;
 }
@@ -66,7 +65,7 @@ export function cryptoPage(props: CryptoPageProps): string {
   });
 }
 
-/** Amounts in an asset have the form in which a wallet takes them, in every language. */
+/** Amounts have the form that wallets accept, in every language. */
 interface Shown {
   payment: ShownCryptoPayment;
   stage: Stage;
@@ -78,7 +77,6 @@ function getTitle({ payment, stage, language: { texts } }: Shown, merchant: stri
   return fillText(texts.pay.title, { amount: formatUnits(stage.missing, payment), merchant });
 }
 
-/** Characters that fit on one line in the large type. */
 const LINE_LENGTH = 11;
 
 function PayPrompt({ payment, stage, language }: Shown) {
@@ -132,7 +130,7 @@ function PayPrompt({ payment, stage, language }: Shown) {
 
 type CryptoTexts = Texts['crypto'];
 
-/** Button that the script shows; without it, one press selects the whole text. */
+/** Script shows the button; without it, one press selects the whole text. */
 function Copy({ target, texts }: { target: 'amount' | 'address'; texts: CryptoTexts }) {
   const isAmount = target === 'amount';
   return (

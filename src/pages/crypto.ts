@@ -10,8 +10,7 @@ import { CRYPTO_JS } from './script';
 import { CRYPTO_CSS } from './styles';
 
 /**
- * Serves the page of a crypto payment. It is not bound to a browser, since the wallet may be on
- * another device.
+ * Binds the page to no browser, since the wallet may be on another device.
  * @see docs/api.md#the-payers-page
  */
 export function addCryptoRoutes(router: Router, pages: PayPages): void {
@@ -54,7 +53,6 @@ async function findPayment({ params }: RouterContext, { cryptoPayments }: PayPag
   return SECRET.test(token) ? await cryptoPayments.byToken(hashSecret(token)) : null;
 }
 
-/** Hashes everything on the page that may change. */
 function hashState(payment: CryptoPagePayment, now: Date): string {
   const { status, amount_received, deposits } = payment;
   const { name } = getStage(payment, now);

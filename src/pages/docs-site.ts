@@ -7,10 +7,8 @@ import type { Context } from 'koa';
 import { PACKAGE_ROOT } from '../base/program';
 import { HSTS, ISOLATED } from './security';
 
-/** Directory into which `npm run build` puts the site. */
 const BUILT = join(PACKAGE_ROOT, 'dist/site');
 const BASE = '/docs';
-/** Names of these files contain a hash of their content. */
 const HASHED = '/docs/assets/';
 const CACHED_FOREVER = 'public, max-age=31536000, immutable';
 const CHECKED_EACH_TIME = 'no-cache';
@@ -24,17 +22,13 @@ interface SiteFile {
   policy: string;
 }
 
-/**
- * Serves the documentation under /docs. Only files that were there at the start can be requested,
- * so no path leads out of the site.
- */
+/** Serves only files that were there at the start, so no path leads out of the site. */
 export function createDocsSite({ publicUrl, folder = BUILT }: SiteOptions): Router {
   const paths = listPaths(folder);
   const cache = new Map<string, Promise<SiteFile>>();
   const load = (path: string): Promise<SiteFile> => {
     const loading = cache.get(path) ?? readSiteFile(path);
     cache.set(path, loading);
-    // A failure is not stored.
     loading.catch(() => cache.delete(path));
     return loading;
   };
@@ -51,7 +45,6 @@ export function createDocsSite({ publicUrl, folder = BUILT }: SiteOptions): Rout
 }
 
 interface SiteOptions {
-  /** https turns HSTS on. */
   publicUrl: string;
   folder?: string;
 }
@@ -76,7 +69,6 @@ function send(ctx: Context, { body, type, etag, policy }: SiteFile, status: numb
   else ctx.body = body;
 }
 
-/** Lists the site's files by the paths that request them: a page has no ending. */
 function listPaths(folder: string): Map<string, string> {
   const paths = new Map<string, string>();
   for (const entry of listEntries(folder)) {
@@ -112,7 +104,6 @@ async function readSiteFile(path: string): Promise<SiteFile> {
 
 const SCRIPT = /<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g;
 
-/** The generator writes small scripts into its pages, which their hashes allow. */
 function inlineScripts(html: string): string[] {
   return [...html.matchAll(SCRIPT)].map(([, code = '']) => `'sha256-${hash(code)}'`);
 }
@@ -121,7 +112,7 @@ function hash(content: Buffer | string): string {
   return createHash('sha256').update(content).digest('base64');
 }
 
-/** Style with which the theme stops transitions while it changes its colors. */
+/** Theme's style that stops transitions while colors change. */
 const STILL = "'sha256-skqujXORqzxt1aE0NNXxujEanPTX6raoqSscTV/Ww/Y='";
 
 function contentSecurityPolicy(scripts: readonly string[]): string {

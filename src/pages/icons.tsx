@@ -2,7 +2,6 @@ import type { PaymentMethodRules } from '../domain/payment/catalog';
 
 type PageKind = PaymentMethodRules['page'];
 
-/** Strokes on a 24 by 24 grid. */
 const STROKES = {
   bank_selector: 'M3 10 12 4l9 6M5 10v8m4.7-8v8m4.6-8v8M19 10v8M3 20h18',
   wallet: 'M8 3h8a2 2 0 0 1 2 2v14a2 2 0 0 1-2 2H8a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2Zm3 15h2',

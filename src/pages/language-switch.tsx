@@ -2,7 +2,7 @@ import { Icon } from './icons';
 import type { PageLanguage } from './language';
 import { LANGUAGE_CODES, TEXTS } from './texts';
 
-/** Links to the page in the other languages; it opens without JavaScript. */
+/** Opens without JavaScript. */
 export function LanguageSwitch({ code: current, texts, path }: PageLanguage) {
   return (
     <details class="languages">

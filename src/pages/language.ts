@@ -4,15 +4,13 @@ import { pageCookie } from './browser';
 import { isLanguageCode, type LanguageCode, TEXTS } from './texts';
 import type { Texts } from './texts/texts';
 
-/** Language of a page, with the forms of its amounts and dates. */
 export interface PageLanguage {
   code: LanguageCode;
-  /** BCP 47, for `lang`. */
   locale: string;
   /** BCP 47 with the browser's region, for `Intl`: `en-GB` writes the day before the month. */
   regional: string;
   texts: Texts;
-  /** Path of the page for the links of the switch; empty: that in the address bar. */
+  /** Empty: that in the address bar. */
   path: string;
 }
 
@@ -22,8 +20,7 @@ const CANCEL = '/cancel';
 const A_WEEK_S = 7 * 86_400;
 
 /**
- * Chooses the language: that of the switch, then what the browser accepts, then the language of the
- * payment's country, then English. The choice is a cookie, so that it is the same after the bank.
+ * A cookie stores the choice, so that it is the same after the bank.
  * @see docs/api.md#the-payers-language
  */
 export function languageChooser(publicUrl: string) {
@@ -46,7 +43,7 @@ export function languageChooser(publicUrl: string) {
   };
 }
 
-/** Sorts what the browser accepts by quality; a client that names no language is no payer's. */
+/** Ignores a client that names no language, which is no payer's. */
 function negotiate(ctx: Context, country: string | null): LanguageCode {
   const names = ctx.acceptsLanguages().filter((name) => name !== '*');
   const codes = names.map((name) => name.toLowerCase().split('-')[0] ?? '');
@@ -55,13 +52,11 @@ function negotiate(ctx: Context, country: string | null): LanguageCode {
   return (names.length > 0 && country !== null && findLocalLanguage(country)) || 'en';
 }
 
-/** Returns the language that most people of a country read, if it is one of ours. */
 function findLocalLanguage(country: string): LanguageCode | undefined {
   const { language } = new Intl.Locale(`und-${country}`).maximize();
   return isLanguageCode(language) ? language : undefined;
 }
 
-/** Finds the region in the first tag of the language that the browser accepts. */
 function findRegional(
   ctx: Context,
   code: LanguageCode,
@@ -74,7 +69,7 @@ function findRegional(
   return undefined;
 }
 
-/** European Portuguese, unlike the data for `pt`. */
+/** Data for `pt` is not European Portuguese. */
 const LOCALES: Partial<Record<LanguageCode, string>> = { pt: 'pt-PT' };
 
 export function openLanguage(code: LanguageCode, path = ''): PageLanguage {
@@ -90,14 +85,14 @@ export function formatMoneyIn(
   return formatMoney(amount, currency, regional);
 }
 
-/** Formats an amount as a form of a bank takes it: with the decimal sign of the region alone. */
+/** Formats for a bank's form: only with the region's decimal sign. */
 export function formatDecimalIn({ regional }: PageLanguage, amount: number, currency: string) {
   const parts = new Intl.NumberFormat(regional).formatToParts(1.5);
   const sign = parts.find(({ type }) => type === 'decimal')?.value ?? '.';
   return decimalMoney(amount, currency).replace('.', sign);
 }
 
-/** Formats a time in UTC, which the script turns into the payer's own. */
+/** UTC; the script changes it to the payer's time zone. */
 export function formatTimeIn({ regional }: PageLanguage, at: string): string {
   const format = new Intl.DateTimeFormat(regional, {
     ...{ day: 'numeric', month: 'long', hour: 'numeric', minute: '2-digit' },

@@ -5,21 +5,18 @@ import { accentPath, logoPath } from './brand';
 import { Icon, type IconName } from './icons';
 
 interface Document {
-  /** BCP 47; English unless it is a payer's page. */
   lang?: string;
   title: string;
   stylesheet: string;
-  /** Color of a merchant, as `#rrggbb`. */
   accent?: string | undefined;
   script?: string;
-  /** Seconds after which a browser without JavaScript reloads. */
+  /** Seconds until a browser without JavaScript reloads. */
   reloadAfter?: number;
-  /** Stored URL to which the browser redirects at once. */
+  /** Redirects at once to a stored URL. */
   goTo?: string;
   children: ComponentChildren;
 }
 
-/** Renders an HTML document; everything in it is escaped. */
 export function renderDocument(document: Document): string {
   const { lang = 'en', title, stylesheet, accent, script, children, ...timing } = document;
   const html = (
@@ -86,7 +83,6 @@ export interface SignProps {
   text: string;
 }
 
-/** Title and text below a round icon. */
 export function Sign({ icon, tone = '', title, text }: SignProps) {
   return (
     <>
@@ -101,7 +97,6 @@ export function Sign({ icon, tone = '', title, text }: SignProps) {
   );
 }
 
-/** Name of the shop next to its logo, or else its first letter. */
 export function Shop({ name, logo }: ShownBrand) {
   return (
     <div class="shop">

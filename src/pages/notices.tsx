@@ -20,7 +20,6 @@ export const NOTICES: Record<NoticeName, { status: number; icon: IconName }> = {
 interface NoticeProps {
   assets: PayAssets;
   language: PageLanguage;
-  /** URL for the browser that opened the payment; null for any other. */
   onward: string | null;
 }
 

@@ -7,15 +7,13 @@ type Facts = Pick<
 >;
 
 /**
- * Access of a browser to a payment's page.
  * - `outcome`: this browser opened the payment, which is no longer payable
  * - `taken`: another browser opened it
  */
 export type PageAccess = 'open' | 'outcome' | 'taken' | 'expired' | 'ended';
 
 /**
- * Decides the access of a browser; pure.
- * @param browserHash SHA-256 of its cookie
+ * @param browserHash SHA-256 of the browser's cookie
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function getPageAccess(payment: Facts, browserHash: string | null, now: Date): PageAccess {
@@ -30,7 +28,7 @@ export function getPageAccess(payment: Facts, browserHash: string | null, now: D
 }
 
 /**
- * Returns the shop's URL for the outcome; null while nothing is decided.
+ * @returns null while nothing is decided
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function onwardUrl(payment: Facts): string | null {
@@ -49,7 +47,7 @@ export function onwardUrl(payment: Facts): string | null {
 const URL_LENGTH_MAX = 2_048;
 
 /**
- * Returns the bank's session URL if a browser may open it: https, or http in the sandbox.
+ * @returns null unless a browser may open it: https, or http in the sandbox
  * @see docs/connectors.md#instructions
  */
 export function bankUrl({

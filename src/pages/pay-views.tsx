@@ -64,7 +64,7 @@ export function payPage(props: PayPageProps, action: string): string {
   });
 }
 
-/** Page shown until the bank has opened its session. */
+/** Page until the bank has opened its session. */
 export function openingPage(props: PayPageProps, path: string): string {
   const { payment, language } = props;
   const { wait, pay } = language.texts;
@@ -197,7 +197,6 @@ export function Cancel({ action, texts }: { action: string; texts: Texts['pay'] 
   );
 }
 
-/** Time by which the customer has to pay, which the script turns into the payer's own. */
 export function PayBy({ payment, language }: PayPageProps) {
   return (
     <Detail name={language.texts.pay.payBy}>
@@ -221,7 +220,6 @@ export function shell({ payment, assets, language, brand }: PayPageProps) {
   };
 }
 
-/** Describes the step to a method; a removed one has no name. */
 function describeMethod(id: string, { method, bank }: Texts) {
   if (!isPaymentMethodId(id)) return { ...bank, icon: 'bank_selector' as const };
   const { display_name: name, page } = methodRules(id);

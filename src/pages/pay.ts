@@ -16,7 +16,7 @@ import { transferPage } from './transfer-views';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Serves the hosted page. It reads no request body and redirects only to stored URLs.
+ * Reads no request body and redirects only to stored URLs.
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function createPayPages(deps: PayPageDeps): Router {
@@ -42,8 +42,8 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
     });
 
   add('get', '', async (ctx, payment, path) => {
-    // The cookie precedes the first POST, so that a repeated POST comes from the same browser even
-    // when the first answer was lost.
+    // Set before the first POST, so that a repeated POST comes from the same browser even when its
+    // answer was lost.
     if (ctx.method === 'GET') pages.browser.bind(ctx);
     await pages.show(ctx, payment, (props) => payPage(props, path));
   });
@@ -67,7 +67,6 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
   add('post', '/cancel', (ctx, payment) => pages.cancel(ctx, payment));
 }
 
-/** Returns where the customer pays: at the bank, or on the page with its details. */
 function stepUrl(
   payment: Pick<PaymentDocument, 'session_url' | 'instructions' | 'livemode'>,
   path: string,
@@ -82,8 +81,8 @@ type AnswerPayment = (
 ) => Promise<void> | void;
 
 /**
- * Finds the payment that this browser may use; else answers with the reason. `opens` binds the page
- * to this browser first; of concurrent browsers, one wins.
+ * Answers itself where this browser may not use the payment. `opens` first binds the page to this
+ * browser; of concurrent ones, one wins.
  */
 async function admit(ctx: Context, pages: PayPages, token: string, opens: boolean) {
   const payment = SECRET.test(token) ? await pages.payments.byToken(hashSecret(token)) : null;
@@ -135,9 +134,7 @@ function answerInWords(pages: PayPages): RouterMiddleware {
   };
 }
 
-/**
- * Serves the bank's return address, which contains no secret: the browser's cookie authenticates.
- */
+/** Return address contains no secret: the browser's cookie authenticates. */
 function addReturnRoutes(router: Router, pages: PayPages): void {
   const add = (method: 'get' | 'post', suffix: string, answer: AnswerPayment) =>
     router[method](`/pay/return/:payment_id${suffix}`, async (ctx) => {

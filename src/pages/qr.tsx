@@ -2,7 +2,7 @@ import { encode } from 'uqr';
 
 const MODULE_PIXELS = 4;
 
-/** Draws a QR code, dark on light in both color schemes because scanners require it. */
+/** Draws dark on light in both color schemes because scanners require it. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
   return (
@@ -21,7 +21,6 @@ export function QrCode({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** Builds a rectangle for each run of dark modules. */
 function darkRuns(row: readonly boolean[], y: number): string {
   const runs = row
     .map((dark) => (dark ? '#' : ' '))

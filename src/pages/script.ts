@@ -1,4 +1,3 @@
-/** Shows the buttons that copy a text, and lets them. */
 const COPY_JS = `
   function select(element) {
     const range = document.createRange();
@@ -27,7 +26,6 @@ const COPY_JS = `
   }
 `;
 
-/** Script of the payment page, which works without it. */
 export const PAY_JS = `'use strict';
 (() => {
   const LATER_MS = 10000;
@@ -76,7 +74,6 @@ ${COPY_JS}  // A page from the browser's cache may hold a form that was sent.
 })();
 `;
 
-/** Script of the crypto page, which works without it. */
 export const CRYPTO_JS = `'use strict';
 (() => {
   const live = document.querySelector('[data-poll]');

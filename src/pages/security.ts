@@ -1,7 +1,6 @@
 import type { Context, Middleware } from 'koa';
 
 interface FormTargets {
-  /** Stored redirect targets of the form; null where unknown yet. */
   urls: readonly (string | null)[];
   livemode: boolean;
 }
@@ -9,16 +8,13 @@ interface FormTargets {
 /** Forces TLS for this host, not for its subdomains. */
 export const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' };
 
-/** Headers of every answer: browsers neither frame it nor guess its type. */
 const EVERYWHERE = { 'X-Frame-Options': 'DENY', 'X-Content-Type-Options': 'nosniff' };
 
-/** Headers of an answer that no page shows, such as JSON. */
 export const NOTHING_ALLOWED = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   ...EVERYWHERE,
 };
 
-/** Headers that separate a page from other sites. */
 export const ISOLATED = {
   ...EVERYWHERE,
   'Referrer-Policy': 'no-referrer',
@@ -28,7 +24,6 @@ export const ISOLATED = {
 };
 
 /**
- * Sets the headers of every page: never framed, never cached, no foreign script.
  * @param publicUrl https turns HSTS on
  * @param formAction targets of the forms; customers' pages lead to banks and shops
  */
@@ -51,8 +46,8 @@ export function allowForms(ctx: Context, targets: FormTargets): void {
 }
 
 /**
- * Lists the targets. Chrome applies `form-action` to every redirect, and the redirects of banks and
- * shops are unknown, so any https address is allowed.
+ * Allows any https address: Chrome applies `form-action` to every redirect, and those of banks and
+ * shops are unknown.
  */
 function buildFormAction({ urls, livemode }: FormTargets): string[] {
   const knownUrls = urls.filter((url) => url !== null);
@@ -62,7 +57,7 @@ function buildFormAction({ urls, livemode }: FormTargets): string[] {
   return ["'self'", 'https:', ...origins, ...pending];
 }
 
-/** Origin of plain characters; any other could add words to the policy. */
+/** Other characters could add words to the policy. */
 const PLAIN_ORIGIN = /^https?:\/\/([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/;
 
 function getOrigins(url: string): string[] {
@@ -90,7 +85,7 @@ function contentSecurityPolicy(formAction: readonly string[]): string {
 export function isForeignPost(ctx: Context, publicUrl: string): boolean {
   const site = ctx.get('Sec-Fetch-Site');
   if (site !== '') return site !== 'same-origin' && site !== 'none';
-  // Our no-referrer pages send `null` where Sec-Fetch-Site is unknown.
+  // No-referrer pages send `null` where Sec-Fetch-Site is unknown.
   const origin = ctx.get('Origin');
   return origin !== '' && origin !== 'null' && origin !== new URL(publicUrl).origin;
 }

@@ -16,7 +16,6 @@ export const COLORS_CSS = `
 }
 `;
 
-/** Rules that all customer pages share; the sandbox bank sets its own accent. */
 export const BASE_CSS = `${COLORS_CSS}
 *, *::before, *::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
@@ -128,7 +127,6 @@ footer {
 }
 `;
 
-/** Texts to copy, with their buttons. */
 const COPY_CSS = `
 .live { display: flex; flex-direction: column; gap: 24px; }
 .all { user-select: all; -webkit-user-select: all; }
@@ -164,7 +162,7 @@ progress:indeterminate::-moz-progress-bar { background: transparent; }
 @keyframes pass { from { background-position: 200% 0; } to { background-position: 0 0; } }
 `;
 
-/** The QR code stays dark on light, because many scanners require it. */
+/** QR code stays dark on light, because many scanners require it. */
 export const CRYPTO_CSS = `${BASE_CSS}${COPY_CSS}
 h2 { font-size: 16px; font-weight: 620; }
 strong { font-weight: 620; }

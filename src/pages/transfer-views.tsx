@@ -4,11 +4,10 @@ import { renderPage, Shop } from './layout';
 import { Cancel, PayBy, type PayPageProps, shell } from './pay-views';
 import type { Texts } from './texts/texts';
 
-/** Time in ms between two looks at a payment whose transfer takes hours. */
+/** Long interval, since a transfer takes hours. */
 const LOOK_AGAIN_MS = 15_000;
 const RELOAD_S = 60;
 
-/** Page with the bank details that the customer transfers to. */
 export function transferPage(
   props: PayPageProps,
   instructions: TransferInstructions,
@@ -64,13 +63,11 @@ export function transferPage(
 interface FieldProps {
   id: string;
   name: string;
-  /** Text to copy. */
   value: string;
   shown?: string;
   texts: Texts;
 }
 
-/** Value with a button that the script shows; without it, one press selects the whole value. */
 function Field({ id, name, value, shown = value, texts: { transfer, crypto } }: FieldProps) {
   return (
     <div>
@@ -95,7 +92,6 @@ function Field({ id, name, value, shown = value, texts: { transfer, crypto } }: 
   );
 }
 
-/** Groups an IBAN or a reference by four, as they are printed. */
 function group(text: string): string {
   return text.replace(/(.{4})(?=.)/g, '$1 ');
 }

@@ -140,7 +140,7 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
   const bounds = parseBounds(call, deps.now());
   if (typeof bounds === 'string') return redirect(call, '/api-keys', 'bad', bounds);
   try {
-    // A form that is sent twice creates one key.
+    // A form sent twice creates one key.
     const id = `key_${formKey}`;
     const { key } = await createKey(deps, { ...call.scope, ...bounds, scopes, id });
     return (
@@ -162,7 +162,7 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
   }
 }
 
-/** Parses the end and the networks of a new key; returns the fault as a text. */
+/** @returns the fault as a text */
 function parseBounds({ form }: Call, now: Date): Partial<NewKey> | string {
   const day = field(form, 'last_day');
   const lastMoment = Date.parse(`${day}T23:59:59.999Z`);

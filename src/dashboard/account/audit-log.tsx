@@ -12,7 +12,6 @@ import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route
 
 const TITLE = 'Audit log';
 const PATH = '/audit-log';
-/** Format of line ids, which are also the cursors of the list. */
 const CURSOR = /^[\dTZ:.-]{24}_[0-9a-f]{16}$/;
 
 export const AUDIT_LOG_ROUTE = viewRoute(PATH, TITLE, list);

@@ -7,10 +7,10 @@ const CARDS = {
   dark: { name: 'On a dark page', card: '#141a28', ink: '#edf1fa' },
 } as const satisfies Record<SchemeName, { name: string; card: string; ink: string }>;
 
-/** The accent of the service itself, from `styles.ts`. */
+/** Equals the accent in `styles.ts`. */
 const OWN_ACCENT = '#1d4ed8';
 
-/** Shows the brand on a page of each scheme, drawn, since no style may be inline. */
+/** Draws the brand on a page of each scheme, since no style may be inline. */
 export function BrandPreview({ brand }: { brand: ShownBrand }) {
   return (
     <div class="previews">

@@ -17,7 +17,7 @@ const PATH = '/brand';
 const TITLE = 'Brand';
 const LOGO = 'logo';
 
-/** More than a logo may have, so that its fault is named next to its field. */
+/** More than a logo may have, so that the fault is shown at its field. */
 const FORM_BYTES_MAX = 8 * 1_024 * 1_024;
 
 const changeRoute = { method: 'post', act: 'brand.change', title: TITLE } as const;
@@ -36,7 +36,6 @@ export const BRAND_ROUTES: readonly Route[] = [
   { ...changeRoute, path: `${PATH}/logo/remove`, handle: removeLogo },
 ];
 
-/** Faults of what was sent, by its field; the form then shows what was written. */
 interface Refused {
   display_name?: string;
   accent?: string;

@@ -5,7 +5,7 @@ import type { Answer, Call, PageDeps, Route } from '../frame/route';
 
 const DAY_MS = 86_400_000;
 
-/** Moves the time of the sandbox from the field next to the banner. @see docs/api.md#sandbox-clock */
+/** @see docs/api.md#sandbox-clock */
 export const CLOCK_ROUTE: Route = {
   method: 'post',
   path: '/clock',

@@ -92,7 +92,7 @@ function toRow(call: Call, { id, browser, network, created_at, seen_at }: Listed
 
 async function endOne(call: Call, deps: PageDeps): Promise<Answer> {
   const id = field(call.form, 'session');
-  // Signing out also clears the cookie of this browser.
+  // Sign-out also clears this browser's cookie.
   if (id === call.viewer.session) return 'not_found';
   const isEnded = await endOtherSession(deps, getSelf(call), id);
   const text = isEnded ? 'The session is ended.' : 'The session has ended already.';

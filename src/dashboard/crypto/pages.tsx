@@ -17,7 +17,6 @@ import { fieldColumns } from '../resources/csv';
 import { commonColumns, methodName, type ResourceList } from '../resources/kinds';
 import { answerResource, formatFailure } from '../resources/resource-page';
 
-/** Formats units as a plain decimal, for a spreadsheet. */
 function decimalAssetAmount(units: string, { asset, network }: { asset: string; network: string }) {
   return formatDecimalUnits(parseUnits(units), assetRules(asset, network)?.decimals ?? 0);
 }

@@ -1,6 +1,6 @@
 import { UNKNOWN_BROWSER } from '../../service/team/session-list';
 
-/** Words in a `User-Agent`, the most specific first: Edge also says Chrome and Safari. */
+/** Most specific first: Edge also says Chrome and Safari. */
 const BROWSERS = [
   ['Edg', 'Edge'],
   ['OPR/', 'Opera'],
@@ -21,7 +21,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
-/** Names a browser in a few words of our own, never in what it sent: `Firefox on Windows`. */
+/** Our own words, never what it sent: `Firefox on Windows`. */
 export function nameBrowser(userAgent: string): string {
   const find = (names: typeof BROWSERS | typeof SYSTEMS) =>
     names.find(([word]) => userAgent.includes(word))?.[1];

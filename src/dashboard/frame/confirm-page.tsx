@@ -2,7 +2,6 @@ import { ProofFields } from './fields';
 import { Note, PageHead, PostForm } from './parts';
 import type { Call, Confirmation, Proof } from './route';
 
-/** Fields that the page sets itself, or must not repeat. */
 const OWN_FIELDS = new Set(['csrf', 'confirmed', 'password', 'code', 'passkey', 'new_password']);
 
 interface ConfirmPageProps {
@@ -14,9 +13,7 @@ interface ConfirmPageProps {
   fault?: string | undefined;
 }
 
-/**
- * Asks for confirmation. It repeats the fields of the form, so that it works without JavaScript.
- */
+/** Repeats the form's fields, to work without JavaScript. */
 export function ConfirmPage({ call, confirmation, proof, title, back, fault }: ConfirmPageProps) {
   const { form, path } = call;
   const { question, button } = confirmation;

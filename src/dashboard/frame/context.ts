@@ -15,7 +15,6 @@ export interface Dashboard extends DashboardDeps {
 }
 
 export const HOME_PATH = '/dashboard/sandbox/overview';
-/** Step of sign-in that replaces a password which somebody else set. */
 export const NEW_PASSWORD_PATH = '/dashboard/sign-in/password';
 
 export function sendHtml(ctx: Context, html: string, status = 200): void {
@@ -24,7 +23,7 @@ export function sendHtml(ctx: Context, html: string, status = 200): void {
   ctx.body = html;
 }
 
-/** Creates the session's cookie. On https its name forbids other hosts to set it. */
+/** On https the cookie's name forbids other hosts to set it. */
 export function sessionCookie(publicUrl: string) {
   return secretCookie(publicUrl, { prefix: '__Host-', name: 'dashboard', attributes: 'Path=/' });
 }
@@ -33,8 +32,8 @@ const A_YEAR_S = 365 * 86_400;
 const DEVICE_USE = 'dashboard device';
 
 /**
- * Creates the cookie by which a browser that has signed in is known. Its secret is signed, so that a
- * flood of made-up ones costs no look-up.
+ * Cookie of a browser that has signed in. Its secret is signed, so that a flood of invented ones
+ * costs no look-up.
  */
 export function deviceCookie(publicUrl: string, key: Buffer) {
   const cookie = secretCookie(publicUrl, {
@@ -48,17 +47,14 @@ export function deviceCookie(publicUrl: string, key: Buffer) {
   };
   return {
     ...cookie,
-    /** Returns the hash if a user has signed in with the browser. */
     signedHash: (ctx: Context): string | null => {
       const secret = readSigned(ctx);
       return secret === null ? null : hashSecret(secret);
     },
-    /** Returns the secret for a browser with which a user signs in. */
     readOrSign: (ctx: Context): string => readSigned(ctx) ?? createSignedSecret(key, DEVICE_USE),
   };
 }
 
-/** Derives the form token of a session, which reveals nothing about its secret. */
 export function csrfToken(secret: string): string {
   return createHash('sha256').update(`csrf:${secret}`).digest('base64url');
 }

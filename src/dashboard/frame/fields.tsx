@@ -5,7 +5,7 @@ import type { Proof, Viewer } from './route';
 
 type Attributes = Omit<InputHTMLAttributes, 'type' | 'role' | 'list'>;
 
-/** Inputs by their type, each written out, since each type has its own accessible role. */
+/** Inputs, each written out, since each type has its own accessible role. */
 const INPUTS = {
   text: (more) => <input type="text" {...more} />,
   email: (more) => <input type="email" {...more} />,
@@ -20,7 +20,6 @@ const INPUTS = {
 interface FieldProps {
   label: string;
   name: string;
-  /** Id of the input, for a page with several inputs of one name. */
   id?: string;
   type?: keyof typeof INPUTS;
   value?: string;
@@ -33,7 +32,6 @@ interface FieldProps {
   maxLength?: number;
   autofocus?: boolean;
   placeholder?: string;
-  /** Types of files that the browser offers. */
   accept?: string;
 }
 
@@ -57,7 +55,6 @@ export function Field({ label, name, type = 'text', hint, fault, ...more }: Fiel
   );
 }
 
-/** Field of the present password. */
 export function PasswordField({
   label = 'Password',
   autofocus = false,
@@ -66,7 +63,6 @@ export function PasswordField({
   return <Field {...{ label, autofocus, autocomplete }} name="password" type="password" required />;
 }
 
-/** Field of a code of the app, or a recovery code. */
 export function CodeField({
   autofocus = false,
   required = true,
@@ -89,7 +85,6 @@ interface ProofFieldsProps extends Partial<Pick<FieldProps, 'label' | 'autofocus
   proof: Proof;
 }
 
-/** Fields by which a user who is signed in proves it again. */
 export function ProofFields({ user, proof, ...passwordField }: ProofFieldsProps) {
   return (
     <>
@@ -100,7 +95,6 @@ export function ProofFields({ user, proof, ...passwordField }: ProofFieldsProps)
   );
 }
 
-/** Field of a new password, within the limits of its length. */
 export function NewPasswordField({ hint = '', ...more }: Omit<FieldProps, 'type'>) {
   return (
     <Field
@@ -165,7 +159,7 @@ export function Checks({ legend, name, options, checked, hint }: ChecksProps) {
   );
 }
 
-/** Form that filters a list by GET, so that its address can be bookmarked. */
+/** Form by GET, so that its address can be bookmarked. */
 export function Filters({ action, children }: { action: string; children: ComponentChildren }) {
   return (
     <form method="get" action={action} class="filters">

@@ -24,7 +24,6 @@ interface SentForm {
   file: Uint8Array | null;
 }
 
-/** Reads a form; null where the body is no form or too large. */
 async function readForm(ctx: Context, upload?: Upload): Promise<SentForm | null> {
   const type = ctx.is(upload === undefined ? [FORM] : [FORM, UPLOAD]);
   if (type === false || type === null) return null;
@@ -46,7 +45,6 @@ async function readBody(ctx: Context, limit: number): Promise<Buffer | null> {
   }
 }
 
-/** Reads a body of several parts, which is bounded, by the parser of `fetch`. */
 async function readParts(
   body: Buffer,
   type: string,
@@ -65,9 +63,8 @@ async function readParts(
 }
 
 /**
- * Reads a form that a page of the dashboard sent.
- * @param secret secret of the session whose token the form must carry; null before sign-in
- * @returns the name of the notice to answer with where the form is refused
+ * @param secret session whose token the form must carry; null before sign-in
+ * @returns the name of a notice where the form is refused
  */
 export async function readOwnForm(
   ctx: Context,
@@ -78,7 +75,6 @@ export async function readOwnForm(
   return typeof sent === 'string' ? sent : sent.form;
 }
 
-/** As `readOwnForm`, with the file that the form may have. */
 export async function readOwnUpload(
   ctx: Context,
   publicUrl: string,
@@ -97,12 +93,10 @@ export function field(form: URLSearchParams, name: string): string {
 
 export const FORM_KEY = /^dashboard-[0-9a-f-]{36}$/;
 
-/** Creates an idempotency key, so that a repeated form acts once. */
 export function newFormKey(): string {
   return `dashboard-${randomUUID()}`;
 }
 
-/** Redirects to a page of this environment, which shows the text once. */
 export function redirect(
   { href }: Pick<Call, 'href'>,
   path: string,
@@ -112,7 +106,7 @@ export function redirect(
   return { go: href(path), flash: { tone, text } };
 }
 
-/** Codes of refusals after which the act may still be done. */
+/** Refusals after which the act may still be done. */
 const OUTCOME_UNKNOWN = ['temporarily_unavailable', 'idempotency_request_in_progress'];
 
 interface MoneyAct<Result> {
@@ -120,13 +114,11 @@ interface MoneyAct<Result> {
   target: string | null;
   facts?: AuditFacts;
   run: () => Promise<Result>;
-  /** Path and text for each outcome. */
   success: (result: Result) => [path: string, text: string];
   unknown: [path: string, text: string];
   refusedPath: string;
 }
 
-/** Builds a request that creates once under the form key. */
 export function buildCreateRequest<S extends z.ZodType>(
   { scope: caller, requestId }: Call,
   idempotencyKey: string,
@@ -143,10 +135,7 @@ export function buildCreateRequest<S extends z.ZodType>(
   };
 }
 
-/**
- * Creates in one of the account's slots, as the API does.
- * @throws Refusal 503 `temporarily_unavailable`
- */
+/** @throws Refusal 503 `temporarily_unavailable` */
 export async function createInSlot<Result>(
   deps: Pick<PageDeps, 'takeSlot'> & Parameters<typeof findSlowPart>[0],
   { caller }: CreateRequest<unknown>,
@@ -158,8 +147,8 @@ export async function createInSlot<Result>(
 }
 
 /**
- * Acts between two audit lines, of the request and of the outcome (`done`, `replayed`, the code of
- * the refusal, or `unknown`), and redirects to the page that reports it.
+ * Acts between audit lines of the request and the outcome (`done`, `replayed`, a refusal's code, or
+ * `unknown`).
  */
 export async function actOnMoney<Result extends { id?: string; isReplayed?: boolean }>(
   call: Call,

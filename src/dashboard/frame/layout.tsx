@@ -26,11 +26,9 @@ const NAVIGATION: readonly NavigationEntry[] = [
 interface NavigationEntry {
   name: string;
   path: string;
-  /** Only for accounts with crypto. */
   crypto?: true;
 }
 
-/** Finds the entry of a path, so that a payment's page marks `Payments`. */
 export function findEntry(
   path: string,
   entries: readonly NavigationEntry[] = NAVIGATION,
@@ -46,12 +44,10 @@ interface Shell {
 
 interface SignedInShell extends Shell {
   viewer: Viewer;
-  /** Path behind `/dashboard/{environment}`. */
   path: string;
   flash: Flash | null;
 }
 
-/** Renders one card, for visitors who are not signed in. */
 export function renderCard({ children, ...shell }: Shell): string {
   return render(
     shell,
@@ -161,7 +157,7 @@ function EnvironmentSwitch({ viewer, path }: { viewer: Viewer; path: string }) {
   );
 }
 
-/** Time of the test data, and the field that moves it. @see docs/api.md#sandbox-clock */
+/** @see docs/api.md#sandbox-clock */
 function Clock({ viewer }: { viewer: Viewer }) {
   const { account, user, csrf } = viewer;
   const { offset_ms = 0, target } = account.clock ?? {};

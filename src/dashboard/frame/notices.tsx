@@ -70,7 +70,6 @@ interface Card {
   children: ComponentChildren;
 }
 
-/** Answers a visitor who is not signed in. */
 export function sendCard(ctx: Context, { assets }: Pick<Dashboard, 'assets'>, card: Card): void {
   const { title, status, fault } = card;
   const children = (
@@ -83,7 +82,6 @@ export function sendCard(ctx: Context, { assets }: Pick<Dashboard, 'assets'>, ca
   sendHtml(ctx, renderCard({ title, assets, children }), status);
 }
 
-/** Answers with a notice outside the frame of a signed-in page. */
 export function sendNotice(ctx: Context, { assets }: Pick<Dashboard, 'assets'>, name: NoticeName) {
   const { title, status } = NOTICES[name];
   sendHtml(ctx, renderCard({ title, assets, children: <Notice name={name} /> }), status);

@@ -26,7 +26,6 @@ export function Panel({ title, children }: { title?: string; children: Component
   );
 }
 
-/** Row of a table; `href` links its first cell. */
 export interface Row {
   key: string;
   href?: string;
@@ -40,7 +39,6 @@ interface TableProps {
   none: ComponentChildren;
 }
 
-/** Table that becomes a list of cards on a phone. */
 export function Table({ label, head, rows, none }: TableProps) {
   if (rows.length === 0) return <Empty>{none}</Empty>;
   return (
@@ -97,7 +95,6 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-/** Time in UTC to the second. */
 export function When({ at }: { at: string | null }) {
   if (at === null) return <span class="muted">–</span>;
   return <time dateTime={at}>{`${at.slice(0, 19).replace('T', ' ')} UTC`}</time>;
@@ -105,7 +102,6 @@ export function When({ at }: { at: string | null }) {
 
 export type FactRow = readonly [name: string, value: ComponentChildren];
 
-/** List of names and values, without the values that are null. */
 export function Facts({ rows }: { rows: readonly FactRow[] }) {
   return (
     <dl>
@@ -121,7 +117,6 @@ export function Facts({ rows }: { rows: readonly FactRow[] }) {
   );
 }
 
-/** Text with a copy button, which the script shows. */
 export function Copyable({ label, text }: { label: string; text: string }) {
   return (
     <div class="copyable">
@@ -156,20 +151,16 @@ export function NeedsAttentionNote({ attention }: { attention: string | null }) 
 
 interface PostFormProps {
   call: Pick<Call, 'viewer' | 'href'>;
-  /** Path after `/dashboard/{environment}`. */
   path: string;
   button: string;
   tone?: 'plain' | 'danger';
   hidden?: Readonly<Record<string, string>>;
-  /** Text of the button while the form is sent. */
   busy?: string;
   class?: string;
-  /** Whether it has a file. */
   isUpload?: true;
   children?: ComponentChildren;
 }
 
-/** Form that carries the session's token. */
 export function PostForm({ call, path, button, tone, hidden = {}, ...more }: PostFormProps) {
   return (
     <form

@@ -1,4 +1,3 @@
-/** Script of the buttons that ask the browser for a passkey, or for a new one. */
 export const PASSKEY_JS = `'use strict';
 (() => {
   if (!window.PublicKeyCredential) return;

@@ -13,11 +13,9 @@ export const NO_PASSKEYS =
 
 interface PasskeyButtonProps {
   label: string;
-  /** Options to create a passkey; without them, an existing one is used. */
   options?: object;
 }
 
-/** Button of a form that a passkey answers; the script shows it. */
 export function PasskeyButton({ label, options }: PasskeyButtonProps) {
   return (
     <>
@@ -37,7 +35,6 @@ export function PasskeyButton({ label, options }: PasskeyButtonProps) {
 
 interface PasskeySignInProps {
   publicUrl: string;
-  /** Page to go on to. */
   next: string | undefined;
 }
 
@@ -51,7 +48,6 @@ export function PasskeySignIn({ publicUrl, next }: PasskeySignInProps) {
   );
 }
 
-/** Whether a user has passkeys that work at this address. */
 export function hasPasskeys({ passkeys = [] }: Pick<UserDocument, 'passkeys'>, publicUrl: string) {
   return passkeys.length > 0 && findSite(publicUrl) !== null;
 }
@@ -60,7 +56,7 @@ export function isByPasskey(form: URLSearchParams): boolean {
   return field(form, 'passkey') !== '';
 }
 
-/** Checks the passkey of a form. @param user the only one whose passkeys are accepted */
+/** @param user the only one whose passkeys are accepted */
 export async function readPasskey(
   ctx: RouterContext,
   dashboard: Dashboard,

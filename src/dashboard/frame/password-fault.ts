@@ -1,7 +1,6 @@
 import { isBreachedPassword } from '../../encryption/breached-passwords';
 import { isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
 
-/** Says why a user must choose another password. */
 export function findPasswordFault(password: string): string | undefined {
   const { min, max } = PASSWORD_LENGTH;
   if (!isLongEnough(password)) return `Choose ${min} to ${max} characters.`;

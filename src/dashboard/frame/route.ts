@@ -20,19 +20,17 @@ export interface Viewer {
     name: string;
     crypto: boolean;
     frozen: boolean;
-    /** Minor units above which a live refund has a step-up, by currency. */
+    /** Minor units by currency. */
     refundStepUp: Readonly<Record<string, number>>;
-    /** Time of the sandbox; absent before it was first moved. */
     clock: StoredClock | undefined;
   };
   env: Env;
   livemode: boolean;
   session: string;
-  /** Token of each form of this session. */
   csrf: string;
 }
 
-/** Request of a signed-in user, after the checks of session, role and form token. */
+/** Request after the checks of session, role and form token. */
 export interface Call {
   viewer: Viewer;
   scope: Owner;
@@ -41,15 +39,13 @@ export interface Call {
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
   form: URLSearchParams;
-  /** File of the route's upload; null where none was chosen. */
   file: Uint8Array | null;
   requestId: string;
   /** Time of the account: the sandbox has a clock. */
   now: Date;
   may: (act: Act) => boolean;
-  /** Writes the audit log in this user's name. */
   audit: Audit;
-  /** Builds the address of a page in this environment: `href('/payments')`. */
+  /** Address in this environment: `href('/payments')`. */
   href: (path: string) => string;
 }
 
@@ -66,23 +62,16 @@ export type Answer =
 
 export type Proof = 'password' | 'step_up';
 
-/** Confirmation before an act that cannot be undone or shows a secret. */
 export interface Confirmation {
   question: string | ((form: URLSearchParams) => string);
   button: string;
-  /**
-   * Proof that the user gives again: the password, or with `step_up` also a code or a passkey, where
-   * the second factor is on.
-   * @see docs/dashboard.md#step-up
-   */
+  /** @see docs/dashboard.md#step-up */
   proof?: Proof | ((call: Call, deps: DashboardDeps) => Promise<Proof | undefined>);
-  /** Whether the sandbox asks nothing. */
   liveOnly?: true;
 }
 
 export interface Upload {
   field: string;
-  /** Bytes of the whole form: a larger one is not read. */
   bytesMax: number;
 }
 
@@ -93,25 +82,21 @@ export interface Route {
   act: Act;
   title: string;
   crypto?: true;
-  /** Counts towards the limits of visits; by default as much as others of its method. */
   cost?: number;
   /**
-   * Allowed for a frozen account: the POST makes the account safer, or sends existing events again.
+   * Allowed for a frozen account: the POST makes it safer, or sends existing events again.
    * @see docs/operators.md#freeze-an-account
    */
   whileFrozen?: true;
-  /** File that the form may have, next to its fields; it is lost on a confirmation page. */
   upload?: Upload;
   confirmation?: Confirmation;
   handle: (call: Call, deps: PageDeps) => Promise<Answer>;
 }
 
-/** Builds the route of a page that every role may see. */
 export function viewRoute(path: string, title: string, handle: Route['handle']): Route {
   return { method: 'get', path, act: 'view', title, handle };
 }
 
-/** Names the signed-in user to the service. */
 export function getSelf({ viewer: { user }, scope }: Pick<Call, 'viewer' | 'scope'>) {
   return { _id: user.id, account_id: scope.account_id, email: user.email };
 }
@@ -120,13 +105,9 @@ export interface DashboardDeps extends MerchantDeps {
   redeliveries: Redeliveries;
   publicUrl: string;
   webhookUrls: UrlRules;
-  /** Whether acts on live need a user with a second factor. */
   isSecondFactorRequired: boolean;
-  /** Costs of pages in ten seconds; by default `VISIT_COSTS_MAX`. */
   visitCostsMax?: { session: number; account: number };
-  /** Limits of test events. */
   limits: EndpointLimits;
   post: PostWebhook;
-  /** Address by which sign-in attempts are counted. */
   clientAddress: ClientAddress;
 }

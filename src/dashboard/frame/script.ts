@@ -1,7 +1,4 @@
-/**
- * Script of the dashboard, as text because the compiler copies no other files. Every page works
- * without it.
- */
+/** Text, because the compiler copies no other files. Every page works without it. */
 export const DASHBOARD_JS = `'use strict';
 (() => {
   for (const form of document.querySelectorAll('form[method="post"]')) {

@@ -41,7 +41,6 @@ interface Visit extends Pick<SessionVisit, 'session' | 'user'> {
   call: Call;
 }
 
-/** Checks session and limits, then the rest in a place of the account. */
 async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env: Env) {
   const secret = dashboard.cookie.read(ctx);
   const sessionWait = secret === null ? 0 : await dashboard.visits.findWait(hashSecret(secret));
@@ -60,7 +59,7 @@ function refuseVisit(ctx: RouterContext, dashboard: Dashboard, waitSeconds: numb
   sendNotice(ctx, dashboard, 'too_many');
 }
 
-/** Checks role → form token → freeze → second factor → confirmation, then handles. */
+/** Checks role → form token → freeze → second factor → confirmation. */
 async function handleVisit(visit: Visit, secret: string): Promise<void> {
   const { ctx, dashboard, route } = visit;
   if (route.crypto && !visit.call.viewer.account.crypto) return notice(visit, 'not_found');
@@ -81,7 +80,6 @@ async function handleVisit(visit: Visit, secret: string): Promise<void> {
 
 const FACTOR_REQUIRED = 'Nothing was done: it needs a second factor. Set one up here first.';
 
-/** Finds acts on live, or on the team of both environments, without a required second factor. */
 function lacksSecondFactor({ dashboard, route, call }: Visit): boolean {
   const { user, livemode } = call.viewer;
   if (!dashboard.isSecondFactorRequired || user.hasSecondFactor || route.whileFrozen) return false;
@@ -92,7 +90,6 @@ function handle({ route, call, dashboard }: Visit): Promise<Answer> {
   return route.handle(call, { ...dashboard, audit: call.audit });
 }
 
-/** Loads session, user and account; null where one is gone. */
 async function loadVisit(
   ctx: RouterContext,
   dashboard: Dashboard,
@@ -132,7 +129,7 @@ async function loadVisit(
     scope,
     path: ctx.path.slice(`/dashboard/${env}`.length),
     params: ctx.params,
-    // Not from `ctx.URL`, which a malformed Host makes unreadable.
+    // A malformed Host makes `ctx.URL` unreadable.
     query: new URLSearchParams(ctx.querystring),
     form: new URLSearchParams(),
     file: null,
@@ -145,7 +142,6 @@ async function loadVisit(
   return { ctx, dashboard, route, call, session, user };
 }
 
-/** Shows the confirmation page where it is due; true when shown. */
 async function requireConfirmation(visit: Visit): Promise<boolean> {
   const { route, call, dashboard } = visit;
   const { title, confirmation } = route;
@@ -162,7 +158,7 @@ async function requireConfirmation(visit: Visit): Promise<boolean> {
   return true;
 }
 
-/** Checks the password, then the code or passkey, which a wrong password does not use up. */
+/** Checks the password first, so that a wrong one does not use up the code or passkey. */
 async function findProofFault(
   { ctx, dashboard, user, call }: Visit,
   proof: Proof | undefined,
@@ -221,7 +217,6 @@ function show(
   sendHtml(ctx, renderSignedIn({ title, assets, viewer, path, flash, children: page }), status);
 }
 
-/** Redirects to a step of sign-in, which then leads back. */
 function redirectWithNext(ctx: RouterContext, path: string): void {
   const next = ctx.method === 'GET' ? `?next=${encodeURIComponent(ctx.path)}` : '';
   seeOther(ctx, `${path}${next}`);

@@ -3,18 +3,15 @@ import { createNamedGates } from '../../base/gate';
 import type { Route, Viewer } from './route';
 
 const WINDOW_SECONDS = 10;
-/** Costs in one window: 500 plain pages of a session, for example, 100 overviews, or twenty exports. */
+/** Costs in one window: of a session 500 plain pages, 100 overviews, or twenty exports. */
 export const VISIT_COSTS_MAX = { session: 1_000, account: 2_000 } as const;
 const COSTS = { get: 2, post: 5 } as const;
-/** Visits of an account that are handled at once, by half of the dashboard's connections. */
+/** Takes half of the dashboard's connections. */
 const ACCOUNT_AT_ONCE = 5;
 
 export type VisitLimits = ReturnType<typeof createVisitLimits>;
 
-/**
- * Limits what the pages of a session, and of an account in one environment, cost this process.
- * @see docs/dashboard.md#environments
- */
+/** @see docs/dashboard.md#environments */
 export function createVisitLimits(costsMax: Record<keyof typeof VISIT_COSTS_MAX, number>) {
   const createLimit = (points: number) =>
     new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
@@ -22,12 +19,12 @@ export function createVisitLimits(costsMax: Record<keyof typeof VISIT_COSTS_MAX,
   const accounts = createLimit(costsMax.account);
   const gates = createNamedGates({ atOnce: ACCOUNT_AT_ONCE });
   return {
-    /** Returns the seconds that a session must wait, before it is loaded; 0 when it need not. */
+    /** @returns seconds to wait before the session is loaded; 0 when admitted */
     findWait: async (session: string): Promise<number> => {
       const used = await sessions.get(session);
       return used !== null && used.consumedPoints > costsMax.session ? toSeconds(used) : 0;
     },
-    /** Counts a visit. @returns the seconds to wait; 0 when it is admitted */
+    /** @returns seconds to wait; 0 when admitted */
     count: async (
       { session, account, env }: Pick<Viewer, 'session' | 'account' | 'env'>,
       { method, cost = COSTS[method] }: Pick<Route, 'method' | 'cost'>,
@@ -41,7 +38,6 @@ export function createVisitLimits(costsMax: Record<keyof typeof VISIT_COSTS_MAX,
         return toSeconds(error);
       }
     },
-    /** Handles a visit once few others of the account are under way. */
     handle: gates.run,
   };
 }

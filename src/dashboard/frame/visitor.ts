@@ -4,16 +4,12 @@ import { SESSION_PREFIX } from '../../service/team/session-list';
 import type { UserDocument } from '../../service/team/sessions';
 import type { DashboardDeps } from './route';
 
-/** Facts of a request to the dashboard, for the access log and the metrics. */
 export interface Visitor {
   user_id?: string;
-  /** Users of the e-mail address in a refused sign-in. */
   user_ids?: readonly string[];
   account_id?: string;
   livemode?: boolean;
-  /** Prefix of its id. */
   session?: string;
-  /** Attempt to prove who the user is. */
   proof?: 'password' | 'code' | 'passkey' | 'password_again';
   outcome?: 'right' | 'wrong' | 'too_many' | 'several' | 'expired';
 }
@@ -37,7 +33,7 @@ export function getOrigin(
   };
 }
 
-/** Names a session by the first digits of its id, which is a hash of its secret. */
+/** First digits of the id, which is a hash of the secret. */
 export function describeSession(id: string) {
   return { session: id.slice(0, SESSION_PREFIX) };
 }

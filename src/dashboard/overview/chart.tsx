@@ -7,7 +7,7 @@ const HEIGHT = 160;
 const TOP = 4;
 const GAP = 4;
 
-/** Places the bars; a day with any volume has at least two pixels. */
+/** Gives a day with any volume at least two pixels. */
 export function buildBars(days: readonly Day[]) {
   const maxAmount = Math.max(1, ...days.map(({ amount }) => amount));
   const step = WIDTH / Math.max(1, days.length);
@@ -19,7 +19,6 @@ export function buildBars(days: readonly Day[]) {
   });
 }
 
-/** Draws the volume of each day, with a table for screen readers. */
 export function VolumeChart({ days, currency }: { days: readonly Day[]; currency: string }) {
   const bars = buildBars(days);
   const total = days.reduce((sum, { amount }) => sum + amount, 0);

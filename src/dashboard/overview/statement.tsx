@@ -20,17 +20,14 @@ export const STATEMENT_ROUTES: readonly Route[] = [
   { ...viewRoute(`${STATEMENT_PATH}.csv`, 'Statement', downloadStatement), cost: EXPORT_COST },
 ];
 
-/** Months that can be chosen, this one included. */
 const MONTHS_MAX = 24;
 
-/** Lists the latest months, as `YYYY-MM` in UTC, newest first. */
 function listMonths(now: Date): string[] {
   return Array.from({ length: MONTHS_MAX }, (_, before) =>
     new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - before)).toISOString().slice(0, 7),
   );
 }
 
-/** Returns the month of the query, or this one. */
 function readMonth({ query, now }: Call): string {
   const [current = '', ...earlier] = listMonths(now);
   return earlier.find((month) => month === query.get('month')) ?? current;

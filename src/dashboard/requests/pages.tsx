@@ -67,7 +67,6 @@ function HttpStatus({ request }: { request: RequestDocument }) {
   return <Badge tone={TONES[request.outcome]}>{String(request.status)}</Badge>;
 }
 
-/** Renders a code that breaks only between its words. */
 function ErrorCode({ code }: { code: string }) {
   const [first, ...words] = code.split('_');
   return (

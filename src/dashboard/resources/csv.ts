@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-/** Amount as a plain decimal, which is no formula, also below 0. */
+/** Plain decimals are no formula, also below 0. */
 interface Decimal {
   decimal: string;
 }
@@ -9,7 +9,6 @@ type CsvValue = string | number | Decimal | null | undefined;
 
 export type CsvColumn<D> = readonly [heading: string, value: (row: D) => CsvValue];
 
-/** Builds the columns that have the names of their fields. */
 export function fieldColumns<Name extends string>(...names: readonly Name[]) {
   return names.map(
     (name): CsvColumn<Partial<Record<Name, CsvValue>>> => [name, (row) => row[name]],
@@ -17,17 +16,14 @@ export function fieldColumns<Name extends string>(...names: readonly Name[]) {
 }
 
 /**
- * Start of a text that a spreadsheet would run as a formula, full-width signs included. A text may
- * start again after a semicolon, which separates cells in many locales, and there quotes before the
- * sign are the cell's own.
+ * Start of a text that a spreadsheet would run, full-width signs included. A semicolon separates
+ * cells in many locales, so a text may start after one, where quotes before the sign are the cell's
+ * own.
  */
 const FORMULA_START = /^(?=[\r\n])|(?:^|[;\t\r\n])(?="*[=+\-@\t＝＋－＠])/g;
 const CHUNK_CHARS = 16 * 1_024;
 
-/**
- * Streams rows as CSV (RFC 4180, UTF-8), so that memory stays constant; a reader that leaves ends
- * the query.
- */
+/** Streams CSV (RFC 4180, UTF-8) in constant memory; a reader that leaves ends the query. */
 export function csvStream<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn<D>[]): Readable {
   return Readable.from(chunks(rows, columns), { objectMode: false });
 }
@@ -47,7 +43,6 @@ function line(values: readonly CsvValue[]): string {
   return `${values.map(cell).join(',')}\r\n`;
 }
 
-/** Formats a cell; an apostrophe stops a spreadsheet from running a text as a formula. */
 export function cell(value: CsvValue): string {
   if (typeof value === 'number') return String(value);
   if (typeof value === 'object' && value !== null) return value.decimal;
@@ -55,12 +50,11 @@ export function cell(value: CsvValue): string {
   return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Limits the running exports of each account in this process. */
 export function createExports(max: number) {
   const countByAccount = new Map<string, number>();
   return {
     /**
-     * Begins an export, which counts until its stream closes.
+     * Counts an export until its stream closes.
      * @returns null when the account is at its limit
      */
     begin: (account_id: string, open: () => Readable): Readable | null => {

@@ -31,16 +31,13 @@ export function ResourceLink({ call, kind, id }: { call: Call; kind: Kind; id: s
 
 type Column<D> = readonly [heading: string, cell: (row: D) => ComponentChildren];
 
-/** Fields by which one kind of resource is listed and exported. */
 export interface ResourceList<K extends Kind> {
   kind: K;
   title: string;
-  /** Path of the list; the page of a row is below it. */
   path: string;
   statuses: readonly string[];
   methods: readonly string[];
   methodLabel?: string;
-  /** Placeholder of the search field. */
   hint: string;
   columns: readonly Column<Documents[K]>[];
   csv: readonly CsvColumn<Documents[K]>[];

@@ -5,7 +5,7 @@ import { Pager, statusName } from '../frame/parts';
 
 const SEARCH_LENGTH_MAX = 255;
 
-/** Parses the query of a list; invalid values are ignored. */
+/** Ignores invalid values. */
 export function parseListQuery(
   query: URLSearchParams,
   { statuses, methods }: Record<'statuses' | 'methods', readonly string[]>,
@@ -25,7 +25,6 @@ export function parseListQuery(
   };
 }
 
-/** Builds the query of the same list, with other cursors. */
 export function toQueryString(
   { search, status, method, from, to }: ListQuery,
   cursor: { before?: string | undefined; after?: string | undefined } = {},
@@ -41,7 +40,6 @@ function parseCursor(text: string): string | undefined {
   return cursor === text ? cursor : undefined;
 }
 
-/** Parses a day in UTC, `YYYY-MM-DD`. */
 export function parseDay(text: string): string | undefined {
   return startOfDay(text) === undefined ? undefined : text;
 }
@@ -49,7 +47,6 @@ export function parseDay(text: string): string | undefined {
 interface ListFiltersProps {
   listQuery: ListQuery;
   action: string;
-  /** Placeholder of the search field. */
   hint: string;
   statuses: readonly string[];
   choice: { label: string; values: readonly (readonly [value: string, name: string])[] };

@@ -72,9 +72,7 @@ async function showList<K extends Kind>(
   );
 }
 
-/** Cost of a list that is read to its end. */
 export const EXPORT_COST = 50;
-/** Exports at once for each account in this process. */
 const EXPORTS_MAX = 4;
 export const runningExports = createExports(EXPORTS_MAX);
 

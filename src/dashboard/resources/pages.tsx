@@ -67,7 +67,6 @@ async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
   });
 }
 
-/** Formats money that came, and that an operator decides about; null without any. */
 function formatHeld({ receipts = [] }: PaymentView['payment']): string | null {
   const held = receipts.filter(isInSuspense);
   return held.map(({ amount, currency }) => formatMoney(amount, currency)).join(', ') || null;
@@ -115,7 +114,7 @@ function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
   );
 }
 
-/** Returns the key of a refund whose outcome is not known, or a new one. */
+/** Reuses the key of a refund whose outcome is unknown. */
 function getFormKey({ query }: Call): string {
   const key = query.get('refund_key') ?? '';
   return FORM_KEY.test(key) ? key : newFormKey();
@@ -197,7 +196,6 @@ async function showPayout(call: Call, deps: PageDeps): Promise<Answer> {
   });
 }
 
-/** Describes the recipient without details, which stay encrypted. */
 function recipientText(recipient: ReadPayout['recipient']): string {
   if (recipient === null) return '–';
   const { type, scheme, last4, deleted_at } = recipient;

@@ -40,7 +40,6 @@ export const PAYMENT_ACT_ROUTES: readonly Route[] = [
   },
 ];
 
-/** Requires a step-up of a live refund above the account's limit, and of an unreadable amount. */
 async function findRefundProof({ viewer, scope, params, form }: Call, deps: DashboardDeps) {
   const { id = '' } = params;
   const payment = scope.livemode ? await findPayment(deps, scope, id) : null;

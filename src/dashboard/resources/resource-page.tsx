@@ -18,13 +18,10 @@ interface ResourcePage extends Pick<ReadResource<unknown>, 'timeline'> {
   status: string;
   attention?: string | null;
   facts: readonly FactRow[];
-  /** Links above the title. */
   tabs?: ComponentChildren;
-  /** Panels between the facts and the timeline. */
   children?: ComponentChildren;
 }
 
-/** Answers with the page of a resource: its facts, its own panels and its timeline. */
 export function answerResource(call: Call, resourcePage: ResourcePage): Answer {
   const { title, status, attention = null, facts, tabs, children, timeline } = resourcePage;
   const page = (

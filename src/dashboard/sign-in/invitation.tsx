@@ -16,7 +16,7 @@ const PATH = '/dashboard/invitation/:token';
 
 type Invitation = NonNullable<Awaited<ReturnType<typeof findInvitation>>>;
 
-/** Adds the page of an invitation, which the token in its link authorizes. */
+/** Token in the link authorizes. */
 export function addInvitation(router: Router, dashboard: Dashboard): void {
   router.get(PATH, async (ctx) => {
     const invitation = await find(ctx, dashboard);

@@ -14,7 +14,7 @@ import { findPasswordFault } from '../frame/password-fault';
 import { describeUser, getOrigin, noteVisitor } from '../frame/visitor';
 import { getNextPath } from './open-session';
 
-/** Adds the step of sign-in that replaces a password which somebody else set. */
+/** Step of sign-in for a user whose password somebody else set. */
 export function addNewPassword(router: Router, dashboard: Dashboard): void {
   router.get(NEW_PASSWORD_PATH, async (ctx) => {
     const step = await loadStep(ctx, dashboard);
@@ -47,14 +47,13 @@ async function save(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   seeOther(ctx, next ?? HOME_PATH);
 }
 
-/** Compares with the present password, which also bounds how often this page hashes one. */
+/** Checks the present password, which also bounds how often this page hashes one. */
 async function findReuse(dashboard: Dashboard, user: Step['user'], password: string) {
   const check = await checkPassword(dashboard, user, password);
   if (check.outcome === 'too_many') return explainLimit(check.minutes);
   return check.outcome === 'right' ? 'Choose another one than the present password.' : undefined;
 }
 
-/** Loads the session of a user who must replace the password; null for others. */
 async function loadStep(ctx: RouterContext, dashboard: Dashboard): Promise<Step | null> {
   const secret = dashboard.cookie.read(ctx);
   const visit = secret === null ? null : await readSession(dashboard, secret);

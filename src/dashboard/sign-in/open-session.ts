@@ -6,10 +6,7 @@ import { nameBrowser } from '../frame/browser-name';
 import type { Dashboard } from '../frame/context';
 import { describeUser, getOrigin, noteVisitor } from '../frame/visitor';
 
-/**
- * Replaces the browser's session, and redirects to `path`.
- * @returns false when what was checked has changed since
- */
+/** @returns false when what was checked has changed since */
 export async function openSession(
   ctx: RouterContext,
   dashboard: Dashboard,
@@ -31,10 +28,9 @@ export async function openSession(
   return true;
 }
 
-/** Pages of the dashboard, the only addresses that sign-in leads back to. */
+/** Only addresses to which sign-in leads back. */
 const NEXT = /^\/dashboard\/(?:sandbox|live)(?:\/[\w-]+){1,3}$/;
 
-/** Returns the page that sign-in leads back to. */
 export function getNextPath(fields: URLSearchParams): string | undefined {
   const next = fields.get('next') ?? '';
   return NEXT.test(next) ? next : undefined;

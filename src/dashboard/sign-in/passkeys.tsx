@@ -27,7 +27,7 @@ import { getNextPath, openSession } from './open-session';
 import { RecoveryCodes } from './second-factor';
 import { showSignIn } from './sign-in';
 
-/** Adds sign-in with a passkey, which stands for password and second factor. */
+/** Passkey stands for password and second factor. */
 export function addPasskeySignIn(router: Router, dashboard: Dashboard): void {
   router.post(`${PASSKEY_SIGN_IN_PATH}/challenge`, (ctx) => sendChallenge(ctx, dashboard));
   router.post(PASSKEY_SIGN_IN_PATH, (ctx) => signIn(ctx, dashboard));

@@ -113,7 +113,6 @@ async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
   return <RecoveryCodes call={call} codes={codes} />;
 }
 
-/** Shows the recovery codes of the first second factor. */
 export function RecoveryCodes({ call, codes }: { call: Call; codes: readonly string[] }) {
   return (
     <>

@@ -27,7 +27,6 @@ interface CodeStep {
   status?: number;
 }
 
-/** Adds the second step of sign-in: a one-time code or a recovery code. */
 export function addSignInCode(router: Router, dashboard: Dashboard): void {
   router.get(CODE_PATH, async (ctx) => {
     const mfaSession = await loadMfaSession(ctx, dashboard);

@@ -22,7 +22,7 @@ interface SignInFields {
   status?: number;
 }
 
-/** Adds sign-in and sign-out. No answer reveals whether a user exists. */
+/** No answer reveals whether a user exists. */
 export function addSignIn(router: Router, dashboard: Dashboard): void {
   router.get('/dashboard/sign-in', (ctx) => {
     showSignIn(ctx, dashboard, { next: getNextPath(new URLSearchParams(ctx.querystring)) });
@@ -117,7 +117,7 @@ export function showSignIn(ctx: RouterContext, dashboard: Dashboard, fields: Sig
   sendCard(ctx, dashboard, { title: 'Sign in', status, fault, children });
 }
 
-/** Asks for the merchant, and for the password again, since a page must not hold it. */
+/** Asks for the password again, too, since a page must not hold it. */
 async function showMerchants(
   ctx: RouterContext,
   dashboard: Dashboard,

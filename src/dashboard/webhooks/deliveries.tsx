@@ -34,7 +34,6 @@ export const DELIVERY_ROUTES: readonly Route[] = [
   },
 ];
 
-/** Choices of the filters; `Event type` replaces the method. */
 const CHOICES = { statuses: DELIVERY_STATUSES, methods: EVENT_TYPES };
 
 async function showDeliveries(call: Call, deps: PageDeps): Promise<Answer> {

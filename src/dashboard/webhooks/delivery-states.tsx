@@ -10,7 +10,6 @@ interface StatesProps {
   deliveries: readonly DeliveryRow[];
 }
 
-/** Renders each status once that a delivery of the event has. */
 export function States({ event, deliveries }: StatesProps) {
   const rows = deliveries.length === 0 ? [event] : deliveries;
   return (
@@ -36,7 +35,6 @@ interface DeliveryTableProps {
   endpoints: readonly Endpoint[];
 }
 
-/** Lists the deliveries of an event to several endpoints. */
 export function DeliveryTable({ call, deliveries, endpoints }: DeliveryTableProps) {
   return (
     <Table
@@ -51,7 +49,6 @@ export function DeliveryTable({ call, deliveries, endpoints }: DeliveryTableProp
           String(attempts),
           <When key="next" at={next_attempt_at} />,
         ];
-        // A deleted endpoint has no page.
         if (endpoint === undefined) return { key: _id, cells };
         return { key: _id, href: call.href(`${ENDPOINTS_PATH}/${endpoint_id}`), cells };
       })}

@@ -177,7 +177,7 @@ async function remove(call: Call, deps: PageDeps): Promise<Answer> {
   );
 }
 
-/** @param shown id of the endpoint whose page follows; empty for the list */
+/** @param shown id; empty: the list follows */
 async function act(
   call: Call,
   shown: string,

@@ -12,7 +12,6 @@ export const ENDPOINTS_PATH = '/webhooks/endpoints';
 
 const DESCRIPTION_LENGTH_MAX = 255;
 
-/** Settings as they were written, and why they are refused. */
 export interface RefusedSettings {
   url: string;
   description: string;
@@ -20,7 +19,6 @@ export interface RefusedSettings {
   urlFault: string | undefined;
 }
 
-/** Settings as they are stored. */
 interface StoredSettings {
   url: string;
   description?: string | null | undefined;
@@ -35,11 +33,9 @@ interface SettingsFormProps {
   hidden?: Readonly<Record<string, string>>;
   endpoint?: StoredSettings | undefined;
   refused?: RefusedSettings | undefined;
-  /** Whether it is the form of the oldest endpoint, which leaves the description alone. */
   isOldest?: boolean;
 }
 
-/** Form of every endpoint. */
 export function SettingsForm(props: SettingsFormProps) {
   const { call, path, button, hidden, endpoint, refused, isOldest = false } = props;
   return (
@@ -73,7 +69,6 @@ export function SettingsForm(props: SettingsFormProps) {
   );
 }
 
-/** Reads the form, and checks it. */
 export async function readSettings({ form, scope }: Call, { webhookUrls }: PageDeps) {
   const chosen = form.getAll('events');
   const events = EVENT_TYPES.filter((type) => chosen.includes(type));
@@ -92,12 +87,11 @@ export async function readSettings({ form, scope }: Call, { webhookUrls }: PageD
   return { settings };
 }
 
-/** Link of each page of an endpoint to the list of all. */
 export function BackToWebhooks({ call }: { call: Pick<Call, 'href'> }) {
   return <a href={call.href('/webhooks')}>Back to webhooks</a>;
 }
 
-/** Shows only the host to those who may not change endpoints, since the rest may hold a secret. */
+/** Hides all but the host from roles that may not change endpoints: it may hold a secret. */
 export function showUrl({ may }: Pick<Call, 'may'>, { url }: { url: string }): string {
   return may('webhooks.change') ? url : getOrigin(url);
 }

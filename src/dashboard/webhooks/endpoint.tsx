@@ -55,7 +55,7 @@ async function saveEndpoint(call: Call, deps: PageDeps): Promise<Answer> {
 interface PageProps {
   call: Call;
   endpoint: EndpointSummary | null;
-  /** All of them, the oldest first. */
+  /** Oldest first. */
   endpoints: Endpoint[];
   refused?: RefusedSettings;
 }
@@ -79,7 +79,6 @@ function WebhooksPage({ call, endpoint, endpoints, refused }: PageProps) {
   );
 }
 
-/** Says of several endpoints which one the form, the secret and the test are about. */
 function OldestHint({ endpoints }: Pick<PageProps, 'endpoints'>) {
   const [oldest, ...others] = endpoints;
   if (oldest === undefined || (others.length === 0 && oldest.disabled_reason === undefined)) {

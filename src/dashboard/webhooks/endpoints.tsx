@@ -18,7 +18,7 @@ import {
 const PATH = ENDPOINTS_PATH;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Before those of one endpoint, whose id `new` would be. */
+/** Precede those of one endpoint, whose id `new` would be. */
 export const ENDPOINTS_ROUTES: readonly Route[] = [
   viewRoute(`${PATH}/new`, 'Add an endpoint', showNew),
   {
@@ -36,7 +36,6 @@ export const ENDPOINTS_ROUTES: readonly Route[] = [
   },
 ];
 
-/** Lists all endpoints of the environment; the first is the one of the form above. */
 export function EndpointsPanel({ call, endpoints }: { call: Call; endpoints: Endpoint[] }) {
   return (
     <Panel title="All endpoints">
@@ -113,7 +112,7 @@ async function add(call: Call, deps: PageDeps): Promise<Answer> {
     return { page: <NewPage {...{ call, refused }} once={formKey} />, status: 400 };
   }
   try {
-    // A form that is sent twice adds one endpoint.
+    // A form sent twice adds one endpoint.
     const endpoint_id = `we_${formKey}`;
     const { signing_secret } = await addEndpoint(deps, call.scope, { ...settings, endpoint_id });
     return (

@@ -6,7 +6,6 @@ import { Copyable, Note, PageHead, Panel, PostForm, When } from '../frame/parts'
 import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { BackToWebhooks } from './endpoint-settings';
 
-/** Routes of the oldest endpoint, and of each one. */
 export const SECRET_ROUTES: readonly Route[] = ['/webhooks', '/webhooks/endpoints/:id'].flatMap(
   buildRoutes,
 );
@@ -55,7 +54,6 @@ function parseAfter(form: URLSearchParams): RollDelay {
 interface SecretPanelProps {
   call: Call;
   endpoint: EndpointSummary;
-  /** Path of the endpoint; by default of the oldest. */
   base?: string;
 }
 

@@ -8,7 +8,6 @@ import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { AttemptFacts } from './deliveries';
 import { BackToWebhooks } from './endpoint-settings';
 
-/** Routes of the oldest endpoint, and of each one. */
 export const TEST_ROUTES: readonly Route[] = ['/webhooks', '/webhooks/endpoints/:id'].map(
   (base) => ({
     method: 'post',
@@ -20,7 +19,6 @@ export const TEST_ROUTES: readonly Route[] = ['/webhooks', '/webhooks/endpoints/
   }),
 );
 
-/** @param base path of the endpoint; by default of the oldest */
 export function TestPanel({ call, base = '/webhooks' }: { call: Call; base?: string }) {
   return (
     <Panel title="Test">
@@ -45,7 +43,7 @@ export function TestPanel({ call, base = '/webhooks' }: { call: Call; base?: str
   );
 }
 
-/** Waits for the answer, ten seconds at most. */
+/** Waits at most ten seconds. */
 async function sendTest(call: Call, deps: PageDeps): Promise<Answer> {
   const { scope, form, href, requestId: request_id } = call;
   const requestedType = field(form, 'type');

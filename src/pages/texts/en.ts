@@ -1,10 +1,8 @@
 /**
- * English, from which the other languages are translated. A name in braces is a placeholder; every
- * language must have it. Amounts, names of methods and of the shop are put in as they are, so no text
- * may need them inflected.
+ * Source of the translations, which must have each placeholder in braces. Values are inserted as
+ * they are, so no text may need them inflected.
  */
 export const en = {
-  /** Name of the language in itself. */
   name: 'English',
   frame: {
     language: 'Language',
@@ -24,13 +22,11 @@ export const en = {
     cancel: 'Cancel payment',
     cancelBusy: 'Cancelling…',
   },
-  /** Steps to the bank or wallet of a method. */
   method: {
     continue: 'Continue to {method}',
     opening: 'Opening {method}',
     openingBusy: 'Opening {method}…',
   },
-  /** Text where the method has no name. */
   bank: {
     name: 'your bank',
     continue: 'Continue to your bank',
@@ -46,7 +42,6 @@ export const en = {
     answerLater: 'No answer yet. If you haven’t paid, go back to the bank or cancel the payment.',
     backToBank: 'Back to the bank',
   },
-  /** Bank details that the payer transfers to. */
   transfer: {
     show: 'Show the bank details',
     title: 'Pay by bank transfer',
@@ -68,7 +63,7 @@ export const en = {
     cancelled: 'The payment was cancelled',
     expired: 'This payment has expired',
   },
-  /** They name neither shop nor amount. */
+  /** Notices name neither shop nor amount. */
   notice: {
     unknown: {
       title: 'There is no such payment',
@@ -133,7 +128,6 @@ export const en = {
     held: 'Being checked',
     rejected: 'Not accepted: ask the shop',
   },
-  /** Stages of a crypto payment, after the first. */
   stage: {
     top_up: {
       title: 'Part of the amount is here',

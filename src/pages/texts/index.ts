@@ -8,7 +8,7 @@ import { pl } from './pl';
 import { pt } from './pt';
 import type { Texts } from './texts';
 
-/** Languages of the payer's pages, by their code, in the order of their names in the switch. */
+/** Languages in the order of the switch, by their own names. */
 export const TEXTS = { de, en, es, fr, it, nl, pl, pt } as const satisfies Record<string, Texts>;
 
 export type LanguageCode = keyof typeof TEXTS;

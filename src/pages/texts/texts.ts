@@ -4,10 +4,10 @@ type Translated<T> = T extends string
   ? string
   : { readonly [Name in keyof T]: Translated<T[Name]> };
 
-/** All texts of the payer's pages; a language without one of them does not compile. */
+/** A language without one of the texts does not compile. */
 export type Texts = Translated<typeof en>;
 
-/** Puts values into the placeholders of a text. @throws Error for a placeholder without a value */
+/** @throws Error for a placeholder without a value */
 export function fillText(text: string, values: Readonly<Record<string, string | number>>): string {
   return text.replace(/\{(\w+)\}/g, (_match, name: string) => {
     const value = values[name];
