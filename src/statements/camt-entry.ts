@@ -8,12 +8,12 @@ import {
 } from '../domain/statement';
 import { CREDITOR_REFERENCE, type Element, find, findAll, isTrueAt, textAt } from './xml';
 
-/** Codes of a bank's own charges. @see ISO 20022 external code list, BankTransactionSubFamily */
+/** @see ISO 20022 external code list, BankTransactionSubFamily */
 const CHARGES = new Set(['CHRG', 'COMM', 'COME', 'COMI', 'COMT', 'FEES']);
 
 type Place = Pick<Statement, 'statement_id' | 'currency' | 'to_day'>;
 
-/** Reads the lines of one entry: several for a batch whose parts add up; none that moves nothing. */
+/** Reads several lines for a batch whose parts add up; none for an entry of 0. */
 export function* readEntry(entry: Element, place: Place, number: number): Generator<StatementLine> {
   // Pending and informative entries are no part of the balance.
   if ((textAt(entry, 'Sts/Cd') ?? textAt(entry, 'Sts')) !== 'BOOK') return;
@@ -69,7 +69,7 @@ function readReference(part: Element): string | null {
   return parseReference(textAt(proprietary, 'Ref') ?? textAt(part, 'Refs/EndToEndId'));
 }
 
-/** Reads the reference of ours, which a payer may also give as `EndToEndId`. */
+/** Payers may also give our reference as `EndToEndId`. */
 function readCreditorReference(part: Element): Pick<StatementLine, 'creditor_reference'> {
   const end_to_end_id = textAt(part, 'Refs/EndToEndId') ?? '';
   const named = textAt(part, CREDITOR_REFERENCE) ?? findCreditorReference([end_to_end_id]);
@@ -83,8 +83,8 @@ function readPart(part: Element, sign: number, place: Money): number | undefined
 }
 
 /**
- * Reads the charges that are in the amount: those that say so, or those by which the amount differs
- * from that of the transaction.
+ * Reads charges within the amount: those that say so, or by which it differs from the
+ * transaction's.
  */
 function readFee(entry: Element, part: Element | undefined, amount: number, place: Money): number {
   const own = readCharges(part);
@@ -123,7 +123,7 @@ function isCharge(entry: Element): boolean {
   return CHARGES.has(textAt(entry, 'BkTxCd/Domn/Fmly/SubFmlyCd') ?? '');
 }
 
-/** Describes a line by the bank's codes, such as `PMNT.ICDT.RRTN return AC04`. */
+/** Describes a line by the bank's codes: `PMNT.ICDT.RRTN return AC04`. */
 function describeKind(entry: Element, part: Element | undefined): string {
   const code = find(part, 'BkTxCd') ?? find(entry, 'BkTxCd');
   const names = ['Domn/Cd', 'Domn/Fmly/Cd', 'Domn/Fmly/SubFmlyCd'].flatMap(
@@ -157,11 +157,11 @@ function readAmount(amount: Element, { statement_id, currency }: Money): number 
   throw fault(`Statement ${statement_id} has an amount that is no exact number of ${currency}.`);
 }
 
-/** Reads the amount of a balance or an entry; above 0 is credit. */
+/** Reads an amount; above 0 is credit. */
 export function readSigned(element: Element, place: Money): number {
   const amount = find(element, 'Amt');
   if (amount === undefined) throw fault(`Statement ${place.statement_id} lacks an amount.`);
-  // Not -0, which equals 0 but is shown otherwise.
+  // Avoids -0, which is shown otherwise.
   return readAmount(amount, place) * readSign(element) || 0;
 }
 

@@ -13,16 +13,12 @@ import {
   type Xml,
 } from './xml';
 
-/** Elements of the two messages that hold statements. */
 const STATEMENTS: Readonly<Record<string, readonly [group: string, statement: string]>> = {
   'camt.053': ['BkToCstmrStmt', 'Stmt'],
   'camt.054': ['BkToCstmrDbtCdtNtfctn', 'Ntfctn'],
 };
 
-/**
- * Reads the statements of a valid `camt.053` or `camt.054`.
- * @throws InvalidStatement
- */
+/** @throws InvalidStatement */
 export function readCamt({ message, root }: Xml): Statement[] {
   const [containers = '', name = ''] = STATEMENTS[message.slice(0, 'camt.053'.length)] ?? [];
   return [...childElements(root, containers)].flatMap((container) => {
@@ -58,7 +54,6 @@ interface Page {
   head: Element;
   id: string;
   iban: string | undefined;
-  /** Undefined where the bank numbers no pages. */
   number: number | undefined;
   isLast: boolean;
 }
@@ -75,7 +70,7 @@ function readPage(element: XmlElement, pagination: string): Page {
 
 type Pages = [Page, ...Page[]];
 
-/** Puts the pages of each statement together. @throws InvalidStatement when one is missing */
+/** @throws InvalidStatement when a page is missing */
 function joinPages(all: readonly Page[]): Pages[] {
   const whole: Pages[] = [];
   const paged = new Map<string, Pages>();
@@ -161,7 +156,7 @@ function findBalance(head: Element, codes: readonly string[]): Element | undefin
   return undefined;
 }
 
-/** Reads a notification, whose account often has no currency: then it is that of the first entry. */
+/** Accounts often have no currency: then the first entry's counts. */
 function readNotification(head: Element, group: Element, entry: Element | undefined): Head {
   const created = textAt(head, 'CreDtTm') ?? textAt(group, 'GrpHdr/CreDtTm') ?? '';
   const to_day = (textAt(head, 'FrToDt/ToDtTm') ?? created).slice(0, 10);

@@ -8,14 +8,14 @@ import {
   type StatementLine,
 } from '../domain/statement';
 
-/** Columns by their names in the first row. @see docs/statements.md#csv */
+/** @see docs/statements.md#csv */
 const REQUIRED = ['statement_id', 'iban', 'currency', 'opening', 'closing', 'day', 'amount'];
 const OPTIONAL = ['value_date', 'reference', 'bank_reference', 'fee', 'kind', 'sequence'];
 
 type Row = Readonly<Record<string, string>> & { readonly number: string };
 
 /**
- * Reads statements of a CSV file (RFC 4180; comma or semicolon), one row for each line.
+ * RFC 4180 with commas or semicolons, one row for each line.
  * @throws InvalidStatement
  */
 export function readCsv(bytes: Uint8Array): Statement[] {
@@ -70,7 +70,6 @@ function readStatement(row: Row): Omit<Statement, 'lines'> {
   };
 }
 
-/** Adds the day of a further row, whose statement must be the same. */
 function extend<Known extends Statement>(known: Known, own: Statement, row: Row): Known {
   const isSame =
     known.iban === own.iban &&
@@ -158,9 +157,8 @@ function readNames(cells: readonly string[]): string[] {
   return names;
 }
 
-/** Splits text into rows of cells. @throws InvalidStatement on a quote that does not end */
+/** @throws InvalidStatement on a quote that does not end */
 function* readCells(text: string, separator: string): Generator<string[]> {
-  // A cell with its end: quoted, or up to the next separator.
   const pattern = new RegExp(
     `(?:"((?:[^"]|"")*)"|([^"${separator}\\r\\n]*))(${separator}|\\r?\\n|$)`,
     'y',

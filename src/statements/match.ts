@@ -1,6 +1,6 @@
 import { parseResourceId, type StatementLine } from '../domain/statement';
 
-/** Entry of ours without a line; its amount as a statement would have it. */
+/** Entry without a line; its amount as a statement would have it. */
 export interface Candidate {
   entry_id: string;
   resource_id: string;
@@ -14,15 +14,14 @@ export type LineFacts = Pick<
   'amount' | 'fee' | 'is_fee' | 'reference' | 'bank_reference'
 >;
 
-/** Candidates of one line, by what they were found by. */
 export interface Candidates {
   by_reference: readonly Candidate[];
   by_bank_reference: readonly Candidate[];
-  /** Those of the amount and day of the line. */
+  /** Amount and day equal those of the line. */
   by_amount: readonly Candidate[];
 }
 
-/** Accounts that the amount of a line goes to; minor units. */
+/** Minor units. */
 export interface Parts {
   clearing: number;
   bank_fees: number;
@@ -31,13 +30,10 @@ export interface Parts {
 export type Match =
   | { status: 'matched'; entries: readonly string[]; parts: Parts }
   | { status: 'booked'; entries: readonly []; parts: Parts }
-  /** `different`: entry that the line names, of another amount. */
+  /** `different`: entry that the line names, with a different amount. */
   | { status: 'open'; different: string | null };
 
-/**
- * Decides which entries a line matches.
- * @see docs/statements.md#matching
- */
+/** @see docs/statements.md#matching */
 export function matchLine(line: LineFacts, candidates: Candidates): Match {
   const named = [candidates.by_reference, candidates.by_bank_reference].map((found) =>
     preferSameName(line, found.filter(isInDirection(line))),
@@ -54,7 +50,7 @@ export function matchLine(line: LineFacts, candidates: Candidates): Match {
   return matchOnly(line, candidates.by_amount) ?? { status: 'open', different: null };
 }
 
-/** Whether entries of its amount and day may match a line: it names none of ours. */
+/** Names no entry of ours, so that amount and day may match. */
 export function isAnonymous({ reference, is_fee }: LineFacts): boolean {
   return !is_fee && parseResourceId(reference) === null;
 }
@@ -63,14 +59,13 @@ function isInDirection({ amount }: LineFacts) {
   return (candidate: Candidate) => Math.sign(candidate.amount) === Math.sign(amount);
 }
 
-/** Puts the entries first to which the bank gave the name of the line. */
 function preferSameName(line: LineFacts, found: readonly Candidate[]): readonly Candidate[] {
   const isSame = ({ bank_reference }: Candidate) =>
     bank_reference !== null && bank_reference === line.bank_reference;
   return [...found.filter(isSame), ...found.filter((candidate) => !isSame(candidate))];
 }
 
-/** Amounts that entries may have, the one before the bank's charges first. */
+/** Amount before the bank's charges first. */
 function listTargets({ amount, fee }: LineFacts): Parts[] {
   const plain = { clearing: amount, bank_fees: 0 };
   return fee === 0 ? [plain] : [{ clearing: amount + fee, bank_fees: -fee }, plain];
@@ -84,7 +79,6 @@ function matchAmount(line: LineFacts, found: readonly Candidate[]): Match | unde
   return undefined;
 }
 
-/** Matches a sum that the bank booked for all of several entries. */
 function matchSum(line: LineFacts, found: readonly Candidate[]): Match | undefined {
   if (found.length < 2) return undefined;
   const sum = found.reduce((total, { amount }) => total + amount, 0);

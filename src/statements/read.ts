@@ -3,16 +3,16 @@ import { readCamt } from './camt';
 import { readCsv } from './csv';
 import { parseMessage } from './xml';
 
-/** Bytes of a file; a larger month comes as several files. */
+/** Larger months come as several files. */
 export const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface StatementFile {
-  /** Name of the message, or `csv`. */
+  /** Message's name, or `csv`. */
   format: string;
   statements: Statement[];
 }
 
-/** Reads `camt.053`, `camt.054` or CSV. @throws InvalidStatement */
+/** @throws InvalidStatement */
 export async function readStatementFile(bytes: Uint8Array): Promise<StatementFile> {
   assertSize(bytes.length);
   if (!isXml(bytes)) {
@@ -35,7 +35,6 @@ export function assertSize(bytes: number): void {
   );
 }
 
-/** Whether a file begins as XML does, in UTF-8 or UTF-16. */
 function isXml(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.subarray(0, 200)).toString('latin1');
   return /^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*</.test(head);

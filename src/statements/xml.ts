@@ -4,7 +4,7 @@ import type { XmlDocument, XmlElement, XmlTreeNode, XsdValidator } from 'libxml2
 import { findCreditorReference } from '../domain/payment/creditor-reference';
 import { InvalidStatement } from '../domain/statement';
 
-/** Versions of the messages whose schemas we have. @see src/statements/xsd/README.md */
+/** @see src/statements/xsd/README.md */
 const SCHEMA_VERSIONS: Readonly<Record<string, readonly string[]>> = {
   'camt.053.001': ['02', '08', '13'],
   'camt.054.001': ['02', '08', '13'],
@@ -13,14 +13,12 @@ const SCHEMA_VERSIONS: Readonly<Record<string, readonly string[]>> = {
   'pain.002.001': ['03', '10', '15'],
 };
 
-/** Messages that a reader takes. */
 export interface MessageFamily {
   versions: Readonly<Record<string, readonly string[]>>;
-  /** Names them, for refusals. */
   expected: string;
 }
 
-/** Versions of statements that are read: those between the first two moved elements. */
+/** Versions that are read: those between the first two moved elements. */
 const STATEMENT_VERSIONS = ['02', '08', '09', '10', '11', '12', '13', '14'];
 
 export const STATEMENT_MESSAGES: MessageFamily = {
@@ -30,21 +28,20 @@ export const STATEMENT_MESSAGES: MessageFamily = {
 
 const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:';
 
-/** The package is an ES module that compiles as it loads, so no CommonJS module can require it. */
+/** The package is an ES module that compiles as it loads, so CommonJS cannot require it. */
 const load = () => import('libxml2-wasm');
 type Library = Awaited<ReturnType<typeof load>>;
 
 export interface Xml {
-  /** Name of the message, such as `camt.053.001.08`. */
+  /** For example `camt.053.001.08`. */
   message: string;
   root: XmlElement;
-  /** Frees the memory of the document. */
   dispose(): void;
 }
 
 /**
- * Parses a message of ISO 20022, and validates it by its schema. It loads nothing and expands no
- * entities; a document type is refused. Memory: about eight times the file.
+ * Parses an ISO 20022 message, and validates it by its schema. It loads nothing and refuses a
+ * document type. Memory: about eight times the file.
  * @throws InvalidStatement
  */
 export async function parseMessage(
@@ -64,7 +61,7 @@ export async function parseMessage(
   }
 }
 
-/** Checks a message that we write by its schema. @throws InvalidStatement */
+/** @throws InvalidStatement */
 export async function checkMessage(bytes: Uint8Array, name: string): Promise<void> {
   const versions = { [name.slice(0, -3)]: [name.slice(-2)] };
   const { dispose } = await parseMessage(bytes, { versions, expected: `it must be ${name}` });
@@ -104,8 +101,8 @@ function readMessageName(root: XmlElement, { versions, expected }: MessageFamily
 }
 
 /**
- * Finds the schema of a message. A version without its own has the next one's, or the latest: since
- * 001.08, versions of statements only add elements.
+ * A version without its own schema has the next one's, or the latest: since 001.08, statements only
+ * gain elements.
  */
 function findSchema(name: string): string {
   const [message, version] = [name.slice(0, -3), name.slice(-2)];
@@ -144,18 +141,16 @@ function validate(library: Library, document: XmlDocument, message: string): voi
   }
 }
 
-/** Part of a message, read out of the document's memory. */
 export interface Element {
   text: string;
   currency: string | undefined;
   children: ReadonlyMap<string, readonly Element[]>;
 }
 
-/** Name under which the reference of ours in a transfer's free text is read. */
 export const CREDITOR_REFERENCE = 'CreditorReference';
 const REMITTANCE = 'RmtInf';
 
-/** Elements about people and free text, which are not read. */
+/** Personal data and free text, which are not read. */
 const PRIVATE = new Set([
   ...[
     'RltdPties',
@@ -175,7 +170,7 @@ export function* childElements(parent: XmlElement, name: string): Generator<XmlE
   }
 }
 
-/** @param skip name of elements below the first level that are read later */
+/** @param skip elements below the first level that are read later */
 export function readElement(element: XmlElement, skip?: string): Element {
   const children = new Map<string, Element[]>();
   for (let child = element.firstChild; child !== null; child = child.next) {
@@ -199,7 +194,7 @@ export function readElement(element: XmlElement, skip?: string): Element {
   };
 }
 
-/** Reads of a transfer's text nothing but a reference of ours. A bank may have cut it into lines. */
+/** Reads only our reference, which a bank may have cut into lines. */
 function readCreditorReference(remittance: XmlElement): string | null {
   const lines = [...childElements(remittance, 'Ustrd')].map(({ content }) => content);
   const structured = [...childElements(remittance, 'Strd')]
@@ -213,7 +208,6 @@ function isElement(node: XmlTreeNode): node is XmlElement {
   return 'firstChild' in node;
 }
 
-/** Finds all elements of a path such as `Refs/EndToEndId`. */
 export function findAll(element: Element | undefined, path: string): readonly Element[] {
   if (element === undefined) return [];
   return path
@@ -232,7 +226,7 @@ export function textAt(element: Element | undefined, path: string): string | und
   return find(element, path)?.text || undefined;
 }
 
-/** Whether the element of a path is `true`, which XML also writes as `1`. */
+/** XML also writes `true` as `1`. */
 export function isTrueAt(element: Element | undefined, path: string): boolean {
   return /^(?:true|1)$/.test(textAt(element, path) ?? '');
 }
