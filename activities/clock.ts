@@ -25,14 +25,13 @@ interface Offset {
 
 export type ClockActivities = ReturnType<typeof createClockActivities>;
 
-/** Resources of one account that are moved together. */
 const BATCH = 20;
-/** Pending deliveries that are moved at one stop; the others follow at the next. */
+/** Others follow at the next stop. */
 const PENDING_MAX = 500;
-/** Time in which a workflow does what is due; the clock asks again. */
+/** Time for a workflow to do what is due; the clock asks again. */
 const ADVANCE_MS = 5_000;
 
-/** Steps of the workflow that advances the clock of a sandbox account; each is safe to repeat. */
+/** Each step is safe to repeat. */
 export function createClockActivities(deps: ClockDeps) {
   const { accounts } = deps.stores;
   return {
@@ -70,7 +69,6 @@ async function advanceKind(
   return joinStops(stops);
 }
 
-/** Moves one resource, which answers when it has done what is due. */
 async function advanceResource(
   temporal: Client,
   workflowId: string,
@@ -86,7 +84,7 @@ async function advanceResource(
     );
     return { due_at_ms, waiting: [] };
   } catch (error) {
-    // It has ended, or was refused: nothing of it waits.
+    // It has ended, or was refused: nothing waits.
     if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError) {
       return { due_at_ms: null, waiting: [] };
     }
@@ -95,7 +93,6 @@ async function advanceResource(
   }
 }
 
-/** Lets attempts that are due by the account's time be made now. */
 async function advanceDeliveries(
   { stores, temporal, now }: ClockDeps,
   { account_id, offset_ms }: Offset,
@@ -104,7 +101,6 @@ async function advanceDeliveries(
   const pending = await stores.deliveries.listPending(account_id, PENDING_MAX);
   const stops = await Promise.all(
     pending.map(async ({ _id, delivery }): Promise<ClockStop> => {
-      // It waits for its endpoint, whatever the account's time.
       if (delivery.waiting_for !== undefined) return { due_at_ms: null, waiting: [] };
       const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');
       if (due_at_ms > accountNow) return { due_at_ms, waiting: [] };

@@ -43,7 +43,6 @@ export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> &
   required_confirmations: number;
   chain_id: number | null;
   token_contract: string | null;
-  /** Page on which a tester plays the payer. */
   play_url?: string;
 };
 
@@ -53,21 +52,17 @@ export interface CryptoPaymentOpening extends OpenedState<CryptoPaymentStatus> {
   facts: CryptoPaymentFacts;
 }
 
-/** Fields that a transition changes, and its further writes. */
 export interface CryptoPaymentChange {
   deposits: Deposit[];
   amount_received: string;
   accepted: boolean;
   reported: ReportedStatus[];
-  /** Transactions of the deposits that are credited now. */
   credited: string[];
-  /** Transactions of the deposits that are sent back. */
   returned?: string[];
-  /** Entries of the deposits; absent: by `credited` and `returned`. */
+  /** By default from `credited` and `returned`. */
   entries?: DepositEntry[];
-  /** End of a window that the connector has closed early, ISO 8601, ms. */
+  /** ISO 8601, ms; set where the connector closed the window early. */
   closed_early_at?: string;
-  /** Whether the merchant is notified, once of each state. */
   is_reported: boolean;
 }
 
@@ -78,7 +73,7 @@ export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
   return {
     openCryptoPayment: (input: OpenCryptoPayment): Promise<CryptoPaymentOpening> =>
       openWithRetry(() => openCryptoPayment(deps, input)),
-    /** @throws ApplicationFailure `insufficient_balance`, where a returned deposit was spent */
+    /** @throws ApplicationFailure `insufficient_balance` when a returned deposit was spent */
     recordCryptoPaymentMove: async (input: CryptoPaymentTransition) => {
       try {
         return await record.transition(input);
@@ -117,7 +112,6 @@ function recordTable(stores: Stores): RecordTable<CryptoPaymentDocument, CryptoP
   };
 }
 
-/** Reasons of deposits in suspense. */
 const IN_SUSPENSE: ReadonlySet<CryptoPaymentAttention> = new Set([
   'deposit_held',
   'late_deposit',
@@ -232,7 +226,7 @@ function readFacts(payment: CryptoPaymentDocument, request_id: string) {
   const { _id, account_id, livemode, connector, asset, network } = payment;
   const { amount_due, required_confirmations } = payment;
   const expires_at = payment.closed_early_at ?? payment.expires_at;
-  // In the sandbox a deposit of any amount counts, so that tests may choose it.
+  // Tests may choose the amount of a sandbox deposit.
   const least_deposit = livemode ? assetRules(asset, network)?.least_deposit : undefined;
   return {
     crypto_payment_id: _id,

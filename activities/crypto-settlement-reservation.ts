@@ -13,7 +13,6 @@ import { positionAt, tieBase } from './shared/events';
 import type { RecordDeps } from './shared/record-table';
 
 export type OpenCryptoSettlement = CryptoSettlementInput & {
-  /** ISO 8601, ms. */
   created_at: string;
   /** Wallet of the first opening, for a rebuild. */
   wallet_address?: string;
@@ -41,7 +40,7 @@ export async function reserve(
 
 /**
  * Leaves in the balance what the chain has removed.
- * @returns smallest units: all that is available, or what is requested
+ * @returns smallest units
  * @throws InsufficientBalance
  */
 async function checkAmount(

@@ -16,26 +16,23 @@ import type { Act } from './shared/record-inputs';
 import type { RecordDeps } from './shared/record-table';
 
 interface OperatorInput extends Booking {
-  /** Id made once, so that a repeat posts nothing. */
+  /** Makes a repeat post nothing. */
   id: string;
-  /** Real time of the act, ISO 8601, ms; absent: `at`, the account's. */
+  /** Real time; absent: `at`, the account's. */
   acted_at?: string;
   audit: Act;
-  /** Reason that stays. */
   attention: PaymentAttention | null;
 }
 
 export interface Chargeback extends OperatorInput {
   /** Minor units; null: all that is left. */
   amount: number | null;
-  /** Operator's own id of this part. */
   operation_id?: string;
 }
 
 export interface DisputeLift extends OperatorInput {
-  /** Null: the only one. */
   dispute_id: string | null;
-  /** Minor units of the fee that came back. */
+  /** Minor units. */
   fee: number;
 }
 
@@ -43,7 +40,7 @@ export type ChargebackResult = Booked &
   (
     | { outcome: 'posted'; held: number; owed: number }
     | { outcome: 'already_posted' }
-    /** Exceeds what the payment has brought, in minor units. */
+    /** Minor units. */
     | { outcome: 'amount_too_large'; settled: number; left?: number }
   );
 
@@ -101,7 +98,7 @@ export function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<Dispu
   });
 }
 
-/** @returns null where only the bank's report is to be ended; why none is found, in words */
+/** @returns null where only the bank's report ends; a text: the reason for none */
 function findLiftable(
   { disputes = [], disputed_at }: PaymentDocument,
   { dispute_id, fee }: DisputeLift,

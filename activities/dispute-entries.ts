@@ -8,11 +8,9 @@ import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
 import type { RecordDeps } from './shared/record-table';
 
 export interface BankBooking extends Booking {
-  /** The bank's name for the movement. */
   bank_reference?: string;
 }
 
-/** Disputes of a payment after a booking. */
 export interface Booked {
   disputes?: Pick<Dispute, 'id' | 'state'>[];
 }
@@ -20,7 +18,7 @@ export interface Booked {
 export type DisputeResult = Booked &
   ({ outcome: 'posted' | 'repeated' } | { outcome: 'refused'; why: string });
 
-/** Runs a transaction with the payment as it is then; it commits also where it changes nothing. */
+/** Commits also where it changes nothing. */
 export async function inBook<T extends object>(
   deps: RecordDeps,
   { payment_id, at }: Booking,

@@ -18,19 +18,17 @@ import type { RecordDeps } from './shared/record-table';
 
 export type DisputeReportInput = BankBooking &
   DisputeReport & {
-    /** Posted before: refunds that came later may have left less. */
+    /** Posted before: later refunds may have left less. */
     rebuilding?: true;
   };
 
-/** Journal entries of disputes; no status changes. @see docs/ledger.md#money-that-goes-wrong */
+/** @see docs/ledger.md#money-that-goes-wrong */
 export function createPaymentDisputes(deps: RecordDeps) {
   const { payments } = deps.stores;
   return {
-    /** Notes that the bank reports a chargeback, which an operator posts. */
     recordDispute: async ({ payment_id, at }: Booking): Promise<void> => {
       await payments.dispute(payment_id, at);
     },
-    /** Posts what a bank reports about a dispute, once. */
     recordDisputeReport: async (input: DisputeReportInput): Promise<DisputeResult> => {
       const result = await recordDisputeReport(deps, input);
       if (result.outcome === 'posted') {
@@ -38,9 +36,8 @@ export function createPaymentDisputes(deps: RecordDeps) {
       }
       return result;
     },
-    /** Posts a chargeback, or a part; the merchant owes what the balance lacks. */
+    /** Merchant owes what the balance lacks. */
     clawBack: (input: Chargeback): Promise<ChargebackResult> => postChargeback(deps, input),
-    /** Credits what a dispute took, which the bank gave back. */
     liftDispute: (input: DisputeLift): Promise<DisputeResult> => liftDispute(deps, input),
   };
 }

@@ -16,12 +16,11 @@ import type { RecordDeps } from './shared/record-table';
 
 export interface Booking {
   payment_id: string;
-  /** ISO 8601, ms. */
   at: string;
   value_date?: string;
 }
 
-/** Money that the bank reports, and that is not the settlement of the payment. */
+/** Reported money that is not the settlement of the payment. */
 export interface ReceiptInput extends Booking {
   reason: ReceiptReason;
   /** Null where the bank said so in an answer. */
@@ -32,7 +31,6 @@ export interface ReceiptInput extends Booking {
   currency: string;
 }
 
-/** Report that money in question is back: of the bank, or of an operator. */
 export type ReversalInput = Booking & (BankReversal | { ids: string[] });
 
 interface BankReversal {
@@ -46,25 +44,22 @@ interface BankReversal {
 
 export interface ReceiptResult {
   receipts: Receipt[];
-  /** The money of the report; null where it is the settlement of the payment. */
+  /** Null where the report is the settlement of the payment. */
   id: string | null;
 }
 
 export interface ReversalResult {
   receipts: Receipt[];
-  /** The money that is back; null where none in suspense is of this amount and currency. */
+  /** Null where nothing in suspense has this amount and currency. */
   id: string | null;
 }
 
-/**
- * Journal entries for a payment's funds after it is final; no status changes.
- * @see docs/ledger.md#money-that-goes-wrong
- */
+/** @see docs/ledger.md#money-that-goes-wrong */
 export function createPaymentMoney(deps: RecordDeps) {
   return {
-    /** Posts money in question to suspense, once for each receipt. */
+    /** Posts to suspense, once for each receipt. */
     recordReceipt: (input: ReceiptInput): Promise<ReceiptResult> => recordReceipt(deps, input),
-    /** Posts money out of suspense, once, since the customer has it back. */
+    /** Posts out of suspense, once. */
     recordReversal: async (input: ReversalInput): Promise<ReversalResult> => {
       const result = await recordReversal(deps, input);
       if (result.id !== null && 'by' in input && input.callback_id !== undefined) {
@@ -135,13 +130,13 @@ async function recordReversal(deps: RecordDeps, input: ReversalInput): Promise<R
   if (repeated !== undefined) return { receipts: reported, id: repeated.id };
   const receipt = findOfAmount(reported, 'suspense', input);
   if (receipt === undefined) return { receipts: reported, id: null };
-  // Another report took it meanwhile: this one decides again, among what is left.
+  // Another report took it meanwhile: decide again.
   const isReturned = await returnReceipt(deps, input, receipt.id, input.by);
   if (!isReturned) return await recordReversal(deps, input);
   return { receipts: await readReceipts(deps, payment_id), id: receipt.id };
 }
 
-/** Records late funds that are back before the bank has reported that they came. */
+/** Records late funds that are back before their arrival was reported. */
 async function recordUnreported(
   deps: RecordDeps,
   { payment_id, at, amount, currency }: Booking & BankReversal,
@@ -153,7 +148,6 @@ async function recordUnreported(
   return (await recordReceipt(deps, report)).receipts;
 }
 
-/** @returns false when it is not in suspense */
 async function returnReceipt(
   deps: RecordDeps,
   { payment_id, at, value_date }: Booking,
@@ -175,7 +169,7 @@ async function returnReceipt(
 }
 
 /**
- * Takes the receipts that an operator accepts out of suspense, in the transaction of the settlement.
+ * Releases receipts from suspense, in the transaction of the settlement.
  * @returns minor units
  */
 export async function creditReceipts(

@@ -48,9 +48,8 @@ export interface PaymentChange {
   bank_reference: string;
   session_url: string;
   instructions: TransferInstructions;
-  /** Minor units, where an operator posts a different amount. */
+  /** Minor units; an operator may post a different amount. */
   settled_amount: number;
-  /** Ids of the receipts that an operator credits to the merchant. */
   credited: string[];
 }
 
@@ -133,7 +132,7 @@ async function answerOpenedBefore(
   return await throwMissing(deps.stores, 'payment', payment_id);
 }
 
-/** Answers with the stored opening, since the bank may have answered this attempt differently. */
+/** Answers with the stored opening, since the bank may answer attempts differently. */
 async function answerReopened(
   deps: PaymentActivityDeps,
   payment: PaymentDocument,

@@ -13,15 +13,13 @@ import { positionAt, tieBase } from './shared/events';
 import type { RecordDeps } from './shared/record-table';
 
 export type OpenPayout = PayoutInput & {
-  /** ISO 8601, ms. */
   created_at: string;
-  /** Last moment to accept it, in ms since the epoch. */
+  /** Ms since the epoch. */
   accept_by_ms: number;
   /** Accepted before: no limit applies. */
   rebuilding?: true;
 };
 
-/** Aborts the transaction when a payout exceeds its daily limit. */
 export class LimitExceeded extends Error {
   override readonly name = 'LimitPassed';
   readonly fault: RuleViolation;
@@ -33,7 +31,7 @@ export class LimitExceeded extends Error {
 }
 
 /**
- * Debits the book first, so that a payout that meets another one there has done nothing in vain.
+ * Debits the book first, so that a payout that conflicts there has done nothing in vain.
  * @returns null when it is too late, or another attempt was first
  * @throws InsufficientBalance, LimitExceeded
  */
@@ -43,7 +41,7 @@ export async function reserve(
   session: ClientSession,
 ): Promise<PayoutDocument | null> {
   if (isLate(input)) return await abandon(session);
-  // Outside the transaction, whose snapshot of the book would be older. Accepted before: no limit.
+  // Read outside the transaction, whose snapshot would be older.
   const account = input.rebuilding ? null : await stores.accounts.get(input.account_id);
   const owedMax = input.rebuilding ? undefined : (account?.owed_limits?.[input.currency] ?? 0);
   const reserved = { ...input, _id: input.payout_id, bank_reference: null };
@@ -56,7 +54,6 @@ export async function reserve(
   return isLate(input) ? await abandon(session) : payout;
 }
 
-/** @throws LimitExceeded */
 async function addToDay(
   { payoutDays }: RecordDeps['stores'],
   account: AccountDocument | null,

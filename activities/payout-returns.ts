@@ -6,19 +6,16 @@ import type { PayoutDocument } from '../src/store/payouts';
 import type { MoneyReport } from './shared/record-inputs';
 import type { RecordDeps } from './shared/record-table';
 
-/** Callback that says that the money of a payout came back, and that does not credit it. */
 interface ReturnReport extends MoneyReport {
   payout_id: string;
 }
 
 interface ReturnHeld {
-  /** Ids of all that came back so. */
   held: string[];
-  /** Whether some of it waits for an operator. */
   holds: boolean;
 }
 
-/** Journal entries of money that came back otherwise than the payout went; no status changes. */
+/** Posts what came back otherwise than it went. */
 export function createPayoutReturns(deps: RecordDeps) {
   return {
     recordReturnHeld: (input: ReturnReport): Promise<ReturnHeld> => recordReturnHeld(deps, input),

@@ -39,7 +39,7 @@ export type PayoutOpening = ReservedOpening<PayoutFacts, PayoutStatus>;
 export interface PayoutChange {
   failure: Failure;
   returned: Return;
-  /** Minor units, where an operator posts less than was sent. */
+  /** Minor units; an operator may post less than was sent. */
   returned_amount: number;
   bank_reference: string;
 }
@@ -112,7 +112,7 @@ function buildOpening(
   };
 }
 
-/** Names the clock, which may be what refuses every payout. */
+/** The clock may be what refuses every payout. */
 function explainLateness({ log }: RecordDeps, input: OpenPayout) {
   const { payout_id, request_id, accept_by_ms } = input;
   const now = Date.now();

@@ -10,7 +10,6 @@ import { positionAt, tieBase } from './shared/events';
 import type { RecordDeps } from './shared/record-table';
 
 export type OpenRefund = RefundInput & {
-  /** ISO 8601, ms. */
   created_at: string;
 };
 
@@ -37,7 +36,7 @@ export async function reserve(
   return refund;
 }
 
-/** @param payment as it was before the reservation @see docs/api.md#refunds */
+/** @param payment before the reservation */
 function newRefund(
   input: OpenRefund,
   payment: PaymentDocument,

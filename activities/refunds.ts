@@ -35,7 +35,7 @@ export type RefundOpening = ReservedOpening<RefundFacts, RefundStatus>;
 export interface RefundChange {
   failure: Failure;
   bank_reference: string;
-  /** Minor units, where an operator posts less than was requested. */
+  /** Minor units; an operator may post less than was requested. */
   settled_amount: number;
 }
 

@@ -9,11 +9,9 @@ import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
 import type { MoneyReport } from './shared/record-inputs';
 import type { RecordDeps } from './shared/record-table';
 
-/** Callback that says that the money of an ended refund has moved. */
 type RefundSentReport = MoneyReport & { refund_id: string };
 type PayoutSentReport = MoneyReport & { payout_id: string };
 
-/** Ids of all money that the bank sent without being asked, and what this report says. */
 interface SentResult<Reason extends string> {
   sent: string[];
   reason: Reason | null;
@@ -22,7 +20,7 @@ interface SentResult<Reason extends string> {
 type RefundSent = SentResult<'settled_after_failed' | 'second_completion'>;
 type PayoutSent = SentResult<'second_completion'>;
 
-/** Journal entries of money that a bank sent after the end; no status changes. */
+/** Posts what a bank sent after the end. */
 export function createSentAgain(deps: RecordDeps) {
   return {
     recordRefundSent: (input: RefundSentReport): Promise<RefundSent> =>
@@ -60,7 +58,7 @@ function isOther(refund: RefundDocument, input: MoneyReport): boolean {
   return refund.status === 'failed' || isSentAgain(refund, input);
 }
 
-/** Takes the amount from the payment again, so that it is not refunded twice. */
+/** Debits the payment again, so that the amount is not refunded twice. */
 async function postLate(
   { stores }: RecordDeps,
   refund: RefundDocument,

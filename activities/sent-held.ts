@@ -18,11 +18,9 @@ import type { Stores } from '../src/store';
 import type { MoneyReport } from './shared/record-inputs';
 import type { RecordDeps } from './shared/record-table';
 
-/** Report that a bank sent money otherwise than it was instructed. */
 interface SentHeldReport extends MoneyReport<number | string> {
   kind: SendingKind;
   resource_id: string;
-  /** Report of the bank on a payout. */
   says?: 'sent' | 'completed';
 }
 
@@ -30,12 +28,12 @@ interface SentHeldResult {
   sent_held: SentHeld[];
 }
 
-/** Journal entries of money that a bank sent otherwise; no status changes. */
+/** Posts what a bank sent otherwise than instructed. */
 export function createSentHeld(deps: RecordDeps) {
   return {
-    /** Posts it to suspense, once. */
+    /** Posts to suspense, once. */
     recordSentHeld: (input: SentHeldReport): Promise<SentHeldResult> => recordSentHeld(deps, input),
-    /** Posts it out of suspense, once, since the bank reports that it is back. */
+    /** Posts out of suspense, once, since the bank has the money back. */
     recordSentBack: (input: SentHeldReport): Promise<SentHeldResult> => recordSentBack(deps, input),
   };
 }
@@ -117,8 +115,8 @@ interface Leaving extends Pick<SentTransition, 'sent'> {
 }
 
 /**
- * Takes money out of suspense with the transition that settles or fails its resource.
- * @returns smallest units that the entry of the transition takes
+ * Empties suspense with the transition that settles or fails the resource.
+ * @returns smallest units that the transition's entry takes
  */
 export async function leaveSuspense(
   stores: Stores,
@@ -149,7 +147,6 @@ export async function leaveSuspense(
   return posted;
 }
 
-/** Picks what a workflow that starts again must know. */
 export function pickSentHeld({ sent_held = [] }: Pick<Sender, 'sent_held'>) {
   return sent_held.length === 0 ? {} : { sent_held };
 }

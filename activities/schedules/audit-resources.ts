@@ -14,30 +14,26 @@ import {
 import type { Stores } from '../../src/store';
 import { AUDIT_WALK } from '../../src/store/schedule-runs';
 
-/** Time of one run for the walk over everything; the next run goes on. */
 const WALK_MS_MAX = 15 * 60_000;
-/** Orphans that the next run looks at again; of more, the walk finds the others. */
+/** The walk finds the others. */
 const ORPHANS_MAX = 1_000;
 const HOUR_MS = 3_600_000;
-/** The longest wait for a settlement. @see docs/operators.md#when-something-is-overdue */
+/** @see docs/operators.md#when-something-is-overdue */
 const AUTHORIZED_MS_MAX = 5 * 24 * HOUR_MS;
 
 export interface AuditDeps extends OrphanDeps {
   stores: OrphanDeps['stores'] & Pick<Stores, 'callbacks' | 'scheduleRuns'>;
   log: Pick<Logger, 'info' | 'warn'>;
-  /** Time of one run for the walk over everything; shorter in tests. */
   walkMs?: number;
 }
 
-/** State of a run, which a lost worker leaves to the next try. */
+/** A lost worker leaves it to the next try. */
 const Progress = z.object({
   part: z.enum(['overdue', 'everything']),
-  /** When the run began, in ms since the epoch. */
   began_at_ms: z.int(),
   place: z.object({ kind: z.enum(CALLBACK_RESOURCES), after: z.string() }).nullable(),
   checked: z.int(),
   found: z.int(),
-  /** Ids of those that were found, up to a limit. */
   orphans: z.array(z.string()),
   named: z.array(z.string()),
 });
@@ -45,9 +41,8 @@ const Progress = z.object({
 type Progress = z.infer<typeof Progress>;
 
 /**
- * Looks for resources without a workflow: at those of earlier runs and at everything overdue, each
- * time; then, from where the last run ended, at everything in progress, for as long as one run may
- * take. A try after a lost worker goes on where that one was.
+ * Looks at orphans of earlier runs and everything overdue; then, from where the last run ended, at
+ * everything in progress, as long as one run may take. A try after a lost worker continues.
  */
 export async function auditInFlight(deps: AuditDeps): Promise<OrphanFindings> {
   const { scheduleRuns } = deps.stores;
@@ -95,7 +90,7 @@ async function checkOverdue(
   }
 }
 
-/** Leaves out what the run has checked as overdue. @returns whether the walk has reached its end */
+/** @returns whether the walk has reached its end */
 async function checkEverything(deps: AuditDeps, progress: Progress): Promise<boolean> {
   const { walkMs = WALK_MS_MAX } = deps;
   const endAt = performance.now() + walkMs;
@@ -105,7 +100,6 @@ async function checkEverything(deps: AuditDeps, progress: Progress): Promise<boo
     add(progress, batch);
     progress.place = place;
     heartbeat(progress);
-    // A kind that has nothing in progress has no place to go on from.
     if (batch.checked > 0 && performance.now() >= endAt) return false;
   }
   return true;
@@ -122,7 +116,6 @@ function add(progress: Progress, { checked, orphans }: OrphanBatch<ResourceOrpha
   }
 }
 
-/** Whether its workflow had something to do when the run began. */
 function isOverdue(resource: Resource, { began_at_ms }: Progress): boolean {
   if ('due_at' in resource) return Date.parse(resource.due_at) < began_at_ms;
   if (resource.status === 'authorized') {

@@ -14,18 +14,17 @@ import { type AuditDeps, auditInFlight } from './audit-resources';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** Time in which a bank confirms that late funds are back. @see docs/operators.md#when-something-is-overdue */
+/** @see docs/operators.md#when-something-is-overdue */
 const REVERSAL_MS = 5 * DAY_MS;
-/** Payments of one audit; the next one reports more. */
 const OVERDUE_MAX = 1_000;
-/** Age from which a callback has lost its connector. */
+/** From this age on, a callback has lost its connector. */
 const UNSIGNALLED_MS = 5 * MINUTE_MS;
 
 export type AuditActivities = ReturnType<typeof createAuditActivities>;
 
 export function createAuditActivities(deps: AuditDeps) {
   return {
-    /** Last step of the audit. */
+    /** Last step, so it notes the run. */
     auditResources: async (): Promise<OrphanFindings> => {
       const findings = await auditInFlight(deps);
       await flagLateReversals(deps);
@@ -33,12 +32,11 @@ export function createAuditActivities(deps: AuditDeps) {
       return findings;
     },
     auditDeliveries: (): Promise<DeliveryFindings> => auditDeliveries(deps),
-    /** Delivers callbacks that were never signalled; operators deliver parked ones. */
+    /** Parked callbacks are left to operators. */
     auditCallbacks: (): Promise<CallbackFindings> => auditCallbacks(deps),
   };
 }
 
-/** Reports late funds that the bank accepted to send back, and has not confirmed in time. */
 async function flagLateReversals({ stores: { payments }, now, log }: AuditDeps): Promise<void> {
   const at = now().getTime();
   const overdue = await payments.listUnconfirmedReversals(at - REVERSAL_MS, OVERDUE_MAX);
@@ -49,7 +47,7 @@ async function flagLateReversals({ stores: { payments }, now, log }: AuditDeps):
   }
 }
 
-/** State of the walk over late deliveries, which a lost worker leaves to the next try. */
+/** A lost worker leaves it to the next try. */
 const DeliveryProgress = z.object({
   from: z.object({ is_separate: z.boolean(), at: z.string().nullable() }).optional(),
   checked: z.int(),
@@ -64,7 +62,7 @@ async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
   const { from, ...total }: DeliveryProgress = stored.success
     ? stored.data
     : { checked: 0, restarted: 0, named: [] };
-  // A delivery whose wait for an endpoint has ended may not know it, after a kill.
+  // After a kill, a delivery may not know that its wait for an endpoint has ended.
   const onLate = (id: string) => tryDeliveryNow(deps.temporal, id);
   for await (const { checked, orphans, place } of findLateDeliveries(deps, from, onLate)) {
     for (const orphan of orphans) {

@@ -10,7 +10,6 @@ const FULL_EVERY_MS = 7 * 86_400_000;
 const NAMED_MAX = 20;
 
 export interface LedgerCheckDeps {
-  /** Opens a client whose reads may take minutes; it is closed afterwards. */
   openLongReader: () => Promise<MongoClient>;
   database: string;
   log: Pick<Logger, 'error'>;

@@ -24,7 +24,7 @@ export function createRetentionActivities(deps: Deps) {
   return {
     deleteOldRecipients: run('recipients deleted', deleteRecipients),
     blankOldPayers: run('payers redacted', redactPayers),
-    /** Last step of the retention. */
+    /** Last step, so it notes the run. */
     deleteOldRecords: async () => {
       const count = await run('records deleted', deleteRecords)();
       await deps.stores.scheduleRuns.note('retention', deps.now());

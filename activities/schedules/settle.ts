@@ -36,7 +36,7 @@ export type SettleActivities = ReturnType<typeof createSettleActivities>;
 
 export function createSettleActivities(deps: SettleDeps) {
   return {
-    /** Derives the ids of settlements from the run, so that a repeat starts none twice. */
+    /** Derives ids from the run, so that a repeat starts no settlement twice. */
     settleBalances: async ({ run }: { run: string }): Promise<SettleResult> => {
       const result = await settleBalances(deps, run);
       await deps.stores.scheduleRuns.note('settlements', deps.now());
@@ -60,7 +60,6 @@ async function settleBalances(deps: SettleDeps, run: string): Promise<SettleResu
   }
 }
 
-/** @returns how many settlements it started */
 async function settleWallet(
   deps: SettleDeps,
   wallet: WalletDocument,
@@ -86,7 +85,6 @@ async function settleWallet(
   return started;
 }
 
-/** @returns false without a connector for the asset */
 async function startSettlement(
   deps: SettleDeps,
   { account_id, livemode }: Pick<WalletDocument, 'account_id' | 'livemode'>,

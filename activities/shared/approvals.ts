@@ -7,7 +7,7 @@ import {
 import { auditBy } from '../../src/store/audit';
 import type { RecordDeps } from './record-table';
 
-/** Checks an operator's act before it moves money of a live resource. It writes no resource. */
+/** Checks an operator's act before it moves money of a live resource; writes no resource. */
 export function createAuthorizeAct(deps: RecordDeps) {
   const { mongo, stores, approvalLimits = DEFAULT_LIMITS } = deps;
   const now = () => new Date();

@@ -7,13 +7,10 @@ import { NO_LOCK } from '../../src/domain/no-lock';
 import { type LockRequest, withLock } from '../../src/ledger/locks';
 import type { Stores } from '../../src/store';
 
-/** Time limit of a debit without a waiting caller. */
+/** For a debit without a waiting caller. */
 const DUE_MS = 10_000;
 
-/**
- * Runs a transaction that debits a balance, with the book's lock.
- * @throws ApplicationFailure `no_lock`, with the retry time
- */
+/** @throws ApplicationFailure `no_lock`, with the retry time */
 export async function withDebitLock<T>(
   { mongo }: { mongo: MongoClient },
   lockRequest: LockRequest,
@@ -32,12 +29,12 @@ async function orRetryLater<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Gives the lock sooner to a debit that has waited longer. */
+/** Favors a debit that has waited longer. */
 export function buildLockRequest(book: string, decidedAt: string): LockRequest {
   return { book, by: Date.parse(decidedAt) + DUE_MS };
 }
 
-/** Splits a debit, in minor units, into what `main` holds and what the merchant owes then. */
+/** Splits minor units into what `main` holds and what the merchant owes then. */
 export async function splitDebit(
   ledger: Stores['ledger'],
   owner: Parameters<Stores['ledger']['balance']>[0],
@@ -50,7 +47,6 @@ export async function splitDebit(
   return { held, owed: amount - held };
 }
 
-/** Ending of one id in 256. */
 const APPLY_SUFFIX = '00';
 
 /**

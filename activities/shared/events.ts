@@ -12,21 +12,18 @@ import type { Stores } from '../../src/store';
 import { copyEvent, type DeliveryRow } from '../../src/store/deliveries';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
 
-/** Transitions of one write, for their events. */
 export interface EventSource {
   resource: CallbackResource;
   resource_id: string;
   account_id: string;
   livemode: boolean;
-  /** ISO 8601, ms. */
   at: string;
   data: Record<string, string>;
   request_id: string;
-  /** In order; `version` is the resource's after the transition. */
   transitions: readonly { type: EventType; version: number }[];
 }
 
-/** Builds a random list position within one millisecond. */
+/** Random position within one millisecond. */
 export function positionAt(at: string, offset: number, base: number): string {
   return buildPosition(Date.parse(at), (base + offset) % TIES);
 }
@@ -35,7 +32,6 @@ export function tieBase(count: number): number {
   return randomInt(TIES - count);
 }
 
-/** Events of one write, and the deliveries that are not in them. */
 export interface NewEvents {
   events: EventDocument[];
   deliveries: DeliveryRow[];
@@ -96,7 +92,7 @@ export async function insertEvents(
   if (deliveries.length > 0) await stores.deliveries.insert(deliveries, session);
 }
 
-/** Reads the endpoints that events of the account may go to, oldest first. */
+/** @returns endpoints, oldest first */
 export async function readSubscribers(
   stores: Pick<Stores, 'endpoints'>,
   account_id: string,
@@ -110,7 +106,7 @@ export async function readSubscribers(
   }));
 }
 
-/** Reads the endpoints for crypto events: none wants them while crypto is disabled. */
+/** @returns none while crypto is disabled */
 export async function readCryptoSubscribers(
   stores: Pick<Stores, 'endpoints' | 'accounts'>,
   account_id: string,

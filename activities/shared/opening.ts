@@ -11,12 +11,10 @@ import { withDebitLock } from './debit';
 import type { OpenedState } from './record-inputs';
 import type { RecordDeps } from './record-table';
 
-/** Result of an opening; a refusal stores nothing. */
 export type ReservedOpening<Facts, Status extends string> =
   | ({ outcome: 'accepted'; facts: Facts } & OpenedState<Status>)
   | ({ outcome: 'refused' } & RuleViolation);
 
-/** Differences between the openings that reserve money. */
 export interface Reservation<Document, Opening> {
   resource: CallbackResource;
   id: string;
@@ -27,11 +25,10 @@ export interface Reservation<Document, Opening> {
   reserve: (session: ClientSession) => Promise<Document | null>;
   accept: (document: Document) => Opening;
   refuseDebit: () => Promise<Opening>;
-  /** Explains why `reserve` returned null. */
   explainMissing: () => Promise<Opening>;
 }
 
-/** Opens a resource that reserves money, with the same answer for each attempt. */
+/** Opens with the same answer for each attempt. */
 export function openReserved<Document, Opening>(
   deps: RecordDeps,
   reservation: Reservation<Document, Opening>,

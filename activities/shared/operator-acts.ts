@@ -19,7 +19,6 @@ interface Subject {
 interface ActChange {
   act: Act;
   id: string;
-  /** ISO 8601, ms. */
   at: string;
   before: string;
   after: string;
@@ -35,9 +34,10 @@ export function buildAuditEntry({ act, id, at, before, after }: ActChange): Audi
 }
 
 /**
- * Adds the act to the audit log, and ends its approval. It leaves out a text that contains a secret,
- * since the act itself is valid.
- * @throws ApplicationFailure not retryable, `approval_decided` when the approval has ended meanwhile
+ * Audits the act, and ends its approval. A text with a secret is left out, since the act itself is
+ * valid.
+ * @throws ApplicationFailure not retryable, `approval_decided` when the approval has ended
+ *   meanwhile
  */
 export async function auditAct(
   { stores, isRebuild }: Pick<RecordDeps, 'stores' | 'isRebuild'>,

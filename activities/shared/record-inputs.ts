@@ -18,13 +18,12 @@ export interface ResourceState<Status extends string> {
 }
 
 export interface OpenedState<Status extends string> extends ResourceState<Status> {
-  /** Whether a callback without a signature is applied. */
   verification: VerificationMode;
 }
 
 export interface TransitionResult<Status extends string, Attention extends string>
   extends ResourceState<Status> {
-  /** Stored state; present when it was stale and nothing was written. */
+  /** Stored state where the input was stale and nothing was written. */
   stale?: { attention: Attention | null };
 }
 
@@ -32,23 +31,18 @@ export interface Act {
   who: string;
   what: string;
   why: string;
-  /** Second operator. */
   approved_by?: string;
   approval_id?: string;
-  /** Present where it came by the command line. */
   by?: ActSender;
   bank_confirmed_not_executed?: boolean;
 }
 
-/** Report of a bank that money moved, as its callback states it. */
 export interface MoneyReport<Amount = number> {
-  /** ISO 8601, ms. */
   at: string;
   callback_id: string;
   bank_reference?: string;
-  /** Minor units, of an asset as a text; without it and the currency: as instructed. */
+  /** Minor units, of an asset as a text; by default as instructed. */
   amount?: Amount;
-  /** ISO 4217. */
   currency?: string;
   value_date?: string;
 }
@@ -56,7 +50,6 @@ export interface MoneyReport<Amount = number> {
 export interface DatedAct extends Act {
   /** Makes a repeat write nothing. */
   id: string;
-  /** ISO 8601, ms. */
   at: string;
 }
 
@@ -67,14 +60,13 @@ export interface TransitionInput<Status extends string, Attention extends string
   from: ResourceState<Status>;
   /** States in order; the record skips none. */
   to: Status[];
-  /** ISO 8601, ms. */
   at: string;
   attention: Attention | null;
   change: Partial<Change>;
   audit?: Act;
-  /** Makes a repeat of the callback known. */
+  /** Makes a repeat known. */
   callback_id?: string;
-  /** Makes a repeat known that has no event, callback or act. */
+  /** Makes a repeat without event, callback or act known. */
   id?: string;
   value_date?: string;
   request_id: string;
@@ -84,7 +76,7 @@ export interface RecordAttention<Attention extends string>
   extends Omit<AttentionUpdate<Attention>, 'audit'> {
   resource_id: string;
   audit: DatedAct | null;
-  /** End of a snooze, in ms since the epoch. */
+  /** Ms since the epoch. */
   snoozed_until?: number;
   request_id: string;
 }
@@ -99,12 +91,10 @@ export interface RecordUnapplied {
   request_id: string;
 }
 
-/** Callback whose sender is not verified. */
 export interface RecordRefused {
   report: SignedCallback;
   signature?: CallbackSignature;
   code: VerificationFault;
-  /** ISO 8601, ms. */
   at: string;
   request_id: string;
 }

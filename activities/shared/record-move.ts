@@ -14,9 +14,9 @@ import type { TransitionInput } from './record-inputs';
 import type { RecordDeps, RecordTable, Transition, TransitionAnswer } from './record-table';
 
 /**
- * Applies transitions exactly once. A repeated call returns the first result, since a lost workflow
- * task loses the results of its writes. Where only the first transitions are stored, it applies the
- * rest; it returns any other later version as `stale`, and the workflow decides again.
+ * Applies transitions exactly once. A repeat returns the first result, since a lost workflow task
+ * loses the results of its writes. Where only the first transitions are stored, it applies the
+ * rest; any other later version is `stale`, and the workflow decides again.
  * @throws Error when the database is behind, as after a restore: the retries stay visible to
  *   operators
  */
@@ -102,8 +102,8 @@ async function resolveStaleTransition<Document extends ResourceDocument, Change>
 }
 
 /**
- * Writes the attention reason of a transition that is stored without it: after a lost task, the
- * workflow may meet a callback before it repeats the transition, and set a reason for its old version.
+ * Writes the reason that a stored transition lacks: after a lost task, the workflow may apply a
+ * callback before it repeats the transition, and set a reason for its old version.
  */
 async function addLostReason<Document extends ResourceDocument, Change>(
   { store }: RecordTable<Document, Change>,
@@ -111,12 +111,12 @@ async function addLostReason<Document extends ResourceDocument, Change>(
   { attention, at }: Transition<Document, Change>,
 ): Promise<void> {
   if (attention === null || stored !== null) return;
-  // A later reason counts more, and so does an operator who has acknowledged this one.
+  // A later reason, or an operator's acknowledgment, prevails.
   const attention_at = Math.min(Date.now(), Date.parse(at));
   await store.setAttention(_id, { version, attention, audit: null, attention_at });
 }
 
-/** Shows operators that a workflow waits for its document to be rebuilt; a transition clears it. */
+/** Shows operators that a workflow waits for its document; a transition clears it. */
 export async function markBehind<Document extends ResourceDocument, Change>(
   { store }: Pick<RecordTable<Document, Change>, 'store'>,
   { _id, version }: Pick<ResourceDocument, '_id' | 'version'>,
@@ -125,7 +125,6 @@ export async function markBehind<Document extends ResourceDocument, Change>(
   await store.setAttention(_id, { version, ...mark });
 }
 
-/** Lists the events of transitions, each with its version. */
 export function listTransitionEvents<Status extends string>(
   events: Record<Status, EventType | undefined>,
   to: readonly Status[],
@@ -155,7 +154,6 @@ function listReportedEvents<Document extends ResourceDocument, Change>(
     : [];
 }
 
-/** Whether a transition without events is stored: by its id, callback or act. */
 function isRecorded(
   {
     applied_callbacks = [],

@@ -16,13 +16,11 @@ export interface RecordDeps extends DeliveryStarter {
   log: Logger;
   refusals?: RefusalMeter | undefined;
   clock?: ClockMeter | undefined;
-  /** Above them, an act on live needs a second operator. */
   approvalLimits?: ApprovalLimits | undefined;
-  /** Whether it repeats writes of a history, whose approvals may be lost. */
+  /** Repeats writes of a history, whose approvals may be lost. */
   isRebuild?: true;
 }
 
-/** Counter of callbacks whose sender is not verified. */
 export interface RefusalMeter {
   refused(about: {
     connector: string;
@@ -42,7 +40,6 @@ export type TransitionAnswer<Document extends ResourceDocument> = TransitionResu
   NonNullable<Document['attention']>
 >;
 
-/** Differences between the records of the resources. */
 export interface RecordTable<Document extends ResourceDocument, Change> {
   resource: CallbackResource;
   store: Pick<ReturnType<typeof resourceStore<Document, never>>, 'get' | 'update' | 'setAttention'>;
@@ -50,10 +47,9 @@ export interface RecordTable<Document extends ResourceDocument, Change> {
   events: Record<Document['status'], EventType | undefined>;
   eventData: (document: Document) => Record<string, string>;
   buildChange: (transition: Transition<Document, Change>) => Partial<Document>;
-  /** States that post journal entries. */
   posted: readonly Document['status'][];
   /**
-   * Posts the journal entries of a transition, and its further writes.
+   * Posts entries, and further writes.
    * @param document after the transition
    */
   post: (
@@ -61,11 +57,10 @@ export interface RecordTable<Document extends ResourceDocument, Change> {
     transition: Transition<Document, Change>,
     session: ClientSession,
   ) => Promise<void>;
-  /** Whether money of it is in suspense, so that its attention reason can't be acknowledged. */
+  /** Blocks acknowledging the attention reason. */
   isInSuspense?: (document: Document) => boolean;
-  /** Whether a transition notifies the merchant; by default it does. */
   shouldReport?: (transition: Transition<Document, Change>) => boolean;
-  /** Book of its money; by default that of its currency. */
+  /** By default the book of its currency. */
   getBook?: (document: Document) => string;
   readSubscribers?: (
     stores: Stores,

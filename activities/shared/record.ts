@@ -24,7 +24,6 @@ interface LoadedState<Document extends ResourceDocument> {
   status: Document['status'];
   version: number;
   attention: Document['attention'];
-  /** `callback_id`s that were applied. */
   applied: string[];
   attention_at?: number;
   acknowledged?: NonNullable<Document['attention']>[];
@@ -34,7 +33,6 @@ interface LoadedState<Document extends ResourceDocument> {
   verification: VerificationMode;
 }
 
-/** Activities that every resource has. */
 export function createRecord<Document extends ResourceDocument, Change, Snapshot>(
   deps: RecordDeps,
   table: RecordTable<Document, Change>,
@@ -51,10 +49,7 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
       await table.store.setAttention(resource_id, { ...update, audit });
       return undefined;
     },
-    /**
-     * Loads a resource whose workflow starts again.
-     * @throws ApplicationFailure not retryable, `{resource}_not_found`
-     */
+    /** @throws ApplicationFailure not retryable, `{resource}_not_found` */
     load: async ({
       resource_id,
       request_id,
@@ -85,7 +80,6 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
   };
 }
 
-/** @returns undefined unless the clock of the account's sandbox was moved */
 async function readClock(
   { stores }: RecordDeps,
   { account_id, livemode }: ResourceDocument,

@@ -22,31 +22,29 @@ import {
 } from './record';
 import { buildBusyFailure, readDispatchMs, startWaiting } from './waiting';
 
-/** Time to store an attempt while a workflow task waits. */
 const TASK_PATIENCE_MS = 1_000;
-/** Outcome of a first attempt; `skipped` uses none up. */
+/** `skipped` uses no attempt up. */
 export type FirstOutcome = DeliveryOutcome | 'failed' | 'skipped' | { unstored: DeliveryDocument };
 export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 
 export function createWebhookActivities(deps: WebhookActivityDeps) {
   return {
     /**
-     * Makes the first attempt as a local activity, where the answer is likely to come at once: the
-     * first task then also ends the delivery.
+     * Runs as a local activity where an answer is likely to come at once: the first task then also
+     * ends the delivery.
      * @throws ApplicationFailure `EventUnknown`
      */
     firstAttempt: (input: WebhookDeliveryInput) => firstAttempt(deps, input),
     /**
      * Makes the next attempt, numbered by the stored rows: the server's own count includes tries
-     * that our outages ended, or that waited for a slot. The endpoint is read again, and the frozen
-     * body signed again.
+     * that outages ended, or that waited for a slot.
      * @throws ApplicationFailure `WebhookAttemptFailed`, with the retry time; not retryable
      *   `WebhookExhausted` after the twelfth attempt; `RecordUnreachable` and `EndpointBusy`, which
      *   use none up
      * @see docs/webhooks.md#what-is-posted
      */
     deliverWebhook: (input: AttemptInput) => whileHeartbeating(() => deliverWebhook(deps, input)),
-    /** Ends a delivery: `delivered` when only the report was lost. */
+    /** Returns `delivered` when only the report was lost. */
     recordExhausted: (input: WebhookDeliveryInput) => recordExhausted(deps, input),
   };
 }

@@ -4,8 +4,8 @@ import { Context } from '@temporalio/activity';
 const HEARTBEAT_MS = 3_000;
 
 /**
- * Reports to the server that a try still runs, so that the next one follows soon after its worker
- * was lost. Each report repeats an attempt that an earlier try could not store.
+ * Shows that a try still runs, so that the next one follows soon after a lost worker. Each report
+ * repeats an attempt that an earlier try could not store.
  */
 export async function whileHeartbeating<T>(work: () => Promise<T>): Promise<T> {
   const context = Context.current();

@@ -24,7 +24,6 @@ import type { PostWebhook } from '../../src/webhooks/post';
 import { isAcknowledged, type PostResult } from '../../src/webhooks/post-result';
 import { type AttemptInput, type DeliveryRecord, lastAttempt, untilReachable } from './record';
 
-/** A try may come this much before its time. */
 const EARLY_MS_MAX = 1_000;
 
 export interface WebhookActivityDeps extends DeliveryRecord {
@@ -32,20 +31,18 @@ export interface WebhookActivityDeps extends DeliveryRecord {
   endpoints: Pick<EndpointStore, 'list' | 'listCached'>;
   limits: EndpointLimits;
   encrypter: Pick<Encrypter, 'decrypt'>;
-  /** Allows sandbox endpoints on this machine; live ones never. */
   allowPrivate: boolean;
   post: PostWebhook;
   /** Unix time in ms. */
   now: () => number;
   accounts: Pick<AccountStore, 'getCached'>;
   health: EndpointHealth;
-  /** Tries a delivery that waits now. @returns whether its workflow runs */
   tryNow: (deliveryId: string) => Promise<boolean>;
   log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
   nextDelayMs?: typeof nextAttemptDelayMs;
 }
 
-/** Fields of a delivery's log lines: no body, URL or secret. */
+/** Excludes body, URL and secret. */
 interface LogFields {
   request_id: string;
   event_id: string;
@@ -55,13 +52,11 @@ interface LogFields {
 
 export type DeliveryOutcome = 'delivered' | 'no_endpoint' | 'disabled';
 
-/** Attempt that is not stored yet. */
 export interface MadeAttempt {
   row: DeliveryDocument;
   endpoint: Endpoint;
 }
 
-/** @returns an outcome when no attempt was made */
 export async function makeAttempt(
   deps: WebhookActivityDeps,
   input: AttemptInput,
@@ -90,7 +85,7 @@ export async function makeAttempt(
   }
 }
 
-/** Time that the account of the event is in front of the real time, in ms. */
+/** Ms by which the account's clock leads. */
 export async function readOffset(
   { accounts }: Pick<WebhookActivityDeps, 'accounts'>,
   { event: { account_id, livemode } }: Pick<AttemptInput, 'event'>,
@@ -100,7 +95,6 @@ export async function readOffset(
   return readAccountTime(livemode, account?.clock).offset_ms;
 }
 
-/** Reads the endpoint and its secret, and numbers the attempt. */
 async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   const { event_id, request_id } = input;
   const offset_ms = await readOffset(deps, input);
@@ -145,7 +139,6 @@ async function findEndpoint(
   return endpoint_id === undefined ? rows[0] : rows.find((row) => row.endpoint_id === endpoint_id);
 }
 
-/** Names the endpoint of a delivery to the limits. */
 export function limitOwner({
   event: { account_id, livemode },
   endpoint_id = firstEndpointId(account_id, livemode),
@@ -162,7 +155,6 @@ function assertDue(last: DeliveryDocument, nowMs: number): void {
   }
 }
 
-/** @returns null after the last attempt */
 function nextDelayMs(
   deps: WebhookActivityDeps,
   { firstAtMs, nowMs }: { firstAtMs: number | undefined; nowMs: number },
@@ -181,7 +173,6 @@ function nextDelayMs(
   });
 }
 
-/** Builds a failure that names the next attempt, or ends the retries. */
 export function attemptFailed(row: DeliveryDocument, nowMs: number): ApplicationFailure {
   const { attempt, next_attempt_at } = row;
   const isLast = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
@@ -196,7 +187,7 @@ export function attemptFailed(row: DeliveryDocument, nowMs: number): Application
   });
 }
 
-/** Ends the delivery, unless it was redelivered since. */
+/** Skips a delivery that was redelivered since. */
 export async function endWith(
   { deliveries }: Pick<WebhookActivityDeps, 'deliveries'>,
   input: WebhookDeliveryInput,

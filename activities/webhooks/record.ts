@@ -5,22 +5,18 @@ import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webho
 import type { DeliveryDocument, DeliveryStore } from '../../src/store/deliveries';
 import { matchesDelivery } from '../../src/webhooks/attempt';
 
-/** Pause after our own outage; random up to twice as long. */
 const RETRY_AFTER_OUTAGE_MS = 10_000;
 
-/** Input of the attempts after the first. */
 export interface AttemptInput extends WebhookDeliveryInput {
-  /** Unix time in ms of the first attempt. */
+  /** Unix time in ms. */
   first_at_ms?: number;
-  /** First attempt, if not stored; without path and answer. */
+  /** Without path and answer. */
   unstored?: DeliveryDocument;
 }
 
 export interface DeliveryRecord {
   deliveries: Pick<DeliveryStore, 'addAttempt' | 'last' | 'setDelivery'>;
-  /** From 0 to 1. */
   random: () => number;
-  /** Time to wait out an outage of the database. */
   patienceMs?: number;
 }
 
@@ -52,14 +48,15 @@ export function isRepeatedTry(): boolean {
   return attempt > 1 || currentAttemptScheduledTimestampMs > scheduledTimestampMs;
 }
 
-/** Reads the latest attempt, after storing one that an earlier try could not store. */
+/** Stores an attempt first that an earlier try could not store. */
 export async function lastAttempt(
   record: DeliveryRecord,
   input: AttemptInput,
   hasAdvanced: boolean,
 ): Promise<DeliveryDocument | null> {
   const { heartbeatDetails } = activityInfo();
-  // The first try has made no attempt, unless an earlier workflow was lost, or the clock was moved.
+  // The first try has made no attempt, unless an earlier workflow was lost, or the clock has
+  // advanced.
   if (!isRepeatedTry() && input.resume !== true && !hasAdvanced) return null;
   const storedAttempt = await record.deliveries.last(getDeliveryId(input), input.run);
   const postedAttempt: unknown = heartbeatDetails ?? input.unstored;
@@ -97,7 +94,7 @@ const PATIENCE_MS = 8_000;
 const PAUSE_MS = 250;
 
 /**
- * Waits out a short outage of the database, which must not use up an attempt.
+ * Waits out an outage, which must not use up an attempt.
  * @throws the last error of `work`
  */
 export async function retryDuringOutage<T>(

@@ -5,14 +5,13 @@ import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webho
 import { WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
 import { limitOwner, readOffset, type WebhookActivityDeps } from './next-attempt';
 
-/** Deliveries whose workflow is gone, and that one attempt passes over. */
 const GONE_MAX = 20;
 /** Time from Temporal to a worker in which hardly a task waits for another. */
 const PROMPT_MS = 250;
 
 /**
- * Fails without an attempt, to retry when a slot may be free. A delivery that waits long for an
- * endpoint that hangs is first noted in the database, where the first response finds it.
+ * Fails without an attempt, to retry when a slot may be free. A long wait is first noted in the
+ * database, where the endpoint's first response finds it.
  */
 export async function buildBusyFailure(
   deps: WebhookActivityDeps,
@@ -36,7 +35,6 @@ export async function buildBusyFailure(
   });
 }
 
-/** @returns false also for a test event, which is a merchant's own probe */
 async function noteWaiting(
   deps: WebhookActivityDeps,
   input: WebhookDeliveryInput,
@@ -52,7 +50,6 @@ async function noteWaiting(
   }
 }
 
-/** Time that this try took from Temporal to this worker. */
 export function readDispatchMs({ now }: Pick<WebhookActivityDeps, 'now'>): number {
   return now() - activityInfo().currentAttemptScheduledTimestampMs;
 }
@@ -63,10 +60,8 @@ interface Ended {
 }
 
 /**
- * Starts the next deliveries that wait for the endpoint: after each response one, and one more while
- * most of its slots are free and nothing waits for a worker. So they leave as fast as the endpoint
- * and the workers allow, and delay no other's. After a kill, the try that is made again starts the
- * next ones.
+ * Starts waiting deliveries: one after each response, and one more while most of the endpoint's
+ * slots are free and nothing waits for a worker. After a kill, the repeated try starts them.
  */
 export async function startWaiting(
   deps: WebhookActivityDeps,
