@@ -27,15 +27,15 @@ const advance = defineUpdate<void, [ClockTarget]>('advance');
 const { beginAdvance, storeOffset, endAdvance, advanceResources, advanceDeliveries } =
   proxyActivities<ClockActivities>({
     startToCloseTimeout: '1 minute',
-    // Well below the wait at a stop, of which a lost worker then leaves something.
+    // Well below the wait at a stop, so that a lost worker leaves some of it.
     heartbeatTimeout: '10s',
     retry: { initialInterval: '500ms', maximumInterval: '10s' },
   });
 
-/** Longest wait at one stop for what is due; then the clock goes on, and names what is behind. */
+/** Longest wait at one stop; then the clock goes on, and names what is behind. */
 const STOP_MS_MAX = 20_000;
 const LOOK_AGAIN_MS = 100;
-/** Time in which a create that began before the clock moved is stored. */
+/** Time to store a create that began before the clock advanced. */
 const LINGER_MS = 15_000;
 const BEHIND_MAX = 100;
 
@@ -45,14 +45,12 @@ interface Advance {
   behind: Set<string>;
 }
 
-/** Input of a new run in the middle of an advance. */
 interface ClockResume extends ClockStart {
   advance?: { target: ClockTarget; offset_ms: number; behind: string[] };
 }
 
 /**
- * Moves the clock of one sandbox account forward. It stops at each moment at which something is
- * due, in order, and waits until that is done.
+ * Stops at each moment at which something is due, in order, and waits until that is done.
  * @see docs/api.md#sandbox-clock
  */
 export function accountClock(start: ClockResume): Promise<void> {
@@ -93,7 +91,6 @@ async function run({ advance: resumed, ...start }: ClockResume): Promise<void> {
   }
 }
 
-/** @returns the offset at which nothing more is due */
 async function reach(start: ClockStart, advancing: Advance): Promise<number> {
   const { target, behind } = advancing;
   const { account_id } = start;
@@ -118,7 +115,6 @@ async function reach(start: ClockStart, advancing: Advance): Promise<number> {
   return advancing.offset_ms;
 }
 
-/** Lets everything that is due by now happen, and finds what is due next. */
 async function settle(
   { account_id, connector }: ClockStart,
   offset_ms: number,
@@ -134,7 +130,7 @@ async function settle(
   while (true) {
     const bank = await advanceBankClock({ account_id, offset_ms, from_ms });
     const deliveries = await advanceDeliveries({ account_id, offset_ms });
-    // Last: what the bank has reported before is applied when these answer.
+    // Last: earlier reports of the bank are applied when these answer.
     const resources = await advanceResources({ account_id, offset_ms });
     const stop = joinStops([bank, deliveries, resources]);
     if (stop.waiting.length === 0 || Date.now() >= until) return stop;

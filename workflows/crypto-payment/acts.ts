@@ -19,7 +19,7 @@ import { type CryptoPayment, getState, record } from './state';
 const neverLeft = (status: CryptoPaymentStatus) =>
   `The payment is ${status}; nothing is awaited any more.`;
 
-/** States in which each act is possible; the deposits decide, too. */
+/** Deposits decide, too. */
 export const ACTS: ActRules<CryptoPaymentAct, CryptoPaymentStatus> = {
   release: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
   reject: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },

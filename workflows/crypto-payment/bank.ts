@@ -14,11 +14,10 @@ type IssuedAddress = Extract<AddressAnswer, { outcome: 'given' }>;
 type Quote = Extract<RateAnswer, { outcome: 'quoted' }>;
 
 export interface Terms extends Pick<Quote, 'amount_due' | 'rate'>, Omit<IssuedAddress, 'outcome'> {
-  /** ISO 8601, ms: the window begins with the rate. */
+  /** The window begins with the rate. */
   expires_at: string;
 }
 
-/** @returns a string that says why there are no terms */
 export async function requestTerms(
   mail: Pick<CryptoPaymentMailbox, 'clock'>,
   input: CryptoPaymentInput,
@@ -36,7 +35,6 @@ export async function requestTerms(
   return { amount_due, rate, expires_at, ...addressFields };
 }
 
-/** The merchant waits two minutes. */
 function openingActivities(connector: string) {
   return proxyActivities<CryptoConnectorActivities>({
     taskQueue: bankQueue(connector),
@@ -73,11 +71,11 @@ export function screenDeposits(payment: CryptoPayment): void {
   }
 }
 
-/** Limit in ms, since deposits and operators wait for it. */
+/** Short, since deposits and operators wait for it. */
 const CHAIN_MS_MAX = 10_000;
 
 /**
- * Asks the connector whether all deposits up to a time are reported; true where it cannot say.
+ * True where the connector cannot say.
  * @param until account time in ms since the epoch
  */
 export async function isChainRead(
@@ -96,7 +94,7 @@ export async function isChainRead(
     return reported_until !== null && Date.parse(reported_until) >= toRealTime(clock, until);
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
-    // Its worker has no such activity.
+    // An older worker has no such activity.
     const { cause } = error;
     return cause instanceof ApplicationFailure && cause.type === 'NotFoundError';
   }

@@ -20,7 +20,7 @@ export async function applyCallback(
   const change = buildChange(payment, name, callback);
   if (change === undefined) {
     note(payment, `callback \`${name}\` (${callback_id}) lacks fields that it must have`);
-    // Every processed callback is stored as such, so that no later run reads it again.
+    // No later run must read a processed callback again.
     if (patched('store-lacking-fields')) {
       await record.recordUnapplied(payment, name, callback, 'it lacks fields');
     }
@@ -41,7 +41,6 @@ function describe({ facts }: CryptoPayment, callback: CryptoCallback): string {
   return `${formatUnits(amount, pair)} by ${transaction_id}, ${depth}`;
 }
 
-/** @returns undefined where a field is missing */
 function buildChange(
   payment: CryptoPayment,
   name: CryptoPaymentCallbackName,

@@ -28,7 +28,7 @@ interface Cause {
   name?: CryptoPaymentCallbackName;
   callback?: CryptoCallback;
   audit?: AuditedAct;
-  /** Present where the connector closes the window early, ISO 8601, ms. */
+  /** ISO 8601, ms. */
   closed_early_at?: string;
 }
 
@@ -42,10 +42,7 @@ export function isOpen(payment: CryptoPayment): boolean {
   return now(payment) < payment.closesAt;
 }
 
-/**
- * Writes deposits, state, credits and event together.
- * @throws StaleState after a sync from the database
- */
+/** @throws StaleState after a sync from the database */
 export async function applyChange(
   payment: CryptoPayment,
   change: DepositChange,
@@ -85,7 +82,7 @@ export async function applyChange(
       entries,
       ...(closed_early_at === undefined ? {} : { closed_early_at }),
     },
-    // Without an event, callback or act, nothing else makes a repeat known.
+    // Makes a repeat known without an event, callback or act.
     id: `${workflowInfo().runId}:${payment.version + 1}`,
     ...(callback === undefined ? {} : { callback_id: callback.callback_id }),
     ...(audit === undefined ? {} : { audit }),
@@ -103,7 +100,6 @@ export async function applyChange(
   screenDeposits(payment);
 }
 
-/** Attention reasons that no deposit sets: they stay until an operator acts. */
 const NON_DEPOSIT_REASONS: readonly CryptoPaymentAttention[] = [
   'amount_differs',
   'too_many_deposits',

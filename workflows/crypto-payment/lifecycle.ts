@@ -36,11 +36,7 @@ import {
   record,
 } from './state';
 
-/**
- * Lifecycle of one crypto payment: opened with a rate and an address, then changed by confirmed
- * deposits, by operators and by the end of the window.
- * @see docs/api.md#states-of-a-crypto-payment
- */
+/** @see docs/api.md#states-of-a-crypto-payment */
 export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPaymentResult> {
   assertIdentity('crypto_payment_id', Object(start).crypto_payment_id, cryptoPaymentWorkflowId);
   const mail: CryptoPaymentMailbox = openMailbox(start);
@@ -51,7 +47,7 @@ export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPa
     opened: async () => getState(await untilOpened(mail)),
     actFault,
   });
-  // A cancel request from the Temporal UI is ignored: it must not interrupt a booking.
+  // A cancel request from the Temporal UI must not interrupt a booking.
   return await CancellationScope.nonCancellable(async () => {
     const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
     mail.opening = opening;
@@ -108,10 +104,8 @@ async function handle(payment: CryptoPayment, item: CryptoPaymentItem): Promise<
   }
 }
 
-/** Time after the window, or after it was seen, by which a deposit should be confirmed. */
 const UNCONFIRMED_MS = 24 * 3_600_000;
 
-/** Whether a deposit of an ended payment is pending, and no operator was notified of it yet. */
 function isConfirming({ facts, deposits, isOverdueReported }: CryptoPayment): boolean {
   return facts.revision !== undefined && isAnyPending(deposits) && !isOverdueReported;
 }
@@ -142,19 +136,17 @@ function findOverdueTime(payment: CryptoPayment): number | undefined {
   return Math.max(closesAt, ...pending.map(({ seen_at }) => Date.parse(seen_at))) + UNCONFIRMED_MS;
 }
 
-/** Bounds of the delay before the connector is asked again how far it has read the chain. */
 const ASK_AGAIN_MS = { min: 60_000, max: 30 * 60_000 };
 
-/** Time after the window at which it closes, whatever the connector has read. */
+/** Closes the window then, whatever the connector has read. */
 const CLOSE_MS_MAX = 6 * 3_600_000;
 
-/** Ends the window: without a deposit the payment expires; an underpaid one needs an operator. */
 async function close(payment: CryptoPayment): Promise<void> {
   if (isOpen(payment)) return;
   const ends = Date.parse(payment.facts.expires_at);
   const isBound = payment.facts.revision === undefined || now(payment) >= ends + CLOSE_MS_MAX;
   if (!isBound && !(await isChainRead(payment, ends))) {
-    // It doubles, so that an outage of the connector costs few lines of history.
+    // The delay doubles, so that an outage of the connector costs little history.
     const delay = Math.max(ASK_AGAIN_MS.min, now(payment) - ends);
     payment.closesAt = now(payment) + Math.min(ASK_AGAIN_MS.max, delay);
     note(payment, 'the window stays open: the connector has not read the chain up to its end');

@@ -18,7 +18,6 @@ export const messages = {
     signal: defineSignal<[unknown]>(name),
   })),
   read: readCryptoCallback,
-  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until rate and address are given and stored. Sent by the API with the start.',
     release: `Credits the deposits that screening holds, for good: ${OPERATOR}}.`,

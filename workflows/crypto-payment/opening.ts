@@ -20,7 +20,6 @@ import {
   record,
 } from './state';
 
-/** Opens a payment with rate and address, or refuses it and releases its key. */
 export async function open(
   mail: CryptoPaymentMailbox,
   input: CryptoPaymentInput,
@@ -53,7 +52,6 @@ async function openOrRefusal(
   }
 }
 
-/** Releases the idempotency key. */
 async function refuseOpening(
   { crypto_payment_id: resource_id }: CryptoPaymentInput,
   violation: RuleViolation,

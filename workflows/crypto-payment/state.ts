@@ -20,20 +20,15 @@ import {
 } from '../shared/state';
 import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
-/** Crypto payment in memory, within one run. */
 export interface CryptoPayment
   extends WorkflowState<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> {
   readonly inbox: CryptoPaymentItem[];
   deposits: readonly Deposit[];
-  /** Whether an operator accepted an underpayment. */
   accepted: boolean;
-  /** States that the merchant was notified of, each with its version. */
   reported: readonly CryptoPaymentChange['reported'][number][];
-  /** Transactions whose sources are being screened. */
   readonly screenings: Set<string>;
-  /** When the window closes, in ms since the epoch: after a grace, and once the chain was read. */
+  /** Ms since the epoch. */
   closesAt: number;
-  /** Whether this run has ended the window. */
   closed: boolean;
 }
 
@@ -46,10 +41,10 @@ export type CryptoPaymentItem =
 
 type DepositState = Partial<Pick<CryptoPayment, 'deposits' | 'accepted' | 'reported'>>;
 
-/** Time in which the last block of the window is mined and reported. */
+/** Time to mine and report the window's last block. */
 const GRACE_MS = 60_000;
 
-/** @param resumed the search attributes may have any value, and are updated */
+/** @param resumed the search attributes may have any value */
 export function newCryptoPayment(
   { inbox, clock }: CryptoPaymentMailbox,
   id: string,
@@ -78,7 +73,6 @@ export function getState({ id, status, version }: CryptoPayment): CryptoPaymentS
   return { crypto_payment_id: id, status, version };
 }
 
-/** Answers the query and the result, also before it is stored or when it is refused. */
 export function getResult(
   mail: CryptoPaymentMailbox,
   crypto_payment_id: string,

@@ -10,7 +10,6 @@ const IN_FLIGHT = ['pending', 'sent'] as const;
 const neverLeft = (status: CryptoSettlementStatus) =>
   `The settlement is ${status}; a final state is never left.`;
 
-/** States in which each act is possible, for the validators and the loop. */
 export const ACTS: ActRules<CryptoSettlementAct, CryptoSettlementStatus> = {
   resubmit: {
     from: ['pending'],

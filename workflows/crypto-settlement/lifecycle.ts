@@ -51,11 +51,7 @@ import {
   type SettlementMailbox,
 } from './state';
 
-/**
- * Lifecycle of one settlement: accepted with its money reserved, or refused; then sent by the
- * connector, whose reports change it until it is final.
- * @see docs/api.md#settlements
- */
+/** @see docs/api.md#settlements */
 export async function cryptoSettlement(
   start: CryptoSettlementStart,
 ): Promise<CryptoSettlementResult> {
@@ -164,7 +160,6 @@ async function applyAnswer(settlement: Settlement, answer: SettlementAnswer): Pr
   answerResubmits(rules, settlement, { bank: answer.outcome });
 }
 
-/** Posts what the connector completed in a different amount, or after a failure. */
 async function bookUnapplied(
   settlement: Settlement,
   name: CryptoSettlementCallbackName,

@@ -22,7 +22,6 @@ export const messages = {
     signal: defineSignal<[unknown]>(name),
   })),
   read: readCryptoCallback,
-  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until the settlement is accepted or refused. Sent by the API with the start.',
     resubmit:

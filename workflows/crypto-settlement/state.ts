@@ -26,7 +26,7 @@ import { keepsSentReason, leaveSentHeld } from '../shared/sent-held';
 import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
 export interface SettlementActResult extends CryptoSettlementState {
-  /** The connector's answer to `resubmit`; absent when the settlement changed before it. */
+  /** Absent when the settlement changed before the connector's answer. */
   bank?: SettlementAnswer['outcome'];
 }
 
@@ -50,7 +50,6 @@ export function getState({ id, status, version }: Settlement): CryptoSettlementS
   return { crypto_settlement_id: id, status, version };
 }
 
-/** Answers the query and the result, also before it is accepted or when it is refused. */
 export function getResult(
   mail: SettlementMailbox,
   crypto_settlement_id: string,
@@ -134,7 +133,6 @@ function untilText(settlement: Settlement): string {
     : `${amount}, due ${new Date(dueAt(settlement)).toISOString()}`;
 }
 
-/** When the settlement is overdue, in ms since the epoch. */
 export function dueAt({ snoozedUntil, facts }: Settlement): number {
   return snoozedUntil ?? facts.due_at_ms;
 }

@@ -20,7 +20,6 @@ const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized'] as const;
 const neverLeft = (status: PaymentStatus) =>
   `The payment is ${status}; a final state is never left.`;
 
-/** States in which each act is possible, for the validators and the loop. */
 export const ACTS: ActRules<PaymentAct, PaymentStatus> = {
   mark_settled: { from: IN_FLIGHT, refusal: neverLeft },
   mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
@@ -47,7 +46,7 @@ export function actFault(payment: Payment, what: PaymentAct): string | undefined
   return stateFault(ACTS, payment.status, what);
 }
 
-/** Decides an act again: the state may have changed since its update was accepted. */
+/** Decides again: the state may have changed since the update was accepted. */
 export async function applyAct(
   payment: Payment,
   item: OperatorItem<PaymentAct, PaymentState>,

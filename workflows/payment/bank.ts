@@ -23,7 +23,6 @@ function sessionInstruction(input: Opening, expires_at: string): SessionInstruct
   return { payment_id, amount, currency, method, country, livemode, return_url, expires_at };
 }
 
-/** @returns undefined when the bank is slow or unavailable */
 export async function quickSession(
   input: PaymentInput,
   expires_at: string,
@@ -37,7 +36,7 @@ export async function quickSession(
   return await unlessFailed(openSession(sessionInstruction(input, expires_at)));
 }
 
-/** Repeats until the bank answers, under the same instruction id. */
+/** Repeats under the same instruction id. */
 export function patientSession(input: Opening, expires_at: string): Promise<SessionAnswer> {
   const { openSession } = proxyActivities<ConnectorActivities>({
     taskQueue: bankQueue(input.connector),
@@ -63,7 +62,6 @@ export async function closeAtBank(
   return answer?.outcome ?? 'unreachable';
 }
 
-/** Closes the session of an ended payment in the background; the answer comes by the inbox. */
 export async function closeInBackground(payment: Payment): Promise<void> {
   payment.closing = true;
   await record.setAttention(payment, 'session_not_closed');
@@ -88,10 +86,7 @@ export async function applyClosing(
   if (answer.outcome === 'already_authorized') await voidLateAuthorization(payment);
 }
 
-/**
- * Voids in the background the authorization of a customer who paid after the end; the answer comes
- * by the inbox.
- */
+/** Voids what a customer authorized after the end; the answer comes by the inbox. */
 export async function voidLateAuthorization(payment: Payment): Promise<void> {
   const { id: payment_id, inbox, instructing } = payment;
   const instruction_id = `void:${payment_id}`;
@@ -124,7 +119,6 @@ export async function applyVoid(
   );
 }
 
-/** Sends late funds back in the background, unless they are back already. */
 export async function reverseLateFunds(
   payment: Payment,
   receipt: Receipt | undefined,
@@ -149,15 +143,15 @@ export async function applySentBack(
 ): Promise<void> {
   payment.instructing.delete(instruction_id);
   note(payment, `reversal at the bank: ${answer?.outcome ?? 'refused'}`);
-  // The record has it back or credited, and a run that was reset does not know.
+  // A run that was reset does not know what the record has.
   if (answer?.outcome === 'outdated') payment.receipts = await readReceipts(payment);
   const receipt = payment.receipts.find(({ id }) => id === receipt_id);
   if (answer?.outcome === 'outdated' && receipt?.state === 'credited') {
-    // The merchant has it; a reason that is shown already is of another receipt.
+    // A reason that is shown already is of another receipt.
     if (payment.attention === 'late_settlement_reversed') return record.show(payment);
     return await record.setAttention(payment, null, true);
   }
-  // The bank may have reported that it is back before it answered.
+  // The bank may have reported the return before it answered.
   const isDone = answer?.outcome === 'accepted' || (receipt && !isInSuspense(receipt));
   await record.setAttention(
     payment,
@@ -170,7 +164,7 @@ async function readReceipts({ id, facts }: Payment): Promise<Receipt[]> {
   return (await writeScheduled((activities) => activities.loadPayment(ids))).receipts ?? [];
 }
 
-/** Gives again the instructions of an earlier run, which may not have reached the bank. */
+/** Repeats an earlier run's instructions, which may not have reached the bank. */
 export async function resumeInstructions(payment: Payment): Promise<void> {
   const { attention, receipts } = payment;
   if (attention !== 'late_money_pending') return;
@@ -179,7 +173,6 @@ export async function resumeInstructions(payment: Payment): Promise<void> {
   if (late.length === 0) await voidLateAuthorization(payment);
 }
 
-/** Retries without end. */
 function getPatientActivities(payment: Payment, summary: string) {
   return proxyActivities<ConnectorActivities>({
     taskQueue: bankQueue(payment.facts.connector),
@@ -189,7 +182,6 @@ function getPatientActivities(payment: Payment, summary: string) {
   });
 }
 
-/** @returns undefined without an answer in time, or after a permanent refusal */
 async function unlessFailed<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

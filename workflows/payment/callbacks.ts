@@ -13,7 +13,7 @@ import * as bank from './bank';
 import * as money from './money';
 import { type Payment, record } from './state';
 
-/** Every processed callback is stored as such, so that no later run reads it again. */
+/** No later run must read a processed callback again. */
 const STORES_FAILED_REVERSAL = 'store-reversal-failed';
 
 export async function applyCallback(
@@ -64,7 +64,6 @@ export async function applyCallback(
   }
 }
 
-/** Whether reported money is another amount, or may be money that is in suspense already. */
 function isQuestionable(payment: Payment, callback: BankCallback): boolean {
   if (describeDifference(callback, payment.facts) !== undefined) return true;
   if (findReported(payment.receipts, callback) !== undefined) return true;

@@ -32,17 +32,13 @@ import {
   settlementDue,
 } from './state';
 
-/**
- * Opens a payment at the bank, and applies callbacks, a cancellation or the expiry until it is
- * final.
- * @see docs/api.md#states
- */
+/** @see docs/api.md#states */
 export async function payment(start: PaymentStart): Promise<PaymentState> {
   assertIdentity('payment_id', Object(start).payment_id, paymentWorkflowId);
   const { payment_id } = start;
   const mail: PaymentMailbox = openMailbox(start);
   takeMessages(mail, start);
-  // A cancel request from the Temporal UI is ignored: it must not interrupt a booking.
+  // A cancel request from the Temporal UI must not interrupt a booking.
   return await CancellationScope.nonCancellable(async () => {
     const payment = 'resume' in start ? await load(mail, start) : await open(mail, start);
     mail.opening = { outcome: 'accepted', resource: payment };
@@ -125,10 +121,7 @@ async function handle(payment: Payment, item: PaymentItem): Promise<void> {
 type Item<Kind extends PaymentItem['kind']> = Extract<PaymentItem, { kind: Kind }>;
 const IN_SUSPENSE = 'Money of the payment is in suspense, and an operator decides about it.';
 
-/**
- * Closes the session at the bank first: where the customer was faster, the payment is not
- * cancelled.
- */
+/** Closes the session first: where the customer was faster, the payment is not cancelled. */
 async function cancel(payment: Payment, item: Item<'cancel'>): Promise<void> {
   const { by, answer } = item;
   if (isCancellable(payment.status) && holdsMoney(payment)) {
@@ -149,7 +142,6 @@ async function cancel(payment: Payment, item: Item<'cancel'>): Promise<void> {
   if (closed === 'unreachable') await bank.closeInBackground(payment);
 }
 
-/** Whether a waiting callback, to be applied first, reports that the customer has paid. */
 function hasUnprocessedPayment({ inbox }: Payment): boolean {
   return inbox.some(
     (item) => item.kind === 'callback' && (item.name === 'authorized' || item.name === 'settled'),

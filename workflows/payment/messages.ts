@@ -16,7 +16,6 @@ export const messages = {
   })),
   callbacks: PAYMENT_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
   read: readCallback,
-  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until the payment is stored. Sent by the API with the start.',
     cancel: 'Cancels the payment: {"by": "merchant"}. Refused once the customer has paid.',

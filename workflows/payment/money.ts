@@ -17,7 +17,6 @@ import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';
 import { keepsAttention, type Payment, record } from './state';
 
-/** Whether the bank reports another currency than the requested one. */
 export function isForeign(
   { facts }: Payment,
   { currency }: Pick<BankCallback, 'currency'>,
@@ -26,14 +25,10 @@ export function isForeign(
 }
 
 type Report = Pick<BankCallback, 'bank_reference' | 'amount' | 'currency' | 'value_date'> & {
-  /** Null where the bank said so in an answer. */
   callback_id: string | null;
 };
 
-/**
- * Posts reported money to suspense.
- * @returns undefined where it is the settlement of the payment, reported again
- */
+/** @returns undefined where it is the settlement of the payment, reported again */
 export async function holdReceipt(
   payment: Payment,
   reason: ReceiptReason,
@@ -90,7 +85,6 @@ export async function dispute(payment: Payment, attention: PaymentAttention): Pr
   await record.setAttention(payment, attention);
 }
 
-/** @returns why the chargeback can't be posted, in words */
 export async function bookChargeback(
   payment: Payment,
   audit: AuditedAct,
@@ -118,13 +112,12 @@ export async function bookChargeback(
   return undefined;
 }
 
-/** Dates an act: its entry by the account's time, and its line in the audit log by the real one. */
+/** Entry by the account's time, audit line by the real one. */
 function buildAct(payment: Payment, audit: AuditedAct) {
   const { id, at: acted_at, ...act } = datedAudit(audit);
   return { id, at: timestamp(payment), acted_at, audit: act };
 }
 
-/** @returns why no dispute can be lifted, in words */
 export async function liftDispute(
   payment: Payment,
   audit: AuditedAct,
@@ -141,7 +134,7 @@ export async function liftDispute(
   return undefined;
 }
 
-/** Posts what the bank reports about a dispute; a report that does not fit is left to operators. */
+/** A report that does not fit is left to operators. */
 export async function bookDispute(
   payment: Payment,
   name: DisputeCallbackName,
@@ -160,7 +153,6 @@ export async function bookDispute(
   if (answer.outcome === 'refused') await record.setAttention(payment, 'dispute_differs');
 }
 
-/** @returns why it can't be posted, in words */
 export async function bookReversal(
   payment: Payment,
   audit: AuditedAct,
@@ -181,7 +173,7 @@ export async function bookReversal(
   return undefined;
 }
 
-/** Lists what `mark_settled` settles and takes out of suspense. @param amount minor units */
+/** @param amount minor units */
 export function pickCredited(
   { receipts, facts }: Payment,
   amount: number | undefined,

@@ -27,7 +27,7 @@ export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<P
   payment.enteredAt = startedAt;
   record.show(payment);
   if (session === undefined) awaitSession(payment, input, expires_at);
-  // Opened earlier, when the bank was slow: this run has its answer.
+  // Opened earlier, when the bank was slow.
   else if (payment.status === 'created') mail.inbox.push({ kind: 'session', answer: session });
   return payment;
 }

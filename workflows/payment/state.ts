@@ -37,20 +37,16 @@ export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds
   expires_at_ms: number;
 };
 
-/** Payment in memory, within one run. */
 export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, PaymentFacts> {
   readonly inbox: PaymentItem[];
-  /** Whether the session of an ended payment is being closed. */
   closing: boolean;
-  /** Ends the attempts to close it. */
   giveUpClosing: () => void;
-  /** Ids of the instructions whose answer is awaited. */
+  /** Ids of unanswered instructions. */
   readonly instructing: Set<string>;
-  /** Money in question, the oldest first. */
+  /** Oldest first. */
   receipts: readonly Receipt[];
   /** The bank's name for it, where a callback came before its session. */
   bankReference: string | undefined;
-  /** Facts of the first answer, if this run has opened it. */
   opening: PaymentOpening | undefined;
 }
 
@@ -99,7 +95,6 @@ export function buildOpened(payment: Payment): PaymentOpened {
   return opening === undefined ? getState(payment) : { ...getState(payment), opening };
 }
 
-/** Answers the query, also before the payment is stored. */
 export function readState(mail: PaymentMailbox, payment_id: string): PaymentState {
   const payment = getResource(mail);
   return payment === undefined ? { payment_id, status: 'created', version: 0 } : getState(payment);
@@ -184,7 +179,6 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),
 });
 
-/** @param credited ids of the receipts that are being credited */
 export function keepsAttention(
   { attention, receipts }: Payment,
   credited: readonly string[] = [],
@@ -201,7 +195,7 @@ function until(payment: Payment): string {
   return `, ${word} ${new Date(at).toISOString()}`;
 }
 
-/** When the settlement is overdue, in ms since the epoch. */
+/** Ms since the epoch. */
 export function settlementDue({ enteredAt, snoozedUntil, facts }: Payment): number {
   return snoozedUntil ?? enteredAt + facts.settlement_due_seconds * 1_000;
 }

@@ -7,7 +7,6 @@ const IN_FLIGHT = ['created', 'submitted', 'sent'] as const;
 
 const only = (rest: string) => (status: PayoutStatus) => `The payout is ${status}; only ${rest}.`;
 
-/** States in which each act is possible, for the validators and the loop. */
 export const ACTS: ActRules<PayoutAct, PayoutStatus> = {
   resubmit: {
     from: ['created', 'submitted'],

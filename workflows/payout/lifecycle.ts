@@ -63,11 +63,7 @@ import {
   record,
 } from './state';
 
-/**
- * Accepts a payout in time and reserves its money, and applies callbacks until it has completed,
- * failed or returned.
- * @see docs/api.md#states-of-a-payout
- */
+/** @see docs/api.md#states-of-a-payout */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
   assertIdentity('payout_id', Object(start).payout_id, payoutWorkflowId);
   const mail = openPayoutMailbox(start);

@@ -16,7 +16,6 @@ export const messages = {
   })),
   callbacks: PAYOUT_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
   read: readCallback,
-  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until the payout is sent or refused, 5 s at most. Sent by the API with the start.',
     resubmit:

@@ -11,7 +11,6 @@ import { writeScheduled } from '../shared/persist';
 import { holdSent, takeSentBack } from '../shared/sent-held';
 import type { Payout } from './state';
 
-/** Posts what came back or was sent otherwise, or was paid once more, under another name. */
 export async function bookUnapplied(
   payout: Payout,
   name: PayoutCallbackName,
@@ -33,7 +32,6 @@ export async function bookUnapplied(
   return (await writeScheduled((activities) => activities.recordPayoutSent(report))).reason;
 }
 
-/** Whether the bank sent what the ledger does not have; what was sent before, it has. */
 function isSentOtherwise(
   { status, facts }: Payout,
   name: PayoutCallbackName,

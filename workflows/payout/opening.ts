@@ -25,7 +25,7 @@ const GRACE_MS = 1_000;
 /** Longer than the slowest acceptance, short enough for a second attempt. */
 const ATTEMPT_MS_MAX = 3_000;
 const PAUSE_MS = 200;
-/** Pause of a debit without the lock, with random jitter. */
+/** Jittered pause of a debit without the lock. */
 const NO_LOCK_PAUSE_MS = 300;
 
 export function openPayoutMailbox(start: PayoutStart): PayoutMailbox {
@@ -34,7 +34,7 @@ export function openPayoutMailbox(start: PayoutStart): PayoutMailbox {
   return { ...openMailbox(start), acceptBy, attempted: 'resume' in start };
 }
 
-/** @param callerWaits the caller ends the wait itself, and reads the record */
+/** @param callerWaits the caller itself ends the wait */
 export async function untilSent(mail: PayoutMailbox, callerWaits: boolean): Promise<Payout> {
   const isKnown = () => mail.opening !== undefined;
   const isSent = () => {
@@ -56,7 +56,7 @@ export async function untilSent(mail: PayoutMailbox, callerWaits: boolean): Prom
 }
 
 /**
- * Reserves in time, or releases the key. An attempt that was given up may still succeed. Scheduled,
+ * Reserves in time, or releases the key: an attempt that was given up may still succeed. Scheduled,
  * since a repeated task must find the idempotency record.
  */
 export async function reserve(mail: PayoutMailbox, input: OpenPayout): Promise<PayoutOpening> {

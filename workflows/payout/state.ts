@@ -34,21 +34,16 @@ export interface PayoutKind {
   actResult: PayoutActResult;
 }
 
-/** Payout in memory, within one run. */
 export interface Payout extends Instructed<PayoutKind> {
-  /** Time in ms since the epoch before which it is not overdue. */
   notOverdueBefore: number;
-  /** ISO 8601; null before. */
   sentAt: string | null;
   completedAt: string | null;
-  /** Whether money that came back is in suspense. */
   holdsReturn: boolean;
 }
 
 export interface PayoutMailbox extends Mailbox<InstructedItem<PayoutKind>, Payout> {
-  /** Last moment to accept it, in ms since the epoch. */
+  /** Ms since the epoch. */
   readonly acceptBy: number;
-  /** Whether the attempt to accept it is over. */
   attempted: boolean;
 }
 
@@ -160,7 +155,7 @@ const RETURN_HELD: readonly (PayoutAttention | null)[] = [
   'return_not_possible',
 ];
 
-/** Time for a payout that changes late, or starts again. */
+/** For a payout that changes late, or starts again. */
 export const OVERDUE_AGAIN_MS = 60_000;
 
 export const record = createRecord<PayoutStatus, PayoutAttention, Payout, PayoutChange>({
@@ -212,7 +207,6 @@ function leaveSuspense(payout: Payout, next: Next<PayoutStatus, PayoutChange>) {
   return leaveSentHeld(payout, next, { units, currency });
 }
 
-/** When the payout is overdue, in ms since the epoch. */
 export function dueAt({ snoozedUntil, facts, notOverdueBefore }: Payout): number {
   return snoozedUntil ?? Math.max(facts.due_at_ms, notOverdueBefore);
 }

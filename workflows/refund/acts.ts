@@ -7,7 +7,6 @@ const IN_FLIGHT: ActRule<RefundStatus> = {
   refusal: (status) => `The refund is ${status}; a final state is never left.`,
 };
 
-/** States in which each act is possible, for the validators and the loop. */
 export const ACTS: ActRules<RefundAct, RefundStatus> = {
   mark_settled: IN_FLIGHT,
   mark_failed: IN_FLIGHT,

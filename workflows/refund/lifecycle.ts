@@ -50,10 +50,7 @@ import {
   record,
 } from './state';
 
-/**
- * Accepts a refund and reserves its money, and applies callbacks until it is final.
- * @see docs/api.md#refunds
- */
+/** @see docs/api.md#refunds */
 export async function refund(start: RefundStart): Promise<RefundResult> {
   assertIdentity('refund_id', Object(start).refund_id, refundWorkflowId);
   const mail: RefundMailbox = openMailbox(start);
@@ -116,7 +113,7 @@ async function open(
 }
 
 /**
- * Reserves, or releases the key. An attempt that was given up may still succeed. Scheduled, since a
+ * Reserves, or releases the key: an attempt that was given up may still succeed. Scheduled, since a
  * repeated task must find the idempotency record.
  */
 async function reserve(input: OpenRefund): Promise<RefundOpening> {
@@ -152,7 +149,6 @@ async function applyAnswer(refund: Refund, answer: RefundAnswer): Promise<void> 
   await record.transition(refund, ['failed'], { change: { failure }, scheduled: true });
 }
 
-/** Posts a refund that the bank sent in a different amount, after it had failed, or once more. */
 async function bookUnapplied(
   refund: Refund,
   name: RefundCallbackName,

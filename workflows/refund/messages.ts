@@ -15,7 +15,6 @@ export const messages = {
   })),
   callbacks: REFUND_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
   read: readCallback,
-  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until the refund is accepted or refused. Sent by the API with the start.',
     mark_settled:

@@ -98,7 +98,6 @@ function leaveSuspense(refund: Refund, next: Next<RefundStatus, RefundChange>) {
   return leaveSentHeld(refund, next, { units, currency });
 }
 
-/** When the refund is overdue, in ms since the epoch. */
 export function dueAt({ snoozedUntil, facts }: Refund): number {
   return snoozedUntil ?? facts.due_at_ms;
 }

@@ -17,8 +17,7 @@ const { auditResources, auditDeliveries, auditCallbacks } = proxyActivities<Audi
 });
 
 /**
- * Looks for lost callbacks, deliveries and workflows. Fixes what is safe to repeat, and notifies
- * operators of the rest.
+ * Fixes what is safe to repeat, and notifies operators of the rest.
  * @see docs/operators.md#the-audit
  */
 export async function audit(): Promise<AuditResult> {

@@ -3,7 +3,7 @@ import type { LedgerCheckActivities } from '../../activities/schedules/ledger';
 import type { LedgerCheckResult } from '../../src/domain/ledger-check';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
-/** Heartbeats show a lost worker in a minute; checkpoints keep what an attempt has read. */
+/** Checkpoints keep what an attempt has read. */
 const { verifyBooks } = proxyActivities<LedgerCheckActivities>({
   startToCloseTimeout: '24h',
   heartbeatTimeout: '1m',

@@ -2,7 +2,6 @@ import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { RetentionActivities } from '../../activities/schedules/retention';
 import type { RetentionResult } from '../../src/domain/account/retention';
 
-/** Heartbeats show a lost worker in a minute. */
 const { deleteOldRecipients, blankOldPayers, deleteOldRecords } =
   proxyActivities<RetentionActivities>({
     startToCloseTimeout: '2h',

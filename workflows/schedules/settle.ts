@@ -2,7 +2,6 @@ import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/wo
 import type { SettleActivities } from '../../activities/schedules/settle';
 import type { SettleResult } from '../../src/domain/crypto/settle';
 
-/** Heartbeats show a lost worker in a minute. */
 const { settleBalances } = proxyActivities<SettleActivities>({
   startToCloseTimeout: '1h',
   heartbeatTimeout: '1m',

@@ -1,8 +1,7 @@
 import { CancellationScope, isCancellation, sleep } from '@temporalio/workflow';
 
-/** Step of the loop at a time. */
 export interface Due {
-  /** In ms since the epoch; account time, and real time for the alarm. */
+  /** Ms since the epoch, account time; for the alarm real time. */
   at: number;
   summary: string;
   act: () => Promise<void>;
@@ -15,10 +14,10 @@ interface Timer {
 }
 
 /**
- * Creates the one timer of a run. It is not cancelled while its time stays, nor at the end of the
- * run, since a cancelled timer adds a line to the history.
- * @param isLazy also keeps it for a later time, so that it fires early and is set again: this saves
- *   two lines where the end usually comes first, and costs five otherwise
+ * Creates the one timer of a run. It is not cancelled while its time stays, nor at the end, since a
+ * cancelled timer adds a line to the history.
+ * @param isLazy lets it fire early rather than be set later: saves two lines where the end usually
+ *   comes first, and costs five otherwise
  */
 export function createAlarm(isLazy: boolean) {
   let timer: Timer | undefined;

@@ -13,8 +13,6 @@ interface ActivityLog<Resource> {
 }
 
 /**
- * Asks whether an act may be done now; answers its operator if it may not. On live one that credits
- * more than the limit needs the approval of a second operator, also if it came from the Temporal UI.
  * @returns undefined, and no promise, where nobody is asked: a task of its own would not replay
  * @see docs/operators.md#approvals
  */

@@ -2,10 +2,9 @@ import { ActivityCancellationType, proxyActivities, workflowInfo } from '@tempor
 import type { ConnectorActivities } from '../../connectors/contract/activities';
 import { connectorQueue, readPrefix } from '../../src/domain/task-queues';
 
-/** Time limit of one attempt of a connector. */
 export const SEND_MS_MAX = 30_000;
 
-/** Creates the bank's activities: `once` sends, `patient` looks up. */
+/** `once` sends, `patient` looks up. */
 export function moneyActivities<Activities extends object = ConnectorActivities>(
   connector: string,
   name: string,
@@ -31,11 +30,10 @@ export function moneyActivities<Activities extends object = ConnectorActivities>
   };
 }
 
-/** Limits of a question in ms, since an operator waits for it. @see askBank */
+/** Short, since an operator waits. @see askBank */
 const CANCEL_MS_MAX = 4_000;
 const QUESTION_MS_MAX = 8_000;
 
-/** Creates the activities by which `mark_failed` asks the bank. */
 export function questionActivities<Activities extends object = ConnectorActivities>(
   connector: string,
   name: string,

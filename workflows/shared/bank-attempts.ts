@@ -2,27 +2,23 @@ import { ActivityFailure, isCancellation, sleep } from '@temporalio/workflow';
 
 export interface BankAnswer {
   outcome: string;
-  /** The bank's name for it. */
   bank_reference?: string;
   transaction_id?: string;
 }
 
 export type NotFound = { outcome: 'not_found' };
 
-/** Instruction to a bank that moves money, under one id. */
 export interface Instruction<Answer extends BankAnswer> {
-  /** Noun for summaries and the activity log, such as `refund`. */
+  /** Noun for summaries, such as `refund`. */
   name: string;
   send: () => Promise<Answer>;
-  /** Requests what the bank knows of it. */
   lookUp: () => Promise<Answer | NotFound>;
   isOver: () => boolean;
   log: (line: string) => void;
 }
 
-/** Earlier instruction that may have arrived. */
 export interface Earlier {
-  /** Time in ms since the epoch until which the bank may still read it. */
+  /** Time until which the bank may still read it; ms since the epoch. */
   arrivesBy: number;
 }
 
@@ -32,8 +28,8 @@ const LOOK_UP_WAIT_MS_MIN = 60_000;
 const WAIT_MS_MAX = 3_600_000;
 
 /**
- * Instructs until the bank has answered. An attempt without an answer may have arrived: it is sent
- * again only when the bank does not know it.
+ * An attempt without an answer may have arrived: it is sent again only when the bank does not know
+ * it.
  * @returns undefined when no answer is needed
  * @throws CancelledFailure or ActivityFailure when its scope is cancelled
  */
@@ -87,7 +83,6 @@ async function send<Answer extends BankAnswer>({
   }
 }
 
-/** @returns undefined when no answer is needed */
 async function lookUp<Answer extends BankAnswer>(
   instruction: Instruction<Answer>,
 ): Promise<Answer | NotFound | undefined> {

@@ -8,13 +8,11 @@ const CANCEL_GRACE_MS = 5_000;
 export interface InstructionState {
   /** Number of the newest instruction: only this one continues. */
   instruction: number;
-  /** Number and scope of the instruction that has no answer yet. */
   unanswered: { number: number; scope: CancellationScope } | undefined;
-  /** Time in ms since the epoch until which an earlier run's instruction may arrive. */
+  /** Time until which an earlier run's instruction may arrive; ms since the epoch. */
   arrivesBy: number;
   /** Attempts without an answer; no run ends before them. */
   readonly pendingSends: Set<PendingSend>;
-  /** The bank's name for it, from its answer. */
   bankReference: string | undefined;
 }
 
@@ -22,7 +20,7 @@ interface PendingSend {
   /** Cancels it if no connector has started it. */
   cancel: () => void;
   cancelled: boolean;
-  /** Resolves with the answer, if any, when its instruction is over. */
+  /** Resolves when its instruction is over. */
   over: () => Promise<BankAnswer | undefined>;
 }
 
@@ -31,10 +29,10 @@ export function getEarlierInstruction(): Earlier {
 }
 
 /**
- * Instructs the bank and adds its answer to the inbox. An earlier instruction of this run ends
- * first, so that an operator does not wait for its next attempt: its look-up is cancelled. The
- * `cancellationType` of `send` must be WAIT_CANCELLATION_COMPLETED: only its end says whether the
- * bank has the instruction.
+ * Adds the answer to the inbox. An earlier instruction of this run ends first, its look-up
+ * cancelled, so that an operator does not wait for its next attempt. The `cancellationType` of
+ * `send` must be WAIT_CANCELLATION_COMPLETED: only its end says whether the bank has the
+ * instruction.
  * @param earlier is looked up before anything is sent
  */
 export async function giveInstruction<Answer extends BankAnswer>(
@@ -92,7 +90,7 @@ export async function giveInstruction<Answer extends BankAnswer>(
   await end;
 }
 
-/** Cancels the attempts that no connector has started, when any started one has ended. */
+/** Cancels unstarted attempts when a started one has ended. */
 export function cancelUnstartedSends(
   resource: InstructionState & { enteredAt: number },
 ): Due | undefined {
@@ -111,7 +109,7 @@ function cancelSend(pendingSend: PendingSend): void {
 }
 
 /**
- * Cancels the attempts that no connector has started, and waits 30 seconds at most.
+ * Cancels unstarted attempts, and waits 30 seconds at most.
  * @returns the bank's answers, which are in the inbox
  */
 async function finishSends(resource: InstructionState): Promise<unknown[]> {

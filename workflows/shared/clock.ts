@@ -2,24 +2,21 @@ import { condition, defineUpdate } from '@temporalio/workflow';
 import { type AccountTime, CLOCK_MS_MAX, type ClockAdvance } from '../../src/domain/account/clock';
 import { refuse } from './refusal';
 
-/** Next wait of a run, once it has done everything that was due at this offset. */
 interface Wait {
   offset_ms: number;
-  /** In ms since the epoch, in account time; null when nothing is due by time. */
+  /** Account time, ms since the epoch; null when nothing is due by time. */
   due_at_ms: number | null;
 }
 
 /**
- * Clock of one run. Everything that a merchant sees or waits for follows it; attempts at a bank and
- * audit lines keep the real time.
+ * Everything that a merchant sees or waits for follows it; attempts at a bank and audit lines keep
+ * the real time.
  * @see docs/api.md#sandbox-clock
  */
 export interface AccountClock {
-  /** Time ahead of the real one; 0 in live. */
+  /** Ahead of the real time; 0 in live. */
   offset_ms: number;
-  /** Undefined while something is being done. */
   wait: Wait | undefined;
-  /** Whether it was moved since the run began to wait. */
   hasAdvanced: boolean;
 }
 
@@ -27,7 +24,6 @@ export const ADVANCE_CLOCK = defineUpdate<Pick<Wait, 'due_at_ms'>, [ClockAdvance
 export const ADVANCE_CLOCK_DESCRIPTION =
   'Moves the time of a sandbox resource forward, sent by `clock:{account}`: {"offset_ms": 60000}.';
 
-/** @param start the input of the run: absent for accounts whose clock never moved */
 export function startClock(start: unknown): AccountClock {
   const { clock }: { clock?: AccountTime } = Object(start);
   return { offset_ms: clock?.offset_ms ?? 0, wait: undefined, hasAdvanced: false };
@@ -43,12 +39,11 @@ export function timestamp(owner: { clock: AccountClock }): string {
   return new Date(now(owner)).toISOString();
 }
 
-/** Real time at which an account time comes, in ms since the epoch. */
 export function toRealTime({ offset_ms }: AccountClock, at: number): number {
   return at - offset_ms;
 }
 
-/** Never later than a reload says, and never back. */
+/** Sets the clock never later than a reload says, and never back. */
 export function syncClock(clock: AccountClock, stored: AccountTime | undefined): void {
   clock.offset_ms = Math.max(clock.offset_ms, stored?.offset_ms ?? 0);
 }
@@ -61,7 +56,7 @@ export function assertClockAdvance(advance: ClockAdvance): void {
   refuse('invalid_request', `offset_ms: must be from 0 to ${CLOCK_MS_MAX}`);
 }
 
-/** Moves the clock, and returns when everything that is due by then is done. */
+/** Returns when everything that is due by then is done. */
 export async function advanceClock(
   clock: AccountClock,
   { livemode }: { livemode: boolean },

@@ -28,7 +28,6 @@ import { enqueueAct, type OperatorItem } from './operator-acts';
 import { assertWellFormed, refuse } from './refusal';
 import { listenForStuckSteps } from './stuck';
 
-/** Messages that every lifecycle receives. */
 interface Contract<
   Name extends string,
   Callback extends AnyCallback,
@@ -40,27 +39,22 @@ interface Contract<
   state: QueryDefinition<Result>;
   open: UpdateDefinition<OpenResult>;
   callbacks: readonly { name: Name; signal: SignalDefinition<[unknown]> }[];
-  /** Parses the payload of every callback; never throws. */
+  /** Parses a payload; never throws. */
   read: (raw: unknown) => Callback | Faults;
   acts: readonly {
     name: Act;
     update: UpdateDefinition<ActResult | ApprovalRequired, [ActPayload]>;
   }[];
-  /** Texts of the Temporal UI. */
   descriptions: Record<'open' | 'state' | Name | Act, string>;
 }
 
-/** Differences between the lifecycles. */
 interface Answers<Resource, Act extends string, Result, OpenResult> {
   noun: string;
-  /** Whether `mark_failed` asks the bank first. */
   asksBank?: boolean;
-  /** Whether it is started again: until it is loaded, its state is not known. */
+  /** State of a resumed run is not known until it is loaded. */
   resumed: boolean;
   state: () => Result;
-  /** @throws ApplicationFailure when the opening was refused */
   opened: () => Promise<OpenResult>;
-  /** @returns why an act is not possible now, in words */
   actFault: (resource: Resource, act: Act) => string | undefined;
 }
 
@@ -125,8 +119,8 @@ export function listen<
 }
 
 /**
- * Takes the callbacks that came before the first task, in the order of their arrival: the handler of
- * each name would take all of that name first.
+ * Callbacks from before the first task come in the order of their arrival: handlers would take them
+ * name by name.
  */
 function takeEarly<Name extends string>(
   callbacks: readonly { name: Name }[],

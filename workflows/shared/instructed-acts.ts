@@ -79,7 +79,7 @@ async function markFailed<K extends Kind, R extends Instructed<K>>(
   item.answer.resolve(rules.getState(resource));
 }
 
-/** Lets the loop go on meanwhile, and adds each act to the inbox again with what the bank said. */
+/** Lets the loop go on meanwhile; acts return to the inbox with the finding. */
 function askInBackground<K extends Kind, R extends Instructed<K>>(
   { isUnsent, buildQuestion }: InstructedRules<K, R>,
   resource: R,
@@ -93,7 +93,7 @@ function askInBackground<K extends Kind, R extends Instructed<K>>(
   });
 }
 
-/** @returns whether it was refused; an instruction that the question interrupted goes on then */
+/** @returns whether it was refused; then an interrupted instruction goes on */
 async function refuseFailure<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,

@@ -22,12 +22,10 @@ import {
   type WorkflowState,
 } from './state';
 
-/** Types that differ between the instructed resources. */
 export interface Kind {
   status: string;
   attention: string;
   facts: CommonFacts;
-  /** Fields that change with the status. */
   change: object;
   callbackName: CallbackName;
   callback: AnyCallback;
@@ -42,7 +40,6 @@ export type InstructedItem<K extends Kind> =
   | ActItem<K>;
 
 export interface ActItem<K extends Kind> extends OperatorItem<K['act'], K['actResult']> {
-  /** Present once the bank was asked. */
   finding?: Finding<K['answer']>;
 }
 
@@ -52,30 +49,24 @@ export interface BankQuestion<Answer extends BankAnswer> {
   lookUp: () => Promise<Answer | NotFound>;
 }
 
-/** Answer of the bank before an operator marks an instruction as failed. */
 export interface Finding<Answer> {
   outcome: 'not_executed' | 'held' | 'may_arrive' | 'unreachable';
-  /** Answer of a bank that holds it. */
   answer?: Answer;
-  /** State that it holds for. */
   status: string;
   instruction: number;
-  /** Whether the question interrupted an instruction that has no answer. */
+  /** Whether the question interrupted an unanswered instruction. */
   isInterrupted: boolean;
 }
 
-/** Resource that a bank is instructed to move, within one run. */
 export interface Instructed<K extends Kind>
   extends WorkflowState<K['status'], K['attention'], K['facts']>,
     InstructionState {
   readonly inbox: InstructedItem<K>[];
   /** Operators who wait for the bank's answer. */
   resubmits: Trigger<K['actResult']>[];
-  /** Acts `mark_failed` that wait for the bank. */
+  /** `mark_failed` acts that wait for the bank's answer. */
   failures: ActItem<K>[];
-  /** Whether an operator has marked it as failed in this run. */
   isMarkedFailed: boolean;
-  /** Money that the bank sent otherwise than it was instructed. */
   sentHeld: readonly SentHeld[];
 }
 
@@ -85,13 +76,12 @@ type Decision<Status extends string, Attention extends string> =
 
 type CommonAct = 'resubmit' | 'mark_failed' | 'snooze' | 'acknowledge';
 
-/** @param amount minor units, where the operator names them */
+/** @param amount minor units */
 export type ActTransition<K extends Kind, R extends Instructed<K>> = (
   resource: R,
   amount: number | undefined,
 ) => { to: readonly K['status'][]; change?: Partial<K['change']> };
 
-/** Rules that differ between the instructed resources. */
 export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   kind: CallbackResource;
   noun: string;
@@ -101,11 +91,10 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   };
   record: ReturnType<typeof createRecord<K['status'], K['attention'], R, K['change']>>;
   isEnded: (status: K['status']) => boolean;
-  /** Whether the bank may still have to be instructed. */
+  /** The bank may still have to be instructed. */
   isUnsent: (status: K['status']) => boolean;
-  /** `send` reads the version for each attempt. */
+  /** Reads the version for each `send`. */
   buildInstruction: (resource: R) => Pick<Instruction<K['answer'] | Outdated>, 'send' | 'lookUp'>;
-  /** Absent where `mark_failed` does not ask the bank. */
   buildQuestion?: (resource: R) => BankQuestion<K['answer']>;
   readSnapshot: (input: {
     resource_id: string;
@@ -116,29 +105,24 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
     name: K['callbackName'],
     callback: K['callback'],
   ) => Decision<K['status'], K['attention']>;
-  /** Fields that a callback changes. */
   buildChange: (to: readonly K['status'][], callback: K['callback']) => Partial<K['change']>;
   applyAnswer: (resource: R, answer: K['answer']) => Promise<void>;
   /**
-   * Posts money that the bank moved although the status stays.
-   * @returns its attention reason
+   * Posts money that moved although the status stays.
+   * @returns attention reason
    */
   bookUnapplied?: (
     resource: R,
     name: K['callbackName'],
     callback: K['callback'],
   ) => Promise<K['attention'] | null>;
-  /** @returns why an act is not possible now, in words */
   actFault: (resource: R, act: K['act']) => string | undefined;
   /** Minor units that an act may post at most. */
   getAmount?: (resource: R) => number;
-  /** Transitions of the acts that differ. */
   acts: Record<Exclude<K['act'], CommonAct>, ActTransition<K, R>>;
-  /** Change of `mark_failed`. */
   operatorFailure: Partial<K['change']>;
   nextDue: (resource: R) => Due | undefined;
   getState: (resource: R) => K['actResult'];
-  /** Input of a new run, which loads its state first. */
   buildResume: (id: string, request_id: string) => object;
 }
 

@@ -28,7 +28,7 @@ export async function runInstructed<K extends Kind, R extends Instructed<K>>(
   mail: Mailbox<InstructedItem<K>, R>,
   open: () => Promise<Opening<R>>,
 ): Promise<void> {
-  // A cancel request from the Temporal UI is ignored: it must not interrupt a booking.
+  // A cancel request from the Temporal UI must not interrupt a booking.
   await CancellationScope.nonCancellable(async () => {
     const opening = await open();
     mail.opening = opening;
@@ -144,7 +144,6 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
   }
 }
 
-/** Answers the operators who wait for the bank. */
 export function answerResubmits<K extends Kind, R extends Instructed<K>>(
   { getState }: InstructedRules<K, R>,
   resource: R,
@@ -172,7 +171,7 @@ function isOutdated<Answer extends BankAnswer>(answer: Answer | Outdated): answe
   return answer.outcome === 'outdated';
 }
 
-/** Whether a report must name its amount: the bank has named another one than was instructed. */
+/** Whether a report must name its amount: the bank has named another one before. */
 export function lacksAmount(
   resource: Pick<Instructed<Kind>, 'attention' | 'acknowledged'>,
   { amount }: { amount?: number | undefined },

@@ -7,9 +7,8 @@ import { type AccountClock, startClock } from './clock';
 export interface Mailbox<Item, Resource> {
   /** In order of arrival. Handlers only enqueue; the loop decides. */
   readonly inbox: Item[];
-  /** Keys of the received signals: a repeat is not added. */
+  /** Keys of received signals: repeats are not added. */
   readonly seen: Set<string>;
-  /** Undefined until it is known. */
   opening: Opening<Resource> | undefined;
   readonly clock: AccountClock;
 }
@@ -18,7 +17,6 @@ export type Opening<Resource> =
   | { outcome: 'accepted'; resource: Resource }
   | ({ outcome: 'refused' } & RuleViolation);
 
-/** @param start the input of the run */
 export function openMailbox<Item, Resource>(start: object): Mailbox<Item, Resource> {
   return { inbox: [], seen: new Set(), opening: undefined, clock: startClock(start) };
 }
@@ -48,14 +46,13 @@ export function readResult<Resource, Known extends State>(
   return { ...id, status: 'refused', code, message };
 }
 
-/** Signal of a bank in the inbox. */
 export type CallbackItem<Name extends string, Callback extends AnyCallback = BankCallback> =
   | { kind: 'callback'; name: Name; callback: Callback; signature: CallbackSignature | undefined }
   | { kind: 'malformed'; name: Name; fault: string };
 
 /**
- * Adds the callbacks that were signalled, and that no run has applied, before what has come since:
- * Temporal may have lost their signals.
+ * Adds signalled callbacks that no run has applied, before later ones: Temporal may have lost their
+ * signals.
  */
 export function receiveMissed<Name extends string, Callback extends AnyCallback, Item>(
   { inbox, seen }: { inbox: (Item | CallbackItem<Name, Callback>)[]; seen: Set<string> },
@@ -75,8 +72,7 @@ export function receiveMissed<Name extends string, Callback extends AnyCallback,
 }
 
 /**
- * Adds a signal to the inbox, also a malformed one. Each `callback_id` is added once for each
- * signature: a false one must not replace the true one.
+ * Each `callback_id` is added once for each signature: a false one must not replace the true one.
  */
 export function receiveCallback<Name extends string, Callback extends AnyCallback>(
   {

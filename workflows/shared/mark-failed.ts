@@ -7,8 +7,8 @@ import type { BankQuestion, Finding, Instructed, Kind } from './instructed-rules
 const SENDS_MS_MAX = 4_000;
 
 /**
- * Asks the bank whether it holds an instruction, so that its money is not given back and then sent.
- * It ends an instruction in progress first.
+ * Asks whether the bank holds an instruction, so that its money is not given back and then sent. An
+ * instruction in progress ends first.
  * @see docs/operators.md#send-an-update
  */
 export async function askBank<K extends Kind>(
@@ -50,7 +50,6 @@ async function stopInTime<K extends Kind>(
   return stopped ?? 'in_progress';
 }
 
-/** @returns undefined without an answer in time */
 async function tryToAsk<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await ask();
@@ -68,7 +67,6 @@ const UNLESS_CONFIRMED =
   'Once the bank has confirmed that it was not executed and will not be, send ' +
   '`bank_confirmed_not_executed: true`.';
 
-/** @returns why it cannot be marked as failed, in words */
 export function findFailureFault(
   { outcome, status, instruction }: Finding<unknown>,
   resource: { status: string; instruction: number },

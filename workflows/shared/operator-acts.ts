@@ -11,7 +11,7 @@ export interface ActRule<Status extends string> {
   refusal: (status: Status) => string;
 }
 
-/** States in which each act is possible. An attention reason is acknowledged in every state. */
+/** Reasons are acknowledged in every state. */
 export type ActRules<Act extends string, Status extends string> = Record<
   Exclude<Act, 'acknowledge'>,
   ActRule<Status>
@@ -21,7 +21,6 @@ export const ACKNOWLEDGE =
   'Takes the attention reason off the lists and the metrics until it comes again: ' +
   `${OPERATOR}}.`;
 
-/** @returns why an act is not possible now, in words */
 export function stateFault<Act extends string, Status extends string>(
   rules: ActRules<Act, Status>,
   status: Status,
@@ -36,18 +35,15 @@ export interface OperatorItem<What extends string, State> {
   kind: 'operator';
   what: What;
   act: OperatorAct;
-  /** Length of a snooze. */
   hours: number;
-  /** Minor units that really moved; undefined: the requested amount. */
+  /** Minor units; undefined: the requested amount. */
   amount: number | undefined;
-  /** Operator's own id of a chargeback. */
+  /** Operator's own id. */
   operation_id: string | undefined;
-  /** Dispute that is won, and the part of its fee that came back. */
   dispute_id: string | undefined;
   fee: number | undefined;
-  /** Attention reason to acknowledge; undefined: the present one. */
+  /** Undefined: the present one. */
   attention: string | undefined;
-  /** Deposits of a crypto payment that it is about. */
   target?: ActTarget;
   answer: Trigger<State | ApprovalRequired>;
 }
@@ -65,7 +61,6 @@ export async function enqueueAct<What extends string, State>(
   return await answer;
 }
 
-/** @returns why an amount can't be posted, in words */
 export function amountFault(
   amount: number | undefined,
   requestedAmount = Number.POSITIVE_INFINITY,
@@ -74,7 +69,6 @@ export function amountFault(
   return `amount: must be at most the requested ${requestedAmount} (minor units)`;
 }
 
-/** Act as the audit trail stores it. */
 export interface AuditedAct {
   who: string;
   what: string;

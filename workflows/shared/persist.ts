@@ -14,7 +14,6 @@ import { hideVersionBefore } from './version';
 
 type Activities = LifecycleActivities & SenderActivities;
 
-/** Write to the database, or a read. */
 export type Write<T> = (activities: Pick<Activities, keyof Activities>) => Promise<T>;
 
 /** Cheap in history; given up soon, so that messages don't stall. */
@@ -35,15 +34,15 @@ const patient = hideVersionBefore(
 );
 
 /**
- * Writes by a scheduled activity. If a workflow task is lost, its accepted update is gone and its
- * signals come again before a bank's answer; a local activity might have run already.
+ * Use it where a lost workflow task loses an accepted update, and its signals come again before a
+ * bank's answer; a local activity might have run already.
  */
 export function writeScheduled<T>(write: Write<T>): Promise<T> {
   return untilWritten(() => write(patient));
 }
 
 /**
- * Writes by a local activity, and repeats until it succeeds.
+ * Repeats until it succeeds.
  * @throws ActivityFailure that is not retryable: our fault, never an outage
  */
 export async function writeLocally<T>(write: Write<T>): Promise<T> {

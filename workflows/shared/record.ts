@@ -10,14 +10,13 @@ import { type CommonFacts, note, type WorkflowState } from './state';
 import { createApplyVerified } from './verification';
 import { updateDetails } from './view';
 
-/** Reports that the database has a later version, as after a restore or a reset of the workflow. */
+/** The database has a later version, as after a restore or a reset of the workflow. */
 export class StaleState extends Error {
   override readonly name = 'StaleState';
 }
 
 const HOUR_MS = 3_600_000;
 
-/** Creates the functions that write, remember and show each change. */
 export function createRecord<
   Status extends string,
   Attention extends string,
@@ -69,7 +68,7 @@ export function createRecord<
     show(resource);
   };
 
-  /** Sets a reason, unless the present one says more. */
+  /** Keeps a reason that says more. */
   const flagUnlessMore = async (resource: Resource, reason: Attention) => {
     const less = [null, table.unverifiedReason, reason, ...weakReasons, ...overdueReasons];
     if (less.includes(resource.attention)) await setAttention(resource, reason);
@@ -167,13 +166,11 @@ export function createRecord<
     flagMalformed: (resource: Resource): Promise<void> =>
       flagUnlessMore(resource, table.malformedReason),
 
-    /** Reports a message that was not applied, because the state in the database kept changing. */
     flagGivenUp: async (resource: Resource, message: string): Promise<void> => {
       note(resource, `not applied, since the state in the database changed each time: ${message}`);
       await flagUnlessMore(resource, table.givenUpReason);
     },
 
-    /** Reports once that the bank is overdue. */
     flagOverdue: async (resource: Resource, reason: Attention): Promise<void> => {
       note(resource, `the ${table.noun} is overdue: still ${resource.status}`);
       resource.snoozedUntil = undefined;
@@ -217,7 +214,6 @@ export function createRecord<
       return undefined;
     },
 
-    /** Clears the attention reason for some hours. */
     snooze: async (resource: Resource, act: AuditedAct, hours: number): Promise<void> => {
       const snoozed_until = now(resource) + hours * HOUR_MS;
       const attention = isKept(resource) ? resource.attention : null;
@@ -229,7 +225,6 @@ export function createRecord<
   };
 }
 
-/** Whether only an operator ends this attention reason. */
 function needsOperator(reason: string | null, audit: AuditedAct | undefined): boolean {
   return reason === 'amount_differs' && audit === undefined;
 }

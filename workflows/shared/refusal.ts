@@ -16,20 +16,17 @@ export function rejectUpdate<State>(answer: Trigger<State>, code: string, messag
   answer.reject(ApplicationFailure.nonRetryable(message, code));
 }
 
-/** @returns the message of an activity's failure with this code; undefined for any other error */
 export function findRefusal(error: unknown, code: string): string | undefined {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   return cause instanceof ApplicationFailure && cause.type === code ? cause.message : undefined;
 }
 
-/** @throws ApplicationFailure `invalid_request` that names the faulty fields */
+/** @throws ApplicationFailure `invalid_request` */
 export function assertWellFormed(read: object): void {
   if (read instanceof Faults) refuse('invalid_request', read.text);
 }
 
-/**
- * @throws ApplicationFailure `invalid_request`, which fails the workflow: it was started by hand
- */
+/** @throws ApplicationFailure `invalid_request`: the workflow was started by hand */
 export function assertIdentity(
   field: string,
   id: unknown,

@@ -14,16 +14,12 @@ import { findRefusal, rejectUpdate } from './refusal';
 interface Lifecycle<Item> {
   inbox: Item[];
   clock: AccountClock;
-  /** Returns when all changes of the item are written. */
   handle: (item: Item) => Promise<void>;
-  /** Reports an item that nobody waits for, and that is not applied. */
   reportGivenUp: (item: Item) => Promise<void>;
   isFinal: () => boolean;
-  /** Undefined when nothing is due. */
   nextDue: () => Due | undefined;
-  /** Whether the end usually comes before what is due. @see createAlarm */
+  /** @see createAlarm */
   endsSoon?: boolean;
-  /** Whether nothing is in progress that a new run could not continue. */
   isIdle: () => boolean;
   continueInNewRun: () => Promise<never>;
 }
@@ -64,7 +60,7 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
   }
 }
 
-/** Shows the clock what the run waits for. @returns the step, in real time */
+/** @returns the step, in real time */
 function awaitDue(clock: AccountClock, due: Due | undefined): Due | undefined {
   const { offset_ms } = clock;
   const due_at_ms = due?.at ?? null;
@@ -76,7 +72,7 @@ function isDue(clock: AccountClock, due: Due | undefined): boolean {
   return due !== undefined && due.at <= now({ clock });
 }
 
-/** Limit of concurrent transitions while one item is handled. */
+/** Concurrent transitions while one item is handled. */
 const STALE_RETRIES_MAX = 10;
 
 interface Retry {
@@ -85,7 +81,6 @@ interface Retry {
   item?: unknown;
 }
 
-/** @returns whether it succeeded within its attempts */
 async function retryWhenStale(
   act: () => Promise<void>,
   { attempts = STALE_RETRIES_MAX, item }: Retry,
@@ -104,7 +99,7 @@ async function retryWhenStale(
 }
 
 /**
- * Fails the update that waits for it, so that the run can end.
+ * Fails the waiting update, so that the run can end.
  * @returns whether one waits
  */
 function rejectAnswer(item: unknown): boolean {
@@ -113,7 +108,6 @@ function rejectAnswer(item: unknown): boolean {
   return refuse(item, 'temporarily_unavailable', message);
 }
 
-/** @returns whether an update waits for the item */
 function refuse(item: unknown, code: string, message: string): boolean {
   const { answer } = Object(item);
   if (!(answer instanceof Trigger)) return false;
@@ -121,7 +115,6 @@ function refuse(item: unknown, code: string, message: string): boolean {
   return true;
 }
 
-/** Names a message for operators. */
 export function describeItem(item: { kind: string }): string {
   const { kind, name, callback, answer } = { name: '', callback: {}, answer: {}, ...item };
   const { callback_id } = Object(callback);

@@ -13,7 +13,6 @@ import type { Next } from './record-table';
 import type { CommonFacts, WorkflowState } from './state';
 
 interface Sending {
-  /** Money that the bank sent otherwise than it was instructed. */
   sentHeld: readonly SentHeld[];
 }
 
@@ -28,10 +27,7 @@ interface SentReport {
   value_date?: string | undefined;
 }
 
-/**
- * Posts to suspense what the bank sent in a different amount, or after a failure.
- * @returns whether it was new: a report may repeat what the ledger has
- */
+/** @returns whether it was new: a report may repeat what the ledger has */
 export async function holdSent(
   kind: SendingKind,
   sender: Sender,
@@ -44,7 +40,7 @@ export async function holdSent(
   return findReportedSent(result.sent_held, sent) !== undefined;
 }
 
-/** Posts what was sent after a failure out of suspense, since the bank has it back. */
+/** Empties suspense of what the bank has back. */
 export async function takeSentBack(
   kind: SendingKind,
   sender: Sender,
@@ -68,7 +64,6 @@ function buildReport(
   };
 }
 
-/** Units that a transition sends, and the currency or book of them. */
 interface Sent {
   units: bigint;
   currency: string;
@@ -79,7 +74,6 @@ interface NamedChange {
   transaction_id?: string;
 }
 
-/** Computes what is in suspense after a transition. */
 export function leaveSentHeld(
   { sentHeld }: Sending,
   { to, at, change, isAct }: Next<string, NamedChange>,
@@ -90,7 +84,6 @@ export function leaveSentHeld(
   return takeSent(sentHeld, { isFailed, sent: units, currency, isAct, at, ...named }).items;
 }
 
-/** Whether an attention reason stays, since its money is in suspense. */
 export function keepsSentReason(attention: string | null, sentHeld: readonly SentHeld[]): boolean {
   const isOfSent = attention === 'amount_differs' || attention === 'moved_after_failed';
   return isOfSent && sentHeld.some(isOpenSent);

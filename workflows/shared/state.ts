@@ -23,25 +23,22 @@ export interface WorkflowState<
   status: Status;
   /** Number of transitions; every write is conditional on it. */
   version: number;
-  /** Reason why it needs an operator. */
   attention: Attention | null;
-  /** Time of its latest attention reason, in ms since the epoch. */
+  /** Ms since the epoch. */
   attentionAt: number;
-  /** Reasons that an operator acknowledged, and that have not come again. */
+  /** Acknowledged reasons that have not come again. */
   readonly acknowledged: Set<Attention>;
-  /** When the state was reached, in ms since the epoch. */
+  /** Ms since the epoch. */
   enteredAt: number;
-  /** Whether operators were notified that it is overdue. */
   isOverdueReported: boolean;
-  /** In ms since the epoch; then operators are notified again. */
+  /** Ms since the epoch. */
   snoozedUntil: number | undefined;
-  /** `callback_id`s that earlier runs have applied. */
+  /** Applied by earlier runs. */
   readonly appliedIds: ReadonlySet<string>;
   /** Verified callbacks of this run, each applied once. */
   readonly verifiedCallbacks: Map<string, object>;
-  /** Whether a callback without a signature is applied. */
   readonly verification: VerificationMode;
-  /** Lines for operators about each attempt: newest last, bounded. */
+  /** Newest last, bounded. */
   activityLog: string[];
   labels: UpsertedLabels;
   readonly clock: AccountClock;
@@ -50,9 +47,9 @@ export interface WorkflowState<
 export interface UpsertedLabels {
   status: string | null;
   attention: string | null;
-  /** Minor units; undefined: as at the start. */
+  /** Undefined: as at the start. */
   amount?: number | undefined;
-  /** Formatted amount of an asset; undefined: as at the start. */
+  /** Undefined: as at the start. */
   assetAmount?: string | undefined;
 }
 
@@ -61,19 +58,16 @@ export interface ResourceSnapshot<Status extends string, Attention extends strin
   status: Status;
   version: number;
   attention: Attention | null;
-  /** `callback_id`s that were applied; none when it was just opened. */
   applied?: string[];
   verification: VerificationMode;
-  /** Time of its latest attention reason, in ms since the epoch. */
+  /** Ms since the epoch. */
   attention_at?: number;
-  /** Reasons that an operator acknowledged. */
   acknowledged?: Attention[];
   missed?: MissedCallback[];
-  /** End of a snooze in this state, in ms since the epoch. */
+  /** Ms since the epoch. */
   snoozed_until?: number;
-  /** Account time, where a sandbox's clock was moved. */
+  /** Absent until a sandbox's clock advances. */
   clock?: AccountTime;
-  /** Money that the bank sent otherwise than it was instructed. */
   sent_held?: SentHeld[];
 }
 
@@ -125,7 +119,6 @@ export function initialState<
   };
 }
 
-/** Whether an operator was notified of this reason and nothing has cleared it since. */
 export function isReported<Attention extends string>(
   {
     attention,

@@ -11,16 +11,16 @@ import { STEP_STUCK_REASON, STEP_STUCK_SIGNAL } from '../../src/domain/stuck';
 
 const stepStuck = defineSignal<[unknown]>(STEP_STUCK_SIGNAL);
 
-/** Writes of this workflow that are repeated until they succeed. Each workflow has its own module. */
+/** Writes that are repeated until they succeed. Each workflow has its own module. */
 const writes: { pending: number; covered: Shown | undefined } = { pending: 0, covered: undefined };
 
-/** Texts that the reason covers, and that come back after it. */
+/** Texts to restore after the reason. */
 interface Shown {
   attention: string | null;
   details: string;
 }
 
-/** Shows an operator that a step is stuck, by search attribute and text: MongoDB may be away. */
+/** Shows a stuck step by search attribute and text: MongoDB may be away. */
 export function listenForStuckSteps(): void {
   const description = 'Sent by an activity that fails again and again: shows `record_stuck`.';
   setHandler(stepStuck, (step) => showStuck(String(step)), { description });
@@ -37,7 +37,7 @@ function showStuck(step: string): void {
   );
 }
 
-/** Repeats a write until it succeeds, and ends the reason that it is stuck. */
+/** Repeats a write until it succeeds, then ends the stuck reason. */
 export async function untilWritten<T>(write: () => Promise<T>): Promise<T> {
   writes.pending += 1;
   try {

@@ -62,7 +62,6 @@ export function createApplyVerified<
 
 type AnyWorkflowState = WorkflowState<string, string, CommonFacts>;
 
-/** @returns why the sender is not verified */
 async function getSenderFault(
   noun: CallbackResource,
   resource: AnyWorkflowState,

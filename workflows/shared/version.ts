@@ -2,8 +2,8 @@ import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
 /**
- * Whether the search attribute has another version. A run that has none shows none: it began before
- * the attribute was there, or it does not count all that earlier runs have posted.
+ * Whether the search attribute has another version. It is absent in a run that began before it, or
+ * that does not count all that earlier runs have posted.
  */
 export function isOtherVersion(version: number): boolean {
   const shown = readShown();
@@ -11,8 +11,8 @@ export function isOtherVersion(version: number): boolean {
 }
 
 /**
- * Removes the version before any of the steps, so that `reconcile` reads the history: they post
- * without a transition.
+ * Removes the version before these steps, which post without a transition, so that `reconcile`
+ * reads the history.
  */
 export function hideVersionBefore<Activities extends object>(
   steps: readonly (string & keyof Activities)[],

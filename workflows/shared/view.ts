@@ -28,13 +28,12 @@ export const COMMON_REMEDIES: Record<CommonAttention, string> = {
     'callback again with `callback deliver ID --again`; otherwise ask the bank, and act on that.',
 };
 
-/** Texts of one resource for operators. */
 export interface View<Status extends string, Attention extends string> {
   waitingFor: Record<Status, Waiting>;
   remedies: Record<Attention, string>;
 }
 
-/** @param until how long it waits, as the end of a clause */
+/** @param until end of a clause */
 export function updateDetails<
   Status extends string,
   Attention extends string,
@@ -63,7 +62,6 @@ export function updateDetails<
   setCurrentDetails(lines.join('\n'));
 }
 
-/** Shows a refusal, which is no state of the resource. */
 export function showRefusal(
   labels: UpsertedLabels,
   { code, message }: RuleViolation,

@@ -21,8 +21,7 @@ export interface WebhookDeliveryResult {
 /**
  * The server's own retries are the schedule: the history holds one activity for all attempts. Each
  * failed attempt names the exact wait, and the last one ends the retries; the policy applies to a
- * lost try, as of a killed worker, which uses up no attempt. A schedule-to-close limit would refuse
- * the twelfth.
+ * lost try, which uses up no attempt. A schedule-to-close limit would refuse the twelfth.
  * @see docs/webhooks.md#answer-and-retries
  */
 const { deliverWebhook } = proxyActivities<WebhookActivities>({
@@ -49,7 +48,7 @@ const { recordExhausted } = proxyActivities<WebhookActivities>({
 });
 
 export function webhookDelivery(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
-  // A cancel request from the Temporal UI is ignored: the event would never be delivered.
+  // A cancel request from the Temporal UI would leave the event undelivered for good.
   return CancellationScope.nonCancellable(() => deliver(input));
 }
 
@@ -66,7 +65,6 @@ async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResu
     const lastFailure = describeExhaustion(error);
     if (lastFailure === undefined) throw error;
     const outcome = await recordExhausted(input);
-    // Nobody needs to look into a test.
     if (outcome === 'exhausted' && input.attempts_max === undefined) {
       upsertSearchAttributes([{ key: SEARCH_KEYS.attention, value: 'webhook_exhausted' }]);
     }
@@ -76,7 +74,7 @@ async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResu
 
 async function attempts(input: WebhookDeliveryInput): Promise<DeliveryOutcome> {
   const resumed = { ...input, resume: true } as const;
-  // A task that is repeated, after its worker was lost, may have posted.
+  // A repeated task, after its worker was lost, may have posted.
   const isRepeat = workflowInfo().historyLength > FIRST_TASK_EVENTS;
   const started = isRepeat ? resumed : input;
   const first_at_ms = Date.now();
@@ -87,7 +85,7 @@ async function attempts(input: WebhookDeliveryInput): Promise<DeliveryOutcome> {
   return await deliverWebhook({ ...resumed, first_at_ms, ...postedResult });
 }
 
-/** A lost attempt may have been made: the database knows. A missing event ends the delivery. */
+/** The database knows whether a lost attempt was made. A missing event ends the delivery. */
 function unlessUnknown(error: unknown): 'failed' {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   if (cause instanceof ApplicationFailure && cause.nonRetryable === true) throw error;
@@ -112,7 +110,6 @@ function end(
   return { outcome };
 }
 
-/** @returns undefined for a fault of the product */
 function describeExhaustion(error: unknown): string | undefined {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   if (!(cause instanceof ApplicationFailure) || cause.type !== WEBHOOK_EXHAUSTED) return undefined;
