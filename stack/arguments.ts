@@ -10,7 +10,7 @@ const OPTIONS = {
   watch: { type: 'boolean', default: false },
 } as const;
 
-/** @throws OperationalError naming the argument at fault. */
+/** @throws OperationalError naming the argument at fault */
 export function readArguments(args: readonly string[]) {
   const { inspect, ...rest } = parseOptions(args);
   return { ...rest, inspect: inspect === undefined ? undefined : parseInspect(inspect) };

@@ -14,7 +14,6 @@ const HELP = `durable-payments: takes payments, refunds them and makes payouts.
   durable-payments --help                         prints this text
 `;
 
-/** Programs that take the remaining arguments and end the process themselves. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   start: require.resolve('./main'),
   cli: require.resolve('../src/cli/main'),

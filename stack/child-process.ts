@@ -12,7 +12,7 @@ export interface ChildOptions {
   args: readonly string[];
   env?: NodeJS.ProcessEnv;
   logFile: string;
-  /** Whether it gets a channel to this process; the child ends when the channel closes. */
+  /** The child ends when its channel closes. */
   ipc?: boolean;
   graceMs: number;
 }
@@ -22,14 +22,14 @@ export interface Child {
   pid: number;
   exited: Promise<string>;
   hasExited(): boolean;
-  /** Sends SIGTERM, then SIGKILL after its grace; resolves when the process has ended. */
+  /** Sends SIGTERM, then SIGKILL after the grace. */
   stop(): Promise<void>;
   kill(): void;
 }
 
 /**
- * Starts a child with both outputs in its log file, in its own process group: Ctrl-C in the
- * terminal reaches only the launcher, which ends the parts in order.
+ * Starts the child in its own process group: Ctrl-C reaches only the launcher, which ends the parts
+ * in order.
  * @throws OperationalError if the program can't be run
  */
 export async function startChild(options: ChildOptions): Promise<Child> {
@@ -47,15 +47,12 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       reject(new OperationalError(`${options.name} could not be started: ${error.message}`)),
     );
   });
-  // A broken channel is followed by the exit, which is what counts.
+  // The exit that follows a broken channel is what counts.
   child.on('error', () => {});
   return toChild(child, options);
 }
 
-/**
- * Waits until `probe` succeeds.
- * @throws OperationalError with the end of the log if the child ends first or takes too long
- */
+/** @throws OperationalError with the end of the log if the child ends first or takes too long */
 export async function waitUntilUp(
   child: Child,
   logFile: string,
@@ -68,7 +65,7 @@ export async function waitUntilUp(
     signal?.throwIfAborted();
     try {
       await probe();
-      // Another program may have answered on the port while this child failed to get it.
+      // Another program may have answered on the port that this child failed to get.
       if (!child.hasExited()) return;
     } catch (error) {
       if (Date.now() > deadline)

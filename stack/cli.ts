@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { staleSource } from './sources';
 
-/** Root of the checkout: this file is `dist/stack/cli.js`. */
 const ROOT = join(__dirname, '../..');
 
 function main(): void {

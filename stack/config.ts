@@ -67,7 +67,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): StackEnvironment {
   throw new OperationalError(`The environment is not usable.\n  ${faults.join('\n  ')}`);
 }
 
-/** Lists what live money must not depend on, since it is made for demos. */
+/** Lists what is made for demos, and must not hold live money. */
 function demoFaults(environment: StackEnvironment): string[] {
   if (!isLive(environment)) return [];
   const missing = [
@@ -83,7 +83,6 @@ function demoFaults(environment: StackEnvironment): string[] {
   ];
 }
 
-/** Lists what the SEPA connector lacks, which runs once it has a folder. */
 function sepaFaults(environment: StackEnvironment): string[] {
   const { SEPA_OUT_DIR, LIVE_CONNECTORS, SANDBOX_CONNECTORS } = environment;
   if (SEPA_OUT_DIR === '') return [];
@@ -101,8 +100,8 @@ function sepaFaults(environment: StackEnvironment): string[] {
 }
 
 /**
- * Decides every setting. The servers' ports are stored at the first start, so that restarts keep
- * the addresses and two stacks never collide.
+ * Stores ports at the first start, so that restarts keep the addresses and two stacks never
+ * collide.
  */
 export async function decideConfig(
   environment: StackEnvironment,
@@ -119,17 +118,15 @@ export async function decideConfig(
       /\/+$/,
       '',
     ),
-    /** Address of an external server; no Temporal server is started then. */
+    /** External server; then none is started. */
     temporalAddress: environment.TEMPORAL_ADDRESS,
     temporalNamespace: environment.TEMPORAL_NAMESPACE,
     taskQueuePrefix: environment.TASK_QUEUE_PREFIX,
     temporalPort: ports.temporal,
     temporalUiPort: environment.TEMPORAL_UI_PORT ?? (await defaultUiPort(progress)),
-    /** Address of an external server; no MongoDB is started then. */
     mongodbUri: environment.MONGODB_URI,
     mongodbPort: ports.mongodb,
     mongodbDb: environment.MONGODB_DB,
-    /** Users of the started MongoDB; without them it accepts every local connection. */
     mongodbLogin: environment.MONGODB_URI === undefined ? mongoLogin(dataDir) : undefined,
     sandboxBankPort: environment.SANDBOX_BANK_PORT ?? environment.PORT + 1,
     metricsPorts: {
@@ -139,7 +136,6 @@ export async function decideConfig(
       sepa: ports.sepa_metrics,
     },
     sandboxAutoplay: environment.SANDBOX_AUTOPLAY,
-    /** Folder of the bank’s files and its account; undefined without the SEPA connector. */
     sepa: readSepa(environment),
     liveConnectors: environment.LIVE_CONNECTORS,
     sandboxConnectors: environment.SANDBOX_CONNECTORS,
@@ -173,7 +169,7 @@ type StoredPorts = z.infer<typeof StoredPorts>;
 
 async function loadPorts(dataDir: string): Promise<StoredPorts> {
   const path = join(dataDir, 'ports.json');
-  // A file of before the SEPA connector keeps its ports.
+  // A file from before the SEPA connector keeps its ports.
   const stored = readJson(path, StoredPorts.partial({ sepa_metrics: true }));
   const isUsable = stored !== undefined && (await areFree(stored));
   if (isUsable && stored.sepa_metrics !== undefined) {

@@ -5,11 +5,10 @@ import { replaceFile } from './state-file';
 
 const VERSION = '2';
 
-/** Names of which every data directory has one after its first start. */
 const DATA = ['ports.json', 'mongodb', 'temporal'];
 
 /**
- * Marks an unused data directory as this version's, before any other write.
+ * Marks an unused data directory before any other write.
  * @throws OperationalError if another major version wrote it
  */
 export function markDataDir(dataDir: string): void {

@@ -17,7 +17,7 @@ const NewAccount = z.object({
   dashboard_password: z.string(),
 });
 
-/** Stored part of a new account, so that later starts print the same sample request. */
+/** Part of a new account that is stored, so that later starts print the same sample request. */
 const StoredAccount = NewAccount.pick({
   account_id: true,
   sandbox_key: true,
@@ -25,10 +25,7 @@ const StoredAccount = NewAccount.pick({
 });
 type StoredAccount = z.infer<typeof StoredAccount>;
 
-/**
- * Builds the terminal's lines about the demo account, which the first start creates. Only the
- * sandbox key is stored, in `demo-account.json` (mode 0600).
- */
+/** Stores only the sandbox key, in `demo-account.json` (mode 0600). */
 export async function demoLines(
   dataDir: string,
   baseUrl: string,

@@ -26,7 +26,6 @@ import { type PartChange, type Supervisor, supervise } from './supervisor';
 import type { Progress } from './terminal';
 import { watchSources } from './watch';
 
-/** Root of the checkout: this file is `dist/stack/launch.js`. */
 const ROOT = join(__dirname, '../..');
 
 const READY_MS_MAX = 120_000;
@@ -46,7 +45,7 @@ export interface Launch {
 }
 
 /**
- * Starts the whole stack, keeps it running until `signal`, and stops it.
+ * Runs the whole stack until `signal`.
  * @throws OperationalError if it can't be started; nothing is left running then
  */
 export async function launch(request: Launch): Promise<void> {

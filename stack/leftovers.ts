@@ -5,7 +5,6 @@ import { PART_NAMES, type PartName, readState, removeState } from './state-file'
 
 const GRACE_MS = 8_000;
 
-/** Text in the command line of a part; for a server it names this data directory. */
 function getCommandText(part: PartName, dataDir: string): string {
   switch (part) {
     case 'mongodb':
@@ -26,9 +25,8 @@ function getCommandText(part: PartName, dataDir: string): string {
 }
 
 /**
- * Ends the processes that a killed launcher has left running: those in stack.json, and servers on
- * this data directory. The command line must fit, since the id may belong to another program by
- * now. The caller holds the directory's lock.
+ * Ends what a killed launcher has left running. The command line must fit, since the id may belong
+ * to another program by now. The caller holds the directory's lock.
  * @returns the names of the ended parts
  */
 export async function endLeftovers(dataDir: string): Promise<PartName[]> {

@@ -10,14 +10,12 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Bytes after which a log is rotated; one older file is kept. */
 const LOG_BYTES_MAX = 50 * 1024 * 1024;
 const TAIL_BYTES = 8 * 1024;
 
 /**
- * Opens a log to which a child appends by itself, so that nothing is lost if the launcher ends
- * first. A big log becomes `.1`.
- * @returns a file descriptor, which the caller closes once the child has it
+ * The child appends by itself, so that nothing is lost if the launcher ends first.
+ * @returns file descriptor for the caller to close
  */
 export function openLog(path: string): number {
   mkdirSync(dirname(path), { recursive: true });
@@ -25,7 +23,7 @@ export function openLog(path: string): number {
   return openSync(path, 'a', 0o600);
 }
 
-/** Rotates a log in use; its writer appends, so it may go on. */
+/** Rotates a log in use: its writer appends. */
 export function boundLog(path: string, bytesMax = LOG_BYTES_MAX): void {
   if (getSize(path) <= bytesMax) return;
   copyFileSync(path, `${path}.1`);

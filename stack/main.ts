@@ -72,7 +72,7 @@ async function main(args: readonly string[]): Promise<number> {
   return hasCrashed ? 1 : 0;
 }
 
-/** @throws OperationalError if another launcher uses the same data */
+/** @throws OperationalError if another launcher uses the data */
 function lockDataDir(dataDir: string): () => void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -105,7 +105,7 @@ function portsToTake(config: StackConfig, inspect?: Inspect): Record<string, num
   return ports;
 }
 
-// The stack keeps running when its output closes (a pipe, a closed terminal).
+// The stack keeps running when its output closes.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 main(process.argv.slice(2)).then(

@@ -12,20 +12,17 @@ const Passwords = z.object({
 });
 type Passwords = z.infer<typeof Passwords>;
 
-/** Those of before the SEPA connector, too. */
 const StoredPasswords = Passwords.partial({ sepa: true });
 
 export type MongoUser = keyof Passwords;
 
 export interface MongoLogin {
   passwords: Passwords;
-  /** Key of the replica set's members, which the server requires even for one node. */
+  /** The server requires a key even for one node. */
   keyFile: string;
 }
 
-/**
- * Reads the login from the data directory (mode 0600), or creates it if it is missing or damaged.
- */
+/** Replaces a missing or damaged login (mode 0600). */
 export function mongoLogin(dataDir: string): MongoLogin {
   const path = join(dataDir, 'mongodb-login.json');
   const keyFile = join(dataDir, 'mongodb.key');
@@ -39,7 +36,6 @@ export function mongoLogin(dataDir: string): MongoLogin {
   return { passwords, keyFile };
 }
 
-/** Generates digits that need no escape in a URL. */
 function secret(): string {
   return randomBytes(32).toString('hex');
 }

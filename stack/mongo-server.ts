@@ -25,25 +25,20 @@ const UP_MS_MAX = 60_000;
 const STOP_MS_MAX = 6_000;
 const UNAUTHORIZED = 13;
 const ALREADY_INITIALIZED = 23;
-/** Minimum of the server; the passwords are long and random. */
+/** Server's minimum; the passwords are long and random. */
 const PASSWORD_ROUNDS = 5_000;
 
-/**
- * Maximum duration of a transaction: one of a killed process locks a merchant's balance for so
- * long, by default for a minute.
- */
+/** A killed process's transaction locks a merchant's balance for so long; by default a minute. */
 const TRANSACTION_SECONDS_MAX = 3;
 
 export interface MongoOptions {
   executable: string;
-  /** Data directory; created if missing, and kept over restarts. */
   dbPath: string;
   port: number;
   logFile: string;
   signal?: AbortSignal;
-  /** Gigabytes of memory for the storage engine, which by default takes half the machine. */
+  /** Gigabytes; by default half the machine. */
   cacheGb?: number;
-  /** Users that it requires; without them it accepts every local connection. */
   login?: MongoLogin;
   database?: string;
 }
@@ -58,8 +53,8 @@ export function mongoUri(port: number, login?: MongoLogin, user: MongoUser = 'op
 }
 
 /**
- * Starts a MongoDB replica set of one node (transactions need one), reachable from this machine
- * only. Resolves once it is primary.
+ * Starts a replica set of one node (transactions need one), for this machine only. Resolves once it
+ * is primary.
  * @throws OperationalError with the end of its log if it does not come up
  */
 export async function startMongo(options: MongoOptions): Promise<MongoServer> {
@@ -142,7 +137,6 @@ export async function prepareMongo(
   }
 }
 
-/** @throws while the node is not yet primary */
 async function becomePrimary(access: Access): Promise<void> {
   const hello = await asNobody(access, (admin) => admin.command({ hello: 1 }));
   if (hello['isWritablePrimary'] === true) return await makeUsers(access);

@@ -10,12 +10,10 @@ const DATABASE = 'payments';
 const CALL_MS_MAX = 2_000;
 const AUTHENTICATION_FAILED = 18;
 const PROCESSES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const satisfies readonly MongoUser[];
-/** Roles of the operator, who also reads the server's own collections. */
 const OPERATOR_ROLES = ['root', '__system'];
-/** Only authentication mechanism; each further one takes time to set up. */
+/** Each further mechanism takes time to set up. */
 const SCRAM = { mechanisms: ['SCRAM-SHA-256'] };
 
-/** Server on this machine, and its database of the service. */
 export interface Access {
   port: number;
   login?: MongoLogin;
@@ -25,10 +23,7 @@ export interface Access {
 const Users = z.object({ users: z.array(z.object({ user: z.string() })) });
 const Roles = z.object({ roles: z.array(z.object({ role: z.string() })) });
 
-/**
- * Creates missing users, and gives each process the role that this version needs. It may be
- * interrupted and run again.
- */
+/** Creates missing users and roles; it may be interrupted and run again. */
 export async function makeUsers(access: Access): Promise<void> {
   const { login, database = DATABASE } = access;
   if (login === undefined) return;
@@ -39,7 +34,7 @@ export async function makeUsers(access: Access): Promise<void> {
   } catch (error) {
     if (!isServerError(error, AUTHENTICATION_FAILED)) throw error;
     const roles = OPERATOR_ROLES.map((role) => ({ role, db: 'admin' }));
-    // An anonymous local client may create the first user, and no other one.
+    // An anonymous local client may create only the first user.
     await asNobody(access, (admin) =>
       admin.command({ createUser: 'operator', pwd: passwords.operator, roles, ...SCRAM }),
     );
@@ -74,10 +69,7 @@ async function allowProcesses(
   }
 }
 
-/**
- * Drops all users and roles on a server without authentication: while one user exists, no anonymous
- * client may create the first.
- */
+/** Drops all users and roles: while one user exists, no anonymous client may create the first. */
 export async function dropUsers(admin: Db): Promise<void> {
   for (const [collection, command] of [
     ['system.users', 'dropAllUsersFromDatabase'],

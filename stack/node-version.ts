@@ -1,6 +1,6 @@
-// This file is imported first, since other modules may not even load on an older Node.
+// Imported first, since other modules may not even load on an older Node.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-// 20.19 and 22.12 load ES modules by `require`, as 24 does.
+// These versions load ES modules by `require`.
 const isRecent = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
 if (!isRecent) {
   process.stderr.write(

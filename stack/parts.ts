@@ -10,10 +10,9 @@ import type { Part } from './supervisor';
 import { startTemporal } from './temporal-server';
 import type { Progress } from './terminal';
 
-/** Root of the compiled tree; this file is `dist/stack/parts.js`. */
 const DIST = join(__dirname, '..');
 
-/** Replaying workflows leaves much garbage: in a larger young space, it is collected less often. */
+/** Replays leave much garbage: a larger young space is collected less often. */
 export const WORKER_FLAG = '--max-semi-space-size=32';
 
 export const NODE_PARTS = {
@@ -31,7 +30,6 @@ export interface Inspect {
   port: number;
 }
 
-/** Executables of the servers to start; absent for an external server. */
 export interface Executables {
   temporal?: string;
   mongod?: string;
@@ -48,7 +46,6 @@ export function logFile(config: StackConfig, part: PartName): string {
   return join(config.dataDir, 'logs', `${part}.log`);
 }
 
-/** Lists all parts in the order of their start. */
 export function stackParts(
   config: StackConfig,
   executables: Executables,
@@ -124,7 +121,6 @@ function startNode(
     args: ['--enable-source-maps', ...flags, ...debug, join(DIST, script)],
     env,
     logFile: logFile(config, name),
-    // Its closing ends them, so that no child outlives a killed launcher.
     ipc: true,
     graceMs,
   });
@@ -174,7 +170,7 @@ export function childEnvironment(
   };
 }
 
-/** Sandbox endpoints may be plain http on this machine unless live money moves; live ones never. */
+/** Allows sandbox endpoints plain http on this machine, unless live money moves. */
 function allowPrivate({ live }: StackConfig): string {
   return live ? '' : 'sandbox';
 }

@@ -2,17 +2,12 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { OperationalError } from '../src/base/errors';
 
-/** Address of all servers and processes, reachable from this machine only. */
 export const LOOPBACK = '127.0.0.1';
 
-/**
- * Lowest port to choose. The range is below the ports of outgoing connections, any of which may be
- * in use for a while.
- */
+/** Below the ports of outgoing connections. */
 const LOWEST = 20_000;
 const HIGHEST = 32_000;
 const TRIES_MAX = 100;
-/** Chosen ports, on which nothing may listen yet. */
 const chosenPorts = new Set<number>();
 
 export async function freePort(): Promise<number> {
@@ -48,7 +43,7 @@ export async function needPorts(ports: Readonly<Record<string, number>>): Promis
 }
 
 /**
- * Checks, right before a server starts, that no other one listens there and would answer instead.
+ * Checks, right before a server starts, that no other one would answer instead.
  * @throws OperationalError naming the server and the port
  */
 export async function needPortFor(server: string, port: number): Promise<void> {

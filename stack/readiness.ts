@@ -11,10 +11,7 @@ export interface Probe {
   url: string;
 }
 
-/**
- * Waits until every probe answers 200 in one round.
- * @throws OperationalError naming those that do not within `timeoutMs`, with their answers
- */
+/** @throws OperationalError naming the probes that do not all answer 200 in one round */
 export async function waitUntilReady(
   probes: readonly Probe[],
   timeoutMs: number,

@@ -14,7 +14,7 @@ import type { Progress } from './terminal';
 
 const CALL_MS_MAX = 5_000;
 
-/** Finds or downloads the servers to start, and checks the external ones. @throws OperationalError */
+/** @throws OperationalError */
 export async function findServers(
   { cacheDir, temporalAddress, mongodbUri }: StackConfig,
   { env, progress, signal }: Omit<ProvisionContext, 'cacheDir'>,
@@ -32,10 +32,7 @@ export async function findServers(
   return { temporal: temporal?.path, mongod: mongo?.path };
 }
 
-/**
- * Reads the access to external servers.
- * @throws OperationalError naming the invalid variable, or a server without TLS
- */
+/** @throws OperationalError naming the invalid variable, or a server without TLS */
 function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
   const { MONGODB_URI = '', ALLOW_CLEAR_TEXT = '' } = env;
   try {
@@ -46,8 +43,8 @@ function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
 }
 
 /**
- * Prepares an external Temporal server: registers the missing search attributes.
- * @throws OperationalError if it does not answer, or refuses the registration
+ * Registers missing search attributes.
+ * @throws OperationalError if the server does not answer, or refuses
  */
 export async function prepareRemoteTemporal(
   access: TemporalAccess,

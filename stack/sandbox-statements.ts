@@ -16,13 +16,11 @@ export type StatementConfig = Pick<
   'mongodbUri' | 'mongodbPort' | 'mongodbLogin' | 'mongodbDb' | 'dataDir' | 'sandboxAutoplay'
 >;
 
-/** A day that is over has its statements within an hour. */
 const ROUND_MS = 3_600_000;
 
 /**
- * Registers the service's accounts at the sandbox bank. Then writes the statements of each day that
- * is over, and imports them with autoplay, until `stop`. A failure stops nothing: the next round
- * makes up for it.
+ * Writes each ended day's statements, and imports them with autoplay. The next round makes up for a
+ * failure.
  */
 export async function keepStatements(
   config: StatementConfig,
@@ -80,7 +78,7 @@ async function writeAndImport(
   if (sandboxAutoplay === 'on') await importNew(deps, files);
 }
 
-/** Imports from the last imported statement of each account on: a repeat completes it. */
+/** Starts at the last imported statement: a repeat completes it. */
 async function importNew(deps: KeeperDeps, files: readonly StatementFile[]): Promise<void> {
   const source = { connector: SANDBOX_CONNECTOR, livemode: false };
   const accounts = await listBankAccounts(deps, source);

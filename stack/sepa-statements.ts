@@ -21,8 +21,7 @@ type SepaConfig = Pick<
 >;
 
 /**
- * Imports the statements that the SEPA connector took, until `stop`. A failure stops nothing: the
- * next round makes up for it.
+ * The next round makes up for a failure.
  * @returns undefined without the connector
  */
 export function keepSepaStatements(

@@ -6,24 +6,21 @@ import { StackSettings } from '../src/stack-settings';
 const pid = z.int().nullable();
 
 /**
- * Content of `DATA_DIR/stack.json`, from which the command line and scripts learn what runs. A pid
- * is null for an external server, and while a part restarts.
+ * Content of `DATA_DIR/stack.json`, for the command line and scripts. A pid is null for an external
+ * server, and while a part restarts.
  */
 export const StackState = z.object({
   api: z.object({ pid, url: z.string() }),
   worker: z.object({ pid }),
   sandbox_bank: z.object({ pid }),
-  /** Only with the SEPA connector. */
   sepa: z.object({ pid }).optional(),
   temporal: z.object({
     pid,
     address: z.string(),
-    /** Null for an external server. */
     ui_url: z.string().nullable(),
     namespace: z.string(),
   }),
   mongodb: z.object({ pid, uri: z.string() }),
-  /** URLs of the metrics. */
   metrics: z.object({
     ...{ api: z.string(), worker: z.string(), sandbox_bank: z.string() },
     sepa: z.string().optional(),
@@ -48,7 +45,7 @@ export function writeState(dataDir: string, state: StackState): void {
   replaceFile(stateFile(dataDir), `${JSON.stringify(state, null, 2)}\n`);
 }
 
-/** Reads the state that the last launcher left; undefined if it stopped cleanly. */
+/** @returns undefined after a clean stop */
 export function readState(dataDir: string): StackState | undefined {
   return readJson(stateFile(dataDir), StackState);
 }
@@ -64,7 +61,6 @@ export function replaceFile(path: string, text: string): void {
   renameSync(next, path);
 }
 
-/** Reads a JSON file; undefined if it is missing, damaged or of another shape. */
 export function readJson<T>(path: string, schema: z.ZodType<T>): T | undefined {
   try {
     return schema.parse(JSON.parse(readFileSync(path, 'utf8')));

@@ -1,15 +1,12 @@
 const PARENT_POLL_MS = 500;
-/**
- * Time within which a second signal is the same request: npm passes Ctrl-C on, and the terminal
- * sends it too.
- */
+/** Time within which a signal is repeated: npm passes Ctrl-C on, and the terminal sends it too. */
 const SAME_REQUEST_MS = 250;
 const NPM_SCRIPTS: ReadonlySet<string> = new Set(['start', 'dev', 'npx']);
 
 /**
- * Calls `onRequest` for each Ctrl-C and SIGTERM, with their number so far, and when the npm that
- * started this process ends, since npm's shell does not pass signals on.
- * @returns a function that stops listening
+ * Counts Ctrl-C, SIGTERM, and the end of the npm that started this process, since npm's shell does
+ * not pass signals on.
+ * @returns function that stops listening
  */
 export function onStopRequest(onRequest: (count: number, why: string) => void): () => void {
   let count = 0;

@@ -4,11 +4,10 @@ import type { Child } from './child-process';
 
 export interface Part<Name extends string = string> {
   name: Name;
-  /** Starts it and resolves once others may depend on it. On `signal` it leaves nothing running. */
+  /** Resolves once others may depend on it. On `signal` it leaves nothing running. */
   start(signal: AbortSignal): Promise<Child>;
 }
 
-/** Change in a part; `pid` is null while it is down. */
 export interface PartChange<Name extends string = string> {
   part: Name;
   pid: number | null;
@@ -19,13 +18,10 @@ export interface PartChange<Name extends string = string> {
 
 export type Supervisor = ReturnType<typeof supervise>;
 
-/** `steadyMs`: uptime after which a part's wait is the shortest again. */
+/** `steadyMs`: uptime after which the shortest wait applies again. */
 const DEFAULTS = { backoffMsMin: 200, backoffMsMax: 5_000, steadyMs: 30_000 };
 
-/**
- * Keeps parts running. The stages start one after the other. `onChange` receives every start and
- * every death, except those of `stop`.
- */
+/** `onChange` receives every start and death, except those of `stop`. */
 export function supervise<Name extends string>(
   stages: readonly (readonly Part<Name>[])[],
   onChange: (change: PartChange<Name>) => void,
@@ -107,10 +103,7 @@ export function supervise<Name extends string>(
   };
 
   return {
-    /**
-     * Starts the parts, stage by stage, and restarts each that dies.
-     * @throws the error of a part's first start, after ending those that had come up
-     */
+    /** @throws the error of a part's first start, after ending those that had come up */
     start: async (): Promise<void> => {
       try {
         for (const stage of stages) {
@@ -122,7 +115,6 @@ export function supervise<Name extends string>(
         throw error;
       }
     },
-    /** Restarts a part; one that is down starts at once. */
     restart: async (name: string): Promise<void> => {
       for (const part of stages.flat().filter((each) => each.name === name)) {
         const child = running.get(part);

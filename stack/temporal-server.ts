@@ -7,16 +7,14 @@ import { type Child, startChild, waitUntilUp } from './child-process';
 import { LOOPBACK, needPortFor } from './ports';
 
 const UP_MS_MAX = 60_000;
-/** Maximum wait for a stop, which takes about a second. */
 const STOP_MS_MAX = 6_000;
 const CALL_MS_MAX = 2_000;
 
-/** Hours for which closed workflows stay visible, and their ids reserved: 30 days. */
+/** 30 days, for which ids stay reserved. */
 const RETENTION_HOURS = 720;
 
 export interface TemporalOptions {
   executable: string;
-  /** SQLite file; created if missing, and kept over restarts. */
   dbFile: string;
   port: number;
   uiPort?: number;
@@ -24,7 +22,6 @@ export interface TemporalOptions {
   logFile: string;
   signal?: AbortSignal;
   retentionHours?: number;
-  /** Further dynamic settings, as `key=value`. */
   settings?: readonly string[];
 }
 
@@ -33,8 +30,7 @@ export interface TemporalServer extends Child {
 }
 
 /**
- * Starts a Temporal development server on a file, with the search attributes of this service,
- * reachable from this machine only. Resolves once its namespace answers.
+ * Serves this machine only. Resolves once its namespace answers.
  * @throws OperationalError with the end of its log if it does not come up
  */
 export async function startTemporal(options: TemporalOptions): Promise<TemporalServer> {
@@ -61,7 +57,7 @@ export async function startTemporal(options: TemporalOptions): Promise<TemporalS
   return { ...child, address };
 }
 
-/** Restricts the files to their owner, since the server makes them readable to all. */
+/** The server makes its files readable to all. */
 function restrictToOwner(dbFile: string): void {
   for (const file of [dbFile, `${dbFile}-wal`, `${dbFile}-shm`]) {
     if (existsSync(file)) chmodSync(file, 0o600);
@@ -97,7 +93,6 @@ const DYNAMIC_CONFIG = [
   'matching.enableFairness=true',
 ];
 
-/** @throws while the server does not answer for the namespace */
 async function setRetention(address: string, namespace: string, hours: number): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: CALL_MS_MAX });
   try {

@@ -10,13 +10,11 @@ export interface Screen {
 }
 
 export interface Task {
-  /** Shows the current step, e.g. `downloading 12 of 80 MB`. */
   say(detail: string): void;
 }
 
 export interface Progress {
   line(text: string): void;
-  /** Shows `name`, the task's step and its duration, until `work` has ended. */
   during<T>(name: string, work: (task: Task) => Promise<T>): Promise<T>;
 }
 
@@ -72,7 +70,7 @@ export const silentProgress: Progress = {
   during: (_name, work) => work({ say: () => {} }),
 };
 
-/** Formats milliseconds as `1m05s`. */
+/** Formats as `1m05s`. */
 function elapsed(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds}s`;

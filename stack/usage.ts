@@ -6,7 +6,6 @@ export interface Variable {
   name: string;
   description: string;
   usual: string;
-  /** Default of a process that is started alone. */
   alone: string;
   isLauncher: boolean;
 }
@@ -17,7 +16,7 @@ const Meta = z.object({
   launcher: z.boolean().default(false),
 });
 
-/** Lists the fields of a schema, in its order. @throws ZodError if one lacks a description */
+/** @throws ZodError if a field lacks a description */
 export function listFields(schema: z.ZodObject): Variable[] {
   return Object.entries(schema.shape).map(([name, field]) => {
     const standard = readDefault(field);
@@ -35,7 +34,7 @@ function readDefault(field: z.core.$ZodType): string {
   return data === undefined || data === '' ? 'none' : String(data);
 }
 
-/** Lists every variable of the product; those of a library are one, by their common prefix. */
+/** A library's variables count as one, by their common prefix. */
 export function listVariables(): Variable[] {
   const ofLibraries = Object.entries(LIBRARIES).map(([name, description]) => {
     return { name, description, usual: 'none', alone: 'none', isLauncher: false };

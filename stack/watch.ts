@@ -9,7 +9,7 @@ import { listSources, staleSource } from './sources';
 import type { Progress } from './terminal';
 
 const POLL_MS = 300;
-/** Pause after a change, since an editor or git writes several files. */
+/** An editor or git writes several files. */
 const SETTLE_MS = 100;
 const BUILD_MS_MAX = 120_000;
 const REQUIRE = /\brequire(?:\.resolve)?\(["'](\.[^"']*)["']\)/g;
@@ -17,13 +17,11 @@ const REQUIRE = /\brequire(?:\.resolve)?\(["'](\.[^"']*)["']\)/g;
 export interface SourceWatch {
   root: string;
   restart(part: NodePartName): Promise<void>;
-  /** Parts that run. */
   parts: readonly NodePartName[];
   progress: Progress;
   signal: AbortSignal;
 }
 
-/** Builds when a source changes and restarts the parts whose code changed, until `signal`. */
 export async function watchSources(watch: SourceWatch): Promise<void> {
   const { root, parts, progress, signal } = watch;
   let builtTimes = staleSource(root) === undefined ? serializeTimes(root) : '';

@@ -16,7 +16,7 @@ const SOURCES = {
 type BundleName = keyof typeof SOURCES;
 export type WorkflowBundles = Record<BundleName, WorkflowBundleOption>;
 
-/** Directory of `npm run build`: a killed worker restarts at once. */
+/** Built ahead, so that a killed worker restarts at once. */
 const BUILT = join(__dirname, '../workflow-bundles');
 
 export async function writeBundles(folder: string): Promise<WorkflowBundles> {
@@ -40,8 +40,8 @@ export function bundlesIn(folder: string): WorkflowBundles {
 }
 
 /**
- * Bundles again when a built bundle is older than the code. Outside a checkout the times of files
- * mean nothing.
+ * Bundles again when a bundle is older than the code. Outside a checkout the times of files mean
+ * nothing.
  */
 export async function workflowBundles(): Promise<WorkflowBundles> {
   if (!IS_CHECKOUT) return bundlesIn(BUILT);

@@ -19,9 +19,8 @@ const ROUND_MS = 1_000;
 const BOOKS_MAX = 200;
 
 /**
- * Collects what merchants owe as soon as something comes to `main`. It looks by the clock, so that
- * no payment has to: a settled payment reads no book.
- * @returns a function that ends it
+ * Collects debts by the clock, so that a settled payment reads no book.
+ * @returns function that ends it
  * @see docs/ledger.md#money-that-goes-wrong
  */
 export function startCollecting(deps: CollectDeps): () => Promise<void> {
@@ -33,7 +32,7 @@ export function startCollecting(deps: CollectDeps): () => Promise<void> {
 }
 
 /**
- * Collects the debts of some books; two at once collect no debt twice.
+ * Collects some books' debts; two at once collect none twice.
  * @returns the book after which the next round continues
  */
 export async function collectDebts(deps: CollectDeps, after: string): Promise<string> {

@@ -43,26 +43,23 @@ export interface Database {
 export interface WorkerDeps {
   connection: NativeConnection;
   namespace: string;
-  /** Connections of each environment that is served: a flood in one takes none of the other's. */
+  /** A flood in one environment takes no connections of the other. */
   databases: ReadonlyMap<Env, Database>;
   keys: Pick<ServiceKeys, 'pay_token' | 'seal'>;
-  /** Whether sandbox webhook endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
   log: Logger;
-  /** Base names; each environment has its own queue of each. */
+  /** Base names: each environment has its own queues. */
   queues?: { lifecycle: string; webhooks: string };
   tracing?: Tracing | undefined;
   version?: WorkerVersion | undefined;
   retention?: RetentionMonths;
   workflowBundles: WorkflowBundles;
-  /** Routes assets to connectors; by default to the sandbox. */
   connectors?: Connectors;
   post?: PostWebhook;
   refusals?: RefusalMeter;
   clock?: ClockMeter;
-  /** Opens a client whose reads may take minutes. */
   openLongReader: () => Promise<MongoClient>;
-  /** Above them, an act on live needs a second operator; by default about 1,000 euros. */
+  /** By default about 1,000 euros. */
   approvalLimits?: ApprovalLimits | undefined;
 }
 
@@ -79,10 +76,7 @@ const LIFECYCLE_TYPES = new Set<string>(
 
 type Queues = NonNullable<WorkerDeps['queues']>;
 
-/**
- * Creates two workers for each environment: deliveries apart, so that a slow receiver can't starve
- * payments.
- */
+/** Separates deliveries, so that a slow receiver can't starve payments. */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const { connection, namespace, workflowBundles, version } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };

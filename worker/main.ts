@@ -44,7 +44,7 @@ const HEARTBEAT_MS = 2_000;
 
 const LIFETIME_S_MAX = 5;
 
-/** Warns when a killed worker would lock its merchant's book for long. */
+/** A killed worker would lock its merchant's book for so long. */
 async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promise<void> {
   const seconds = await readTransactionLifetime(mongo);
   if (seconds === undefined || seconds <= LIFETIME_S_MAX) return;
@@ -166,7 +166,6 @@ async function makeSchedules(temporal: Client, queue: string, log: Logger): Prom
   }
 }
 
-/** Reports to `/readyz` that a worker polls. */
 function beat(
   { heartbeats }: Stores,
   environments: readonly Env[],

@@ -3,9 +3,8 @@ import type { PatchActivationCallback } from '@temporalio/worker';
 type State = 'active' | 'inactive';
 
 /**
- * Changes of workflows that are behind `patched()`. A release ships a new one `inactive`: workflows
- * keep the old behavior, so that a worker of the release before continues them, in a rolling restart
- * and after a rollback. The next release makes it `active`.
+ * A release ships a change `inactive`, so that a worker of the release before continues its
+ * workflows, in a rolling restart and after a rollback; the next release makes it `active`.
  * @see docs/operations.md#changes-that-are-switched-on
  */
 export const PATCHES: Readonly<Record<string, State>> = {
@@ -19,7 +18,7 @@ export const PATCHES: Readonly<Record<string, State>> = {
   'store-reversal-failed': 'active',
 };
 
-/** Creates the answer to a workflow that meets a change. One that has recorded it keeps it. */
+/** Histories that have recorded a change keep it. */
 export function createPatchActivation(patches = PATCHES): PatchActivationCallback {
   return ({ patchId }) => patches[patchId] !== 'inactive';
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Repeats a round with a pause, also after one that fails, until it is ended.
- * @returns a function that ends it, and waits for the round in progress
+ * Goes on after a failed round.
+ * @returns function that ends it, and waits for the round in progress
  */
 export function startRounds(
   pauseMs: number,

@@ -3,7 +3,7 @@ import { startRounds } from './rounds';
 
 const ROUND_MS = 1_000;
 
-/** Sends the waiting mail, one after the other. @returns a function that ends it */
+/** @returns function that ends it */
 export function startSendingMail(deps: Parameters<typeof sendNextMail>[0]): () => Promise<void> {
   const round = async (signal: AbortSignal) => {
     while (!signal.aborted && (await sendNextMail(deps)));

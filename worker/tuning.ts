@@ -1,17 +1,15 @@
 import type { WorkerOptions } from '@temporalio/worker';
 
-/** Concurrent activities of lifecycles, on each queue. */
 export const ACTIVITY_SLOTS = 50;
 
-/** Concurrent webhook posts, on each queue. */
 export const DELIVERY_SLOTS = 200;
 
 /** Half of them may wait for first attempts. */
 export const DELIVERY_TASK_SLOTS = DELIVERY_SLOTS / 2;
 
 /**
- * Time limit without a pause, which the SDK's types lack. A lower one would end the process again
- * and again on thousands of signals.
+ * The SDK's types lack this limit. A lower one would end the process again and again on thousands
+ * of signals.
  */
 const PATIENCE = { isolateExecutionTimeout: '60s' };
 
@@ -27,6 +25,6 @@ export const WORKER_OPTIONS = {
   stickyQueueScheduleToStartTimeout: '5s',
   maxConcurrentWorkflowTaskExecutions: 40,
   maxCachedWorkflows: 1_000,
-  // By default 80 % of the heartbeat timeout: what a killed worker has done since is done again.
+  // By default 80 % of the heartbeat timeout: a killed worker's later progress is repeated.
   maxHeartbeatThrottleInterval: '10s',
 } satisfies Partial<WorkerOptions>;

@@ -6,7 +6,7 @@ export interface WorkerVersion {
   buildId: string;
 }
 
-/** @returns undefined without versioning @throws Error when only one of the two variables is set */
+/** @throws Error when only one of the two variables is set */
 export function readVersion(
   config: Pick<Config, 'TEMPORAL_DEPLOYMENT_NAME' | 'TEMPORAL_WORKER_BUILD_ID'>,
 ): WorkerVersion | undefined {
@@ -20,8 +20,7 @@ export function readVersion(
 }
 
 /**
- * Ends a delivery on its first version; lifecycles, which may take months, continue on the current
- * one.
+ * Pins a delivery; lifecycles, which may take months, continue on the current version.
  * @see docs/operations.md#worker-versioning
  */
 export function versionOptions(

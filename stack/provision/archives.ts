@@ -6,7 +6,7 @@ import { download, unpackTar } from './download';
 
 export const PLATFORM = `${process.platform}-${process.arch}`;
 
-/** Official archive, with the hash that is checked before anything of it runs. */
+/** Hash is checked before anything of the archive runs. */
 interface Archive {
   url: string;
   sha256: string;
@@ -14,10 +14,7 @@ interface Archive {
 
 type Archives = Partial<Record<string, Archive>>;
 
-/**
- * Fetches the archive of this platform, checks it and unpacks it.
- * @throws OperationalError if there is none, or its hash differs
- */
+/** @throws OperationalError if the platform has no archive, or its hash differs */
 export async function fetchArchive(
   archives: Archives,
   folder: string,
@@ -64,7 +61,6 @@ export const TEMPORAL_ARCHIVES: Archives = {
 
 const MONGODB = 'https://fastdl.mongodb.org';
 
-/** MongoDB 7.0, for Linux as it is built for Ubuntu 22.04. */
 export const MONGODB_ARCHIVES: Archives = {
   'linux-x64': {
     url: `${MONGODB}/linux/mongodb-linux-x86_64-ubuntu2204-7.0.37.tgz`,

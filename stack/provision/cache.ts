@@ -26,7 +26,6 @@ const Manifest = z.object({ from: z.string(), bytes: z.int(), sha256: z.string()
 export interface CacheEntry {
   folder: string;
   executable: string;
-  /** SHA-256 of the executable, where it is the same on each machine. */
   sha256?: string;
 }
 
@@ -35,7 +34,7 @@ export interface CachedServer {
   from: string;
 }
 
-/** Finds the executable of a complete entry; undefined if it is missing or was changed. */
+/** @returns undefined if the entry is missing, incomplete or changed */
 export async function readEntry(
   cacheDir: string,
   entry: CacheEntry,
@@ -52,8 +51,8 @@ export async function readEntry(
 }
 
 /**
- * Builds an entry in a temporary directory and renames it, so that it is never partial. The caller
- * holds the lock of that server.
+ * Renames a finished directory, so that an entry is never partial. The caller holds the server's
+ * lock.
  */
 export async function writeEntry(
   cacheDir: string,
@@ -128,7 +127,7 @@ async function isOwn(path: string): Promise<boolean> {
   return (stats.uid === me || stats.uid === 0) && !isShared(stats.mode);
 }
 
-/** @throws OperationalError if others may write to the folder, and this user cannot change that */
+/** @throws OperationalError if others may write, and this user cannot change that */
 function closeToOthers(folder: string): void {
   const { mode } = statSync(folder);
   if (process.getuid === undefined || !isShared(mode)) return;
@@ -147,7 +146,6 @@ function isShared(mode: number): boolean {
 }
 
 const PRIVATE = 0o700;
-/** The group, and everybody. */
 const WRITABLE_BY_OTHERS = 0o022;
 /** In such a directory, as /tmp is, nobody replaces the files of others. */
 const STICKY = 0o1000;

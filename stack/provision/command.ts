@@ -55,7 +55,7 @@ export async function runCommand(
   });
 }
 
-/** Finds the first executable of that name on PATH, without npm's own directories of scripts. */
+/** Skips npm's own directories of scripts. */
 export function findOnPath(name: string, path = process.env['PATH'] ?? ''): string | undefined {
   return path
     .split(delimiter)
@@ -73,7 +73,7 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/** Finds a tool that a route needs. @throws OperationalError naming the tool */
+/** @throws OperationalError naming the tool */
 export function needTool(name: string, ...others: string[]): string {
   for (const candidate of [name, ...others]) {
     const path = findOnPath(candidate);

@@ -6,14 +6,13 @@ import { OperationalError } from '../../src/base/errors';
 import type { Task } from '../terminal';
 import { needTool, runCommand } from './command';
 
-/** Time to connect, short since a blocked host must not delay the next route. */
+/** Short, since a blocked host must not delay the next route. */
 const CONNECT_MS = 5_000;
 const STALLED_MS = 15_000;
 const REDIRECTS_MAX = 5;
 
 /**
- * Downloads a file, through the environment's proxy if there is one.
- * @returns its SHA-256, in hex
+ * @returns SHA-256 in hex
  * @throws OperationalError if the server is unreachable, refuses, or stalls
  */
 export async function download(

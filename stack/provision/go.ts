@@ -9,13 +9,12 @@ const BUILD_MS_MAX = 15 * 60_000;
 export interface GoModule {
   path: string;
   version: string;
-  /** Hash of the module in Go's checksum database, which checks it in any case. */
+  /** Go's checksum database checks the module in any case. */
   sum?: string;
-  /** Folders of its commands. */
   commands: readonly string[];
 }
 
-/** Builds commands of a module into `folder`. @throws OperationalError */
+/** @throws OperationalError */
 export async function buildWithGo(
   { path, version, sum, commands }: GoModule,
   folder: string,
@@ -27,7 +26,7 @@ export async function buildWithGo(
     cwd: folder,
     signal,
     timeoutMs: BUILD_MS_MAX,
-    // The developer's own GOFLAGS (such as -mod=vendor) and workspace must not affect this build.
+    // The developer's own GOFLAGS and workspace must not affect this build.
     env: {
       ...env,
       ...GO_CHECKED,
@@ -43,9 +42,8 @@ export async function buildWithGo(
   await runCommand(go, ['install', '-ldflags', '-s -w', ...packages], options);
 }
 
-/** The checksum database checks every module, whatever the developer's environment says. */
 const GO_CHECKED = {
-  // The user's own file of settings could override what is empty here.
+  // The user's settings file could override what is empty here.
   GOENV: 'off',
   GOTOOLCHAIN: 'auto',
   GOSUMDB: 'sum.golang.org',
@@ -54,7 +52,6 @@ const GO_CHECKED = {
   GOINSECURE: '',
 };
 
-/** Reads the proxy from the user's settings, too: what it serves is verified. */
 async function readProxy(go: string): Promise<string> {
   return (await runCommand(go, ['env', 'GOPROXY'], { timeoutMs: 10_000 })).trim();
 }

@@ -8,7 +8,7 @@ import { findOnPath, needTool, runCommand } from './command';
 import { hashFile } from './download';
 import type { ProvisionContext, Route, Server } from './provision';
 
-/** Version 7.0 also opens data of the other route's 6.0; later versions do not. */
+/** Opens data of the other route's 6.0, too; later versions do not. */
 const OFFICIAL_VERSION = '7.0';
 const MAJOR_MIN = 6;
 
@@ -81,7 +81,6 @@ async function mongodOnPath({ env }: ProvisionContext): Promise<CachedServer | u
   return { path, from: `on PATH, version ${version.text}` };
 }
 
-/** Parses the output of `mongod --version`; undefined if it has no version. */
 export function mongodVersion(output: string): { major: number; text: string } | undefined {
   const version = /db version v((\d+)\.\d+\.\d+\S*)/.exec(output);
   if (version === null) return undefined;
@@ -98,7 +97,7 @@ async function keepOnly(folder: string, member: string): Promise<void> {
   chmodSync(join(folder, 'mongod'), 0o755);
 }
 
-/** Runs the binary once, since one for another distribution may lack its shared libraries. */
+/** A binary for another distribution may lack its shared libraries. */
 async function checkRuns(folder: string, signal: AbortSignal): Promise<void> {
   await runCommand(join(folder, 'mongod'), ['--version'], { timeoutMs: 10_000, signal });
 }

@@ -12,13 +12,11 @@ import {
 export interface Route extends CacheEntry {
   name: string;
   megabytes: number;
-  /** Puts the executable into `folder`. @throws OperationalError */
   fetch(folder: string, task: Task, context: ProvisionContext): Promise<void>;
 }
 
 export interface Server {
   name: string;
-  /** Finds a usable executable in the environment or on PATH, and describes it. */
   installed(context: ProvisionContext): Promise<CachedServer | undefined>;
   routes: readonly Route[];
   help: readonly string[];
@@ -31,10 +29,7 @@ export interface ProvisionContext {
   signal: AbortSignal;
 }
 
-/**
- * Finds a server on this machine or downloads it: an installed one, then the cache, then each
- * route. @throws OperationalError naming the attempts and the remedies
- */
+/** @throws OperationalError naming the attempts and the remedies */
 export async function provision(server: Server, context: ProvisionContext): Promise<CachedServer> {
   const executable = await context.progress.during(server.name, async (task) => {
     const ready = (await server.installed(context)) ?? (await inCache(server, context));

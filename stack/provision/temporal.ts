@@ -12,7 +12,7 @@ const GO_MODULE = {
   sum: 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=',
   commands: ['cmd/temporal'],
 };
-/** Minimum minor version of the server: from it on, update-with-start is on by default. */
+/** Update-with-start is on by default from here. */
 const SERVER_MINOR_MIN = 28;
 
 const officialRoute: Route = {
@@ -52,7 +52,6 @@ async function temporalOnPath({ env }: ProvisionContext): Promise<CachedServer |
   return isUsableTemporal(output) ? { path, from: `on PATH, ${output.trim()}` } : undefined;
 }
 
-/** Whether `temporal --version` describes a CLI 1.x (or a build from source) that we can use. */
 export function isUsableTemporal(output: string): boolean {
   const cli = /version (\d+)\.\d+\.\d+(-DEV)?/.exec(output);
   const server = /Server (\d+)\.(\d+)/.exec(output);

@@ -6,12 +6,9 @@ import { IDEMPOTENCY_MEMO } from '../../src/temporal/start';
 import { replaySteps } from './replay';
 import type { Step } from './steps';
 
-/** History of a resource in Temporal. */
 export interface RunHistory {
-  /** Steps of every run, the oldest first. */
   steps: Step[];
   startedAt: Date;
-  /** Hashes of its idempotency record, where the workflow has them. */
   memo: RequestHashes | undefined;
 }
 

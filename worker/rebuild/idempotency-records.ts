@@ -7,14 +7,14 @@ import type { Write } from './steps';
 
 export type Opening = Extract<Write, { activity: `open${string}` | `abandon${string}` }>;
 
-/** Fingerprint of a record without a known key: no request matches it. */
+/** Matches no request. */
 const NONE = '';
 
 type IdempotencyStores = Pick<Stores, 'idempotency'>;
 
 /**
- * Creates a missing idempotency record, without the merchant's texts. It takes its old key only
- * during the key's lifetime: later, another resource may have it.
+ * Creates a missing record, without the merchant's texts. It takes its old key only during the
+ * key's lifetime: later, another resource may have it.
  */
 export async function ensureRecord(
   { idempotency }: IdempotencyStores,
@@ -32,7 +32,7 @@ export async function ensureRecord(
   await idempotency.reserveKey({ ...record, request, request_id }, now);
 }
 
-/** Whether the record has no key, so that a repeated request opens another resource. */
+/** A repeated request would open another resource. */
 export async function isKeyLost(
   { idempotency }: IdempotencyStores,
   resource_id: string,

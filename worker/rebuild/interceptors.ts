@@ -6,8 +6,8 @@ export interface StepSinks extends Sinks {
 }
 
 /**
- * Reports every ended step, in order. A history has no inputs of local activities: the workflow's
- * code builds them again.
+ * Reports ended steps in order. A history has no inputs of local activities: the workflow's code
+ * builds them again.
  */
 export function interceptors(): WorkflowInterceptors {
   const { steps } = proxySinks<StepSinks>();

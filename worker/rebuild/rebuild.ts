@@ -87,7 +87,6 @@ function isServiceError(error: unknown): boolean {
   return isGrpcServiceError(error) || (error instanceof Error && isGrpcServiceError(error.cause));
 }
 
-/** @throws Error when the record refuses the write */
 async function write(deps: Deps, step: Write, resource: Resource): Promise<void> {
   const { activities } = deps;
   switch (step.activity) {
@@ -153,7 +152,7 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
   }
 }
 
-/** @throws NotRebuilt when the record was used up: the collections are not of one moment */
+/** @throws NotRebuilt when the collections are not of one moment */
 async function requireRecord(
   { stores }: Deps,
   { kind, id, history }: Resource,
@@ -166,7 +165,7 @@ async function requireRecord(
   throw new NotRebuilt('unreadable', 'Its key is used up, and its document is missing.');
 }
 
-/** @throws NotRebuilt when the balance is insufficient, or another rule refuses it */
+/** @throws NotRebuilt when a rule refuses it */
 async function assertAccepted(
   { stores }: Deps,
   { id }: Resource,

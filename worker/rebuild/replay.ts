@@ -9,7 +9,6 @@ import {
 import type { StepSinks } from './interceptors';
 import type { Step } from './steps';
 
-/** Silences Temporal's own log lines, for the whole process. */
 export function quietRuntime(): void {
   Runtime.install({
     shutdownSignals: [],
@@ -18,10 +17,7 @@ export function quietRuntime(): void {
   });
 }
 
-/**
- * Replays one run and reports its steps.
- * @throws DeterminismViolationError when the history is of other code
- */
+/** @throws DeterminismViolationError when the history is of other code */
 export async function replaySteps(
   workflowBundle: WorkflowBundleOption,
   workflowId: string,

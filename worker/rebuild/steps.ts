@@ -1,7 +1,7 @@
 import type { LifecycleActivities } from '../../activities';
 import type { Part } from '../../src/service/reconcile/rebuild';
 
-/** Part of a rebuild that repeats each activity; null where it writes nothing. */
+/** Part of a rebuild that repeats the activity; null where it writes nothing. */
 const PARTS = {
   openPayment: 'life',
   openRefund: 'life',
@@ -45,7 +45,6 @@ const PARTS = {
 type Parts = typeof PARTS;
 type WriteName = { [Name in keyof Parts]: Parts[Name] extends Part ? Name : never }[keyof Parts];
 
-/** Write of a workflow, with its answer. */
 export interface WriteOf<Name extends WriteName> {
   activity: Name;
   input: Parameters<LifecycleActivities[Name]>[0];

@@ -33,7 +33,7 @@ interface Options {
   json: boolean;
 }
 
-/** @returns null for the help @throws OperationalError for an unknown or invalid option */
+/** @returns null for the help @throws OperationalError */
 export function readOptions(args: readonly string[]): Options | null {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;

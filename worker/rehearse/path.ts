@@ -3,14 +3,11 @@ import type { temporal } from '@temporalio/proto';
 
 type Event = temporal.api.history.v1.IHistoryEvent;
 
-/** Events that depend on the machine, and not on the workflow's code. */
+/** Events that depend on the machine, not on the code. */
 const INCIDENTAL = new Set(['workflowTaskScheduled', 'workflowTaskTimedOut']);
 const ATTRIBUTES = /^(.+)EventAttributes$/;
 
-/**
- * Names the path that a run took through its workflow's code: its events in order, with the names
- * of steps, messages and markers. Runs of one path replay alike.
- */
+/** Names the path through the workflow's code. Runs of one path replay alike. */
 export function namePath({ events }: temporal.api.history.v1.IHistory): string {
   const steps = (events ?? []).map(nameStep).filter((step) => step !== undefined);
   return createHash('sha256').update(steps.join('\n')).digest('hex');
@@ -26,7 +23,6 @@ function nameStep(event: Event): string | undefined {
       signalName,
       markerName,
       acceptedRequest?.input?.name,
-      // Of a local activity or a patch.
       readMarker(
         details?.data?.payloads?.[0]?.data ?? details?.['patch-data']?.payloads?.[0]?.data,
       ),
@@ -36,7 +32,6 @@ function nameStep(event: Event): string | undefined {
   return undefined;
 }
 
-/** Reads the name of a local activity, or of a patch, from its marker. */
 function readMarker(data: Uint8Array | undefined): string | undefined {
   if (data === undefined) return undefined;
   try {

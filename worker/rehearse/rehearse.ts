@@ -8,7 +8,6 @@ import { namePath } from './path';
 const LIFECYCLE_TYPES = Object.values(LIFECYCLES).map(({ workflowType }) => workflowType);
 const SCHEDULE_TYPES = ['audit', 'cryptoSettlements', 'ledgerCheck', 'retention'];
 
-/** Types of workflow that each bundle has. */
 const TYPES: Record<'lifecycle' | 'webhooks', readonly string[]> = {
   lifecycle: [...LIFECYCLE_TYPES, 'accountClock', ...SCHEDULE_TYPES],
   webhooks: ['webhookDelivery'],
@@ -17,17 +16,15 @@ const TYPES: Record<'lifecycle' | 'webhooks', readonly string[]> = {
 export interface RehearsalOptions {
   client: Client;
   bundles: Pick<WorkflowBundles, keyof typeof TYPES>;
-  /** Base names: an installation that shares its namespace has a prefix. */
+  /** Base names: an installation may have a prefix. */
   queues: TaskQueues;
-  /** Most runs of each type that are read, of the running and of the closed ones. */
+  /** Limit per type, of running and of closed runs. */
   most: number;
-  /** @param type of the workflows that are read now */
   onProgress?: (type: string, rehearsed: Rehearsed) => void;
 }
 
 interface Rehearsed {
   histories: number;
-  /** Different paths, each of which was replayed once. */
   paths: number;
 }
 
@@ -40,13 +37,11 @@ interface Divergence {
 
 export interface Rehearsal {
   types: ({ type: string } & Rehearsed)[];
-  /** First run that does not replay under this build. */
   divergence: Divergence | null;
 }
 
 /**
- * Replays running workflows, and those that closed last, under the workflow code of this build. It
- * only reads, and ends at the first that diverges.
+ * Reads only, and ends at the first run that diverges.
  * @throws errors of Temporal
  * @see docs/operations.md#upgrading
  */
@@ -84,7 +79,6 @@ async function replayType(options: RehearsalOptions, runs: Type): Promise<Diverg
   return null;
 }
 
-/** Reads histories, and passes on the first of each path. */
 async function* readPaths(
   { client, most, onProgress }: RehearsalOptions,
   { type, queue, rehearsed }: Type,
