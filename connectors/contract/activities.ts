@@ -1,33 +1,32 @@
 import type { TransferInstructions } from '../../src/domain/payment/transfer-instructions';
 
 /**
- * Activities of a bank connector on its task queue `connector-{name}`.
- * A repeat with the same instruction id gives the same answer and moves money once. A decline is a
- * value; Temporal retries an exception. Inputs stay in Temporal's history, so they have no personal
- * data.
+ * Activities of a bank connector on its task queue `connector-{name}`. A repeat with the same
+ * instruction id gives the same answer and moves money once. A decline is a value; Temporal retries
+ * an exception. Inputs stay in Temporal's history, so they have no personal data.
  */
 export interface ConnectorActivities {
   /** Opens the page on which the customer pays. Instruction id: `payment_id`. */
   openSession(input: SessionInstruction): Promise<SessionAnswer>;
-  /** Closes the session before a cancellation or expiry, even if it was never opened. */
+  /** Closes the session before a cancellation or expiry, even one that was never opened. */
   closeSession(input: { payment_id: string }): Promise<CloseAnswer>;
   /** Releases an authorization that came too late. Instruction id: `void:{payment_id}`. */
   voidPayment(input: { payment_id: string; instruction_id: string }): Promise<VoidAnswer>;
   /**
-   * Sends back late funds. Instruction id: `reversal:{payment_id}`, and for further funds of the
-   * payment `reversal:{payment_id}:{id}`.
+   * Sends back late funds. Instruction id: `reversal:{payment_id}`, for further funds
+   * `reversal:{payment_id}:{id}`.
    */
   reversePayment(input: ReversalInstruction): Promise<ReversalAnswer | Outdated>;
-  /** Sends a refund to the customer; a callback reports its end. Instruction id: `refund_id`. */
+  /** Sends a refund; a callback reports its end. Instruction id: `refund_id`. */
   sendRefund(input: RefundInstruction): Promise<RefundAnswer | Outdated>;
   /**
-   * Looks up a refund whose instruction had no answer. After `not_found` it is sent again with the
-   * same id, so that must mean it never arrived.
+   * Looks up a refund whose instruction had no answer. `not_found` must mean that it never arrived:
+   * it is then sent again with the same id.
    */
   lookUpRefund(input: { refund_id: string }): Promise<RefundLookup>;
   /**
-   * Pays a recipient. Instruction id: `payout_id`. Details that it decrypts never appear in an
-   * answer or error.
+   * Pays a recipient, whose decrypted details never appear in an answer or error. Instruction id:
+   * `payout_id`.
    */
   sendPayout(input: PayoutInstruction): Promise<PayoutAnswer | Outdated>;
   lookUpPayout(input: { payout_id: string }): Promise<PayoutLookup>;
@@ -74,7 +73,7 @@ export type SessionAnswer =
 export type CloseAnswer = { outcome: 'closed' } | { outcome: 'already_authorized' };
 
 /**
- * `already_settled`: the money is sent back instead, in the named amount (minor units) and currency.
+ * `already_settled`: the money is sent back instead, in this amount (minor units) and currency.
  * Without them an operator decides.
  */
 export type VoidAnswer =
@@ -127,8 +126,8 @@ export type PayoutAnswer =
   | { outcome: 'refused'; code: string; message: string };
 
 /**
- * `cancelled`: nothing was sent and nothing will be, also if the instruction arrives later;
- * `too_late`: the bank holds or has executed it; `unknown`: the look-up decides.
+ * `cancelled`: nothing was or will be sent, also if the instruction arrives later; `too_late`: the
+ * bank holds or has executed it; `unknown`: the look-up decides.
  */
 export interface CancelAnswer {
   outcome: 'cancelled' | 'too_late' | 'unknown';

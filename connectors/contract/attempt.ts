@@ -1,20 +1,19 @@
 /**
- * Time that an attempt has to instruct the bank: the service gives up after 30 s, and may then learn
- * that nothing arrived, and return the money.
+ * The service gives up after 30 s, and may then learn that nothing arrived, and return the money.
  */
 const ATTEMPT_MS_MAX = 25_000;
 
 /** Attempt of an instruction, which must not reach the bank after its deadline. */
 export interface Attempt {
   deadline: Date;
-  /** Aborts at the deadline: pass it to the HTTP call of the bank. */
+  /** Aborts at the deadline: pass it to the bank's HTTP call. */
   signal: AbortSignal;
   /** @throws Error after the deadline: call it right before the bank is instructed */
   assertInTime(): void;
 }
 
 /**
- * Notes when an attempt began: call it first in the activity.
+ * Begins an attempt: call it first in the activity.
  * @see docs/connectors.md#one-instruction-one-effect
  */
 export function beginAttempt(now: () => Date): Attempt {

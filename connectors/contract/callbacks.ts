@@ -1,4 +1,4 @@
-/** Delivery of callbacks to the service. Retry `deliverCallback` until it does not throw. */
+/** Retry `deliverCallback` until it does not throw. */
 export {
   CallbackConflict,
   type CallbackMeter,

@@ -1,9 +1,9 @@
 import type { ClockStop } from '../../src/domain/account/clock';
 
-/** Activity of the sandbox bank, whose next steps follow the clock of an account. */
+/** Activity of the sandbox bank, whose next steps follow an account's clock. */
 export interface ClockConnectorActivities {
   /**
-   * Lets what is due by the account's new time happen now; safe to repeat.
+   * Does what is due by the new time; safe to repeat.
    * @see docs/api.md#sandbox-clock
    */
   advanceBankClock(input: BankClockAdvance): Promise<ClockStop>;
@@ -11,7 +11,7 @@ export interface ClockConnectorActivities {
 
 export interface BankClockAdvance {
   account_id: string;
-  /** Time ahead of the real one, in ms. */
+  /** Ms ahead of the real time. */
   offset_ms: number;
   /** Offset before this advance, in ms. */
   from_ms: number;

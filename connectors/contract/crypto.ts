@@ -1,9 +1,9 @@
 import type { CancelAnswer, Outdated } from './activities';
 
 /**
- * Activities of a crypto connector on its task queue `connector-{name}`.
- * They follow the rules of bank connectors. Amounts are integers in the asset's smallest unit, as
- * text. Inputs and answers never name a payer. @see docs/connectors.md#crypto-connectors
+ * Activities of a crypto connector on its task queue `connector-{name}`, with the rules of bank
+ * connectors. Amounts are integers in the asset's smallest unit, as text. Inputs and answers never
+ * name a payer. @see docs/connectors.md#crypto-connectors
  */
 export interface CryptoConnectorActivities {
   /** Quotes the amount due in the asset. A later quote may differ. */
@@ -12,13 +12,13 @@ export interface CryptoConnectorActivities {
   giveAddress(input: AddressInstruction): Promise<AddressAnswer>;
   screenSource(input: ScreeningQuestion): Promise<ScreeningAnswer>;
   /**
-   * Names the time up to which every deposit on the network was reported, and answered by the
+   * Returns the time up to which every deposit on the network was reported, and answered by the
    * service. The window of a payment closes after it. Optional: register it if supported.
    */
   readChainTime?(input: ChainQuestion): Promise<ChainTime>;
   /** Pays a balance with at most one transaction on the chain. */
   sendSettlement(input: SettlementInstruction): Promise<SettlementAnswer | Outdated>;
-  /** Looks up a settlement whose instruction had no answer, as `lookUpRefund` does. */
+  /** Looks up a settlement as `lookUpRefund` does. */
   lookUpSettlement(input: { crypto_settlement_id: string }): Promise<SettlementLookup>;
   /** Cancels a settlement, as `cancelPayout` does. Optional. */
   cancelSettlement?(input: { crypto_settlement_id: string }): Promise<CancelAnswer>;
@@ -65,7 +65,7 @@ export type AddressAnswer =
       /** EIP-155 chain ID, on networks that have one. */
       chain_id?: number;
       token_contract?: string;
-      /** Page on which a developer plays the payer; sandboxes only. */
+      /** Page where a tester plays the payer; sandboxes only. */
       play_url?: string;
     }
   | { outcome: 'declined'; code: string; message: string };
@@ -89,7 +89,7 @@ interface ChainQuestion {
 }
 
 interface ChainTime {
-  /** ISO 8601: time of the newest block whose deposits were all reported; null before the first. */
+  /** ISO 8601: newest block whose deposits were all reported; null before the first. */
   reported_until: string | null;
 }
 

@@ -17,7 +17,6 @@ import type { SettlementInstruction } from './crypto';
 
 export { type Attempt, beginAttempt };
 
-/** Instructions that send money, by the resource whose document says what may be sent. */
 interface Instructions {
   payment: ReversalInstruction;
   refund: RefundInstruction;
@@ -27,16 +26,14 @@ interface Instructions {
 
 type Outgoing = keyof Instructions;
 
-/** Reads of a document what its instruction must say. */
 interface Rules<R extends Outgoing> {
   getId: (instruction: Instructions[R]) => string;
   read: (stores: ResourceStores, id: string) => Promise<Documents[R] | null>;
-  /** A field that instructions get is compared: without it, this does not compile. */
+  /** A new field of the instruction does not compile without its fact. */
   buildFacts: (
     document: Documents[R],
     instruction: Instructions[R],
   ) => Omit<Instructions[R], 'version'>;
-  /** By default, whether the document is in flight. */
   isOpen?: (document: Documents[R], instruction: Instructions[R]) => boolean;
 }
 
@@ -80,7 +77,6 @@ const RULES: { [R in Outgoing]: Rules<R> } = {
   },
 };
 
-/** Finds the late funds that an instruction sends back. */
 function findReversed(
   { _id, receipts = [] }: PaymentDocument,
   { instruction_id }: ReversalInstruction,
@@ -108,13 +104,13 @@ type GuardDeps = ResourceStores &
 export type InstructionGuard = ReturnType<typeof createInstructionGuard>;
 
 /**
- * Compares instructions with their documents, right before the bank is instructed. A restored or
+ * Compares instructions with their documents, right before the bank is instructed: a restored or
  * reset workflow may request what an operator has canceled since, and another client of Temporal
  * what nobody has accepted.
  * @see docs/connectors.md#one-instruction-one-effect
  */
 export function createInstructionGuard({ connector, log, meter, ...stores }: GuardDeps) {
-  /** @throws Error unless the document says what the instruction says, at its version or later */
+  /** @throws Error unless the document, at this version or later, agrees with the instruction */
   const readDocument = async <R extends Outgoing>(resource: R, instruction: Instructions[R]) => {
     const { getId, read, buildFacts } = RULES[resource];
     const id = getId(instruction);
@@ -144,8 +140,8 @@ export function createInstructionGuard({ connector, log, meter, ...stores }: Gua
   return {
     /**
      * @returns `outdated` if the document is final or newer
-     * @throws Error if it is missing, says something else, is behind its workflow (a restored
-     *   database) or of a frozen account, or the attempt took too long: the service tries again
+     * @throws Error to be tried again: the document is missing, differs, is behind its workflow (a
+     *   restored database) or of a frozen account, or the attempt took too long
      */
     findOutdated: async <R extends Outgoing>(
       resource: R,
@@ -162,7 +158,7 @@ export function createInstructionGuard({ connector, log, meter, ...stores }: Gua
       return undefined;
     },
     /**
-     * Checks a payout that waits in the bank's queue again, when the file that pays it is cut.
+     * Checks a queued payout again, when its file is cut.
      * @returns false if nothing is to be sent for it anymore
      * @throws Error as `findOutdated` does: leave it for a later file
      */

@@ -9,7 +9,6 @@ import { RecipientDeleted } from './recipient-deleted';
 
 const nullable = z.string().nullable();
 
-/** Details as a connector decrypts them. */
 export const Details = z.object({
   type: z.enum(['card', 'bank_account']),
   first_name: z.string(),
@@ -42,8 +41,8 @@ export interface RecipientDecrypterDeps {
 export { RecipientDeleted };
 
 /**
- * Decrypts a payout's recipient for the activity that instructs the bank. Details must never enter
- * a result, a log line or an error.
+ * Decrypts the recipient for the activity that instructs the bank. Details must never enter a
+ * result, a log line or an error.
  * @returns function of a payout id, which throws RecipientDeleted, DecryptionError, or Error if
  *   payout or recipient do not belong to this connector and merchant
  */
@@ -66,7 +65,7 @@ export function createRecipientDecrypter(deps: RecipientDecrypterDeps) {
 }
 
 /**
- * Reads the merchant's text for the recipient's statement. @see docs/api.md#payouts
+ * Reads the text for the recipient's statement. @see docs/api.md#payouts
  * @returns function of a payout id, which throws Error for an unknown payout
  */
 export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 'get'> }) {
@@ -77,7 +76,7 @@ export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 
   };
 }
 
-/** Parses the details. The parser's own error would quote them. */
+/** The parser's own error would quote the details. */
 function parseDetails(text: string): RecipientDetails {
   try {
     return Details.parse(JSON.parse(text));

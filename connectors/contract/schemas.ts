@@ -13,7 +13,7 @@ const InstructionId = z.string().meta({ description: 'The idempotency key, too.'
 const KnownReference = z.string().nullable().meta({ description: 'What the bank has answered.' });
 const DocumentVersion = z.int().meta({ description: 'Version of the document that says this.' });
 
-/** Refusal of an instruction, which is final. */
+/** Final refusal of an instruction. */
 export const Refusal = z.object({
   code: z
     .string()
@@ -51,15 +51,12 @@ const NotFound = z.object({ outcome: z.literal('not_found') });
 
 type Refused = { outcome: 'declined' | 'refused' };
 
-/** Instructions and answers over HTTP, with the inputs and answers of the activities. */
 type Schemas = {
   [N in keyof Required<ConnectorActivities>]: {
-    /** Body of the instruction. */
     instruction: z.ZodType<
       Parameters<Required<ConnectorActivities>[N]>[0] & { activity: N },
       object
     >;
-    /** Body of an answer with status 200. */
     answer: z.ZodType<
       Exclude<Awaited<ReturnType<Required<ConnectorActivities>[N]>>, Outdated | Refused>
     >;

@@ -14,8 +14,8 @@ const REFUSED = 'The bank refused the payout.';
 type HttpTools = Tools<HttpSettings>;
 
 /**
- * Defines a connector that posts each instruction to a bank team's server, and reads its answer.
- * The bank posts its callbacks to the API itself.
+ * Defines a connector that posts instructions to a bank team's server. The bank posts its callbacks
+ * to the API itself.
  * @see docs/connectors.md#instructions-over-http
  */
 export function defineHttp({
@@ -46,7 +46,7 @@ export function defineHttp({
   });
 }
 
-/** Builds a signed instruction. A look-up and a cancellation have no idempotency key. */
+/** A look-up and a cancellation have no idempotency key. */
 function buildRequest(
   { settings, now }: HttpTools,
   activity: ActivityName,
@@ -127,7 +127,7 @@ const PAYOUTS: SendsPayouts<HttpSettings> = {
     const request = buildRequest(tools, 'lookUpPayout', input);
     const { answer } = ACTIVITIES.lookUpPayout;
     const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    // The recipient, whom the message may quote, is not decrypted for a look-up.
+    // A look-up does not decrypt the recipient, whom the message may quote.
     return status === 422 ? { outcome: 'refused', code: body.code, message: REFUSED } : body;
   },
 };

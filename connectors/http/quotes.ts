@@ -1,16 +1,12 @@
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 
-/** Fields that name nobody. */
 const HARMLESS = new Set(['type', 'country']);
-/** Length from which a value is also searched inside of words. */
+/** Values of this length also count inside of words. */
 const WORD_LENGTH = 4;
-/** Length from which digits count as a part of a number. */
+/** Digits of this length count as a part of a number. */
 const DIGITS = /\d{6,}/g;
 
-/**
- * Says whether a text has anything of a recipient, so that it must go no further. Spaces and
- * punctuation do not hide it.
- */
+/** Detects any data of a recipient, also behind spaces and punctuation. */
 export function quotesRecipient(text: string, recipient: RecipientDetails): boolean {
   const words = text.toLowerCase().split(/[^\p{L}\p{N}]+/u);
   const joined = words.join('');

@@ -3,7 +3,6 @@ import { secretFile } from '../kit';
 
 const SECRET_LENGTH_MIN = 24;
 
-/** Groups of activities that a bank may have. */
 const GROUPS = ['payments', 'refunds', 'payouts', 'cancelPayout'] as const;
 type Group = (typeof GROUPS)[number];
 
@@ -20,7 +19,6 @@ function isBase(text: string): boolean {
   return [username, password, search, hash].every((part) => part === '');
 }
 
-/** Variables of a bank that takes its instructions over HTTP. */
 export const httpSettings = {
   INSTRUCTIONS_URL: z
     .url({ protocol: /^https?$/ })

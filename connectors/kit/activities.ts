@@ -14,8 +14,8 @@ import { AttemptInProgress } from './instructions';
 import { createPaymentActivities } from './payments';
 
 /**
- * Wraps the functions of a connector: each instruction has one effect, is compared with its
- * document, and is sent to the bank of its environment. What the bank does not have is refused.
+ * Wraps a connector's functions: each instruction has one effect, is compared with its document,
+ * and is sent to the bank of its environment.
  * @see docs/connectors.md#one-instruction-one-effect
  */
 export function createKitActivities<S extends Settings>(
@@ -106,7 +106,7 @@ function createPayoutActivities<S extends Settings>(
   };
 }
 
-/** Errors stay in Temporal's history, and the message of this one may quote the recipient. */
+/** Errors stay in Temporal's history, and this message may quote the recipient. */
 function hideMessage(error: unknown): Error {
   const name = error instanceof Error ? error.name : typeof error;
   const frames = error instanceof Error ? error.stack?.split('\n').filter(isFrame) : undefined;
@@ -128,9 +128,10 @@ interface Send<A> {
 }
 
 /**
- * Sends an instruction once: it is looked up, compared with its document and recorded before the
+ * Sends an instruction once: looks it up, compares it with its document and records it before the
  * bank is called.
- * @throws AttemptInProgress while another attempt may reach the bank; Error of the bank or the guard
+ * @throws AttemptInProgress while another attempt may reach the bank; Error of the bank or the
+ *   guard
  */
 async function send<A extends { outcome: string }>(
   { instructions, livemode, now }: Pick<ActivityDeps<never>, 'instructions' | 'livemode' | 'now'>,
@@ -153,16 +154,13 @@ function isFound<A extends { outcome: string }>(found: A | { outcome: 'not_found
   return found.outcome !== 'not_found';
 }
 
-/**
- * Looks up an instruction at the bank. A refusal was stored.
- * @throws AttemptInProgress, Error when the bank does not know what it has accepted
- */
+/** @throws AttemptInProgress, Error when the bank does not know what it has accepted */
 async function lookUp<A extends { outcome: string }>(
   { instructions, now }: Pick<ActivityDeps<never>, 'instructions' | 'now'>,
   id: string,
   ask: () => Promise<A>,
 ): Promise<A> {
-  // Before the bank is asked: an attempt that ends meanwhile was under way.
+  // Read before the bank is asked: an attempt that ends meanwhile may have reached it.
   const record = await instructions.get(id);
   const stored = record?.answer as A | null | undefined;
   if (stored?.outcome === 'refused') return stored;

@@ -5,13 +5,12 @@ import type { InstructionStore } from './instructions';
 
 export interface ActivityDeps<S extends Settings> {
   definition: ConnectorDefinition<S>;
-  /** Builds the tools of one call; those of a send end with its attempt. */
+  /** Ends the tools of a send with its attempt. */
   buildTools: (attempt?: Attempt) => Tools<S>;
   instructions: InstructionStore;
   findOutdated: InstructionGuard['findOutdated'];
   decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
   readReference: (payout_id: string) => Promise<string | null>;
-  /** Environment that the process serves. */
   livemode: boolean;
   now: () => Date;
 }

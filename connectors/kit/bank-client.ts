@@ -13,13 +13,13 @@ export interface BankRequest {
   headers?: Record<string, string>;
   /** Body, sent as JSON. */
   json?: unknown;
-  /** Body as JSON text, sent as it is: for a signature over its bytes. */
+  /** JSON text, sent as it is: for a signature over its bytes. */
   text?: string;
-  /** 10 seconds by default; of a send never past the deadline of its attempt. */
+  /** 10 seconds by default; a send never passes the deadline of its attempt. */
   timeoutMs?: number;
 }
 
-/** Schemas of the bodies by status: each status that the bank may answer. */
+/** Schemas by each status that the bank may answer. */
 type Answers = Record<number, z.ZodType>;
 
 type Answer<A extends Answers> = {
@@ -27,13 +27,13 @@ type Answer<A extends Answers> = {
 }[keyof A];
 
 /**
- * Calls the bank, within the limits toward it.
- * @throws BankFailure for every status that is not listed, a body that does not fit its schema, and
- *   a bank that does not answer. Its message never quotes request or answer.
+ * Calls the bank, within its limits.
+ * @throws BankFailure for a status that is not listed, a body that does not fit its schema, and a
+ *   bank that does not answer. Its message never quotes request or answer.
  */
 export type CallBank = <A extends Answers>(request: BankRequest, answers: A) => Promise<Answer<A>>;
 
-/** Failure of the bank, so that the service tries again. */
+/** Failure of the bank; the service tries again. */
 export class BankFailure extends Error {
   override readonly name = 'BankFailure';
 }
@@ -47,13 +47,11 @@ export interface BankLimits {
 
 interface BankClientDeps {
   limits?: BankLimits | undefined;
-  /** Whether the bank must be reached by TLS. */
   needsTls: boolean;
-  /** Counts each call. */
   count: (outcome: 'answered' | 'failed') => void;
 }
 
-/** Creates the calls of one process, which share its limits. */
+/** All calls of the process share its limits. */
 export function createBankClient({ limits = {}, needsTls, count }: BankClientDeps) {
   const inOrder = createLimiter(limits);
   return (attempt?: Attempt): CallBank =>
@@ -81,7 +79,7 @@ async function callOnce<A extends Answers>(
   const body = json === undefined ? text : JSON.stringify(json);
   const sent = new Headers({ Accept: 'application/json', ...headers });
   if (body !== undefined) sent.set('Content-Type', 'application/json');
-  // After the wait for the limits: an attempt may have ended there.
+  // An attempt may have ended while it waited for the limits.
   attempt?.assertInTime();
   const answer = await readAnswer(
     fetch(url, {
@@ -99,7 +97,7 @@ async function callOnce<A extends Answers>(
   throw new BankFailure(`The bank answered ${status}, but ${fields.join(', ')} does not fit.`);
 }
 
-/** Reads status and body. @throws BankFailure without the cause, which may quote the request */
+/** @throws BankFailure without the cause, which may quote the request */
 async function readAnswer(call: Promise<Response>): Promise<{ status: number; text: string }> {
   try {
     const response = await call;
@@ -112,14 +110,14 @@ async function readAnswer(call: Promise<Response>): Promise<{ status: number; te
     }
     return { status: response.status, text: Buffer.concat(chunks).toString('utf8') };
   } catch (error) {
-    // By its name: errors of `fetch` may be of another realm.
+    // By name: errors of `fetch` may be of another realm.
     const isNamed = typeof error === 'object' && error !== null && 'name' in error;
     const kind = isNamed ? String(error.name) : typeof error;
     throw new BankFailure(`The bank does not answer (${kind}).`);
   }
 }
 
-/** Parses JSON; undefined for an empty body, and for one that is not JSON. */
+/** @returns undefined unless the text is JSON */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -128,7 +126,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Limits calls in parallel, and how soon one follows another; the others wait in order. */
+/** Limits concurrency and rate; further calls wait in order. */
 export function createLimiter({ perSecond = 20, atOnce = 10 }: BankLimits) {
   const gate = createGate(atOnce);
   const spacingMs = 1_000 / perSecond;

@@ -15,7 +15,6 @@ const FUNCTIONS = [
   'voidPayment',
 ] as const;
 
-/** Lists what a definition serves and can do. */
 export function listCapabilities<S extends Settings>(
   definition: ConnectorDefinition<S>,
 ): Capabilities {
@@ -24,8 +23,7 @@ export function listCapabilities<S extends Settings>(
 }
 
 /**
- * Reports at once, and then regularly, what a connector serves and can do, and the version of its
- * contract, for `routing set` and `routing show`. A failure stops nothing: the connector works without it.
+ * Reports regularly what a connector serves and can do; it works also without that.
  * @see docs/connectors.md#what-a-connector-reports-of-itself
  */
 export function reportCapabilities(

@@ -5,7 +5,6 @@ import { isBalanceAccountName } from '../../src/domain/account/balance-account';
 import { type ConnectorDefinition, deliversReports, type Settings } from './definition';
 import { findEnvironment } from './environment';
 
-/** Variables of every connector on the kit, besides those of the service. */
 const KitVariables = z.object({
   CONNECTOR_NAME: z.string().refine(isBalanceAccountName, 'must be a connector’s name').optional(),
   CONNECTOR_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
@@ -17,7 +16,7 @@ const KitEnvironment = Environment.omit({ KEYS_FILE: true })
 
 export type KitConfig<S extends Settings> = ReturnType<typeof readKitConfig<S>>;
 
-/** Reads the environment of a connector. @throws Error that lists every invalid variable */
+/** Reads the environment. @throws Error that lists every invalid variable */
 export function readKitConfig<S extends Settings>(
   definition: ConnectorDefinition<S>,
   env: NodeJS.ProcessEnv = process.env,
@@ -41,7 +40,6 @@ export function readKitConfig<S extends Settings>(
     temporal: readServers(env, config),
     name,
     environment,
-    /** Whether real money may be sent. */
     isLive: environment === 'live' && isLive(config),
     settings: parseEnvironment(z.object(definition.settings), env),
   };

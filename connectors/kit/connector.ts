@@ -20,7 +20,7 @@ import { createPoller } from './poller';
 import { beginProcess, type ConnectorProcess } from './process';
 import { createReportDelivery, type DeliverReports } from './reports';
 
-/** Concurrent activities: each may wait for a slow bank. */
+/** Each activity may wait for a slow bank. */
 const ACTIVITIES_AT_ONCE = 200;
 const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
 const LISTENER_GRACE_MS = 5_000;
@@ -128,11 +128,10 @@ interface ListenerParts<S extends Settings> {
   tools: Tools<S>;
   deliver: DeliverReports;
   log: ConnectorProcess['log'];
-  /** Steps for the page; none on live. */
   steps: StepLog | undefined;
 }
 
-/** Listens for webhooks, and in the sandbox serves the page, for which the port must be named. */
+/** Listens for webhooks, and in the sandbox serves the page, for which the port must be set. */
 async function startListener<S extends Settings>(
   { webhook }: ConnectorDefinition<S>,
   { HOST, CONNECTOR_PORT, name }: Pick<KitConfig<S>, 'HOST' | 'CONNECTOR_PORT' | 'name'>,

@@ -36,23 +36,23 @@ export type Report = {
 /** Schemas of a connector's own variables, by name. */
 export type Settings = z.ZodRawShape;
 
-/** Settings and clients for every function of a connector. */
+/** Settings and clients for a connector's functions. */
 export interface Tools<S extends Settings> {
   settings: z.output<z.ZodObject<S>>;
-  /** Calls the bank. @see connectors/kit/bank-client.ts */
+  /** @see connectors/kit/bank-client.ts */
   call: CallBank;
   log: Pick<Logger, 'info' | 'warn' | 'error'>;
   now: () => Date;
 }
 
-/** Tools of `sendPayout`, whose personal data goes to the bank and nowhere else. */
+/** Tools of `sendPayout`; the recipient's data goes only to the bank. */
 export interface PayoutTools<S extends Settings> extends Tools<S> {
   recipient: () => Promise<RecipientDetails>;
-  /** Reads the merchant's text for the recipient's statement. */
+  /** Text for the recipient's statement. */
   reference: () => Promise<string | null>;
 }
 
-/** Session whose instruction has no answer yet, if `bank_reference` is null. */
+/** Session; null `bank_reference`: its instruction has no answer yet. */
 interface Session {
   payment_id: string;
   bank_reference: string | null;
@@ -87,17 +87,17 @@ export interface Webhook<S extends Settings> {
   /** 64 KiB by default. */
   bodyBytesMax?: number;
   /**
-   * Verifies who sends, and reads the reports; none of what does not concern the service.
+   * Verifies the sender, and reads the reports that concern the service.
    * @throws WebhookRefused if the sender is not verified
    */
   read: (request: WebhookRequest, tools: Tools<S>) => Promise<Report[]>;
 }
 
 export interface Poll<S extends Settings> {
-  /** Time between two reads with nothing new. */
+  /** Pause between two reads with nothing new. */
   seconds: number;
   /**
-   * Reads what comes after the cursor; null at the first start. The new cursor is stored once all
+   * Reads what follows the cursor; null at the first start. The new cursor is stored once all
    * reports are delivered, so a report may come twice and is never lost.
    */
   read: (
@@ -107,11 +107,11 @@ export interface Poll<S extends Settings> {
 }
 
 interface Base<S extends Settings> {
-  /** Name by default; `CONNECTOR_NAME` replaces it. */
+  /** Default name; `CONNECTOR_NAME` replaces it. */
   name: string;
   /** Methods and rails that the bank has. */
   serves: readonly (PaymentMethodId | RailId)[];
-  /** Variables of the connector's own, read at its start. */
+  /** Variables of the connector, read at its start. */
   settings: S;
   limits?: BankLimits;
   webhook?: Webhook<S>;
@@ -130,7 +130,7 @@ export type ConnectorDefinition<S extends Settings> = Base<S> &
   Optional<SendsPayouts<S>>;
 
 /**
- * Defines a connector. The functions that it has are its capabilities.
+ * Defines a connector, whose functions are its capabilities.
  * @throws Error if it serves a method or rail without the functions for it
  * @see docs/connectors.md#write-a-connector
  */
@@ -158,7 +158,7 @@ export function deliversReports<S extends Settings>({
   return webhook !== undefined || poll !== undefined;
 }
 
-/** Lists the methods and rails that a service routes to a connector, and that it does not serve. */
+/** Lists what is routed to a connector and not served by it. */
 export function listUnserved(
   serves: readonly string[],
   isRoutedHere: (method: string) => boolean,

@@ -10,7 +10,7 @@ export function assertEnvironment(isLive: boolean, livemode: boolean): void {
 }
 
 /**
- * Finds the environment that a connector serves, as the variables of the API route it.
+ * Finds the environment that a connector serves, by the variables of the API.
  * @throws Error that names what is routed to the connector and not served by it
  */
 export function findEnvironment<S extends Settings>(

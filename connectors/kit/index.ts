@@ -1,4 +1,4 @@
-/** The connector kit. A connector imports nothing else of the service. @see docs/connectors.md */
+/** Connector kit. A connector imports nothing else of the service. @see docs/connectors.md */
 export type * from '../contract/activities';
 export type { Attempt } from '../contract/attempt';
 export { RecipientDeleted } from '../contract/recipient-deleted';

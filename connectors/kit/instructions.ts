@@ -13,24 +13,24 @@ const CANCELLED: Refused = {
   message: 'The payout was cancelled before it reached the bank.',
 };
 
-/** Time for which a record is stored: longer than the service repeats or cancels an instruction. */
+/** Longer than the service repeats or cancels an instruction. */
 const RETENTION_S = 400 * 86_400;
 
 /** Record of an instruction, written before the bank is called. */
 export interface InstructionRecord<A = unknown> {
   /** Resource and instruction ID, such as `payout:{payout_id}`. */
   _id: string;
-  /** Time after which the last attempt cannot reach the bank anymore; null before the first. */
+  /** End of the last attempt, after which it cannot reach the bank; null before the first. */
   deadline: Date | null;
-  /** First answer of the bank; null without one. It has no personal data. */
+  /** First answer of the bank, without personal data; null without one. */
   answer: A | null;
   /** Whether a session was closed, perhaps before it was opened. */
   closed?: boolean;
-  /** Time of the last change, after which the retention begins. */
+  /** Begin of the retention. */
   changed_at?: Date;
 }
 
-/** Error of an instruction whose outcome may still change: the service asks again. */
+/** The outcome may still change: the service asks again. */
 export class AttemptInProgress extends Error {
   override readonly name = 'AttemptInProgress';
 
@@ -43,12 +43,12 @@ export type InstructionStore = ReturnType<typeof createInstructionStore>;
 
 /**
  * Stores which instructions have begun, so that one has one effect: two attempts never run at once,
- * and an instruction that was cancelled never begins. Every change is one conditional write.
+ * and a cancelled instruction never begins. Every change is one conditional write.
  */
 export function createInstructionStore(db: Db, now: () => Date) {
   const records = db.collection<InstructionRecord>('instructions');
   const get = (_id: string) => records.findOne({ _id });
-  /** Writes to a record that fits, or makes it. Returns false if another one is there. */
+  /** Writes to a fitting or new record. @returns false if another one exists */
   const write = async (_id: string, filter: object, $set: Partial<InstructionRecord>) => {
     try {
       const $setOnInsert = omitKeys({ deadline: null, answer: null }, $set);
@@ -67,7 +67,7 @@ export function createInstructionStore(db: Db, now: () => Date) {
       records.createIndex({ changed_at: 1 }, { name: 'kept', expireAfterSeconds: RETENTION_S }),
     get,
     /**
-     * Begins an attempt. Returns the record of another one that was answered or cancelled.
+     * Begins an attempt. @returns the record of another one that was answered or cancelled
      * @throws AttemptInProgress while another attempt may reach the bank
      */
     begin: async (_id: string, deadline: Date): Promise<InstructionRecord | null> => {
@@ -76,7 +76,7 @@ export function createInstructionStore(db: Db, now: () => Date) {
       if (existing === null || existing.answer === null) throw new AttemptInProgress();
       return existing;
     },
-    /** Stores the first answer. */
+    /** Stores only the first answer. */
     answer: async (_id: string, answer: object): Promise<void> => {
       const changed_at = now();
       await records.updateOne({ _id, answer: null }, { $set: { answer, changed_at } });
@@ -84,7 +84,7 @@ export function createInstructionStore(db: Db, now: () => Date) {
     /** Cancels an instruction unless an attempt was answered or may reach the bank. */
     cancel: (_id: string): Promise<boolean> =>
       write(_id, { answer: null, ...isOver() }, { answer: CANCELLED }),
-    /** Stores the answer for a session. Returns false if it was closed meanwhile. */
+    /** Stores the answer for a session. @returns false if it was closed meanwhile */
     open: (_id: string, answer: object): Promise<boolean> =>
       write(_id, { closed: { $ne: true } }, { answer }),
     /** Closes a session, also one that was never opened. */

@@ -12,7 +12,6 @@ const AT_ONCE_MAX = 50;
 const RETRY_AFTER_SECONDS = 5;
 
 interface ListenerDeps<S extends Settings> {
-  /** None for a bank that posts no webhooks. */
   webhook: Webhook<S> | undefined;
   tools: Tools<S>;
   deliver: DeliverReports;
@@ -24,7 +23,7 @@ interface Answer {
   message: string;
 }
 
-/** Answers the bank's webhooks: 2xx only after every report in them was delivered. */
+/** Answers webhooks with 2xx only after every report in them was delivered. */
 export function createListener<S extends Settings>(deps: ListenerDeps<S>) {
   let running = 0;
   const answer = async (request: IncomingMessage): Promise<Answer> => {
@@ -88,7 +87,7 @@ class BodyRefused extends Error {
   }
 }
 
-/** Reads the exact bytes. @throws BodyRefused if there are too many, or they break off */
+/** @throws BodyRefused if the body is too large, or breaks off */
 async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   try {
     return await getRawBody(request, { limit, length: request.headers['content-length'] });
@@ -113,7 +112,7 @@ function write(response: ServerResponse, { status, message }: Answer): void {
     'Content-Type': 'application/json; charset=utf-8',
     ...NOTHING_ALLOWED,
     ...(status === 503 ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}),
-    // The rest of a body that was refused is not read.
+    // The rest of a refused body is not read.
     ...(status === 413 || status === 404 || status === 405 ? { Connection: 'close' } : {}),
   };
   response.writeHead(status, headers).end(JSON.stringify({ message }));

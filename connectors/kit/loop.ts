@@ -5,7 +5,7 @@ const TROUBLE_MS = 1_000;
 const TROUBLE_MS_MAX = 60_000;
 
 interface LoopDeps {
-  /** Does what is due. Returns whether more may be due at once. */
+  /** @returns whether more may be due at once */
   round: () => Promise<boolean>;
   /** Wait after a round with nothing left to do. */
   pollMs: number;
@@ -15,7 +15,7 @@ interface LoopDeps {
   log: Pick<Logger, 'error'>;
 }
 
-/** Repeats a round until `stop`; after failures it waits longer each time. */
+/** Repeats a round; after failures it waits longer each time. */
 export function startLoop({
   round,
   pollMs,

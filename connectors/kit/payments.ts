@@ -21,7 +21,7 @@ const CLOSED: SessionAnswer = {
   message: 'The payment was cancelled before the bank opened it.',
 };
 
-/** @throws Error for a transfer of another amount than that of the payment */
+/** @throws Error for a transfer of another amount than the payment's */
 function assertAmount({ amount }: SessionInstruction, answer: SessionAnswer): void {
   if (answer.outcome === 'declined' || answer.instructions === undefined) return;
   if (answer.instructions.amount === amount) return;

@@ -18,8 +18,8 @@ interface PollerDeps<S extends Settings> {
 }
 
 /**
- * Reads the bank's reports from a stored cursor, which advances once they are delivered. Several
- * processes may poll: the cursor only advances from where a process has read.
+ * Reads reports from a stored cursor, which advances once they are delivered. Several processes may
+ * poll: the cursor only advances from where a process has read.
  * @returns function that reads once, and returns whether more may be there
  */
 export function createPoller<S extends Settings>({

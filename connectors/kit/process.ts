@@ -27,7 +27,7 @@ import {
   type InstructionGuard,
 } from '../contract/guard';
 
-/** Time for a delivery: shorter than the lease of a row, and than the client's own retries. */
+/** Shorter than the lease of a row, and than the client's own retries. */
 export const DELIVERY_MS = 4_000;
 export const SHUTDOWN_GRACE = '10s';
 
@@ -42,13 +42,12 @@ export interface ProcessConfig {
   temporal: TemporalAccess;
 }
 
-/** Names of a process: `connector` as in `LIVE_CONNECTORS`, `logger` in its log. */
+/** `connector` as in `LIVE_CONNECTORS`; `logger` in the log. */
 interface ProcessNames {
   connector: string;
   logger?: string;
 }
 
-/** Connections of a connector's process, and what is bound to its name. */
 export interface ConnectorProcess {
   connector: string;
   registry: Registry;
@@ -65,7 +64,7 @@ export interface ConnectorProcess {
   meter: CallbackMeter;
   guardMeter: GuardMeter;
   guard: InstructionGuard;
-  /** Delivers a report of the bank. Retry it until it does not throw. */
+  /** Delivers a report. Retry it until it does not throw. */
   deliver: (report: Omit<ResourceCallback, 'connector'>) => Promise<CallbackReceipt>;
   createWorker: (activities: object, options?: Partial<WorkerOptions>) => Promise<Worker>;
   /** Serves metrics, and with `isReady` also `/healthz` and `/readyz`. */
@@ -73,7 +72,7 @@ export interface ConnectorProcess {
   close: () => Promise<void>;
 }
 
-/** Begins the process of a connector. Call it before the first `await`, so that no stop is missed. */
+/** Call it before the first `await`, so that no stop is missed. */
 export function beginProcess(
   names: ProcessNames,
   config: ProcessConfig,
@@ -91,7 +90,7 @@ export function beginProcess(
   return { log, onStop, connect };
 }
 
-/** Connects a connector to MongoDB and Temporal. @throws Error if one of them does not answer */
+/** @throws Error if MongoDB or Temporal does not answer */
 export async function connectProcess(
   { connector, logger = connector }: ProcessNames,
   config: ProcessConfig,

@@ -22,15 +22,14 @@ interface SetAside {
   at: Date;
 }
 
-/** Resources whose reports are delivered at the same time. */
 const AT_ONCE = 10;
 
-/** Delivers reports of the bank, those of one resource in their order. */
+/** Delivers reports, those of one resource in their order. */
 export type DeliverReports = (reports: readonly Report[]) => Promise<void>;
 
 /**
- * Creates the delivery of reports. One that is malformed or contradicts an earlier one is set
- * aside, so that it does not keep back those behind it.
+ * Sets a report aside that is malformed or contradicts an earlier one, so that it does not keep
+ * back those behind it.
  * @returns function that throws if a report has to be delivered again
  */
 export function createReportDelivery({ db, deliver, meter, log, now }: ReportDeps): DeliverReports {
@@ -68,7 +67,6 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
   };
 }
 
-/** Groups reports by their payment, refund or payout, in their order. */
 export function groupByResource(reports: readonly Report[]): Report[][] {
   const groups = new Map<string, Report[]>();
   for (const report of reports) {

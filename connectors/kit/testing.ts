@@ -24,8 +24,8 @@ const NOBODY: RecipientDetails = {
 };
 
 /**
- * Creates the tools of a connector's functions, for its own tests. Calls reach a bank, such as a
- * fake one, as they do in a connector that runs; nothing else is needed.
+ * Creates the tools for a connector's own tests. Calls reach a bank, such as a fake one, as in a
+ * running connector.
  */
 export function createTestTools<S extends Settings>(
   settings: Tools<S>['settings'],

@@ -6,11 +6,11 @@ export interface WebhookRequest {
   headers: IncomingHttpHeaders;
   /** Exact bytes, which a signature covers. */
   body: Buffer;
-  /** Parses the body. @throws WebhookRefused with 400 if it is not JSON */
+  /** @throws WebhookRefused with 400 if the body is not JSON */
   json: () => unknown;
 }
 
-/** Refusal of a webhook. Its message is the answer to the bank. */
+/** Refusal of a webhook; its message is the answer to the bank. */
 export class WebhookRefused extends Error {
   override readonly name = 'WebhookRefused';
 
@@ -30,7 +30,7 @@ interface SignedBody {
 }
 
 /**
- * Asserts that a webhook has the hex HMAC-SHA256 of its body.
+ * Requires the hex HMAC-SHA256 of the body.
  * @throws WebhookRefused with 401
  */
 export function assertSigned({ body, secret, signature }: SignedBody): void {

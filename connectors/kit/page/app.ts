@@ -9,13 +9,11 @@ import type { StepLog } from './steps';
 const PAGE_PATH = '/connectors';
 const STYLES_PATH = '/connectors/page.css';
 
-/** Headers of a proxy, such as the one to which the bank posts its webhooks. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
-/** Names of this machine: another name may be that of a foreign page. */
 const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
-/** Creates the page of a connector. @see docs/connectors.md#see-what-it-does */
+/** @see docs/connectors.md#see-what-it-does */
 export function createPage(connector: string, steps: Pick<StepLog, 'list'>): RequestListener {
   const router = new Router();
   const stylesheet = addAsset(router, STYLES_PATH, 'text/css', STEPS_CSS);
@@ -30,7 +28,7 @@ export function createPage(connector: string, steps: Pick<StepLog, 'list'>): Req
   return (request, response) => void show(request, response);
 }
 
-/** Whether a request is one for the page, from this machine: the bank reaches the port, too. */
+/** Accepts requests from this machine only: the bank reaches the port, too. */
 export function isForPage({ url, method, headers, socket }: IncomingMessage): boolean {
   const path = url?.split('?', 1)[0];
   const isPage = method === 'GET' && (path === PAGE_PATH || path === STYLES_PATH);

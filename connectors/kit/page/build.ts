@@ -2,53 +2,45 @@ import type { z } from 'zod';
 import type { Report } from '../definition';
 import { hide, hidePath, type Knowledge, type Shown } from './hide';
 
-/** Call of the bank, or webhook of it. */
 interface Exchange {
-  /** Method and path. */
   name: string;
   sent?: Shown;
-  /** Status, or why there is none. */
   status: string;
   received?: Shown;
 }
 
-/** Instruction with its answer, or reports of the bank with what they were read from. */
+/** Instruction with its answer, or reports with their source. */
 export interface Step {
   at: Date;
-  /** Activity, `webhook` or `poll`. */
   source: string;
   resource: string;
-  /** ID of the payment, refund or payout; null for a webhook that was refused. */
   resource_id: string | null;
   instruction: Shown | null;
   exchanges: readonly Exchange[];
   answer: Shown | null;
-  /** Name of the error, if it failed. */
   failure: string | null;
   callbacks: readonly Shown[];
 }
 
-/** Call that is not hidden yet, since its answer says which of its values are known. */
+/** Exchange to hide later: the answer says which of its values are known. */
 interface RawExchange {
   method: string;
-  /** Address, or its path. */
   url: string | URL;
   sent?: unknown;
   status: string;
   received?: unknown;
-  /** Schema with which the answer was read. */
   schema?: z.ZodType | undefined;
 }
 
 export interface Recording {
   raw: RawExchange[];
-  /** Data of the recipient, in lower case. */
+  /** Recipient's data, in lower case. */
   personal: string[];
 }
 
 export type Fields = Record<string, unknown>;
 
-/** Facts of the contract, which has no personal data in them. Addresses may have a secret. */
+/** Facts without personal data. Addresses may have a secret. */
 const INSTRUCTED = [
   ...['payment_id', 'refund_id', 'payout_id', 'instruction_id', 'version', 'amount', 'currency'],
   ...['method', 'country', 'payment_bank_reference', 'livemode', 'expires_at'],
@@ -71,7 +63,7 @@ export function buildInstruction(
 ): Omit<Step, 'at'> {
   const instructed = pick(input, INSTRUCTED);
   const answered = pick(answer, ANSWERED);
-  // The source is the name of the activity, which instructions over HTTP have in their path.
+  // Instructions over HTTP have the activity's name in their path.
   const knowledge = learn(recording, [instructed, answered, { source }]);
   const [resource = ''] = ['refund', 'payout', 'payment'].filter(
     (each) => typeof input[`${each}_id`] === 'string',
@@ -109,14 +101,13 @@ function hideExchanges({ raw }: Recording, knowledge: Knowledge): Exchange[] {
   }));
 }
 
-/** Learns which values may be shown: those of the contract, an ID also without dashes. */
+/** Collects the values that may be shown: those of the contract, an ID also without dashes. */
 function learn({ personal }: Recording, facts: readonly Fields[]): Knowledge {
   const values = facts.flatMap((each) => Object.values(each)).map(String);
   const short = values.map((value) => value.replaceAll('-', ''));
   return { known: new Set([...values, ...short]), personal };
 }
 
-/** Webhook that was refused: nothing in it is known. */
 export function buildRefused(failure: string): Omit<Step, 'at'> {
   return {
     ...{ source: 'webhook', resource: 'webhook', resource_id: null, instruction: null },

@@ -1,13 +1,11 @@
 import { z } from 'zod';
 
-/** JSON of which everything is hidden that may be personal data, or a secret. */
 export type Shown = string | number | boolean | null | readonly Shown[] | { [name: string]: Shown };
 
-/** Values that may be shown, and words that may never be. */
 export interface Knowledge {
-  /** Values of the contract, such as IDs, amounts and codes, which have no personal data. */
+  /** Values that may be shown: IDs, amounts and codes of the contract. */
   known: ReadonlySet<string>;
-  /** Data of the recipient that the connector has read. */
+  /** Recipient's data, which may never be shown. */
   personal: readonly string[];
 }
 
@@ -15,16 +13,14 @@ export const HIDDEN = '•••';
 const DEPTH_MAX = 8;
 const ITEMS_MAX = 20;
 const TEXT_LENGTH_MAX = 200;
-/** Names of fields: no value that is used as a name. */
+/** Names of fields, and no values that are used as names. */
 const FIELD = /^[A-Za-z_$][A-Za-z_$-]{0,40}\d{0,2}$/;
-/** Part of a path that names a resource of the bank, and no value. */
 const PATH_PART = /^(?:v\d{1,2}|[a-z][a-z_-]{0,30})?$/;
-/** Formats in which nothing personal is written. A date may be that of a birth. */
+/** Excludes `date`, which may be that of a birth. */
 const FORMATS = new Set(['uuid', 'date-time']);
 /** Shorter words are compared whole, so that a name does not hide a currency. */
 const PART_LENGTH_MIN = 4;
 
-/** Part of a JSON schema. */
 interface Schema {
   enum?: readonly unknown[];
   const?: unknown;
@@ -37,15 +33,15 @@ interface Schema {
 }
 
 /**
- * Hides what is not known: it shows values of the contract, values that the bank's schema lists, and
- * what is true, false or null.
+ * Shows only values of the contract, values that the bank's schema lists, and what is true, false
+ * or null.
  * @param schema schema with which the connector read it
  */
 export function hide(value: unknown, knowledge: Knowledge, schema?: z.ZodType): Shown {
   return hideIn(value, knowledge, schema === undefined ? [] : [describe(schema)], 0);
 }
 
-/** Hides values in the path of an address. Its query may have a secret, and is left out. */
+/** Hides values in the path, and omits the query, which may have a secret. */
 export function hidePath(url: string | URL, knowledge: Knowledge): string {
   const parts = new URL(url, 'http://connector').pathname.split('/').map((part) => decode(part));
   const isShown = (part: string) =>
@@ -101,7 +97,6 @@ function isPersonal(text: string, { personal }: Knowledge): boolean {
 
 const described = new WeakMap<z.ZodType, Schema>();
 
-/** Describes a schema once. What JSON cannot describe lists no values. */
 function describe(schema: z.ZodType): Schema {
   const existing = described.get(schema);
   if (existing !== undefined) return existing;

@@ -47,7 +47,6 @@ interface StepsPage {
   stylesheet: string;
 }
 
-/** Shows what a connector does: instruction, bank traffic, answer and callback side by side. */
 export function renderSteps({ connector, steps, stylesheet }: StepsPage): string {
   return renderDocument({
     title: `${connector} · Connector`,
@@ -87,7 +86,6 @@ interface StepGroup {
   steps: Step[];
 }
 
-/** Groups steps by their resource; the one with the newest step comes first. */
 function groupSteps(steps: readonly Step[]): StepGroup[] {
   const groups = new Map<string, StepGroup>();
   for (const step of steps) {

@@ -17,7 +17,6 @@ import {
   type Step,
 } from './build';
 
-/** Steps that are stored: of this process, and in its memory alone. */
 export const STEPS_MAX = 200;
 
 interface StepDeps {
@@ -28,13 +27,11 @@ interface StepDeps {
 export type StepLog = ReturnType<typeof createStepLog>;
 
 /**
- * Creates the log of what a connector of the sandbox does, and functions that watch its parts. They
- * change nothing: what cannot be shown is left out.
+ * Logs what a connector of the sandbox does, and changes nothing: what cannot be shown is left out.
  */
 export function createStepLog({ now, log }: StepDeps) {
   const steps: Step[] = [];
   const current = new AsyncLocalStorage<Recording>();
-  /** Sources of the reports that are about to be delivered. */
   const origins = new WeakMap<readonly Report[], { source: string; recording: Recording }>();
   const begin = (): Recording => ({ raw: [], personal: [] });
   const add = (build: () => Omit<Step, 'at'>): void => {
@@ -46,7 +43,6 @@ export function createStepLog({ now, log }: StepDeps) {
     }
   };
   return {
-    /** Lists the steps, the newest first. */
     list: (): readonly Step[] => steps,
 
     watchActivities: (activities: Partial<ConnectorActivities>): Partial<ConnectorActivities> => {
@@ -88,14 +84,13 @@ export function createStepLog({ now, log }: StepDeps) {
           });
           return answer;
         } catch (error) {
-          // A message of the kit’s own quotes nothing.
+          // The kit’s own messages quote nothing.
           const status = error instanceof BankFailure ? error.message : nameError(error);
           raw.push({ method, url, sent, status });
           throw error;
         }
       },
 
-    /** Learns what must not be shown. */
     watchRecipient:
       (decrypt: (payout_id: string) => Promise<RecipientDetails>) =>
       async (payout_id: string): Promise<RecipientDetails> => {
