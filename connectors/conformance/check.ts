@@ -37,9 +37,8 @@ import { startWebhookProxy } from './webhook-proxy';
 import type { World } from './world';
 
 const ACCOUNT = 'Connector check';
-/** Promises that are checked at the same time: few enough for a bank that limits calls. */
 const AT_ONCE = 8;
-/** Time since which a poller counts as one that runs: a poll lasts a minute at most. */
+/** A poll lasts a minute at most. */
 const POLLER_MS = 70_000;
 const WORKFLOW_QUEUE = 1;
 const ACTIVITY_QUEUE = 2;
@@ -193,7 +192,6 @@ async function openWorld(deps: CheckDeps, input: CheckInput, documents: Document
   return { ...world, close };
 }
 
-/** Opens the bank of a connector of files, which is this check. */
 async function openFiles(deps: CheckDeps, { connector, folders, waitMs }: CheckInput) {
   if (folders === undefined) return undefined;
   const own = { ...deps, connector };
@@ -207,7 +205,6 @@ async function openFiles(deps: CheckDeps, { connector, folders, waitMs }: CheckI
   });
 }
 
-/** Ends the workflows that callbacks have started, on which nobody works. */
 async function endWorkflows(temporal: Client, { ids }: Documents): Promise<void> {
   const handles = (['payout', 'refund', 'payment'] as const).flatMap((resource) =>
     ids[resource].map((id) => temporal.workflow.getHandle(LIFECYCLES[resource].workflowId(id))),

@@ -19,7 +19,6 @@ import type {
 } from '../contract/activities';
 import { need } from './verdict';
 
-/** Amount in minor units. */
 const AMOUNT = 1_000;
 const SESSION_MS = 1_800_000;
 
@@ -53,7 +52,6 @@ export type Documents = ReturnType<typeof createDocuments>;
 
 type Deps = Pick<CheckDeps, 'mongo' | 'stores' | 'database' | 'keysDir' | 'now'>;
 
-/** Creates the documents of a check, which say what its instructions say. */
 export function createDocuments(
   deps: Deps,
   input: Pick<CheckInput, 'connector' | 'methods' | 'rails'>,
@@ -117,16 +115,14 @@ export function createDocuments(
     await rows.updateOne({ _id }, { $set: values });
   };
   return {
-    /** IDs of all documents, by their resource. */
     ids,
-    /** Inserts a payment, with the instruction that opens its session. */
     makePayment: async (of = AMOUNT): Promise<SessionInstruction> => {
       const payment = await insertPayment({ amount: of });
       const { _id, amount, currency, method, country, expires_at } = payment;
       const facts = { amount, currency, method, country, livemode: false, expires_at };
       return { payment_id: _id, ...facts, return_url: 'https://shop.example/return' };
     },
-    /** Ends a payment before its money came, and returns the instruction to send that back. */
+    /** @returns instruction to send the money back */
     endLate: async (payment_id: string, bank_reference: string): Promise<ReversalInstruction> => {
       const { currency } = getMethod(input.methods);
       const receipt: Receipt = {
@@ -139,7 +135,6 @@ export function createDocuments(
       const instruction_id = `reversal:${payment_id}`;
       return { payment_id, instruction_id, amount: AMOUNT, currency };
     },
-    /** Inserts a refund, with its instruction. */
     makeRefund: async (amount = AMOUNT): Promise<RefundInstruction> => {
       const { method, currency } = getMethod(input.methods);
       const payment = await insertPayment({ status: 'settled', bank_reference: 'CHECK-PAYMENT' });
@@ -154,7 +149,6 @@ export function createDocuments(
       const facts = { payment_id, payment_bank_reference, amount, currency, method };
       return { refund_id: document._id, version: 1, ...facts, livemode: false };
     },
-    /** Inserts a payout, with its instruction. */
     makePayout: async (
       amount = AMOUNT,
       of: { isDeleted?: boolean; isFrozen?: boolean } = {},
@@ -171,7 +165,6 @@ export function createDocuments(
       await inTransaction(mongo, (session) => stores.payouts.insert(document, session));
       return { payout_id: document._id, version: 1, amount, currency, method, livemode: false };
     },
-    /** Changes what a document says, as its workflow or an operator would have. */
     change: write,
   };
 }

@@ -1,11 +1,11 @@
 import { type Answering, names, type Passed, passOn, type Received, startProxy } from './proxy';
 
 /**
- * Faults between connector and bank:
- * - `cut_before`, `cut_after`: the connection ends before the bank has the call, or after it has acted
- * - `unavailable`, `limited`, `garbage`: the bank answers 503, 429, or what is no JSON, and does nothing
- * - `fails_after`: the bank acts, and the answer is 500
- * - `quotes`, `quotes_code`: the bank refuses with 422, and its message or its code quotes the request
+ * - `cut_before`, `cut_after`: the connection ends before the bank has the call, or after it has
+ *   acted
+ * - `unavailable`, `limited`, `garbage`: the bank answers 503, 429, or no JSON, and does nothing
+ * - `fails_after`: the bank acts, and answers 500
+ * - `quotes`, `quotes_code`: the bank refuses with 422, and quotes the request
  */
 export type Fault =
   | 'cut_before'
@@ -19,38 +19,32 @@ export type Fault =
 
 export interface FaultProxy {
   url: string;
-  /** Gives the calls that name an ID a fault, until it is cleared. */
   arm: (fault: Fault, calls: Calls) => Armed;
   /** Holds the first write that names an ID before the bank has it. */
   hold: (id: string) => Held;
-  /** Answers the read of a list after the page that has an ID with that page again, once. */
+  /** Repeats the page that has an ID once. */
   repeatPage: (id: string) => RepeatedPage;
   stop: () => Promise<void>;
 }
 
-/** Calls that name one of the IDs; of `writes` those that are neither a GET nor a look-up. */
+/** `writes`: neither a GET nor a look-up. */
 interface Calls {
   ids: readonly string[];
   of: 'all' | 'writes';
 }
 
 interface Armed {
-  /** Number of calls that had the fault. */
   hits: () => number;
   clear: () => void;
 }
 
 interface Held {
-  /** Resolves when the first call is held. */
   reached: Promise<void>;
-  /** Lets the calls go on. */
   release: () => void;
 }
 
 interface RepeatedPage {
-  /** Whether a page with the ID was read. */
   isRead: () => boolean;
-  /** Whether it was read a second time. */
   isRepeated: () => boolean;
   clear: () => void;
 }
@@ -60,7 +54,6 @@ interface Rule {
   answer: Answering;
 }
 
-/** Starts a proxy in front of a bank, which has no faults at first. */
 export async function startFaultProxy(target: string, port = 0): Promise<FaultProxy> {
   const bank = target.replace(/\/+$/, '');
   const rules = new Set<Rule>();
@@ -134,7 +127,7 @@ export async function startFaultProxy(target: string, port = 0): Promise<FaultPr
   };
 }
 
-/** Instructions over HTTP are all posted. @see docs/connectors.md#instructions-over-http */
+/** @see docs/connectors.md#instructions-over-http */
 const LOOK_UP = /\/instructions\/lookUp\w+$/;
 
 function isWrite({ method, path }: Received): boolean {

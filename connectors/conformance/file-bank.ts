@@ -19,38 +19,29 @@ import {
 import { assertSeen, Broken } from './verdict';
 
 const MESSAGE = { versions: { 'pain.001.001': ['09'] }, expected: 'a bank reads pain.001.001.09' };
-/** Names of the bank’s files begin so: a check leaves all others alone. */
+/** A check leaves all other files alone. */
 const OWN = 'check-';
-/** Folders into which the connector puts what it has taken. */
 const FOLDERS = ['processed', 'refused', 'other'];
 const POLL_MS = 50;
-/** Amount of a transfer without an instruction, in minor units. */
+/** Minor units. */
 const FOREIGN_AMOUNT = 1_000;
 
-/** Folder in which the connector has put a file of the bank, and its reason, if it was refused. */
 export interface Taken {
   folder: string;
   why: string | null;
 }
 
 interface FileBankDeps extends CheckFolders {
-  /** Writes the open batch now, as an operator does. @returns IDs of the files */
+  /** @returns IDs of the files */
   cut: () => Promise<string[]>;
-  /** Whether a file is of the connector that is checked. */
   isOurs: (file_id: string) => Promise<boolean>;
-  /** Frees the payouts of a refused file, as an operator does. */
   resend: (file_id: string) => Promise<number>;
-  /** Time in which a file must be taken. */
   waitMs: number;
 }
 
 export type FileBank = Awaited<ReturnType<typeof startFileBank>>;
 
-/**
- * Starts a bank that knows a connector by two folders alone: it reads files of transfers, accepts
- * each once, and answers by files.
- * @throws ServiceError `check_folder_used` for a folder with other files
- */
+/** @throws ServiceError `check_folder_used` for a folder with other files */
 export async function startFileBank({ out, in: dir, waitMs, ...deps }: FileBankDeps) {
   const { cut, isOurs, resend } = deps;
   await assertUnused(dir);
@@ -73,14 +64,13 @@ export async function startFileBank({ out, in: dir, waitMs, ...deps }: FileBankD
       .filter(({ end_to_end_id }) => end_to_end_id === shortenId(payout_id));
   const message = () => ({ id: randomUUID().slice(0, 23), at: new Date() });
 
-  /** Puts a file into the folder of the connector: whole, then under its name. */
   const put = async (content: string | Buffer): Promise<string> => {
     const name = `${OWN}${randomUUID()}.xml`;
     await writeFile(join(dir, `.${name}.part`), content);
     await rename(join(dir, `.${name}.part`), join(dir, name));
     return name;
   };
-  /** Writes a file, and waits until the connector has taken it. @throws Broken if it does not */
+  /** @throws Broken unless the connector takes the file */
   const deliver = async (content: string | Buffer): Promise<Taken> => {
     const name = await put(content);
     const end = Date.now() + waitMs;
@@ -95,7 +85,6 @@ export async function startFileBank({ out, in: dir, waitMs, ...deps }: FileBankD
       await sleep(POLL_MS);
     }
   };
-  /** Delivers what a connector must be able to read. */
   const deliverGood = async (content: string): Promise<void> => {
     const { folder, why } = await deliver(content);
     assertSeen(folder === 'processed', `a correct file of the bank went to ${folder}: ${why}`);
@@ -107,12 +96,11 @@ export async function startFileBank({ out, in: dir, waitMs, ...deps }: FileBankD
     xml.dispose();
     if (!(await isOurs(file.id))) return;
     await rename(join(out, name), join(read, name));
-    // A bank takes an ID once; the repeat after a kill is no second order.
+    // A bank accepts an ID once; the repeat after a kill is no second order.
     if (files.has(file.id)) return;
     files.set(file.id, { ...file, isRefused: false });
     await put(writeAnswer(file.id, { status: 'ACCP' }));
   };
-  /** Lets the open batch become a file, and the bank read it. */
   const carry = async (): Promise<string[]> => {
     const ids = await cut();
     await oneByOne(async () => {
@@ -168,7 +156,6 @@ export async function startFileBank({ out, in: dir, waitMs, ...deps }: FileBankD
           return true;
         }
         default:
-          // A file and its answers know no other fact.
           return false;
       }
     },
@@ -176,7 +163,7 @@ export async function startFileBank({ out, in: dir, waitMs, ...deps }: FileBankD
   return {
     ...{ desk, carry, deliver, writeAnswer, answer, notify, book, resend },
     listFiles: (payout_id: string) => findFiles(payout_id).map(({ id }) => id),
-    /** Reports a payout's movements by their statement, and by the notification again, twice. */
+    /** Reports by the statement, and twice by the notification. */
     repeat: async (payout_id: string): Promise<string> => {
       const bookings = booked.get(payout_id) ?? [];
       const again = notify('camt.054', bookings);

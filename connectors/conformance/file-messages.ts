@@ -9,21 +9,19 @@ import {
   textAt,
 } from '../../src/statements/xml';
 
-/** Transfer of a file, as a bank reads it. Minor units. */
+/** Minor units. */
 interface ReadTransfer {
   end_to_end_id: string;
   amount: number;
   currency: string;
 }
 
-/** File of credit transfers, as a bank reads it. */
 export interface ReadFile {
   id: string;
   iban: string;
   transfers: ReadTransfer[];
 }
 
-/** Reads a file of ours, whose schema was checked. */
 export function readPain001({ root }: Awaited<ReturnType<typeof parseMessage>>): ReadFile {
   const initiation = [...childElements(root, 'CstmrCdtTrfInitn')].map((each) => readElement(each));
   const batches = initiation.flatMap((each) => findAll(each, 'PmtInf'));
@@ -38,7 +36,7 @@ export function readPain001({ root }: Awaited<ReturnType<typeof parseMessage>>):
   return { id, iban: textAt(batches[0], 'DbtrAcct/Id/IBAN') ?? '', transfers };
 }
 
-/** Movement of an account, as a bank books it. Minor units; negative when money leaves. */
+/** Negative when money leaves. */
 export interface Booking {
   payout_id: string;
   amount: number;
@@ -54,7 +52,6 @@ interface Message {
 }
 
 const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd';
-/** Recipient whom a bank names in its files. */
 const RECIPIENT = 'Zephyrine Quackenbush';
 
 const CONTAINERS = {
@@ -62,7 +59,6 @@ const CONTAINERS = {
   'camt.053': ['BkToCstmrStmt', 'Stmt'],
 } as const;
 
-/** Writes a notification, or a statement with its balances. */
 export function writeCamt(
   kind: keyof typeof CONTAINERS,
   { id, at }: Message,
@@ -106,14 +102,13 @@ function writeMoney({ amount, currency }: Pick<Booking, 'amount' | 'currency'>):
   return `<Amt Ccy="${currency}">${text}</Amt><CdtDbtInd>${side}</CdtDbtInd>`;
 }
 
-/** Status of a file, or of one payout in it, with a text that names the recipient. */
+/** Contains a text that names the recipient. */
 export interface Status {
   status: string;
   code?: string;
   payout_id?: string;
 }
 
-/** Writes a bank's answer to a file of ours. */
 export function writePain002(
   { id, at }: Message,
   file: string,

@@ -2,7 +2,6 @@ import { proxyActivities } from '@temporalio/workflow';
 
 type Activity = (input: object) => Promise<unknown>;
 
-/** Gives a connector one instruction over its task queue, as a lifecycle does, and once. */
 export async function instructConnector(
   taskQueue: string,
   activity: string,
@@ -10,7 +9,7 @@ export async function instructConnector(
 ): Promise<unknown> {
   const connector = proxyActivities<Record<string, Activity>>({
     taskQueue,
-    // Longer than an attempt of the contract, whose end is the connector's to bring about.
+    // Longer than an attempt of the contract, which the connector must end itself.
     startToCloseTimeout: '40s',
     scheduleToStartTimeout: '20s',
     retry: { maximumAttempts: 1 },

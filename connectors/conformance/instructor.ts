@@ -13,7 +13,7 @@ import type { instructConnector } from './instruct-workflow';
 import { Broken, NotApplicable } from './verdict';
 
 const RETRY_MS = 500;
-/** Longer than an attempt may take to reach the bank, after which a look-up must answer. */
+/** Longer than an attempt may take to reach the bank. */
 const PATIENCE_MS = 60_000;
 
 export type ActivityName = keyof ConnectorActivities;
@@ -24,20 +24,17 @@ export interface Answer {
   [field: string]: unknown;
 }
 
-/** Answer of an activity, or the whole failure that Temporal stores. */
 export type Outcome = { answer: Answer } | { failure: string };
 
 interface InstructorDeps {
   temporal: Client;
   connection: NativeConnection;
   namespace: string;
-  /** Task queue of the connector. */
   connectorQueue: string;
 }
 
 export type Instructor = Awaited<ReturnType<typeof startInstructor>>;
 
-/** Starts what gives a connector the instructions of a check, each in a workflow of its own. */
 export async function startInstructor(deps: InstructorDeps) {
   const { temporal, connection, namespace, connectorQueue } = deps;
   const taskQueue = `connector-check-${randomUUID()}`;
@@ -69,7 +66,7 @@ export async function startInstructor(deps: InstructorDeps) {
     ask,
     /** @throws Broken if it fails */
     read,
-    /** Repeats an instruction until it is answered, as the service does. @throws Broken if never */
+    /** @throws Broken if never answered */
     readAtLast: async (activity: ActivityName, input: object): Promise<Answer> => {
       const end = Date.now() + PATIENCE_MS;
       for (;;) {
@@ -90,7 +87,6 @@ export async function startInstructor(deps: InstructorDeps) {
 
 let bundle: ReturnType<typeof bundleWorkflowCode> | undefined;
 
-/** Bundles the workflow once in a process. */
 function bundleOnce() {
   const workflowsPath = require.resolve('./instruct-workflow');
   bundle ??= bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
@@ -103,7 +99,6 @@ function readAnswer(activity: string, answer: unknown): Answer {
   throw new Broken(`${activity} answered without an outcome.`);
 }
 
-/** Collects everything that stays in Temporal's history. */
 function describeFailure(error: WorkflowFailedError): string {
   const parts: string[] = [];
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
@@ -112,7 +107,6 @@ function describeFailure(error: WorkflowFailedError): string {
   return parts.join('\n');
 }
 
-/** First line of the innermost error. */
 function shorten(failure: string): string {
   const [first = '', second = first] = failure
     .split('\n')

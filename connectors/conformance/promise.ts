@@ -1,12 +1,10 @@
 import type { World } from './world';
 
-/** Promise of docs/connectors.md that a check can break. */
 export interface ContractPromise {
-  /** Name in reports, such as `payout.repeat`. */
   id: string;
   promise: string;
-  /** Whether nothing else may run at the same time. */
+  /** Excludes all others while it runs. */
   alone?: true;
-  /** @returns what was seen @throws Broken, NotApplicable */
+  /** @returns observations @throws Broken, NotApplicable */
   check: (world: World) => Promise<string>;
 }

@@ -11,7 +11,6 @@ const NOT_PASSED = new Set([
   ...['transfer-encoding', 'accept-encoding', 'content-encoding'],
 ]);
 
-/** Request that a proxy has received, with its exact bytes. */
 export interface Received {
   method: string;
   path: string;
@@ -25,10 +24,9 @@ export interface Passed {
   body: Buffer;
 }
 
-/** Answers a request; undefined cuts the connection. */
+/** Undefined cuts the connection. */
 export type Answering = (request: Received) => Promise<Passed | undefined>;
 
-/** Starts a server whose answers a function decides, which may pass requests on. */
 export async function startProxy(port: number, answer: Answering) {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await getRawBody(request, { limit: BODY_BYTES_MAX });
@@ -57,7 +55,7 @@ export async function startProxy(port: number, answer: Answering) {
   };
 }
 
-/** Passes a request on. @throws Error if the server behind the proxy does not answer */
+/** @throws Error if the server behind the proxy does not answer */
 export async function passOn(
   target: string,
   { method, path, headers, body }: Received,
@@ -78,7 +76,6 @@ function pickHeaders(headers: readonly [name: string, value: unknown][]): Record
   return Object.fromEntries(passed.map(([name, value]) => [name, String(value)]));
 }
 
-/** Whether a request names an ID, with or without dashes. */
 export function names({ path, headers, body }: Received, ids: readonly string[]): boolean {
   const text = `${path}\n${JSON.stringify(headers)}\n${body.toString('latin1')}`;
   return ids.some((id) => text.includes(id) || text.includes(id.replaceAll('-', '')));

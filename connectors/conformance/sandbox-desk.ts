@@ -5,7 +5,7 @@ import { bankReference } from '../../src/service/sandbox-bank/movements';
 import type { SandboxReportStore } from '../../src/store/sandbox-reports';
 import type { Desk, Effect } from './desk';
 
-/** Amounts about which the sandbox bank reports nothing by itself. @see docs/api.md#the-sandbox */
+/** @see docs/api.md#the-sandbox */
 export const QUIET_AMOUNTS = { payment: 66_603, refund: 66_613, payout: 66_623 };
 
 interface Entry {
@@ -19,10 +19,7 @@ interface Session {
   reversals: (Effect & { instruction_id: string })[];
 }
 
-/**
- * Creates the desk of the sandbox bank, which makes its decisions as simulated events do.
- * @param db the bank's own database
- */
+/** @param db the bank's own database */
 export function createSandboxDesk(db: Db, connector: string, reports: SandboxReportStore): Desk {
   return {
     listEffects: async (id) => {

@@ -13,10 +13,8 @@ import { assertSeen, need } from './verdict';
 import type { WebhookProxy } from './webhook-proxy';
 
 const POLL_MS = 100;
-/** Code of gRPC for a workflow that does not exist. */
 const NOT_FOUND = 5;
 
-/** Everything around the connector that promises use and look at. */
 export interface World {
   connector: string;
   instructor: Instructor;
@@ -26,23 +24,22 @@ export interface World {
   desk?: Desk | undefined;
   bank?: FaultProxy | undefined;
   webhooks?: WebhookProxy | undefined;
-  /** Bank that answers by files, in place of calls and webhooks. */
   files?: FileBank | undefined;
-  /** Time in which a report must have arrived, also if its webhook was lost. */
+  /** Time for a report to arrive, also if its webhook was lost. */
   waitMs: number;
-  /** Amounts of the sandbox bank, about which it reports nothing by itself. */
+  /** Sandbox bank reports nothing about these by itself. */
   quietAmounts?: Partial<Record<BankResource, number>>;
-  /** Refuses to store callbacks while it runs, as a service that is down does. */
+  /** Behaves as a service that is down. */
   withoutCallbacks: <T>(run: () => Promise<T>) => Promise<T>;
 }
 
-/** Proxy in front of the bank. @throws NotApplicable without one */
+/** @throws NotApplicable */
 export function needBank({ bank, files }: Pick<World, 'bank' | 'files'>): FaultProxy {
   const without = 'It needs the proxy in front of the bank.';
   return need(bank, files === undefined ? without : 'The bank is not called: it gets files.');
 }
 
-/** Proxy in front of the connector’s own port. @throws NotApplicable without one */
+/** @throws NotApplicable */
 export function needWebhooks({ webhooks, files }: Pick<World, 'webhooks' | 'files'>): WebhookProxy {
   const without = 'It needs the proxy in front of the connector’s own port.';
   return need(webhooks, files === undefined ? without : 'The bank posts nothing: it writes files.');
@@ -50,13 +47,11 @@ export function needWebhooks({ webhooks, files }: Pick<World, 'webhooks' | 'file
 
 const Signal = z.looseObject({ callback_id: z.string() });
 
-/** Callback that a resource's workflow has received. */
 export interface ReceivedSignal {
   name: string;
   callback_id: string;
 }
 
-/** Lists the callbacks that reached a resource, each once. */
 export async function listSignals(
   { temporal }: Pick<World, 'temporal'>,
   resource: BankResource,
@@ -82,7 +77,7 @@ export async function listSignals(
   }
 }
 
-/** Waits for callbacks. @throws Broken if one does not come in time */
+/** @throws Broken if a callback does not come in time */
 export async function waitForSignals(
   world: Pick<World, 'temporal' | 'waitMs'>,
   resource: BankResource,
@@ -100,10 +95,7 @@ export async function waitForSignals(
   }
 }
 
-/**
- * Asserts how often the bank has executed an instruction, if it has a desk.
- * @returns words about it
- */
+/** @returns text for the report */
 export async function assertEffects(
   { desk }: Pick<World, 'desk'>,
   id: string,
@@ -116,7 +108,6 @@ export async function assertEffects(
   return wanted === 'once' ? 'once at the bank' : 'nothing at the bank';
 }
 
-/** Asserts that the bank has the money of an instruction. */
 export async function assertMoney(
   { desk }: Pick<World, 'desk'>,
   id: string,

@@ -6,7 +6,6 @@ import type { Assets } from './assets';
 import type { ExtendedKey } from './extended-key';
 import type { EvmNode } from './node';
 
-/** Address of one payment alone. */
 export interface PaymentAddress {
   _id: string;
   address: Address;
@@ -18,7 +17,7 @@ export interface PaymentAddress {
   key: string;
   index: number;
   given_at: Date;
-  /** Time from which its balances are compared next; null after the last comparison. */
+  /** Null after the last comparison. */
   check_at: Date | null;
   checks: number;
 }
@@ -38,13 +37,12 @@ interface AddressDeps {
   key: ExtendedKey;
   node: Pick<EvmNode, 'getNonce' | 'getBalance' | 'getTokenBalance'>;
   assets: Assets;
-  /** Finds those of the addresses that payments of the service have. */
   findTaken: (addresses: readonly Address[]) => Promise<string[]>;
   now: () => Date;
   log: Pick<Logger, 'warn'>;
 }
 
-/** Indexes that are looked ahead at the service, and on the chain as wallets do (BIP-44). */
+/** Look-ahead at the service, and on the chain (BIP-44). */
 const AHEAD = 100;
 const AHEAD_ON_CHAIN = 20;
 
@@ -52,7 +50,6 @@ export function createAddresses(deps: AddressDeps) {
   const { mongo, db, key, findTaken, now, log } = deps;
   const rows: Collection<PaymentAddress> = db.collection<PaymentAddress>('addresses');
   const counters: Collection<IndexCounter> = db.collection<IndexCounter>('address_lines');
-  /** Takes the next index; null if the service knows its address. */
   const deriveNext = (_id: string, terms: Terms) =>
     inTransaction(mongo, async (session) => {
       const counter = await counters.findOneAndUpdate(
@@ -69,7 +66,7 @@ export function createAddresses(deps: AddressDeps) {
       await rows.insertOne(row, { session });
       return row;
     });
-  /** Passes indexes that are in use, which a restored database does not know. */
+  /** Skips used indexes, which a restored database does not know. */
   const passUsed = async (): Promise<boolean> => {
     const next = (await counters.findOne({ _id: key.fingerprint }))?.next ?? 0;
     const ahead = Array.from({ length: AHEAD }, (_, i) => key.addressAt(next + i));
@@ -95,7 +92,7 @@ export function createAddresses(deps: AddressDeps) {
      */
     begin,
     get: (_id: string) => rows.findOne({ _id }),
-    /** Assigns the payment's address; a repeat returns the existing one with its first terms. */
+    /** A repeat returns the existing address with its first terms. */
     give: async (_id: string, terms: Terms): Promise<PaymentAddress> => {
       const existing = await rows.findOne({ _id });
       if (existing !== null) return existing;
@@ -119,7 +116,6 @@ export function createAddresses(deps: AddressDeps) {
         .sort({ check_at: 1 })
         .limit(limit)
         .toArray(),
-    /** Puts the next comparison off, or ends them after the second. */
     checkAgain: ({ _id, check_at, checks }: PaymentAddress, afterMs: number) => {
       const isLast = check_at === null || checks > 0;
       const next = isLast ? null : new Date(check_at.getTime() + afterMs);

@@ -7,9 +7,8 @@ import type { Deposits } from './deposits';
 import type { Findings } from './findings';
 import type { EvmNode } from './node';
 
-/** Time after which an address is compared once more, for deposits that came late. */
+/** Second comparison, for deposits that came late. */
 const AGAIN_MS = 6 * 3_600_000;
-/** Addresses of one round. */
 const BATCH = 25;
 
 export interface BalanceCheckDeps {
@@ -23,9 +22,8 @@ export interface BalanceCheckDeps {
 }
 
 /**
- * Compares the balances of addresses with their known deposits: when the window of the payment
- * closes, and hours later. A lower balance was transferred by the owner; a higher one has funds
- * that no block showed.
+ * Compares balances with known deposits: when a payment's window closes, and hours later. A lower
+ * balance was transferred by the owner; a higher one has funds that no block showed.
  */
 export async function checkBalances(deps: BalanceCheckDeps): Promise<void> {
   const { book, addresses, node, log } = deps;

@@ -10,13 +10,12 @@ import type { Movement } from './traces';
 
 export interface ReaderDeps {
   node: EvmNode;
-  /** Node of another provider, which may have logs that the first one lacks. */
   secondNode: EvmNode | undefined;
   addresses: Pick<Addresses, 'among'>;
   deposits: Pick<Deposits, 'sums'>;
   assets: Assets;
   traces: boolean;
-  /** Smallest units: deposits below them are dust, unless they complete the amount due. */
+  /** Smallest units: smaller deposits are dust, unless they complete the amount due. */
   least: Record<Asset, bigint>;
   payer: Address;
   log: Pick<Logger, 'warn'>;
@@ -35,7 +34,6 @@ export async function readFacts(deps: ReaderDeps, block: Block) {
   return { deposits: await readDeposits(deps, block), outgoing: await readOutgoing(deps, block) };
 }
 
-/** @throws NodeFailure if the node does not know the whole block yet */
 export async function readDeposits(deps: ReaderDeps, block: Block): Promise<BlockDeposit[]> {
   const { node, traces } = deps;
   const ether = traces ? await node.movements(block) : getPlainMovements(block);
@@ -61,7 +59,6 @@ export async function readDeposits(deps: ReaderDeps, block: Block): Promise<Bloc
   return [...deposits.values()];
 }
 
-/** Whether the deposit, with the others of its payment, is at least the amount due. */
 async function completes(
   { deposits }: Pick<ReaderDeps, 'deposits'>,
   { number }: Block,
@@ -78,8 +75,8 @@ async function completes(
 }
 
 /**
- * Reads the token's transfers. A node may have a block before its logs: where the block's bloom
- * allows a transfer, none is believed only if all logs of the block have that bloom.
+ * A node may have a block before its logs: where the block's bloom allows a transfer, "none" is
+ * believed only if all logs have that bloom.
  * @throws NodeFailure if no node has the logs
  */
 async function readTokens(
@@ -96,7 +93,7 @@ async function readTokens(
   throw new NodeFailure('The node has a block without its logs.');
 }
 
-/** Ether that transactions move, without what contracts move. */
+/** Excludes ether that contracts move. */
 function getPlainMovements({ transactions }: Block): Movement[] {
   return transactions.flatMap(({ hash, from, to, value }) =>
     to === null ? [] : [{ hash, from, to, value }],

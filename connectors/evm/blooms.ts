@@ -1,6 +1,5 @@
 import { type Hex, hexToBytes, keccak256 } from 'viem';
 
-/** Addresses and topics of a log, which the bloom of its block contains. */
 export interface BloomLog {
   address: Hex;
   topics: readonly Hex[];
@@ -8,7 +7,6 @@ export interface BloomLog {
 
 const BYTES = 256;
 
-/** Whether a block with this bloom may have a log with all these values. */
 export function mayContain(bloom: Hex, values: readonly Hex[]): boolean {
   const filter = hexToBytes(bloom);
   return values.flatMap(getBits).every(({ byte, mask }) => ((filter[byte] ?? 0) & mask) !== 0);
@@ -25,7 +23,7 @@ export function matchesBloom(bloom: Hex, logs: readonly BloomLog[]): boolean {
   return hexToBytes(bloom).every((byte, at) => byte === filter[at]);
 }
 
-/** Bits of a value in a bloom: three, by the first six bytes of its hash. */
+/** Three bits, by the first six bytes of the hash. */
 function getBits(value: Hex): { byte: number; mask: number }[] {
   const hash = keccak256(value, 'bytes');
   return [0, 2, 4].map((at) => {

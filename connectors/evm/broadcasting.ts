@@ -5,7 +5,7 @@ import type { EvmNode } from './node';
 import type { Attempt, Settlement, Settlements } from './settlements';
 import { buildCall, bumpFees, nextBase, sign } from './signing';
 
-/** Time after which bytes are broadcast again, since the node may have dropped them. */
+/** The node may have dropped the bytes. */
 const REBROADCAST_MS = 60_000;
 
 export interface BroadcastDeps {
@@ -60,7 +60,7 @@ function isDue({ now }: RebroadcastDeps, { attempts, broadcast }: Settlement): b
   return now().getTime() - broadcast.at.getTime() >= REBROADCAST_MS;
 }
 
-/** Stores new bytes with a higher fee and the same nonce, if the newest have waited long enough. */
+/** Stores bytes with a higher fee and the same nonce, if the newest have waited long enough. */
 async function bumpFee(deps: RebroadcastDeps, settlement: Settlement): Promise<Settlement> {
   const { account, assets, chainId, settlements, now, log } = deps;
   const { attempts, nonce, gas } = settlement;

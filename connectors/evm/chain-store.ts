@@ -1,13 +1,11 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Hash } from 'viem';
 
-/** Block and the branch that it is on. */
 export interface BlockRef {
   number: number;
   hash: Hash;
 }
 
-/** Block with its time, by the chain's clock. */
 export interface DatedBlock extends BlockRef {
   mined_at: Date;
 }
@@ -38,7 +36,7 @@ export function createChainBook(db: Db) {
   const cursors: Collection<Cursor> = db.collection<Cursor>('cursor');
   const chains: Collection<BoundChain> = db.collection<BoundChain>('chain');
   const blocks: Collection<StoredBlock> = db.collection<StoredBlock>('blocks');
-  /** Advances the cursor only from `from`, so that two processes never both do. */
+  /** Advances only from `from`, so that two processes never both do. */
   const advanceCursor = async (
     from: BlockRef,
     to: DatedBlock,
@@ -50,7 +48,7 @@ export function createChainBook(db: Db) {
     return modifiedCount === 1;
   };
   return {
-    /** Binds the database to a chain, once. @throws Error if it is bound to another */
+    /** @throws Error if it is bound to another chain */
     bind: async (chain_id: number): Promise<void> => {
       await chains.updateOne({ _id: 'chain' }, { $setOnInsert: { chain_id } }, UPSERT);
       const chain = await chains.findOne({ _id: 'chain' });
@@ -72,7 +70,7 @@ export function createChainBook(db: Db) {
         .sort({ _id: -1 })
         .limit(BLOCKS_MAX),
     hashAt: async (number: number) => (await blocks.findOne({ _id: number }))?.hash,
-    /** Adds the next block; false if another process was faster. */
+    /** @returns false if another process was faster */
     add: async (from: BlockRef, block: DatedBlock, session: ClientSession): Promise<boolean> => {
       if (!(await advanceCursor(from, block, session))) return false;
       const update = { $set: { hash: block.hash } };
@@ -81,7 +79,7 @@ export function createChainBook(db: Db) {
       await blocks.deleteMany({ _id: { $lte: block.number - BLOCKS_MAX } }, { session });
       return true;
     },
-    /** Deletes the blocks above `to`; false if another process was faster. */
+    /** @returns false if another process was faster */
     leave: async (from: BlockRef, to: DatedBlock, session: ClientSession): Promise<boolean> => {
       if (!(await advanceCursor(from, to, session))) return false;
       await blocks.deleteMany({ _id: { $gt: to.number } }, { session });

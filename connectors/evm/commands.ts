@@ -15,13 +15,12 @@ const USAGE = `Commands, in the environment of the connector, which may run:
   ${REPEAT_COMMAND} --since T   repeats all reports since T (ISO 8601) under the present key`;
 
 interface CommandDeps {
-  /** Database of the connector. */
   db: Db;
   now: () => Date;
   log: Pick<Logger, 'error'>;
 }
 
-/** Runs a command. @returns its result, as JSON @throws Error with the usage */
+/** @throws Error with the usage */
 export async function runCommand(deps: CommandDeps, args: string[]): Promise<unknown> {
   const { values, positionals } = parseArgs({
     args,
@@ -53,7 +52,7 @@ function presentDust({ crypto_payment_id, asset, amount, transaction_id, mined_a
 
 type Dust = Awaited<ReturnType<ReturnType<typeof createDeposits>['dust']>>[number];
 
-/** Lets the running connector repeat its reports: those that were applied change nothing. */
+/** Makes the running connector repeat reports: those that were applied change nothing. */
 async function repeatReports({ db, now }: CommandDeps, since: string | undefined) {
   const time = new Date(since ?? '');
   if (Number.isNaN(time.getTime())) throw new Error('--since must be a time, in ISO 8601.');

@@ -13,14 +13,14 @@ const percent = z.number().positive().max(1_000);
 const units = z
   .string()
   .regex(/^(0|[1-9]\d{0,27})$/, 'must be an integer in the smallest unit, as text');
-/** Amounts by asset, in the smallest unit. */
+/** Smallest units by asset. */
 const amounts = ({ ETH, USDC }: { ETH: string; USDC: string }) =>
   z.strictObject({ ETH: units.default(ETH), USDC: units.default(USDC) });
 
 export const CHECK_ALL = { ETH: '0', USDC: '0' };
 export const DEPOSIT_MIN = { ETH: '10000000000000', USDC: '10000' };
 
-/** Content of `EVM_CONFIG_FILE`, which names the files of secrets and contains none. */
+/** Names the files of secrets and contains none. */
 export const EvmSettings = z.strictObject({
   connector: z
     .string()
@@ -92,7 +92,7 @@ export const EvmSettings = z.strictObject({
   }),
 });
 
-/** Reports are always signed, since the worker would store unsigned ones without applying them. */
+/** The worker would store unsigned reports without applying them. */
 const EvmEnvironment = Environment.omit({ KEYS_FILE: true, KEYS_DIR: true }).extend({
   EVM_CONFIG_FILE: path,
   CONNECTOR_KEY_FILE: path,
@@ -132,7 +132,6 @@ function readJson(file: string): unknown {
 }
 
 /**
- * Requires TLS for the node and the source of rates.
  * @param urls of the nodes, which the message never quotes
  * @throws Error naming every setting at fault
  */

@@ -13,10 +13,7 @@ export interface DepositReportDeps extends SecondNodeDeps {
   log: Logger;
 }
 
-/**
- * Reports each deposit when it is seen, when it counts, and when the chain drops it.
- * @returns number of deposits that have their confirmations and wait for the second node
- */
+/** @returns number of confirmed deposits that wait for the second node */
 export async function reportDeposits(deps: DepositReportDeps, head: number): Promise<number> {
   const secondCheck = createDepositCheck(deps);
   let unchecked = 0;
@@ -50,7 +47,7 @@ async function reportOne(deps: ReportDeps, deposit: Deposit, head: number): Prom
   if (deposit.block === null || isCounted(deposit)) await deposits.close(deposit);
 }
 
-/** Finds the next report that is due. A dropped block comes first. */
+/** A dropped block comes first. */
 async function findDueReport(
   { check }: ReportDeps,
   deposit: Deposit,
@@ -114,8 +111,8 @@ function toReorged(deposit: Deposit, { block_hash, amount }: ReportedDeposit): P
 }
 
 /**
- * Names the fact, so that a restored database repeats the IDs of the facts that it reports again. A
- * block may come back after it was dropped: that is another fact.
+ * Names the fact, so that a restored database repeats its callback IDs. A block may come back after
+ * it was dropped: that is another fact.
  */
 function describe(deposit: Deposit, block_hash: string, stage: Stage) {
   const { crypto_payment_id, asset, transaction_id, undone, seen_at } = deposit;
@@ -130,7 +127,7 @@ function describe(deposit: Deposit, block_hash: string, stage: Stage) {
   return { callback_id, occurred_at: seen_at.toISOString(), transaction_id };
 }
 
-/** Delivers a report; if that fails, the next round does it again. */
+/** After a failure, the next round delivers it again. */
 async function sendReport(
   { deposits, deliver, now, log }: ReportDeps,
   { _id, crypto_payment_id: resource_id }: Deposit,

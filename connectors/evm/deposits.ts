@@ -8,12 +8,12 @@ export interface BlockDeposit {
   crypto_payment_id: string;
   asset: Asset;
   transaction_id: Hash;
-  /** Smallest units, all transfers of the transaction together. */
+  /** Smallest units of all transfers of the transaction. */
   amount: bigint;
   sources: Address[];
-  /** Whether the payment is in another asset. Such a deposit is reported as `wrong_asset`. */
+  /** Reported as `wrong_asset`. */
   is_stray: boolean;
-  /** Whether it is below the least amount. Such a deposit is stored, never reported. */
+  /** Stored, never reported. */
   is_dust: boolean;
   required_confirmations: number;
 }
@@ -22,24 +22,23 @@ export interface Deposit extends Omit<BlockDeposit, 'amount'> {
   /** Payment, asset and transaction, so that it stays the same in another block. */
   _id: string;
   amount: string;
-  /** Block that has it; null if the chain has left that branch. */
+  /** Null if the chain has left that branch. */
   block: BlockRef | null;
   /** Last report that the service has, if it is still true. */
   told: ReportedDeposit | null;
   /** Report in progress, stored first so that a repeat is identical. */
   telling: PendingReport | null;
   reports: number;
-  /** Number of blocks of its own that were reported as dropped. */
+  /** Number of its blocks that were reported as dropped. */
   undone: number;
-  /** Last report that was delivered, which an operator may have repeated. */
+  /** Last delivered report, which an operator may have repeated. */
   last: { report: PendingReport; at: Date } | null;
-  /** Since when the second node differs about its block; null if it does not. */
+  /** Time since which the second node differs. */
   disagreed_at: Date | null;
-  /** Whether more reports may follow. */
   is_open: boolean;
-  /** Time of the first block that had it, by the chain's clock. */
+  /** First block that had it, by the chain's clock. */
   seen_at: Date;
-  /** Time of the newest block that had it. */
+  /** Newest block that had it. */
   mined_at: Date;
 }
 
@@ -85,7 +84,6 @@ export function createDeposits(db: Db) {
         [{ $set: { block: null, is_open: { $not: ['$is_dust'] } } }],
         { session },
       ),
-    /** Sums of a payment's deposits up to a block. */
     sums: async (
       crypto_payment_id: string,
       number: number,
@@ -99,14 +97,12 @@ export function createDeposits(db: Db) {
       }
       return sums;
     },
-    /** Newest dust, which is not reported. */
     dust: (limit: number) =>
       rows.find({ is_dust: true }).sort({ mined_at: -1 }).limit(limit).toArray(),
     countDust: () => rows.countDocuments({ is_dust: true }),
-    /** Lets what was reported since a time be reported again. @returns how many reports */
+    /** @returns number of reports */
     repeatSince: async (since: Date): Promise<number> =>
       (await rows.updateMany(selectReported(since), REPEAT)).modifiedCount,
-    /** Oldest deposit that the service has no report of. */
     oldestUnreported: async () => {
       const unreported = { is_open: true, told: null, block: { $ne: null }, is_stray: false };
       const cursor = rows.find(unreported).sort({ mined_at: 1 });
@@ -118,7 +114,7 @@ export function createDeposits(db: Db) {
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
-    /** Stores a report before it is sent; false if another process has. */
+    /** Stores a report before it is sent. @returns false if another process has */
     plan: async ({ _id, reports }: Deposit, telling: PendingReport): Promise<boolean> => {
       const filter = { _id, reports, telling: null };
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });

@@ -30,15 +30,15 @@ export interface EvmSettings {
   /** EIP-155 chain ID that the node must have. */
   chainId: number;
   assets: Assets;
-  /** Blocks after which a deposit or settlement counts, including its own. */
+  /** Includes the block of the deposit or settlement. */
   confirmations: number;
   startBlock?: number | undefined;
   traces: boolean;
-  /** Smallest units: deposits above them are confirmed by the second node too. */
+  /** Smallest units; larger deposits need the second node. */
   checkAbove: Record<Asset, bigint>;
-  /** Smallest units: deposits below them are dust. */
+  /** Smallest units: smaller deposits are dust. */
   least: Record<Asset, bigint>;
-  /** Percent by which a price may change in an hour. */
+  /** Percent in an hour. */
   rateChangeMax: number;
   /** Percent by which two sources of rates may differ, and USDC from one dollar. */
   rateDifferenceMax: number;
@@ -51,7 +51,6 @@ export interface EvmDeps extends EvmSettings {
   mongo: MongoClient;
   database: string;
   node: EvmNode;
-  /** Node of another provider, which confirms deposits. */
   secondNode: EvmNode | undefined;
   key: ExtendedKey;
   account: PrivateKeyAccount;
@@ -59,7 +58,6 @@ export interface EvmDeps extends EvmSettings {
   secondRates: RatesReader | undefined;
   screening: Screening;
   deliver: Deliver;
-  /** Finds those of the addresses that payments of the service have. */
   findTaken: (addresses: readonly Address[]) => Promise<string[]>;
   /** @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
@@ -72,14 +70,11 @@ export interface Evm {
   activities: CryptoConnectorActivities;
   /** Checks node and configuration, and sets the cursor of a first start. Safe to repeat. */
   begin: () => Promise<void>;
-  /** Follows, reports and broadcasts what is due. Returns whether more may be due at once. */
+  /** @returns whether more may be due at once */
   round: () => Promise<boolean>;
 }
 
-/**
- * Connector to an Ethereum chain. All its state is in its database, so it may be killed at any
- * point.
- */
+/** Stores all state in its database, so it may be killed at any point. */
 export function createEvm(deps: EvmDeps): Evm {
   const { mongo, node, account, assets } = deps;
   const db = mongo.db(deps.database);

@@ -2,13 +2,11 @@ import { createHash, ECDH } from 'node:crypto';
 import { type Address, toHex } from 'viem';
 import { HDKey, publicKeyToAddress } from 'viem/accounts';
 
-/** Receiving branch below an account's extended key (BIP-44). */
+/** BIP-44. */
 const RECEIVING = 0;
 
 export interface ExtendedKey {
-  /** Name that does not reveal the key. */
   fingerprint: string;
-  /** Derives the address of `0/{index}` below the account's key. */
   addressAt(index: number): Address;
 }
 

@@ -1,7 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import type { Logger } from '../../src/base/log';
 
-/** Names of what an operator has to look at. @see docs/evm.md#findings */
+/** @see docs/evm.md#findings */
 export type FindingName = 'nodes_disagree' | 'unexplained_balance' | 'rate_refused';
 
 export interface Finding {
@@ -40,13 +40,11 @@ export function createFindings({ db, now, log }: FindingsDeps) {
       log.error({ code, ...(crypto_payment_id && { crypto_payment_id }) }, finding.text);
     },
     open: () => rows.find({ acknowledged_at: null }).sort({ found_at: 1 }).toArray(),
-    /** @returns false if no open finding has this id */
     acknowledge: async (_id: string): Promise<boolean> => {
       const change = { $set: { acknowledged_at: now() } };
       const { modifiedCount } = await rows.updateOne({ _id, acknowledged_at: null }, change);
       return modifiedCount === 1;
     },
-    /** Counts the open findings of each name. */
     count: async (): Promise<Record<FindingName, number>> => {
       const counts = { nodes_disagree: 0, unexplained_balance: 0, rate_refused: 0 };
       for (const { name } of await rows.find({ acknowledged_at: null }).toArray())

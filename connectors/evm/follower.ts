@@ -38,8 +38,8 @@ export async function beginFollowing(
 }
 
 /**
- * Follows the chain for one round: leaves a branch that the node has left, then adds the next
- * blocks, each in one transaction with the cursor.
+ * Leaves a branch that the node has left, then adds the next blocks, each in one transaction with
+ * the cursor.
  * @returns whether more may be due at once
  * @throws NodeFailure; LongReorganization
  */
@@ -68,14 +68,13 @@ export async function follow(deps: FollowerDeps): Promise<boolean> {
   return from.number < head;
 }
 
-/** Whether the node's newest block is on the followed branch, or too old to be stored. */
 async function isOnBranch({ node, book }: FollowerDeps, head: number): Promise<boolean> {
   const storedHash = await book.hashAt(head);
   const nodeBlock = storedHash === undefined ? undefined : await node.block(BigInt(head));
   return nodeBlock === undefined || nodeBlock.hash === storedHash;
 }
 
-/** Adds a block; false if another process was faster. */
+/** @returns false if another process was faster */
 async function applyBlock(deps: FollowerDeps, from: BlockRef, block: Block): Promise<boolean> {
   const facts = await readFacts(deps, block);
   const datedBlock = toDatedBlock(block);
@@ -93,7 +92,6 @@ async function applyBlock(deps: FollowerDeps, from: BlockRef, block: Block): Pro
   return isApplied === true;
 }
 
-/** Returns to the common block of both branches, and reverts what was above it. */
 async function leaveBranch(deps: FollowerDeps, from: BlockRef, head: number): Promise<void> {
   const root = await findCommonBlock(deps, from.number, head);
   if (root === undefined) {

@@ -5,7 +5,6 @@ import { z } from 'zod';
 
 const hex = z.string().regex(/^[0-9a-f]+$/i);
 
-/** Encrypted key of version 3, as geth, clef and most wallets write it. */
 const KeystoreFile = z.object({
   version: z.literal(3),
   id: z.string().default(''),
@@ -40,10 +39,7 @@ const KeystoreFile = z.object({
   ),
 });
 
-/**
- * Decrypts the keystore file of the account that pays settlements.
- * @throws Error, which quotes neither, if the file is invalid or the password wrong
- */
+/** @throws Error, which quotes neither file nor password */
 export async function decryptKeystore(file: string, password: string): Promise<PrivateKeyAccount> {
   const keystore = parseKeystore(file);
   const key = await Keystore.toKeyAsync(keystore, { password });

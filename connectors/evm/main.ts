@@ -107,7 +107,6 @@ function readLine(path: string): string {
   return readFileSync(path, 'utf8').trim();
 }
 
-/** Runs one command on the database of the connector, instead of the connector. */
 async function command(args: string[]): Promise<void> {
   const { settings, MONGODB_URI, MONGODB_DB, LOG_LEVEL } = readEvmConfig();
   const mongo = await connectMongo(MONGODB_URI, settings.connector);

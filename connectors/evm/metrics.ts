@@ -2,13 +2,9 @@ import { Gauge, type Registry } from 'prom-client';
 import { describeMetric } from '../../src/base/metrics';
 import type { FindingName } from './findings';
 
-/** State of the connector after a round. */
 interface Followed {
-  /** Time of the newest block that was read. */
   at: Date | undefined;
-  /** Deposits with their confirmations that the second node has not confirmed. */
   unchecked: number;
-  /** Open findings. */
   findings: Record<FindingName, number>;
   dust: number;
 }

@@ -1,11 +1,11 @@
 import { BaseError } from 'viem';
 
-/** Error of the node, without its URL, which may contain a key, and without anything sent to it. */
+/** Excludes the node's URL, which may contain a key, and the request. */
 export class NodeFailure extends Error {
   override readonly name = 'NodeFailure';
 }
 
-/** Result of a broadcast. `held`: the node has the bytes, or a block does. */
+/** `held`: the node has the bytes, or a block does. */
 export type Broadcast = { outcome: 'held' } | { outcome: 'refused'; reason: string };
 
 /** @throws NodeFailure instead of any other error */
@@ -17,7 +17,7 @@ export async function askNode<T>(question: string, ask: () => Promise<T>): Promi
   }
 }
 
-/** Kind of an error; its message would quote the URL or the request. */
+/** The message would quote the URL or the request. */
 function getErrorName(error: unknown): string {
   if (!(error instanceof BaseError)) return error instanceof Error ? error.name : 'no error';
   const root = error.walk();
@@ -39,7 +39,7 @@ function isNamed(error: unknown, name: string): boolean {
   return error instanceof Error && error.name === name;
 }
 
-/** Reads the node's refusal of a broadcast; undefined if the node has not answered. */
+/** @returns undefined if the node has not answered */
 export function toRefusal(error: unknown): Broadcast | undefined {
   if (!(error instanceof BaseError)) return undefined;
   // A JSON-RPC error is the node's answer; all others mean that it was not reached.

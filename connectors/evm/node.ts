@@ -17,7 +17,7 @@ import { matchesBloom, mayContain } from './blooms';
 import { askNode, type Broadcast, orUndefined, toRefusal } from './node-answers';
 import { type Movement, readMovements } from './traces';
 
-/** Retries come at 200, 400 and 800 ms; the caller waits longer after them. */
+/** Retries come at 200, 400 and 800 ms; then the caller waits longer. */
 const FIRST_NODE = { timeout: 10_000, retryCount: 3 };
 /** Short, since the rounds wait for the second node too. */
 export const SECOND_NODE = { timeout: 5_000, retryCount: 1 };
@@ -35,7 +35,7 @@ export interface Block {
   parentHash: Hash;
   /** Seconds since 1970, by the chain's clock. */
   timestamp: bigint;
-  /** Null on a chain that has none. */
+  /** Null on some chains. */
   logsBloom: Hex | null;
   transactions: readonly Transaction[];
 }
@@ -51,7 +51,7 @@ interface Transaction {
 
 export interface Receipt {
   succeeded: boolean;
-  /** Wei that its sender paid for gas. */
+  /** Wei for gas. */
   fee: bigint;
 }
 
@@ -64,10 +64,7 @@ export interface Call {
 
 export type EvmNode = ReturnType<typeof createNode>;
 
-/**
- * Client of an Ethereum node over JSON-RPC, which retries after an error or a rate limit.
- * @returns functions that throw NodeFailure if there is no answer
- */
+/** @returns functions that throw NodeFailure if there is no answer */
 export function createNode(url: string, { timeout, retryCount } = FIRST_NODE) {
   const transport = http(url, { timeout, retryCount, retryDelay: RETRY_MS });
   const client = createPublicClient({ transport, cacheTime: 0 });
@@ -91,7 +88,6 @@ export function createNode(url: string, { timeout, retryCount } = FIRST_NODE) {
         });
         return logs.map(({ transactionHash: hash, args }) => ({ hash, ...args }));
       }),
-    /** Ether that moved in exactly this block. */
     movements: ({ number, hash }: Block): Promise<Movement[]> =>
       askNode('trace_block', async () => {
         const method = 'trace_block';
@@ -102,10 +98,7 @@ export function createNode(url: string, { timeout, retryCount } = FIRST_NODE) {
         }>({ method, params: [numberToHex(number)] });
         return readMovements(raw, hash);
       }),
-    /**
-     * Transfers of a token among all logs of a block; undefined if the logs do not have the bloom of
-     * the block's header, since the node lacks some.
-     */
+    /** Undefined if the logs lack the bloom of the header: the node does not have all. */
     provenTransfers: (
       token: Address,
       { hash: blockHash, logsBloom }: Block,
@@ -117,7 +110,6 @@ export function createNode(url: string, { timeout, retryCount } = FIRST_NODE) {
         const transfers = parseEventLogs({ abi: [TRANSFER], logs: ofToken, strict: true });
         return transfers.map(({ transactionHash: hash, args }) => ({ hash, ...args }));
       }),
-    /** Undefined if the node has no receipt. */
     receipt: (hash: Hash): Promise<Receipt | undefined> =>
       askNode('eth_getTransactionReceipt', () =>
         orUndefined('TransactionReceiptNotFoundError', async () => {
@@ -145,7 +137,7 @@ export function createNode(url: string, { timeout, retryCount } = FIRST_NODE) {
       askNode('decimals', () =>
         client.readContract({ address: token, abi: erc20Abi, functionName: 'decimals' }),
       ),
-    /** Gas of a call; undefined if the chain would revert it. */
+    /** @returns undefined if the chain would revert the call */
     estimateGas: ({ from, ...call }: Call): Promise<bigint | undefined> =>
       askNode('eth_estimateGas', () =>
         orUndefined('ExecutionRevertedError', () => client.estimateGas({ account: from, ...call })),
@@ -174,7 +166,6 @@ export function createNode(url: string, { timeout, retryCount } = FIRST_NODE) {
   };
 }
 
-/** Whether the bloom of a block allows a transfer of the token. */
 export function mayTransfer({ logsBloom }: Block, token: Address): boolean {
   return logsBloom !== null && mayContain(logsBloom, [token, TRANSFER_TOPIC]);
 }
@@ -183,18 +174,14 @@ function atBlock(blockNumber: bigint | undefined): { blockNumber?: bigint } {
   return blockNumber === undefined ? {} : { blockNumber };
 }
 
-/**
- * Checks that the node is on the configured chain. Repeat the check, since a provider may switch to
- * another chain.
- * @throws Error with an explanation
- */
+/** @throws Error with an explanation; repeat the check, since a provider may switch chains */
 export async function assertChain(node: Pick<EvmNode, 'chainId'>, chainId: number): Promise<void> {
   const actual = await node.chainId();
   if (actual === chainId) return;
   throw new Error(`The node is on chain ${actual}, and chain_id is ${chainId}.`);
 }
 
-/** @throws Error with an explanation, if the token is not what it should be */
+/** @throws Error with an explanation */
 export async function assertToken(
   node: Pick<EvmNode, 'getDecimals'>,
   { usdc }: Assets,

@@ -6,7 +6,7 @@ import type { Settlements } from './settlements';
 interface NonceRow {
   _id: Address;
   next: number;
-  /** First nonce of this book; those below it belong to others. */
+  /** Lower nonces belong to others. */
   first: number;
   /** Counts refusals, whose transactions conflict with signatures. */
   refusals?: number;
@@ -31,8 +31,8 @@ export function createNonces({ db, node, settlements, payer: _id }: NonceDeps) {
       await rows.updateOne({ _id }, { $setOnInsert: { next, first: next } }, { upsert: true });
     },
     /**
-     * Checks that the node knows no transaction that this book lacks, and that each unseen nonce
-     * has a settlement, so that none waits forever.
+     * The node must know no transaction that this book lacks, and each unseen nonce must have a
+     * settlement, so that none waits forever.
      * @throws Error if they differ: the book is too old or of another chain, or another program
      *   pays too
      */
@@ -46,10 +46,10 @@ export function createNonces({ db, node, settlements, payer: _id }: NonceDeps) {
           'compare them before anything is paid (docs/evm.md).',
       );
     },
-    /** Lets a transaction conflict with those that take a nonce. */
+    /** Makes a transaction conflict with those that take a nonce. */
     touch: (session: ClientSession) =>
       rows.updateOne({ _id }, { $inc: { refusals: 1 } }, { session }),
-    /** Takes the next nonce; an aborted transaction returns it. */
+    /** An aborted transaction returns the nonce. */
     take: async (session: ClientSession): Promise<number> => {
       const row = await rows.findOneAndUpdate({ _id }, { $inc: { next: 1 } }, { session });
       if (row === null) throw new Error('The nonces have not begun.');

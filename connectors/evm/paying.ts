@@ -20,12 +20,10 @@ export interface PayingDeps extends FundsDeps {
   now: () => Date;
 }
 
-/** Gas of a payment to an account without code. */
 const PLAIN_GAS = 21_000n;
 
 /**
- * Pays a settlement: signs it, stores the bytes with their nonce, and only then broadcasts them. A
- * repeat signs nothing.
+ * Stores the signed bytes with their nonce, and only then broadcasts them. A repeat signs nothing.
  * @throws Error, with nothing stored, if it cannot be paid yet: insufficient balance, expensive
  *   gas, or a node that is unreachable, slow or on another chain
  */
@@ -134,7 +132,7 @@ const CANCELLED: RefusalReason = {
   message: 'The settlement was cancelled before it was signed.',
 };
 
-/** Cancels a settlement that is not signed, also if it comes later; one that is signed is too late. */
+/** Refuses an unsigned settlement, also if it comes later; a signed one is too late. */
 export async function cancelSettlement(
   deps: Pick<PayingDeps, 'mongo' | 'nonces' | 'settlements'>,
   _id: string,

@@ -1,9 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import type { Rates } from './rates';
 
-/** Price that later ones are compared with. */
 interface Anchor {
-  /** Asset and currency. */
   _id: string;
   price: string;
   at: Date;
@@ -11,11 +9,10 @@ interface Anchor {
 
 export interface RateBoundsDeps {
   db: Db;
-  /** Percent by which a price may change in an hour. */
+  /** Percent in an hour. */
   changeMax: number;
   /** Percent by which two sources may differ, and USDC from one dollar. */
   differenceMax: number;
-  /** Reads the second source; undefined without one. */
   readSecond: (() => Promise<Rates>) | undefined;
   now: () => Date;
 }
@@ -28,8 +25,7 @@ export interface RatePair {
 const HOUR_MS = 3_600_000;
 
 /**
- * Creates the check that a price is plausible: near the last accepted one and the second source,
- * and USDC near one dollar.
+ * Prices must be near the last accepted one and the second source, and USDC near one dollar.
  * @returns function that returns the reason for a refusal, and throws Error if the second source
  *   cannot be read
  */
@@ -57,7 +53,7 @@ export function createRateBounds(deps: RateBoundsDeps) {
     if (anchor !== null && getChange(Number(price), Number(anchor.price)) > changeMax * hours) {
       return `The price of ${pair} is ${price}, and was ${anchor.price} at ${anchor.at.toISOString()}.`;
     }
-    // An anchor holds for an hour, so that many small steps are no more than one.
+    // Anchors hold for an hour, so that many small steps are no more than one.
     if (anchor === null || age >= HOUR_MS) {
       const update = { $set: { price, at: now() } };
       await anchors.updateOne({ _id: `${asset}:${currency}` }, update, { upsert: true });
@@ -68,12 +64,11 @@ export function createRateBounds(deps: RateBoundsDeps) {
 
 export type RateBounds = ReturnType<typeof createRateBounds>;
 
-/** Percent by which the larger price exceeds the smaller. */
 function getChange(one: number, other: number): number {
   return (Math.max(one, other) / Math.min(one, other) - 1) * 100;
 }
 
-/** Prices of USDC in dollars: its own, and that in the currency by way of ether. */
+/** USDC's own price in dollars, and that by way of ether. */
 function listDollarPrices({ rates }: Rates, currency: string): number[] {
   const { USDC = {}, ETH = {} } = rates;
   const dollar = Number(ETH['USD']) / Number(ETH[currency]);

@@ -7,7 +7,7 @@ const TIMEOUT_MS = 5_000;
 const PRICE = /^(?=.*[1-9])\d{1,18}(\.\d{1,18})?$/;
 const MINUTE_MS = 60_000;
 
-/** Prices of one whole unit, by asset and currency, as decimal text. */
+/** Decimal prices of one whole unit, by asset and currency. */
 const Rates = z.object({
   as_of: z.iso.datetime({ offset: true }),
   rates: z.record(z.string(), z.record(z.string(), z.string().regex(PRICE))),
@@ -23,7 +23,6 @@ interface RateQuery {
 }
 
 /**
- * Reads prices from a file or over HTTP.
  * @param source `location` is a path or `https://…`
  * @returns function that throws Error if the prices are unreachable, malformed or too old
  */
@@ -43,7 +42,7 @@ export function createRates(
 
 export type RatesReader = ReturnType<typeof createRates>;
 
-/** Converts fiat money at a price to the asset's smallest unit, rounded up. */
+/** Smallest units, rounded up. */
 export function amountDue({ amount, currency, decimals }: RateQuery, price: string): bigint {
   const [whole = '', fraction = ''] = price.split('.');
   const scaled = BigInt(whole + fraction);

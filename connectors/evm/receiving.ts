@@ -90,12 +90,11 @@ export async function giveAddress(
   };
 }
 
-/** Names the time up to which all deposits are reported; null while that is not known. */
 export async function readChainTime({
   book,
   deposits,
 }: ReceivingDeps): Promise<{ reported_until: string | null }> {
-  // The cursor is read first: a deposit that comes meanwhile is above it.
+  // Read first: a deposit that comes meanwhile is above it.
   const cursor = await book.cursor();
   if (cursor?.mined_at === undefined) return { reported_until: null };
   const unreported = await deposits.oldestUnreported();
@@ -108,7 +107,6 @@ export async function readChainTime({
 }
 
 /**
- * Screens all senders of a deposit.
  * @throws Error for an unknown deposit, and if the list cannot be read, so that nobody passes then
  */
 export async function screenSource(

@@ -10,10 +10,9 @@ export interface Report {
 
 export type PendingReport = Pick<Report, 'name' | 'callback'>;
 
-/** Delivers a report, which counts as undelivered if this throws. */
 export type Deliver = (report: Report) => Promise<unknown>;
 
-/** Selects documents whose last report was delivered since a time, to repeat it under its ID. */
+/** Selects by the last delivery, to repeat reports under their IDs. */
 export function selectReported(since: Date) {
   return { 'last.at': { $gte: since }, telling: null };
 }

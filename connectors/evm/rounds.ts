@@ -3,10 +3,8 @@ import type { Logger } from '../../src/base/log';
 import type { Evm } from './evm';
 import { NodeFailure } from './node-answers';
 
-/** Wait after the first failure, doubled after each further one. */
 const BACKOFF_MS = 1_000;
 const BACKOFF_MS_MAX = 60_000;
-/** Time that a round has after a stop, before it is abandoned. */
 const GRACE_MS = 10_000;
 
 export interface RoundsDeps {
@@ -17,10 +15,7 @@ export interface RoundsDeps {
   graceMs?: number;
 }
 
-/**
- * Begins as soon as the node answers.
- * @throws Error if the answer does not fit the configuration
- */
+/** @throws Error if the node's answer does not fit the configuration */
 export async function beginWithRetry(deps: RoundsDeps): Promise<void> {
   const { evm, signal, log } = deps;
   for (let failures = 0; !signal.aborted; failures += 1) {
@@ -54,7 +49,7 @@ export async function runRounds(deps: RoundsDeps): Promise<void> {
   }
 }
 
-/** Waits for work; undefined if it outlasts the stop for too long, such as with a silent node. */
+/** @returns undefined if the work outlasts the stop */
 async function withGrace<T>(
   { signal, graceMs = GRACE_MS }: RoundsDeps,
   work: Promise<T>,

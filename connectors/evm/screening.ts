@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { type Address, isAddress } from 'viem';
 
 /**
- * Screens addresses against a file with one per line; `#` starts a comment. Each call reads it, so
- * that a new list takes effect at once.
+ * Reads the file at each call, so that a new list takes effect at once: one address per line, `#`
+ * starts a comment.
  * @returns function that returns the first listed address, and throws Error for an unreadable or
  *   invalid file, so that nobody passes then
  */

@@ -5,13 +5,13 @@ import type { Deposit, Deposits } from './deposits';
 import type { Findings } from './findings';
 import { assertChain, type EvmNode } from './node';
 
-/** Time for which the nodes may differ, before the deposit is held for an operator. */
+/** Time for which the nodes may differ, before an operator decides. */
 const HOLD_AFTER_MS = 600_000;
 
 export interface SecondNodeDeps extends Omit<ReaderDeps, 'node' | 'secondNode' | 'deposits'> {
-  /** Node of another provider; without it, the first is believed. */
+  /** Without it, the first node is believed. */
   secondNode: EvmNode | undefined;
-  /** Smallest units: only deposits above them are checked. */
+  /** Smallest units: only larger deposits are checked. */
   checkAbove: Record<Asset, bigint>;
   chainId: number;
   deposits: Pick<Deposits, 'markDisagreed' | 'sums'>;
@@ -20,14 +20,14 @@ export interface SecondNodeDeps extends Omit<ReaderDeps, 'node' | 'secondNode' |
   log: Logger;
 }
 
-/** `waits`: the second node has not answered, lags, or differs since a short time. */
+/** `waits`: no answer, a lag, or a difference for a short time. */
 type Verdict = 'agrees' | 'differs' | 'waits';
 
 export type DepositCheck = (deposit: Deposit) => Promise<Verdict>;
 
 /**
- * Creates the check of one round: that a node of another provider has the same deposit in the same
- * block, with its confirmations. A node that fails once is not asked again in the round.
+ * Requires that a node of another provider has the deposit in the same block, with its
+ * confirmations. A node that fails once is not asked again in the round.
  */
 export function createDepositCheck(deps: SecondNodeDeps): DepositCheck {
   const { secondNode, checkAbove, log } = deps;
@@ -49,7 +49,7 @@ export function createDepositCheck(deps: SecondNodeDeps): DepositCheck {
   };
 }
 
-/** Whether the node has the deposit; undefined if it lags. @throws NodeFailure */
+/** @returns undefined if the node lags @throws NodeFailure */
 async function hasSame(
   { node, ...deps }: ReaderDeps & Pick<SecondNodeDeps, 'chainId'>,
   deposit: Deposit,

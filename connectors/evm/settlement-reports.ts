@@ -43,7 +43,7 @@ async function reportOne(
   await sendReport(deps, settlement, report);
 }
 
-/** Names the fact, so that a restored database repeats the IDs of the facts that it reports again. */
+/** Names the fact, so that a restored database repeats its callback IDs. */
 function describe({ _id, mined, accepted_at }: Settlement, { name, callback }: DueReport) {
   const isEnd = mined !== null && name !== 'sent';
   const transaction = isEnd ? `${mined.hash}:${mined.block.hash}` : callback.transaction_id;
@@ -84,7 +84,7 @@ function toSentReport(settlement: Settlement): DueReport | undefined {
   return transaction_id === told.sent ? undefined : { name: 'sent', callback: { transaction_id } };
 }
 
-/** Delivers a report; if that fails, the next round does it again. */
+/** After a failure, the next round delivers it again. */
 async function sendReport(
   { settlements, deliver, now, log }: SettlementReportDeps,
   { _id, told }: Settlement,

@@ -4,7 +4,7 @@ import type { Asset } from './assets';
 import type { BlockRef, DatedBlock } from './chain-store';
 import { type PendingReport, REPEAT, selectReported } from './report';
 
-/** Signed bytes of a settlement. All attempts share one nonce, so the chain accepts one at most. */
+/** All attempts share one nonce, so the chain accepts one at most. */
 export interface Attempt {
   hash: Hash;
   bytes: Hex;
@@ -14,14 +14,13 @@ export interface Attempt {
   signed_at: Date;
 }
 
-/** End of a settlement's nonce. `taken`: by a transaction that is not ours. */
+/** `taken`: by another transaction. */
 export type Outcome = 'paid' | 'reverted' | 'taken';
 
 export interface MinedTransaction {
   hash: Hash;
   block: BlockRef;
   mined_at: Date;
-  /** Wei that the transaction cost the account. */
   fee: string;
   outcome: Outcome;
 }
@@ -36,9 +35,8 @@ export interface Settlement {
   wallet: Address;
   from: Address;
   nonce: number;
-  /** Maximum units of gas. */
   gas: string;
-  /** The newest is last. */
+  /** Newest last. */
   attempts: Attempt[];
   /** Bytes that the node accepted last. */
   broadcast: { hash: Hash; at: Date } | null;
@@ -47,7 +45,7 @@ export interface Settlement {
   /** Report in progress, stored first so that a repeat is identical. */
   telling: PendingReport | null;
   reports: number;
-  /** Last report that was delivered, which an operator may have repeated. */
+  /** Last delivered report, which an operator may have repeated. */
   last: { report: PendingReport; at: Date } | null;
   is_open: boolean;
   accepted_at: Date;
@@ -91,7 +89,7 @@ export function createSettlements(db: Db) {
       ),
     add: (settlement: Settlement, session: ClientSession) =>
       rows.insertOne(settlement, { session }),
-    /** Unmined settlements in nonce order. */
+    /** In nonce order. */
     waiting: (from: Address) =>
       rows.find({ from, is_open: true, mined: null }).sort({ nonce: 1 }).toArray(),
     countBetween: (from: Address, first: number, next: number) =>
@@ -109,9 +107,7 @@ export function createSettlements(db: Db) {
     open: () => rows.find({ is_open: true }).sort({ nonce: 1 }).toArray(),
     markBroadcast: (_id: string, broadcast: { hash: Hash; at: Date }) =>
       rows.updateOne({ _id }, { $set: { broadcast } }),
-    /**
-     * Adds bytes with a higher fee; false if another process has, or a block holds the settlement.
-     */
+    /** @returns false if another process has, or a block holds the settlement */
     addAttempt: async ({ _id, attempts }: Settlement, attempt: Attempt): Promise<boolean> => {
       const { modifiedCount } = await rows.updateOne(
         { _id, mined: null, attempts: { $size: attempts.length } },
@@ -147,7 +143,7 @@ export function createSettlements(db: Db) {
       ),
     markAnswered: (_id: string, hash: Hash) =>
       rows.updateOne({ _id }, { $set: { 'told.sent': hash } }),
-    /** Stores a report before it is sent; false if another process has. */
+    /** Stores a report before it is sent. @returns false if another process has */
     plan: async ({ _id, reports }: Settlement, telling: PendingReport): Promise<boolean> => {
       const filter = { _id, reports, telling: null };
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });

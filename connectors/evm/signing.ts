@@ -15,12 +15,12 @@ export interface GasPrice {
   tip: bigint;
 }
 
-/** Share by which a replacement pays more: an eighth covers the tenth that nodes require. */
+/** A replacement pays an eighth more: that covers the tenth that nodes require. */
 const RAISE = 8n;
 
 export type Payment = Pick<Settlement, 'asset' | 'amount' | 'wallet' | 'from'>;
 
-/** Builds the call that pays a settlement. @throws Error for a token whose contract is unknown */
+/** @throws Error for a token whose contract is unknown */
 export function buildCall({ usdc }: Assets, { asset, amount, wallet, from }: Payment): Call {
   if (asset === 'ETH') return { from, to: wallet, value: BigInt(amount), data: '0x' };
   if (usdc === undefined) throw new Error('The contract of USDC is not configured.');
@@ -29,19 +29,18 @@ export function buildCall({ usdc }: Assets, { asset, amount, wallet, from }: Pay
   return { from, to: usdc, value: 0n, data };
 }
 
-/** Maximum base fee of the next block. */
 export function nextBase({ base }: GasPrice): bigint {
   return base + base / 8n + 1n;
 }
 
-/** Fees for a first attempt; undefined while the chain costs more than `cap`. */
+/** @returns undefined while the chain costs more than `cap` */
 export function firstFees({ base, tip }: GasPrice, cap: bigint): Fees | undefined {
   if (base + tip > cap) return undefined;
   // Twice the base is enough for six full blocks in a row.
   return { fee_max: min(2n * base + tip, cap), tip };
 }
 
-/** Fees that nodes accept instead of `old`; undefined if they would exceed `cap`. */
+/** Fees that nodes accept instead of `old`; undefined above `cap`. */
 export function bumpFees(old: Fees, { base, tip }: GasPrice, cap: bigint): Fees | undefined {
   const fees = {
     tip: max(old.tip + old.tip / RAISE + 1n, tip),
@@ -60,7 +59,7 @@ interface SignRequest {
   now: Date;
 }
 
-/** Signs an EIP-1559 transaction. The same request gives the same bytes. */
+/** Signs an EIP-1559 transaction; the same request gives the same bytes. */
 export async function sign(request: SignRequest): Promise<Attempt> {
   const { account, call, fees, now, ...limits } = request;
   const { to, value, data } = call;

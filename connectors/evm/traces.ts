@@ -36,8 +36,7 @@ const Suicide = Trace.extend({
 });
 
 /**
- * Reads the ether that moved, from the result of `trace_block`. A failed call undoes all calls
- * below it.
+ * A failed call undoes all calls below it.
  * @throws Error for another shape, and for traces of another block
  */
 export function readMovements(raw: unknown, blockHash: Hash): Movement[] {

@@ -26,13 +26,11 @@ import { planReversal } from './plan';
 import { SESSION_STATUSES, type SessionStore } from './sessions';
 
 export interface BankActivityDeps extends OutgoingDeps {
-  /** Books what simulations have decided about a resource. */
   takeReports: (resource_id: string) => Promise<void>;
   sessions: SessionStore;
-  /** URL of the bank's pages, without a slash at the end. */
+  /** Without a slash at the end. */
   baseUrl: string;
   slowSessionMs: number;
-  /** Called for each payment for which the service requests a session. */
   onOwnPayment: (payment_id: string) => void;
 }
 
@@ -87,7 +85,7 @@ async function closeSession(
   { sessions }: BankActivityDeps,
   payment_id: string,
 ): Promise<CloseAnswer> {
-  // A closed session is left for an `openSession` that has not arrived yet.
+  // Stays for an `openSession` that has not arrived yet.
   await sessions.make(payment_id, { status: 'closed' });
   const closed = await sessions.step(payment_id, ['open'], { status: 'closed' });
   const { status } = closed ?? (await sessions.get(payment_id)) ?? { status: 'closed' };

@@ -44,18 +44,16 @@ export interface SandboxBankDeps {
   connection: NativeConnection;
   connector?: string;
   taskQueue: string;
-  /** Task queue on which ended lifecycles are started again. */
   lifecycleQueue: string;
   host: string;
   /** 0: any free port. */
   port: number;
-  /** Public URL of its pages; by default `http://localhost:{port}`. */
   publicUrl?: string;
   autoplay: boolean;
   slowSessionMs?: number;
   meter?: CallbackMeter;
   guardMeter?: GuardMeter;
-  /** Key that signs callbacks; without it they are unsigned. */
+  /** Without it callbacks are unsigned. */
   key?: ConnectorKey | undefined;
   now: () => Date;
   log: Logger;

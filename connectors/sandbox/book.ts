@@ -10,9 +10,9 @@ import type { PlannedCallback } from './plan';
 /**
  * - `lost`: the instruction never arrived
  * - `refused`: never accepted
- * - a refund is `accepted`, then `settled`, or `failed` if the money could not be sent
- * - a payout is `submitted` (queued) or `sent` (with the scheme), then `completed`, `failed`, or
- * `returned` if the money came back
+ * - a refund: `accepted`, then `settled` or `failed`
+ * - a payout: `submitted` (queued) or `sent` (with the scheme), then `completed`, `failed` or
+ *   `returned`
  */
 export type EntryStatus =
   | 'lost'
@@ -50,7 +50,7 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
   const stamp = (_id: string) => ({ bank_reference: bankReference(_id), created_at: now() });
   return {
     get: (_id: string, session?: ClientSession) => entries.findOne({ _id }, { session }),
-    /** Records that an instruction got lost; true for the first one of this id only. */
+    /** Loses only the first instruction of an id. @returns whether it did */
     lose: async (_id: string, instruction: BookEntry['instruction']): Promise<boolean> => {
       const lostEntry = { instruction, status: 'lost', refusal: null, statement: null } as const;
       const update = { $setOnInsert: { ...lostEntry, ...stamp(_id) } };
@@ -64,7 +64,6 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
       await entries.replaceOne({ _id, status: 'lost' }, entry, { upsert: true, session });
       return { _id, ...entry };
     },
-    /** Changes the status if it is one of `from`; null otherwise. */
     step: (_id: string, from: readonly EntryStatus[], to: EntryStatus, session?: ClientSession) =>
       entries.findOneAndUpdate(
         { _id, status: { $in: [...from] } },
@@ -79,7 +78,6 @@ interface BookDeps {
   outbox: Outbox;
   movements: MovementStore;
   book: Book;
-  /** Attempt of an instruction, which is not accepted after its deadline. */
   attempt?: Attempt;
 }
 
@@ -88,7 +86,7 @@ interface Arrival<R extends 'refund' | 'payout'> extends Outcome {
   planned: PlannedCallback<R>[];
 }
 
-/** Writes entry, movement and callbacks in one transaction; `isNew` if this instruction is the first. */
+/** Writes in one transaction; `isNew`: the instruction is the first. */
 export async function acceptIntoBook<R extends 'refund' | 'payout'>(
   { mongo, outbox, movements, book, attempt }: BookDeps,
   { resource, planned, ...outcome }: Arrival<R>,

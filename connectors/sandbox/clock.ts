@@ -10,7 +10,7 @@ import type { Stores } from '../../src/store';
 import type { InboxStores } from '../contract/callbacks';
 import type { BankClockAdvance } from '../contract/clock';
 
-/** Row that becomes due, in real time. */
+/** Row that is due in real time. */
 interface Waiting {
   _id: string;
   resource: CallbackResource;
@@ -25,14 +25,12 @@ interface WaitingStore {
 
 export interface BankClockDeps {
   product: InboxStores;
-  /** Outbox of the bank, and transactions of the chain. */
   waiting: readonly WaitingStore[];
   now: () => Date;
-  /** Sends at once what has become due. */
   wake: () => void;
 }
 
-/** Reads the time of the account that a resource belongs to; the real one before it is stored. */
+/** Uses the real time before the resource is stored. */
 export type TimeReader = (about: Pick<Waiting, 'resource' | 'resource_id'>) => Promise<Date>;
 
 export function createTimeReader(
@@ -42,16 +40,15 @@ export function createTimeReader(
   return async ({ resource, resource_id }) => {
     const owner = await LIFECYCLES[resource].get(stores, resource_id);
     if (owner === null || owner.livemode) return now();
-    // An older copy would be behind a clock that has just moved.
+    // An older copy would be behind a clock that has just advanced.
     const account = await stores.accounts.get(owner.account_id);
     return toAccountTime(readAccountTime(owner.livemode, account?.clock), now());
   };
 }
 
-/** Rows of all accounts: they wait for seconds, so there are few. */
+/** Rows wait for seconds, so there are few. */
 const ROWS_MAX = 1_000;
 
-/** Lets what waits in the bank for one account happen at the account's time. */
 export async function advanceBankClock(
   deps: BankClockDeps,
   advance: BankClockAdvance,
@@ -84,7 +81,6 @@ async function advanceStore(
   );
 }
 
-/** Keeps the rows of one account. */
 async function listOwn<W extends Waiting>(
   stores: InboxStores,
   rows: readonly W[],
@@ -96,7 +92,7 @@ async function listOwn<W extends Waiting>(
   return rows.filter((_row, i) => owners[i]?.account_id === account_id);
 }
 
-/** Update that makes a row due earlier; a repeat changes nothing. */
+/** A repeat changes nothing. */
 export function bringForward({ offset_ms, from_ms }: BankClockAdvance) {
   const before = { $ifNull: ['$clock_ms', from_ms] };
   const ahead = { $max: [0, { $subtract: [offset_ms, before] }] };

@@ -6,7 +6,6 @@ import {
 
 export type PageKind = PaymentMethodRules['page'];
 
-/** Reasons to decline, by kind of page; the merchant reads the text. */
 export const DECLINE_REASONS = {
   bank_selector: {
     insufficient_funds: 'Insufficient funds.',

@@ -2,7 +2,7 @@ import { startLoop as startKitLoop } from '../kit/loop';
 
 const POLL_MS = 300;
 const TROUBLE_MS = 1_000;
-/** Lease of a due row, after which another process retries it. */
+/** After it another process retries the row. */
 export const LEASE_MS = 5_000;
 const BACKOFF_MS_MAX = 30_000;
 
@@ -12,7 +12,7 @@ export function getBackoffMs(attempts: number): number {
 
 type Loop = Pick<Parameters<typeof startKitLoop>[0], 'round' | 'failureText' | 'log'>;
 
-/** Starts a loop of the sandbox bank, which is as quick after a failure. */
+/** Stays quick after a failure. */
 export function startLoop(loop: Loop) {
   return startKitLoop({ ...loop, pollMs: POLL_MS, troubleMsMax: TROUBLE_MS });
 }

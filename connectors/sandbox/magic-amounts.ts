@@ -2,7 +2,6 @@ export type MagicTable<Behavior extends string = string> = Readonly<
   Record<number, { behaviour: Behavior; description: string }>
 >;
 
-/** Behavior of the bank or of a payer; `normal` for any other amount. */
 export type BehaviorIn<Table extends MagicTable> =
   | 'normal'
   | Table[keyof Table & number]['behaviour'];
@@ -14,10 +13,7 @@ export function getBehavior<Behavior extends string>(
   return table[amount]?.behaviour ?? 'normal';
 }
 
-/**
- * Magic amounts of payments, in minor units of any currency: merchants test these cases before they
- * go live.
- */
+/** Minor units of any currency. */
 export const MAGIC_AMOUNTS = {
   66601: {
     behaviour: 'slow_session',

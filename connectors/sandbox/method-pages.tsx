@@ -36,7 +36,6 @@ const RULES: Record<PageKind, { field: string; valid: RegExp; fault: string } | 
   },
 };
 
-/** Checks the customer's input. Returns null if it has no fault. */
 export function inputFault(kind: PageKind, form: URLSearchParams): string | null {
   const rule = RULES[kind];
   return rule === null || rule.valid.test(form.get(rule.field) ?? '') ? null : rule.fault;
@@ -170,7 +169,6 @@ function Otherwise({ kind, path, back }: { kind: PageKind; path: string; back: s
   );
 }
 
-/** Number of nine digits in groups of three, as cash machines show it, derived from the payment. */
 function cashReference(paymentId: string): string {
   const digits = String(Number.parseInt(paymentId.replaceAll('-', '').slice(-12), 16) || 0);
   const nine = digits.slice(-9).padStart(9, '0');

@@ -15,20 +15,20 @@ export interface CallbackSubject<R extends BankResource = BankResource> {
 
 /** Callback to send, written in the transaction of its decision. */
 export interface OutboxRow<R extends BankResource = BankResource> extends CallbackSubject<R> {
-  /** The callback's id, with a suffix if it is repeated on purpose. */
+  /** Has a suffix for a deliberate repeat. */
   _id: string;
   name: CallbackByResource[R]['name'];
   body: BankCallback;
   becomes: CallbackByResource[R]['becomes'] | null;
-  /** Whether a simulation that changed the resource differently takes precedence. */
+  /** Yields to a different simulated outcome. */
   autoplay?: true;
-  /** `dropped`: its condition never came true, such as after a void, or a simulation was faster. */
+  /** `dropped`: its condition never came true, or a simulation was faster. */
   state: 'pending' | 'sent' | 'parked' | 'dropped';
   due_at: Date;
   attempts: number;
   last_error: string | null;
   done_at: Date | null;
-  /** Offset of the account's clock for which it was last moved, in ms. */
+  /** Clock offset of the last change of `due_at`, in ms. */
   clock_ms?: number;
 }
 
@@ -61,7 +61,7 @@ export function createOutbox(db: Db, now: () => Date) {
       const row = { resource, resource_id, name, body, becomes: null, ...newRow(later(LEASE_MS)) };
       await rows.updateOne({ _id }, { $setOnInsert: row }, { upsert: true, session });
     },
-    /** Leases due rows to this sender; others leave them alone until the lease ends. */
+    /** Others leave leased rows alone until the lease ends. */
     lease: async (limit: number): Promise<OutboxRow[]> => {
       const due = await rows
         .find({ state: 'pending', due_at: { $lte: now() } })
@@ -83,13 +83,11 @@ export function createOutbox(db: Db, now: () => Date) {
       rows.updateOne({ _id, state: 'pending' }, { $set: { state, done_at: now() } }),
     retry: ({ _id, attempts }: OutboxRow, last_error: string) =>
       rows.updateOne({ _id }, { $set: { due_at: later(getBackoffMs(attempts)), last_error } }),
-    /** Reads what waits, the oldest first. */
     listPending: (limit: number) =>
       rows.find({ state: 'pending' }).sort({ due_at: 1 }).limit(limit).toArray(),
-    /** Makes rows due earlier, once for each advance of the clock. */
+    /** Applies once for each advance of the clock. */
     bringForward: (ids: string[], advance: BankClockAdvance) =>
       rows.updateMany({ _id: { $in: ids }, state: 'pending' }, [bringForward(advance)]),
-    /** Drops the callbacks of a resource whose conditions have not come true. */
     drop: ({ resource, resource_id }: CallbackSubject, session: ClientSession) =>
       rows.updateMany(
         { resource, resource_id, state: 'pending', becomes: { $ne: null } },

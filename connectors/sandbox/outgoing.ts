@@ -26,11 +26,8 @@ export interface OutgoingDeps {
   movements: MovementStore;
   autoplay: boolean;
   now: () => Date;
-  /** @see connectors/contract/guard.ts */
   findOutdated: InstructionGuard['findOutdated'];
-  /** @see connectors/contract/recipients.ts */
   decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
-  /** @see connectors/contract/recipients.ts */
   readReference: (payout_id: string) => Promise<string | null>;
 }
 
@@ -83,7 +80,7 @@ export async function lookUpRefund(book: Book, refundId: string): Promise<Refund
   return entry === null ? { outcome: 'not_found' } : buildRefundAnswer(entry);
 }
 
-/** First answer, even if the refund has changed since. */
+/** Returns the first answer, even if the refund has changed since. */
 function buildRefundAnswer({ bank_reference, refusal }: BookEntry): RefundAnswer {
   return refusal === null
     ? { outcome: 'accepted', bank_reference }
@@ -91,8 +88,7 @@ function buildRefundAnswer({ bank_reference, refusal }: BookEntry): RefundAnswer
 }
 
 /**
- * Sends a payout as `sendRefund` sends a refund.
- * @throws Error also if the recipient cannot be decrypted, without anything of the recipient in it
+ * @throws Error as `sendRefund`, and without anything of the recipient if it cannot be decrypted
  */
 export async function sendPayout(
   { payouts: book, decryptRecipient, readReference, findOutdated, ...deps }: OutgoingDeps,
@@ -161,12 +157,11 @@ export async function cancelPayout(
 
 function buildPayoutAnswer({ bank_reference, refusal, status }: BookEntry): PayoutAnswer {
   if (refusal !== null) return { outcome: 'refused', ...refusal };
-  // A queued payout stays queued: any other status was reached through `sent`.
+  // Any status but `submitted` was reached through `sent`.
   return { outcome: status === 'submitted' ? 'submitted' : 'sent', bank_reference };
 }
 
 /**
- * Checks that the details can be decrypted, as a real bank would need them.
  * @returns the refusal of a deleted recipient, which is stored and so answers a repeat
  * @throws Error without text or cause of the first one, which may quote the details
  */

@@ -39,7 +39,7 @@ export interface Message {
   text: string;
 }
 
-/** @param back URL of the way back: the session's return_url */
+/** @param back the session's return_url */
 export function showMessage(
   ctx: Response,
   { status, title, text }: Message,

@@ -22,19 +22,18 @@ export interface CallbackByResource {
 export interface PlannedCallback<R extends BankResource = BankResource> {
   name: CallbackByResource[R]['name'];
   after_ms: number;
-  /** Status that the bank's book must reach first; null if it has been reached. */
+  /** Status that the book must reach first; null if it has been reached. */
   becomes: CallbackByResource[R]['becomes'] | null;
   repeat?: true;
-  /** Whether autoplay planned it, so that a simulation takes precedence. */
+  /** Yields to a simulation. */
   autoplay?: true;
   code?: string;
   reason?: string;
-  /** Minor units, where the bank names what moved. */
+  /** Minor units. */
   amount?: number;
   currency?: string;
 }
 
-/** Delay of a callback that follows automatically. */
 const after_ms = 3_000;
 
 type Payment = PlannedCallback<'payment'>;
@@ -50,7 +49,7 @@ const REVOKED = {
   reason: 'The bank took the authorisation back.',
 } as const;
 
-/** Callbacks after an approval; null: the usual ones. */
+/** Null: the usual callbacks. */
 const APPROVAL_PLANS: Record<BehaviorIn<typeof MAGIC_AMOUNTS>, Payment[] | null> = {
   normal: null,
   slow_session: null,
@@ -65,7 +64,7 @@ const APPROVAL_PLANS: Record<BehaviorIn<typeof MAGIC_AMOUNTS>, Payment[] | null>
   fails_after_approval: [AUTHORIZED, { ...REVOKED, after_ms, becomes: 'declined' }],
 };
 
-/** Plans the callbacks after the customer's approval. @param amount minor units */
+/** @param amount minor units */
 export function planApproval(amount: number, autoplay: boolean): Payment[] {
   const usual = autoplay ? [AUTHORIZED, SETTLED] : [AUTHORIZED];
   return APPROVAL_PLANS[getBehavior(MAGIC_AMOUNTS, amount)] ?? usual;
@@ -75,7 +74,6 @@ export function planDecline(reason: string): Payment[] {
   return [{ name: 'failed', after_ms: 0, becomes: null, code: DECLINED, reason }];
 }
 
-/** Plans the callback after the return of late funds; without autoplay an operator sends it. */
 export function planReversal(
   money: { amount: number; currency: string },
   autoplay: boolean,
@@ -95,7 +93,7 @@ const NOT_SENT = {
   reason: 'The bank says now that it could not send the money.',
 } as const;
 
-/** Callbacks after an accepted refund; null: the usual one. */
+/** Null: the usual callback. */
 const REFUND_PLANS: Record<BehaviorIn<typeof REFUND_MAGIC_AMOUNTS>, Refund[] | null> = {
   normal: null,
   answer_lost: null,
@@ -111,7 +109,7 @@ const REFUND_PLANS: Record<BehaviorIn<typeof REFUND_MAGIC_AMOUNTS>, Refund[] | n
   ],
 };
 
-/** Plans the callbacks after an accepted refund. @param amount minor units */
+/** @param amount minor units */
 export function planRefund(amount: number, autoplay: boolean): Refund[] {
   const usual = autoplay ? [{ ...SETTLED, autoplay }] : [];
   return REFUND_PLANS[getBehavior(REFUND_MAGIC_AMOUNTS, amount)] ?? usual;
@@ -125,7 +123,7 @@ const NOT_TAKEN = {
   reason: 'The scheme did not take the payout.',
 } as const;
 
-/** Return of a payout, with the scheme's own code (ISO 20022). */
+/** Scheme's own code (ISO 20022). */
 const RETURNED: Payout = {
   name: 'returned',
   after_ms,
@@ -134,7 +132,7 @@ const RETURNED: Payout = {
   reason: 'Account closed',
 };
 
-/** Callbacks after a sent payout; null: the usual one. */
+/** Null: the usual callback. */
 const PAYOUT_PLANS: Record<BehaviorIn<typeof PAYOUT_MAGIC_AMOUNTS>, Payout[] | null> = {
   normal: null,
   answer_lost: null,
@@ -155,7 +153,7 @@ const PAYOUT_PLANS: Record<BehaviorIn<typeof PAYOUT_MAGIC_AMOUNTS>, Payout[] | n
   ],
 };
 
-/** Plans the callbacks after a sent payout. @param amount minor units */
+/** @param amount minor units */
 export function planPayout(amount: number, autoplay: boolean): Payout[] {
   const usual = autoplay ? [{ ...COMPLETED, autoplay }] : [];
   return PAYOUT_PLANS[getBehavior(PAYOUT_MAGIC_AMOUNTS, amount)] ?? usual;

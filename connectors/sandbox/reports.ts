@@ -15,7 +15,6 @@ export interface ReportDeps {
   log: Logger;
 }
 
-/** Makes what simulations report the bank's own decisions, until `stop`. */
 export function startReportTaker(deps: ReportDeps) {
   const { connector, reports, log } = deps;
   const loop = startLoop({
@@ -34,7 +33,7 @@ export function startReportTaker(deps: ReportDeps) {
   };
 }
 
-/** Takes the reports of one resource in order, those of different ones in parallel. */
+/** Handles reports in order for one resource, in parallel for different ones. */
 async function takeAll(deps: ReportDeps, due: readonly SandboxReport[]): Promise<void> {
   const ids = [...new Set(due.map(({ resource_id }) => resource_id))];
   await Promise.all(
@@ -44,7 +43,7 @@ async function takeAll(deps: ReportDeps, due: readonly SandboxReport[]): Promise
   );
 }
 
-/** Books it and stores its callback in one transaction, once. */
+/** Books a report and stores its callback in one transaction, once. */
 async function take(
   { mongo, reports, movements, outbox }: ReportDeps,
   report: SandboxReport,

@@ -29,8 +29,8 @@ export interface SenderDeps {
 }
 
 /**
- * Sends due callbacks until `stop`. It may be killed at any point: a row stays pending until its
- * callback was received, and a repeat counts once.
+ * May be killed at any point: a row stays pending until its callback was received, and a repeat
+ * counts once.
  */
 export function startSender(deps: SenderDeps) {
   return startLoop({
@@ -40,7 +40,7 @@ export function startSender(deps: SenderDeps) {
   });
 }
 
-/** Sends the callbacks of one resource in order, those of different ones in parallel. */
+/** Sends in order for one resource, in parallel for different ones. */
 async function sendDue(deps: SenderDeps): Promise<number> {
   const rows = await deps.outbox.lease(BATCH);
   const ids = [...new Set(rows.map(({ resource_id }) => resource_id))];
@@ -90,7 +90,7 @@ async function isOvertaken(
   return (await product.callbacks.get(callbackKey(connector, body.callback_id))) === null;
 }
 
-/** Whether the service waits for the resource's outcome, or has not stored the resource yet. */
+/** Whether the service waits for the outcome, or has not stored the resource yet. */
 export async function isAwaited(
   stores: InboxStores,
   kind: CallbackResource,
@@ -101,7 +101,7 @@ export async function isAwaited(
 }
 
 /**
- * Changes the bank's books as a callback says, in one transaction with the movement of money.
+ * Changes the books in one transaction with the movement of money.
  * @returns whether the callback is true, also if it was applied before
  */
 async function applyToBook<R extends BankResource>(
@@ -121,7 +121,6 @@ async function applyToBook<R extends BankResource>(
 
 interface Applied {
   isTrue: boolean;
-  /** Present if the book has just changed. */
   moved?: Pick<BankDecision, 'name' | 'bank_reference' | 'amount' | 'currency'>;
 }
 

@@ -25,7 +25,7 @@ export interface SessionDeps {
 type RouteDeps = SessionDeps & { stylesheet: string };
 type OpenSession = BankSession & { instruction: SessionInstruction };
 
-/** Routes of a session; the token in the address authenticates the customer. */
+/** Token in the address authenticates the customer. */
 export function addSessionRoutes(router: Router, deps: RouteDeps): void {
   const onSession =
     (handle: (ctx: RouterContext, session: OpenSession) => Promise<void>) =>
@@ -39,7 +39,7 @@ export function addSessionRoutes(router: Router, deps: RouteDeps): void {
     show(ctx, deps, session, { confirm: ctx.query['step'] === 'confirm' });
   });
 
-  /** The wallet's first step, which checks the number and does not store it. */
+  /** Checks the number and does not store it. */
   const enterPhone = onSession(async (ctx, session) => {
     if (!(await isOpen(deps, session))) return showEnd(ctx, deps, session);
     const fault = inputFault('wallet', await readForm(ctx));
@@ -112,7 +112,7 @@ async function isOpen(
   return status === 'open' && Date.parse(instruction.expires_at) > now.getTime();
 }
 
-/** Its payment expires by the account's time. */
+/** The payment expires by the account's time. */
 function readSessionTime(
   { readTime }: Pick<SessionDeps, 'readTime'>,
   resource_id: string,

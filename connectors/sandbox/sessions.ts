@@ -24,7 +24,7 @@ export type SessionStatus = (typeof SESSION_STATUSES)[number];
 
 export interface BankSession {
   _id: string;
-  /** Secret of 256 bits that authenticates the customer. */
+  /** 256 bits. */
   token: string;
   status: SessionStatus;
   /** Null if the session was closed or voided before it was opened. */
@@ -33,7 +33,7 @@ export interface BankSession {
   created_at: Date;
   decided_at: Date | null;
   reason: string | null;
-  /** Each payment that was sent back; a customer may pay twice. */
+  /** A customer may pay twice. */
   reversals: { instruction_id: string; amount: number; currency: string }[];
 }
 
@@ -56,7 +56,6 @@ export function createSessionStore(db: Db, now: () => Date) {
     ensureIndexes: () => sessions.createIndex({ token: 1 }, { name: 'token', unique: true }),
     get: (_id: string, session?: ClientSession) => sessions.findOne({ _id }, { session }),
     byToken: (token: string) => sessions.findOne({ token }),
-    /** Creates the session, or returns the existing one; `made` says which. */
     make: async (_id: string, first: Partial<BankSession>) => {
       const document: BankSession = { ...newSession(_id), ...first };
       try {
@@ -68,7 +67,6 @@ export function createSessionStore(db: Db, now: () => Date) {
         return { session, made: false };
       }
     },
-    /** Changes the session if its status is one of `from`; null otherwise. */
     step: (
       _id: string,
       from: readonly SessionStatus[],
@@ -80,7 +78,7 @@ export function createSessionStore(db: Db, now: () => Date) {
         { $set: change },
         { session, returnDocument: 'after' },
       ),
-    /** Records that money was sent back, once for each instruction; false for a repeat. */
+    /** @returns false for a repeat */
     reverse: async (
       _id: string,
       reversal: BankSession['reversals'][number],
@@ -95,8 +93,8 @@ export function createSessionStore(db: Db, now: () => Date) {
       return modifiedCount === 1;
     },
     /**
-     * Writes the customer's decision if the session is open and in time; null otherwise.
-     * @param at time of the account
+     * @returns null unless the session is open and in time
+     * @param at account time
      */
     decide: (token: string, change: Partial<BankSession>, at: Date, session: ClientSession) =>
       sessions.findOneAndUpdate(

@@ -1,6 +1,6 @@
 import { BASE_CSS } from '../../src/pages/styles';
 
-/** Color of the bank, so that nobody takes it for the shop's payment page. */
+/** Colors that nobody takes for those of the shop's payment page. */
 export const BANK_CSS = `${BASE_CSS}
 :root {
   --accent: #0f6b5c; --accent-strong: #0b5247; --focus: #0f6b5c; --tint: #e6f4f0; --page: #eaf0ee;

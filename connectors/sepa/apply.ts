@@ -8,18 +8,17 @@ export interface ApplyDeps {
   now: () => Date;
 }
 
-/** Statuses of a file or payout that the bank has not rejected. @see ISO 20022 external code list */
+/** @see ISO 20022 external code list */
 const REJECTED = 'RJCT';
-/** Code of a file that the bank has seen before. */
+/** The bank has seen the file before. */
 const DUPLICATE = 'DUPL';
 
-/** Movement or answer that concerns no file or payout of the book. */
 export class ForeignMessage extends Error {
   override readonly name = 'ForeignMessage';
 }
 
 /**
- * Applies a bank's answer to a file. A repeat changes nothing.
+ * Repeats change nothing.
  * @throws ForeignMessage for a file that this connector has not sent
  */
 export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promise<void> {
@@ -99,7 +98,6 @@ async function failLine(
     log.error({ payout_id, file_id, code }, 'a foreign payout was rejected');
 }
 
-/** Ends files of which no payout waits for the bank anymore. */
 export async function endFiles({ book, now }: ApplyDeps, ids: readonly string[]): Promise<void> {
   for (const file_id of ids) {
     if ((await book.lines.findOne({ file_id, state: 'in_file' })) !== null) continue;

@@ -1,12 +1,11 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 
-/** Text of at most 64 MiB: a document of MongoDB holds it compressed and encrypted. */
+/** A document of MongoDB holds so much compressed and encrypted. */
 const BYTES_MAX = 64 * 1024 * 1024;
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
-/** Compresses a text, for an encrypter of text. */
 export async function pack(text: string): Promise<string> {
   return (await compress(text)).toString('base64');
 }

@@ -23,10 +23,9 @@ type Config = Pick<
   'settings' | 'environment' | 'isLive' | 'name' | 'KEYS_DIR' | 'HOST' | 'CONNECTOR_PORT'
 > & { MONGODB_DB: string };
 
-/** Parts that a test replaces, to stop between two steps. */
+/** Replaced by tests, to stop between two steps. */
 type Changes = Partial<CutDeps & Pick<InboxDeps, 'growsMs'>>;
 
-/** Starts the connector of SEPA files over its connections. */
 export async function startSepa(config: Config, own: ConnectorProcess, changes: Changes = {}) {
   const { settings } = config;
   const parts = await createParts(config, own, changes);
@@ -39,7 +38,6 @@ export async function startSepa(config: Config, own: ConnectorProcess, changes: 
   );
 }
 
-/** Creates the book and the work on files. */
 async function createParts(
   { settings, environment, name, KEYS_DIR, MONGODB_DB }: Config,
   { mongo, stores, guard, log, now }: ConnectorProcess,
@@ -103,7 +101,7 @@ async function cutWhenDue(deps: CutDeps): Promise<void> {
   if (await isCutDue(deps, cutOff)) await cutFiles(deps);
 }
 
-/** Cuts when an operator requests it. @see src/service/sepa/files.ts */
+/** @see src/service/sepa/files.ts */
 async function cutOnRequest(deps: CutDeps): Promise<void> {
   const { requests } = deps.book;
   const waiting = await requests.find({ files: null }).toArray();

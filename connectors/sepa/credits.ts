@@ -8,8 +8,7 @@ interface CreditDeps {
 }
 
 /**
- * Applies what came by transfer: each credit counts once, whichever messages report it. One whose
- * reference is not in the book waits in its statement, for an operator.
+ * Counts each credit once. One with an unknown reference waits in its statement, for an operator.
  */
 export async function applyCredits(deps: CreditDeps, credits: readonly Credit[]): Promise<void> {
   const references = new Set(credits.map(({ reference }) => reference));
@@ -39,7 +38,6 @@ async function applyToPayment(
   }
 }
 
-/** Adds what a message reports. @returns undefined if nothing is new */
 export function addCredits(
   credits: readonly LineMovement[],
   own: readonly Credit[],

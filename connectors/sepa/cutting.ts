@@ -19,7 +19,7 @@ import { toInstruction } from './lines';
 import { PAIN_001, type Transfer, writePain001 } from './pain001';
 import { buildTextRefusal, buildTransfer, findTransferFaults, type Payee } from './transfer';
 
-/** Payouts of one file: a larger batch becomes several. */
+/** Larger batches become several files. */
 const FILE_PAYOUTS_MAX = 10_000;
 const CHECKS_AT_ONCE = 20;
 /** Time for the cut of a file; after it, another attempt continues. */
@@ -38,7 +38,6 @@ export interface CutDeps {
   readPayee: (payout_id: string) => Promise<Payee>;
   /** @throws Error for a file that the schema of ISO 20022 refuses */
   validate: (xml: string) => Promise<void>;
-  /** Puts a whole file where the bank takes it. */
   upload: (name: string, bytes: Uint8Array) => Promise<void>;
   log: Pick<Logger, 'info' | 'error'>;
   now: () => Date;
@@ -46,7 +45,7 @@ export interface CutDeps {
 
 /**
  * Cuts the open batch into files, and uploads them. Each step may be repeated after a kill.
- * @param all also payouts that wait since the last file left them out
+ * @param all also payouts that the last file left out
  * @returns ids of the files
  */
 export async function cutFiles(deps: CutDeps, all = false): Promise<string[]> {
@@ -55,14 +54,13 @@ export async function cutFiles(deps: CutDeps, all = false): Promise<string[]> {
     const file = await openFile(deps, all);
     if (file === undefined) return ids;
     const isCut = await cutOne(deps, file, all);
-    // Otherwise every payout was left out, or waits for a later file.
+    // Otherwise every payout waits for a later file.
     if (!isCut) return ids;
     ids.push(file._id);
     await uploadFiles(deps);
   }
 }
 
-/** Whether a file is due: a payout has waited since the last cut-off. */
 export async function isCutDue(
   { book, now }: Pick<CutDeps, 'book' | 'now'>,
   cutOff: Date,
@@ -72,12 +70,11 @@ export async function isCutDue(
   return (await book.lines.findOne({ $or: [due, interrupted] })) !== null;
 }
 
-/** Selects payouts that may be taken now. */
 function filterState(state: 'open' | 'assigned', now: Date, all: boolean): Filter<SepaLine> {
   return all ? { state } : { state, wait_until: { $not: { $gt: now } } };
 }
 
-/** Finds the open file, or begins one if payouts wait. Its id precedes its bytes. */
+/** The file's id precedes its bytes. */
 async function openFile(deps: CutDeps, all: boolean): Promise<SepaFile | undefined> {
   const { book, debtor, now } = deps;
   const { iban } = debtor;
@@ -102,7 +99,6 @@ async function openFile(deps: CutDeps, all: boolean): Promise<SepaFile | undefin
   }
 }
 
-/** Cuts a file. @returns false if nothing is to be paid */
 async function cutOne(deps: CutDeps, { _id: id }: SepaFile, all: boolean): Promise<boolean> {
   const { debtor, cutOff, encrypter, validate, log, now } = deps;
   const lines = await assignLines(deps, id, all);
@@ -145,7 +141,7 @@ async function assignLines(
     .toArray();
 }
 
-/** Checks a payout again. @returns undefined if this file does not pay it */
+/** @returns undefined if this file does not pay it */
 async function checkLine(deps: CutDeps, line: SepaLine): Promise<Transfer | undefined> {
   const { mayStillSend, readPayee, log, now } = deps;
   try {
@@ -182,8 +178,8 @@ async function leaveOut(
 }
 
 /**
- * Stores the bytes with their lines, in one transaction: a concurrent process that changed one of
- * them makes it fail.
+ * Stores bytes and lines in one transaction: a concurrent process that changed a line makes it
+ * fail.
  */
 async function storeFile(
   { mongo, book }: CutDeps,
@@ -208,7 +204,7 @@ async function storeFile(
   });
 }
 
-/** Uploads every file that was cut: the same bytes under the same name, also after a kill. */
+/** Uploads the same bytes under the same name, also after a kill. */
 export async function uploadFiles({
   book,
   encrypter,

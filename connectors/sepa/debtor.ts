@@ -1,7 +1,6 @@
 import { isIban, normalizeIban } from '../../src/domain/iban';
 import { findSepaFaults, toLatin } from '../../src/domain/payout/sepa-text';
 
-/** Structured address: at least town and country. */
 export interface Address {
   street: string | null;
   postal_code: string | null;
@@ -10,7 +9,6 @@ export interface Address {
   country: string;
 }
 
-/** Account that pays, and its holder. */
 export interface Debtor {
   iban: string;
   bic: string | null;
@@ -18,13 +16,11 @@ export interface Debtor {
   address: Address | null;
 }
 
-/** Postal code before a town, as in `1015 CJ Amsterdam`. */
 const CODE_AND_TOWN = /^(?<code>\S*\d\S*(?: [A-Z]{2}(?= ))?) +(?<town>\S.*)$/;
 
 /**
- * Reads an address such as `Keizersgracht 1, 1015 CJ Amsterdam, NL`; the postal code may stand alone
- * between commas.
- * @returns undefined for text without town and country
+ * Reads `Keizersgracht 1, 1015 CJ Amsterdam, NL`; the postal code may have its own commas.
+ * @returns undefined without town and country
  */
 export function parseAddress(text: string): Address | undefined {
   const parts = text
@@ -44,7 +40,7 @@ export function parseAddress(text: string): Address | undefined {
   return faults.length === 0 ? address : undefined;
 }
 
-/** Reads a name of the debtor; undefined for one that a transfer cannot carry. */
+/** @returns undefined for a name that a transfer cannot carry */
 export function parseDebtorName(text: string): string | undefined {
   const name = toLatin(text).trim();
   const address = { address_line1: null, city: null, postal_code: null, country: null };

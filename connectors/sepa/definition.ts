@@ -29,7 +29,6 @@ function parseMinutes(text: string): number | undefined {
 
 const { SEPA_CUT_OFF, SEPA_POLL_SECONDS } = VARIABLES.shape;
 
-/** Rules for its variables, which the service describes. */
 const settings = {
   SEPA_OUT_DIR: z.string().min(1),
   SEPA_IN_DIR: z.string().min(1),
@@ -56,16 +55,14 @@ const NOT_REVERSED = {
   message: 'The connector sends no transfer back: an operator does.',
 };
 
-/** Parts of the running connector, which exist once it is connected. */
 export interface SepaParts {
   book: SepaBook;
-  /** Writes, takes and applies files, and collects reports. */
   work: (
     delivered: string | null,
   ) => Promise<{ reports: Report[]; cursor: string | null; more: boolean }>;
 }
 
-/** Defines the connector of SEPA files over its parts. @see docs/sepa.md */
+/** @see docs/sepa.md */
 export function defineSepa(getParts: () => SepaParts) {
   return defineConnector({
     name: SEPA_CONNECTOR,

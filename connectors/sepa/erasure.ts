@@ -1,6 +1,6 @@
 import type { SepaBook } from '../../src/service/sepa/book';
 
-/** Days for which the bytes of a file are stored after its end. @see docs/sepa.md#personal-data */
+/** @see docs/sepa.md#personal-data */
 const BYTES_DAYS = 90;
 const DAY_MS = 86_400_000;
 
@@ -9,7 +9,7 @@ interface ErasureDeps {
   now: () => Date;
 }
 
-/** Erases the bytes of files that ended long ago; what they paid stays in the book. */
+/** Payouts of the files stay in the book. */
 export async function eraseBytes({ book, now }: ErasureDeps): Promise<void> {
   const before = new Date(now().getTime() - BYTES_DAYS * DAY_MS);
   await book.files.updateMany(

@@ -6,7 +6,7 @@ import { getErrorCode, isMissingFile } from '../../src/base/errors';
 /** Readable by the group, which may be that of the transfer to the bank. */
 const MODE = 0o640;
 
-/** Writes a file so that a reader sees all of it or nothing, also after a loss of power. */
+/** Writes so that a reader sees all of the file or nothing, also after a loss of power. */
 export async function writeWhole(dir: string, name: string, bytes: Uint8Array): Promise<void> {
   const partial = join(dir, `.${name}.part`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
@@ -21,7 +21,7 @@ export async function writeWhole(dir: string, name: string, bytes: Uint8Array): 
   await syncDirectory(dir);
 }
 
-/** Puts a file into a folder of its file system. Returns false if it is gone. */
+/** @returns false if the file is gone */
 export async function putFile(from: string, dir: string, name: string): Promise<boolean> {
   try {
     await rename(from, join(dir, name));

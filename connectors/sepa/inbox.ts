@@ -13,26 +13,24 @@ import { makeDirectories, putFile, writeWhole } from './files';
 import { type BankMessage, readBankMessage } from './messages';
 import { applyMovements } from './movements';
 
-/** Time for which a file that is not complete may still grow. */
 const GROWS_MS = 10_000;
-/** Names of files that a transfer has not finished. */
+/** Files that a transfer has not finished. */
 const PARTIAL = /^[.]|[.](?:tmp|part|partial|filepart|writing|swp)$|~$/i;
 const FOLDERS = ['processed', 'refused', 'other'] as const;
 
 export interface InboxDeps extends ApplyDeps {
   book: Pick<SepaBook, 'lines' | 'files' | 'inbound' | 'payments'>;
   dir: string;
-  /** IBAN of the account. */
   iban: string;
-  /** Time in ms for which a file that is not complete may still grow. */
+  /** Ms for which an incomplete file may still grow. */
   growsMs?: number;
 }
 
 type Verdict = Pick<SepaInbound, 'folder' | 'message' | 'refusal' | 'statement'>;
 
 /**
- * Takes the bank's files, each once: its facts are stored before it leaves the folder. A failure of
- * one does not hold back the others.
+ * Stores the facts of a file before it leaves the folder. A failure of one does not hold back the
+ * others.
  * @throws Error of the first file that has to be tried again
  */
 export async function takeFiles(deps: InboxDeps): Promise<void> {
@@ -81,7 +79,7 @@ async function takeFile(deps: InboxDeps, name: string): Promise<void> {
   log.info({ file_id: _id, code }, `file of the bank ${verdict.folder}`);
 }
 
-/** Stores what was taken, unless an earlier attempt or another process has. @returns the record */
+/** @returns the record, also of an earlier attempt or another process */
 async function storeRecord(
   { inbound }: Pick<SepaBook, 'inbound'>,
   record: SepaInbound,
@@ -105,7 +103,6 @@ async function wasTaken({ dir }: InboxDeps, stored: SepaInbound): Promise<boolea
   return stored.state === 'done' || (await exists(join(dir, stored.folder, stored.name)));
 }
 
-/** Reads a file and applies its facts. */
 async function judge(deps: InboxDeps, bytes: Uint8Array): Promise<Verdict> {
   try {
     return await applyMessage(deps, await readBankMessage(bytes));
@@ -150,7 +147,6 @@ function describeLimit(): string {
   return `The file has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`;
 }
 
-/** Writes next to a refused file why it was refused. */
 async function explain(
   dir: string,
   name: string,
@@ -160,7 +156,6 @@ async function explain(
   await writeWhole(join(dir, 'refused'), `${name}.txt`, text);
 }
 
-/** Chooses a name that no other file of the folder has. */
 async function chooseName(folder: string, name: string, sha256: string): Promise<string> {
   if (!(await exists(join(folder, name)))) return name;
   const extension = extname(name);

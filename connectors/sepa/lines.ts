@@ -10,7 +10,7 @@ const CANCELLED = {
 
 type Lines = Pick<SepaBook, 'lines'>;
 
-/** Adds a payout to the open batch. A repeat adds nothing. */
+/** A repeat adds nothing. */
 export async function addLine(
   { lines }: Lines,
   { payout_id, version, amount, currency, method, livemode }: PayoutInstruction,
@@ -35,18 +35,18 @@ export function toInstruction(line: SepaLine): PayoutInstruction {
   return { payout_id, version, amount, currency, method, livemode };
 }
 
-/** Answers from the book: the payout arrived once it is there, whatever the bank says. */
+/** A payout in the book has arrived, whatever the bank says. */
 export async function lookUpLine({ lines }: Lines, payout_id: string): Promise<PayoutLookup> {
   const line = await lines.findOne({ _id: payout_id });
   if (line === null) return { outcome: 'not_found' };
   if (line.state === 'cancelled' || line.state === 'dropped') return CANCELLED;
   const bank_reference = line.booked?.bank_reference ?? shortenId(payout_id);
-  // An answer names no amount: that of another one is left to the report.
+  // An answer names no amount: a different one is left to the report.
   const isSent = line.booked?.amount === line.amount && line.booked.currency === line.currency;
   return { outcome: isSent ? 'sent' : 'submitted', bank_reference };
 }
 
-/** Cancels a payout unless a file may carry it: the same write that takes it out of the batch. */
+/** Cancels unless a file may carry the payout: the same write takes it out of the batch. */
 export async function cancelLine({ lines }: Lines, payout_id: string): Promise<CancelAnswer> {
   const cancelled = await lines.findOneAndUpdate(
     { _id: payout_id, state: { $in: ['open', 'waiting'] } },

@@ -17,18 +17,14 @@ import {
   textAt,
 } from '../../src/statements/xml';
 
-/** Answer of the bank to one of our files. */
 export interface StatusReport {
   /** `MsgId` of the file. */
   file_id: string;
-  /** Status of the file, if the message gives one. */
   status: string | null;
-  /** ISO code of the whole file's rejection. */
   code: string | null;
   payouts: { payout_id: string; status: string; code: string | null }[];
 }
 
-/** Movement of a payout's money at the bank. */
 export interface Movement {
   payout_id: string;
   kind: 'booked' | 'returned';
@@ -42,7 +38,6 @@ export interface Movement {
   code: string | null;
 }
 
-/** Money that came and names one of our creditor references. */
 export interface Credit
   extends Pick<Movement, 'source' | 'amount' | 'currency' | 'value_date' | 'bank_reference'> {
   reference: string;
@@ -64,8 +59,8 @@ const SEPA_MESSAGES: MessageFamily = {
 };
 
 /**
- * Reads a message of the bank, without a word about people.
- * @throws InvalidStatement for one that is malformed, of another kind, or with a document type
+ * Reads no personal data.
+ * @throws InvalidStatement
  */
 export async function readBankMessage(bytes: Uint8Array): Promise<BankMessage> {
   const xml = await parseMessage(bytes, SEPA_MESSAGES);
@@ -114,7 +109,7 @@ function readPayoutId(transaction: Element): string | null {
   );
 }
 
-/** Reads the bank's reason: an ISO code, or one of its own of the same form. */
+/** Reads an ISO code, or the bank's own of the same form. */
 function readCode(element: Element | undefined, path: string): string | null {
   const code = textAt(element, `${path}/Rsn/Cd`) ?? textAt(element, `${path}/Rsn/Prtry`) ?? '';
   return /^[A-Z0-9]{2,8}$/.test(code) ? code : null;
@@ -146,7 +141,6 @@ function readMoney(element: Element | undefined) {
   return minor === undefined ? undefined : { minor, currency };
 }
 
-/** Reads the booked movements that name one of our IDs. */
 function readMovements({ lines, balances }: Statement): Movement[] {
   return lines.flatMap((line) => {
     const payout_id = parseResourceId(line.reference);
@@ -162,7 +156,7 @@ function readMovements({ lines, balances }: Statement): Movement[] {
   });
 }
 
-/** Reads what came under one of our creditor references; what comes back has that of its original. */
+/** Excludes what comes back, which has the reference of its original. */
 function readCredits({ lines, balances }: Statement): Credit[] {
   return lines.flatMap((line) => {
     const { creditor_reference: reference, amount, is_fee, kind } = line;
@@ -172,7 +166,6 @@ function readCredits({ lines, balances }: Statement): Credit[] {
   });
 }
 
-/** Describes what was moved, before the bank's charges. */
 function describeMoney(
   { amount, fee, currency, value_date, day, bank_reference }: StatementLine,
   balances: Statement['balances'],

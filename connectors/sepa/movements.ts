@@ -7,8 +7,8 @@ type Facts = Pick<SepaLine, 'state' | 'booked' | 'returned' | 'others'>;
 const OTHER = 'the bank has moved the money of a payout again, or otherwise';
 
 /**
- * Applies the booked movements of a message: each counts once, whichever messages report it.
- * @returns number of payouts of the book that they concern
+ * Counts each movement once, whichever messages report it.
+ * @returns number of payouts
  */
 export async function applyMovements(
   deps: ApplyDeps,
@@ -55,7 +55,6 @@ async function applyToLine(
   }
 }
 
-/** Computes what a message changes. @returns undefined if nothing */
 export function changeLine(
   line: Facts,
   movements: readonly Movement[],
@@ -93,10 +92,9 @@ function changeFacts(line: Facts, movement: Movement, at: string): Partial<SepaL
   return { [kind]: fact, state, ...report };
 }
 
-/** Facts of a movement that each message has. */
 type Reported = Pick<Movement, 'source' | 'amount' | 'currency' | 'value_date' | 'bank_reference'>;
 
-/** Puts the movements first that are known by name, so that no other takes their fact. */
+/** Named movements come first, so that no other takes their fact. */
 export function putNamedFirst<M extends Reported>(
   facts: readonly LineMovement[],
   movements: readonly M[],
@@ -108,8 +106,8 @@ export function putNamedFirst<M extends Reported>(
 }
 
 /**
- * Finds the fact of the same amount that a movement repeats: by its reference, or one that no
- * message of that source has named yet.
+ * Finds the fact by its reference, or one of the same amount that no message of that source has
+ * named yet.
  */
 export function findFact(
   all: readonly LineMovement[],
@@ -122,7 +120,6 @@ export function findFact(
   return facts.find((fact) => hasReference(fact, id)) ?? facts.find(isUnnamed);
 }
 
-/** Adds the reference of a movement to its fact. @returns the same fact if it has it */
 export function nameFact(fact: LineMovement, { source, bank_reference: id }: Reported) {
   if (id === null || fact.references.some((each) => isEqual(each, { source, id }))) return fact;
   return { ...fact, references: [...fact.references, { source, id }] };

@@ -2,7 +2,7 @@ import { decimalMoney } from '../../src/domain/money';
 import { shortenId } from '../../src/service/sepa/book';
 import type { Address, Debtor } from './debtor';
 
-/** Transfer of a file. Its texts are Latin already. */
+/** Transfer whose texts are Latin already. */
 export interface Transfer {
   payout_id: string;
   /** Minor units of EUR. */
@@ -11,7 +11,6 @@ export interface Transfer {
   iban: string;
   bic: string | null;
   address: Address | null;
-  /** Text for the recipient's statement. */
   text: string | null;
 }
 
@@ -28,7 +27,7 @@ export interface PaymentFile {
 export const PAIN_001 = 'pain.001.001.09';
 const NAMESPACE = `urn:iso:std:iso:20022:tech:xsd:${PAIN_001}`;
 
-/** Writes a file of credit transfers: one batch of one account. @see docs/sepa.md#files-to-the-bank */
+/** @see docs/sepa.md#files-to-the-bank */
 export function writePain001({
   id,
   created_at,
@@ -90,7 +89,7 @@ function writeBank(bic: string | null): string {
   return element('FinInstnId', [id]);
 }
 
-/** Writes a structured address; the unstructured form is refused since November 2026. */
+/** Banks refuse the unstructured form since November 2026. */
 function writeAddress(address: Address | null): string[] {
   if (address === null) return [];
   const { street, postal_code, town, country } = address;

@@ -9,10 +9,10 @@ import type { CloseAnswer, SessionInstruction, VoidAnswer } from '../contract/ac
 
 type Payments = Pick<SepaBook, 'payments'>;
 
-/** References that are tried: two payments have the same one once in 10^16. */
+/** Two payments have the same reference once in 10^16. */
 const TRIES = 5;
 
-/** Adds a payment with a creditor reference of its own. @returns the reference; a repeat, the same */
+/** Repeats have the same reference. */
 export async function addPayment(
   { payments }: Payments,
   { payment_id: _id, amount, currency }: SessionInstruction,
@@ -33,7 +33,7 @@ export async function addPayment(
   throw new Error('No creditor reference is free.');
 }
 
-/** Makes a reference out of the ID: it says nothing of the payment, and a repeat has the same. */
+/** Derives a reference that says nothing of the payment. */
 export function makeReference(payment_id: string, attempt: number): string {
   const hash = createHash('sha256').update(`${payment_id}:${attempt}`).digest('hex');
   const digits = String(BigInt(`0x${hash}`) % 10n ** BigInt(REFERENCE_DIGITS));
@@ -51,7 +51,7 @@ export async function closePayment({ payments }: Payments, _id: string): Promise
   return { outcome: isPaid ? 'already_authorized' : 'closed' };
 }
 
-/** Answers what came. Its report says how much, so that it counts once. */
+/** The report, not the answer, says how much came, so that it counts once. */
 export async function voidTransfer({ payments }: Payments, _id: string): Promise<VoidAnswer> {
   const payment = await payments.findOne({ _id });
   const hasMoney = payment !== null && payment.credits.length > 0;

@@ -3,21 +3,20 @@ import { omitUndefined } from '../../src/domain/defined';
 import type { LineMovement, SepaBook, SepaLine, SepaPayment } from '../../src/service/sepa/book';
 import type { Report } from '../kit';
 
-/** Payouts, and payments, whose reports are delivered together. */
 const BATCH_MAX = 200;
 
 const RETURNED = 'The recipient’s bank sent the transfer back.';
 
 type Book = Pick<SepaBook, 'lines' | 'payments'>;
 
-/** Ends the delivery of reports, except of payouts and payments with a new fact since. */
+/** Ends the delivery, except where a new fact came since. */
 export async function endReports({ lines, payments }: Book, batch: string): Promise<void> {
   const ended = { $set: { unreported: false, report_batch: null } };
   await lines.updateMany({ report_batch: batch, unreported: true }, ended);
   await payments.updateMany({ report_batch: batch, unreported: true }, ended);
 }
 
-/** Collects the reports of payouts and payments with new facts. Each fact has one callback ID. */
+/** Gives each fact one callback ID. */
 export async function collectReports(book: Book) {
   const batch = randomUUID();
   const payouts = await collectPayouts(book, batch);
@@ -41,7 +40,6 @@ async function collectPayments({ payments }: Pick<SepaBook, 'payments'>, report_
   return { reports, more: unreported.length === BATCH_MAX };
 }
 
-/** Builds the reports of all that came for a payment, each with its amount. */
 export function buildPaymentReports({
   _id,
   credits,
@@ -81,7 +79,7 @@ type ReportedLine = Pick<
   '_id' | 'amount' | 'currency' | 'failure' | 'booked' | 'returned' | 'others'
 >;
 
-/** Builds the reports of all facts of a payout, in their order. */
+/** Keeps the order of the facts. */
 export function buildReports(line: ReportedLine): Report[] {
   const { _id, failure, booked, returned, others } = line;
   const reports: Report[] = [];
@@ -118,7 +116,7 @@ export function buildReports(line: ReportedLine): Report[] {
   return reports;
 }
 
-/** Builds the callback ID of a further movement: one for each reference and amount. */
+/** Differs for each reference and amount. */
 function buildOtherId(
   payout_id: string,
   { kind, bank_reference, amount, currency }: SepaLine['others'][number],

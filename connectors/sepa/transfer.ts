@@ -7,7 +7,7 @@ import {
 } from '../../src/domain/payout/sepa-text';
 import type { Transfer } from './pain001';
 
-/** Highest amount of a SEPA transfer, in cents. */
+/** Scheme's limit, in cents. */
 const AMOUNT_MAX = 99_999_999_999;
 const BIC = /^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$/;
 
@@ -16,7 +16,6 @@ export interface Payee {
   reference: string | null;
 }
 
-/** Lists the fields of a payout that no file can carry. */
 export function findTransferFaults({ details, reference }: Payee, amount: number): string[] {
   const texts = [...findSepaFaults(details), ...findReferenceFaults(reference)];
   return [
@@ -27,7 +26,7 @@ export function findTransferFaults({ details, reference }: Payee, amount: number
   ];
 }
 
-/** Refusal of such a payout. It names fields, and nothing of their content. */
+/** Names fields, and nothing of their content. */
 export function buildTextRefusal(fields: readonly string[]) {
   const names = [...new Set(fields)].join(', ');
   return {
@@ -36,7 +35,6 @@ export function buildTextRefusal(fields: readonly string[]) {
   };
 }
 
-/** Builds the transfer of a payout without faults. */
 export function buildTransfer(
   { _id, amount }: { _id: string; amount: number },
   { details, reference }: Payee,

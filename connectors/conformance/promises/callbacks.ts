@@ -6,13 +6,12 @@ import { makeTaken, PAYOUT, REFUND } from './outgoing';
 
 const DESK = 'It needs the bank’s desk.';
 
-/** Resource at the bank, about which it reports. */
 interface Subject {
   resource: BankResource;
   id: string;
 }
 
-/** Events that a bank usually reports of a resource. Files have none between order and booking. */
+/** Files have no event between order and booking. */
 const USUAL: Record<BankResource, readonly string[]> = {
   payment: ['authorized', 'settled'],
   refund: ['settled'],
@@ -25,14 +24,13 @@ function listUsual({ files }: World, resource: BankResource): readonly string[] 
   return (files === undefined ? USUAL : IN_FILES)[resource];
 }
 
-/** Events that say the opposite of `USUAL`. */
 const CONTRARY: Record<BankResource, string> = {
   payment: 'failed',
   refund: 'failed',
   payout: 'failed',
 };
 
-/** Brings a resource to the bank. @throws NotApplicable if the connector does not have such */
+/** @throws NotApplicable if the connector has no such resource */
 async function bringToBank(world: World, resource: BankResource): Promise<Subject> {
   need(world.desk, DESK);
   const amount = world.quietAmounts?.[resource];
@@ -49,9 +47,8 @@ async function bringToBank(world: World, resource: BankResource): Promise<Subjec
 }
 
 /**
- * Lets the bank have events, one after another, without those that its desk does not have.
- * @returns those that it had
- * @throws NotApplicable if it has none of them
+ * @returns events that the desk has
+ * @throws NotApplicable if there are none
  */
 export async function reportEach(
   { desk }: World,
@@ -66,7 +63,7 @@ export async function reportEach(
   throw new NotApplicable(`The bank’s desk has no event ${names.join(', ')} of a ${resource}.`);
 }
 
-/** Lets the bank have the first of some events that its desk has. @throws NotApplicable */
+/** @throws NotApplicable */
 export async function reportOne(
   world: World,
   subject: Subject,
@@ -82,14 +79,12 @@ export async function reportOne(
   }
 }
 
-/** Names the events that were reported, and the usual ones that the bank does not have. */
 function formatEvents(names: readonly string[], usual: readonly string[]): string {
   const missing = usual.filter((name) => !names.includes(name));
   const others = missing.length === 0 ? '' : `; the bank has no event ${missing.join(', ')}`;
   return `${names.join(', ')}${others}`;
 }
 
-/** First resource that the connector has, to see how it reports. */
 export async function bringAny(world: World): Promise<Subject> {
   for (const resource of ['payout', 'payment', 'refund'] as const) {
     try {
@@ -103,7 +98,7 @@ export async function bringAny(world: World): Promise<Subject> {
   );
 }
 
-/** Asserts that the callbacks of a resource are one for each event. @throws Broken */
+/** @throws Broken unless each event has one callback */
 export async function assertOnce(world: World, subject: Subject, names: readonly string[]) {
   const signals = await waitForSignals(world, subject.resource, subject.id, names);
   for (const name of names) {
@@ -179,7 +174,6 @@ const ONCE: ContractPromise = {
   },
 };
 
-/** Waits until the connector has read what happened so far by polling. Returns false if it does not. */
 async function waitForPoll(world: World): Promise<boolean> {
   if (world.webhooks === undefined) return false;
   return await waitForMarkers(world).then(
@@ -189,11 +183,11 @@ async function waitForPoll(world: World): Promise<boolean> {
 }
 
 /**
- * Waits until what the bank has reported so far, without webhooks, is delivered.
+ * Waits until everything reported so far, without webhooks, is delivered.
  * @throws Broken if the connector reads no reports
  */
 export async function waitForMarkers(world: World): Promise<void> {
-  // The first one may be delivered with what came before, and the second one only after it.
+  // The first one may be delivered with earlier ones, and the second one only after them.
   for (const _round of [1, 2]) {
     const marker = await bringAny(world);
     world.webhooks?.lose(marker.id);
@@ -223,7 +217,6 @@ const FOREIGN: ContractPromise = {
   },
 };
 
-/** Promises about what a bank reports. */
 export const CALLBACK_PROMISES: readonly ContractPromise[] = [
   ...listFacts('payout'),
   ...listFacts('refund'),

@@ -11,11 +11,9 @@ const UNKNOWN_FILE = '0'.repeat(32);
 interface Carried {
   files: FileBank;
   id: string;
-  /** File that pays it. */
   file: string;
 }
 
-/** Sends a payout, and lets a file carry it to the bank. */
 async function carryOne(world: World): Promise<Carried> {
   const files = need(world.files, 'Its bank has no files.');
   const { id } = await makeTaken(PAYOUT, world);
@@ -25,7 +23,6 @@ async function carryOne(world: World): Promise<Carried> {
   return { files, id, file };
 }
 
-/** Asserts that a payout still waits for the bank. */
 async function assertWaits(world: World, payout_id: string, when: string): Promise<void> {
   const { outcome } = await world.instructor.read('lookUpPayout', { payout_id });
   assertSeen(outcome === 'submitted', `lookUpPayout answered ${outcome} ${when}`);
@@ -33,7 +30,7 @@ async function assertWaits(world: World, payout_id: string, when: string): Promi
   assertSeen(signals.length === 0, `${signals[0]?.name} was reported ${when}`);
 }
 
-/** Promises of connectors whose bank answers by files. @see docs/sepa.md */
+/** @see docs/sepa.md */
 export const FILE_PROMISES: readonly ContractPromise[] = [
   {
     id: 'files.one',

@@ -23,7 +23,7 @@ interface Instruction {
   of: 'all' | 'writes';
 }
 
-/** Gives an instruction during a fault. @throws Broken if it is answered as if the bank had decided */
+/** @throws Broken if it is answered as if the bank had decided */
 async function askDuring(
   world: World,
   fault: Fault,
@@ -40,7 +40,6 @@ async function askDuring(
   return fault;
 }
 
-/** Promises about banks that do not answer. */
 export function listOutages(outgoing: Outgoing): ContractPromise[] {
   const { resource, send, lookUp } = outgoing;
   const outage = async (world: World) => {
@@ -101,7 +100,6 @@ export function listOutages(outgoing: Outgoing): ContractPromise[] {
   ];
 }
 
-/** Outages while sessions are opened and closed. */
 export const SESSION_OUTAGE: ContractPromise = {
   id: 'session.outage',
   promise: 'An outage while a session is opened or closed is an exception.',

@@ -5,12 +5,10 @@ import type { ContractPromise } from '../promise';
 import { assertSeen, Broken, NotApplicable, need } from '../verdict';
 import { assertEffects, assertMoney, needBank, type World } from '../world';
 
-/** Money that a connector sends: the words of refunds and of payouts. */
 export interface Outgoing {
   resource: 'refund' | 'payout';
   send: 'sendRefund' | 'sendPayout';
   lookUp: 'lookUpRefund' | 'lookUpPayout';
-  /** Outcomes of one that the bank has taken. */
   taken: readonly string[];
   make: (world: World, amount?: number) => Promise<Sending>;
 }
@@ -45,7 +43,7 @@ export function assertTaken({ resource, taken }: Outgoing, answer: Answer): void
   assertSeen(taken.includes(answer.outcome), `answered ${answer.outcome}`);
 }
 
-/** Compares two answers for one instruction: `submitted` may have become `sent`. */
+/** Accepts `sent` after `submitted`. */
 export function assertSame(first: Answer, later: Answer, what: string): void {
   const isLater = first.outcome === 'submitted' && later.outcome === 'sent';
   const expected = isLater ? { ...first, outcome: 'sent' } : first;
@@ -66,7 +64,7 @@ export async function makeTaken(outgoing: Outgoing, world: World, amount?: numbe
   return { ...sending, answer };
 }
 
-/** Refuses to check resources that the connector does not have. @throws NotApplicable */
+/** @throws NotApplicable if the connector does not have the resource */
 export async function assertHas(outgoing: Outgoing, world: World): Promise<void> {
   const { id } = await outgoing.make(world);
   const outcome = await world.instructor.ask(outgoing.lookUp, buildId(outgoing, id));
@@ -77,7 +75,6 @@ export async function assertHas(outgoing: Outgoing, world: World): Promise<void>
 
 export const buildId = ({ resource }: Outgoing, id: string) => ({ [`${resource}_id`]: id });
 
-/** Promises about money that a connector sends. */
 export function listOutgoing(outgoing: Outgoing): ContractPromise[] {
   const { resource, send, lookUp } = outgoing;
   const about = (id: string) => buildId(outgoing, id);
@@ -180,7 +177,7 @@ export function listOutgoing(outgoing: Outgoing): ContractPromise[] {
   ];
 }
 
-/** Fails a send, then lets the service do what it does: look up, and send again if never arrived. */
+/** Recovers as the service does: looks up, and sends again if never arrived. */
 export async function recover(
   outgoing: Outgoing,
   world: World,

@@ -10,7 +10,6 @@ const FAULTS: readonly Fault[] = [
   ...(['fails_after', 'cut_before'] as const),
 ];
 
-/** Promises that concern payouts alone. */
 export const PAYOUT_PROMISES: readonly ContractPromise[] = [
   {
     id: 'payout.cancel_first',

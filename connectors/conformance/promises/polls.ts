@@ -7,7 +7,7 @@ import { assertOnce, bringAny, reportOne, waitForMarkers } from './callbacks';
 const NO_LIST = 'No list of the bank was read: none of its answers to a GET had the fact.';
 const POLL_MS = 100;
 
-/** Waits until a list of the bank was read once more. @throws NotApplicable if it is not in time */
+/** @throws NotApplicable unless the bank's list is read again in time */
 async function waitForRead(isRepeated: () => boolean, { waitMs }: World): Promise<void> {
   const end = Date.now() + waitMs;
   while (!isRepeated()) {
@@ -16,7 +16,6 @@ async function waitForRead(isRepeated: () => boolean, { waitMs }: World): Promis
   }
 }
 
-/** Promises about a bank's list of changes. */
 export const POLL_PROMISES: readonly ContractPromise[] = [
   {
     id: 'poll.repeated',

@@ -12,7 +12,6 @@ async function open(world: World, amount?: number) {
   return { input, answer, payment_id: input.payment_id };
 }
 
-/** Makes late funds that can be sent back, of a session that was opened. */
 async function makeLate(world: World) {
   const input = await world.documents.makePayment();
   const answer = await world.instructor.read('openSession', input);
@@ -20,7 +19,6 @@ async function makeLate(world: World) {
   return await world.documents.endLate(input.payment_id, String(answer.bank_reference));
 }
 
-/** Voids a payment twice after some events, and returns the outcome. */
 async function voidAfter(world: World, names: readonly string[]): Promise<string> {
   const { input, payment_id } = await open(world, world.quietAmounts?.payment);
   const had = await reportEach(world, { resource: 'payment', id: payment_id }, names);
@@ -39,7 +37,6 @@ async function voidAfter(world: World, names: readonly string[]): Promise<string
   return outcome;
 }
 
-/** Promises about sessions, and about money that comes after their end. */
 export const SESSION_PROMISES: readonly ContractPromise[] = [
   {
     id: 'session.repeat',

@@ -4,7 +4,7 @@ import { assertSeen, need } from '../verdict';
 import { listSignals, needWebhooks, type World, waitForSignals } from '../world';
 import { bringAny, reportOne } from './callbacks';
 
-/** Lets the bank post one webhook. @throws NotApplicable if it posts none */
+/** @throws NotApplicable if the bank posts none */
 async function receiveOne(world: World) {
   needWebhooks(world);
   const subject = await bringAny(world);
@@ -13,7 +13,6 @@ async function receiveOne(world: World) {
   return { subject, webhook: await waitForWebhook(world, subject.id) };
 }
 
-/** Promises about a bank's own webhooks. */
 export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
   {
     id: 'webhooks.lost',

@@ -22,11 +22,10 @@ export interface ChainActivityDeps extends SettlementDeps {
   mongo: MongoClient;
   wallets: WalletStore;
   transactions: TransactionStore;
-  /** URL of the chain's pages, without a slash at the end. */
   baseUrl: string;
 }
 
-/** EIP-155 chain ID that no real network has (Hardhat's), so that no wallet pays by mistake. */
+/** Hardhat's chain ID, so that no wallet pays by mistake. */
 const CHAIN_ID = 31_337;
 
 export function createChainActivities(deps: ChainActivityDeps): CryptoConnectorActivities {
@@ -96,7 +95,7 @@ async function giveAddress(
   };
 }
 
-/** Adds the deposits that a magic amount makes the payer send; a repeat adds nothing. */
+/** A repeat adds nothing. */
 async function playPayer(
   { wallets, transactions }: ChainActivityDeps,
   { network, asset }: AssetPair,
@@ -124,7 +123,7 @@ async function playPayer(
   }
 }
 
-/** Screens by the transaction; one that the chain does not know was simulated, and passes. */
+/** A transaction that the chain does not know was simulated, and passes. */
 async function screenSource(
   { transactions }: ChainActivityDeps,
   transaction: string,

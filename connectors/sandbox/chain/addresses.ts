@@ -6,8 +6,8 @@ import type { Network } from '../../../src/domain/crypto/assets';
 const TRON = 0x41;
 
 /**
- * Derives an address with a valid checksum, the same for each name. Nobody has its key. Bitcoin's
- * are of its test network, so that nobody sends real funds there.
+ * Derives valid addresses without a known key. Bitcoin's are of its test network, so that nobody
+ * sends real funds there.
  */
 export const deriveAddress: Record<Network, (name: string) => string> = {
   bitcoin: (name) => bech32.encode('tb', [0, ...bech32.toWords(deriveBytes(name))]),

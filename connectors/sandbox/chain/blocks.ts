@@ -3,15 +3,14 @@ import type { Network } from '../../../src/domain/crypto/assets';
 
 export const BLOCK_MS = 1_000;
 
-/** Blocks after which a deposit counts, including its own. */
+/** Includes the deposit's own block. */
 export const REQUIRED_CONFIRMATIONS = 3;
 
-/** Number of the newest block. */
 export function heightAt(now: Date): number {
   return Math.floor(now.getTime() / BLOCK_MS);
 }
 
-/** Hash of a block, which differs on each branch of the chain. */
+/** Differs on each branch of the chain. */
 export function blockHash(network: Network, height: number, branch: number): string {
   return deriveHash(network, `block:${height}:${branch}`);
 }

@@ -26,8 +26,8 @@ export interface FollowerDeps {
 }
 
 /**
- * Reports what happens on the chain until `stop`. It may be killed at any point: a step stays due
- * until its report was received, and a repeat counts once.
+ * May be killed at any point: a step stays due until its report was received, and a repeat counts
+ * once.
  */
 export function startFollower(deps: FollowerDeps) {
   return startLoop({
@@ -65,7 +65,6 @@ async function reportNext(deps: FollowerDeps, transaction: ChainTransaction): Pr
   }
 }
 
-/** Builds the report of a step; its repeats have the same id. */
 function buildCallback(
   { _id, network, resource, amount, seen_at, done }: ChainTransaction,
   { name, confirmations, branch, code, reason }: Step,

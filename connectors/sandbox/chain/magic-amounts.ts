@@ -1,8 +1,7 @@
 import type { MagicTable } from '../magic-amounts';
 
 /**
- * Magic amounts of crypto payments, in minor units of any currency: the sandbox's payer acts two
- * seconds after the create, also with autoplay off.
+ * Minor units of any currency: the payer acts two seconds after the create, also with autoplay off.
  */
 export const CRYPTO_MAGIC_AMOUNTS = {
   66631: {
@@ -43,7 +42,7 @@ export const CRYPTO_MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-/** Magic amounts of settlements, in the smallest unit of any asset. */
+/** Smallest unit of any asset. */
 export const SETTLEMENT_MAGIC_AMOUNTS = {
   66641: {
     behaviour: 'refused',

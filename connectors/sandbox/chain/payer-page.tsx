@@ -21,7 +21,7 @@ export const CHOICES = [
 export interface PayerPage {
   wallet: PayerWallet;
   path: string;
-  /** Secret of this form, so that a repeated form pays once. */
+  /** Secret of the form, so that a repeat pays once. */
   nonce: string;
   sent: bigint;
   fault?: string | undefined;

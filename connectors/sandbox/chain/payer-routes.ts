@@ -23,7 +23,7 @@ type RouteDeps = PayerRouteDeps & { stylesheet: string };
 
 const NONCE = /^[0-9a-f-]{36}$/;
 
-/** Routes on which a developer plays the payer; the token in the address authenticates. */
+/** Routes on which a tester plays the payer; the token in the address authenticates. */
 export function addPayerRoutes(router: Router, deps: RouteDeps): void {
   router.get('/chain/:token', async (ctx) => {
     const wallet = await find(ctx, deps);
@@ -41,7 +41,7 @@ export function addPayerRoutes(router: Router, deps: RouteDeps): void {
   });
 }
 
-/** Adds a transaction to the chain, once for each form. Returns the fault of the form. */
+/** Adds a transaction once for each form. @returns the fault of the form */
 async function send(
   { wallets, transactions, autoplay }: PayerRouteDeps,
   { _id: resource_id, instruction }: PayerWallet,

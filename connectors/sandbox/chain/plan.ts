@@ -8,13 +8,11 @@ export type SettlementBehavior = BehaviorIn<typeof SETTLEMENT_MAGIC_AMOUNTS>;
 
 export interface Step {
   name: CryptoCallbackName;
-  /** Time since the previous step. */
   after_ms: number;
-  /** Blocks that confirm it, including its own. */
   confirmations?: number;
-  /** Branch of the chain; a reorganization starts another one. */
+  /** A reorganization starts another branch. */
   branch?: number;
-  /** Whether autoplay planned it, so that a simulation takes precedence. */
+  /** Yields to a simulation. */
   autoplay?: true;
   code?: string;
   reason?: string;
@@ -45,7 +43,6 @@ const DEPOSIT_PLANS: Record<Course, Step[]> = {
   never_confirms: [SEEN],
 };
 
-/** Plans the steps of a deposit. @param ticking whether confirmations follow automatically */
 export function planDeposit(course: Course, ticking: boolean): Step[] {
   return ticking ? DEPOSIT_PLANS[course] : [SEEN];
 }
@@ -58,12 +55,12 @@ export interface PlannedDeposit {
   listed: boolean;
 }
 
-/** Delay before the payer acts, by when the create has been answered. */
+/** The create has been answered by then. */
 const PAYS_AFTER_MS = 2_000;
-/** Delay of the rest, by when the first half counts. */
+/** The first half counts by then. */
 const REST_AFTER_MS = PAYS_AFTER_MS + 6_000;
 
-/** Plans the deposits of the payer. @param due smallest units */
+/** @param due smallest units */
 export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[] {
   const full = { amount: due, after_ms: PAYS_AFTER_MS, course: 'confirms', listed: false } as const;
   const half = due / 2n;

@@ -1,7 +1,7 @@
 import { type AssetCode, type AssetPair, assetRules } from '../../../src/domain/crypto/assets';
 import { minorUnitDigits } from '../../../src/domain/money';
 
-/** Price of one whole unit, the same in every currency: the sandbox has no exchange rates. */
+/** The sandbox has no exchange rates. */
 const PRICES = { BTC: 60_000, ETH: 2_500, USDC: 1, USDT: 1 } as const satisfies Record<
   AssetCode,
   number
@@ -9,7 +9,6 @@ const PRICES = { BTC: 60_000, ETH: 2_500, USDC: 1, USDT: 1 } as const satisfies 
 
 const DIGITS_MAX = 8;
 
-/** Rate of an asset, and what an amount costs in it, rounded up. */
 export interface Quote {
   /** Smallest units. */
   amount_due: string;
@@ -17,7 +16,7 @@ export interface Quote {
 }
 
 /**
- * Quotes an amount in an asset.
+ * Rounds up.
  * @param amount minor units of `currency`
  * @throws RangeError for an unknown currency or asset
  */
@@ -32,10 +31,7 @@ export function buildQuote({ asset, network }: AssetPair, amount: number, curren
   return { amount_due: String(amount_due), rate: String(price) };
 }
 
-/**
- * Reads a decimal number of whole units; undefined if it is none, is zero, or has too many digits.
- * @returns smallest units
- */
+/** @returns smallest units; undefined for zero, too many digits, or no number */
 export function parseTypedAmount(text: string, decimals: number): string | undefined {
   const [, whole = '', fraction = ''] = /^(\d{1,12})(?:[.,](\d{1,18}))?$/.exec(text.trim()) ?? [];
   if (whole === '' || fraction.length > decimals) return undefined;

@@ -29,7 +29,7 @@ export function createSettlementBook(db: Db, now: () => Date) {
   const entries: Collection<BookedSettlement> = db.collection('chain_settlements');
   return {
     get: (_id: string) => entries.findOne({ _id }),
-    /** Records that an instruction got lost; true for the first one of this id only. */
+    /** Loses only the first instruction of an id. @returns whether it did */
     lose: async (instruction: SettlementInstruction): Promise<boolean> => {
       const { upsertedCount } = await entries.updateOne(
         { _id: instruction.crypto_settlement_id },
@@ -38,7 +38,7 @@ export function createSettlementBook(db: Db, now: () => Date) {
       );
       return upsertedCount === 1;
     },
-    /** @throws a duplicate key error if an instruction of this id has been answered before */
+    /** @throws a duplicate key error for an answered instruction */
     record: async (
       _id: string,
       instruction: SettlementInstruction | null,

@@ -18,16 +18,14 @@ export interface ChainTransaction extends Subject {
   /** Smallest units. */
   amount: string;
   listed: boolean;
-  /** Time of the account at the first report. */
+  /** Account time of the first report. */
   seen_at: Date | null;
   steps: Step[];
-  /** Number of reported steps. */
   done: number;
-  /** Time of the next report; null if there is none. */
   due_at: Date | null;
   attempts: number;
   last_error: string | null;
-  /** Offset of the account's clock for which it was last moved, in ms. */
+  /** Clock offset of the last change of `due_at`, in ms. */
   clock_ms?: number;
 }
 
@@ -49,14 +47,14 @@ export function createTransactionStore(db: Db, now: () => Date, readTime: TimeRe
         { key: { resource_id: 1 }, name: 'resource' },
       ]),
     get: (_id: string) => transactions.findOne({ _id }),
-    /** Adds a transaction unless its ID exists, so that a repeat sends nothing twice. */
+    /** A repeat adds nothing. */
     add: async (transaction: NewTransaction, session?: ClientSession): Promise<void> => {
       const { _id, ...fields } = transaction;
       const due_at = dueAfter(fields.steps[0]);
       const first = { ...fields, seen_at: null, done: 0, due_at, attempts: 0, last_error: null };
       await transactions.updateOne({ _id }, { $setOnInsert: first }, { upsert: true, session });
     },
-    /** Leases due transactions to this follower; others leave them alone until the lease ends. */
+    /** Others leave leased transactions alone until the lease ends. */
     lease: async (limit: number): Promise<ChainTransaction[]> => {
       const due = await transactions
         .find({ due_at: { $type: 'date', $lte: now() } })
@@ -96,7 +94,6 @@ export function createTransactionStore(db: Db, now: () => Date, readTime: TimeRe
           },
         },
       ),
-    /** Ends the plan, since nobody waits for its reports. */
     drop: ({ _id, done }: ChainTransaction, last_error: string) =>
       transactions.updateOne({ _id, done }, { $set: { due_at: null, last_error } }),
     retry: ({ _id, done, attempts }: ChainTransaction, last_error: string) => {
@@ -115,14 +112,13 @@ export function createTransactionStore(db: Db, now: () => Date, readTime: TimeRe
       const due = waiting?.due_at ?? later(LEASE_MS);
       return new Date(Math.min(at.getTime(), due.getTime() - LEASE_MS));
     },
-    /** Reads what waits, the oldest first. */
     listPending: (limit: number) =>
       transactions
         .find({ due_at: { $type: 'date' } })
         .sort({ due_at: 1 })
         .limit(limit)
         .toArray(),
-    /** Makes reports due earlier, once for each advance of the clock. */
+    /** Applies once for each advance of the clock. */
     bringForward: (ids: string[], advance: BankClockAdvance) =>
       transactions.updateMany({ _id: { $in: ids }, due_at: { $type: 'date' } }, [
         bringForward(advance),

@@ -4,19 +4,17 @@ import type { AddressInstruction, RateQuestion } from '../../contract/crypto';
 
 export interface PayerWallet {
   _id: string;
-  /** Secret of 256 bits in the page's address. */
+  /** 256 bits. */
   token: string;
   address: string;
   instruction: AddressInstruction;
   created_at: Date;
-  /** Nonces of the forms that have sent a transaction. */
   nonces?: string[];
 }
 
-/** Transactions that a payer sends to one wallet: each becomes signals. */
+/** Limit per wallet: each transaction becomes signals. */
 export const TRANSACTIONS_MAX = 100;
 
-/** Requested price, which decides how the payer behaves. */
 interface PriceRequest {
   _id: string;
   question: RateQuestion;
@@ -42,14 +40,13 @@ export function createWalletStore(db: Db, now: () => Date) {
     getRequestedAmount: async (_id: string): Promise<number | null> =>
       (await prices.findOne({ _id }))?.question.amount ?? null,
     byToken: (token: string) => wallets.findOne({ token }),
-    /** Reserves the transaction of a form, once for each; false when the wallet has had enough. */
+    /** Reserves once for each form. @returns false when the wallet has had enough */
     reserve: async (_id: string, nonce: string): Promise<boolean> => {
       const isFree = { [`nonces.${TRANSACTIONS_MAX - 1}`]: { $exists: false } };
       const filter = { _id, $or: [{ nonces: nonce }, isFree] };
       const { matchedCount } = await wallets.updateOne(filter, { $addToSet: { nonces: nonce } });
       return matchedCount === 1;
     },
-    /** Creates the wallet, or returns the one of the first instruction. */
     make: async (instruction: AddressInstruction, address: string): Promise<PayerWallet> => {
       const { crypto_payment_id: _id } = instruction;
       const first = {
