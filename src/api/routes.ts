@@ -4,6 +4,7 @@ import { railEntry } from '../domain/payout/rails';
 import * as balances from '../domain/wire/balances';
 import * as catalogue from '../domain/wire/catalogue';
 import * as crypto from '../domain/wire/crypto';
+import * as events from '../domain/wire/events';
 import * as payments from '../domain/wire/payments';
 import * as payouts from '../domain/wire/payouts';
 import * as recipients from '../domain/wire/recipients';
@@ -22,6 +23,7 @@ import {
   listCryptoPayments,
   listCryptoSettlements,
 } from '../service/crypto';
+import { getMerchantEvent, listMerchantEvents } from '../service/events/merchant';
 import {
   cancelPayment,
   createPayment,
@@ -52,7 +54,6 @@ import {
   simulateRefund,
 } from '../service/sandbox';
 import type { ApiDeps } from './context';
-import { mountEvents } from './events';
 import type { Mount } from './mount';
 import { mountWebhooks } from './webhooks';
 
@@ -128,6 +129,14 @@ function mountBalances(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(balances.listBalanceTransactions, async ({ key, query }) =>
     presentPage(await listBalanceTransactions(deps, key, query), presentBalanceTransaction),
   );
+}
+
+/** @see docs/api.md#events */
+function mountEvents(mount: Mount, deps: ApiDeps): void {
+  mount.endpoint(events.listEvents, async ({ key, query }) =>
+    presentPage(await listMerchantEvents(deps, key, query), (event) => event),
+  );
+  mount.endpoint(events.getEvent, ({ key, params }) => getMerchantEvent(deps, key, params.id));
 }
 
 /** @see docs/api.md#requests */
