@@ -10,7 +10,7 @@ const RETRY_AFTER_OUTAGE_MS = 10_000;
 export interface AttemptInput extends WebhookDeliveryInput {
   /** Unix time in ms. */
   first_at_ms?: number;
-  /** Without path and answer. */
+  /** First attempt, if not stored; without path and answer. */
   unstored?: DeliveryDocument;
 }
 
@@ -76,7 +76,9 @@ export async function storeAttempt(
 ): Promise<void> {
   const { event_id, run, outcome } = row;
   const writeResult = await deliveries.addAttempt(row);
-  if (writeResult === 'no_event') throw eventUnknown(event_id);
+  if (writeResult === 'no_event') {
+    throw ApplicationFailure.nonRetryable(`No ${event_id}.`, 'EventUnknown');
+  }
   if (writeResult === 'kept' || outcome === 'failed') return;
   // Another try of this number may be stored as failed: this one was delivered.
   await deliveries.setDelivery(
@@ -84,10 +86,6 @@ export async function storeAttempt(
     { status: 'delivered', next_attempt_at: null },
     run,
   );
-}
-
-function eventUnknown(event_id: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(`No ${event_id}.`, 'EventUnknown');
 }
 
 const PATIENCE_MS = 8_000;

@@ -10,9 +10,9 @@ import { checkBalances } from './balance-checks';
 import { rebroadcast } from './broadcasting';
 import { createChainBook } from './chain-store';
 import { reportDeposits } from './deposit-reports';
-import { createDeposits, type Deposits } from './deposits';
+import { createDeposits } from './deposits';
 import type { ExtendedKey } from './extended-key';
-import { createFindings, type Findings } from './findings';
+import { createFindings } from './findings';
 import { beginFollowing, follow } from './follower';
 import type { EvmMeter } from './metrics';
 import { assertChain, assertToken, type EvmNode } from './node';
@@ -122,7 +122,12 @@ export function createEvm(deps: EvmDeps): Evm {
       if (at !== null) {
         const unchecked = await reportDeposits(all, at.number);
         await reportSettlements(all, at.number);
-        deps.meter.followed({ at: at.mined_at, unchecked, ...(await countFindings(all)) });
+        deps.meter.followed({
+          at: at.mined_at,
+          unchecked,
+          findings: await findings.count(),
+          dust: await deposits.countDust(),
+        });
       }
       if (!isBehind) {
         await rebroadcast(all);
@@ -131,8 +136,4 @@ export function createEvm(deps: EvmDeps): Evm {
       return isBehind;
     },
   };
-}
-
-async function countFindings({ findings, deposits }: { findings: Findings; deposits: Deposits }) {
-  return { findings: await findings.count(), dust: await deposits.countDust() };
 }
