@@ -1,6 +1,6 @@
-import os from 'node:os';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { z } from 'zod';
+import { RUNTIME_ADAPTERS } from '../src/base/runtime-adapters';
 import { connectorRole, serviceRoles } from '../src/service/mongo-roles';
 import { SEPA_CONNECTOR } from '../src/service/sepa/book';
 import type { MongoLogin, MongoUser } from './mongo-login';
@@ -102,8 +102,7 @@ async function withAdmin<T>(host: string, work: (admin: Db) => Promise<T>): Prom
     serverSelectionTimeoutMS: CALL_MS_MAX,
     connectTimeoutMS: CALL_MS_MAX,
     socketTimeoutMS: CALL_MS_MAX * 5,
-    // The driver's own dynamic import of `os` fails under jest's CommonJS.
-    runtimeAdapters: { os },
+    runtimeAdapters: RUNTIME_ADAPTERS,
   });
   try {
     return await work(client.db('admin'));

@@ -1,6 +1,6 @@
-import os from 'node:os';
 import { MongoClient } from 'mongodb';
 import { describeError, OperationalError } from '../src/base/errors';
+import { RUNTIME_ADAPTERS } from '../src/base/runtime-adapters';
 import { readServers } from '../src/config';
 import type { TemporalAccess } from '../src/temporal/access';
 import { registerAttributes } from '../src/temporal/attributes';
@@ -78,7 +78,7 @@ export async function prepareRemoteTemporal(
 async function checkRemoteMongo(uri: string): Promise<void> {
   const client = new MongoClient(uri, {
     serverSelectionTimeoutMS: CALL_MS_MAX,
-    runtimeAdapters: { os },
+    runtimeAdapters: RUNTIME_ADAPTERS,
   });
   try {
     const hello = await client.db('admin').command({ hello: 1 });

@@ -1,4 +1,3 @@
-import os from 'node:os';
 import {
   type Collection,
   type Document,
@@ -6,6 +5,7 @@ import {
   MongoClient,
   MongoServerError,
 } from 'mongodb';
+import { RUNTIME_ADAPTERS } from './runtime-adapters';
 
 export type NamedIndex = IndexDescription & { name: string };
 
@@ -25,8 +25,7 @@ export async function connectToBuild(uri: string): Promise<MongoClient> {
     serverSelectionTimeoutMS: 2_000,
     connectTimeoutMS: 2_000,
     socketTimeoutMS: 0,
-    // The driver's own dynamic import of `os` fails under jest's CommonJS.
-    runtimeAdapters: { os },
+    runtimeAdapters: RUNTIME_ADAPTERS,
   });
   await client.connect();
   return client;

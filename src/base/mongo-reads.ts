@@ -1,4 +1,3 @@
-import os from 'node:os';
 import {
   type AggregateOptions,
   type CollectionOptions,
@@ -8,6 +7,7 @@ import {
   type FindOptions,
   MongoClient,
 } from 'mongodb';
+import { RUNTIME_ADAPTERS } from './runtime-adapters';
 
 /**
  * Makes the server end each read after a time, since the driver gives a read up without stopping
@@ -44,8 +44,7 @@ export function connectLongReader(uri: string, appName: string): Promise<MongoCl
     serverSelectionTimeoutMS: LONG_CONNECT_MS,
     connectTimeoutMS: LONG_CONNECT_MS,
     socketTimeoutMS: LONG_READ_MS,
-    // The driver's own dynamic import of `os` fails under jest's CommonJS.
-    runtimeAdapters: { os },
+    runtimeAdapters: RUNTIME_ADAPTERS,
   });
   return client.connect();
 }

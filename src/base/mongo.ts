@@ -1,4 +1,3 @@
-import os from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   type ClientSession,
@@ -12,6 +11,7 @@ import {
 } from 'mongodb';
 import { createGate, type Gate } from './gate';
 import { abortOnError, isCheckoutTimeout } from './mongo-abort';
+import { RUNTIME_ADAPTERS } from './runtime-adapters';
 
 const POOL_MAX = 50;
 
@@ -41,8 +41,7 @@ export async function connectMongo(
     maxPoolSize,
     // By default, a process that starts under load opens two at a time.
     maxConnecting: 10,
-    // The driver's own dynamic import of `os` fails under jest's CommonJS.
-    runtimeAdapters: { os },
+    runtimeAdapters: RUNTIME_ADAPTERS,
   });
   // The URI overrides this option.
   if (client.options.writeConcern?.journal === false) {

@@ -1,6 +1,6 @@
-import os from 'node:os';
 import { MongoClient } from 'mongodb';
 import { isLoopback } from './networks';
+import { RUNTIME_ADAPTERS } from './runtime-adapters';
 
 export const PLAIN_TEXT_ALLOWED = 'yes';
 
@@ -51,8 +51,7 @@ export function isLocalHost(host: string): boolean {
 
 function readOptions(uri: string) {
   try {
-    // The driver's own dynamic import of `os` fails under jest's CommonJS.
-    return new MongoClient(uri, { runtimeAdapters: { os } }).options;
+    return new MongoClient(uri, { runtimeAdapters: RUNTIME_ADAPTERS }).options;
   } catch {
     return undefined;
   }
