@@ -1,61 +1,31 @@
 import { BALANCE_ACTS, mayCredit } from '../../src/domain/approval';
-import { CRYPTO_PAYMENT_STATUSES } from '../../src/domain/crypto/payment';
-import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { code, codes, list } from './markdown';
-import { TEXTS } from './workflow-texts';
+import { REMEDIES } from './workflow-texts';
 
 /**
  * Attention reasons with the remedies that the page of a resource in the Temporal UI shows: a list of
  * each resource, and one of those that all resources have in common.
  */
 export function remedyLists() {
-  const all = Object.values(TEXTS).map(({ remedies }) => remedies);
+  const all = Object.values(REMEDIES);
   const isCommon = ([reason, remedy]: [string, string]) =>
     all.every((remedies) => remedies[reason] === remedy);
-  const lists = Object.entries(TEXTS).map(([kind, { remedies }]) => {
+  const lists = Object.entries(REMEDIES).map(([kind, remedies]) => {
     const own = Object.entries(remedies).filter((entry) => !isCommon(entry));
     return [`${kind}-remedies`, remedyList(own)];
   });
-  const common = Object.entries(TEXTS.payment.remedies).filter(isCommon);
+  const common = Object.entries(REMEDIES.payment).filter(isCommon);
   return Object.fromEntries([['common-remedies', remedyList(common)], ...lists]);
 }
 
 function remedyList(entries: [string, string][]): string {
-  return list(entries.map(([reason, remedy]) => `${code(reason)}: ${remedy}`));
+  return list(entries.map(([reason, remedy]) => `${code(reason)}: ${shorten(remedy)}`));
 }
 
-/** States of the resources that have updates in any state. */
-const STATUSES: Readonly<Partial<Record<string, readonly string[]>>> = {
-  payment: PAYMENT_STATUSES,
-  'crypto-payment': CRYPTO_PAYMENT_STATUSES,
-};
-
-/**
- * Updates of each resource, and the states in which operators can send them. The page describes once
- * what all resources have in common.
- */
-export function updateLists() {
-  const all = Object.values(TEXTS).map(({ descriptions }) => descriptions);
-  const describe = (name: string, description = '') =>
-    all.every((descriptions) => descriptions[name] === description)
-      ? ''
-      : `: ${withoutInput(description)}`;
-  return Object.fromEntries(
-    Object.entries(TEXTS).map(([kind, { acts, descriptions }]) => {
-      const items = Object.entries(acts).map(([name, { from }]) => {
-        const isAlways = STATUSES[kind]?.every((status) => from.includes(status)) === true;
-        const states = isAlways ? 'in any state' : `while ${codes(from)}`;
-        return `${code(name)} (${states})${describe(name, descriptions[name])}`;
-      });
-      return [`${kind}-updates`, list(items)];
-    }),
-  );
-}
-
-/** Descriptions without the input, which is the same for all updates. */
-function withoutInput(description: string): string {
-  return description.replace(/:? \{[^}]*\}/, '');
+/** Leaves out what the page says once: to ask the bank first, and how to send an act. */
+function shorten(remedy: string): string {
+  return remedy.replace(' Ask the bank. ', ' ').replaceAll(/run `\w+ act ID (\w+)`/g, 'send `$1`');
 }
 
 /** Acts that may credit a merchant. */

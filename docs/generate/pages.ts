@@ -6,7 +6,7 @@ import { assetTable } from './assets';
 import { errorList } from './errors';
 import { growthTable } from './growth';
 import { magicAmountLists } from './magic-amounts';
-import { listCredits, remedyLists, updateLists } from './operators';
+import { listCredits, remedyLists } from './operators';
 import { roleList } from './roles';
 import { variableTable } from './variables';
 
@@ -19,6 +19,6 @@ export function blocksByPage(): Record<string, Record<string, string>> {
     'docs/dashboard.md': { roles: roleList() },
     'docs/evm.md': { settings: variableTable(listFields(EvmSettings), 'Field') },
     'docs/operations.md': { growth: growthTable() },
-    'docs/operators.md': { ...remedyLists(), ...updateLists(), credits: listCredits() },
+    'docs/operators.md': { ...remedyLists(), credits: listCredits() },
   };
 }

@@ -20,7 +20,7 @@ const neverLeft = (status: CryptoPaymentStatus) =>
   `The payment is ${status}; nothing is awaited any more.`;
 
 /** Deposits decide, too. */
-export const ACTS: ActRules<CryptoPaymentAct, CryptoPaymentStatus> = {
+const ACTS: ActRules<CryptoPaymentAct, CryptoPaymentStatus> = {
   release: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
   reject: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
   accept: {

@@ -98,35 +98,32 @@ export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
   },
   remedies: {
     deposit_held:
-      'Screening holds a deposit, which is in suspense. `release` credits it to the merchant; `reject` ' +
-      'gives it up.',
+      'Screening holds a deposit, which is in suspense. `release` credits it; `reject` gives it up.',
     late_deposit:
-      'A deposit came after the window, and is in suspense. `credit_late` credits it to the merchant; ' +
-      '`reject` gives it up.',
+      'A deposit came after the window, and is in suspense. `credit_late` credits it; `reject` ' +
+      'gives it up.',
     deposit_to_return:
       'A deposit that counts for nothing is in suspense. Send it back from the wallet of the ' +
       'connector, then send `mark_sent_back` with the transaction. `write_off` gives up returning it.',
     underpaid:
-      'The window closed with less than is due; the merchant has what came. `accept` ends the payment ' +
-      'with that. `return` debits it, and holds it in suspense until you have sent it back. `snooze` ' +
-      'waits for the merchant.',
+      'The window closed with less than is due; the merchant has what came. `accept` ends the ' +
+      'payment with that; `return` debits it, until you have sent it back.',
     deposit_undone:
-      'The chain removed a deposit that was credited; no settlement pays it out meanwhile. Another ' +
-      'block may include it. If none does, `debit_reorged` takes it from the merchant; `write_off` ' +
-      'makes it our loss.',
+      'The chain removed a credited deposit. Another block may include it. If none does, ' +
+      '`debit_reorged` takes it from the merchant; `write_off` makes it our loss.',
     deposit_unconfirmed:
-      'A deposit was seen and is not confirmed. Check the chain and the connector. If the chain has ' +
-      'confirmed it, send `confirm` with its transaction.',
+      'A deposit is not confirmed. Check the chain and the connector. If the chain has confirmed ' +
+      'it, send `confirm` with its transaction.',
     amount_differs:
       'The connector reports another amount for an applied deposit; nothing changed. Check the chain.',
     too_many_deposits:
       'More deposits came than a payment stores; the rest was not applied. Check the address.',
     wrong_asset:
-      'Another asset than the payment asks for came to its address; nothing was credited. Send it ' +
-      'back from the wallet of the connector. If `show` lists it, send `mark_sent_back` or `write_off`.',
+      'Another asset came to the address; nothing was credited. Send it back from the wallet of the ' +
+      'connector. If `show` lists it, send `mark_sent_back` or `write_off`.',
     address_in_use:
-      'The connector gave the address of another payment, so this one was refused. Its database may be ' +
-      'older than the addresses that it gave: stop it and read docs/evm.md#after-a-restore.',
+      'The connector gave the address of another payment, so this one was refused. Stop the ' +
+      'connector and read docs/evm.md#after-a-restore.',
     ...COMMON_REMEDIES,
   },
 };

@@ -10,7 +10,7 @@ const IN_FLIGHT = ['pending', 'sent'] as const;
 const neverLeft = (status: CryptoSettlementStatus) =>
   `The settlement is ${status}; a final state is never left.`;
 
-export const ACTS: ActRules<CryptoSettlementAct, CryptoSettlementStatus> = {
+const ACTS: ActRules<CryptoSettlementAct, CryptoSettlementStatus> = {
   resubmit: {
     from: ['pending'],
     refusal: (status) =>

@@ -72,19 +72,17 @@ export const VIEW: View<CryptoSettlementStatus, CryptoSettlementAttention> = {
   },
   remedies: {
     settlement_overdue:
-      'It has not completed in time. Check the chain. `resubmit` asks the connector, and sends it ' +
-      'again only if the connector does not know it. Send `mark_completed` or `mark_failed` when ' +
-      'the chain shows it. `snooze` waits longer.',
+      'Check the chain, then send `mark_completed` or `mark_failed`. `resubmit` asks the connector, ' +
+      'and sends again only what it does not know.',
     failed_after_completed:
-      'The connector reported a failure of a completed settlement; nothing moved. Check the chain.',
+      'A completed settlement failed at the connector; nothing moved. Check the chain.',
     moved_after_failed:
-      'The connector continued a failed settlement, whose amount the merchant has back. Once it is ' +
-      'completed, it is in suspense, as `crypto-settlement show` says. Check the chain, then decide ' +
-      'with `balance resolve` who bears it.',
+      'The connector continued a failed settlement. Once it is completed, it is in suspense. ' +
+      'Check the chain, then decide with `balance resolve` who bears it.',
     amount_differs:
-      'The connector completed a different amount, which is in suspense, as `crypto-settlement show` ' +
-      'says. Check the chain, then send `mark_completed`, or `mark_failed` if nothing was sent. ' +
-      '`balance resolve` decides who bears what is left of it.',
+      'A different amount was completed, and is in suspense. Check the chain, then send ' +
+      '`mark_completed`, or `mark_failed` if nothing was sent. `balance resolve` decides who bears ' +
+      'the rest.',
     ...COMMON_REMEDIES,
   },
 };

@@ -20,7 +20,7 @@ const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized'] as const;
 const neverLeft = (status: PaymentStatus) =>
   `The payment is ${status}; a final state is never left.`;
 
-export const ACTS: ActRules<PaymentAct, PaymentStatus> = {
+const ACTS: ActRules<PaymentAct, PaymentStatus> = {
   mark_settled: { from: IN_FLIGHT, refusal: neverLeft },
   mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
   claw_back: {

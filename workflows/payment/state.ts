@@ -120,46 +120,44 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
     expired: FINAL,
   },
   remedies: {
-    settlement_overdue:
-      'Ask the bank, then send `mark_settled` or `mark_failed`. `snooze` waits longer.',
+    settlement_overdue: 'Ask the bank, then send `mark_settled` or `mark_failed`.',
     session_not_closed:
-      'The payment has ended, but the bank has not confirmed that the customer can no longer pay. ' +
-      'The service repeats the request, and sends back money that still comes. If this lasts, ' +
-      'check the connector; if it is retired, run `payment act ID give_up_closing`.',
+      'The bank has not confirmed that the customer can no longer pay. Money that still comes is ' +
+      'sent back. If this lasts, check the connector; if it is retired, run `payment act ID ' +
+      'give_up_closing`.',
     late_money_pending:
-      'The customer paid after the payment had ended, and the bank is instructed to send the money ' +
-      'back. If this lasts, check the connector.',
+      'The customer paid after the end, and the bank has to send the money back. If this lasts, ' +
+      'check the connector.',
     late_authorization_voided:
-      'The customer authorized after the payment had ended, and the bank released it. Nothing to do.',
+      'The customer authorized after the end, and the bank released it. Nothing to do.',
     late_settlement_reversed:
-      'The money moved after the payment had ended, and the bank was instructed to send it back. ' +
-      '`payment show` says whether it has left suspense: until then the bank has not confirmed it.',
+      'The money moved after the end, and the bank has to send it back. It has confirmed that ' +
+      'once the money has left suspense.',
     late_settlement_not_reversed:
-      'The money moved after the payment had ended, and the bank refused to send it back. ' +
-      'Return it by hand, notify the merchant, then run `payment act ID mark_reversed`.',
+      'The bank refused to send late funds back. Return them by hand, notify the merchant, then run ' +
+      '`payment act ID mark_reversed`.',
     late_reversal_overdue:
-      'The bank was instructed to send late funds back five days ago, and has not confirmed it: they ' +
-      'are still in suspense. Ask the bank. If they are back, run `payment act ID mark_reversed`.',
+      'The bank has not confirmed for five days that it sent late funds back. Ask the bank. If they ' +
+      'are back, run `payment act ID mark_reversed`.',
     failed_after_settled:
-      'The bank reported a failure of a settled payment, which can no longer be refunded. Ask the ' +
-      'bank. If it took the money back, run `payment act ID claw_back`.',
+      'A settled payment failed at the bank, and can no longer be refunded. Ask the bank. If the ' +
+      'bank has the money back, run `payment act ID claw_back`.',
     clawed_back:
-      'The bank charges the payment back. Once it has, `payment act ID claw_back` posts it. If the ' +
-      'payment had not settled, ask the bank. If it was an error, run `payment act ID dispute_won`.',
+      'The bank charges the payment back. Once it has, run `payment act ID claw_back`; if it was an ' +
+      'error, `dispute_won`. If the payment had not settled, ask the bank.',
     dispute_differs:
-      'The bank reported a dispute that does not fit the payment, such as more than what is left, ' +
-      'or one that is not open. Nothing was posted; the callback in `payment show` says why. Ask ' +
-      'the bank, then run `payment act ID claw_back` or `payment act ID dispute_won`.',
+      'A dispute does not fit the payment, and was not posted; the callback in `payment show` ' +
+      'says why. Ask the bank, then run `payment act ID claw_back` or `dispute_won`.',
     amount_differs:
-      'The bank reported a different amount or currency; what came is in suspense, as `payment ' +
-      'show` says. Ask the bank. `mark_settled` credits it to the merchant; if it went back to the ' +
-      'customer, run `payment act ID mark_reversed`. If no money came, send `mark_failed`.',
+      'A different amount or currency came, and is in suspense. Ask the bank. `mark_settled` ' +
+      'credits it; if it went back to the customer, run `payment act ID mark_reversed`. If no ' +
+      'money came, send `mark_failed`.',
     second_settlement:
-      'The bank settled a settled payment again: the second amount is in suspense. Ask the bank. ' +
-      'Once it is back with the customer, or was never there, run `payment act ID mark_reversed`.',
+      'A second settlement is in suspense. Ask the bank. Once the customer has it back, or if it ' +
+      'never came, run `payment act ID mark_reversed`.',
     expired_after_authorized:
-      'The bank reported an expiry of an authorized payment. Ask the bank, then send ' +
-      '`mark_settled` or `mark_failed`.',
+      'An authorized payment expired at the bank. Ask the bank, then send `mark_settled` or ' +
+      '`mark_failed`.',
     ...COMMON_REMEDIES,
   },
 };

@@ -7,7 +7,7 @@ const IN_FLIGHT = ['created', 'submitted', 'sent'] as const;
 
 const only = (rest: string) => (status: PayoutStatus) => `The payout is ${status}; only ${rest}.`;
 
-export const ACTS: ActRules<PayoutAct, PayoutStatus> = {
+const ACTS: ActRules<PayoutAct, PayoutStatus> = {
   resubmit: {
     from: ['created', 'submitted'],
     refusal: only('one that the bank has not sent can be given to it again'),

@@ -80,11 +80,11 @@ const COMPLETED: Waiting = {
 };
 
 const OVERDUE_REMEDY =
-  '`resubmit` asks the bank, and sends the payout again only if the bank does not know it. Once the ' +
-  'bank has confirmed the outcome, send `mark_completed` or `mark_failed`. `snooze` waits longer.';
+  '`resubmit` asks the bank, and sends again only what it does not know. Once it has confirmed the ' +
+  'outcome, send `mark_completed` or `mark_failed`.';
 
-const CREDITED_TOO_MUCH =
-  'Ask the bank. If the recipient has the money, the merchant was credited too much: agree with them.';
+const DECIDE_RETURN =
+  'Ask the bank. `mark_returned` credits it; if no money came, run `balance reverse` on the entry.';
 
 export const VIEW: View<PayoutStatus, PayoutAttention> = {
   waitingFor: {
@@ -103,38 +103,33 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
     not_sent: `The bank has not handed the payout to the scheme in time. ${OVERDUE_REMEDY}`,
     not_completed:
       'The bank has not reported the outcome in time. Ask the bank, then send ' +
-      '`mark_completed`, `mark_failed` or `mark_returned`. `snooze` waits longer.',
+      '`mark_completed`, `mark_failed` or `mark_returned`.',
     restarted_in_flight:
-      'The workflow was ended from outside and restarted. It asks the bank before it sends ' +
-      'anything again. Find out who ended it. `snooze` clears this reason.',
+      'The workflow was ended from outside and restarted; it asks the bank before it sends ' +
+      'anything. Find out who ended it. `snooze` clears this reason.',
     failed_after_completed:
-      'The bank reported a failure of a completed payout; nothing moved. Ask the bank. ' +
-      'If the money is back, send `mark_returned`.',
+      'A completed payout failed at the bank; nothing moved. Ask the bank. If the money is back, ' +
+      'send `mark_returned`.',
     moved_after_failed:
-      'The bank continued a failed payout, whose amount the merchant has back. What it sent is in ' +
-      'suspense, as `payout show` says. Ask the bank, then decide with `balance resolve` who bears it.',
+      'The bank continued a failed payout; what it sent is in suspense. Ask the bank, then ' +
+      'decide with `balance resolve` who bears it.',
     moved_after_returned:
-      'The bank reported another end of a returned payout, whose amount the merchant has back; ' +
-      `nothing moved. ${CREDITED_TOO_MUCH}`,
+      'The bank reported another end of a returned payout; nothing moved. Ask the bank. If the ' +
+      'recipient has the money, the merchant was credited too much: agree with them.',
     second_return:
-      'The bank reported a second return; the amount was credited once. One under another ' +
-      'reference is in suspense, as `payout show` says. Ask the bank whether both are the same: if ' +
-      'so, run `balance reverse` on the entry. If not, `balance adjust --against suspense` credits it.',
+      'The bank reported a second return; one under another reference is in suspense. Ask the ' +
+      'bank whether both are the same: if so, run `balance reverse` on the entry. If not, ' +
+      '`balance adjust --against suspense` credits it.',
     second_completion:
-      'The bank completed a completed payout again, under another reference: it has paid twice, ' +
-      'and owes it. Ask the bank. Once it is back, run `balance reverse` on the entry.',
-    return_too_late:
-      'The bank reported a return after more than 60 days; what came is in suspense. Ask the bank. ' +
-      '`mark_returned` credits it to the merchant; if no money came, run `balance reverse` on the entry.',
-    return_not_possible:
-      'The bank reported a return on a rail without returns; what came is in suspense. Ask the ' +
-      'bank. `mark_returned` credits it to the merchant; if no money came, run `balance reverse` ' +
-      'on the entry.',
+      'The bank completed the payout again, under another reference, and owes the amount. Ask the ' +
+      'bank. Once it is back, run `balance reverse` on the entry.',
+    return_too_late: `A return after more than 60 days is in suspense. ${DECIDE_RETURN}`,
+    return_not_possible: `A return on a rail without returns is in suspense. ${DECIDE_RETURN}`,
     amount_differs:
-      'The bank reported a different amount or currency, which is in suspense, as `payout show` ' +
-      'says. Ask the bank, then send `mark_completed`, or `mark_returned` with the amount that came ' +
-      'back. `balance resolve` decides who bears what is left of what it sent. Of another currency, ' +
-      '`balance adjust --against suspense` credits what came back.',
+      'A different amount or currency moved, and is in suspense. Ask the bank, then send ' +
+      '`mark_completed`, or `mark_returned` with the amount that came back. `balance resolve` ' +
+      'decides who bears the rest of what was sent; `balance adjust --against suspense` credits ' +
+      'a return in another currency.',
     ...COMMON_REMEDIES,
   },
 };

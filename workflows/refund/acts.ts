@@ -7,7 +7,7 @@ const IN_FLIGHT: ActRule<RefundStatus> = {
   refusal: (status) => `The refund is ${status}; a final state is never left.`,
 };
 
-export const ACTS: ActRules<RefundAct, RefundStatus> = {
+const ACTS: ActRules<RefundAct, RefundStatus> = {
   mark_settled: IN_FLIGHT,
   mark_failed: IN_FLIGHT,
   snooze: IN_FLIGHT,

@@ -49,25 +49,23 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
     failed: FINAL,
   },
   remedies: {
-    refund_overdue:
-      'Ask the bank, then send `mark_settled` or `mark_failed`. `snooze` waits longer.',
+    refund_overdue: 'Ask the bank, then send `mark_settled` or `mark_failed`.',
     failed_after_settled:
-      'The bank reported a failure of a settled refund. Ask the bank. If it has the money back, ' +
-      'credit the merchant with `balance adjust --against clearing:CONNECTOR`.',
+      'A settled refund failed at the bank. Ask the bank. If the bank has the money back, credit ' +
+      'the merchant with `balance adjust --against clearing:CONNECTOR`.',
     settled_after_failed:
-      'The bank settled a failed refund. The merchant was debited again, as far as the balance ' +
-      'allowed, and owes the rest; the payment counts it as refunded. Ask the bank. If it sent ' +
-      'nothing, credit the merchant with `balance adjust --against clearing:CONNECTOR`.',
+      'The bank settled a failed refund, and the merchant was debited again. Ask the bank. If ' +
+      'the bank sent nothing, credit the merchant with `balance adjust --against ' +
+      'clearing:CONNECTOR`.',
     moved_after_failed:
-      'The bank accepted a refund that an operator had marked as failed, and whose amount the ' +
-      'merchant has back. Ask the bank to cancel it. If it settles, the merchant is debited again.',
+      'The bank accepted a refund that an operator had marked as failed. Ask the bank to cancel it.',
     second_completion:
-      'The bank settled a settled refund again, under another reference: it has sent the money ' +
-      'twice, and owes it. Ask the bank. Once it is back, run `balance reverse` on the entry.',
+      'The bank settled the refund again, under another reference, and owes the amount. Ask the ' +
+      'bank. Once it is back, run `balance reverse` on the entry.',
     amount_differs:
-      'The bank sent a different amount or currency, which is in suspense, as `refund show` says. ' +
-      'Ask the bank, then send `mark_settled` with the amount that was sent, or `mark_failed` if ' +
-      'nothing was. `balance resolve` decides who bears what is left of it.',
+      'A different amount or currency was sent, and is in suspense. Ask the bank, then send ' +
+      '`mark_settled` with the amount that was sent, or `mark_failed` if nothing was. `balance ' +
+      'resolve` decides who bears the rest.',
     ...COMMON_REMEDIES,
   },
 };

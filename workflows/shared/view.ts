@@ -15,17 +15,16 @@ export const FINAL: Waiting = { what: 'nothing: final', updates: 'none' };
 
 export const COMMON_REMEDIES: Record<CommonAttention, string> = {
   malformed_callback:
-    'A callback could not be read; the activity log quotes the fault. Ask the bank what it meant, and ' +
-    'act on that.',
+    'A callback could not be read; the activity log says why. Ask the bank what it meant.',
   sender_not_known:
-    'A callback whose sender is not verified was stored, and not applied; the activity log says why. If ' +
-    'the bank confirms it, let its connector send it again, signed with a valid key.',
+    'A callback without a valid signature was not applied. If the bank confirms it, let its ' +
+    'connector send it again, signed with a valid key.',
   record_behind:
-    'MongoDB has an earlier version than the workflow, as after a restore. Nothing is applied until ' +
-    'it is rebuilt: run `reconcile --apply`. The next transition clears this reason.',
+    'MongoDB is older than the workflow. Nothing is applied until you run `reconcile --apply`; ' +
+    'the next transition then clears this reason.',
   message_given_up:
-    'A message was not applied, because the record kept changing; the activity log names it. Deliver a ' +
-    'callback again with `callback deliver ID --again`; otherwise ask the bank, and act on that.',
+    'A message was not applied, because the record kept changing; the activity log names it. Of a ' +
+    'callback, run `callback deliver ID --again`; otherwise ask the bank.',
 };
 
 export interface View<Status extends string, Attention extends string> {
