@@ -63,4 +63,6 @@ module.exports = {
   testSequencer: '<rootDir>/test/support/sequencer.js',
   // One more than two cores: many files wait for timers, polls and processes most of their time.
   maxWorkers: 3,
+  // What ended files leave in memory is walked at each garbage collection.
+  workerIdleMemoryLimit: '700MB',
 };

@@ -1,3 +1,4 @@
+const { AsyncLocalStorage } = require('node:async_hooks');
 const { Script } = require('node:vm');
 const { default: Runtime } = require('jest-runtime');
 
@@ -7,9 +8,22 @@ const scripts = new Map();
 /** ES modules that wait as they load, which Jest cannot: they are loaded once, outside its contexts. */
 const WAITING = ['libxml2-wasm'];
 
+/** Storages in use in the file that runs. */
+const storages = new Set();
+
+for (const name of ['run', 'enterWith']) {
+  const use = AsyncLocalStorage.prototype[name];
+  AsyncLocalStorage.prototype[name] = function (...args) {
+    storages.add(this);
+    return use.apply(this, args);
+  };
+}
+
 /**
  * Compiles a module once for all test files of a process. Each file evaluates its modules anew, in a
- * context of its own; only the parsing is shared, which V8 would else repeat for each file.
+ * context of its own; only the parsing is shared, which V8 would else repeat for each file. Storages
+ * of a file that has ended are switched off: Node.js would pass each of them on at every promise of
+ * all later files.
  */
 module.exports = class SharedScripts extends Runtime {
   constructor(config, environment, ...more) {
@@ -23,6 +37,12 @@ module.exports = class SharedScripts extends Runtime {
       const script = sharedScript(source, filename, executor.injectedModuleParameters);
       return script?.runInContext(context) ?? compile(source, filename);
     };
+  }
+
+  teardown() {
+    for (const storage of storages) storage.disable();
+    storages.clear();
+    return super.teardown();
   }
 
   /** What `import()` calls once it is compiled; it waits for the promise. */
