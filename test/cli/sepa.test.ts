@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -154,8 +162,22 @@ test('statements that were taken are imported once; a refused one goes to refuse
     expect(readdirSync(join(folder, 'refused'))).toEqual(['wrong.xml', 'wrong.xml.txt']);
     const reason = readFileSync(join(folder, 'refused', 'wrong.xml.txt'), 'utf8');
     expect(reason).toBe(`${data[1].refusal.code}: ${data[1].refusal.message}\n`);
-    const again = await run(env, 'sepa', 'import', '--json');
-    expect(JSON.parse(again.stdout)).toEqual({ data: [] });
+    const again = async () => JSON.parse((await run(env, 'sepa', 'import', '--json')).stdout);
+    expect(await again()).toEqual({ data: [] });
+
+    // Killed before a refused file had left its folder, and right after.
+    const { refusal } = data[1];
+    for (const name of ['left.xml', 'gone.xml']) {
+      await take(name, Buffer.from('<xml/>'));
+      await inbound.updateOne({ _id: name }, { $set: { refusal } });
+    }
+    renameSync(join(folder, 'processed', 'gone.xml'), join(folder, 'refused', 'gone.xml'));
+    await take('next.xml', camt([{ id: 'S-10', entries: [{ amount: 5 }], opening: 1_050 }]));
+    expect((await again()).data).toMatchObject([{ refusal }, { refusal }, {}]);
+    expect(readdirSync(join(folder, 'processed')).toSorted()).toEqual(['good.xml', 'next.xml']);
+    expect(readFileSync(join(folder, 'refused', 'gone.xml.txt'), 'utf8')).toBe(reason);
+    expect(await inbound.countDocuments({ folder: 'refused' })).toBe(3);
+    expect(await again()).toEqual({ data: [] });
   } finally {
     rmSync(folder, { recursive: true });
   }
