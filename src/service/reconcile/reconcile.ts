@@ -12,7 +12,7 @@ import {
   restart,
 } from '../orphans';
 import { formatPlace } from './places';
-import { buildFinding, type Finding, type Rebuilder, rebuildAll } from './rebuild';
+import { buildFinding, type Finding, isUnresolved, type Rebuilder, rebuildAll } from './rebuild';
 import { compareHistories, type Difference, type WalkOptions, walk } from './walk';
 
 export interface ReconcileDeps extends OrphanDeps {
@@ -39,7 +39,8 @@ export async function reconcile(deps: ReconcileDeps, { apply, ...options }: Opti
   const rebuildFindings = await rebuildLost(deps, differences, apply);
   const list = (ids: readonly string[]) => listRunning(deps.temporal, ids);
   const orphanDeps = options.full ? deps : { ...deps, listRunning: list };
-  const { checked: documents, orphans } = await restartOrphans(orphanDeps, differences, apply);
+  const unresolved = new Set(rebuildFindings.filter(isUnresolved).map(({ id }) => id));
+  const { checked: documents, orphans } = await restartOrphans(orphanDeps, unresolved, apply);
   const deliveryFindings = await deliverPending(deps, apply);
   const findings = [
     ...rebuildFindings,
@@ -99,18 +100,17 @@ async function rebuildLost(
   return [...(await rebuildAll(await rebuilder(), lost, progress)), ...others];
 }
 
-/** Skips documents that differ from their workflow: until the rebuild they are not reliable. */
+/** Skips documents that still differ from their workflow: a restart would continue from an old state. */
 async function restartOrphans(
   deps: ReconcileDeps,
-  differences: readonly Difference[],
+  unresolved: ReadonlySet<string>,
   apply: boolean,
 ) {
-  const differingIds = new Set(apply ? [] : differences.map(({ id }) => id));
   const orphans: Finding[] = [];
   let checked = 0;
   for await (const step of findResources(deps)) {
     checked += step.checked;
-    for (const orphan of step.orphans.filter(({ resource }) => !differingIds.has(resource._id))) {
+    for (const orphan of step.orphans.filter(({ resource }) => !unresolved.has(resource._id))) {
       const finding = buildOrphanFinding(orphan);
       const done = apply && finding.act === 'restart';
       if (done) await restart(deps, orphan);

@@ -137,3 +137,20 @@ test('money that was spent again is not posted below zero: a person is told', as
   expect(await stores.payouts.get(second)).not.toBeNull();
   expect(await setting.verified()).toEqual([]);
 });
+
+test('what still differs from its workflow is not started again', async () => {
+  const { service, handle } = setting;
+  const id = await setting.payout(SILENT);
+  await service.becomes('payouts', id, { status: 'sent' });
+  await handle('payout', id).terminate('lost');
+  const payouts = service.collection<{ _id: string; status: string }>('payouts');
+  await payouts.updateOne({ _id: id }, { $set: { status: 'submitted' } });
+  await setting.left(1);
+  const found = async () => (await setting.look(true)).findings.filter((each) => each.id === id);
+  expect(await found()).toMatchObject([{ kind: 'contradicts', act: 'person', done: false }]);
+  expect((await handle('payout', id).describe()).status.name).toBe('TERMINATED');
+
+  await payouts.updateOne({ _id: id }, { $set: { status: 'sent' } });
+  expect(await found()).toMatchObject([{ kind: 'orphan', act: 'restart', done: true }]);
+  expect((await handle('payout', id).describe()).status.name).toBe('RUNNING');
+});
