@@ -15,7 +15,12 @@ export function mergeLines(lines: readonly EntryLine[]): EntryLine[] {
   const sums = new Map<string, number | bigint>();
   for (const { account, amount } of lines) {
     const before = sums.get(account);
-    sums.set(account, before === undefined ? amount : Number(before) + Number(amount));
+    sums.set(account, before === undefined ? amount : add(before, amount));
   }
   return [...sums].map(([account, amount]) => ({ account, amount }));
+}
+
+/** An asset's amounts exceed what a number holds. */
+function add(a: number | bigint, b: number | bigint): number | bigint {
+  return typeof a === 'number' && typeof b === 'number' ? a + b : BigInt(a) + BigInt(b);
 }

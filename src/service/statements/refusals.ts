@@ -78,7 +78,8 @@ export async function acknowledgeRefusal(
   return await inTransaction(mongo, async (session) => {
     const acknowledged = { operator, reason, at: now().toISOString() };
     const isDone = await stores.statements.acknowledgeRefusal(refusal, acknowledged, session);
-    if (!isDone) return undefined;
+    // Another operator was faster.
+    if (!isDone) return code;
     const after = { code, statement_id, bank_account_id, operator, reason };
     const about = { account_id: null, livemode, target };
     await audit({ act: 'statement.refusal_acknowledged', ...about, after }, session);
