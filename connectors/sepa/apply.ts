@@ -27,13 +27,14 @@ export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promis
   if (file === null) {
     throw new ForeignMessage('It answers a file that this connector has not sent.');
   }
-  const rejected = report.payouts.filter(({ status }) => status === REJECTED);
-  const isWhole = report.status === REJECTED && rejected.length === 0;
-  if (isWhole && report.code !== DUPLICATE) return await refuseFile(deps, file, report.code);
+  const isRejected = report.status === REJECTED;
+  // DUPL of our own bytes: they arrived before, whatever the answer says of its transactions.
+  const isDuplicate = isRejected && report.code === DUPLICATE;
+  const rejected = isDuplicate ? [] : report.payouts.filter(({ status }) => status === REJECTED);
   for (const each of rejected) await failLine(deps, file, each);
-  const status = isWhole ? DUPLICATE : report.status;
+  if (isRejected && !isDuplicate) return await refuseFile(deps, file, report.code);
+  const status = isDuplicate ? DUPLICATE : report.status;
   if (status === null) return await endFiles(deps, [file._id]);
-  // DUPL of our own bytes: they arrived before.
   const acknowledged = await book.files.updateOne(
     { _id: file._id, state: { $in: ['cut', 'sent'] } },
     { $set: { state: 'acknowledged', bank_status: status } },
@@ -48,7 +49,7 @@ export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promis
 }
 
 /**
- * Refuses a whole file: its payouts wait for an operator, and none fails by itself.
+ * Refuses a whole file: payouts of which the bank says no more wait for an operator.
  * @see docs/sepa.md#a-refused-file
  */
 async function refuseFile(

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { access, lstat, readdir, readFile } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
 import { InvalidStatement } from '../../src/domain/statement';
 import type { SepaBook, SepaInbound } from '../../src/service/sepa/book';
+import { chooseName, exists } from '../../src/service/sepa/file-names';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import { type ApplyDeps, applyStatus, ForeignMessage } from './apply';
 import { applyCredits } from './credits';
@@ -35,6 +36,7 @@ type Verdict = Pick<SepaInbound, 'folder' | 'message' | 'refusal' | 'statement'>
  */
 export async function takeFiles(deps: InboxDeps): Promise<void> {
   await makeDirectories(deps.dir, FOLDERS);
+  await endTaken(deps);
   const names = (await readdir(deps.dir)).filter((name) => !PARTIAL.test(name)).toSorted();
   const errors: unknown[] = [];
   for (const name of names) {
@@ -45,6 +47,14 @@ export async function takeFiles(deps: InboxDeps): Promise<void> {
     }
   }
   if (errors.length > 0) throw errors[0];
+}
+
+/** Ends what a process had moved, and not noted any more. */
+async function endTaken({ book, dir }: InboxDeps): Promise<void> {
+  for (const { _id, folder, name } of await book.inbound.find({ state: 'taken' }).toArray()) {
+    if (!(await exists(join(dir, folder, name)))) continue;
+    await book.inbound.updateOne({ _id, state: 'taken' }, { $set: { state: 'done' } });
+  }
 }
 
 async function takeFile(deps: InboxDeps, name: string): Promise<void> {
@@ -85,7 +95,8 @@ async function storeRecord(
   record: SepaInbound,
 ): Promise<SepaInbound> {
   const { _id } = record;
-  const refused = { _id, state: 'done', refusal: { $ne: null } } as const;
+  const state = record.refusal === null ? {} : { state: 'done' as const };
+  const refused = { _id, ...state, refusal: { $ne: null } };
   const again = await inbound.replaceOne(refused, record);
   if (again.matchedCount > 0) return record;
   try {
@@ -154,25 +165,6 @@ async function explain(
 ): Promise<void> {
   const text = Buffer.from(`${code}: ${message}\n`, 'utf8');
   await writeWhole(join(dir, 'refused'), `${name}.txt`, text);
-}
-
-async function chooseName(folder: string, name: string, sha256: string): Promise<string> {
-  if (!(await exists(join(folder, name)))) return name;
-  const extension = extname(name);
-  const base = `${name.slice(0, name.length - extension.length)}-${sha256.slice(0, 8)}`;
-  for (let copy = 1; ; copy += 1) {
-    const candidate = `${base}${copy === 1 ? '' : `-${copy}`}${extension}`;
-    if (!(await exists(join(folder, candidate)))) return candidate;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await access(path);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function hashFile(path: string): Promise<string> {

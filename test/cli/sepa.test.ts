@@ -165,19 +165,32 @@ test('statements that were taken are imported once; a refused one goes to refuse
     const again = async () => JSON.parse((await run(env, 'sepa', 'import', '--json')).stdout);
     expect(await again()).toEqual({ data: [] });
 
-    // Killed before a refused file had left its folder, and right after.
+    // Killed before a refused file had left its folder, and right after; the bank uses its name again.
     const { refusal } = data[1];
     for (const name of ['left.xml', 'gone.xml']) {
       await take(name, Buffer.from('<xml/>'));
-      await inbound.updateOne({ _id: name }, { $set: { refusal } });
+      await inbound.updateOne({ _id: name }, { $set: { refusal, refused_as: name } });
     }
     renameSync(join(folder, 'processed', 'gone.xml'), join(folder, 'refused', 'gone.xml'));
+    writeFileSync(join(folder, 'processed', 'gone.xml'), 'another');
     await take('next.xml', camt([{ id: 'S-10', entries: [{ amount: 5 }], opening: 1_050 }]));
     expect((await again()).data).toMatchObject([{ refusal }, { refusal }, {}]);
-    expect(readdirSync(join(folder, 'processed')).toSorted()).toEqual(['good.xml', 'next.xml']);
+    expect(readdirSync(join(folder, 'processed')).toSorted()).toEqual([
+      'gone.xml',
+      'good.xml',
+      'next.xml',
+    ]);
+    expect(readFileSync(join(folder, 'refused', 'gone.xml'), 'utf8')).toBe('<xml/>');
     expect(readFileSync(join(folder, 'refused', 'gone.xml.txt'), 'utf8')).toBe(reason);
     expect(await inbound.countDocuments({ folder: 'refused' })).toBe(3);
     expect(await again()).toEqual({ data: [] });
+
+    await inbound.deleteOne({ _id: 'wrong.xml' });
+    await take('wrong.xml', camt([{ id: 'S-11', closing: 2, entries: [{ amount: 5 }] }]));
+    await again();
+    expect(readFileSync(join(folder, 'refused', 'wrong.xml.txt'), 'utf8')).toBe(reason);
+    const second = await inbound.findOne({ _id: 'wrong.xml' });
+    expect(second).toMatchObject({ folder: 'refused', name: 'wrong-wrong.xm.xml' });
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -134,6 +134,8 @@ export interface SepaInbound {
   name: string;
   taken_at: Date;
   refusal: { code: string; message: string } | null;
+  /** Name in `refused/`, while an import puts the file there. */
+  refused_as?: string;
   /** First day of a statement that waits for its import, or was imported. */
   statement: { from_day: string; imported_at: Date | null } | null;
 }

@@ -42,13 +42,29 @@ export function writeNotification({
   );
 }
 
-/** Writes an answer to a whole file. */
-export function writeStatus(file: string, status: string, code: string, message = 'S-1'): string {
+/** Writes an answer to a whole file. @param rejected payouts that it lists as rejected, too */
+export function writeStatus(
+  file: string,
+  status: string,
+  code: string,
+  message = 'S-1',
+  rejected: readonly string[] = [],
+): string {
+  const transactions = rejected.map(
+    (id) =>
+      `<TxInfAndSts><OrgnlEndToEndId>${shortenId(id)}</OrgnlEndToEndId><TxSts>RJCT</TxSts>` +
+      '<StsRsnInf><Rsn><Cd>AC04</Cd></Rsn></StsRsnInf></TxInfAndSts>',
+  );
+  const batch =
+    rejected.length === 0
+      ? ''
+      : '<OrgnlPmtInfAndSts><OrgnlPmtInfId>B-1</OrgnlPmtInfId>' +
+        `${transactions.join('')}</OrgnlPmtInfAndSts>`;
   return (
     `<?xml version="1.0" encoding="UTF-8"?><Document xmlns="${PAIN_002}"><CstmrPmtStsRpt><GrpHdr>` +
     `<MsgId>${message}</MsgId><CreDtTm>2026-10-05T10:00:00Z</CreDtTm></GrpHdr><OrgnlGrpInfAndSts>` +
     `<OrgnlMsgId>${file}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>` +
     `<GrpSts>${status}</GrpSts><StsRsnInf><Rsn><Cd>${code}</Cd></Rsn></StsRsnInf>` +
-    '</OrgnlGrpInfAndSts></CstmrPmtStsRpt></Document>'
+    `</OrgnlGrpInfAndSts>${batch}</CstmrPmtStsRpt></Document>`
   );
 }

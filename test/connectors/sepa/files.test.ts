@@ -159,6 +159,35 @@ describeWithBank('files that are interrupted, repeated and refused', () => {
     rmSync(join(world.bank.drop, `pain.001.001.09-${first}.xml`));
   });
 
+  test('DUPL fails no payout, whatever it lists; another refusal fails those, and the rest waits', async () => {
+    const failing = await payer.submit();
+    const waiting = await payer.submit();
+    const [file = ''] = await world.cut();
+    world.deliver('duplicate.xml', writeStatus(file, 'RJCT', 'DUPL', 'S-3', [failing, waiting]));
+    await world.drained();
+    expect(await world.fileState(file)).toBe('acknowledged');
+    expect(await world.lineBecomes(failing, 'in_file')).toMatchObject({ failure: null });
+    world.deliver('refused.xml', writeStatus(file, 'RJCT', 'FF01', 'S-4', [failing]));
+    await world.lineBecomes(failing, 'failed');
+    await world.lineBecomes(waiting, 'waiting');
+    await eventually('the refusal', async () => (await world.fileState(file)) === 'refused');
+    await payer.becomes(failing, 'failed');
+    await world.activities().cancelPayout({ payout_id: waiting });
+    rmSync(join(world.bank.drop, `pain.001.001.09-${file}.xml`));
+  });
+
+  test('a file that had left its folder as the process ended is done at the next look', async () => {
+    world.deliver('note.txt', 'Dear customer, again');
+    await refusedFile('note.txt');
+    await world.drained();
+    const taken = await world.book.inbound.findOne({ 'refusal.code': 'file_invalid' });
+    const _id = taken?._id ?? '';
+    await world.book.inbound.updateOne({ _id }, { $set: { state: 'taken' } });
+    await eventually('the end', async () => {
+      return (await world.book.inbound.findOne({ _id }))?.state === 'done';
+    });
+  });
+
   test('at the cut-off the batch becomes a file by itself, also after an interrupted cut', async () => {
     const payout = await payer.submit();
     const morning = world.clock.now;
