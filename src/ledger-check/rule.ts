@@ -3,6 +3,7 @@ import { eventId } from '../base/ids';
 import type { CallbackResource } from '../domain/callback/callback';
 import { bookId, type EntryKind, type EntryLine } from '../ledger/entries';
 import type { PaymentDocument } from '../store/payments';
+import { RETENTION_RUN, type ScheduleRun } from '../store/schedule-runs';
 import { compareValues, type Difference, difference, type EntryRow } from './compare';
 import { type Read, readAll } from './snapshot';
 
@@ -40,12 +41,13 @@ export interface ResourceRow extends CommonFields {
   _id: string;
   connector: string;
   version: number;
+  created_at: string;
   updated_at: string;
   refunded?: number;
   payment_id?: string;
 }
 
-const ROW_FIELDS = ['connector', 'version', 'updated_at', 'refunded', 'payment_id'];
+const ROW_FIELDS = ['connector', 'version', 'created_at', 'updated_at', 'refunded', 'payment_id'];
 
 export interface Page {
   rows: number;
@@ -137,8 +139,11 @@ async function missingEvents<Row extends ResourceRow>(
   rows: readonly Row[],
   listVersions: (row: Row) => number[],
 ): Promise<Difference[]> {
+  const [retention] = await readAll(read<ScheduleRun>('schedule_runs', { _id: RETENTION_RUN }));
+  const { events_before = '' } = retention ?? {};
   const expectedEvents = new Map<string, { _id: string; version: number }>();
   for (const row of rows) {
+    if (row.created_at < events_before) continue;
     const { _id } = row;
     for (const version of listVersions(row))
       expectedEvents.set(eventId(kind, _id, version), { _id, version });

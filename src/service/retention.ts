@@ -7,7 +7,7 @@ import type { AccountDocument } from '../store/accounts';
 export interface RetentionDeps {
   stores: Pick<
     Stores,
-    'accounts' | 'callbacks' | 'deliveries' | 'payments' | 'payouts' | 'recipients'
+    'accounts' | 'callbacks' | 'deliveries' | 'payments' | 'payouts' | 'recipients' | 'scheduleRuns'
   >;
   months: RetentionMonths;
   now: () => Date;
@@ -112,7 +112,10 @@ export async function deleteRecords(deps: RetentionDeps): Promise<number> {
   };
   const dismissedBefore = monthsBefore(now(), months.dismissed_callbacks).toISOString();
   await deleteAll(() => stores.callbacks.deleteDismissed(dismissedBefore, DELETED_AT_ONCE));
-  const before = buildPosition(monthsBefore(now(), months.events).getTime(), 0);
+  const oldest = monthsBefore(now(), months.events);
+  // Before the first is gone: a check of the ledger would miss it.
+  await stores.scheduleRuns.noteEventsDeleted(oldest.toISOString());
+  const before = buildPosition(oldest.getTime(), 0);
   for await (const { _id: account_id } of listAccounts(deps)) {
     for (const livemode of ENVIRONMENTS) {
       const owner = { account_id, livemode };

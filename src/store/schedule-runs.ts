@@ -1,11 +1,13 @@
 import type { Db } from 'mongodb';
 import type { CallbackResource } from '../domain/callback/callback';
 
-interface ScheduleRun {
+export interface ScheduleRun {
   /** Schedule, or walk. */
   _id: string;
   succeeded_at?: string;
   walk?: AuditWalk;
+  /** Of the retention: events from before it may be gone. */
+  events_before?: string;
 }
 
 export interface AuditWalk {
@@ -18,6 +20,9 @@ export interface AuditWalk {
 /** Walk over everything in progress, which may take several runs. */
 export const AUDIT_WALK = 'audit_walk';
 
+/** Run that has the bound of the deleted events. */
+export const RETENTION_RUN = 'retention';
+
 export function createScheduleRunStore(db: Db) {
   const runs = db.collection<ScheduleRun>('schedule_runs');
   return {
@@ -27,6 +32,9 @@ export function createScheduleRunStore(db: Db) {
         { $max: { succeeded_at: now.toISOString() } },
         { upsert: true },
       ),
+    /** @param before ISO 8601 */
+    noteEventsDeleted: (before: string) =>
+      runs.updateOne({ _id: RETENTION_RUN }, { $max: { events_before: before } }, { upsert: true }),
     list: async (): Promise<{ schedule: string; succeeded_at: string }[]> =>
       (await runs.find({}).limit(100).toArray()).flatMap(({ _id: schedule, succeeded_at }) =>
         succeeded_at === undefined ? [] : [{ schedule, succeeded_at }],

@@ -28,6 +28,21 @@ describe('ledger verify, of what belongs to resources', () => {
     ]);
   });
 
+  test('misses no event that the retention may have deleted', async () => {
+    const event = eventId('payment', ids.settled, 3);
+    await setting.documents('events').deleteOne({ _id: event });
+    const old = new Date(Date.now() - 400 * 86_400_000).toISOString();
+    await setting.change('payments', ids.settled, { created_at: old });
+    const runs = setting.documents('schedule_runs');
+    await runs.insertOne({ _id: 'retention', events_before: old });
+    expect(await setting.differences('--full')).toEqual([
+      difference('event_missing', ids.settled, 'version 3', event, null),
+    ]);
+    const events_before = new Date(Date.parse(old) + 1).toISOString();
+    await runs.updateOne({ _id: 'retention' }, { $set: { events_before } });
+    expect(await setting.differences('--full')).toEqual([]);
+  });
+
   test('tells an event whose resource is gone', async () => {
     const event = { _id: `evt_${randomUUID()}`, type: 'refund.settled', resource_id: 'nothing' };
     const place = { account_id: setting.account_id, livemode: false, position: 'none' };

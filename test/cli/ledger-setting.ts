@@ -61,6 +61,7 @@ const COLLECTIONS = [
   'recipients',
   'ledger_checkpoints',
   'ledger_verified',
+  'schedule_runs',
 ] as const;
 const MOST = 99_999_999_999;
 
