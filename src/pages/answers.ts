@@ -51,7 +51,7 @@ export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
       ctx.body = page({ payment, brand, assets, language: chooseLanguage(ctx, country) });
     },
     cancel: async (ctx, payment) => {
-      const answer = await deps.cancelPayment(payment._id);
+      const answer = await deps.cancelPayment(payment);
       // The waiting page redirects when it is too late to cancel.
       seeOther(ctx, answer === 'cancelled' ? payment.error_url : `/pay/return/${payment._id}`);
     },

@@ -35,9 +35,10 @@ export function createPaymentPages({
     getBrand: async ({ account_id, livemode }: Owner): Promise<ShownBrand> =>
       presentBrand(await accounts.getCached(account_id), livemode),
     readLogo: logos.read,
-    cancelPayment: async (id: string): Promise<'cancelled' | 'cannot_cancel'> => {
-      await temporal.cancelPayment(id, 'customer');
-      return (await payments.get(id))?.status === 'cancelled' ? 'cancelled' : 'cannot_cancel';
+    cancelPayment: async (payment: PaymentDocument): Promise<'cancelled' | 'cannot_cancel'> => {
+      await temporal.cancelPayment(payment, 'customer');
+      const { status } = (await payments.get(payment._id)) ?? payment;
+      return status === 'cancelled' ? 'cancelled' : 'cannot_cancel';
     },
   };
 }

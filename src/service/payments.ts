@@ -71,7 +71,7 @@ export async function cancelPayment(
   refuseFrozen(await deps.stores.accounts.getCached(caller.account_id));
   const payment = await getPayment(deps, caller, id);
   if (payment.status === 'cancelled') return payment;
-  await deps.temporal.cancelPayment(payment._id, 'merchant');
+  await deps.temporal.cancelPayment(payment, 'merchant');
   const current = await getPayment(deps, caller, id);
   if (current.status === 'cancelled') return current;
   if (isCancellable(current.status) && !holdsMoney(current)) {

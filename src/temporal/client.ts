@@ -18,6 +18,7 @@ import type { PayoutInput } from '../domain/payout/workflow';
 import type { RefundInput } from '../domain/refund/workflow';
 import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES } from '../lifecycles';
+import type { PaymentDocument } from '../store/payments';
 import { startAdvance } from './clock';
 import { type OpeningDeps, openOrRefuse, openPayout } from './open';
 import { assertNotBehind } from './reopening';
@@ -62,8 +63,8 @@ export function createTemporalClient(deps: TemporalClientDeps) {
         openOrRefuse(deps, 'crypto_settlement', input.crypto_settlement_id, input, memo),
       ),
     /** Returns no state: read it from MongoDB. */
-    cancelPayment: (paymentId: string, by: CancelledBy) =>
-      withinLimit(client, () => cancelPayment(deps, paymentId, by)),
+    cancelPayment: (payment: Cancellable, by: CancelledBy) =>
+      withinLimit(client, () => cancelPayment(deps, payment, by)),
     startAdvance: (clock: ClockStart, target: ClockTarget) => startAdvance(deps, clock, target),
     answers: async (): Promise<boolean> => {
       try {
@@ -79,8 +80,16 @@ export function createTemporalClient(deps: TemporalClientDeps) {
   };
 }
 
-async function cancelPayment(deps: OpeningDeps, paymentId: string, by: CancelledBy): Promise<void> {
-  const options = { updateId: 'cancel', args: [{ by }] as [CancelInput] };
+type Cancellable = Pick<PaymentDocument, '_id' | 'version' | 'receipts'>;
+
+async function cancelPayment(
+  deps: OpeningDeps,
+  { _id: paymentId, version, receipts }: Cancellable,
+  by: CancelledBy,
+): Promise<void> {
+  // Temporal answers an id once: what was refused in one state may be possible in the next.
+  const updateId = `cancel:${version}:${receipts?.length ?? 0}`;
+  const options = { updateId, args: [{ by }] as [CancelInput] };
   const handle = deps.client.workflow.getHandle(paymentWorkflowId(paymentId));
   try {
     await handle.executeUpdate<PaymentState, [CancelInput]>('cancel', options);

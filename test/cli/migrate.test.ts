@@ -99,7 +99,10 @@ test('the API tells no caller to try again what only an operator can mend', asyn
   const client = connectTemporal({ address: temporalAddress(), namespace: 'elsewhere' });
   const { stores } = shop;
   const deps = { client, stores, lifecycleQueue: 'none', now: () => new Date() };
-  const cancelled = createTemporalClient(deps).cancelPayment(randomUUID(), 'customer');
+  const cancelled = createTemporalClient(deps).cancelPayment(
+    { _id: randomUUID(), version: 2 },
+    'customer',
+  );
   await expect(cancelled).rejects.toMatchObject({ name: 'ConfigFault' });
   await client.connection.close();
 });

@@ -71,7 +71,7 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
     cryptoPayments: { byToken: async (hash) => cryptoByHash(hash) },
     getBrand: async () => ({ name: MERCHANT, ...brand }),
     readLogo: async (hash) => logos.get(hash) ?? null,
-    cancelPayment: async (id) => {
+    cancelPayment: async ({ _id: id }) => {
       cancelled.push(id);
       const open: PaymentStatus[] = ['created', 'awaiting_customer'];
       const { modifiedCount } = await documents.updateOne(

@@ -1,4 +1,5 @@
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
+import { createTemporalClient } from '../../../src/temporal/client';
 import { saveHistory } from '../../support/histories';
 import { terminateIdle } from '../../support/skipping-server';
 import { callback, scriptedBank } from '../../support/workflow-setting';
@@ -121,15 +122,25 @@ describe('the customer pays while a bank that can not be asked to close is asked
     });
   });
 
-  test('what says another amount is in suspense, and the payment is not cancelled', async () => {
-    await withPayment(
-      payingBank('settled', { amount: 7 }),
-      async ({ handle, refusal, becomes }) => {
-        expect(await refusal('cancel', MERCHANT)).toMatchObject({ code: 'cannot_cancel' });
-        await becomes({ attention: 'amount_differs' });
-        await terminateIdle(handle);
-      },
-    );
+  test('what says another amount is in suspense, and the payment is cancelled once it went back', async () => {
+    const bank = payingBank('settled', { amount: 7 });
+    await withPayment(bank, async ({ id, handle, act, becomes, stored }) => {
+      const { env, queues, stores } = setting;
+      const now = () => new Date();
+      const deps = { client: env.client, lifecycleQueue: queues.lifecycle, stores, now };
+      const cancel = async () => {
+        const payment = await stores.payments.get(id);
+        if (payment !== null) await createTemporalClient(deps).cancelPayment(payment, 'merchant');
+      };
+      await cancel();
+      await becomes({ attention: 'amount_differs' });
+      await cancel();
+      expect(await stored()).toMatchObject({ status: 'awaiting_customer' });
+      await act('mark_reversed');
+      await cancel();
+      expect(await stored()).toMatchObject({ status: 'cancelled' });
+      await terminateIdle(handle);
+    });
   });
 });
 
