@@ -123,6 +123,21 @@ test('a payment is refunded once however often its form is sent, and shows it al
   expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
 });
 
+test('a refund whose outcome was lost keeps its key, and is not made twice', async () => {
+  const payment = await shop.settledPayment();
+  const act = `/dashboard/sandbox/payments/${payment.id}/refund`;
+  const form = { key: `dashboard-${randomUUID()}`, amount: '4.20' };
+  const { idempotency } = service.stores;
+  const lost = jest.spyOn(idempotency, 'complete').mockRejectedValueOnce(new Error('lost'));
+  try {
+    expect((await owner.confirm(act, form)).location).toContain(`refund_key=${form.key}`);
+  } finally {
+    lost.mockRestore();
+  }
+  await sendUntilMade(() => owner.confirm(act, form), /\/refunds\/[0-9a-f-]{36}$/);
+  expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
+});
+
 /** Refunds and cancels of a new merchant, and the lines about them. */
 async function actOnPayments() {
   const merchant = await service.account();

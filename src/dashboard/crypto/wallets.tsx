@@ -195,7 +195,7 @@ async function settle(call: Call, deps: PageDeps): Promise<Answer> {
   if (assetRules(asset, network) === undefined || !FORM_KEY.test(key)) return 'not_found';
   const fields = { asset, network };
   const request = buildCreateRequest(call, key, CreateCryptoSettlement, fields);
-  return await actOnMoney(call, {
+  return await actOnMoney(deps, call, {
     act: 'settlement.created',
     target: null,
     facts: { ...fields, idempotency_key: key },

@@ -151,6 +151,7 @@ export async function createInSlot<Result>(
  * `unknown`).
  */
 export async function actOnMoney<Result extends { id?: string; isReplayed?: boolean }>(
+  { log }: Pick<PageDeps, 'log'>,
   call: Call,
   { act, target, facts = {}, run, success, unknown, refusedPath }: MoneyAct<Result>,
 ): Promise<Answer> {
@@ -163,9 +164,13 @@ export async function actOnMoney<Result extends { id?: string; isReplayed?: bool
     const [path, text] = success(result);
     return redirect(call, path, 'good', text);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const isUnknown = OUTCOME_UNKNOWN.includes(error.code);
-    const [path, text] = isUnknown ? unknown : [refusedPath, error.message];
+    if (error instanceof Refusal && !OUTCOME_UNKNOWN.includes(error.code)) {
+      return redirect(call, refusedPath, 'bad', error.message);
+    }
+    // Another form would have another key, and act twice.
+    if (!(error instanceof Refusal))
+      log.error({ err: error }, 'the outcome of a form is not known');
+    const [path, text] = unknown;
     return redirect(call, path, 'bad', text);
   }
 }

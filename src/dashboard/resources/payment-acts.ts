@@ -66,7 +66,7 @@ async function refund(call: Call, deps: PageDeps): Promise<Answer> {
   const reason = field(form, 'reason') || undefined;
   const fields = omitUndefined({ payment_id, amount, reason });
   const request = buildCreateRequest(call, key, CreateRefund, fields);
-  return await actOnMoney(call, {
+  return await actOnMoney(deps, call, {
     act: 'refund.created',
     target: payment_id,
     facts: { amount, currency, idempotency_key: key },
@@ -88,7 +88,7 @@ async function cancel(call: Call, deps: PageDeps): Promise<Answer> {
   const { id: payment_id = '' } = call.params;
   if ((await findPayment(deps, call.scope, payment_id)) === null) return 'not_found';
   const path = `/payments/${payment_id}`;
-  return await actOnMoney(call, {
+  return await actOnMoney(deps, call, {
     act: 'payment.cancelled',
     target: payment_id,
     run: async () => {
