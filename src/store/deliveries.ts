@@ -4,6 +4,7 @@ import type { DeliveryStatus } from '../domain/webhook/event';
 import { createDeliveryState, deliveryIndexes, type StoredDelivery } from './delivery-state';
 import { createDeliveryWaits } from './delivery-waits';
 import type { EndpointKey } from './endpoint-document';
+import { ENDPOINTS_MAX } from './endpoints';
 import type {
   DeliveryDocument,
   DeliveryRow,
@@ -76,9 +77,11 @@ export function createDeliveryStore(db: Db) {
     listSeparate: (event_ids: readonly string[]): Promise<DeliveryRow[]> =>
       separateRows.find({ event_id: { $in: [...event_ids] } }).toArray(),
     /** Lists rows outside the events, newest first. */
+    /** Rows of at least `limit` events, if there are as many. */
     listByStatus: ({ statuses, ...filter }: ListFilter & { statuses: readonly DeliveryStatus[] }) =>
       listNewest<StoredDelivery>(separateRows, {
         ...filter,
+        limit: filter.limit * ENDPOINTS_MAX,
         ...{ 'delivery.status': { $in: statuses } },
       }),
     addAttempt: (row: DeliveryDocument) => pick(row.delivery_id ?? row.event_id).addAttempt(row),

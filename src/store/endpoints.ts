@@ -36,7 +36,7 @@ export {
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
 
 /** Per account and environment. */
-const ENDPOINTS_MAX = 16;
+export const ENDPOINTS_MAX = 16;
 
 export function endpointSlots(): number[] {
   return Array.from({ length: ENDPOINTS_MAX }, (_, slot) => slot);
@@ -109,7 +109,10 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
       const { at = now.toISOString() } = setting;
       const oldest = await find({ account_id, livemode }, session);
       if (oldest !== null) {
-        const stored = await update(oldest, omitUndefined({ url, enabled_events }), at, session);
+        // The failures were those of the address.
+        const healed = url === oldest.url ? {} : { failing_since: null };
+        const change = { ...omitUndefined({ url, enabled_events }), ...healed };
+        const stored = await update(oldest, change, at, session);
         if (stored === null) throw new Error('The endpoint was deleted meanwhile.');
         return stored;
       }

@@ -99,3 +99,18 @@ test('an event holds its latest 200 attempts, and counts them all', async () => 
   expect((await attemptsOf(id)).at(-1)).toMatchObject({ run: 0, attempt: 5 });
   expect((await standing(id))?.attempts).toBe(204);
 });
+
+test('a page by status has as many events as it may, whatever number of endpoints each has', async () => {
+  const owner = { account_id: `acct_${randomUUID()}`, livemode: false };
+  const rows = ['e3', 'e2', 'e1'].flatMap((event_id) =>
+    ['a', 'b', 'c'].map((endpoint) => ({
+      _id: `${owner.account_id}:${event_id}:${endpoint}`,
+      ...{ ...owner, event_id, position: event_id },
+      delivery: { ...PENDING, status: 'exhausted' },
+    })),
+  );
+  await database.db.collection<{ _id: string }>('event_deliveries').insertMany(rows);
+  const filter = { ...owner, statuses: ['exhausted'] as const, limit: 2 };
+  const found = await createDeliveryStore(database.db).listByStatus(filter);
+  expect(new Set(found.map(({ event_id }) => event_id)).size).toBeGreaterThanOrEqual(2);
+});
