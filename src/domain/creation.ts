@@ -69,13 +69,11 @@ export interface AcceptedCryptoSettlement {
   settlement: Omit<CryptoSettlementInput, 'crypto_settlement_id' | 'request_id' | 'clock'>;
 }
 
-/** Encrypted before anything is written. */
 interface AcceptedWebhookEndpoint {
   webhook_endpoint: {
     url: string;
     description: string | null;
     events: readonly EventType[] | 'all';
-    sealed: string;
   };
 }
 

@@ -2,7 +2,6 @@ import { Contention } from '../../base/mongo';
 import { buildRefusal, notFound, Refusal, ServiceError, unavailable } from '../../domain/errors';
 import type { EventType } from '../../domain/webhook/event';
 import * as wire from '../../domain/wire/webhook-endpoints';
-import { Encrypted } from '../../encryption/encrypter';
 import { auditBy } from '../../store/audit';
 import type { Actor } from '../../store/audit-log';
 import { type Endpoint, secretOwner } from '../../store/endpoints';
@@ -56,18 +55,19 @@ export function createMerchantEndpoint(
   return createOnce(deps, request, {
     operation: wire.createWebhookEndpoint.operation,
     makeId: makeEndpointId,
-    accept: async ({ url, description = null, enabled_events }, endpoint_id) => {
+    accept: async ({ url, description = null, enabled_events }) => {
       const admitted = await admitEndpointUrl(deps.webhookUrls, owner, url);
       assertFreeSlot(await listEndpoints(deps, owner));
-      const place = secretOwner({ ...owner, endpoint_id });
-      const sealed = await deps.encrypter.encrypt(makeSigningSecret(), place);
       const events = enabled_events === undefined ? 'all' : listOnce(enabled_events);
-      return { webhook_endpoint: { url: admitted, description, events, sealed } };
+      return { webhook_endpoint: { url: admitted, description, events } };
     },
     open: async ({ record: { resource_id: endpoint_id, request: accepted } }) => {
       if (accepted !== null && 'webhook_endpoint' in accepted) {
-        const { sealed, ...settings } = accepted.webhook_endpoint;
-        const fresh = { ...settings, endpoint_id, sealed: Encrypted.parse(sealed) };
+        const { url, description, events } = accepted.webhook_endpoint;
+        // Made here: a rotation of keys does not reach what an idempotency record holds.
+        const place = secretOwner({ ...owner, endpoint_id });
+        const sealed = await deps.encrypter.encrypt(makeSigningSecret(), place);
+        const fresh = { url, description, events, endpoint_id, sealed };
         await insertOrRelease(acting, owner, fresh);
       }
       const endpoint = await findEndpoint(deps, owner, endpoint_id);
