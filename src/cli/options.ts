@@ -120,7 +120,8 @@ export const Hours = readBy((text) => {
   return /^\d+(\.\d+)?$/.test(text) && hours > 0 && hours <= HOURS_MAX ? hours : undefined;
 }, `It must be more than 0 and at most ${HOURS_MAX}.`).meta({ placeholder: 'n' });
 
+/** A day begins in UTC, whatever the zone of the machine. */
 export const Since = readBy((text) => {
-  const time = new Date(text);
-  return /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(time.getTime()) ? time : undefined;
-}, 'It must be an ISO 8601 time, such as 2026-03-01T09:00:00Z.');
+  const position = parseCreatedBefore(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  return position === undefined ? undefined : new Date(position);
+}, 'It must be a day, or an ISO 8601 time with an offset, such as 2026-03-01T09:00:00Z.');

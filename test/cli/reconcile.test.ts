@@ -168,7 +168,10 @@ test('--from takes a place, and only looks', async () => {
   expect(found).toMatchObject({ data: { left: 0 } });
 });
 
-test('--since takes a time, and nothing else', async () => {
-  const { error } = JSON.parse((await setting.cli('reconcile', '--since', 'now', '--json')).stderr);
-  expect(error).toMatchObject({ code: 'invalid_usage' });
-});
+test.each(['now', '2026-03-01T09:00:00', '2026-02-30'])(
+  '--since takes a day or a time with an offset, not %s',
+  async (since) => {
+    const { stderr } = await setting.cli('reconcile', '--since', since, '--json');
+    expect(JSON.parse(stderr).error).toMatchObject({ code: 'invalid_usage' });
+  },
+);

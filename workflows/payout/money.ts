@@ -48,7 +48,7 @@ async function holdReturn(payout: Payout, callback: BankCallback): Promise<void>
   const isNamed = amount !== undefined || !payout.holdsReturn;
   if (payout.status === 'failed' || !isNamed || !patched('holds-returns')) return;
   const report = {
-    ...{ payout_id: payout.id, at: new Date().toISOString(), callback_id },
+    ...{ payout_id: payout.id, at: timestamp(payout), callback_id },
     ...omitUndefined({ bank_reference: bank_reference || undefined, amount, currency, value_date }),
   };
   const { holds } = await writeScheduled((activities) => activities.recordReturnHeld(report));

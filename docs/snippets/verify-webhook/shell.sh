@@ -5,7 +5,8 @@ t=${t%%,*}
 v1=${SIGNATURE##*,v1=}
 hmac=$(printf '%s.' "$t" | cat - body.json |
   openssl dgst -sha256 -hmac "${SIGNING_SECRET:?}" -r)
-if [ "${hmac%% *}" = "$v1" ] && [ $(($(date +%s) - t)) -le 300 ]; then
+age=$(($(date +%s) - t))
+if [ "${hmac%% *}" = "$v1" ] && [ "$age" -le 300 ] && [ "$age" -ge -300 ]; then
   echo genuine
 else
   echo refused

@@ -30,11 +30,12 @@ export async function restartOrphans(
   const isSkipped = ({ kind, workflow }: Orphan) =>
     ids.length === 0 && kind !== 'delivery' && workflow === COMPLETED;
   const { orphans, ...counts } = await walk(deps, limit, ids, async (orphan) => {
-    if (isSkipped(orphan)) return;
+    if (isSkipped(orphan)) return false;
     const { resource: kind, id: target, account_id, livemode, status } = getFacts(orphan);
     const after = { kind, status };
     const change = { act: 'orphan.restarted', account_id, livemode, target, after } as const;
     await withAuditLine(deps.audit, change, () => restart(deps, orphan));
+    return true;
   });
   assertAllRestarted(orphans, ids);
   const present = (orphan: Orphan) => presentOrphan(orphan, deps.now());
@@ -45,20 +46,24 @@ export async function restartOrphans(
   };
 }
 
+/** @param onOrphan whether the orphan counts towards the limit; of others only as many are listed */
 async function walk(
   deps: ListDeps,
   limit: number,
   ids: readonly string[] = [],
-  onOrphan?: (orphan: Orphan) => Promise<void>,
+  onOrphan: (orphan: Orphan) => Promise<boolean> = async () => true,
 ) {
   const orphans: Orphan[] = [];
+  const listed = { counted: 0, others: 0 };
   let checked = 0;
   for await (const batch of findOrphans(deps, ids.length === 0 ? undefined : ids)) {
     const before = checked;
     checked += batch.checked;
     for (const orphan of batch.orphans) {
-      if (orphans.length === limit) return { orphans, checked, has_more: true };
-      await onOrphan?.(orphan);
+      if (listed.counted === limit) return { orphans, checked, has_more: true };
+      const group = (await onOrphan(orphan)) ? 'counted' : 'others';
+      if (listed[group] === limit) continue;
+      listed[group] += 1;
       orphans.push(orphan);
     }
     if (Math.floor(before / PROGRESS_EVERY) < Math.floor(checked / PROGRESS_EVERY)) {

@@ -128,13 +128,13 @@ function countLines(statement: Statement, document: StatementDocument) {
 function assertSum(document: StatementDocument, sum: bigint): void {
   const { statement_id, opening, closing, currency } = document;
   if (opening === null || closing === null) return;
-  const difference = Number(BigInt(closing) - BigInt(opening) - sum);
-  if (difference === 0) return;
+  const difference = BigInt(closing) - BigInt(opening) - sum;
+  if (difference === 0n) return;
   throw new StatementRefused(
     'sum_mismatch',
     `The lines of statement ${statement_id} do not lead from its opening to its closing balance: ` +
       `${formatMoney(difference, currency)} is missing.`,
-    { ...describe(document), amount: difference },
+    { ...describe(document), ...toFact(difference) },
   );
 }
 
@@ -156,18 +156,24 @@ export function assertNext(
     );
   }
   if (previous === null) return;
-  const amount = opening - previous.amount;
-  if (amount === 0 && to_day >= previous.day) return;
+  const amount = BigInt(opening) - BigInt(previous.amount);
+  if (amount === 0n && to_day >= previous.day) return;
   const last = `statement ${previous.statement_id} of ${previous.day}`;
   const missing = describeDays(addDays(previous.day, 1), addDays(from_day, -1));
   throw new StatementRefused(
     'statement_gap',
-    amount === 0
+    amount === 0n
       ? `Statement ${statement_id} of ${to_day} is older than the last one, ${last}.`
       : `Statement ${statement_id} opens at ${formatMoney(opening, currency)}, and ${last} closed at ` +
           `${formatMoney(previous.amount, currency)}: ${formatMoney(amount, currency)} differ. ${missing}`,
-    { ...describe(document), amount },
+    { ...describe(document), ...toFact(amount) },
   );
+}
+
+/** A difference of two amounts may be larger than what a document holds. */
+function toFact(difference: bigint): { amount?: number } {
+  const amount = Number(difference);
+  return Number.isSafeInteger(amount) ? { amount } : {};
 }
 
 function describeDays(first: string, last: string): string {
