@@ -6,7 +6,7 @@ export interface ScheduleRun {
   _id: string;
   succeeded_at?: string;
   walk?: AuditWalk;
-  /** Of the retention: events from before it may be gone. */
+  /** Time before which the retention may have deleted events. */
   events_before?: string;
 }
 
