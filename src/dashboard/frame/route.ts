@@ -79,6 +79,7 @@ export interface Route {
   method: 'get' | 'post';
   /** Path after `/dashboard/{environment}`, with parameters as `:id`. */
   path: string;
+  /** Role that it needs, by domain/account/dashboard-role.ts; checked in signed-in.tsx. */
   act: Act;
   title: string;
   crypto?: true;
