@@ -185,6 +185,19 @@ test('statements that were taken are imported once; a refused one goes to refuse
     expect(await inbound.countDocuments({ folder: 'refused' })).toBe(3);
     expect(await again()).toEqual({ data: [] });
 
+    // Two imports at once, and one whose file another had put away.
+    await take('both.xml', camt([{ id: 'S-12', closing: 3, entries: [{ amount: 5 }] }]));
+    await Promise.all([1, 2].map(() => run(env, 'sepa', 'import', '--json')));
+    expect(await inbound.findOne({ _id: 'both.xml' })).toMatchObject({
+      ...{ folder: 'refused', name: 'both.xml' },
+      refusal: { code: 'sum_mismatch' },
+    });
+    await take('away.xml', Buffer.from('<xml/>'));
+    await inbound.updateOne({ _id: 'away.xml' }, { $set: { refusal, refused_as: 'away-2.xml' } });
+    rmSync(join(folder, 'processed', 'away.xml'));
+    expect((await again()).data).toMatchObject([{ refusal }]);
+    expect(await again()).toEqual({ data: [] });
+
     await inbound.deleteOne({ _id: 'wrong.xml' });
     await take('wrong.xml', camt([{ id: 'S-11', closing: 2, entries: [{ amount: 5 }] }]));
     await again();

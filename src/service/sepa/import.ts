@@ -1,5 +1,6 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMissingFile } from '../../base/errors';
 import { ServiceError } from '../../domain/errors';
 import type { Routes } from '../../routing';
 import { addBankAccount } from '../bank-accounts';
@@ -41,7 +42,7 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
     if (refusal === null || name === undefined) return;
     imports.push(await explainRefusal(dir, file, { refusal, name }));
     await inbound.updateOne(
-      { _id },
+      { _id, refused_as: name },
       { $set: { folder: 'refused', name }, $unset: { refused_as: true } },
     );
   };
@@ -64,8 +65,12 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
     } else if ('refusal' in result) {
       const refused_as = await chooseName(join(dir, 'refused'), file.name, _id);
       // Before the file is put away: an import finds it no more.
-      await inbound.updateOne({ _id }, { $set: { ...result, refused_as } });
-      await putRefused({ ...file, ...result, refused_as });
+      const refused = await inbound.updateOne(
+        { _id, refusal: null },
+        { $set: { ...result, refused_as } },
+      );
+      // Another import may have refused it at the same time.
+      if (refused.modifiedCount > 0) await putRefused({ ...file, ...result, refused_as });
     } else {
       imports.push({ ...result, refusal: null });
       await inbound.updateOne({ _id }, { $set: { 'statement.imported_at': deps.now() } });
@@ -100,6 +105,11 @@ async function explainRefusal(
 ): Promise<SepaImport> {
   const target = join(dir, 'refused', name);
   await writeFile(`${target}.txt`, `${refusal.code}: ${refusal.message}\n`);
-  if (!(await exists(target))) await rename(join(dir, folder, before), target);
+  if (!(await exists(target))) {
+    await rename(join(dir, folder, before), target).catch((error) => {
+      // Another import puts it away at the same time.
+      if (!isMissingFile(error)) throw error;
+    });
+  }
   return { file: target, statements: [], refusal };
 }
