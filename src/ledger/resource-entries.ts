@@ -146,7 +146,7 @@ export function buildLateRefund(
   return buildEntry('refund_sent_late', { ...refund, bank_reference }, lines, report);
 }
 
-/** Posted in the book of what was sent. */
+/** Builds the entry in the book of the currency that was sent. */
 export function buildSentAgain(
   kind: 'refund_sent_again' | 'payout_sent_again',
   resource: Owned,

@@ -19,7 +19,7 @@ export function toLineAmount(units: bigint, currency: string): number | bigint {
   return parseBookCurrency(currency) === undefined ? Number(units) : units;
 }
 
-/** Posted in the book of what the bank sent. */
+/** Builds the entry in the book of the currency that the bank sent. */
 export function buildSentHeld(
   kind: SendingKind,
   resource: Sender,
@@ -38,7 +38,7 @@ export function sentHeldId(kind: SendingKind, resource_id: string, step: string)
   return operationId({ kind: `${kind}_sent_held`, resource_id, step });
 }
 
-/** Builds the entry of what the resource's own entry has not taken out of suspense. */
+/** Builds the entry of the rest that the resource's own entry left in suspense. */
 export function buildSentResolved(
   kind: SendingKind,
   resource: Sender,

@@ -11,7 +11,7 @@ export interface EpochDocument {
   installation: string;
   /** ISO 8601, ms. */
   at: string;
-  /** A resource was rebuilt without its idempotency key, and nobody has decided about it. */
+  /** A resource was rebuilt without its idempotency key, and no operator has decided about it. */
   keys_lost?: boolean;
 }
 

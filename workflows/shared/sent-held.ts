@@ -40,7 +40,7 @@ export async function holdSent(
   return findReportedSent(result.sent_held, sent) !== undefined;
 }
 
-/** Empties suspense of what the bank has back. */
+/** Takes money that the bank has back out of suspense. */
 export async function takeSentBack(
   kind: SendingKind,
   sender: Sender,
