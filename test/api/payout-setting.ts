@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { buildPosition } from '../../src/domain/cursor';
 import { RAILS, type RailId } from '../../src/domain/payout/rails';
 import type { RecipientDetails, RecipientFacts } from '../../src/domain/payout/recipient';
@@ -197,19 +197,22 @@ function claimsOf({ collection }: Service, account_id: string): Promise<number> 
   return claims.countDocuments({ account_id, operation: 'createPayout' });
 }
 
+let storedCount = 0;
+
 /** A payout as the service writes it, with no workflow behind it. */
 export function storedPayout(
   owner: { account_id: string },
   changes: Partial<PayoutDocument> = {},
 ): PayoutDocument {
   const created_at = changes.created_at ?? new Date().toISOString();
+  storedCount += 1;
   return {
     _id: randomUUID(),
     account_id: owner.account_id,
     livemode: false,
     version: 3,
     status: 'sent',
-    position: buildPosition(Date.parse(created_at), randomInt(1_000_000)),
+    position: buildPosition(Date.parse(created_at), storedCount),
     amount: 1_000,
     fee: 0,
     currency: 'EUR',
