@@ -3,8 +3,10 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 /** Files of the others between two of the system's. */
 const BETWEEN = 7;
 
-/** Files of the others that take about a minute: one that began last would be waited for alone. */
+/** Files of the others that take a minute or more: one that began last would be waited for alone. */
 const LONG = [
+  'conformance/mutants',
+  'conformance/connectors',
   'workflows/shared/long-history',
   'workflows/refund/lifecycle',
   'workflows/webhook/delivery',
