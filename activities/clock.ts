@@ -1,4 +1,3 @@
-import { heartbeat } from '@temporalio/activity';
 import { type Client, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import {
   type ClockAdvance,
@@ -11,6 +10,7 @@ import { KINDS, LIFECYCLES } from '../src/lifecycles';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
 import { isTimeout } from '../src/temporal/within-limit';
+import { reportProgress } from './shared/progress';
 
 export interface ClockDeps {
   stores: Stores;
@@ -61,7 +61,7 @@ async function advanceKind(
   const stops: ClockStop[] = [];
   let ids: string[] = [];
   do {
-    heartbeat();
+    reportProgress();
     ids = await pageOf(stores, account_id, ids.at(-1) ?? '', BATCH);
     const advances = ids.map((id) => advanceResource(temporal, workflowId(id), id, offset_ms));
     stops.push(...(await Promise.all(advances)));
@@ -105,7 +105,7 @@ async function advanceDeliveries(
       const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');
       if (due_at_ms > accountNow) return { due_at_ms, waiting: [] };
       await tryDeliveryNow(temporal, _id);
-      heartbeat();
+      reportProgress();
       return { due_at_ms: null, waiting: [_id] };
     }),
   );

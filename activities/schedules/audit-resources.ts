@@ -1,4 +1,4 @@
-import { activityInfo, heartbeat } from '@temporalio/activity';
+import { activityInfo } from '@temporalio/activity';
 import { z } from 'zod';
 import type { Logger } from '../../src/base/log';
 import { NAMED_MAX, type OrphanFindings } from '../../src/domain/audit';
@@ -13,6 +13,7 @@ import {
 } from '../../src/service/orphans';
 import type { Stores } from '../../src/store';
 import { AUDIT_WALK } from '../../src/store/schedule-runs';
+import { reportProgress } from '../shared/progress';
 
 const WALK_MS_MAX = 15 * 60_000;
 /** The walk finds the others. */
@@ -79,14 +80,14 @@ async function checkOverdue(
   if (from === undefined) {
     for await (const batch of findResources(deps, earlier)) {
       add(progress, batch);
-      heartbeat(progress);
+      reportProgress(progress);
     }
   }
   const isIncluded = (resource: Resource) => isOverdue(resource, progress);
   for await (const { place, ...batch } of findInFlight(deps, from, isIncluded)) {
     add(progress, batch);
     progress.place = place;
-    heartbeat(progress);
+    reportProgress(progress);
   }
 }
 
@@ -99,7 +100,7 @@ async function checkEverything(deps: AuditDeps, progress: Progress): Promise<boo
   for await (const { place, ...batch } of findInFlight(deps, from, isIncluded)) {
     add(progress, batch);
     progress.place = place;
-    heartbeat(progress);
+    reportProgress(progress);
     if (batch.checked > 0 && performance.now() >= endAt) return false;
   }
   return true;

@@ -1,4 +1,4 @@
-import { activityInfo, heartbeat } from '@temporalio/activity';
+import { activityInfo } from '@temporalio/activity';
 import { z } from 'zod';
 import { deliverStored } from '../../src/callbacks/deliver';
 import {
@@ -10,6 +10,7 @@ import {
 } from '../../src/domain/audit';
 import { tryDeliveryNow } from '../../src/service/events/deliveries';
 import { findLateDeliveries, restart } from '../../src/service/orphans';
+import { reportProgress } from '../shared/progress';
 import { type AuditDeps, auditInFlight } from './audit-resources';
 
 const MINUTE_MS = 60_000;
@@ -71,7 +72,7 @@ async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
       addName(total.named, orphan.event._id);
     }
     total.checked += checked;
-    heartbeat({ ...total, from: place });
+    reportProgress({ ...total, from: place });
   }
   if (total.restarted > 0) deps.log.warn({ count: total.restarted }, 'deliveries restarted');
   return total;
@@ -100,7 +101,7 @@ async function auditCallbacks(deps: AuditDeps): Promise<CallbackFindings> {
       addName(total.named, callback._id);
       deps.log.warn({ ...fields, err }, 'callback not delivered');
     }
-    heartbeat(total.delivered + total.waiting);
+    reportProgress(total.delivered + total.waiting);
   }
   const recent = {
     waits: 'parked',

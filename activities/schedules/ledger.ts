@@ -1,9 +1,10 @@
-import { heartbeat } from '@temporalio/activity';
+import { cancellationSignal, heartbeat } from '@temporalio/activity';
 import type { MongoClient } from 'mongodb';
 import type { Logger } from '../../src/base/log';
 import type { LedgerCheckResult } from '../../src/domain/ledger-check';
 import { checkLedger } from '../../src/service/ledger';
 import { createLedgerCheckStore } from '../../src/store/metrics';
+import { reportProgress } from '../shared/progress';
 
 const HEARTBEAT_MS = 10_000;
 const FULL_EVERY_MS = 7 * 86_400_000;
@@ -30,6 +31,9 @@ async function verifyBooks(deps: LedgerCheckDeps): Promise<LedgerCheckResult> {
   const { database, now } = deps;
   const client = await deps.openLongReader();
   const timer = setInterval(heartbeat, HEARTBEAT_MS);
+  const signal = cancellationSignal();
+  // One read may take longer than a worker has to stop.
+  signal.addEventListener('abort', () => void client.close().catch(() => undefined));
   try {
     const last = await createLedgerCheckStore(client.db(database)).last();
     const sinceFull = now().getTime() - Date.parse(last?.full_at ?? '');
@@ -41,7 +45,7 @@ async function verifyBooks(deps: LedgerCheckDeps): Promise<LedgerCheckResult> {
         full,
         isMigrated: true,
         now,
-        progress: heartbeat,
+        progress: reportProgress,
       },
     );
     if (differences_total > 0) deps.log.error({ count: differences_total }, 'the ledger differs');
@@ -50,6 +54,9 @@ async function verifyBooks(deps: LedgerCheckDeps): Promise<LedgerCheckResult> {
       .slice(0, NAMED_MAX)
       .map(({ check, subject, part }) => `${check}: ${subject} ${part ?? ''}`.trim());
     return { full, books, postings, differences: differences_total, named };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
   } finally {
     clearInterval(timer);
     await client.close();

@@ -1,4 +1,3 @@
-import { heartbeat } from '@temporalio/activity';
 import type { Logger } from '../../src/base/log';
 import {
   deleteRecipients,
@@ -7,6 +6,7 @@ import {
   redactPayers,
 } from '../../src/service/retention';
 import type { Stores } from '../../src/store';
+import { reportProgress } from '../shared/progress';
 
 export type RetentionActivities = ReturnType<typeof createRetentionActivities>;
 
@@ -17,7 +17,7 @@ interface Deps extends Omit<RetentionDeps, 'onProgress'> {
 
 export function createRetentionActivities(deps: Deps) {
   const run = (name: string, walk: (all: RetentionDeps) => Promise<number>) => async () => {
-    const count = await walk({ ...deps, onProgress: heartbeat });
+    const count = await walk({ ...deps, onProgress: reportProgress });
     if (count > 0) deps.log.info({ count }, name);
     return count;
   };

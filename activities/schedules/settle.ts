@@ -1,4 +1,3 @@
-import { heartbeat } from '@temporalio/activity';
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { deriveUuid } from '../../src/base/ids';
 import { MAIN_BALANCE } from '../../src/domain/account/balance-account';
@@ -18,6 +17,7 @@ import { readRouting } from '../../src/service/routing/read';
 import type { Stores } from '../../src/store';
 import { addressAt, type WalletDocument } from '../../src/store/wallets';
 import { firstRun } from '../../src/temporal/start';
+import { reportProgress } from '../shared/progress';
 
 const PAGE = 100;
 
@@ -52,7 +52,7 @@ async function settleBalances(deps: SettleDeps, run: string): Promise<SettleResu
     for (const wallet of page) {
       total.wallets += 1;
       total.started += await settleWallet(deps, wallet, run);
-      heartbeat(total);
+      reportProgress(total);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) return total;

@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { CancelledFailure } from '@temporalio/activity';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { createLedgerCheckActivities } from '../../../activities/schedules/ledger';
+import { connectLongReader } from '../../../src/base/mongo-reads';
 import type { LedgerCheckResult } from '../../../src/domain/ledger-check';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { createMetricStore } from '../../../src/store/metrics';
 import { openShop } from '../../api/payout-setting';
 import { saveHistory } from '../../support/histories';
+import { mongodbUri } from '../../support/servers';
 import { useService } from '../../support/service';
 
 const service = useService();
@@ -42,4 +47,24 @@ test('the ledger is checked by itself, wholly once a week, and what differs is s
     named: expect.arrayContaining([`balance_differs: ${book?._id} balances.main.available`]),
   });
   expect((await readMetrics()).ledger).toMatchObject({ differences: 2, full_at: ledger?.full_at });
+});
+
+test('a check whose worker stops ends, and counts as no run', async () => {
+  await openShop(service);
+  const environment = new MockActivityEnvironment();
+  let runs = 0;
+  const { verifyBooks } = createLedgerCheckActivities({
+    openLongReader: () => connectLongReader(mongodbUri(), 'test'),
+    database: service.db.databaseName,
+    log: { error: () => undefined },
+    now: () => {
+      environment.cancel();
+      return new Date();
+    },
+    noteRun: async () => {
+      runs += 1;
+    },
+  });
+  await expect(environment.run(verifyBooks)).rejects.toBeInstanceOf(CancelledFailure);
+  expect(runs).toBe(0);
 });

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { cancellationSignal } from '@temporalio/activity';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { createAuditActivities } from '../../../activities/schedules/audit';
@@ -59,9 +61,11 @@ interface Auditing {
   taskQueue: string;
   stores?: Stores;
   walkMs?: number;
+  /** From its stop on, until it gives up; by default it counts as killed. */
+  stopMs?: number;
 }
 
-async function openWorker({ taskQueue, stores = database.stores, walkMs }: Auditing) {
+async function openWorker({ taskQueue, stores = database.stores, walkMs, stopMs = 200 }: Auditing) {
   return await Worker.create({
     connection: server.env.nativeConnection,
     taskQueue,
@@ -74,7 +78,7 @@ async function openWorker({ taskQueue, stores = database.stores, walkMs }: Audit
     }),
     maxHeartbeatThrottleInterval: WORKER_OPTIONS.maxHeartbeatThrottleInterval,
     shutdownGraceTime: 100,
-    shutdownForceTime: 200,
+    shutdownForceTime: stopMs,
   });
 }
 
@@ -84,8 +88,10 @@ const startAudit = (taskQueue: string) =>
     workflowId: `audit-${randomUUID()}`,
   });
 
-/** Stores that note each page of payouts, and wait without end at the one after `last`. */
-function watchPages(last = '~') {
+const forever = () => new Promise<never>(() => undefined);
+
+/** Stores that note each page of payouts, and wait at the one after `last`. */
+function watchPages(last = '~', wait: () => Promise<unknown> = forever) {
   const pages: string[] = [];
   let isStuck: () => void = () => undefined;
   const stuck = new Promise<void>((resolve) => {
@@ -97,7 +103,11 @@ function watchPages(last = '~') {
     const isOverduePart = pages.filter((page) => page === '').length < 2;
     if (isOverduePart || after < last) return cursor;
     isStuck();
-    cursor.toArray = () => new Promise(() => undefined);
+    const read = cursor.toArray.bind(cursor);
+    cursor.toArray = async () => {
+      await wait();
+      return await read();
+    };
     return cursor;
   };
   const payouts = { ...database.stores.payouts, inFlight };
@@ -133,6 +143,23 @@ test('an audit whose worker is killed goes on where that one was', async () => {
   expect(next.pages).toEqual([firstPage, 'payout-0399', 'payout-0599']);
   expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
   expect(orphans.named[0]).toBe(`payout:payout-0${PAYOUTS - 1}`);
+});
+
+test('an audit ends as its worker stops, and the next worker goes on after its last page', async () => {
+  const taskQueue = `audit-${randomUUID()}`;
+  const firstPage = `payout-0${PAGE - 1}`;
+  const stopped = watchPages(firstPage, () => once(cancellationSignal(), 'abort'));
+  const first = await openWorker({ taskQueue, stores: stopped.stores, stopMs: 20_000 });
+  const handle = await startAudit(taskQueue);
+  await first.runUntil(() => stopped.stuck);
+  const [pending] = (await handle.describe()).raw.pendingActivities ?? [];
+  expect(pending?.lastFailure?.applicationFailureInfo?.type).toBe('WorkerShutdown');
+  expect(stopped.pages.at(-1)).toBe(firstPage);
+  const next = watchPages();
+  const second = await openWorker({ taskQueue, stores: next.stores });
+  const { orphans } = await second.runUntil(() => handle.result());
+  expect(next.pages).toEqual(['payout-0219', 'payout-0419']);
+  expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
 });
 
 test('each run checks what is overdue and goes on with the rest; it reports what others found', async () => {
