@@ -97,6 +97,7 @@ test('what a body may not say is refused, and names its field', async () => {
     [{ url: 'http://shop.example/hook' }, 'url'],
     [{ url: 'https://10.0.0.1/hook' }, 'url'],
     [{ url: 'no url' }, 'url'],
+    [{ url: '' }, 'url'],
     [{ url: null }, 'url'],
     [{ enabled_events: null }, 'enabled_events'],
     [{ enabled_events: [] }, 'enabled_events'],

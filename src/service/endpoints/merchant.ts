@@ -126,7 +126,8 @@ export async function updateMerchantEndpoint(
 ): Promise<Endpoint> {
   // An unknown endpoint is a 404, whatever its new URL.
   await findEndpoint(deps, owner, id);
-  const admitted = url && (await admitEndpointUrl(deps.webhookUrls, owner, url));
+  const admitted =
+    url === undefined ? undefined : await admitEndpointUrl(deps.webhookUrls, owner, url);
   const acting = { ...deps, audit: auditBy(deps, actor) };
   const events = enabled_events && listOnce(enabled_events);
   return await changeEndpoint(acting, owner, id, { ...settings, url: admitted, events });
