@@ -16,6 +16,7 @@ import {
   hashKey,
   recordKeyUse,
 } from '../service/access';
+import { refuseLiveClock } from '../service/clock';
 import type { CreateAnswer, CreateRequest } from '../service/create-once';
 import { findSlowPart } from '../service/create-slots';
 import { checkAddress, checkScope, readBearer, readIdempotencyKey } from './admission';
@@ -51,7 +52,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   };
   /** Requests without the scope count towards the limit too. */
   const admit = async (ctx: Context, endpoint: Endpoint): Promise<ApiKey> => {
-    const { method, scope, creates, simulates, crypto } = endpoint;
+    const { method, scope, sandboxOnly, creates, simulates, crypto } = endpoint;
     const secret = readBearer(ctx);
     const key = await limitFailures(ctx, hashKey(secret), async () => {
       const found = await findKey(deps, secret);
@@ -63,6 +64,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     await limits.request(ctx, key);
     checkAddress(ctx, key);
     checkScope(deps, ctx, { key, scope });
+    if (sandboxOnly === true) refuseLiveClock(key);
     // A frozen account gets no other error, whatever its body.
     if (method !== 'get') await assertNotFrozen(deps, key);
     recordKeyUse(deps, key);

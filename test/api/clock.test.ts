@@ -150,6 +150,7 @@ test('a refusal says why, and a key that is used again makes no second payment',
   const live = await service.account({ livemode: true });
   const refusals = [
     [live, { advance: 'P1D' }, 403, 'sandbox_only'],
+    [live, {}, 403, 'sandbox_only'],
     [shop, { advance: 'P1M' }, 400, 'invalid_request'],
     [shop, { advance: 'P1Y' }, 400, 'invalid_request'],
     [shop, { advance: 'PT0S' }, 400, 'invalid_request'],

@@ -13,6 +13,8 @@ export interface Endpoint {
   /** Null: any valid key suffices. */
   scope: Scope | null;
   crypto?: boolean;
+  /** Refused with a live key, whatever its body. */
+  sandboxOnly?: boolean;
   /** Needs an Idempotency-Key. */
   creates?: boolean;
   /** Costs as much as a create. */

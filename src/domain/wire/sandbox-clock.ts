@@ -38,6 +38,7 @@ export const getClock = endpoint({
   summary: 'Time of the sandbox account',
   description: 'Sandbox keys only.',
   scope: null,
+  sandboxOnly: true,
   query: z.strictObject({}),
   success: {
     status: 200,
@@ -60,6 +61,7 @@ export const advanceClock = endpoint({
     'Sandbox keys only. Everything that waits in this account, and in no other, happens in order: ' +
     'payments expire, refund windows close, webhooks are retried. Ask `GET` until it is `standing`.',
   scope: 'sandbox:write',
+  sandboxOnly: true,
   body: z
     .strictObject({ advance: Duration.optional(), to: Time.optional() })
     .refine(({ advance, to }) => (advance === undefined) !== (to === undefined), {
