@@ -12,6 +12,7 @@ import type { Stores } from '../store';
 import type { AccountDocument } from '../store/accounts';
 import type { UserDocument } from '../store/users';
 import { fundSandbox } from './balances/fund';
+import { waitForCaches } from './caches';
 import type { WriteDeps } from './deps';
 import { createKey } from './keys';
 import { notifyOwners } from './mail/outbox';
@@ -86,7 +87,7 @@ export async function updateAccount(
   id: string,
   change: AccountChange,
 ): Promise<AccountDocument> {
-  return await inTransaction(mongo, async (session) => {
+  const updated = await inTransaction(mongo, async (session) => {
     const before = requireAccount(await stores.accounts.get(id, session), id);
     const after = await applyChanges(stores.accounts, id, change, session);
     const line = { act: 'account.updated', account_id: id, livemode: null, target: id } as const;
@@ -98,6 +99,9 @@ export async function updateAccount(
     await notifyOwners({ stores, now }, id, subject, session);
     return after;
   });
+  // Reads of crypto go by a cached account.
+  if (change.crypto === 'off') await waitForCaches();
+  return updated;
 }
 
 async function applyChanges(

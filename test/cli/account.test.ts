@@ -3,6 +3,7 @@ import { verify } from '@node-rs/argon2';
 import { SCOPES } from '../../src/domain/account/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
+import { CACHE_MS } from '../../src/store/cache';
 import { hashKey } from '../../src/store/keys';
 import { CreatedAccount, everythingStored, useProvisioning } from './cli';
 
@@ -107,10 +108,13 @@ describe('account update, show and list', () => {
     });
     expect(await service.json('account', 'show', account_id)).toEqual(changed);
     const on = ['--enable-method', 'visa', '--crypto', 'off', '--disable-method', 'ideal'];
+    const began = performance.now();
     expect(await service.json('account', 'update', account_id, ...on)).toMatchObject({
       crypto: false,
       enabled_methods: PAYMENT_METHOD_IDS.filter((id) => id !== 'amex' && id !== 'ideal'),
     });
+    // No process still lists its crypto payments.
+    expect(performance.now() - began).toBeGreaterThan(CACHE_MS - 100);
   });
 
   test('switch rails on and off, and set what their payouts cost', async () => {

@@ -13,9 +13,10 @@ import {
   SLOT_INDEX,
   secretOwner,
 } from '../../store/endpoints';
+import { waitForCaches } from '../caches';
 import { accountNow } from '../clock';
 import type { Owner } from '../deps';
-import { type EndpointDeps, makeSigningSecret, toAuditFacts, waitForCaches } from './secret';
+import { type EndpointDeps, makeSigningSecret, toAuditFacts } from './secret';
 
 /** Concurrent calls may choose the same slot. */
 const RACES_MAX = 20;

@@ -3,6 +3,7 @@ import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { omitUndefined } from '../../domain/defined';
 import type { EventType } from '../../domain/webhook/event';
 import { type Endpoint, type EndpointSetting, secretOwner } from '../../store/endpoints';
+import { waitForCaches } from '../caches';
 import { accountNow } from '../clock';
 import type { Owner } from '../deps';
 import { makeEndpointId } from './manage';
@@ -13,7 +14,6 @@ import {
   makeSigningSecret,
   rollEndpoint,
   toAuditFacts,
-  waitForCaches,
 } from './secret';
 
 const RACES_MAX = 3;

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
 import { inTransaction } from '../../base/mongo';
 import type { AuditFacts } from '../../domain/account/audit-log';
-import { CACHE_MS } from '../../store/cache';
 import {
   type Endpoint,
   type EndpointDocument,
   secretOwner,
   signingSecret,
 } from '../../store/endpoints';
+import { waitForCaches } from '../caches';
 import { accountNow } from '../clock';
 import type { ActDeps, Owner } from '../deps';
 
@@ -71,11 +70,6 @@ export async function decryptCurrent(
   const ciphertext = signingSecret(endpoint, now()) ?? endpoint.secrets[0]?.sealed;
   if (ciphertext === undefined) throw new Error('The endpoint has no signing secret.');
   return await encrypter.decrypt(ciphertext, secretOwner(endpoint));
-}
-
-/** Workers deliver to a cached endpoint. */
-export async function waitForCaches(): Promise<void> {
-  await wait(CACHE_MS);
 }
 
 /** Facts by which `audit verify` knows an endpoint. */
