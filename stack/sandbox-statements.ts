@@ -29,17 +29,15 @@ export async function keepStatements(
 ) {
   const stopping = new AbortController();
   const signal = AbortSignal.any([ended, stopping.signal]);
-  const attempt = async (work: (deps: KeeperDeps) => Promise<void>): Promise<void> => {
-    try {
-      await withDeps(config, work);
-    } catch (error) {
-      if (!signal.aborted) progress.line(`Sandbox statements: ${describeError(error)}`);
-    }
+  const report = (error: unknown) => {
+    if (!signal.aborted) progress.line(`Sandbox statements: ${describeError(error)}`);
   };
+  const attempt = (work: (deps: KeeperDeps) => Promise<void>): Promise<void> =>
+    withDeps(config, work).catch(report);
   await attempt((deps) => registerSandboxAccounts(deps, SANDBOX_CURRENCIES));
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
-      await attempt((deps) => writeAndImport(deps, config));
+      await attempt((deps) => writeAndImport(deps, config, report));
       await sleep(ROUND_MS, undefined, { signal }).catch(() => {});
     }
   };
@@ -69,21 +67,36 @@ async function withDeps(
 async function writeAndImport(
   deps: KeeperDeps,
   { mongodbDb: database, dataDir, sandboxAutoplay }: StatementConfig,
+  report: (error: unknown) => void,
 ): Promise<void> {
   const files = await writeDueStatements({ ...deps, database, dataDir });
   await registerSandboxAccounts(
     deps,
     files.map(({ currency }) => currency),
   );
-  if (sandboxAutoplay === 'on') await importNew(deps, files);
+  if (sandboxAutoplay === 'on') await importNew(deps, files, report);
 }
 
-/** Starts at the last imported statement: a repeat completes it. */
-async function importNew(deps: KeeperDeps, files: readonly StatementFile[]): Promise<void> {
+/**
+ * Starts at the last imported statement: a repeat completes it. A failure ends the imports of its
+ * account alone.
+ */
+async function importNew(
+  deps: KeeperDeps,
+  files: readonly StatementFile[],
+  report: (error: unknown) => void,
+): Promise<void> {
   const source = { connector: SANDBOX_CONNECTOR, livemode: false };
   const accounts = await listBankAccounts(deps, source);
+  const failed = new Set<string>();
   for (const { file, account, statement_id } of files) {
     const last = accounts.find(({ iban }) => iban === account)?.closing?.statement_id ?? '';
-    if (statement_id >= last) await importStatementPath(deps, file, source);
+    if (failed.has(account) || statement_id < last) continue;
+    try {
+      await importStatementPath(deps, file, source);
+    } catch (error) {
+      failed.add(account);
+      report(error);
+    }
   }
 }

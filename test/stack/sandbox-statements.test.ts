@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
@@ -22,15 +22,17 @@ test('the accounts are registered; with autoplay on the statements of past days 
   const earlier = () => new Date(Date.now() - 2 * DAY_MS);
   const own = mongo.db(sandboxBankDatabase(db.databaseName));
   const movements = createMovementStore(own, earlier);
-  const money = { amount: 1_234, currency: 'CHF', bank_reference: 'B-1' };
   const payment = {
     resource: 'payment',
-    resource_id: 'p',
     name: 'settled',
     decision: 'd',
   } as const;
   await movements.ensureIndexes();
-  await inTransaction(mongo, (session) => movements.book({ ...payment, ...money }, session));
+  for (const currency of ['AUD', 'CHF']) {
+    const own = { resource_id: currency, bank_reference: `B-${currency}` };
+    const movement = { ...payment, ...own, amount: 1_234, currency };
+    await inTransaction(mongo, (session) => movements.book(movement, session));
+  }
   const ended = new AbortController();
   const lines: string[] = [];
   const run = async (sandboxAutoplay: 'on' | 'off') => {
@@ -42,14 +44,26 @@ test('the accounts are registered; with autoplay on the statements of past days 
   const list = async () => (await stores.bankAccounts.list()).map(({ iban }) => iban);
   const manual = await run('off');
   expect(await list()).toEqual(expect.arrayContaining(['EUR', 'GBP', 'USD'].map(sandboxIban)));
-  await eventually('the account that moved money', async () => (await list()).length === 4);
+  await eventually('the accounts that moved money', async () => (await list()).length === 5);
   await manual.stop();
-  const closing = async () => (await stores.bankAccounts.list({ currency: 'CHF' }))[0]?.closing;
-  expect(await closing()).toBeNull();
+  const closing = async (currency: string) =>
+    (await stores.bankAccounts.list({ currency }))[0]?.closing;
+  expect(await closing('CHF')).toBeNull();
 
-  const automatic = await run('on');
-  await eventually('a statement', async () => (await closing())?.amount === 1_234);
-  await automatic.stop();
+  const folder = join(dataDir, 'statements');
+  const [damaged = ''] = readdirSync(folder).filter((name) => name.includes('AUD'));
+  writeFileSync(join(folder, damaged), 'no statement');
+  const isImported = async (currency: string) => (await closing(currency))?.amount === 1_234;
+  const first = await run('on');
+  await eventually('a statement after one that is refused', () => isImported('CHF'));
+  await first.stop();
+  expect(await closing('AUD')).toBeNull();
+  expect(lines).toEqual([expect.stringMatching(/^Sandbox statements: /)]);
+
+  rmSync(join(folder, damaged));
+  const second = await run('on');
+  await eventually('the statement that is written again', () => isImported('AUD'));
+  await second.stop();
   await own.dropDatabase();
-  expect(lines).toEqual([]);
+  expect(lines).toHaveLength(1);
 });
