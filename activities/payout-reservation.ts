@@ -21,7 +21,7 @@ export type OpenPayout = PayoutInput & {
 };
 
 export class LimitExceeded extends Error {
-  override readonly name = 'LimitPassed';
+  override readonly name = 'LimitExceeded';
   readonly fault: RuleViolation;
 
   constructor(fault: RuleViolation) {

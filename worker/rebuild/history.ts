@@ -14,7 +14,7 @@ export interface RunHistory {
 
 /** Reason why a resource can't be rebuilt; earlier writes stay. */
 export class NotRebuilt extends Error {
-  override readonly name = 'Left';
+  override readonly name = 'NotRebuilt';
   readonly outcome: 'short' | 'unreadable';
 
   constructor(outcome: 'short' | 'unreadable', message: string) {
