@@ -210,7 +210,8 @@ describeWithBank('npm start with SEPA files', () => {
     );
     expect(await desk.countFiles()).toBeGreaterThan(FILES / 2);
     await bank.scan();
-    await bank.advance(4);
+    // Past the statement of the day on which the bank executes what came after Friday's cut-off.
+    await bank.advance(7);
     let waiting = payouts;
     await eventually(
       'every payout to be completed',
