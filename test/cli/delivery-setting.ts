@@ -12,6 +12,7 @@ import { postWebhook } from '../../src/webhooks/post';
 import { useFixture } from '../support/fixture';
 import { readPayloads } from '../support/histories';
 import { openInbox } from '../support/hook';
+import { runWhile } from '../support/run-while';
 import { temporalAddress } from '../support/servers';
 import { openAccount } from '../support/service';
 import { openProvisioning } from './cli';
@@ -90,7 +91,7 @@ async function openDeliverySetting() {
         }),
       });
       try {
-        await worker.runUntil(work());
+        await runWhile(worker, work);
       } finally {
         await native.close();
       }

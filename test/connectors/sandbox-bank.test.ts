@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import { runWhile } from '../support/run-while';
 import { temporalAddress } from '../support/servers';
 import { instruction } from './bank-server';
 import { until, useBankWorld } from './bank-world';
@@ -32,7 +33,7 @@ describe('instructions', () => {
     const workflowsPath = require.resolve('./probe-workflow');
     const worker = await Worker.create({ connection, taskQueue, workflowsPath });
     const input = instruction();
-    const answer = await worker.runUntil(
+    const answer = await runWhile(worker, () =>
       world.server.temporal.workflow.execute(probe, {
         taskQueue,
         workflowId: taskQueue,

@@ -28,6 +28,7 @@ import { retryUntilDone } from './insist';
 import { newServiceKeys } from './key-rings';
 import { quietTemporal } from './quiet';
 import { recordKey } from './records';
+import { runWhile } from './run-while';
 import { mongodbUri, temporalAddress } from './servers';
 import { askTwice, skippingServer } from './skipping-server';
 
@@ -128,7 +129,7 @@ export async function withBank<T>(
     taskQueue: connectorQueue(connector, prefix),
     activities: bank.activities,
   });
-  return await worker.runUntil(() => test(connector));
+  return await runWhile(worker, () => test(connector));
 }
 
 export function paymentInput(connector: string, changes: Partial<PaymentInput> = {}): PaymentInput {

@@ -5,6 +5,7 @@ import { createPatchActivation } from '../../worker/patches';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { quietTemporal } from '../support/quiet';
+import { runWhile } from '../support/run-while';
 import { temporalAddress } from '../support/servers';
 import type { changing } from './patched-workflow';
 
@@ -30,7 +31,7 @@ test('a change ships inactive, is switched on by the next release, and outlives 
       workflowsPath: require.resolve('./patched-workflow'),
       patchActivationCallback: createPatchActivation({ 'new-behavior': state }),
     });
-    return await worker.runUntil(async () => {
+    return await runWhile(worker, async () => {
       await handle.signal('step');
       return await eventually(`${steps} steps`, async () => {
         const branches = await handle.query<string[]>('taken');

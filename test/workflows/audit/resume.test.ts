@@ -12,6 +12,7 @@ import { storedPayout } from '../../api/payout-setting';
 import { useDatabase } from '../../support/database';
 import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
+import { runWhile } from '../../support/run-while';
 import { temporalAddress } from '../../support/servers';
 
 Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
@@ -121,7 +122,7 @@ test('an audit whose worker is killed goes on where that one was', async () => {
   const first = await openWorker({ taskQueue, stores: killed.stores });
   const handle = await startAudit(taskQueue);
   let isReported = false;
-  const untilStuck = first.runUntil(async () => {
+  const untilStuck = runWhile(first, async () => {
     await killed.stuck;
     isReported = await eventually(
       'the heartbeat of the page before',
@@ -138,7 +139,7 @@ test('an audit whose worker is killed goes on where that one was', async () => {
   expect(isReported).toBe(true);
   const next = watchPages();
   const second = await openWorker({ taskQueue, stores: next.stores });
-  const { orphans } = await second.runUntil(() => handle.result());
+  const { orphans } = await runWhile(second, () => handle.result());
   // It looks neither at what is overdue again, nor at the first page.
   expect(next.pages).toEqual([firstPage, 'payout-0399', 'payout-0599']);
   expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
@@ -151,13 +152,13 @@ test('an audit ends as its worker stops, and the next worker goes on after its l
   const stopped = watchPages(firstPage, () => once(cancellationSignal(), 'abort'));
   const first = await openWorker({ taskQueue, stores: stopped.stores, stopMs: 20_000 });
   const handle = await startAudit(taskQueue);
-  await first.runUntil(() => stopped.stuck);
+  await runWhile(first, () => stopped.stuck);
   const [pending] = (await handle.describe()).raw.pendingActivities ?? [];
   expect(pending?.lastFailure?.applicationFailureInfo?.type).toBe('WorkerShutdown');
   expect(stopped.pages.at(-1)).toBe(firstPage);
   const next = watchPages();
   const second = await openWorker({ taskQueue, stores: next.stores });
-  const { orphans } = await second.runUntil(() => handle.result());
+  const { orphans } = await runWhile(second, () => handle.result());
   expect(next.pages).toEqual(['payout-0219', 'payout-0419']);
   expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
 });
@@ -166,7 +167,7 @@ test('each run checks what is overdue and goes on with the rest; it reports what
   const taskQueue = `audit-${randomUUID()}`;
   const worker = await openWorker({ taskQueue, walkMs: 0 });
   await leaveOnly(FEW);
-  await worker.runUntil(async () => {
+  await runWhile(worker, async () => {
     const run = async () => (await (await startAudit(taskQueue)).result()).orphans;
     const runs = [await run()];
     while (runs.at(-1)?.walked_at === null && runs.length < FEW) runs.push(await run());
@@ -185,7 +186,7 @@ test('each run checks what is overdue and goes on with the rest; it reports what
 test('an orphan that has a workflow again is reported no more', async () => {
   const taskQueue = `audit-${randomUUID()}`;
   const worker = await openWorker({ taskQueue });
-  await worker.runUntil(async () => {
+  await runWhile(worker, async () => {
     const run = async () => (await (await startAudit(taskQueue)).result()).orphans;
     expect((await run()).found).toBe(PAYOUTS);
     await database.db

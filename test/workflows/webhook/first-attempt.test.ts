@@ -2,6 +2,7 @@ import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks/deliver';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { saveHistory } from '../../support/histories';
+import { runWhile } from '../../support/run-while';
 import { useReceivers } from '../../webhooks/posting';
 import {
   activitiesOn,
@@ -42,7 +43,7 @@ async function deliverThree(
   queues += 1;
   const delivering: Delivering = { env: server.env, taskQueue: `webhooks-first-${queues}` };
   const worker = await workerOn(delivering, wrap(activitiesOn(stores, changes)));
-  const handles = await worker.runUntil(async () => {
+  const handles = await runWhile(worker, async () => {
     const made = [];
     for (const event of events) {
       const handle = await startDelivery(delivering, event);

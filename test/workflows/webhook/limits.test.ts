@@ -3,6 +3,7 @@ import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import { createResolver } from '../../../src/webhooks/names';
 import { postWebhook } from '../../../src/webhooks/post';
 import { useFixture } from '../../support/fixture';
+import { runWhile } from '../../support/run-while';
 import { serveNames } from '../../webhooks/name-server';
 import { useReceivers } from '../../webhooks/posting';
 import {
@@ -68,7 +69,7 @@ test('an endpoint that hangs and names that nobody serves hold up no other merch
   });
   const good = await receivers.http((_request, response) => response.writeHead(204).end());
   const worker = await workerOn(delivering, activities, SLOTS);
-  await worker.runUntil(async () => {
+  await runWhile(worker, async () => {
     const stuck = await recordEvents(stores, hanging.url, STUCK);
     const silent = await Promise.all(
       [1, 2, 3, 4, 5, 6].map((n) => recordEvent(stores, `https://slow${n}.example.com/hook`)),

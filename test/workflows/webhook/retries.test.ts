@@ -1,5 +1,6 @@
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../../src/domain/webhook/schedule';
+import { runWhile } from '../../support/run-while';
 import { useReceivers } from '../../webhooks/posting';
 import {
   activitiesOn,
@@ -30,7 +31,7 @@ async function withWorker<T>(
 ): Promise<T> {
   const delivering = { env: server.env, taskQueue: `webhooks-${Object.keys(changes).join('')}` };
   const worker = await workerOn(delivering, activitiesOn(stores, changes));
-  return await worker.runUntil(work(delivering));
+  return await runWhile(worker, () => work(delivering));
 }
 
 test('the server makes 12 attempts, each when the last one asked for it', async () => {

@@ -6,6 +6,7 @@ import type { EventDocument } from '../../../src/store/events';
 import { createEndpointLimits, type EndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import type { PostResult } from '../../../src/webhooks/post-result';
 import { eventually } from '../../support/http';
+import { runWhile } from '../../support/run-while';
 import { useReceivers } from '../../webhooks/posting';
 import {
   activitiesOn,
@@ -94,7 +95,7 @@ async function openMerchant(taskQueue: string, status = 200) {
 test('what waits for an endpoint that hangs makes one try, and leaves with its first answer', async () => {
   const { delivering, events, late, endpoint_id } = await openMerchant('webhooks-waiting');
   const { worker, tries, endProbe } = await openWorker(delivering, endpoint_id);
-  await worker.runUntil(async () => {
+  await runWhile(worker, async () => {
     const handles = await startAll(delivering, events, endpoint_id);
     expect(tries.count).toBe(EVENTS);
     for (const state of await Promise.all(events.map(stateOf))) {
@@ -117,7 +118,7 @@ test('what waits for an endpoint that hangs makes one try, and leaves with its f
 test('an answer with an error starts the rest too, and each goes on by its own schedule', async () => {
   const { delivering, events, late, endpoint_id } = await openMerchant('webhooks-errors', 500);
   const { worker, endProbe } = await openWorker(delivering, endpoint_id);
-  await worker.runUntil(async () => {
+  await runWhile(worker, async () => {
     const handles = await startAll(delivering, events, endpoint_id);
     endProbe();
     const probe = await startDelivery(delivering, late);
@@ -136,7 +137,7 @@ test('what a killed worker was about to start is late: the audit tries it, and t
   const killed = await openWorker(delivering, endpoint_id, () =>
     Promise.reject(new Error('killed')),
   );
-  const handles = await killed.worker.runUntil(async () => {
+  const handles = await runWhile(killed.worker, async () => {
     const started = await startAll(delivering, events, endpoint_id);
     killed.endProbe();
     const probe = await startDelivery(delivering, late);
@@ -152,7 +153,7 @@ test('what a killed worker was about to start is late: the audit tries it, and t
     now: () => new Date(Date.parse(next_attempt_at ?? '') + 61_000),
   };
   const next = await openWorker(delivering, null);
-  await next.worker.runUntil(async () => {
+  await runWhile(next.worker, async () => {
     const tried: string[] = [];
     const onLate = async (id: string) => {
       tried.push(id);
@@ -170,7 +171,7 @@ test('a test event waits a minute at most: a merchant tries the endpoint with it
   const [event] = events;
   if (event === undefined) throw new Error('There is no event.');
   const { worker, tries } = await openWorker(delivering, endpoint_id);
-  await worker.runUntil(async () => {
+  await runWhile(worker, async () => {
     const handle = await server.env.client.workflow.start('webhookDelivery', {
       workflowId: `webhook:${event._id}`,
       taskQueue: delivering.taskQueue,
