@@ -15,7 +15,7 @@ export const ETHER = 10n ** 18n;
 export const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
 
 /** Time in which a busy machine carries out an act. */
-const ACT_MS_MAX = 180_000;
+export const ACT_MS_MAX = 180_000;
 
 /** Coin that is settled. */
 export const COIN = { asset: 'ETH', network: 'ethereum' };

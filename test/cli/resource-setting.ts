@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { taskQueues } from '../../src/domain/task-queues';
 import { LIFECYCLES } from '../../src/lifecycles';
-import { IN_ETHER } from '../api/crypto-setting';
+import { ACT_MS_MAX, IN_ETHER } from '../api/crypto-setting';
 import { openShop } from '../api/payout-setting';
 import { useFixture } from '../support/fixture';
 import { type Answer, eventually } from '../support/http';
@@ -46,6 +46,7 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
       lifecycleQueue: service.queues.lifecycle,
       webhookQueue: service.queues.webhooks,
       now: () => new Date(),
+      timeoutMs: ACT_MS_MAX,
     },
     payout: async (changes: object = {}, word?: string): Promise<string> =>
       (await shop.paid(changes, word)).body.id,
