@@ -10,12 +10,10 @@ import { readBalances } from '../support/book';
 import { eventually } from '../support/http';
 import {
   callback,
-  fund,
   openPayment,
   openPayout,
   openRefund,
   paymentInput,
-  payoutInput,
   recordPayoutKey,
   refundInput,
   type ScriptedBank,
@@ -25,6 +23,7 @@ import {
   type WorkflowSetting,
   withBank,
 } from '../support/workflow-setting';
+import { openAccepted } from './opened';
 
 /** Operator's input of each act, unless a test gives more. */
 export const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
@@ -65,9 +64,9 @@ export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
     changes: Partial<PayoutInput> = {},
   ) =>
     withBank(setting, bank, async (connector) => {
-      const input = payoutInput(connector, changes);
-      await fund(setting, input);
-      const { opened } = await openPayout(setting, input);
+      const { input, opened } = await openAccepted(setting, connector, changes, async (asked) => {
+        return (await openPayout(setting, asked)).opened;
+      });
       const payout = { ...trackPayout(setting, input), ...bank };
       await story({ ...payout, opened: await waitForAnswer(payout, opened) });
     });
@@ -79,13 +78,13 @@ export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
     changes: Partial<PayoutInput> = {},
   ) =>
     withBank(setting, bank, async (connector) => {
-      const input = payoutInput(connector, changes);
-      await fund(setting, input);
-      await recordPayoutKey(setting, input);
-      await setting.env.client.workflow.start('payout', {
-        workflowId: `payout:${input.payout_id}`,
-        taskQueue: setting.queues.lifecycle,
-        args: [input],
+      const { input } = await openAccepted(setting, connector, changes, async (asked) => {
+        await recordPayoutKey(setting, asked);
+        await setting.env.client.workflow.start('payout', {
+          workflowId: `payout:${asked.payout_id}`,
+          taskQueue: setting.queues.lifecycle,
+          args: [asked],
+        });
       });
       await story({ ...trackPayout(setting, input), ...bank });
     });
@@ -318,8 +317,11 @@ export const MONEY = {
 const ANSWER_MS_MAX = 60_000;
 
 /** The payout with the bank's answer, where one comes: on a busy machine the API answers before it. */
-async function waitForAnswer(payout: TrackedPayout, opened: PayoutState): Promise<PayoutState> {
-  if (opened.status !== 'created') return opened;
+async function waitForAnswer(
+  payout: TrackedPayout,
+  opened: PayoutState | undefined,
+): Promise<PayoutState> {
+  if (opened !== undefined && opened.status !== 'created') return opened;
   const isAnswered = async () => (await payout.stored()).status !== 'created';
   await eventually('the answer of the bank', isAnswered, ANSWER_MS_MAX).catch(() => undefined);
   const { status, version } = await payout.stored();

@@ -6,17 +6,12 @@ import { createLogger } from '../../../src/base/log';
 import { PAYOUT_FAILURES } from '../../../src/domain/payout/payout';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
-import {
-  fund,
-  openPayout,
-  payoutInput,
-  scriptedBank,
-  withBank,
-} from '../../support/workflow-setting';
+import { openPayout, scriptedBank, withBank } from '../../support/workflow-setting';
 import { MONEY, trackPayout, useLifecycles } from '../lifecycles';
+import { openAccepted } from '../opened';
 
 // An activity that nobody serves waits in real time.
-const { setting } = useLifecycles('real');
+const { setting, withPayout } = useLifecycles('real');
 
 /** Fails a payout in the record alone, as its workflow did before Temporal was restored. */
 async function failInRecord(id: string): Promise<void> {
@@ -66,11 +61,7 @@ test('what was marked failed since is not sent again after a look-up', async () 
       return { outcome: 'not_found' };
     },
   });
-  await withBank(setting, bank, async (connector) => {
-    const input = payoutInput(connector);
-    await fund(setting, input);
-    await openPayout(setting, input);
-    const { id, handle, money } = trackPayout(setting, input);
+  await withPayout(bank, async ({ id, handle, money }) => {
     expect(await handle.result()).toMatchObject({ status: 'failed', version: 2 });
     expect(bank.told).toEqual([`sendPayout ${id}`, `lookUpPayout ${id}`, `sendPayout ${id}`]);
     expect(paid).toEqual([]);
@@ -82,9 +73,7 @@ test('what was marked failed since is not sent again after a look-up', async () 
 test('an instruction that waits for its connector meets the record there', async () => {
   const { sendPayout, paid } = guardedSend();
   const away = `away-${randomUUID()}`;
-  const input = payoutInput(away);
-  await fund(setting, input);
-  await openPayout(setting, input);
+  const { input } = await openAccepted(setting, away, {}, (asked) => openPayout(setting, asked));
   const { id, handle, money } = trackPayout(setting, input);
   await eventually('the instruction to wait', async () => {
     const { raw } = await handle.describe();
