@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Document, MongoError } from 'mongodb';
 import { createTemporalClient } from '../../../src/temporal/client';
+import { retryUntilDone } from '../../support/insist';
 import { SILENT, sameBut, useRestoreSetting } from './setting';
 
 /** Keys, balances and stops of a rebuilding. */
@@ -42,7 +43,6 @@ test('a key that the backup holds pays once, and keeps what the merchant wrote',
 test('one whose key Temporal does not hold is named, since a repeated request pays again', async () => {
   const { stores, shop, service } = setting;
   const { amount, currency, method, recipient_id } = shop.ask(SILENT);
-  const payout_id = randomUUID();
   const owner = { account_id: shop.account_id, livemode: false };
   const routing = {
     ...{ ...owner, amount, fee: 0, currency, method, recipient_id, connector: service.connector },
@@ -51,12 +51,17 @@ test('one whose key Temporal does not hold is named, since a repeated request pa
   const claim = { ...owner, operation: 'createPayout', key: 'k', fingerprint: 'f' };
   const request = { payout: { reference: null, metadata: '{}' }, routing };
   const backup = await setting.backUp();
-  const ids = { resource_id: payout_id, request_id: 'r' };
-  await stores.idempotency.reserveKey({ ...claim, ...ids, request }, new Date());
   const { lifecycle: lifecycleQueue } = service.queues;
   const client = service.temporal;
   const door = createTemporalClient({ client, lifecycleQueue, stores, now: () => new Date() });
-  await door.openPayout({ ...routing, payout_id, request_id: 'r' });
+  // One that a busy machine did not accept in time has released its key.
+  const payout_id = await retryUntilDone(async () => {
+    const asked = { ...claim, resource_id: randomUUID(), request_id: 'r', request };
+    const { resource_id } = await stores.idempotency.reserveKey(asked, new Date());
+    await door.openPayout({ ...routing, payout_id: resource_id, request_id: 'r' });
+    return resource_id;
+  });
+  await service.becomes('payouts', payout_id, { status: 'sent' });
   await setting.restore(backup);
   await setting.left(1);
   const found = (await setting.look(true)).findings.find(({ id }) => id === payout_id);
