@@ -82,32 +82,35 @@ test('a run that posts without a transition shows no version, so that its histor
 });
 
 const LOAD_MS = 12_000;
+/** A task of a busy machine may take so long after it has written. */
+const SETTLE_MS = 15_000;
 
 test('next to a service under load it reports nothing that is under way', async () => {
   const { shop } = setting;
   const endAt = Date.now() + LOAD_MS;
+  let isCompared = false;
   let made = 0;
   const load = async (make: () => Promise<unknown>) => {
-    while (Date.now() < endAt) {
+    while (!isCompared) {
       await make();
       made += 1;
     }
   };
   const compare = async () => {
     const found: unknown[] = [];
-    let runs = 0;
-    while (Date.now() < endAt) {
-      found.push(...(await setting.look(false, { settleMs: 3_000 })).findings);
-      runs += 1;
+    try {
+      for (let runs = 0; Date.now() < endAt || runs < 2 || made < 5; runs += 1) {
+        found.push(...(await setting.look(false, { settleMs: SETTLE_MS })).findings);
+      }
+    } finally {
+      isCompared = true;
     }
-    return { found, runs };
+    return found;
   };
-  const [{ found, runs }] = await Promise.all([
+  const [found] = await Promise.all([
     compare(),
     ...[1, 2].map(() => load(() => shop.settledPayment())),
     ...[1, 2].map(() => load(() => setting.payout())),
   ]);
   expect(found).toEqual([]);
-  expect(runs).toBeGreaterThan(1);
-  expect(made).toBeGreaterThan(4);
 });
