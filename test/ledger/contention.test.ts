@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { bookId } from '../../src/ledger/entries';
 import { withLock } from '../../src/ledger/locks';
 import { verifyLedger } from '../../src/ledger-check/verify';
+import { retryUntilDone } from '../support/insist';
 import {
   authorizedPayment,
   fund,
@@ -61,7 +62,9 @@ describe('payouts that wait for one book', () => {
         { book, by: 0 },
         () => new Promise((resolve) => setImmediate(resolve)),
       );
-      const opening = change(inputs).map((input) => records.payouts.openPayout(input));
+      const opening = change(inputs).map((input) =>
+        retryUntilDone(() => records.payouts.openPayout(input)),
+      );
       await taken;
       const outcomes = (await Promise.all(opening)).map((opened) =>
         opened.outcome === 'refused' ? opened.code : opened.outcome,
@@ -90,7 +93,7 @@ describe('payouts that wait for one book', () => {
     const late = { ...input, accept_by_ms: Date.now() - 3_000 };
     const age = () => Math.ceil((Date.now() - late.accept_by_ms + 5_000) / 1_000);
     const least = age();
-    const opened = await records.payouts.openPayout(late);
+    const opened = await retryUntilDone(() => records.payouts.openPayout(late));
     expect(opened.outcome).toBe('refused');
     const message = opened.outcome === 'refused' ? opened.message : '';
     const clock = / By the clock of this worker it was (\d+) s old, and it has 5 s\.$/;
