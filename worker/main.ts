@@ -21,7 +21,7 @@ import { taskQueues } from '../src/domain/task-queues';
 import { warnOfReaders } from '../src/encryption/file-mode';
 import { followKeyFile } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
-import { CHECK_MS, watchEpochs } from '../src/service/epoch';
+import { FIRST_CHECK_MS, watchEpochs } from '../src/service/epoch';
 import { createMailer, readSmtpServer } from '../src/service/mail/transport';
 import { measureStores } from '../src/service/metrics';
 import { measureRouting } from '../src/service/routing/metrics';
@@ -104,7 +104,7 @@ async function main(): Promise<void> {
     { registry, log, advances: true, onBehind: () => workers?.shutdown() },
   );
   // No transition is written to a database that lacks what its workflows know.
-  while (epochs.fault() !== undefined) await sleep(CHECK_MS);
+  while (epochs.fault() !== undefined) await sleep(FIRST_CHECK_MS);
   const environments = parseEnvironments(config.WORKER_ENVIRONMENTS);
   const databases = new Map<Env, Database>();
   for (const environment of environments) databases.set(environment, await openDatabase());
@@ -127,6 +127,8 @@ async function main(): Promise<void> {
     openLongReader: () => connectLongReader(config.MONGODB_URI, 'worker'),
     post: meterPost(registry, postOutside(createDenyCheck(config.WEBHOOK_DENY_CIDRS))),
   });
+  // None of them polls yet, so what was found meanwhile has not shut them down.
+  while (epochs.fault() !== undefined) await sleep(FIRST_CHECK_MS);
   const stops = [beat(stores, environments, workers, log)];
   for (const [environment, database] of databases) {
     stops.push(startCollecting({ ...database, livemode: environment === 'live', log }));

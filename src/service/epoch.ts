@@ -5,10 +5,15 @@ import { ServiceError } from '../domain/errors';
 import type { Audit } from '../store/audit';
 import type { EpochStore } from '../store/epoch';
 import { createTemporalEpoch } from '../temporal/epoch';
+import { isDenied } from '../temporal/fault';
 
 /** A restore over less time is not noticed. */
 const ADVANCE_MS = 60_000;
-export const CHECK_MS = 15_000;
+const CHECK_MS = 15_000;
+/** Pause before the first result, for which all writes wait. */
+export const FIRST_CHECK_MS = 1_000;
+const NOT_COMPARED =
+  'MongoDB and Temporal are not compared yet, so that one may have been restored.';
 
 export interface EpochDeps {
   epoch: EpochStore;
@@ -93,7 +98,7 @@ export async function endRestore(
 }
 
 export interface EpochGuard {
-  /** Why nothing may be written; undefined when both stores agree, or cannot be compared. */
+  /** Why nothing may be written; undefined when both stores agree, or Temporal denies the look. */
   fault: () => string | undefined;
   close: () => void;
 }
@@ -105,18 +110,26 @@ interface GuardOptions {
   onBehind?: () => void;
 }
 
-/** Compares at the start and from then on. While a store is unavailable, the last result counts. */
+/**
+ * Compares at the start and from then on. While a store is unavailable, the last result counts; until
+ * the first result nothing may be written.
+ */
 export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promise<EpochGuard> {
   const { log, advances, onBehind } = options;
-  let epochs: Epochs = { mongodb: undefined, temporal: undefined };
-  let wasBehind = false;
+  let epochs: Epochs | undefined;
   let isWarned = false;
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+  const readBehind = () => epochs !== undefined && isBehind(epochs);
   const check = async (): Promise<void> => {
+    const wasBehind = readBehind();
     try {
       epochs = await (advances && !wasBehind ? advanceEpoch(deps) : readEpochs(deps));
     } catch (err) {
       if (!isWarned) log.warn({ err }, 'MongoDB and Temporal are not compared');
       isWarned = true;
+      // Such a Temporal is never compared: operators know that nothing guards it.
+      if (isDenied(err)) epochs ??= { mongodb: undefined, temporal: undefined };
       return;
     }
     isWarned = false;
@@ -124,15 +137,24 @@ export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promi
     if (behind) log.error({ code: 'mongodb_behind' }, describeBehind(epochs));
     if (behind && !wasBehind) onBehind?.();
     if (isTemporalBehind(epochs)) log.warn({ code: 'temporal_behind' }, describeOlder(epochs));
-    wasBehind = behind;
   };
-  measure(options.registry, () => epochs);
-  await check();
-  const timer = setInterval(() => void check(), CHECK_MS);
-  timer.unref();
+  const checkAgain = async (): Promise<void> => {
+    await check();
+    // Each waits for the one before: a slow one must not replace a later result.
+    const pause = epochs === undefined ? FIRST_CHECK_MS : CHECK_MS;
+    if (!isClosed) timer = setTimeout(() => void checkAgain(), pause).unref();
+  };
+  measure(options.registry, () => epochs ?? { mongodb: undefined, temporal: undefined });
+  await checkAgain();
   return {
-    fault: () => (isBehind(epochs) ? describeBehind(epochs) : undefined),
-    close: () => clearInterval(timer),
+    fault: () => {
+      if (epochs === undefined) return NOT_COMPARED;
+      return isBehind(epochs) ? describeBehind(epochs) : undefined;
+    },
+    close: () => {
+      isClosed = true;
+      clearTimeout(timer);
+    },
   };
 }
 

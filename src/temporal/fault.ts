@@ -25,6 +25,11 @@ export function findConnectFault(error: unknown): ConfigFault | undefined {
   return findFault(error, (each) => explainError(each) ?? explainTlsError(each));
 }
 
+export function isDenied(error: unknown): boolean {
+  if (isGrpcServiceError(error)) return Number(error.code) === PERMISSION_DENIED;
+  return error instanceof Error && error.cause !== undefined && isDenied(error.cause);
+}
+
 function findFault(
   error: unknown,
   explain: (error: unknown) => string | undefined,

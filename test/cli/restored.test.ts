@@ -1,6 +1,11 @@
 import { Registry } from 'prom-client';
-import { advanceEpoch, type EpochGuard, watchEpochs } from '../../src/service/epoch';
-import { createClient, idealPayment } from '../support/http';
+import {
+  advanceEpoch,
+  type EpochDeps,
+  type EpochGuard,
+  watchEpochs,
+} from '../../src/service/epoch';
+import { createClient, eventually, idealPayment } from '../support/http';
 import { useResourceSetting } from './resource-setting';
 
 const setting = useResourceSetting();
@@ -15,14 +20,18 @@ const epochs = () => setting.deps.db.collection<{ _id: string }>('service_epoch'
 const restore = () => epochs().updateOne({ _id: 'epoch' }, { $set: { at: BACKUP } });
 
 /** Watches both stores as a process does. */
-async function watch(advances: boolean, run: (guard: Watch) => Promise<void>): Promise<void> {
+async function watch(
+  advances: boolean,
+  run: (guard: Watch) => Promise<void>,
+  deps: EpochDeps = createDeps(),
+): Promise<void> {
   const registry = new Registry();
   const lines: string[] = [];
   const write = (_: object, line: string) => void lines.push(line);
   const log = { warn: write, error: write };
   const behind = jest.fn();
   const options = { registry, log, advances, onBehind: behind };
-  const guard = await watchEpochs(createDeps(), options);
+  const guard = await watchEpochs(deps, options);
   try {
     await run({ ...guard, lines, behind, metrics: () => registry.metrics() });
   } finally {
@@ -123,6 +132,48 @@ test('`reconcile --apply` lets the service write again, if it looked back far en
     act: 'stores.reconciled',
     after: { mongodb: BACKUP, reason: 'two payouts are left, ticket 7' },
   });
+});
+
+test('a process that cannot compare at its start writes nothing, and compares as soon as it can', async () => {
+  await advanceEpoch(createDeps());
+  await restore();
+  const deps = createDeps();
+  let isAway = true;
+  const read = async () => {
+    if (isAway) throw new Error('away');
+    return await deps.epoch.read();
+  };
+  await watch(
+    true,
+    async ({ fault, lines, behind }) => {
+      expect(fault()).toContain('not compared yet');
+      expect(lines).toEqual(['MongoDB and Temporal are not compared']);
+      isAway = false;
+      await eventually('the first result', async () => fault()?.includes(BACKUP));
+      expect(behind).toHaveBeenCalledTimes(1);
+      isAway = true;
+      expect(fault()).toContain(BACKUP);
+    },
+    { ...deps, epoch: { ...deps.epoch, read } },
+  );
+});
+
+test('a Temporal that denies access to schedules guards nothing', async () => {
+  await advanceEpoch(createDeps());
+  const grpc = { code: 7, details: 'Request unauthorized.', metadata: {} };
+  const denied = Object.assign(new Error('denied'), grpc);
+  const schedules = jest.spyOn(setting.deps.temporal.schedule, 'getHandle');
+  schedules.mockImplementation(() => {
+    throw new Error('Failed', { cause: denied });
+  });
+  try {
+    await watch(true, async ({ fault, lines }) => {
+      expect(fault()).toBeUndefined();
+      expect(lines).toEqual(['MongoDB and Temporal are not compared']);
+    });
+  } finally {
+    schedules.mockRestore();
+  }
 });
 
 test('a worker names the time from which Temporal may have lost signals', async () => {
