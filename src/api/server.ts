@@ -13,6 +13,10 @@ const LIMITS = {
   keepAliveTimeout: 65_000,
   // Node's default of 30 seconds would stretch a limit of 10 seconds to 40.
   connectionsCheckingInterval: 1_000,
+  // Without a byte in either direction. Longer than a simulation waits for its slot.
+  inactivityTimeout: 120_000,
+  // For a client to read the answer to what is no request.
+  lingerTimeout: 1_000,
 };
 const CONNECTIONS_MAX = 5_000;
 const HEADERS_MAX = 100;
@@ -30,11 +34,15 @@ export function createHttpServer(
   listener: RequestListener,
   limits: Partial<typeof LIMITS> = {},
 ): Server {
-  const options = { maxHeaderSize: HEADER_BYTES_MAX, ...LIMITS, ...limits };
-  const server = createServer(options, listener);
+  const { inactivityTimeout, lingerTimeout, ...options } = { ...LIMITS, ...limits };
+  const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX, ...options }, listener);
+  server.timeout = inactivityTimeout;
   server.maxConnections = CONNECTIONS_MAX;
   server.maxHeadersCount = HEADERS_MAX;
-  server.on('clientError', answerUnreadable);
+  server.on('clientError', (error, socket: Socket) => {
+    answerUnreadable(error, socket);
+    closeSoon(socket, lingerTimeout);
+  });
   return server;
 }
 
@@ -59,6 +67,12 @@ function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+/** Destroys the socket of a client that leaves its side open: `end` only closes ours. */
+function closeSoon(socket: Socket, lingerMs: number): void {
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(timer));
 }
 
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
