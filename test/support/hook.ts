@@ -21,7 +21,7 @@ interface Delivery {
 export async function openInbox() {
   const received: Delivery[] = [];
   const answer = { status: 200, text: 'thanks', hold: Promise.resolve() };
-  const { url, close } = await receiveHttp(async (request, response) => {
+  const receiver = await receiveHttp(async (request, response) => {
     received.push({ headers: request.headers, body: await text(request) });
     await answer.hold;
     response.writeHead(answer.status).end(answer.text);
@@ -31,7 +31,9 @@ export async function openInbox() {
     received.length = 0;
     Object.assign(answer, { status: 200, text: 'thanks', hold: Promise.resolve() });
   };
-  return { url, received, answer, clear, close };
+  // A name has two addresses, of which nobody listens on one.
+  const url = receiver.url.replace('localhost', '127.0.0.1');
+  return { url, received, answer, clear, close: receiver.close };
 }
 
 /** A receiver for one file's tests, empty before each. */
