@@ -176,13 +176,15 @@ test('a refusal says why, and a key that is used again makes no second payment',
 });
 
 test('while it advances, it is not moved again; a killed clock goes on', async () => {
-  const shop = await service.account();
-  const { body: voucher } = await shop.post('/v1/payments', VOUCHER);
-  const first = shop.post('/v1/sandbox/clock', { advance: 'P10D' }, { idempotencyKey: null });
-  const both = await Promise.all([
-    first,
-    shop.post('/v1/sandbox/clock', { advance: 'P10D' }, { idempotencyKey: null }),
-  ]);
+  // A busy machine may answer 503, which leaves open what was done: then with another merchant.
+  const { shop, voucher, both } = await eventually('two answers', async () => {
+    const shop = await service.account();
+    const { body: voucher } = await shop.post('/v1/payments', VOUCHER);
+    const more = { idempotencyKey: null, once: true };
+    const post = () => shop.post('/v1/sandbox/clock', { advance: 'P10D' }, more);
+    const both = await Promise.all([post(), post()]);
+    return both.every(({ status }) => status !== 503) && { shop, voucher, both };
+  });
   expect(both.map(({ status }) => status).sort()).toEqual([202, 409]);
   expect(both.find(({ status }) => status === 409)?.body.error.code).toBe('clock_advancing');
   await service.stopWorkers();

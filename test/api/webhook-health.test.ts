@@ -1,19 +1,14 @@
 import { useInbox } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';
 import { type Account, useService } from '../support/service';
+import { sendClock } from './clock-setting';
 
 const service = useService();
 const inbox = useInbox();
 
 const PATH = '/v1/webhook-endpoints';
 
-async function advance(shop: Account, by: string): Promise<void> {
-  const answer = await shop.post('/v1/sandbox/clock', { advance: by }, { idempotencyKey: null });
-  expect(answer.status).toBe(202);
-  await eventually('the clock stands', async () => {
-    return (await shop.get('/v1/sandbox/clock')).body.state === 'standing';
-  });
-}
+const advance = (shop: Account, by: string) => sendClock(shop, { advance: by });
 
 /** Sends an event, and waits until it was attempted. */
 async function attempt(shop: Account, attempts = 1): Promise<void> {
