@@ -12,6 +12,7 @@ import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { createStores } from '../../src/store';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
+import { retryUntilDone } from '../support/insist';
 import { openRebuilder } from '../support/rebuilder';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
@@ -123,7 +124,7 @@ export async function openProvisioning() {
     account: async (label = 'Acme') =>
       CreatedAccount.parse(await commands.json('account', 'create', '--name', label)),
     close: async () => {
-      await db.dropDatabase();
+      await retryUntilDone(() => db.dropDatabase());
       await mongo.close();
       rmSync(folder, { recursive: true, force: true });
     },

@@ -12,6 +12,7 @@ import { postWebhook } from '../../src/webhooks/post';
 import { useFixture } from '../support/fixture';
 import { readPayloads } from '../support/histories';
 import { openInbox } from '../support/hook';
+import { retryUntilDone } from '../support/insist';
 import { runWhile } from '../support/run-while';
 import { temporalAddress } from '../support/servers';
 import { openAccount } from '../support/service';
@@ -32,7 +33,7 @@ async function openDeliverySetting() {
   const inbox = await openInbox();
   const { stores } = service;
   for (const store of [stores.accounts, stores.keys, stores.endpoints, stores.events]) {
-    await store.ensureIndexes();
+    await retryUntilDone(() => store.ensureIndexes());
   }
   const webhookQueue = `webhooks-${randomUUID()}`;
   const handleOf = ({ _id }: EventDocument) => temporal.workflow.getHandle(webhookWorkflowId(_id));

@@ -18,6 +18,7 @@ import { totpOwner } from '../../src/store/users';
 import { operatorsAudit } from '../support/audit';
 import { openUser } from '../support/dashboard';
 import { useFixture } from '../support/fixture';
+import { retryUntilDone } from '../support/insist';
 import { openProvisioning } from './cli';
 
 /** Text that is sealed for a recipient here. */
@@ -31,7 +32,7 @@ export type KeysSetting = Awaited<ReturnType<typeof openKeysSetting>>;
 /** A database with sealed values and a key file of its own; nothing waits. */
 async function openKeysSetting() {
   const { stores, db, env, cli, refusal, close } = await openProvisioning();
-  await ensureIndexes(stores);
+  await retryUntilDone(() => ensureIndexes(stores));
   const [keysFile = '', keysDir = ''] = [env['KEYS_FILE'], env['KEYS_DIR']];
   const lines: string[] = [];
   const waits: number[] = [];

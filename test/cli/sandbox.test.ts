@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
 import { sandboxIban } from '../../src/domain/sandbox/movement';
 import { createMovementStore, sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import { retryUntilDone } from '../support/insist';
 import { useProvisioning } from './cli';
 
 const service = useProvisioning();
@@ -13,7 +14,7 @@ test('sandbox statement writes the files of a day, and registers their accounts'
   const day = now().toISOString().slice(0, 10);
   const { mongo, db, folder } = service;
   const movements = createMovementStore(mongo.db(sandboxBankDatabase(db.databaseName)), now);
-  await movements.ensureIndexes();
+  await retryUntilDone(() => movements.ensureIndexes());
   const money = { amount: 1_234, currency: 'CHF', bank_reference: 'B-1' };
   const payment = {
     resource: 'payment',

@@ -6,6 +6,7 @@ import { createLedgerStore } from '../../src/ledger/book';
 import { type NewEntry, operationId } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { useFixture } from '../support/fixture';
+import { retryUntilDone } from '../support/insist';
 import { openProvisioning } from './cli';
 
 const IBAN = 'DE89370400440532013000';
@@ -37,7 +38,7 @@ async function openBank() {
         ...['--iban', IBAN, '--currency', 'EUR'],
       ),
     );
-  await service.stores.ledger.ensureIndexes();
+  await retryUntilDone(() => service.stores.ledger.ensureIndexes());
   let clock = '2026-03-04T05:06:07.089Z';
   const ledger = createLedgerStore(service.db, () => new Date(clock));
   const act = <T>(work: Parameters<typeof inTransaction<T>>[1]) =>

@@ -16,6 +16,7 @@ import { createLogger } from '../../src/base/log';
 import type { CallbackDeps } from '../../src/callbacks/deliver';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { createStores } from '../../src/store';
+import { retryUntilDone } from '../support/insist';
 import { quietTemporal } from '../support/quiet';
 import { temporalAddress } from '../support/servers';
 
@@ -72,7 +73,7 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
       log: createLogger('test-bank', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
       ...change,
     });
-  let bank = await open();
+  let bank = await retryUntilDone(() => open());
   return {
     temporal,
     taskQueue,
@@ -82,12 +83,12 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
     },
     restart: async (change) => {
       await bank.stop();
-      bank = await open(change);
+      bank = await retryUntilDone(() => open(change));
       return bank;
     },
     stop: async () => {
       await bank.stop();
-      await mongo.db(`${database}_sandbox_bank`).dropDatabase();
+      await retryUntilDone(() => mongo.db(`${database}_sandbox_bank`).dropDatabase());
       await Promise.all([connection.close(), clientConnection.close()]);
     },
   };

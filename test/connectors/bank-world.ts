@@ -20,6 +20,7 @@ import type { RefundDocument } from '../../src/store/refunds';
 import { createSandboxReportStore } from '../../src/store/sandbox-reports';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
+import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 import { instruction, payoutInstruction, refundInstruction, startBankServer } from './bank-server';
 
@@ -221,7 +222,7 @@ async function startBankWorld() {
     signals,
     end: async () => {
       await server.stop();
-      await product.dropDatabase();
+      await retryUntilDone(() => product.dropDatabase());
       await mongo.close();
     },
   };

@@ -12,6 +12,7 @@ import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
 import { createPayPages } from '../../src/pages/pay';
 import { createPaymentStore, type PaymentDocument } from '../../src/store/payments';
 import { useFixture } from '../support/fixture';
+import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 import { type Answer, ask } from './http';
 
@@ -49,7 +50,7 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
   const db = mongo.db(database);
   const documents = db.collection<PaymentDocument>('payments');
   const payments = createPaymentStore(db);
-  await payments.ensureIndexes();
+  await retryUntilDone(() => payments.ensureIndexes());
   const cancelled: string[] = [];
   const crypto = new Map<string, CryptoPagePayment>();
   const cryptoByHash = (hash: string) =>
@@ -110,7 +111,7 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
     stop: async () => {
       server.closeAllConnections();
       server.close();
-      await db.dropDatabase();
+      await retryUntilDone(() => db.dropDatabase());
       await mongo.close();
     },
   };

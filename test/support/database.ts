@@ -4,6 +4,7 @@ import { MongoClient } from 'mongodb';
 import { connectMongo } from '../../src/base/mongo';
 import { createStores, ensureIndexes } from '../../src/store';
 import { useFixture } from './fixture';
+import { retryUntilDone } from './insist';
 import { mongodbUri } from './servers';
 
 interface DatabaseOptions {
@@ -23,11 +24,11 @@ export function useDatabase({
       const mongo = await connect();
       const db = mongo.db(`test_${randomUUID().slice(0, 8)}`);
       const stores = createStores(db);
-      if (indexed) await ensureIndexes(stores);
+      if (indexed) await retryUntilDone(() => ensureIndexes(stores));
       return { mongo, db, stores };
     },
     async ({ mongo, db }) => {
-      await db.dropDatabase();
+      await retryUntilDone(() => db.dropDatabase());
       await mongo.close();
     },
   );

@@ -15,6 +15,7 @@ import { importStatementPath } from '../../src/service/statements/import';
 import { reconcileAccounts } from '../../src/service/statements/reconciliation';
 import type { Stores } from '../../src/store';
 import { operatorsAudit } from './audit';
+import { retryUntilDone } from './insist';
 import type { Records } from './records';
 
 const CLEARING = /^clearing\.(.+)$/;
@@ -29,7 +30,7 @@ export async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | '
   const database = db.databaseName;
   const own = mongo.db(sandboxBankDatabase(database));
   const movements = createMovementStore(own, now);
-  await movements.ensureIndexes();
+  await retryUntilDone(() => movements.ensureIndexes());
   const dataDir = mkdtempSync(join(tmpdir(), 'reconcile-'));
   try {
     const rows = await listMovements(stores, now());
@@ -68,7 +69,7 @@ export async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | '
     return rows.length;
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
-    await own.dropDatabase();
+    await retryUntilDone(() => own.dropDatabase());
   }
 }
 

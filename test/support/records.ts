@@ -31,7 +31,7 @@ export async function openRecords(
   const refunds = createRefundActivities(deps);
   const payouts = createPayoutActivities(deps);
   const close = async () => {
-    await db.dropDatabase();
+    await retryUntilDone(() => db.dropDatabase());
     await mongo.close();
     await temporal.connection.close();
   };

@@ -174,26 +174,28 @@ export async function startService(options: ServiceOptions = {}) {
   const stopWorkers = () => Promise.all([...allWorkers].map((each) => each.stop()));
   if (options.worker !== false) await startWorkers();
   const chain = options.chain && (await startChain(connection, chainConnector, options.chain));
-  const bank = await createSandboxBank({
-    mongo,
-    stores,
-    temporal,
-    connection,
-    lifecycleQueue,
-    now,
-    log,
-    decryptRecipient: createRecipientDecrypter({
-      ...{ ...stores, connector, log },
-      encrypter: recipientDecrypter,
+  const bank = await retryUntilDone(() =>
+    createSandboxBank({
+      mongo,
+      stores,
+      temporal,
+      connection,
+      lifecycleQueue,
+      now,
+      log,
+      decryptRecipient: createRecipientDecrypter({
+        ...{ ...stores, connector, log },
+        encrypter: recipientDecrypter,
+      }),
+      readReference: createReferenceReader({ payouts: stores.payouts }),
+      database: sandboxBankDatabase(database),
+      connector,
+      taskQueue: connectorQueue(connector, prefix),
+      host: '127.0.0.1',
+      port: 0,
+      autoplay: options.autoplay ?? false,
     }),
-    readReference: createReferenceReader({ payouts: stores.payouts }),
-    database: sandboxBankDatabase(database),
-    connector,
-    taskQueue: connectorQueue(connector, prefix),
-    host: '127.0.0.1',
-    port: 0,
-    autoplay: options.autoplay ?? false,
-  });
+  );
   let handle: RequestListener = (_request, response) => response.writeHead(503).end();
   const server = createHttpServer((request, response) => handle(request, response));
   server.listen(0, '127.0.0.1');
@@ -316,8 +318,8 @@ export async function startService(options: ServiceOptions = {}) {
       await stopWorkers();
       await connection.close();
       await temporal.connection.close();
-      await db.dropDatabase();
-      await mongo.db(sandboxBankDatabase(database)).dropDatabase();
+      await retryUntilDone(() => db.dropDatabase());
+      await retryUntilDone(() => mongo.db(sandboxBankDatabase(database)).dropDatabase());
       await mongo.close();
       rmSync(folder, { recursive: true, force: true });
     },

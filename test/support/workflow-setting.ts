@@ -80,7 +80,7 @@ export async function openWorkflowSetting(
   const close = async () => {
     await stopWorkers();
     await env.teardown();
-    await db.dropDatabase();
+    await retryUntilDone(() => db.dropDatabase());
     await mongo.close();
   };
   /** A key of a connector, which may be revoked by its id. */

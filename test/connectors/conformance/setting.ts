@@ -18,6 +18,7 @@ import type { CheckAddresses, CheckReport } from '../../../src/service/connector
 import { createOperatorDeps, createReadDeps } from '../../../src/service/operators/deps';
 import { connectTemporal } from '../../../src/temporal/connect';
 import { freePort } from '../../../stack/ports';
+import { retryUntilDone } from '../../support/insist';
 import { quietTemporal } from '../../support/quiet';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 
@@ -52,7 +53,7 @@ export async function openBench(connector: string) {
       ),
     stop: async (): Promise<void> => {
       for (const name of [database, `${database}_${connector}`, `${database}_sandbox_bank`]) {
-        await mongo.db(name).dropDatabase();
+        await retryUntilDone(() => mongo.db(name).dropDatabase());
       }
       await temporal.connection.close();
       await mongo.close();

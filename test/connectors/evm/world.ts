@@ -15,6 +15,7 @@ import { createScreening } from '../../../connectors/evm/screening';
 import { createLogger } from '../../../src/base/log';
 import { connectMongo } from '../../../src/base/mongo';
 import { useFixture } from '../../support/fixture';
+import { retryUntilDone } from '../../support/insist';
 import { mongodbUri } from '../../support/servers';
 import { CHAIN_ID, LISTED, startEthereum } from './ethereum';
 import { createKiller } from './kills';
@@ -160,7 +161,7 @@ export async function startEvmWorld(
     end: async () => {
       restore();
       await chain.stop();
-      await mongo.db(database).dropDatabase();
+      await retryUntilDone(() => mongo.db(database).dropDatabase());
       await mongo.close();
       rmSync(folder, { recursive: true });
     },

@@ -6,6 +6,7 @@ import { startConnector } from '../../../connectors/kit/connector';
 import { connectProcess } from '../../../connectors/kit/process';
 import { createLogger } from '../../../src/base/log';
 import { useFixture } from '../../support/fixture';
+import { retryUntilDone } from '../../support/insist';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 import type { Service } from '../../support/service';
 
@@ -50,7 +51,7 @@ async function startExample(
     },
     stop: async () => {
       await connector.stop();
-      await db.dropDatabase();
+      await retryUntilDone(() => db.dropDatabase());
       await own.close();
       await bank.stop();
     },

@@ -10,6 +10,7 @@ import { type Child, startChild } from '../../../stack/child-process';
 import { freePort } from '../../../stack/ports';
 import { operatorsAudit } from '../../support/audit';
 import { eventually } from '../../support/http';
+import { retryUntilDone } from '../../support/insist';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 import type { Service } from '../../support/service';
 
@@ -138,7 +139,7 @@ export function createConnectorProcess(
     },
     stop: async () => {
       await child?.stop();
-      await service.mongo.db(`${service.database}_${NAME}`).dropDatabase();
+      await retryUntilDone(() => service.mongo.db(`${service.database}_${NAME}`).dropDatabase());
       rmSync(folder, { recursive: true });
       return await child?.exited;
     },

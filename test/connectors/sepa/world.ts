@@ -11,6 +11,7 @@ import { credit, insertRecipient } from '../../api/payout-setting';
 import { operatorsAudit } from '../../support/audit';
 import { useFixture } from '../../support/fixture';
 import { call, eventually } from '../../support/http';
+import { retryUntilDone } from '../../support/insist';
 import { BANK_MORNING, startMockBank } from '../../support/mock-bank';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 import type { Service } from '../../support/service';
@@ -129,7 +130,7 @@ async function startWorld(service: Service, prefix: string) {
       }),
     stop: async () => {
       await running.stop();
-      await mongo.db(`${service.database}_sepa`).dropDatabase();
+      await retryUntilDone(() => mongo.db(`${service.database}_sepa`).dropDatabase());
       await bank.stop();
     },
   };

@@ -15,6 +15,7 @@ import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../../src/webhooks/post';
 import { webhookDelivery } from '../../../workflows/webhook/delivery';
 import { useFixture } from '../../support/fixture';
+import { retryUntilDone } from '../../support/insist';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 
 // Once a test file: failed attempts are what is tested, not news.
@@ -34,10 +35,10 @@ async function openStores() {
     sealer: createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } }),
   };
   for (const store of [stores.events, stores.endpoints]) {
-    await store.ensureIndexes();
+    await retryUntilDone(() => store.ensureIndexes());
   }
   const close = async () => {
-    await db.dropDatabase();
+    await retryUntilDone(() => db.dropDatabase());
     await mongo.close();
   };
   return { ...stores, db, close };
