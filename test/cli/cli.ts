@@ -13,6 +13,7 @@ import { createStores } from '../../src/store';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
+import { NOT_DONE } from '../support/not-done';
 import { openRebuilder } from '../support/rebuilder';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
@@ -52,9 +53,6 @@ export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ou
 }
 
 const oneLine = (text: string) => text.replaceAll('\n', ' ');
-
-/** Words of a command that has done nothing: a server was slow, or write conflicts lasted too long. */
-const NOT_DONE = /(MongoDB|Temporal) does not answer at|this step was not done: run it again/;
 
 /** Commands with these settings, repeated while a busy machine keeps them from doing anything. */
 export function commandsIn(env: NodeJS.ProcessEnv) {

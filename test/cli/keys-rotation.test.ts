@@ -8,7 +8,7 @@ import { cardRecipient } from '../api/recipient-bodies';
 import { recipientDecrypter } from '../support/recipient-decrypter';
 import { mongodbUri } from '../support/servers';
 import { useAccount, useService } from '../support/service';
-import { type Outcome, run } from './cli';
+import { commandsIn, type Outcome } from './cli';
 
 const service = useService({ worker: false });
 const merchant = useAccount(service);
@@ -20,16 +20,13 @@ const create = async (): Promise<string> => {
   return answer.body.id;
 };
 const cli = (...args: string[]) =>
-  run(
-    {
-      DATA_DIR: 'none',
-      MONGODB_URI: mongodbUri(),
-      MONGODB_DB: service.database,
-      KEYS_FILE: service.keysFile,
-      KEYS_DIR: service.keysDir,
-    },
-    ...args,
-  );
+  commandsIn({
+    DATA_DIR: 'none',
+    MONGODB_URI: mongodbUri(),
+    MONGODB_DB: service.database,
+    KEYS_FILE: service.keysFile,
+    KEYS_DIR: service.keysDir,
+  }).cli(...args);
 
 const LINES = 3;
 

@@ -18,7 +18,7 @@ import {
 } from '../../src/service/sepa/book';
 import { camt, TEST_IBAN } from '../support/camt';
 import { useFixture } from '../support/fixture';
-import { asOperator, CliError, run, useProvisioning } from './cli';
+import { asOperator, CliError, commandsIn, run, useProvisioning } from './cli';
 
 const service = useProvisioning();
 const REFUSED = 'a'.repeat(32);
@@ -151,7 +151,8 @@ test('statements that were taken are imported once; a refused one goes to refuse
     await take('good.xml', camt([{ entries: [{ amount: 1_050, reference: 'ORDER-7' }] }]));
     await take('wrong.xml', camt([{ id: 'S-9', closing: 1, entries: [{ amount: 5 }] }]));
     const env = { ...service.env, ...ROUTES, SEPA_IN_DIR: folder, SEPA_IBAN: TEST_IBAN };
-    const { stdout, stderr } = await run(env, 'sepa', 'import', '--json');
+    const { cli } = commandsIn(env);
+    const { stdout, stderr } = await cli('sepa', 'import', '--json');
     expect(stderr).toBe('');
     const { data } = JSON.parse(stdout);
     expect(data[0]).toMatchObject({
@@ -162,7 +163,7 @@ test('statements that were taken are imported once; a refused one goes to refuse
     expect(readdirSync(join(folder, 'refused'))).toEqual(['wrong.xml', 'wrong.xml.txt']);
     const reason = readFileSync(join(folder, 'refused', 'wrong.xml.txt'), 'utf8');
     expect(reason).toBe(`${data[1].refusal.code}: ${data[1].refusal.message}\n`);
-    const again = async () => JSON.parse((await run(env, 'sepa', 'import', '--json')).stdout);
+    const again = async () => JSON.parse((await cli('sepa', 'import', '--json')).stdout);
     expect(await again()).toEqual({ data: [] });
 
     // Killed before a refused file had left its folder, and right after; the bank uses its name again.
@@ -187,7 +188,7 @@ test('statements that were taken are imported once; a refused one goes to refuse
 
     // Two imports at once, and one whose file another had put away.
     await take('both.xml', camt([{ id: 'S-12', closing: 3, entries: [{ amount: 5 }] }]));
-    await Promise.all([1, 2].map(() => run(env, 'sepa', 'import', '--json')));
+    await Promise.all([1, 2].map(() => cli('sepa', 'import', '--json')));
     expect(await inbound.findOne({ _id: 'both.xml' })).toMatchObject({
       ...{ folder: 'refused', name: 'both.xml' },
       refusal: { code: 'sum_mismatch' },

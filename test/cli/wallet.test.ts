@@ -1,7 +1,7 @@
 import { inTransaction } from '../../src/base/mongo';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { openAccount } from '../support/service';
-import { run, useProvisioning } from './cli';
+import { useProvisioning } from './cli';
 
 const FIRST = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const SECOND = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
@@ -49,7 +49,7 @@ test('on live it counts after 24 hours, and the one before it gets nothing until
   const second = await set(account_id, 'live', SECOND);
   expect(second).toMatchObject({ address: SECOND, counting: null, previous: FIRST });
   expect(second).toMatchObject({ paused_until: Object(second).counts_from });
-  const { stdout } = await run(service.env, 'wallet', 'show', account_id, '--env', 'live');
+  const { stdout } = await service.cli('wallet', 'show', account_id, '--env', 'live');
   expect(stdout).toContain('nothing until ');
 });
 
@@ -57,7 +57,7 @@ test('a wrong checksum, network or account is refused', async () => {
   const { account_id } = await openAccount(service.stores, {});
   const refused = async (account: string, address: string, network = 'ethereum') => {
     const options = ['--env', 'live', '--network', network, '--address', address, '--json'];
-    return await run(service.env, 'wallet', 'set', account, ...options);
+    return await service.cli('wallet', 'set', account, ...options);
   };
   for (const [outcome, code] of [
     [await refused(account_id, FIRST.toLowerCase()), 'address_invalid'],
@@ -89,6 +89,6 @@ test('balance show has a row for each coin, exact at any size', async () => {
       },
     ],
   });
-  const { stdout } = await run(service.env, 'balance', 'show', account_id, '--env', 'live');
+  const { stdout } = await service.cli('balance', 'show', account_id, '--env', 'live');
   expect(stdout).toContain('10000000.000000000000000001 ETH');
 });
