@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from '../support/http';
 import { useAccount, useService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
-import { expectRefusal } from './refusal';
+import { expectNotQuoted, expectRefusal } from './refusal';
 
 const service = useService({ worker: false });
 const shop = useAccount(service);
@@ -154,7 +154,7 @@ test.each<Case>([
 /** Short ones stand in the words of a refusal by chance: a month, a network. */
 function expectNoEcho(text: string, value: unknown): void {
   if (typeof value === 'string' && value.length > 4 && value !== 'maestro') {
-    expect(text).not.toContain(value);
+    expectNotQuoted(text, value);
   }
 }
 

@@ -21,6 +21,14 @@ export function expectRefusal(answer: Answered, code: ErrorCode, fields?: readon
   expect([...new Set(named.map(({ field }) => field))].sort()).toEqual([...fields].sort());
 }
 
+/** Fails if a text quotes a value; one of few digits may also be within an id or a time. */
+export function expectNotQuoted(text: string, value: string): void {
+  const digit = '[0-9a-fA-F]';
+  const isShort = new RegExp(`^${digit}{1,7}$`).test(value);
+  if (isShort) expect(text).not.toMatch(new RegExp(`(?<!${digit})${value}(?!${digit})`));
+  else expect(text).not.toContain(value);
+}
+
 /**
  * Fails unless the answer has the one shape of every error, and leaks nothing.
  * @see docs/api.md#errors
