@@ -3,12 +3,19 @@ import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
 import { sandboxIban } from '../../src/domain/sandbox/movement';
 import { createMovementStore, sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import { inOneDay } from '../api/window';
 import { retryUntilDone } from '../support/insist';
-import { useProvisioning } from './cli';
+import { openProvisioning, type Provisioning } from './cli';
 
-const service = useProvisioning();
+test(
+  'sandbox statement writes the files of a day, and registers their accounts',
+  inOneDay(async () => {
+    const service = await openProvisioning();
+    await writeStatement(service).finally(service.close);
+  }),
+);
 
-test('sandbox statement writes the files of a day, and registers their accounts', async () => {
+async function writeStatement(service: Provisioning) {
   expect(await service.json('sandbox', 'statement')).toEqual({ data: [] });
   const now = () => new Date();
   const day = now().toISOString().slice(0, 10);
@@ -43,4 +50,4 @@ test('sandbox statement writes the files of a day, and registers their accounts'
   expect((await service.refusal('sandbox', 'statement', '--date', 'today')).message).toMatch(
     'YYYY-MM-DD',
   );
-});
+}
