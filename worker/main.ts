@@ -30,13 +30,14 @@ import { CACHE_MS } from '../src/store/cache';
 import { createMetricStore } from '../src/store/metrics';
 import { checkTemporal } from '../src/temporal/attributes';
 import { connectNative, installRuntime } from '../src/temporal/native';
-import { ensureSchedule, SCHEDULE_ENVIRONMENT, SCHEDULE_NAMES } from '../src/temporal/schedules';
+import { SCHEDULE_ENVIRONMENT } from '../src/temporal/schedules';
 import { createDenyCheck } from '../src/webhooks/address';
 import { meterPost } from '../src/webhooks/metrics';
 import { postOutside } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
 import { startCollecting } from './collect-debts';
 import { createWorkers, type Database, type Workers } from './create-worker';
+import { startScheduling } from './schedule';
 import { startSendingMail } from './send-mails';
 import { readVersion } from './versioning';
 
@@ -146,26 +147,16 @@ async function main(): Promise<void> {
     await stopAll();
   });
   log.info('worker polls');
-  const runsSchedules = databases.has(SCHEDULE_ENVIRONMENT);
-  const schedulesReady = runsSchedules && makeSchedules(temporal, queues.lifecycleQueue, log);
+  if (databases.has(SCHEDULE_ENVIRONMENT)) {
+    stops.push(startScheduling({ temporal, lifecycleQueue: queues.lifecycleQueue, log }));
+  }
   await workers.run();
   await stopAll();
-  await schedulesReady;
   await metrics.close();
   await tracing?.close();
   await connection.close();
   for (const database of databases.values()) await database.mongo.close();
   await mongo.close();
-}
-
-async function makeSchedules(temporal: Client, queue: string, log: Logger): Promise<void> {
-  for (const name of SCHEDULE_NAMES) {
-    try {
-      log.info({ status: await ensureSchedule(temporal, name, queue) }, `${name} scheduled`);
-    } catch (err) {
-      log.warn({ err }, `${name} not scheduled`);
-    }
-  }
 }
 
 function beat(
