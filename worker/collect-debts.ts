@@ -25,8 +25,8 @@ const BOOKS_MAX = 200;
  */
 export function startCollecting(deps: CollectDeps): () => Promise<void> {
   let after = '';
-  const round = async () => {
-    after = await collectDebts(deps, after);
+  const round = async (signal: AbortSignal) => {
+    after = await collectDebts(deps, after, signal);
   };
   return startRounds(ROUND_MS, round, (err) => deps.log.warn({ err }, 'debts not collected'));
 }
@@ -35,13 +35,21 @@ export function startCollecting(deps: CollectDeps): () => Promise<void> {
  * Collects some books' debts; two at once collect none twice.
  * @returns the book after which the next round continues
  */
-export async function collectDebts(deps: CollectDeps, after: string): Promise<string> {
+export async function collectDebts(
+  deps: CollectDeps,
+  after: string,
+  signal?: AbortSignal,
+): Promise<string> {
   const { books, last = '' } = await deps.stores.ledger.listCollectable(
     deps.livemode,
     after,
     BOOKS_MAX,
   );
-  for (const book of books) await collectDebt(deps, book);
+  for (const book of books) {
+    // A round may take minutes, longer than a worker that stops is waited for.
+    if (signal?.aborted) break;
+    await collectDebt(deps, book);
+  }
   return last;
 }
 

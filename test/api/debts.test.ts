@@ -4,7 +4,7 @@ import { verifyLedger } from '../../src/ledger-check/verify';
 import { adjustBalance } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
 import { reverseOperation } from '../../src/service/balances/reverse';
-import { collectDebts } from '../../worker/collect-debts';
+import { collectDebts, startCollecting } from '../../worker/collect-debts';
 import { operatorsAudit } from '../support/audit';
 import { call, eventually, settledPayment } from '../support/http';
 import { useService } from '../support/service';
@@ -171,4 +171,24 @@ test('a reversal of what is still owed leaves no debt', async () => {
   await reverseOperation(deps(), `payment_dispute_opened:${shop.payment}:D1`, CORRECTION);
   expect(await read(shop.key)).toEqual([15, 0]);
   await expectWhole(shop);
+});
+
+test('a worker that stops leaves the other debts of its round to the next worker', async () => {
+  const { mongo, stores } = deps();
+  const books = ['first', 'second', 'third'].map((account) => `${account}:sandbox:EUR`);
+  const collected = new Set<string>();
+  let stopped: Promise<void> | undefined;
+  const ledger = {
+    ...stores.ledger,
+    listCollectable: async () => ({ books, last: undefined }),
+    collectDebt: async ({ account_id }: { account_id: string }) => {
+      collected.add(account_id);
+      stopped ??= stop();
+      return 0;
+    },
+  };
+  const stop = startCollecting({ mongo, stores: { ...stores, ledger }, livemode: false, log });
+  await eventually('a debt that is collected', async () => collected.size > 0);
+  await stopped;
+  expect([...collected]).toEqual(['first']);
 });
