@@ -44,11 +44,11 @@ type Progress = z.infer<typeof Progress>;
 /**
  * Looks at orphans of earlier runs and everything overdue; then, from where the last run ended, at
  * everything in progress, as long as one run may take. A try after a lost worker continues.
+ * @param progress changes as the audit goes on
  */
-export async function auditInFlight(deps: AuditDeps): Promise<OrphanFindings> {
+export async function auditInFlight(deps: AuditDeps, progress: Progress): Promise<OrphanFindings> {
   const { scheduleRuns } = deps.stores;
   const walk = await scheduleRuns.readWalk();
-  const progress = readProgress(deps);
   if (progress.part === 'overdue') {
     await checkOverdue(deps, progress, walk.orphans);
     progress.part = 'everything';
@@ -64,7 +64,8 @@ export async function auditInFlight(deps: AuditDeps): Promise<OrphanFindings> {
   return { checked, found, named, walked_at };
 }
 
-function readProgress({ now }: AuditDeps): Progress {
+/** Reads what an earlier try of the same run has reported. */
+export function readProgress({ now }: AuditDeps): Progress {
   const stored = Progress.safeParse(activityInfo().heartbeatDetails);
   if (stored.success) return stored.data;
   const empty = { checked: 0, found: 0, orphans: [], named: [] };

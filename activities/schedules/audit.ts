@@ -11,7 +11,7 @@ import {
 import { tryDeliveryNow } from '../../src/service/events/deliveries';
 import { findLateDeliveries, restart } from '../../src/service/orphans';
 import { reportProgress } from '../shared/progress';
-import { type AuditDeps, auditInFlight } from './audit-resources';
+import { type AuditDeps, auditInFlight, readProgress } from './audit-resources';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -27,8 +27,10 @@ export function createAuditActivities(deps: AuditDeps) {
   return {
     /** Last step, so it notes the run. */
     auditResources: async (): Promise<OrphanFindings> => {
-      const findings = await auditInFlight(deps);
-      await flagLateReversals(deps);
+      const progress = readProgress(deps);
+      const findings = await auditInFlight(deps, progress);
+      // The walk's own progress, from which the next try continues.
+      await flagLateReversals(deps, () => reportProgress(progress));
       await deps.stores.scheduleRuns.note('audit', deps.now());
       return findings;
     },
@@ -38,10 +40,14 @@ export function createAuditActivities(deps: AuditDeps) {
   };
 }
 
-async function flagLateReversals({ stores: { payments }, now, log }: AuditDeps): Promise<void> {
+async function flagLateReversals(
+  { stores: { payments }, now, log }: AuditDeps,
+  report: () => void,
+): Promise<void> {
   const at = now().getTime();
   const overdue = await payments.listUnconfirmedReversals(at - REVERSAL_MS, OVERDUE_MAX);
   for (const { _id: payment_id, version } of overdue) {
+    report();
     const reason = { attention: 'late_reversal_overdue', audit: null, attention_at: at } as const;
     await payments.setAttention(payment_id, { version, ...reason });
     log.warn({ payment_id }, 'late funds are not confirmed to be back');
@@ -89,6 +95,7 @@ async function auditCallbacks(deps: AuditDeps): Promise<CallbackFindings> {
   };
   const waits = { waits: 'unsignalled', received_before: ago(deps, UNSIGNALLED_MS) } as const;
   for await (const callback of callbacks.waiting(waits)) {
+    reportProgress(total.delivered + total.waiting);
     const { connector, body } = callback;
     const fields = { connector, callback_id: body.callback_id };
     try {
@@ -101,7 +108,6 @@ async function auditCallbacks(deps: AuditDeps): Promise<CallbackFindings> {
       addName(total.named, callback._id);
       deps.log.warn({ ...fields, err }, 'callback not delivered');
     }
-    reportProgress(total.delivered + total.waiting);
   }
   const recent = {
     waits: 'parked',
