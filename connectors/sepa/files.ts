@@ -1,24 +1,55 @@
+import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, rename } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { getErrorCode, isMissingFile } from '../../src/base/errors';
 
 /** Readable by the group, which may be that of the transfer to the bank. */
 const MODE = 0o640;
 
-/** Writes so that a reader sees all of the file or nothing, also after a loss of power. */
+/** Matches our names alone: other programs may write into the folder, too. */
+const PARTIAL = /^[.][0-9a-f]{16}[.]part$/;
+const PARTIAL_MS_MAX = 86_400_000;
+
+/**
+ * Writes so that a reader sees all of the file or nothing, also after a loss of power, and while
+ * another process writes the same file.
+ */
 export async function writeWhole(dir: string, name: string, bytes: Uint8Array): Promise<void> {
-  const partial = join(dir, `.${name}.part`);
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-  const file = await open(partial, flags, MODE);
+  await removeAbandoned(dir);
+  const partial = join(dir, `.${randomBytes(8).toString('hex')}.part`);
+  try {
+    await writeNew(partial, bytes);
+    await rename(partial, join(dir, name));
+  } catch (error) {
+    await rm(partial, { force: true }).catch(() => {});
+    throw error;
+  }
+  await syncDirectory(dir);
+}
+
+async function writeNew(path: string, bytes: Uint8Array): Promise<void> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+  const file = await open(path, flags, MODE);
   try {
     await file.writeFile(bytes);
     await file.sync();
   } finally {
     await file.close();
   }
-  await rename(partial, join(dir, name));
-  await syncDirectory(dir);
+}
+
+/** Removes what killed processes did not finish: it names payees. */
+async function removeAbandoned(dir: string): Promise<void> {
+  const oldest = Date.now() - PARTIAL_MS_MAX;
+  for (const name of (await readdir(dir)).filter((each) => PARTIAL.test(each))) {
+    const path = join(dir, name);
+    try {
+      if ((await stat(path)).mtimeMs < oldest) await rm(path, { force: true });
+    } catch {
+      // Another process has finished or removed it. The file to write is what counts.
+    }
+  }
 }
 
 /** @returns false if the file is gone */
