@@ -3,6 +3,7 @@ import type { Logger } from '../../src/base/log';
 
 const TROUBLE_MS = 1_000;
 const TROUBLE_MS_MAX = 60_000;
+const GRACE_MS = 5_000;
 
 interface LoopDeps {
   /** @returns whether more may be due at once */
@@ -11,6 +12,8 @@ interface LoopDeps {
   pollMs: number;
   /** Longest wait after failures; a minute by default. */
   troubleMsMax?: number;
+  /** Ms for which `stop` waits for the end of a round. */
+  graceMs?: number;
   failureText: string;
   log: Pick<Logger, 'error'>;
 }
@@ -22,6 +25,7 @@ export function startLoop({
   failureText,
   log,
   troubleMsMax = TROUBLE_MS_MAX,
+  graceMs = GRACE_MS,
 }: LoopDeps) {
   let isStopped = false;
   let failures = 0;
@@ -46,10 +50,14 @@ export function startLoop({
   const running = run();
   return {
     wake,
+    /** A round that hangs ends with the process, and is repeated by the next one. */
     stop: async () => {
       isStopped = true;
       wake();
-      await running;
+      const over = new AbortController();
+      const grace = sleep(graceMs, undefined, { signal: over.signal }).catch(() => undefined);
+      await Promise.race([running, grace]);
+      over.abort();
     },
   };
 }
