@@ -8,7 +8,7 @@ import { omitUndefined } from '../src/domain/defined';
 import { SEPA_CONNECTOR } from '../src/service/sepa/book';
 import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
 import { mongoLogin } from './mongo-login';
-import { freePort, isPortFree } from './ports';
+import { freePort, isPortFree, reservePorts } from './ports';
 import { cacheDirectory } from './provision';
 import { readJson, replaceFile } from './state-file';
 import type { Progress } from './terminal';
@@ -109,9 +109,13 @@ export async function decideConfig(
   progress: Progress,
 ) {
   const dataDir = resolve(environment.DATA_DIR);
-  const ports = await loadPorts(dataDir);
+  const { PORT, SANDBOX_BANK_PORT = PORT + 1, TEMPORAL_UI_PORT } = environment;
+  const named = [PORT, SANDBOX_BANK_PORT, TEMPORAL_UI_PORT].filter((each) => each !== undefined);
+  reservePorts(named);
+  const ports = await loadPorts(dataDir, named);
+  reservePorts(Object.values(ports));
   return {
-    port: environment.PORT,
+    port: PORT,
     dataDir,
     cacheDir: resolve(cacheDirectory(env)),
     publicUrl: (environment.PUBLIC_URL ?? `http://localhost:${environment.PORT}`).replace(
@@ -123,12 +127,12 @@ export async function decideConfig(
     temporalNamespace: environment.TEMPORAL_NAMESPACE,
     taskQueuePrefix: environment.TASK_QUEUE_PREFIX,
     temporalPort: ports.temporal,
-    temporalUiPort: environment.TEMPORAL_UI_PORT ?? (await defaultUiPort(progress)),
+    temporalUiPort: TEMPORAL_UI_PORT ?? (await defaultUiPort(named, progress)),
     mongodbUri: environment.MONGODB_URI,
     mongodbPort: ports.mongodb,
     mongodbDb: environment.MONGODB_DB,
     mongodbLogin: environment.MONGODB_URI === undefined ? mongoLogin(dataDir) : undefined,
-    sandboxBankPort: environment.SANDBOX_BANK_PORT ?? environment.PORT + 1,
+    sandboxBankPort: SANDBOX_BANK_PORT,
     metricsPorts: {
       api: ports.api_metrics,
       worker: ports.worker_metrics,
@@ -149,8 +153,8 @@ function readSepa(environment: StackEnvironment) {
   return SEPA_OUT_DIR === '' ? undefined : { dir: resolve(SEPA_IN_DIR), iban, seconds };
 }
 
-async function defaultUiPort(progress: Progress): Promise<number> {
-  if (await isPortFree(UI_PORT)) return UI_PORT;
+async function defaultUiPort(named: readonly number[], progress: Progress): Promise<number> {
+  if (!named.includes(UI_PORT) && (await isPortFree(UI_PORT))) return UI_PORT;
   const other = await freePort();
   progress.line(`Port ${UI_PORT} is taken: the Temporal UI is on ${other} (TEMPORAL_UI_PORT)`);
   return other;
@@ -167,11 +171,15 @@ const StoredPorts = z.object({
 });
 type StoredPorts = z.infer<typeof StoredPorts>;
 
-async function loadPorts(dataDir: string): Promise<StoredPorts> {
+/** @param named ports on which something else will listen */
+async function loadPorts(dataDir: string, named: readonly number[]): Promise<StoredPorts> {
   const path = join(dataDir, 'ports.json');
   // A file from before the SEPA connector keeps its ports.
   const stored = readJson(path, StoredPorts.partial({ sepa_metrics: true }));
-  const isUsable = stored !== undefined && (await areFree(stored));
+  const isUsable =
+    stored !== undefined &&
+    !Object.values(stored).some((each) => named.includes(each)) &&
+    (await areFree(stored));
   if (isUsable && stored.sepa_metrics !== undefined) {
     return { ...stored, sepa_metrics: stored.sepa_metrics };
   }

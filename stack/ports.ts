@@ -10,14 +10,19 @@ const HIGHEST = 32_000;
 const TRIES_MAX = 100;
 const chosenPorts = new Set<number>();
 
-export async function freePort(): Promise<number> {
+/** Excludes ports on which something will listen. */
+export function reservePorts(ports: readonly number[]): void {
+  for (const port of ports) chosenPorts.add(port);
+}
+
+export async function freePort({ lowest = LOWEST, highest = HIGHEST } = {}): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const port = randomInt(LOWEST, HIGHEST);
+    const port = randomInt(lowest, highest);
     if (chosenPorts.has(port) || !(await isPortFree(port))) continue;
     chosenPorts.add(port);
     return port;
   }
-  throw new OperationalError(`No port from ${LOWEST} to ${HIGHEST} seems to be free.`);
+  throw new OperationalError(`No port from ${lowest} to ${highest} seems to be free.`);
 }
 
 export async function isPortFree(port: number): Promise<boolean> {

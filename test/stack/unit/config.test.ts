@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decideConfig, readEnvironment } from '../../../stack/config';
-import { freePort, LOOPBACK, needPorts } from '../../../stack/ports';
+import { freePort, LOOPBACK, needPorts, reservePorts } from '../../../stack/ports';
 import { silentProgress } from '../../../stack/terminal';
 
 let folder: string;
@@ -46,6 +46,26 @@ test('the servers keep the ports that the first start chose, unless somebody has
   };
   // A program beside the tests may take one between two starts, hardly three times.
   expect((await isKept()) || (await isKept()) || (await isKept())).toBe(true);
+});
+
+test.each(['PORT', 'SANDBOX_BANK_PORT', 'TEMPORAL_UI_PORT'])(
+  'a server does not keep its port once %s names it',
+  async (variable) => {
+    const { mongodbPort } = await decide({});
+    const config = await decide({ [variable]: String(mongodbPort) });
+    expect(config.mongodbPort).not.toBe(mongodbPort);
+  },
+);
+
+test('a port on which something will listen is not drawn', async () => {
+  const port = 1 + (await freePort());
+  reservePorts([port]);
+  await expect(freePort({ lowest: port, highest: port + 1 })).rejects.toThrow('No port');
+});
+
+test('the Temporal UI leaves its usual port to what has it in the environment', async () => {
+  const config = await decide({ PORT: '8233' });
+  expect(config.temporalUiPort).not.toBe(8233);
 });
 
 test('a MongoDB that is started has users, whose passwords are kept; one that is given has its own', async () => {
