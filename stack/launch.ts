@@ -6,7 +6,7 @@ import { ensureKeys } from '../src/encryption/ensure-keys';
 import { createConnectors, listPayoutConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import type { StackConfig } from './config';
 import { demoLines } from './demo-account';
-import { boundLog, lastLines } from './log-file';
+import { createLogCheck, lastLines } from './log-file';
 import {
   childEnvironment,
   type Inspect,
@@ -64,9 +64,8 @@ export async function launch(request: Launch): Promise<void> {
   const parts = stackParts(config, executables, env, { inspect, progress });
   const supervisor = supervise(parts, watch.onChange);
   request.onSupervisor(supervisor);
-  const logCheck = setInterval(() => {
-    for (const part of PART_NAMES) boundLog(logFile(config, part));
-  }, LOG_CHECK_MS);
+  const logs = PART_NAMES.map((part) => logFile(config, part));
+  const logCheck = setInterval(createLogCheck(logs, progress.line), LOG_CHECK_MS);
   let statements: Awaited<ReturnType<typeof keepStatements>> | undefined;
   let sepaStatements: ReturnType<typeof keepSepaStatements> | undefined;
   try {
