@@ -14,6 +14,9 @@ import {
 
 const { setting, withUnsentPayout } = useLifecycles('real');
 
+// A machine that stalls while the bank is asked uses up the seconds that an operator waits.
+jest.retryTimes(3);
+
 const CONFIRMED = { ...ACT, bank_confirmed_not_executed: true };
 
 /** An instruction without an answer. */

@@ -11,6 +11,9 @@ import { MONEY, useLifecycles } from '../lifecycles';
 // The time-skipping server loses an activity that ends while its cancellation is on the way.
 const { setting, withUnsentPayout } = useLifecycles('real');
 
+// A machine that stalls while the bank is asked uses up the seconds that an operator waits.
+jest.retryTimes(3);
+
 describe('a second instruction', () => {
   /** Two attempts, each held until it is let go; the bank knows neither while it is asked. */
   function heldTwice() {

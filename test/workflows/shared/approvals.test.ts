@@ -73,7 +73,14 @@ const approve = (by: Commands | undefined, id: string) =>
 const approval = (id: string) => setting.stores.approvals.get(id);
 
 const payments = (story: Story) =>
-  withPayment(scriptedBank(), ({ id, handle }) => story({ kind: 'payment', id, handle }), LIVE);
+  withPayment(
+    scriptedBank(),
+    async ({ id, handle, becomes }) => {
+      await becomes({ status: 'awaiting_customer' });
+      await story({ kind: 'payment', id, handle });
+    },
+    LIVE,
+  );
 const payouts = (story: Story) =>
   withPayout(scriptedBank(), ({ id, handle }) => story({ kind: 'payout', id, handle }), LIVE);
 const refunds = (story: Story) =>
