@@ -24,9 +24,12 @@ interface Expected {
   answer?: object;
   /** Variable that holds its ID from then on. */
   variable?: string;
-  /** Status that it reaches, also where the bank answers after the create. */
+  /** Status that it, or the one that the variable holds, reaches, also after the answer. */
   becomes?: ['payments' | 'payouts', string];
 }
+
+/** Variables of what a snippet without an ID is about. */
+const ABOUT = { payments: 'PAYMENT_ID', payouts: 'PAYOUT_ID' };
 
 const ANY_STATUS = expect.stringMatching(/^[a-z_]+$/);
 
@@ -38,7 +41,7 @@ const EXPECTED: Record<string, Expected> = {
     variable: 'PAYMENT_ID',
     becomes: ['payments', 'awaiting_customer'],
   },
-  'settle-payment': { prints: { status: 'settled' } },
+  'settle-payment': { prints: { status: ANY_STATUS }, becomes: ['payments', 'settled'] },
   'read-payment': { prints: { status: 'settled', amount: '1050' } },
   refund: {
     prints: { id: ID, status: 'processing' },
@@ -55,7 +58,7 @@ const EXPECTED: Record<string, Expected> = {
     variable: 'PAYOUT_ID',
     becomes: ['payouts', 'sent'],
   },
-  'return-payout': { prints: { status: 'returned' } },
+  'return-payout': { prints: { status: ANY_STATUS }, becomes: ['payouts', 'returned'] },
   'declined-payment': {
     prints: { id: ID, status: ANY_STATUS },
     answer: { amount: 66_602 },
@@ -102,7 +105,8 @@ for (const [title, language] of Object.entries<Language>(LANGUAGES))
         expect({ name, printed }).toEqual({ name, printed: prints });
         const { id = '' } = printed;
         if (becomes !== undefined) {
-          await service.becomes(becomes[0], id, { status: becomes[1] });
+          const [kind, status] = becomes;
+          await service.becomes(kind, id || (variables[ABOUT[kind]] ?? ''), { status });
         }
         if (readFileSync(join(SNIPPETS, name, 'curl.sh'), 'utf8').includes('Idempotency-Key')) {
           // Only the same request gets the same answer under the same key.
