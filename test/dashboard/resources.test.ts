@@ -199,19 +199,23 @@ test('the timeline tells of the call, the bank, the moves, the ledger and each a
 });
 
 test('a payment that nobody has paid is cancelled by the same door as the API’s', async () => {
-  const { body: payment } = await pay();
-  const path = `/dashboard/sandbox/payments/${payment.id}`;
-  expect(textOf((await owner.get(path)).html)).toContain('Cancel payment');
-  expect((await owner.post(`${path}/cancel`)).html).toContain('Cancel this payment?');
-  expect(await owner.confirm(`${path}/cancel`)).toMatchObject({ status: 303, location: path });
-  expect(textOf((await owner.get(path)).html)).toContain('The payment is cancelled.');
-  expect((await service.stores.payments.get(payment.id))?.failure?.code).toBe(
-    'cancelled_by_merchant',
-  );
+  const { id, text } = await eventually('a timely answer', async () => {
+    const { id } = (await pay()).body;
+    const path = `/dashboard/sandbox/payments/${id}`;
+    expect(textOf((await owner.get(path)).html)).toContain('Cancel payment');
+    expect((await owner.post(`${path}/cancel`)).html).toContain('Cancel this payment?');
+    expect(await owner.confirm(`${path}/cancel`)).toMatchObject({ status: 303, location: path });
+    const text = textOf((await owner.get(path)).html);
+    return !text.includes('It is not known yet') && { id, text };
+  });
+  expect(text).toContain('The payment is cancelled.');
+  expect((await service.stores.payments.get(id))?.failure?.code).toBe('cancelled_by_merchant');
   const paid = await shop.settledPayment();
   const late = `/dashboard/sandbox/payments/${paid.id}`;
-  await owner.confirm(`${late}/cancel`);
-  expect(textOf((await owner.get(late)).html)).toContain('it can no longer be cancelled');
+  await eventually('the refusal', async () => {
+    await owner.confirm(`${late}/cancel`);
+    return textOf((await owner.get(late)).html).includes('it can no longer be cancelled');
+  });
 });
 
 test('a payout shows its recipient’s last four, and its life', async () => {
