@@ -55,7 +55,8 @@ test('it shows instruction, bank traffic, answer and callback of a payout, and n
   await postWebhook(world.url, '{}', 'another secret');
   const text = await eventually('the callback', async () => {
     const shown = await read();
-    return shown.includes('webhook POST') && shown;
+    const isWhole = shown.includes('webhook POST') && shown.includes('"outcome": "submitted"');
+    return isWhole && shown;
   });
   const reference = String(world.bank.transfers.get(body.id)?.id);
   for (const part of [
