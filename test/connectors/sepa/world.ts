@@ -122,11 +122,12 @@ async function startWorld(service: Service, prefix: string) {
     deliver: (name: string, text: string | Buffer): void =>
       writeFileSync(join(bank.pickup, name), text),
     readIn: (folder: string, name: string) => readFileSync(join(bank.pickup, folder, name), 'utf8'),
-    /** Waits until the folder of the bank’s answers is empty. */
+    /** Waits until the folder of the bank’s answers is empty, and what was in it is filed. */
     drained: () =>
       eventually('the bank’s files to be taken', async () => {
         const files = readdirSync(bank.pickup, { withFileTypes: true });
-        return files.every((file) => !file.isFile() || file.name.startsWith('.'));
+        const isEmpty = files.every((file) => !file.isFile() || file.name.startsWith('.'));
+        return isEmpty && (await book.inbound.countDocuments({ state: 'taken' })) === 0;
       }),
     stop: async () => {
       await running.stop();
