@@ -129,7 +129,9 @@ test('through kills of every part an advance goes on, and nothing happens twice'
     Events.parse(await get(`/v1/events?limit=100&resource_id=${id}`)).data;
   const sent = new Set<string>();
   for (const voucher of vouchers) {
-    expect(Status.parse(await get(`/v1/payments/${voucher.id}`)).status).toBe('expired');
+    const isExpired = async () =>
+      Status.parse(await get(`/v1/payments/${voucher.id}`)).status === 'expired';
+    await eventually('a voucher to expire', isExpired);
     const all = await events(voucher);
     expect(all.map(({ type }) => type)).toEqual(['payment.expired', 'payment.awaiting_customer']);
     for (const { id } of all) sent.add(id);
@@ -140,6 +142,7 @@ test('through kills of every part an advance goes on, and nothing happens twice'
     for (const { id } of all) sent.add(id);
     await exhausted(get, all[0]?.id ?? '');
   }
+  await eventually('each event', async () => [...sent].every((id) => receiver.received.has(id)));
   expect(new Set(receiver.received.keys())).toEqual(sent);
   expect(receiver.faults).toEqual([]);
   // An attempt whose process was killed before it was stored is made once more.

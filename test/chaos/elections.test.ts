@@ -113,9 +113,10 @@ test('settlements that no majority takes over are given up in seconds, and repea
   expect(gaveUpAfter).toBeLessThan(GIVEN_UP_MS_MAX);
 
   await Promise.all(payments.map((facts) => retryUntilDone(() => settle(records, facts))));
-  expect(await records.stores.ledger.balances(account_id, false)).toMatchObject([
-    { available: 3_000, reserved: 0 },
-  ]);
-  const { differences } = await verifyLedger(records.mongo, records.db.databaseName);
+  const balances = await retryUntilDone(() => records.stores.ledger.balances(account_id, false));
+  expect(balances).toMatchObject([{ available: 3_000, reserved: 0 }]);
+  const { differences } = await retryUntilDone(() =>
+    verifyLedger(records.mongo, records.db.databaseName),
+  );
   expect(differences).toEqual([]);
 });

@@ -26,14 +26,14 @@ export interface Kill {
 
 /**
  * Kills one part after the other with SIGKILL, each once the one before it has recovered. The work
- * is spread over all kills: of each batch most is done when the next part is killed, every time
+ * is spread over all kills: of each batch much is done when the next part is killed, every time
  * somewhere else in it, and the next batch begins while that part is away.
  */
 export async function wreak(stack: RunningStack, load: Load, batch: number): Promise<Kill[]> {
   const kills: Kill[] = [];
   load.release(batch);
   for (const [index, part] of KILLS.entries()) {
-    const share = 0.35 + 0.1 * ((index * 3) % 5);
+    const share = 0.25 + 0.1 * ((index * 3) % 5);
     const steps = Math.floor((index + share) * batch * STEPS_PER_PAYMENT);
     await eventually(
       `some work before ${part} is killed`,
