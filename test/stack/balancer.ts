@@ -12,12 +12,17 @@ const READY_MS_MAX = 30_000;
 export interface Balancer {
   /** Number of APIs that are ready. */
   ready(): number;
-  /** Asks once, on a kept connection; nothing is tried again. @throws Error when none is ready */
+  /**
+   * Asks once, on a kept connection; nothing is tried again.
+   * @param idempotencyKey made when not given
+   * @throws Error when none is ready
+   */
   ask(
     method: 'GET' | 'POST',
     path: string,
     key: string,
     body?: object,
+    idempotencyKey?: string,
   ): Promise<{ status: number; text: string }>;
   close(): Promise<void>;
 }
@@ -38,7 +43,7 @@ export function startBalancer(urls: readonly string[]): Balancer {
   const looking = Promise.all(urls.map(look));
   return {
     ready: () => ready.size,
-    ask: async (method, path, key, body) => {
+    ask: async (method, path, key, body, idempotencyKey = randomUUID()) => {
       const some = async () => ready.size > 0;
       await eventually(`${method} ${path}: an API that is ready`, some, READY_MS_MAX);
       const url = [...ready].sort()[turn % ready.size];
@@ -48,7 +53,7 @@ export function startBalancer(urls: readonly string[]): Balancer {
         method,
         headers: {
           authorization: `Bearer ${key}`,
-          ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
+          ...(method === 'POST' && { 'idempotency-key': idempotencyKey }),
           ...(body && { 'content-type': 'application/json' }),
         },
         body: body === undefined ? null : JSON.stringify(body),
