@@ -3,6 +3,7 @@ import { closeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, OperationalError } from '../src/base/errors';
 import { lastLines, openLog } from './log-file';
+import { orAborted } from './or-aborted';
 
 const READY_POLL_MS = 100;
 
@@ -64,7 +65,7 @@ export async function waitUntilUp(
   for (;;) {
     signal?.throwIfAborted();
     try {
-      await probe();
+      await orAborted(probe(), signal);
       // Another program may have answered on the port that this child failed to get.
       if (!child.hasExited()) return;
     } catch (error) {

@@ -146,7 +146,7 @@ async function untilReady(
 ): Promise<void> {
   await progress.during('Starting', async (task) => {
     task.say('Temporal and MongoDB');
-    await supervisor.start();
+    await startUntilAborted(supervisor, signal);
     const probes = [
       { name: 'api', url: `http://${LOOPBACK}:${config.port}/readyz` },
       { name: 'sandbox bank', url: `http://${LOOPBACK}:${config.sandboxBankPort}/healthz` },
@@ -159,6 +159,18 @@ async function untilReady(
       waitAbort.abort();
     }
   });
+}
+
+/** @throws the reason of the signal, once nothing runs any more */
+async function startUntilAborted(supervisor: Supervisor, signal: AbortSignal): Promise<void> {
+  const started = new AbortController();
+  signal.throwIfAborted();
+  signal.addEventListener('abort', () => void supervisor.stop(), { signal: started.signal });
+  try {
+    await supervisor.start();
+  } finally {
+    started.abort();
+  }
 }
 
 const LIVE_LINES = [

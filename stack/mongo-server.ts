@@ -16,6 +16,7 @@ import {
   isServerError,
   makeUsers,
 } from './mongo-users';
+import { orAborted } from './or-aborted';
 import { LOOPBACK, needPortFor } from './ports';
 import { replaceFile } from './state-file';
 import type { Progress } from './terminal';
@@ -77,7 +78,7 @@ export async function startMongo(options: MongoOptions): Promise<MongoServer> {
 async function dropStaleUsers(open: MongoOptions): Promise<void> {
   const server = await start(open);
   try {
-    await asNobody(open, dropUsers);
+    await orAborted(asNobody(open, dropUsers), open.signal);
   } finally {
     await server.stop();
   }
@@ -116,15 +117,19 @@ function accessArguments(login: MongoLogin | undefined): string[] {
   return ['--auth', '--keyFile', login.keyFile, ...rounds];
 }
 
-/** @throws OperationalError if an index can't be created, or version 1 filled the database */
+/**
+ * Builds the indexes, which may take hours; a server of others goes on without us after `signal`.
+ * @throws OperationalError if an index can't be created, or version 1 filled the database
+ */
 export async function prepareMongo(
   uri: string,
   database: string,
   progress: Pick<Progress, 'line'>,
+  signal?: AbortSignal,
 ): Promise<void> {
   const mongo = await connectToBuild(uri);
   try {
-    await ensureIndexes(createStores(mongo.db(database)));
+    await orAborted(ensureIndexes(createStores(mongo.db(database))), signal);
   } catch (error) {
     if (error instanceof ServiceError) throw new OperationalError(error.message);
     if (!(error instanceof MongoServerError)) throw error;

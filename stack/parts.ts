@@ -55,13 +55,14 @@ export function stackParts(
   const uri = mongoAddress(config);
   // The first process to start prepares MongoDB for all.
   let preparation: Promise<void> | undefined;
-  const prepare = () => {
-    preparation ??= prepareMongo(uri, config.mongodbDb, progress ?? { line: () => {} });
+  const prepare = (signal: AbortSignal) => {
+    preparation ??= prepareMongo(uri, config.mongodbDb, progress ?? { line: () => {} }, signal);
     return preparation;
   };
   const node = (name: NodePartName): StackPart => {
-    const start = async () => {
-      await prepare();
+    const start = async (signal: AbortSignal) => {
+      await prepare(signal);
+      signal.throwIfAborted();
       return await startNode(name, config, childEnv, inspect);
     };
     return { name, start };

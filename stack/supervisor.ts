@@ -4,7 +4,7 @@ import type { Child } from './child-process';
 
 export interface Part<Name extends string = string> {
   name: Name;
-  /** Resolves once others may depend on it. On `signal` it leaves nothing running. */
+  /** Resolves once others may depend on it. On `signal` it ends soon, with nothing left running. */
   start(signal: AbortSignal): Promise<Child>;
 }
 
@@ -69,7 +69,7 @@ export function supervise<Name extends string>(
       child = await run(part).catch((error) => {
         const reason = describeError(error);
         const change = { part: part.name, pid: null, reason, retryInMs: waitMs } as const;
-        onChange({ ...change, what: 'failed to start' });
+        if (!stopping.signal.aborted) onChange({ ...change, what: 'failed to start' });
         return undefined;
       });
     }
@@ -97,23 +97,38 @@ export function supervise<Name extends string>(
     );
   };
 
-  const stop = async (): Promise<void> => {
+  const endAll = async (): Promise<void> => {
     stopping.abort();
     for (const stage of [...stages].reverse()) await stopStage(stage);
   };
 
-  return {
-    /** @throws the error of a part's first start, after ending those that had come up */
-    start: async (): Promise<void> => {
-      try {
-        for (const stage of stages) {
-          if (stopping.signal.aborted) return;
-          await startStage(stage);
-        }
-      } catch (error) {
-        await stop();
-        throw error;
+  const startAll = async (): Promise<void> => {
+    try {
+      for (const stage of stages) {
+        stopping.signal.throwIfAborted();
+        await startStage(stage);
       }
+    } catch (error) {
+      await endAll();
+      throw error;
+    }
+  };
+
+  let starting: Promise<void> = Promise.resolve();
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    // What a part had begun to start is not known before.
+    await starting;
+    await endAll();
+  };
+
+  return {
+    /** @throws the error of a part's first start, or of a stop, after ending those that had come up */
+    start: (): Promise<void> => {
+      const started = startAll();
+      starting = started.catch(() => {});
+      return started;
     },
     restart: async (name: string): Promise<void> => {
       for (const part of stages.flat().filter((each) => each.name === name)) {
@@ -123,7 +138,11 @@ export function supervise<Name extends string>(
         waits.get(part)?.abort();
       }
     },
-    stop,
+    /** Ends a start in progress, too. */
+    stop: (): Promise<void> => {
+      stopped ??= stop();
+      return stopped;
+    },
     hurry: (): void => {
       for (const child of running.values()) child.kill();
     },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Db, type MongoClient, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { connectMongo, inTransaction } from '../../src/base/mongo';
 import { type MongoLogin, type MongoUser, mongoLogin } from '../../stack/mongo-login';
-import { type MongoServer, mongoUri, startMongo } from '../../stack/mongo-server';
+import { type MongoServer, mongoUri, prepareMongo, startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';
 import { cacheDirectory, mongod, provision } from '../../stack/provision';
 import { silentProgress } from '../../stack/terminal';
@@ -237,4 +237,10 @@ test('a server that ends at its start is told of with the end of its log', async
   await expect(startMongo({ ...options, logFile: join(folder, 'damaged.log') })).rejects.toThrow(
     /MongoDB (ended|was ended) .*The end of .*damaged\.log:\n.+/s,
   );
+});
+
+test('a stop does not wait for the indexes', async () => {
+  const { uri } = running ?? (await start(await freePort()));
+  const preparation = prepareMongo(uri, 'payments', silentProgress, AbortSignal.abort());
+  await expect(preparation).rejects.toThrow('aborted');
 });

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../../src/base/process-table';
-import { startChild } from '../../../stack/child-process';
+import { startChild, waitUntilUp } from '../../../stack/child-process';
 import { type Part, type PartChange, type Supervisor, supervise } from '../../../stack/supervisor';
+import { gate } from '../../support/gate';
 
 const QUICK = { backoffMsMin: 20, backoffMsMax: 80, steadyMs: 100_000 };
 const RUNS = 'setInterval(() => {}, 1000)';
@@ -123,6 +124,43 @@ test('when a first start fails, the parts that had come up are ended', async () 
   const broken: Part = { name: 'broken', start: () => Promise.reject(new Error('no such file')) };
   await expect(watching([part('a', RUNS)], [broken]).start()).rejects.toThrow('no such file');
   expect(pidsOf('a').map(isAlive)).toEqual([false]);
+});
+
+test('a stop ends a start in progress, and a server that does not come up', async () => {
+  const pids: number[] = [];
+  const start = async (signal: AbortSignal) => {
+    const logFile = join(folder, 'silent.log');
+    const options = { command: process.execPath, args: ['-e', RUNS], logFile, graceMs: 60_000 };
+    const child = await startChild({ name: 'silent', ...options });
+    pids.push(child.pid);
+    try {
+      await waitUntilUp(child, logFile, 60_000, () => new Promise(() => {}), signal);
+    } catch (error) {
+      await child.stop();
+      throw error;
+    }
+    return child;
+  };
+  const started = watching([part('a', RUNS), { name: 'silent', start }], [part('b', RUNS)]).start();
+  const refused = expect(started).rejects.toThrow('aborted');
+  await until(() => pids.length === 1 && pidsOf('a').length === 1);
+  await supervisor?.stop();
+  await refused;
+  expect([...pids, ...pidsOf('a')].map(isAlive)).toEqual([false, false]);
+  expect(pidsOf('b')).toEqual([]);
+});
+
+test('a part that comes up during the stop is ended, too', async () => {
+  const { opened, release } = gate();
+  const late = part('late', RUNS);
+  const start = (signal: AbortSignal) => opened.then(() => late.start(signal));
+  const started = watching([{ name: 'late', start }], [part('b', RUNS)]).start();
+  const refused = expect(started).rejects.toThrow('aborted');
+  const stopped = supervisor?.stop();
+  release();
+  await Promise.all([stopped, refused]);
+  expect(pidsOf('late').map(isAlive)).toEqual([false]);
+  expect(pidsOf('b')).toEqual([]);
 });
 
 test('hurrying cuts short the stop of a part that does not want to end', async () => {
