@@ -8,6 +8,7 @@ import { freePort, isPortFree } from '../../stack/ports';
 import { runCommand } from '../../stack/provision/command';
 import { PART_NAMES, readState, type StackState } from '../../stack/state-file';
 import { eventually } from '../support/http';
+import { NOT_DONE } from '../support/not-done';
 
 /** Programs that `npm start` and `npm run cli` run once they have built. */
 const LAUNCHER = resolve('dist/stack/main.js');
@@ -91,10 +92,16 @@ export async function startStack({
     state,
     said,
     destroy,
-    async cli(...args) {
-      const options = { env, timeoutMs: CLI_MS_MAX };
-      return JSON.parse(await runCommand(process.execPath, [CLI, ...args, '--json'], options));
-    },
+    cli: (...args) =>
+      eventually(args.join(' '), async () => {
+        const options = { env, timeoutMs: CLI_MS_MAX };
+        try {
+          return JSON.parse(await runCommand(process.execPath, [CLI, ...args, '--json'], options));
+        } catch (error) {
+          if (NOT_DONE.test(String(error))) return undefined;
+          throw error;
+        }
+      }),
     pids: () => [...pidsOf(state()), launcher.pid ?? 0].filter((pid) => pid > 0),
     async takenPorts() {
       const free = await Promise.all(ports.map(isPortFree));
