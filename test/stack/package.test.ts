@@ -16,7 +16,8 @@ import { isAlive } from '../../src/base/process-table';
 import { SAMPLE_PAYMENT } from '../../src/domain/wire/samples';
 import { freePort } from '../../stack/ports';
 import { PART_NAMES, readState } from '../../stack/state-file';
-import { eventually } from '../support/http';
+import { call, eventually } from '../support/http';
+import { NOT_DONE } from '../support/not-done';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
 const COMMAND = 'dist/stack/bin.js';
@@ -154,17 +155,13 @@ test('it starts where it is called, takes a payment, and stops whole', async () 
     const [, account = ''] = /account +(\S+)/.exec(stack.said()) ?? [];
     const [, key = ''] = /sandbox key +(\S+)/.exec(stack.said()) ?? [];
     const state = readState(join(shop, '.data'));
-    const response = await fetch(`${state?.api.url}/v1/payments`, {
-      method: 'POST',
-      headers: {
-        Authorization: `Bearer ${key}`,
-        'Content-Type': 'application/json',
-        'Idempotency-Key': 'order-1001',
-      },
-      body: JSON.stringify(SAMPLE_PAYMENT),
+    const request = { key, body: SAMPLE_PAYMENT, idempotencyKey: 'order-1001' };
+    const answer = await call(`${state?.api.url}`, 'POST', '/v1/payments', request);
+    expect(answer.status).toBe(201);
+    const shown = await eventually('an answer of the command line', async () => {
+      const outcome = run('cli', 'balance', 'show', account, '--env', 'sandbox');
+      return !NOT_DONE.test(outcome.stderr) && outcome;
     });
-    expect(response.status).toBe(201);
-    const shown = run('cli', 'balance', 'show', account, '--env', 'sandbox');
     expect(shown).toMatchObject({ status: 0, stdout: expect.stringContaining('marketing') });
     stack.process.kill('SIGTERM');
     await stack.exited;
