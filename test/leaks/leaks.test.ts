@@ -35,6 +35,8 @@ const POSTAL_CODE = '3511 QX';
 const EMAIL = 'q.vanderbrugge@example.com';
 /** Six digits also occur by chance in numbers and fractions of seconds, which are no texts. */
 const SORT_CODE_ALONE = new RegExp(`(?<![\\w.:])${SORT_CODE}(?!\\w)`);
+/** Eight also occur within longer numbers and ids. */
+const ACCOUNT_NUMBER_ALONE = new RegExp(`(?<![\\da-f])${ACCOUNT_NUMBER}(?![\\da-f])`);
 const SECRETS = [
   FIRST,
   LAST,
@@ -43,7 +45,7 @@ const SECRETS = [
   BAD_CARD,
   IBAN,
   IBAN_SPACED,
-  ACCOUNT_NUMBER,
+  ACCOUNT_NUMBER_ALONE,
   SORT_CODE_ALONE,
   STREET,
   CITY,
