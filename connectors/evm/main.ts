@@ -7,6 +7,7 @@ import { connectMongo } from '../../src/base/mongo';
 import { exitAfter } from '../../src/base/process';
 import { cryptoMethod } from '../../src/domain/crypto/assets';
 import { checkTemporal } from '../../src/temporal/attributes';
+import { runWorkerUntil } from '../../src/temporal/native';
 import { reportCapabilities } from '../kit/capabilities';
 import { beginProcess } from '../kit/process';
 import { type Asset, NETWORK } from './assets';
@@ -73,7 +74,7 @@ async function main(): Promise<void> {
       serves: listServed(settings).map((asset) => cryptoMethod({ asset, network: NETWORK })),
       functions: Object.keys(evm.activities).toSorted(),
     });
-    await Promise.all([worker.runUntil(stopped), runRounds(rounds)]).finally(report.stop);
+    await Promise.all([runWorkerUntil(worker, stopped), runRounds(rounds)]).finally(report.stop);
   }
   await metricsServer.close();
   await own.close();

@@ -37,6 +37,18 @@ export async function runWorker(worker: Pick<Worker, 'run' | 'getState'>): Promi
   }
 }
 
+/** Runs a worker until `stopped` resolves. @throws Error when the worker failed */
+export async function runWorkerUntil(
+  worker: Pick<Worker, 'run' | 'getState' | 'shutdown'>,
+  stopped: Promise<unknown>,
+): Promise<void> {
+  const running = runWorker(worker);
+  void stopped.then(() => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+  });
+  await running;
+}
+
 /**
  * Call it once in a worker process, before it connects.
  * @returns the source of the SDK's metrics, if collected

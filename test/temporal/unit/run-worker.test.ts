@@ -1,5 +1,5 @@
 import { IllegalStateError } from '@temporalio/common';
-import { runWorker } from '../../../src/temporal/native';
+import { runWorker, runWorkerUntil } from '../../../src/temporal/native';
 
 const STILL_IN_USE = new IllegalStateError('Worker still in use: Expected 1 reference, but got 2');
 
@@ -18,4 +18,24 @@ test.each([
   ['that broke', endedBy('STOPPED', new Error('broken'))],
 ])('a worker %s fails its process', async (_, worker) => {
   await expect(runWorker(worker)).rejects.toThrow(/still in use|broken/);
+});
+
+test('a worker that is shut down has ended, though the SDK could not release it yet', async () => {
+  let state: 'INITIALIZED' | 'RUNNING' | 'STOPPED' = 'INITIALIZED';
+  let release: (error: Error) => void = () => undefined;
+  const worker = {
+    getState: () => state,
+    run: () => {
+      state = 'RUNNING';
+      return new Promise<void>((_, reject) => {
+        release = reject;
+      });
+    },
+    shutdown: () => {
+      state = 'STOPPED';
+      release(STILL_IN_USE);
+    },
+  };
+  await expect(runWorkerUntil(worker, Promise.resolve())).resolves.toBeUndefined();
+  expect(state).toBe('STOPPED');
 });
