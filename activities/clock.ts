@@ -1,12 +1,14 @@
+import { activityInfo } from '@temporalio/activity';
 import { type Client, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { z } from 'zod';
 import {
   type ClockAdvance,
   type ClockStop,
   type ClockTarget,
   joinStops,
 } from '../src/domain/account/clock';
-import type { CallbackResource } from '../src/domain/callback/callback';
-import { KINDS, LIFECYCLES } from '../src/lifecycles';
+import { CALLBACK_RESOURCES } from '../src/domain/callback/callback';
+import { LIFECYCLES } from '../src/lifecycles';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
 import { isTimeout } from '../src/temporal/within-limit';
@@ -28,6 +30,8 @@ export type ClockActivities = ReturnType<typeof createClockActivities>;
 const BATCH = 20;
 /** Others follow at the next stop. */
 const PENDING_MAX = 500;
+/** As many as the clock names as behind. */
+const WAITING_MAX = 100;
 /** Time for a workflow to do what is due; the clock asks again. */
 const ADVANCE_MS = 5_000;
 
@@ -41,32 +45,46 @@ export function createClockActivities(deps: ClockDeps) {
       accounts.storeOffset(account_id, offset_ms),
     endAdvance: ({ account_id, behind }: { account_id: string; behind: string[] }): Promise<void> =>
       accounts.endAdvance(account_id, behind),
-    advanceResources: async ({ account_id, offset_ms }: Offset): Promise<ClockStop> => {
-      const stops: ClockStop[] = [];
-      for (const kind of KINDS)
-        stops.push(await advanceKind(deps, kind, { account_id, offset_ms }));
-      return joinStops(stops);
-    },
+    advanceResources: (offset: Offset): Promise<ClockStop> => advanceResources(deps, offset),
     advanceDeliveries: ({ account_id, offset_ms }: Offset) =>
       advanceDeliveries(deps, { account_id, offset_ms }),
   };
 }
 
-async function advanceKind(
+/** Place and findings: what a try that is lost, or takes too long, leaves to the next one. */
+const Progress = z.object({
+  kind: z.enum(CALLBACK_RESOURCES),
+  after: z.string(),
+  stop: z.object({ due_at_ms: z.number().nullable(), waiting: z.array(z.string()) }),
+});
+
+type Progress = z.infer<typeof Progress>;
+
+async function advanceResources(
   { stores, temporal }: ClockDeps,
-  kind: CallbackResource,
   { account_id, offset_ms }: Offset,
 ): Promise<ClockStop> {
-  const { pageOf, workflowId } = LIFECYCLES[kind];
-  const stops: ClockStop[] = [];
-  let ids: string[] = [];
-  do {
-    reportProgress();
-    ids = await pageOf(stores, account_id, ids.at(-1) ?? '', BATCH);
-    const advances = ids.map((id) => advanceResource(temporal, workflowId(id), id, offset_ms));
-    stops.push(...(await Promise.all(advances)));
-  } while (ids.length === BATCH);
-  return joinStops(stops);
+  let { kind: from, after, stop } = readProgress();
+  for (const kind of CALLBACK_RESOURCES.slice(CALLBACK_RESOURCES.indexOf(from))) {
+    const { pageOf, workflowId } = LIFECYCLES[kind];
+    let ids: string[] = [];
+    do {
+      reportProgress({ kind, after, stop } satisfies Progress);
+      ids = await pageOf(stores, account_id, after, BATCH);
+      const advances = ids.map((id) => advanceResource(temporal, workflowId(id), id, offset_ms));
+      const { due_at_ms, waiting } = joinStops([stop, ...(await Promise.all(advances))]);
+      stop = { due_at_ms, waiting: waiting.slice(0, WAITING_MAX) };
+      after = ids.at(-1) ?? after;
+    } while (ids.length === BATCH);
+    after = '';
+  }
+  return stop;
+}
+
+function readProgress(): Progress {
+  const stored = Progress.safeParse(activityInfo().heartbeatDetails);
+  if (stored.success) return stored.data;
+  return { kind: CALLBACK_RESOURCES[0], after: '', stop: { due_at_ms: null, waiting: [] } };
 }
 
 async function advanceResource(
