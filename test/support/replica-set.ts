@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Document, MongoClient } from 'mongodb';
+import { type Document, MongoClient, MongoServerError } from 'mongodb';
 import { type Child, startChild, waitUntilUp } from '../../stack/child-process';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { cacheDirectory, mongod, provision } from '../../stack/provision';
@@ -16,6 +16,8 @@ const CALL_MS_MAX = 30_000;
 const NAME = 'elections';
 /** Seconds for which a primary that stepped down is no candidate. */
 const STEP_DOWN_SECONDS = 3;
+/** Code of `NotWritablePrimary`. */
+const NOT_PRIMARY = 10_107;
 
 interface Node {
   port: number;
@@ -70,7 +72,14 @@ export async function startReplicaSet(): Promise<ReplicaSet> {
     },
     stepDown: async () => {
       const command = { replSetStepDown: STEP_DOWN_SECONDS, secondaryCatchUpPeriodSecs: 0 };
-      await runAdmin(await waitForPrimary(nodes), { ...command, force: true });
+      // An election of its own may have come first.
+      await eventually('the primary to step down', async () => {
+        const primary = await waitForPrimary(nodes);
+        return await runAdmin(primary, { ...command, force: true }).catch((error: unknown) => {
+          if (error instanceof MongoServerError && error.code === NOT_PRIMARY) return undefined;
+          throw error;
+        });
+      });
     },
     killPrimary: async () => {
       const node = await waitForPrimary(nodes);
