@@ -47,6 +47,7 @@ const SECRETS = [
   IBAN_SPACED,
   ACCOUNT_NUMBER_ALONE,
   SORT_CODE_ALONE,
+  `${SORT_CODE}${ACCOUNT_NUMBER}`,
   STREET,
   CITY,
   POSTAL_CODE,
@@ -98,7 +99,7 @@ afterAll(async () => {
 });
 
 test('the scan finds every secret where it stands', () => {
-  const sent = JSON.stringify([RECIPIENTS, PAYER, BAD_CARD, IBAN]);
+  const sent = JSON.stringify([RECIPIENTS, PAYER, BAD_CARD, IBAN, SORT_CODE + ACCOUNT_NUMBER]);
   expect(findings([{ name: 'requests', text: sent }], SECRETS)).toHaveLength(SECRETS.length);
 });
 

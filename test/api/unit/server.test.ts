@@ -36,7 +36,10 @@ test.each([
   ['half a head', HALF_A_HEAD],
   ['no HTTP', 'HELLO\r\n\r\n'],
 ])('a client that sends %s and never closes is answered, and does not stay', async (_, bytes) => {
-  const limits = { headersTimeout: 50, connectionsCheckingInterval: 20, lingerTimeout: 100 };
+  const limits = {
+    ...{ headersTimeout: 50, connectionsCheckingInterval: 20, lingerTimeout: 100 },
+    inactivityTimeout: 600_000,
+  };
   const { client, closed } = await open(limits);
   const answer = once(client, 'data');
   client.write(bytes);

@@ -18,7 +18,7 @@ import { ACT, trackPayment, useLifecycles } from '../lifecycles';
 const { setting, withPayment, withStatus } = useLifecycles();
 
 // A machine that stalls for the 4 s of a session has the bank asked for it twice.
-jest.retryTimes(3);
+jest.retryTimes(3, { logErrorsBeforeRetry: true });
 
 const ALL_EVENTS = ['payment.awaiting_customer', 'payment.authorized', 'payment.settled'];
 

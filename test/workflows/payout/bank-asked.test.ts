@@ -15,7 +15,7 @@ import {
 const { setting, withUnsentPayout } = useLifecycles('real');
 
 // A machine that stalls while the bank is asked uses up the seconds that an operator waits.
-jest.retryTimes(3);
+jest.retryTimes(3, { logErrorsBeforeRetry: true });
 
 const CONFIRMED = { ...ACT, bank_confirmed_not_executed: true };
 
@@ -97,7 +97,7 @@ test.each([
       message: expect.stringMatching(/^The bank holds the payout.*bank_confirmed_not_executed/),
     });
     expect(await paying.stored()).toMatchObject({ status, audit: [] });
-    expect(bank.told.filter((line) => line.startsWith('sendPayout'))).toHaveLength(1);
+    expect(bank.told.filter((line) => line === `sendPayout ${paying.id}`)).toHaveLength(1);
     expect(await markFailed(paying, CONFIRMED)).toMatchObject({ status: 'failed' });
     await paying.handle.result();
   });

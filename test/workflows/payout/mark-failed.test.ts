@@ -12,7 +12,7 @@ import { MONEY, useLifecycles } from '../lifecycles';
 const { setting, withUnsentPayout } = useLifecycles('real');
 
 // A machine that stalls while the bank is asked uses up the seconds that an operator waits.
-jest.retryTimes(3);
+jest.retryTimes(3, { logErrorsBeforeRetry: true });
 
 describe('a second instruction', () => {
   /** Two attempts, each held until it is let go; the bank knows neither while it is asked. */

@@ -17,7 +17,7 @@ import { ACT, readRefunded, refusalOf, trackRefund, useLifecycles } from '../lif
 const { setting, withRefund, withStatus } = useLifecycles();
 
 // A machine that stalls for the 4 s of a session has the bank asked for it twice.
-jest.retryTimes(3);
+jest.retryTimes(3, { logErrorsBeforeRetry: true });
 
 const AMOUNT = defineSearchAttributeKey('ServiceAmount', 'INT');
 const STATUS = defineSearchAttributeKey('ServiceStatus', 'KEYWORD');

@@ -10,7 +10,7 @@ import { useLifecycles } from '../lifecycles';
 const lifecycles = useLifecycles('real');
 
 // A machine that stalls while the bank is asked uses up the seconds that an operator waits.
-jest.retryTimes(3);
+jest.retryTimes(3, { logErrorsBeforeRetry: true });
 
 describe.each(INSTRUCTED)('a $resource is marked as failed while a connector sends it', (row) => {
   test('what the bank took meanwhile is not failed', async () => {
