@@ -12,6 +12,7 @@ const ADVANCE_MS = 60_000;
 const CHECK_MS = 15_000;
 /** Pause before the first result, for which all writes wait. */
 export const FIRST_CHECK_MS = 1_000;
+const WARN_MS = 60_000;
 const NOT_COMPARED =
   'MongoDB and Temporal are not compared yet, so that one may have been restored.';
 
@@ -32,10 +33,10 @@ export async function readEpochs({ epoch, temporal, lifecycleQueue }: EpochDeps)
   const stored = await epoch.read();
   if (stored === null) return { mongodb: undefined, temporal: undefined };
   const { installation, at } = stored;
-  return {
-    mongodb: at,
-    temporal: await createTemporalEpoch(temporal, lifecycleQueue).read(installation),
-  };
+  const copy = await createTemporalEpoch(temporal, lifecycleQueue).read(installation);
+  if (copy === undefined || copy <= at) return { mongodb: at, temporal: copy };
+  // Another process may have raised both between the two reads.
+  return { mongodb: (await epoch.read())?.at ?? at, temporal: copy };
 }
 
 /** MongoDB is older than Temporal, as after a restore: each epoch is written to MongoDB first. */
@@ -57,15 +58,13 @@ function describeOlder({ mongodb, temporal }: Epochs): string {
   );
 }
 
-/** Raises both epochs when due, unless MongoDB is older. @returns what they were */
-export async function advanceEpoch(deps: EpochDeps): Promise<Epochs> {
-  const epochs = await readEpochs(deps);
+/** Raises both epochs when due, unless MongoDB is older. @param epochs what they are */
+export async function advanceEpoch(deps: EpochDeps, epochs: Epochs): Promise<void> {
   const { mongodb = '', temporal } = epochs;
   const now = deps.now();
   // One of all workers is enough.
   const isDue = !(now.getTime() - Date.parse(mongodb) < ADVANCE_MS) || temporal === undefined;
   if (isDue && !isBehind(epochs)) await raise(deps, now.toISOString());
-  return epochs;
 }
 
 /** Temporal is older, so it may have lost signals. */
@@ -117,26 +116,30 @@ interface GuardOptions {
 export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promise<EpochGuard> {
   const { log, advances, onBehind } = options;
   let epochs: Epochs | undefined;
-  let isWarned = false;
+  let warnedAt = Number.NEGATIVE_INFINITY;
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
   const readBehind = () => epochs !== undefined && isBehind(epochs);
-  const check = async (): Promise<void> => {
+  const compare = async (): Promise<void> => {
     const wasBehind = readBehind();
-    try {
-      epochs = await (advances && !wasBehind ? advanceEpoch(deps) : readEpochs(deps));
-    } catch (err) {
-      if (!isWarned) log.warn({ err }, 'MongoDB and Temporal are not compared');
-      isWarned = true;
-      // Such a Temporal is never compared: operators know that nothing guards it.
-      if (isDenied(err)) epochs ??= { mongodb: undefined, temporal: undefined };
-      return;
-    }
-    isWarned = false;
+    epochs = await readEpochs(deps);
     const behind = isBehind(epochs);
     if (behind) log.error({ code: 'mongodb_behind' }, describeBehind(epochs));
     if (behind && !wasBehind) onBehind?.();
     if (isTemporalBehind(epochs)) log.warn({ code: 'temporal_behind' }, describeOlder(epochs));
+    if (advances) await advanceEpoch(deps, epochs);
+  };
+  const check = async (): Promise<void> => {
+    try {
+      await compare();
+      warnedAt = Number.NEGATIVE_INFINITY;
+    } catch (err) {
+      // Such a Temporal is never compared: operators know that nothing guards it.
+      if (isDenied(err)) epochs ??= { mongodb: undefined, temporal: undefined };
+      if (performance.now() - warnedAt < WARN_MS) return;
+      log.warn({ err }, 'MongoDB and Temporal are not compared');
+      warnedAt = performance.now();
+    }
   };
   const checkAgain = async (): Promise<void> => {
     await check();

@@ -10,8 +10,10 @@ export class ConfigFault extends Error {
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
 const PERMISSION_DENIED = 7;
+const UNIMPLEMENTED = 12;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
+const DENIED = [PERMISSION_DENIED, UNIMPLEMENTED];
 
 const TLS_WORDS = /certificate|altnames|handshake|wrong version number|SSL routines|tlsv1/i;
 
@@ -25,8 +27,9 @@ export function findConnectFault(error: unknown): ConfigFault | undefined {
   return findFault(error, (each) => explainError(each) ?? explainTlsError(each));
 }
 
+/** Whether Temporal, or a proxy before it, will never answer such a call. */
 export function isDenied(error: unknown): boolean {
-  if (isGrpcServiceError(error)) return Number(error.code) === PERMISSION_DENIED;
+  if (isGrpcServiceError(error)) return DENIED.includes(Number(error.code));
   return error instanceof Error && error.cause !== undefined && isDenied(error.cause);
 }
 

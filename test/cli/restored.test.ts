@@ -3,6 +3,7 @@ import {
   advanceEpoch,
   type EpochDeps,
   type EpochGuard,
+  readEpochs,
   watchEpochs,
 } from '../../src/service/epoch';
 import { createClient, eventually, idealPayment } from '../support/http';
@@ -15,6 +16,8 @@ const createDeps = () => {
   const { stores, temporal, now } = setting.deps;
   return { epoch: stores.epoch, temporal, lifecycleQueue: setting.idleQueue, now };
 };
+const advance = async (): Promise<void> =>
+  advanceEpoch(createDeps(), await readEpochs(createDeps()));
 const epochs = () => setting.deps.db.collection<{ _id: string }>('service_epoch');
 /** Makes MongoDB as old as a backup. */
 const restore = () => epochs().updateOne({ _id: 'epoch' }, { $set: { at: BACKUP } });
@@ -65,7 +68,7 @@ test('a new database, and one that agrees, are written to', async () => {
 });
 
 test('after a restore of MongoDB nothing is written until `reconcile` has run', async () => {
-  await advanceEpoch(createDeps());
+  await advance();
   await restore();
   await watch(true, async ({ fault, lines, behind, metrics }) => {
     expect(lines).toEqual([fault()]);
@@ -95,7 +98,7 @@ test('after a restore of MongoDB nothing is written until `reconcile` has run', 
 });
 
 test('`reconcile --apply` lets the service write again, if it looked back far enough', async () => {
-  await advanceEpoch(createDeps());
+  await advance();
   await restore();
   const isBehind = async () => {
     let isOld = false;
@@ -138,7 +141,7 @@ test('`reconcile --apply` lets the service write again, if it looked back far en
 });
 
 test('a process that cannot compare at its start writes nothing, and compares as soon as it can', async () => {
-  await advanceEpoch(createDeps());
+  await advance();
   await restore();
   const deps = createDeps();
   let isAway = true;
@@ -160,8 +163,46 @@ test('a process that cannot compare at its start writes nothing, and compares as
   );
 });
 
+test('a process that reads while another one advances takes nothing for restored', async () => {
+  await advance();
+  const deps = createDeps();
+  const current = deps.epoch.read;
+  const earlier = async () => {
+    const epoch = await current();
+    return epoch && { ...epoch, at: BACKUP };
+  };
+  const read = jest.fn(current).mockImplementationOnce(earlier);
+  await watch(
+    true,
+    async ({ fault, lines, behind }) => {
+      expect(fault()).toBeUndefined();
+      expect(lines).toEqual([]);
+      expect(behind).not.toHaveBeenCalled();
+      expect(read).toHaveBeenCalledTimes(2);
+    },
+    { ...deps, epoch: { ...deps.epoch, read } },
+  );
+});
+
+test('a comparison counts though the epochs cannot be raised', async () => {
+  await advance();
+  const deps = createDeps();
+  const raise = async () => {
+    throw new Error('denied');
+  };
+  const now = () => new Date(Date.now() + 120_000);
+  await watch(
+    true,
+    async ({ fault, lines }) => {
+      expect(fault()).toBeUndefined();
+      expect(lines).toEqual(['MongoDB and Temporal are not compared']);
+    },
+    { ...deps, now, epoch: { ...deps.epoch, raise } },
+  );
+});
+
 test('a Temporal that denies access to schedules guards nothing', async () => {
-  await advanceEpoch(createDeps());
+  await advance();
   const grpc = { code: 7, details: 'Request unauthorized.', metadata: {} };
   const denied = Object.assign(new Error('denied'), grpc);
   const schedules = jest.spyOn(setting.deps.temporal.schedule, 'getHandle');
@@ -179,7 +220,7 @@ test('a Temporal that denies access to schedules guards nothing', async () => {
 });
 
 test('a worker names the time from which Temporal may have lost signals', async () => {
-  await advanceEpoch(createDeps());
+  await advance();
   const later = new Date(Date.now() + 3_600_000).toISOString();
   await epochs().updateOne({ _id: 'epoch' }, { $set: { at: later } });
   await watch(true, async ({ fault, lines }) => {
