@@ -64,10 +64,10 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     await limits.request(ctx, key);
     checkAddress(ctx, key);
     checkScope(deps, ctx, { key, scope });
-    if (sandboxOnly === true) refuseLiveClock(key);
     // A frozen account gets no other error, whatever its body.
     if (method !== 'get') await assertNotFrozen(deps, key);
     recordKeyUse(deps, key);
+    if (sandboxOnly === true) refuseLiveClock(key);
     if (crypto === true) await assertCryptoEnabled(deps, key);
     if (creates === true || simulates === true) await limits.create(ctx, key);
     return key;
