@@ -24,6 +24,7 @@ import { createReportDelivery, type DeliverReports } from './reports';
 const ACTIVITIES_AT_ONCE = 200;
 const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
 const LISTENER_GRACE_MS = 5_000;
+const POLL_GRACE_MS = 5_000;
 
 /** Serves a bank with the variables of this process, until the process is stopped. */
 export async function serveConnector<S extends Settings>(
@@ -89,6 +90,7 @@ export async function startConnector<S extends Settings>(
     startLoop({
       round: createPoller({ db, poll, tools, deliver, meter }),
       pollMs: poll.seconds * 1_000,
+      graceMs: POLL_GRACE_MS,
       failureText: 'the bank’s reports could not be read, tried again later',
       log,
     });

@@ -3,7 +3,6 @@ import type { Logger } from '../../src/base/log';
 
 const TROUBLE_MS = 1_000;
 const TROUBLE_MS_MAX = 60_000;
-const GRACE_MS = 5_000;
 
 interface LoopDeps {
   /** @returns whether more may be due at once */
@@ -12,7 +11,7 @@ interface LoopDeps {
   pollMs: number;
   /** Longest wait after failures; a minute by default. */
   troubleMsMax?: number;
-  /** Ms for which `stop` waits for the end of a round. */
+  /** Ms for which `stop` waits for a round of an author's code; by default until it ends. */
   graceMs?: number;
   failureText: string;
   log: Pick<Logger, 'error'>;
@@ -25,7 +24,7 @@ export function startLoop({
   failureText,
   log,
   troubleMsMax = TROUBLE_MS_MAX,
-  graceMs = GRACE_MS,
+  graceMs,
 }: LoopDeps) {
   let isStopped = false;
   let failures = 0;
@@ -50,10 +49,11 @@ export function startLoop({
   const running = run();
   return {
     wake,
-    /** A round that hangs ends with the process, and is repeated by the next one. */
+    /** A round that outlasts the grace ends with the process, and is repeated by the next one. */
     stop: async () => {
       isStopped = true;
       wake();
+      if (graceMs === undefined) return await running;
       const over = new AbortController();
       const grace = sleep(graceMs, undefined, { signal: over.signal }).catch(() => undefined);
       await Promise.race([running, grace]);
