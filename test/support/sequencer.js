@@ -5,18 +5,20 @@ const BETWEEN = 7;
 
 /** Files of the others that take a minute or more: one that began last would be waited for alone. */
 const LONG = [
-  'conformance/mutants',
-  'conformance/connectors',
-  'workflows/shared/long-history',
-  'workflows/refund/lifecycle',
-  'workflows/webhook/delivery',
-  'workflows/payout/mark-failed',
-  'api/fuzz',
-  'api/payout-money',
-  'api/lists',
-  'ledger/interleavings',
-  'ledger/contention',
-  'connectors/payout-life',
+  'connectors/conformance/mutants',
+  'connectors/conformance/connectors',
+  'workflows/audit/resume',
+  'api/webhook-health',
+  'connectors/sepa/files',
+  'api/moves',
+  'workflows/shared/missed',
+  'workflows/payment/lifecycle',
+  'connectors/http/example',
+  'connectors/conformance/sepa',
+  'connectors/sepa/bank-days',
+  'connectors/sepa/payouts',
+  'api/idempotency-outage',
+  'dashboard/attacks',
 ].map((name) => `/test/${name}.test.ts`);
 
 /**
