@@ -1,4 +1,4 @@
-import { activityInfo } from '@temporalio/activity';
+import { activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { type Client, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { z } from 'zod';
 import {
@@ -34,6 +34,8 @@ const PENDING_MAX = 500;
 const WAITING_MAX = 100;
 /** Time for a workflow to do what is due; the clock asks again. */
 const ADVANCE_MS = 5_000;
+/** Well within the heartbeat timeout that the workflow sets. */
+const HEARTBEAT_MS = 3_000;
 
 /** Each step is safe to repeat. */
 export function createClockActivities(deps: ClockDeps) {
@@ -69,16 +71,32 @@ async function advanceResources(
     const { pageOf, workflowId } = LIFECYCLES[kind];
     let ids: string[] = [];
     do {
-      reportProgress({ kind, after, stop } satisfies Progress);
+      const progress: Progress = { kind, after, stop };
+      reportProgress(progress);
       ids = await pageOf(stores, account_id, after, BATCH);
       const advances = ids.map((id) => advanceResource(temporal, workflowId(id), id, offset_ms));
-      const { due_at_ms, waiting } = joinStops([stop, ...(await Promise.all(advances))]);
+      const stops = await waitForAll(advances, progress);
+      const { due_at_ms, waiting } = joinStops([stop, ...stops]);
       stop = { due_at_ms, waiting: waiting.slice(0, WAITING_MAX) };
       after = ids.at(-1) ?? after;
     } while (ids.length === BATCH);
     after = '';
   }
   return stop;
+}
+
+/**
+ * Waits for calls that this worker's own workflows may have to answer: they do not while it stops.
+ * The SDK may repeat a call beyond its deadline.
+ * @throws CancelledFailure as its worker stops
+ */
+async function waitForAll<T>(calls: readonly Promise<T>[], progress?: Progress): Promise<T[]> {
+  const timer = setInterval(() => heartbeat(progress), HEARTBEAT_MS);
+  try {
+    return await Promise.race([Promise.all(calls), Context.current().cancelled]);
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 function readProgress(): Progress {
@@ -117,15 +135,12 @@ async function advanceDeliveries(
 ): Promise<ClockStop> {
   const accountNow = now().getTime() + offset_ms;
   const pending = await stores.deliveries.listPending(account_id, PENDING_MAX);
-  const stops = await Promise.all(
-    pending.map(async ({ _id, delivery }): Promise<ClockStop> => {
-      if (delivery.waiting_for !== undefined) return { due_at_ms: null, waiting: [] };
-      const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');
-      if (due_at_ms > accountNow) return { due_at_ms, waiting: [] };
-      await tryDeliveryNow(temporal, _id);
-      reportProgress();
-      return { due_at_ms: null, waiting: [_id] };
-    }),
-  );
-  return joinStops(stops);
+  const tries = pending.map(async ({ _id, delivery }): Promise<ClockStop> => {
+    if (delivery.waiting_for !== undefined) return { due_at_ms: null, waiting: [] };
+    const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');
+    if (due_at_ms > accountNow) return { due_at_ms, waiting: [] };
+    await tryDeliveryNow(temporal, _id);
+    return { due_at_ms: null, waiting: [_id] };
+  });
+  return joinStops(await waitForAll(tries));
 }

@@ -1,3 +1,5 @@
+import { CancelledFailure } from '@temporalio/activity';
+import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createClockActivities } from '../../activities/clock';
 import { connectTemporal } from '../../src/temporal/connect';
@@ -69,3 +71,15 @@ test.each([undefined, 3, { kind: 'payout' }])(
     expect(stop).toEqual({ due_at_ms: null, waiting: [] });
   },
 );
+
+test('a try ends as its worker stops, though no workflow answers', async () => {
+  const environment = new MockActivityEnvironment();
+  const withDeadline = () => {
+    environment.cancel();
+    return new Promise(() => undefined);
+  };
+  const silent: Client = Object.create(temporal, { withDeadline: { value: withDeadline } });
+  const deps = { stores: database.stores, temporal: silent, now: () => new Date() };
+  const run = environment.run(() => createClockActivities(deps).advanceResources(OFFSET));
+  await expect(run).rejects.toBeInstanceOf(CancelledFailure);
+});
