@@ -1,14 +1,13 @@
-import { activityInfo, Context, heartbeat } from '@temporalio/activity';
+import { Context, heartbeat } from '@temporalio/activity';
 import { type Client, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
-import { z } from 'zod';
 import {
   type ClockAdvance,
   type ClockStop,
   type ClockTarget,
   joinStops,
 } from '../src/domain/account/clock';
-import { CALLBACK_RESOURCES } from '../src/domain/callback/callback';
-import { LIFECYCLES } from '../src/lifecycles';
+import type { CallbackResource } from '../src/domain/callback/callback';
+import { KINDS, LIFECYCLES } from '../src/lifecycles';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
 import { isTimeout } from '../src/temporal/within-limit';
@@ -30,8 +29,6 @@ export type ClockActivities = ReturnType<typeof createClockActivities>;
 const BATCH = 20;
 /** Others follow at the next stop. */
 const PENDING_MAX = 500;
-/** As many as the clock names as behind. */
-const WAITING_MAX = 100;
 /** Time for a workflow to do what is due; the clock asks again. */
 const ADVANCE_MS = 5_000;
 /** Well within the heartbeat timeout that the workflow sets. */
@@ -47,42 +44,33 @@ export function createClockActivities(deps: ClockDeps) {
       accounts.storeOffset(account_id, offset_ms),
     endAdvance: ({ account_id, behind }: { account_id: string; behind: string[] }): Promise<void> =>
       accounts.endAdvance(account_id, behind),
-    advanceResources: (offset: Offset): Promise<ClockStop> => advanceResources(deps, offset),
+    /** Each try asks all: those that were silent while a worker stopped may answer now. */
+    advanceResources: async ({ account_id, offset_ms }: Offset): Promise<ClockStop> => {
+      const stops: ClockStop[] = [];
+      for (const kind of KINDS)
+        stops.push(await advanceKind(deps, kind, { account_id, offset_ms }));
+      return joinStops(stops);
+    },
     advanceDeliveries: ({ account_id, offset_ms }: Offset) =>
       advanceDeliveries(deps, { account_id, offset_ms }),
   };
 }
 
-/** Place and findings: what a try that is lost, or takes too long, leaves to the next one. */
-const Progress = z.object({
-  kind: z.enum(CALLBACK_RESOURCES),
-  after: z.string(),
-  stop: z.object({ due_at_ms: z.number().nullable(), waiting: z.array(z.string()) }),
-});
-
-type Progress = z.infer<typeof Progress>;
-
-async function advanceResources(
+async function advanceKind(
   { stores, temporal }: ClockDeps,
+  kind: CallbackResource,
   { account_id, offset_ms }: Offset,
 ): Promise<ClockStop> {
-  let { kind: from, after, stop } = readProgress();
-  for (const kind of CALLBACK_RESOURCES.slice(CALLBACK_RESOURCES.indexOf(from))) {
-    const { pageOf, workflowId } = LIFECYCLES[kind];
-    let ids: string[] = [];
-    do {
-      const progress: Progress = { kind, after, stop };
-      reportProgress(progress);
-      ids = await pageOf(stores, account_id, after, BATCH);
-      const advances = ids.map((id) => advanceResource(temporal, workflowId(id), id, offset_ms));
-      const stops = await waitForAll(advances, progress);
-      const { due_at_ms, waiting } = joinStops([stop, ...stops]);
-      stop = { due_at_ms, waiting: waiting.slice(0, WAITING_MAX) };
-      after = ids.at(-1) ?? after;
-    } while (ids.length === BATCH);
-    after = '';
-  }
-  return stop;
+  const { pageOf, workflowId } = LIFECYCLES[kind];
+  const stops: ClockStop[] = [];
+  let ids: string[] = [];
+  do {
+    reportProgress();
+    ids = await pageOf(stores, account_id, ids.at(-1) ?? '', BATCH);
+    const advances = ids.map((id) => advanceResource(temporal, workflowId(id), id, offset_ms));
+    stops.push(...(await waitForAll(advances)));
+  } while (ids.length === BATCH);
+  return joinStops(stops);
 }
 
 /**
@@ -90,19 +78,13 @@ async function advanceResources(
  * The SDK may repeat a call beyond its deadline.
  * @throws CancelledFailure as its worker stops
  */
-async function waitForAll<T>(calls: readonly Promise<T>[], progress?: Progress): Promise<T[]> {
-  const timer = setInterval(() => heartbeat(progress), HEARTBEAT_MS);
+async function waitForAll<T>(calls: readonly Promise<T>[]): Promise<T[]> {
+  const timer = setInterval(heartbeat, HEARTBEAT_MS);
   try {
     return await Promise.race([Promise.all(calls), Context.current().cancelled]);
   } finally {
     clearInterval(timer);
   }
-}
-
-function readProgress(): Progress {
-  const stored = Progress.safeParse(activityInfo().heartbeatDetails);
-  if (stored.success) return stored.data;
-  return { kind: CALLBACK_RESOURCES[0], after: '', stop: { due_at_ms: null, waiting: [] } };
 }
 
 async function advanceResource(

@@ -28,7 +28,7 @@ interface Expected {
   becomes?: ['payments' | 'payouts', string];
 }
 
-/** Variables of what a snippet without an ID is about. */
+/** The variable from which a snippet that prints no ID takes it. */
 const ABOUT = { payments: 'PAYMENT_ID', payouts: 'PAYOUT_ID' };
 
 const ANY_STATUS = expect.stringMatching(/^[a-z_]+$/);
