@@ -38,6 +38,7 @@ import type { World } from './world';
 
 const ACCOUNT = 'Connector check';
 const AT_ONCE = 8;
+const FUNDING_TRIES = 6;
 /** A poll lasts a minute at most. */
 const POLLER_MS = 70_000;
 const WORKFLOW_QUEUE = 1;
@@ -145,13 +146,24 @@ async function isPolled(
 }
 
 async function makeAccounts(deps: CheckDeps): Promise<{ open: string; frozen: string }> {
-  const [open, frozen] = [
-    await createAccount(deps, { name: ACCOUNT }),
-    await createAccount(deps, { name: ACCOUNT }),
-  ];
+  const [open, frozen] = [await makeAccount(deps), await makeAccount(deps)];
   const freeze = { freeze: true, reason: 'The check of a connector.' };
   await setFrozen(deps, frozen.account_id, freeze);
   return { open: open.account_id, frozen: frozen.account_id };
+}
+
+/** An account that a busy MongoDB did not fund is left without keys, and another one is made. */
+async function makeAccount(
+  deps: CheckDeps,
+  triesLeft = FUNDING_TRIES - 1,
+): ReturnType<typeof createAccount> {
+  try {
+    return await createAccount(deps, { name: ACCOUNT });
+  } catch (error) {
+    const isBusy = error instanceof ServiceError && error.code === 'funding_failed';
+    if (!isBusy || triesLeft === 0) throw error;
+    return await makeAccount(deps, triesLeft - 1);
+  }
 }
 
 async function openWorld(deps: CheckDeps, input: CheckInput, documents: Documents) {

@@ -13,8 +13,8 @@ import type { instructConnector } from './instruct-workflow';
 import { Broken, NotApplicable } from './verdict';
 
 const RETRY_MS = 500;
-/** Longer than an attempt may take to reach the bank. */
-const PATIENCE_MS = 60_000;
+/** Longer than an attempt may take to reach the bank, and a call that is lost after it. */
+const PATIENCE_MS = 120_000;
 
 export type ActivityName = keyof ConnectorActivities;
 
@@ -73,7 +73,8 @@ export async function startInstructor(deps: InstructorDeps) {
         const outcome = await ask(activity, input);
         if ('answer' in outcome) return outcome.answer;
         if (Date.now() > end) {
-          throw new Broken(`${activity} has no answer in ${PATIENCE_MS / 1_000} s.`);
+          const wait = `no answer in ${PATIENCE_MS / 1_000} s`;
+          throw new Broken(`${activity} has ${wait}, but fails: ${shorten(outcome.failure)}`);
         }
         await sleep(RETRY_MS);
       }
