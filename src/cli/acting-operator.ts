@@ -1,6 +1,7 @@
 import type { VerifiedOperator } from '../domain/account/operator';
-import type { ApprovalRequired } from '../domain/approval';
+import { type ApprovalRequired, needsKey } from '../domain/approval';
 import { ServiceError } from '../domain/errors';
+import { auditAs, getSystemUser } from '../service/operators/deps';
 import { verifyOperator } from '../service/operators/keys';
 import type { CliContext } from './context';
 import { printFields } from './output';
@@ -21,6 +22,28 @@ export async function identifyOperator(
   if (!livemode) return { operator };
   const verified = await verifyOperator(await context.readDeps(), context.operatorKey);
   return { operator: verified.name, verified };
+}
+
+/**
+ * Opens what an act needs, and says who does it.
+ * @throws ServiceError as `identifyOperator`
+ */
+export async function openActing(
+  context: CliContext,
+  {
+    livemode,
+    what,
+    operator: typed,
+  }: { livemode: boolean; what: string; operator?: string | undefined },
+) {
+  const by = getSystemUser();
+  const { verified, operator = by.system_user } = await identifyOperator(context, {
+    livemode: livemode && needsKey(what),
+    operator: typed,
+  });
+  const deps = await context.withTemporal(await context.actingDeps());
+  const audit = verified && { audit: auditAs(deps, verified.name) };
+  return { deps: { ...deps, ...audit }, verified, names: { operator, by } };
 }
 
 /** @throws ServiceError `invalid_usage` */

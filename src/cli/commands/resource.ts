@@ -1,13 +1,14 @@
 import { z } from 'zod';
-import { isApprovalRequired, needsKey } from '../../domain/approval';
+import { PROGRAM } from '../../base/program';
+import { isApprovalRequired } from '../../domain/approval';
 import { AMOUNT_MAX, type CallbackResource } from '../../domain/callback/callback';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actAsOperator } from '../../service/approvals/act';
-import { auditAs, getSystemUser } from '../../service/operators/deps';
+import { FOUND_MAX } from '../../service/operators/act-many';
 import { findResource, readPage } from '../../service/operators/resource';
-import { assertNamed, identifyOperator, printApprovalRequired } from '../acting-operator';
+import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
 import { type CliCommand, defineCommand, defineGroup } from '../command';
 import {
   Amount,
@@ -20,6 +21,7 @@ import {
   wholeNumber,
 } from '../options';
 import { printFields } from '../output';
+import { actByQuery, assertOneMode, MANY_OPTIONS } from './act-many';
 import { pageText } from './resource-page';
 
 const OUTGOING_OPTIONS = {
@@ -84,41 +86,41 @@ export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
   const act = defineCommand({
     name: 'act',
     description: `do to a ${noun} what its workflow lets operators do; the audit trail records it`,
-    options: getActOptions(kind, ResourceId),
+    options: getActOptions(kind),
     notes: `
 The workflow decides, and refuses in words what the state does not allow. One that was terminated is
 restarted for it. On live it needs OPERATOR_KEY, except for snooze and acknowledge, and a credit above
-APPROVAL_LIMIT the approval of a second operator.`,
+APPROVAL_LIMIT the approval of a second operator.
+
+With --query it acts on up to ${FOUND_MAX} that a query of Temporal's list of workflows finds, which lags by seconds:
+  ${PROGRAM.cli} ${group} act snooze --query "ServiceAttention IS NOT NULL" --plan
+--plan lists them; --apply does it, goes on after a refusal, and exits with 1 if one was refused or failed.`,
     example: `${group} act 0d1f… ${LIFECYCLES[kind].acts[0]} --operator mia --reason "Ticket 42"`,
-    run: async (context, { id, act: what, hours, bank_confirmed_not_executed, ...options }) => {
-      const isConfirmed = bank_confirmed_not_executed === true;
-      if ((what === 'snooze') !== (hours !== undefined)) {
-        throw new ServiceError('invalid_usage', 'A snooze, and nothing else, takes --hours.');
-      }
+    run: async (context, options) => {
+      const { query, plan, apply, expect, id: first, act: second, ...more } = options;
+      const { id, what } = readTarget(kind, { first, second, query });
+      const { operator: typed, reason, hours, approved_by, ...ofOne } = more;
+      assertOneMode({ query, plan, apply, expect }, Object.keys(omitUndefined(ofOne)));
+      const isConfirmed = more.bank_confirmed_not_executed === true;
+      if (!plan) assertComplete(what, { reason, hours });
       if (isConfirmed && what !== 'mark_failed') {
         const message = 'Only mark_failed takes --bank-confirmed-not-executed.';
         throw new ServiceError('invalid_usage', message);
       }
-      assertNamed(context, options.operator);
-      const read = await context.readDeps();
-      const { livemode } = await findResource(read.stores, kind, id);
-      const isVerified = livemode && needsKey(what);
-      const { verified, operator = getSystemUser().system_user } = await identifyOperator(context, {
-        livemode: isVerified,
-        operator: options.operator,
-      });
-      const deps = await context.withTemporal(await context.actingDeps());
-      const audit = verified && { audit: auditAs(read, verified.name) };
+      if (query !== undefined) {
+        const acts = { what, operator: typed, reason, hours, approved_by };
+        return await actByQuery(context, kind, { query, plan, apply, expect }, acts);
+      }
+      assertNamed(context, typed);
+      const { stores } = await context.readDeps();
+      const { livemode } = await findResource(stores, kind, id);
+      const acting = await openActing(context, { livemode, what, operator: typed });
+      const { deps, verified, names } = acting;
       const confirmation = { bank_confirmed_not_executed: isConfirmed || undefined };
-      const by = getSystemUser();
-      const { operation_id, dispute_id, fee, ...target } = ActFacts.parse(options);
-      const { deposit, transaction_id, address } = target;
-      const details = { operation_id, dispute_id, fee, deposit, transaction_id, address };
-      const facts = { ...details, ...confirmation };
-      const { amount, reason, approved_by } = options;
-      const names = { operator, reason, approved_by: livemode ? undefined : approved_by };
-      const request = omitUndefined({ what, hours, amount, ...names, ...facts, by });
-      const answer = await actAsOperator({ ...deps, ...audit }, kind, id, request, verified);
+      const facts = { ...ActFacts.parse(more), ...confirmation, amount: more.amount };
+      const second_operator = { approved_by: livemode ? undefined : approved_by };
+      const request = { what, reason: reason ?? '', hours, ...names, ...second_operator, ...facts };
+      const answer = await actAsOperator(deps, kind, id, omitUndefined(request), verified);
       if (isApprovalRequired(answer)) return printApprovalRequired(context, answer);
       const { status, version, bank } = answer;
       const { attention = null } = await findResource(deps.stores, kind, id);
@@ -140,17 +142,54 @@ APPROVAL_LIMIT the approval of a second operator.`,
   });
 });
 
-function getActOptions(kind: CallbackResource, ResourceId: z.ZodString) {
+function getActOptions(kind: CallbackResource) {
   return z.object({
-    id: ResourceId,
-    act: z.enum(LIFECYCLES[kind].acts).describe('what to do').meta({ argument: true }),
+    id: z
+      .string()
+      .describe('its id; with --query the act instead')
+      .meta({ argument: true, placeholder: `${kind}_id` }),
+    act: z.enum(LIFECYCLES[kind].acts).optional().describe('what to do').meta({ argument: true }),
     operator: Operator.optional(),
-    reason: Reason,
+    reason: Reason.optional(),
     hours: Hours.optional().describe('of a snooze: how long, up to 720'),
     amount: Amount.optional().describe('what really moved, where that differs from the request'),
     approved_by: ApprovedBy,
     ...(LIFECYCLES[kind].isOutgoing ? OUTGOING_OPTIONS : {}),
     ...(kind === 'payment' ? DISPUTE_OPTIONS : {}),
     ...(kind === 'crypto_payment' ? DEPOSIT_OPTIONS : {}),
+    ...MANY_OPTIONS,
   });
+}
+
+interface Target {
+  first: string;
+  second: string | undefined;
+  query: string | undefined;
+}
+
+/** @throws ServiceError `invalid_usage` */
+function readTarget(
+  kind: CallbackResource,
+  { first, second, query }: Target,
+): { id: string; what: string } {
+  if (query === undefined) {
+    if (second !== undefined) return { id: first, what: second };
+    throw new ServiceError('invalid_usage', "missing required argument 'act'");
+  }
+  const { acts } = LIFECYCLES[kind];
+  if (second === undefined && acts.includes(first)) return { id: '', what: first };
+  const message = `With --query, give an act and no id. Allowed choices are ${acts.join(', ')}.`;
+  throw new ServiceError('invalid_usage', message);
+}
+
+/** @throws ServiceError `invalid_usage` */
+function assertComplete(
+  what: string,
+  { reason, hours }: { reason: string | undefined; hours: number | undefined },
+): void {
+  if (reason === undefined) {
+    throw new ServiceError('invalid_usage', "required option '--reason <text>' not specified");
+  }
+  if ((what === 'snooze') === (hours !== undefined)) return;
+  throw new ServiceError('invalid_usage', 'A snooze, and nothing else, takes --hours.');
 }

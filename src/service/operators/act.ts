@@ -79,16 +79,25 @@ export async function actOn(
   { what, ...act }: Act,
 ): Promise<ActResult | ApprovalRequired> {
   const resource = await findResource(deps.stores, kind, id);
+  const refusal = findRefusal(kind, what, resource.status);
+  if (refusal !== undefined) throw refusal;
   if (!LIFECYCLES[kind].actsWhenEnded.includes(what)) {
-    if (!isInFlight(kind, resource.status)) {
-      const message = `The ${kind} is ${resource.status}; a final state is never left.`;
-      throw new ServiceError('wrong_state', message);
-    }
     // `open` waits until a restarted workflow has loaded its state. Its update id is new: a known
     // one would return the earlier run's result.
     await update(deps, kind, resource, 'open', []);
   }
   return await update(deps, kind, resource, what, [act]);
+}
+
+/** Explains why no workflow needs to decide. @returns undefined where one does */
+export function findRefusal(
+  kind: CallbackResource,
+  what: string,
+  status: string,
+): ServiceError | undefined {
+  if (LIFECYCLES[kind].actsWhenEnded.includes(what) || isInFlight(kind, status)) return undefined;
+  const message = `The ${kind} is ${status}; a final state is never left.`;
+  return new ServiceError('wrong_state', message);
 }
 
 async function update(

@@ -1,0 +1,157 @@
+import { type Client, isGrpcServiceError } from '@temporalio/client';
+import type { VerifiedOperator } from '../../domain/account/operator';
+import { type ApprovalRequired, isApprovalRequired } from '../../domain/approval';
+import type { CallbackResource } from '../../domain/callback/callback';
+import { ServiceError } from '../../domain/errors';
+import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
+import { actAsOperator } from '../approvals/act';
+import type { WriteDeps } from '../deps';
+import { type Act, type ActDeps, type ActResult, findRefusal } from './act';
+import { findResource } from './resource';
+
+/** Bounds what one wrong query changes. */
+export const FOUND_MAX = 1_000;
+const AT_ONCE = 8;
+const UNKNOWN_MAX = 8;
+const PAGE = 100;
+/** A page of a busy Temporal may take seconds. */
+const LIST_MS_MAX = 60_000;
+const INVALID_ARGUMENT = 3;
+
+export interface QueryResult {
+  id: string;
+  /** Null if MongoDB does not have it. */
+  resource: Resource | null;
+  /** Why no act is sent to it; null where its workflow decides. */
+  refusal: ServiceError | null;
+}
+
+/**
+ * Finds resources by a query of Temporal's list of workflows, which lags by seconds, in the order
+ * of their ids.
+ * @throws ServiceError `invalid_query`; `too_many` above the greatest number
+ */
+export async function findMany(
+  { temporal, stores }: { temporal: Client; stores: ResourceStores },
+  kind: CallbackResource,
+  what: string,
+  query: string,
+  max = FOUND_MAX,
+): Promise<QueryResult[]> {
+  const ids = await listIds(temporal, kind, query, max);
+  const found: QueryResult[] = [];
+  for (const id of ids.sort()) {
+    const resource = await LIFECYCLES[kind].get(stores, id);
+    found.push({ id, resource, refusal: explainRefusal(kind, what, id, resource) });
+  }
+  return found;
+}
+
+async function listIds(
+  temporal: Client,
+  kind: CallbackResource,
+  query: string,
+  max: number,
+): Promise<string[]> {
+  const { workflowType, workflowId } = LIFECYCLES[kind];
+  const prefix = workflowId('');
+  // One that was reopened has several runs.
+  const ids = new Set<string>();
+  const list = async () => {
+    const all = `WorkflowType = '${workflowType}' AND (${query})`;
+    for await (const run of temporal.workflow.list({ query: all, pageSize: PAGE })) {
+      // A query with brackets of its own may leave those around it.
+      if (run.type === workflowType) ids.add(run.workflowId.slice(prefix.length));
+      if (ids.size > max) throw createTooMany(kind, max);
+    }
+  };
+  try {
+    await temporal.withDeadline(Date.now() + LIST_MS_MAX, list);
+  } catch (error) {
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (!isGrpcServiceError(cause) || Number(cause.code) !== INVALID_ARGUMENT) throw error;
+    throw new ServiceError('invalid_query', `Temporal refuses the query: ${cause.details}`);
+  }
+  return [...ids];
+}
+
+function createTooMany(kind: CallbackResource, max: number): ServiceError {
+  const message = `The query finds more than ${max} ${kind}s, so nothing was done: narrow it.`;
+  return new ServiceError('too_many', message);
+}
+
+function explainRefusal(
+  kind: CallbackResource,
+  what: string,
+  id: string,
+  resource: Resource | null,
+): ServiceError | null {
+  if (resource !== null) return findRefusal(kind, what, resource.status) ?? null;
+  return new ServiceError(`${kind}_not_found`, `There is no ${kind} ${id}.`);
+}
+
+export type Outcome = { id: string } & (
+  | { result: 'done'; answer: ActResult; attention: string | null }
+  | { result: 'approval_required'; answer: ApprovalRequired }
+  /** `unknown`: its workflow gave no answer in time, and may have done it. */
+  | { result: 'refused' | 'unknown' | 'failed'; error: unknown }
+);
+
+interface ActingOnMany {
+  /** Asked before each act, since a key may be revoked meanwhile. */
+  verify: () => Promise<VerifiedOperator | undefined>;
+  onOutcome: (outcome: Outcome) => void;
+}
+
+/**
+ * Sends one act to each, eight at once. Goes on after a refusal; begins no other after a failure
+ * that the next one would have, too, or after eight without an answer.
+ * @returns outcomes of those that were begun
+ */
+export async function actOnMany(
+  deps: ActDeps & WriteDeps,
+  kind: CallbackResource,
+  ids: readonly string[],
+  act: Act,
+  { verify, onOutcome }: ActingOnMany,
+): Promise<Outcome[]> {
+  const waiting = [...ids];
+  const outcomes: Outcome[] = [];
+  const isOver = () =>
+    outcomes.some(({ result }) => result === 'failed') ||
+    outcomes.filter(({ result }) => result === 'unknown').length >= UNKNOWN_MAX;
+  const work = async (): Promise<void> => {
+    for (let id = waiting.shift(); id !== undefined; id = isOver() ? undefined : waiting.shift()) {
+      const outcome = await actOnOne(deps, kind, id, act, verify);
+      outcomes.push(outcome);
+      onOutcome(outcome);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return outcomes;
+}
+
+async function actOnOne(
+  deps: ActDeps & WriteDeps,
+  kind: CallbackResource,
+  id: string,
+  act: Act,
+  verify: ActingOnMany['verify'],
+): Promise<Outcome> {
+  try {
+    const answer = await actAsOperator(deps, kind, id, act, await verify());
+    if (isApprovalRequired(answer)) return { id, result: 'approval_required', answer };
+    const { attention = null } = await findResource(deps.stores, kind, id);
+    return { id, result: 'done', answer, attention };
+  } catch (error) {
+    return { id, result: classify(error), error };
+  }
+}
+
+/** Codes of what the next one would meet, too. */
+const OF_ALL = /^(temporal_|operator_key_)/;
+
+function classify(error: unknown): 'refused' | 'unknown' | 'failed' {
+  if (!(error instanceof ServiceError) || OF_ALL.test(error.code)) return 'failed';
+  return error.code === 'outcome_unknown' ? 'unknown' : 'refused';
+}
