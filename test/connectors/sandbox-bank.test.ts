@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import { retryUntilDone } from '../support/insist';
 import { runWhile } from '../support/run-while';
 import { temporalAddress } from '../support/servers';
 import { instruction } from './bank-server';
@@ -14,7 +15,7 @@ describe('instructions', () => {
   it('openSession gives the same answer to a repeat, also at once and after a restart', async () => {
     const input = instruction();
     const answers = await Promise.all(
-      Array.from({ length: 5 }, () => activities().openSession(input)),
+      Array.from({ length: 5 }, () => retryUntilDone(() => activities().openSession(input))),
     );
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(answers[0]).toMatchObject({

@@ -137,6 +137,8 @@ describeWith('python3', 'the example of a bank team’s server', () => {
       const { id, page } = await create();
       await shop.post(`/v1/payments/${id}/cancel`);
       await service.becomes('payments', id, { status: 'cancelled' });
+      // It ends once the bank has closed the session, which may be after the cancellation.
+      await service.temporal.workflow.getHandle(`payment:${id}`).result();
       expect((await payAt(page)).status).toBe(303);
       // What the bank reports of another one comes later.
       const other = await create();

@@ -21,7 +21,9 @@ test('a payout that was sent and completed since is paid, debited and told of on
   await setting.simulate('payout', since, { event: 'completed' });
   const failed = await setting.payout(SILENT);
   await setting.simulate('payout', failed, { event: 'failed', code: 'AC04', reason: 'closed' });
-  const running = await setting.payout(SILENT);
+  // One by SEPA Instant would be marked after a minute.
+  const card = { method: 'card_payout', recipient_id: shop.recipients.card_payout };
+  const running = await setting.payout({ ...SILENT, ...card });
   const ids = [before, since, failed, running];
   const documents = await Promise.all(ids.map((id) => stores.payouts.get(id)));
   const recorded = await Promise.all(ids.map(setting.recorded));

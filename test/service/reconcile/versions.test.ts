@@ -83,7 +83,7 @@ test('a run that posts without a transition shows no version, so that its histor
 
 const LOAD_MS = 12_000;
 /** A task of a busy machine may take so long after it has written. */
-const SETTLE_MS = 15_000;
+const SETTLE_MS = 25_000;
 
 test('next to a service under load it reports nothing that is under way', async () => {
   const { shop } = setting;

@@ -7,6 +7,9 @@ import { useLifecycles } from '../lifecycles';
 
 const { setting, withPayment } = useLifecycles();
 
+// A slow machine may not have the bank's answer within the three seconds of a cancellation.
+jest.retryTimes(3, { logErrorsBeforeRetry: true });
+
 const MERCHANT = { by: 'merchant' };
 
 /** A bank that cannot be asked to close the first twelve times. */

@@ -12,7 +12,7 @@ import {
   useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
-import { refusalOf } from '../lifecycles';
+import { isAt, refusalOf } from '../lifecycles';
 import { ACT, actAfterEnd, bookOf, differencesOf, reportAfterEnd, storedPayment } from './setting';
 
 const setting = useWorkflowSetting();
@@ -21,6 +21,7 @@ async function opened(bank: ScriptedBank, story: (of: Opened) => Promise<void>):
   await withBank(setting, bank, async (connector) => {
     const input = paymentInput(connector);
     const { handle } = await openPayment(setting, input);
+    await isAt(handle, 'awaiting_customer');
     await story({ handle, id: input.payment_id, account: input.account_id });
   });
 }

@@ -13,7 +13,7 @@ import {
   useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
-import { refusalOf } from '../lifecycles';
+import { isAt, refusalOf } from '../lifecycles';
 import {
   ACT,
   actAfterEnd,
@@ -40,6 +40,7 @@ async function opened(
     const input = paymentInput(connector);
     const { handle } = await openPayment(setting, input);
     const { payment_id: id, account_id: account } = input;
+    await isAt(handle, 'awaiting_customer');
     await story({ handle, id, account });
     expect(await differencesOf(setting, id)).toEqual([]);
     expect(await differencesOf(setting, account)).toEqual([]);

@@ -1,5 +1,6 @@
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
+import { holdUpdates } from '../../support/hold-updates';
 import { eventually } from '../../support/http';
 import { scriptedBank } from '../../support/workflow-setting';
 import { useLifecycles } from '../lifecycles';
@@ -22,10 +23,8 @@ test.each([
   });
   await withRefund(bank, async ({ handle, id, act, shows, stored }) => {
     await eventually('the look-up', async () => bank.told.includes(`lookUpRefund ${id}`));
-    // While the document is held, the transition is under way.
-    const session = setting.mongo.startSession();
-    session.startTransaction();
-    await setting.stores.refunds.update(id, 1, { request_id: 'held' }, { audit: [] }, session);
+    // While its updates are held, the transition is under way.
+    const releaseUpdates = holdUpdates(setting.stores.refunds);
     const marked = act('mark_failed');
     await shows('operator ada: mark_failed');
     await eventually('the transition', async () => {
@@ -38,8 +37,7 @@ test.each([
       const { raw } = await handle.describe();
       return raw.pendingActivities?.length === 1;
     });
-    await session.abortTransaction();
-    await session.endSession();
+    releaseUpdates();
     expect(await marked).toMatchObject({ status: 'failed' });
     expect(await handle.result()).toMatchObject({ status: 'failed' });
     expect(await stored()).toMatchObject({ status: 'failed', attention });

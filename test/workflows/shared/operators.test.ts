@@ -1,4 +1,5 @@
 import { saveHistory } from '../../support/histories';
+import { holdUpdates } from '../../support/hold-updates';
 import { ACT, MONEY, refusalOf, unlessUnreachable, useLifecycles } from '../lifecycles';
 
 const { setting, withStatus } = useLifecycles();
@@ -117,17 +118,14 @@ test.each([
   'two operators at once: the second is refused in words, the %s moves once',
   (resource, reach, version, update, status, message) =>
     reach(async ({ id, handle, stored, eventTypes, money }) => {
-      // While the document is held, the first transition is requested but not made.
-      const session = setting.mongo.startSession();
-      session.startTransaction();
+      // While updates are held, the first transition is requested but not made.
       const { payments, refunds, payouts } = setting.stores;
       const store = { payment: payments, refund: refunds, payout: payouts }[resource];
-      await store.update(id, version, { request_id: 'held' }, { audit: [] }, session);
+      const release = holdUpdates<never[], unknown>(store);
       const start = (name: string) =>
         handle.startUpdate<object, [object]>(name, { args: [ACT], waitForStage: 'ACCEPTED' });
       const [first, second] = [await start(update), await start('mark_failed')];
-      await session.abortTransaction();
-      await session.endSession();
+      release();
       const state = { status, version: version + 1 };
       expect(await first.result()).toEqual({ [`${resource}_id`]: id, ...state });
       expect(await refusalOf(second.result())).toEqual({ code: 'wrong_state', message });

@@ -18,7 +18,7 @@ import {
   withBank,
 } from '../../support/workflow-setting';
 import { openBalance, registerWallet, settle, WALLET } from '../crypto/setting';
-import { shows, useLifecycles } from '../lifecycles';
+import { isAt, shows, useLifecycles } from '../lifecycles';
 
 /** Callbacks on live, where each has to prove who sends it. */
 const { setting, withPayout } = useLifecycles('real', ['sandbox', 'live']);
@@ -75,6 +75,7 @@ test('a live payment heeds none of seven false callbacks, and then the true one 
   withBank(setting, scriptedBank(), async (connector) => {
     const input = paymentInput(connector, { livemode: true });
     const { handle } = await openPayment(setting, input);
+    await isAt(handle, 'awaiting_customer');
     const payment = sending(connector, 'payment', input.payment_id);
     const { told, signal, refused, marked, document } = payment;
     const [ours, old, theirs] = [
@@ -125,6 +126,7 @@ test('the kit signs: what went out without a key counts once it comes again unde
   withBank(setting, scriptedBank(), async (connector) => {
     const input = paymentInput(connector, { livemode: true });
     const { handle } = await openPayment(setting, input);
+    await isAt(handle, 'awaiting_customer');
     const payment = sending(connector, 'payment', input.payment_id);
     const { told, deliver, refused, marked, document } = payment;
     const settled = told('settled');
