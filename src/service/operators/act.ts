@@ -18,8 +18,8 @@ import { assertNotBehind } from '../../temporal/reopening';
 import { nextRun } from '../../temporal/start';
 import { findResource } from './resource';
 
-/** The workflow may call the bank before it responds. */
-const ACT_TIMEOUT_MS = 20_000;
+/** The workflow may call the bank before it responds, and a busy Temporal takes its time. */
+const ACT_TIMEOUT_MS = 60_000;
 
 export interface ActDeps {
   temporal: Client;
