@@ -7,6 +7,7 @@ import type { PayoutDocument } from '../../src/store/payouts';
 import { operatorsAudit } from '../support/audit';
 import { useFixture, useFreshFixture } from '../support/fixture';
 import { call, eventually } from '../support/http';
+import { retryUntilDone } from '../support/insist';
 import type { Service } from '../support/service';
 
 /** Minor units that `openShop` puts on a balance in EUR, GBP and JPY each. */
@@ -89,14 +90,17 @@ export async function insertRecipient(
   return _id;
 }
 
-/** Credits a balance; minor units. */
+/** Credits a balance; minor units. Tries again where a busy machine ends the transaction. */
 export async function credit(
   { mongo, stores }: Pick<Service, 'mongo' | 'stores'>,
   { account_id, livemode = false }: { account_id: string; livemode?: boolean },
   { balance_account = 'main', currency = 'EUR', amount }: Partial<Balance> & { amount: number },
 ): Promise<void> {
   const deps = { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) };
-  await fundBalance(deps, { account_id, livemode, balance_account, currency, amount });
+  const funding = { account_id, livemode, balance_account, currency, amount };
+  // The same id each time, so that it credits once.
+  const id = randomUUID();
+  await retryUntilDone(() => fundBalance(deps, funding, { id }));
 }
 
 interface Balance {

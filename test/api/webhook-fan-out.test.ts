@@ -1,5 +1,6 @@
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import { findDeliveries, restart } from '../../src/service/orphans';
+import { patientClient } from '../cli/resource-setting';
 import { openInbox, useInbox } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';
 import { type Account, useService } from '../support/service';
@@ -107,6 +108,7 @@ test('an endpoint that hangs or fails does not hold up another', async () => {
 
 test('a delivery that lost its workflow is found and restarted, wherever it is stored', async () => {
   const shop = await service.account();
+  // To the end: a second attempt that comes due on a busy machine must not end a delivery.
   inbox.answer.status = 500;
   const first = await create(shop, { url: `${inbox.url}/1` });
   const second = await create(shop, { url: `${inbox.url}/2` });
@@ -121,10 +123,10 @@ test('a delivery that lost its workflow is found and restarted, wherever it is s
     service.temporal.workflow.getHandle(webhookWorkflowId(id)),
   );
   for (const handle of handles) await handle.terminate('lost');
-  inbox.answer.status = 200;
-  const { stores, temporal, queues } = service;
+  const { stores, queues } = service;
   const deps = {
-    ...{ stores, temporal, lifecycleQueue: queues.lifecycle, webhookQueue: queues.webhooks },
+    ...{ stores, lifecycleQueue: queues.lifecycle, webhookQueue: queues.webhooks },
+    temporal: patientClient(service.temporal),
     now: () => new Date(Date.now() + 600_000),
   };
   const found: string[] = [];

@@ -18,6 +18,7 @@ import { temporalAddress } from '../support/servers';
 import { openAccount } from '../support/service';
 import { openProvisioning } from './cli';
 import { recordEvents, registerEndpoint } from './event-log';
+import { patientClient } from './resource-setting';
 
 export type DeliverySetting = Awaited<ReturnType<typeof openDeliverySetting>>;
 
@@ -47,7 +48,7 @@ async function openDeliverySetting() {
     /** Dependencies on a queue that nobody else works on. */
     deps: {
       stores,
-      temporal,
+      temporal: patientClient(temporal),
       webhookQueue,
       lifecycleQueue: `lifecycle-${randomUUID()}`,
       now: () => new Date(),

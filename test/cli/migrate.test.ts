@@ -8,7 +8,7 @@ import { createTemporalClient } from '../../src/temporal/client';
 import { connectTemporal } from '../../src/temporal/connect';
 import { eventually } from '../support/http';
 import { temporalAddress } from '../support/servers';
-import { CliError, run, useProvisioning } from './cli';
+import { CliError, commandsIn, run, useProvisioning } from './cli';
 
 const warnings: string[] = [];
 const log = createLogger('migrate', 'warn', { write: (line) => void warnings.push(line) });
@@ -37,6 +37,7 @@ const checkAttributes = () =>
     return warnings.length === 0;
   });
 
+/** Runs a command once, for servers that are meant to be away. */
 async function refused(env: NodeJS.ProcessEnv, ...args: string[]) {
   const { exit, stderr } = await run(env, '--json', ...args);
   expect(exit).toBe(1);
@@ -77,8 +78,7 @@ test('an index that only makes lists quick is no reason to refuse', async () => 
 test('a database of version 1 is refused by migrate and by the processes', async () => {
   const payments = shop.db.collection('payments');
   await payments.createIndex({ 'customer.email': 1 }, { name: 'clear_payer' });
-  const { error } = await refused(shop.env, 'migrate');
-  expect(error).toEqual({
+  expect(await shop.refusal('migrate')).toEqual({
     code: 'version_1_data',
     message: expect.stringContaining('version 2 starts over'),
   });
@@ -87,9 +87,8 @@ test('a database of version 1 is refused by migrate and by the processes', async
 });
 
 test('a namespace that is not there is told as a fault of the settings', async () => {
-  const elsewhere = { ...shop.env, TEMPORAL_NAMESPACE: 'elsewhere' };
-  const { error } = await refused(elsewhere, 'migrate');
-  expect(error).toEqual({
+  const elsewhere = commandsIn({ ...shop.env, TEMPORAL_NAMESPACE: 'elsewhere' });
+  expect(await elsewhere.refusal('migrate')).toEqual({
     code: 'temporal_refused',
     message: expect.stringContaining('TEMPORAL_NAMESPACE'),
   });

@@ -7,7 +7,7 @@ import { checkConnector } from '../../connectors/conformance/check';
 import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
 import { openRebuilder } from '../support/rebuilder';
-import { CliError, run, useProvisioning } from './cli';
+import { CliError, commandsIn, run, useProvisioning } from './cli';
 
 const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'main.js');
 /** Commands by their group; one without a name is a command by itself. */
@@ -147,17 +147,17 @@ test('only sealing needs the key file, and says what is wrong with it', async ()
   const broken = join(service.folder, 'broken.json');
   writeFileSync(broken, '{"seal": "confidential"}');
   for (const KEYS_FILE of [undefined, join(service.folder, 'none.json'), broken]) {
-    const env = { ...service.env, KEYS_FILE };
-    const { stderr } = await run(env, ...set, '--json');
+    const { cli } = commandsIn({ ...service.env, KEYS_FILE });
+    const { stderr } = await cli(...set, '--json');
     codes.push(CliError.parse(JSON.parse(stderr)).error.code);
     expect(stderr).not.toContain('confidential');
-    expect((await run(env, 'key', 'list', account_id)).exit).toBe(0);
+    expect((await cli('key', 'list', account_id)).exit).toBe(0);
   }
   expect(codes).toEqual(['keys_file_missing', 'keys_file_missing', 'keys_file_invalid']);
   const keys = JSON.parse(readFileSync(service.env['KEYS_FILE'] ?? '', 'utf8'));
   const word = 'changemechangemechangemechangemechangemechQ';
   writeFileSync(broken, JSON.stringify({ ...keys, fingerprint: word }));
-  const weak = await run({ ...service.env, KEYS_FILE: broken }, ...set);
+  const weak = await commandsIn({ ...service.env, KEYS_FILE: broken }).cli(...set);
   expect(weak.stderr).toContain('a key must be random bytes, not text or a pattern');
   expect(weak.stderr).not.toContain(word);
 });
@@ -168,10 +168,10 @@ test('who may read the key file besides its owner is said, in words alone', asyn
   copyFileSync(service.env['KEYS_FILE'] ?? '', KEYS_FILE);
   chmodSync(KEYS_FILE, 0o644);
   const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', 'http://localhost:1/'];
-  const env = { ...service.env, KEYS_FILE };
+  const { cli } = commandsIn({ ...service.env, KEYS_FILE });
   const warning = `${KEYS_FILE}: others can read the key file\n`;
-  expect(await run(env, ...set)).toMatchObject({ exit: 0, stderr: warning });
-  expect(await run(env, ...set, '--json')).toMatchObject({ exit: 0, stderr: '' });
+  expect(await cli(...set)).toMatchObject({ exit: 0, stderr: warning });
+  expect(await cli(...set, '--json')).toMatchObject({ exit: 0, stderr: '' });
 });
 
 test('as a process: JSON on stdout with exit code 0, errors on stderr with 1', async () => {

@@ -3,7 +3,7 @@ import { redeliverEvent } from '../../src/service/events/redeliver';
 import type { EventDocument } from '../../src/store/events';
 import { eventually } from '../support/http';
 import { openAccount } from '../support/service';
-import { run } from './cli';
+import { commandsIn, run } from './cli';
 import { useDeliverySetting } from './delivery-setting';
 import { recordEvents, registerEndpoint } from './event-log';
 
@@ -141,8 +141,8 @@ test('it leaves the event as it was when Temporal is away or refuses', async () 
   expect(performance.now() - startedAt).toBeLessThan(60_000);
   expect(away.exit).toBe(1);
   expect(away.stderr).toContain('Temporal does not answer at 127.0.0.1:1 (address from the env');
-  const elsewhere = { ...setting.service.env, TEMPORAL_NAMESPACE: 'nowhere' };
-  const refused = await run(elsewhere, ...redeliver, '--json');
+  const elsewhere = commandsIn({ ...setting.service.env, TEMPORAL_NAMESPACE: 'nowhere' });
+  const refused = await elsewhere.cli(...redeliver, '--json');
   expect(refused.stderr).toContain('"code":"temporal_refused"');
   expect(await setting.deliveryOf(event)).toEqual(event.delivery);
 });

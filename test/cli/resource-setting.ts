@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Client } from '@temporalio/client';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { taskQueues } from '../../src/domain/task-queues';
 import { LIFECYCLES } from '../../src/lifecycles';
@@ -9,6 +10,15 @@ import { type Answer, eventually } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { type ServiceOptions, startService } from '../support/service';
 import { commandsIn } from './cli';
+
+const PATIENCE_MS = 60_000;
+
+/** Adds a minute to each deadline: unlike a command, a call of a function is not repeated. */
+export function patientClient(temporal: Client): Client {
+  const withDeadline = <T>(deadline: number | Date, call: () => Promise<T>) =>
+    temporal.withDeadline(Number(deadline) + PATIENCE_MS, call);
+  return Object.create(temporal, { withDeadline: { value: withDeadline } });
+}
 
 export type ResourceSetting = Awaited<ReturnType<typeof openResourceSetting>>;
 
@@ -42,7 +52,7 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
     deps: {
       stores: service.stores,
       db: service.mongo.db(service.database),
-      temporal: service.temporal,
+      temporal: patientClient(service.temporal),
       lifecycleQueue: service.queues.lifecycle,
       webhookQueue: service.queues.webhooks,
       now: () => new Date(),

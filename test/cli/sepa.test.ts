@@ -18,7 +18,7 @@ import {
 } from '../../src/service/sepa/book';
 import { camt, TEST_IBAN } from '../support/camt';
 import { useFixture } from '../support/fixture';
-import { asOperator, CliError, commandsIn, run, useProvisioning } from './cli';
+import { asOperator, CliError, commandsIn, useProvisioning } from './cli';
 
 const service = useProvisioning();
 const REFUSED = 'a'.repeat(32);
@@ -119,7 +119,7 @@ test.each([
   [['sepa', 'file', 'show', 'c'.repeat(32)], 'sepa_file_not_found'],
   [['sepa', 'import'], 'setting_missing'],
 ])('%j is refused as %s', async (args, code) => {
-  const { exit, stderr } = await run(service.env, ...args, '--json');
+  const { exit, stderr } = await service.cli(...args, '--json');
   expect([exit, CliError.parse(JSON.parse(stderr)).error.code]).toEqual([1, code]);
 });
 

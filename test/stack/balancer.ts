@@ -6,7 +6,7 @@ import { eventually } from '../support/http';
 const LOOK_MS = 100;
 const LOOK_MS_MAX = 2_000;
 /** A busy machine may silence both at once, or the servers that they ask. */
-const READY_MS_MAX = 30_000;
+const READY_MS_MAX = 90_000;
 
 /** Balancer before several APIs: it takes turns among those that say that they are ready. */
 export interface Balancer {

@@ -9,7 +9,7 @@ export interface Answer {
   text: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests read into whatever came
   body: any;
-  /** How often the call was made again under its key. */
+  /** How often the call was made again; a POST under its key. */
   repeats?: number;
 }
 
@@ -34,8 +34,9 @@ export interface Call {
 const PATIENCE_MS = 180_000;
 
 /**
- * Calls the API; every answer is held against the OpenAPI document. A POST is made as a merchant makes it
- * on a busy day: 503, and 409 while the first call is under way, are asked again under the same key.
+ * Calls the API; every answer is held against the OpenAPI document. A GET or POST is made as a
+ * merchant makes it on a busy day: 503, and 409 while the first call is under way, are asked again,
+ * of a POST under the same key.
  */
 export async function call(
   url: string,
@@ -43,8 +44,10 @@ export async function call(
   path: string,
   request: Call = {},
 ): Promise<Answer> {
-  if (method !== 'POST' || request.once === true) return await callOnce(url, method, path, request);
-  const keyedRequest = { idempotencyKey: randomUUID(), ...request };
+  const isPost = method === 'POST';
+  const isOnce = request.once === true || !(isPost || method === 'GET');
+  if (isOnce) return await callOnce(url, method, path, request);
+  const keyedRequest = isPost ? { idempotencyKey: randomUUID(), ...request } : request;
   const giveUpAt = Date.now() + PATIENCE_MS;
   for (let repeats = 0; ; repeats += 1) {
     const answer = { ...(await callOnce(url, method, path, keyedRequest)), repeats };
@@ -80,8 +83,8 @@ function isEarly(path: string, { idempotencyKey }: Call, { status, body }: Answe
 
 /** The payment as a read shows it once it is at its bank: on a busy machine that is after the create. */
 async function readLater(url: string, { key = '' }: Call, createAnswer: Answer): Promise<Answer> {
-  const { status, headers } = createAnswer;
-  return { ...(await waitForBank({ url }, key, createAnswer.body.id)), status, headers };
+  const { text, body } = await waitForBank({ url }, key, createAnswer.body.id);
+  return { ...createAnswer, text, body };
 }
 
 function shouldRepeat({ status, body }: Answer): boolean {

@@ -15,6 +15,7 @@ import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
 import { terminateIdle } from '../../support/skipping-server';
 import { callback, eventTypes, useWorkflowSetting, withBank } from '../../support/workflow-setting';
+import { unlessUnreachable } from '../lifecycles';
 import {
   activitiesBehind,
   balanceOf,
@@ -525,9 +526,11 @@ describe('a settlement', () => {
       const answered = await handle.executeUpdate('resubmit', { args: [ACT] });
       expect(answered).toMatchObject({ status: 'pending', bank: 'pending' });
       expect(sent).toEqual([id, id]);
-      expect(await handle.executeUpdate('mark_failed', { args: [ACT] })).toMatchObject({
-        status: 'failed',
-      });
+      // A busy machine's connector may answer too late whether it holds the settlement.
+      const failed = await unlessUnreachable(() =>
+        handle.executeUpdate<object, [object]>('mark_failed', { args: [ACT] }),
+      );
+      expect(failed).toMatchObject({ status: 'failed' });
       expect(await handle.result()).toMatchObject({ status: 'failed' });
       expect(await balanceOf(setting, account_id)).toEqual({
         available: `${ETHER}`,

@@ -5,8 +5,10 @@ import { deliverCallback, type ResourceCallback } from '../../../src/callbacks/d
 import { createCallbackMemory } from '../../../src/callbacks/memory';
 import { paymentWorkflowId } from '../../../src/domain/payment/payment';
 import { payoutWorkflowId } from '../../../src/domain/payout/payout';
+import { webhookWorkflowId } from '../../../src/domain/webhook/event';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { endpointOwner } from '../../../src/store/endpoints';
+import type { EventDocument } from '../../../src/store/events';
 import { fund } from '../../api/fund';
 import { call, eventually, idealPayment } from '../../support/http';
 import { useService } from '../../support/service';
@@ -32,8 +34,12 @@ const APART = [
   'endSessions',
 ];
 
-beforeAll(async () => {
+beforeAll(() => {
   service.mongo.on('commandStarted', count);
+});
+
+// For each try of a test: a later one may come when the caches of an earlier one have expired.
+beforeEach(async () => {
   account = await service.account();
   const { account_id } = account;
   const owner = endpointOwner(account_id, false);
@@ -47,6 +53,22 @@ beforeAll(async () => {
   });
   await fillCaches();
 });
+
+// They would try again after 42 s, and be counted by another try of a test.
+afterEach(async () => {
+  const terminate = (id: string) =>
+    service.temporal.workflow.getHandle(webhookWorkflowId(id)).terminate('end of test');
+  await Promise.all((await attemptedEvents()).map(terminate));
+});
+
+/** Waits until the first attempts are stored: one in progress would still be counted. */
+async function attemptedEvents(): Promise<string[]> {
+  const { account_id } = account;
+  return await eventually('each first attempt', async () => {
+    const events = await service.collection<EventDocument>('events').find({ account_id }).toArray();
+    return events.every(({ delivery }) => delivery.attempts > 0) && events.map(({ _id }) => _id);
+  });
+}
 
 function count({ commandName, command }: CommandStartedEvent): void {
   const collection: unknown = command[commandName];
