@@ -24,7 +24,13 @@ const PAGE = 100;
 export interface SettleDeps {
   stores: Pick<
     Stores,
-    'accounts' | 'crypto_payments' | 'ledger' | 'routingRules' | 'scheduleRuns' | 'wallets'
+    | 'accounts'
+    | 'connectorPauses'
+    | 'crypto_payments'
+    | 'ledger'
+    | 'routingRules'
+    | 'scheduleRuns'
+    | 'wallets'
   >;
   temporal: Client;
   lifecycleQueue: string;

@@ -17,6 +17,7 @@ import { openSepaBook, sepaDatabase } from '../../src/service/sepa/book';
 import { requestCut, resendFile } from '../../src/service/sepa/files';
 import { ensureIndexes } from '../../src/store';
 import { connectNative } from '../../src/temporal/native';
+import { readTaskQueue } from '../../src/temporal/task-queue';
 import { createHttpDesk } from './desk';
 import { createDocuments, type Documents } from './documents';
 import { startFaultProxy } from './faults';
@@ -39,10 +40,6 @@ import type { World } from './world';
 const ACCOUNT = 'Connector check';
 const AT_ONCE = 8;
 const FUNDING_TRIES = 6;
-/** A poll lasts a minute at most. */
-const POLLER_MS = 70_000;
-const WORKFLOW_QUEUE = 1;
-const ACTIVITY_QUEUE = 2;
 
 const PROMISES: readonly ContractPromise[] = [
   ...listOutgoing(PAYOUT),
@@ -119,30 +116,17 @@ async function assertReady(deps: CheckDeps, connector: string): Promise<void> {
     const message = `The database ${database} has accounts. Give check and connector a MONGODB_DB of their own, such as connector_check.`;
     throw new ServiceError('check_database_used', message);
   }
-  const hasPoller = (name: string, type: number) =>
-    isPolled(temporal, { namespace: access.namespace, name, type });
-  if (await hasPoller(taskQueues(prefix).lifecycleQueue, WORKFLOW_QUEUE)) {
+  const hasPoller = async (name: string, type: 'workflow' | 'activity') =>
+    (await readTaskQueue(temporal, { namespace: access.namespace, name, type })).pollers > 0;
+  if (await hasPoller(taskQueues(prefix).lifecycleQueue, 'workflow')) {
     const message =
       'A worker of the service takes what the connector reports. Give check and connector a TASK_QUEUE_PREFIX of their own.';
     throw new ServiceError('check_queue_used', message);
   }
   const queue = connectorQueue(connector, prefix);
-  if (await hasPoller(queue, ACTIVITY_QUEUE)) return;
+  if (await hasPoller(queue, 'activity')) return;
   const message = `No connector takes instructions from the task queue ${queue}: start it with the same TEMPORAL_ADDRESS and TASK_QUEUE_PREFIX.`;
   throw new ServiceError('connector_not_running', message);
-}
-
-async function isPolled(
-  temporal: Client,
-  { namespace, name, type }: { namespace: string; name: string; type: number },
-): Promise<boolean> {
-  const taskQueue = { name };
-  const request = { namespace, taskQueue, taskQueueType: type };
-  const { pollers } = await temporal.workflowService.describeTaskQueue(request);
-  return (pollers ?? []).some(({ lastAccessTime }) => {
-    const seconds = Number(lastAccessTime?.seconds ?? 0);
-    return Date.now() - seconds * 1_000 < POLLER_MS;
-  });
 }
 
 async function makeAccounts(deps: CheckDeps): Promise<{ open: string; frozen: string }> {

@@ -72,6 +72,10 @@ const METRICS = {
     help: 'Routing rules whose connector the variables do not name, so that creates are refused.',
     labels: ['connector', 'method', 'livemode'],
   },
+  payments_connectors_paused: {
+    help: '1 for each connector that an operator has paused.',
+    labels: ['connector', 'livemode'],
+  },
   payments_watched_acts: {
     help: 'New live keys, live wallets and frozen accounts of the last hour, by their act.',
     labels: ['act'],

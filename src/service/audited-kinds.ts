@@ -83,6 +83,13 @@ export const AUDITED_KINDS: Record<string, AuditedKind> = {
     facts: ({ connector, revoked_at }) => ({ connector, revoked_at }),
     acts: { 'connector_key.created': creates, 'connector_key.revoked': changes },
   },
+  connector_pause: {
+    collection: 'connector_pauses',
+    ofService: true,
+    name: getId,
+    facts: ({ livemode }) => ({ livemode }),
+    acts: { 'connector.paused': creates, 'connector.resumed': removes },
+  },
   routing_rule: {
     collection: 'routing_rules',
     ofService: true,

@@ -27,6 +27,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   brand_logos: { api: KEEP },
   connector_capabilities: {},
   connector_keys: {},
+  connector_pauses: {},
   dashboard_challenges: { api: ['insert', 'remove'] },
   dashboard_invitations: { api: ['insert', 'remove'], worker: CHANGE },
   dashboard_sessions: { api: ALL },

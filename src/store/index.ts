@@ -11,6 +11,7 @@ import { createCallbackStore } from './callbacks';
 import { createCapabilitiesStore } from './capabilities';
 import { createChallengeStore } from './challenges';
 import { createConnectorKeyStore } from './connector-keys';
+import { createConnectorPauseStore } from './connector-pauses';
 import { createCryptoPaymentStore } from './crypto-payments';
 import { createCryptoSettlementStore } from './crypto-settlements';
 import { createDeliveryStore } from './deliveries';
@@ -55,6 +56,7 @@ export function createStores(db: Db, cacheMs = 0) {
     capabilities: createCapabilitiesStore(db),
     challenges: createChallengeStore(db),
     connectorKeys: createConnectorKeyStore(db),
+    connectorPauses: createConnectorPauseStore(db, cacheMs),
     crypto_payments: createCryptoPaymentStore(db),
     crypto_settlements: createCryptoSettlementStore(db),
     deliveries: createDeliveryStore(db),

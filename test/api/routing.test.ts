@@ -5,6 +5,7 @@ import type { RuleScope } from '../../src/domain/routing-rule';
 import { connectorQueue } from '../../src/domain/task-queues';
 import { createConnectors } from '../../src/routing';
 import { setRule } from '../../src/service/routing/change';
+import { pauseConnector, resumeConnector } from '../../src/service/routing/pause';
 import { createStores } from '../../src/store';
 import { CACHE_MS } from '../../src/store/cache';
 import { runWorker } from '../../src/temporal/native';
@@ -207,6 +208,44 @@ test('a rule that leads nowhere refuses like a method that no connector serves',
     expect(await list(ada)).not.toContain(RAIL);
     expect(await list(bob)).toContain(RAIL);
     expect(await findConnector(await pay(url, bob))).toBe(SOUTH);
+  });
+});
+
+test('a paused bank gets nothing new, and what it has goes on', async () => {
+  const { account_id, key } = ada;
+  const { mongo, stores: own } = service;
+  const audit = operatorsAudit(own);
+  const deps = { mongo, stores: own, audit, now: () => new Date() };
+  const routes = { liveConnectors: '', sandboxConnectors };
+  await route(NORTH, { account_id });
+  await service.withApp({ stores: createStores(service.db) }, async (url) => {
+    const body = idealPayment();
+    const created = await call(url, 'POST', '/v1/payments', { key: bob.key, body });
+    const payment_id = String(created.body.id);
+    expect((await own.payments.get(payment_id))?.connector).toBe(SOUTH);
+    await pauseConnector({ ...deps, ...routes }, SOUTH, {});
+    const simulate = `/v1/sandbox/payments/${payment_id}/simulate`;
+    await call(url, 'POST', simulate, { key: bob.key, body: { event: 'settled' } });
+    await service.becomes('payments', payment_id, { status: 'settled' });
+    const refund = await call(url, 'POST', '/v1/refunds', { key: bob.key, body: { payment_id } });
+    expect(refund.status).toBe(201);
+    await eventually('the instruction', async () =>
+      BANKS[SOUTH]?.told.includes(`sendRefund ${refund.body.id}`),
+    );
+    const another = await call(url, 'POST', '/v1/payments', { key: bob.key, body });
+    expect([another.status, another.body.error.details]).toMatchObject([
+      ...[422, [{ code: 'method_not_enabled' }]],
+    ]);
+    const asked = bob.ask({ method: RAIL, recipient_id: bob.recipients[RAIL] });
+    const payout = await call(url, 'POST', '/v1/payouts', { key: bob.key, body: asked });
+    expect(payout.body.error.details).toMatchObject([{ code: 'method_not_enabled' }]);
+    const rails = await call(url, 'GET', '/v1/payout-methods', { key: bob.key });
+    const available = rails.body.data.map(({ method }: { method: string }) => method);
+    expect(available).not.toContain(RAIL);
+    expect(await findConnector(await pay(url, ada))).toBe(NORTH);
+    await resumeConnector({ ...deps, ...routes }, SOUTH, {});
+    expect(await findConnector(await pay(url, bob))).toBe(SOUTH);
+    expect((await call(url, 'POST', '/v1/payments', { key, body })).status).toBe(201);
   });
 });
 

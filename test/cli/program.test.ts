@@ -40,7 +40,7 @@ const GROUPED = {
   attention: 'list acknowledge',
   operator: 'create list revoke',
   approval: 'list approve reject',
-  connector: 'new check key',
+  connector: 'new check health pause resume key',
   routing: 'show set remove',
   recipient: 'forget',
   payer: 'export erase',

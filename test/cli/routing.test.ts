@@ -49,7 +49,7 @@ test('without rules, the variables and the sandbox bank serve everything', async
   const line = {
     ...{ currency: null, account_id: null, served: true, set_at: null, operator: null },
     ...{ seen_at: expect.any(String), silent: false, missing: [] },
-    ...{ contract: 1, contract_known: true },
+    ...{ contract: 1, contract_known: true, paused_at: null },
   };
   const live = await listLines('--env', 'live');
   expect(live).toEqual(

@@ -5,7 +5,9 @@ import { assertConnectorName, isRouted } from '../../service/connectors';
 import { defineCommand, defineGroup } from '../command';
 import { formatTime, printFields, printList } from '../output';
 import { connectorCheck } from './connector-check';
+import { connectorHealth } from './connector-health';
 import { connectorNew } from './connector-new';
+import { connectorPause, connectorResume } from './connector-pause';
 
 const ConnectorName = z.string().describe('the connector').meta({ argument: true });
 
@@ -78,9 +80,10 @@ const keys = defineGroup({
 
 export const connectorCommands = defineGroup({
   name: 'connector',
-  description: 'banks and chains: begin one, check its contract, and its keys',
+  description:
+    'banks and chains: begin one, check its contract, see its health, pause it, its keys',
   notes: `
 A connector signs its callbacks with a key of its own, which may exist before LIVE_CONNECTORS names the
 connector. On live a callback that is not signed changes nothing.`,
-  commands: [connectorNew, connectorCheck, keys],
+  commands: [connectorNew, connectorCheck, connectorHealth, connectorPause, connectorResume, keys],
 });

@@ -51,6 +51,7 @@ the lines that decide something for it.`,
 function formatConnector({
   connector,
   served,
+  paused_at,
   missing,
   contract,
   contract_known,
@@ -58,6 +59,7 @@ function formatConnector({
 }: Omit<RoutingLine, 'livemode'> & { env: Environment }) {
   const variable = env === 'live' ? 'LIVE_CONNECTORS' : 'SANDBOX_CONNECTORS';
   if (!served) return `${connector} (refused: not in ${variable})`;
+  if (paused_at !== null) return `${connector} (paused since ${formatTime(paused_at)})`;
   if (!contract_known) return `${connector} (contract ${contract} is not known)`;
   return missing.length === 0 ? connector : `${connector} (lacks ${missing.join(', ')})`;
 }
@@ -118,9 +120,9 @@ function toScope(
   return { livemode, method, currency: currency ?? null, account_id: account ?? null };
 }
 
-async function identify(
+export async function identify(
   context: CliContext,
-  { livemode }: RuleScope,
+  { livemode }: Pick<RuleScope, 'livemode'>,
   typed: { operator?: string | undefined; reason?: string | undefined },
 ) {
   const { operator, verified } = await identifyOperator(context, {
@@ -132,7 +134,7 @@ async function identify(
   return { deps: { ...deps, ...audit }, note: { operator, reason: typed.reason } };
 }
 
-function readRoutes(context: CliContext) {
+export function readRoutes(context: CliContext) {
   const { liveConnectors, sandboxConnectors } = context.settings();
   return { liveConnectors, sandboxConnectors };
 }

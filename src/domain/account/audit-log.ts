@@ -50,6 +50,8 @@ export const AUDIT_LABELS = {
   'balance.reversed': 'Journal entry reversed',
   'balance.resolved': 'Money in suspense resolved',
   'bank_account.added': 'Bank account added',
+  'connector.paused': 'Connector paused',
+  'connector.resumed': 'Connector resumed',
   'routing.set': 'Routing rule set',
   'routing.removed': 'Routing rule removed',
   'sepa_file.resent': 'Refused SEPA file sent again',

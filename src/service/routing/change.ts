@@ -18,7 +18,7 @@ import { assertServes, parseConnectors } from '../connectors';
 import type { WriteDeps } from '../deps';
 
 /** Required on live. */
-interface RuleNote {
+export interface RuleNote {
   operator?: string | undefined;
   reason?: string | undefined;
 }
@@ -118,7 +118,10 @@ function toFacts({ method, currency, account_id: account }: RuleScope) {
   return { method, currency, account };
 }
 
-function assertNoted({ livemode }: RuleScope, { operator, reason }: RuleNote): void {
+export function assertNoted(
+  { livemode }: Pick<RuleScope, 'livemode'>,
+  { operator, reason }: RuleNote,
+): void {
   if (!livemode || (operator !== undefined && reason !== undefined)) return;
   const message = 'On live, OPERATOR_KEY and --reason say who changes the routing and why.';
   throw new ServiceError('operator_required', message);

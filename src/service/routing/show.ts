@@ -23,6 +23,8 @@ export interface RoutingLine extends RoutingRule {
   set_at: string | null;
   operator: string | null;
   reason: string | null;
+  /** Null unless an operator has paused it. */
+  paused_at: string | null;
   /** Last report; null before the first. */
   seen_at: string | null;
   /** No process reports any more. */
@@ -35,7 +37,10 @@ export interface RoutingLine extends RoutingRule {
   contract_known: boolean;
 }
 
-type Route = Omit<RoutingLine, 'seen_at' | 'silent' | 'missing' | 'contract' | 'contract_known'>;
+type Route = Omit<
+  RoutingLine,
+  'paused_at' | 'seen_at' | 'silent' | 'missing' | 'contract' | 'contract_known'
+>;
 
 interface RoutingQuery {
   /** Undefined: both. */
@@ -54,6 +59,7 @@ export async function listRouting(
   const connectors = parseConnectors(deps);
   const rules = [...(await stores.routingRules.read()).values()];
   const reports = new Map((await stores.capabilities.list()).map((each) => [each._id, each]));
+  const pauses = await stores.connectorPauses.read();
   const at = deps.now();
   const environments = ENVIRONMENTS.filter((each) => env === undefined || each === env);
   const routes = environments.map(isLive).flatMap((livemode) =>
@@ -63,14 +69,17 @@ export async function listRouting(
       return selectLines([...presentBase(connectors, method, livemode), ...lines], account_id);
     }),
   );
-  return routes.map((line) => addReport(line, reports.get(line.connector), at));
+  return routes.map((line) => ({
+    ...addReport(line, reports.get(line.connector), at),
+    paused_at: pauses.get(line.connector)?.paused_at ?? null,
+  }));
 }
 
 function addReport(
   route: Route,
   report: (Capabilities & { seen_at: Date }) | undefined,
   at: Date,
-): RoutingLine {
+): Omit<RoutingLine, 'paused_at'> {
   if (report === undefined) {
     const unknown = { contract: null, contract_known: true };
     return { ...route, seen_at: null, silent: true, missing: [], ...unknown };

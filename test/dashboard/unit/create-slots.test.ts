@@ -4,7 +4,8 @@ import { createSlots } from '../../../src/service/create-slots';
 import { gate } from '../../support/gate';
 
 const connectors = createConnectors('sandbox', 'evm=eth_ethereum,acme=visa');
-const stores = { routingRules: Object({ readCached: async () => new Map() }) };
+const none = Object({ readCached: async () => new Map() });
+const stores = { routingRules: none, connectorPauses: none };
 const caller = { account_id: 'a', livemode: true };
 const request = {
   ...{ caller, idempotencyKey: 'k', canonical: '{}', requestId: 'r' },

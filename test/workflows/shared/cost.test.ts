@@ -82,6 +82,7 @@ async function fillCaches(): Promise<void> {
   const { account_id } = account;
   await service.stores.accounts.getCached(account_id);
   await service.stores.routingRules.readCached();
+  await service.stores.connectorPauses.readCached();
   await service.stores.endpoints.getCached(account_id, false);
 }
 

@@ -177,13 +177,20 @@ test('rules whose connector no variable names are counted, and go when the datab
     return [`${at}`, rule] as const;
   });
   const readCached = jest.fn(async () => new Map(rules));
-  const stores = { routingRules: Object({ readCached }) };
+  const paused = new Map([['acme', { _id: 'acme', livemode: true }]]);
+  const readPauses = jest.fn(async () => paused);
+  const stores = {
+    routingRules: Object({ readCached }),
+    connectorPauses: Object({ readCached: readPauses }),
+  };
   const connectors = createConnectors('sandbox', 'acme=visa');
   measureRouting(registry, { connectors, stores }, { warn });
   const lines = (await registry.metrics()).match(/^payments_routing_rules_refusing\{.*$/gm);
   expect(lines).toEqual([
     'payments_routing_rules_refusing{connector="gone",method="visa",livemode="true"} 2',
   ]);
+  const pausedLine = 'payments_connectors_paused{connector="acme",livemode="true"} 1';
+  expect(await registry.metrics()).toContain(pausedLine);
   readCached.mockRejectedValueOnce(new Error('away'));
   expect(await registry.metrics()).not.toMatch(/^payments_routing_rules_refusing\{/m);
   expect(warn).toHaveBeenCalledTimes(1);
