@@ -161,6 +161,8 @@ async function erasePayment(
   const refunds = await listRefunds(stores, payer);
   const reason = explainLeft(payment, refunds);
   if (reason !== undefined || isDryRun) return reason;
+  // By another command, since it was listed.
+  if (isWithoutPayer(payment)) return undefined;
   const isErased = await inTransaction(mongo, async (session) => {
     const { status, customer } = payment;
     if (!(await stores.payments.erasePayer(payment_id, { status, customer }, session))) {
@@ -174,6 +176,10 @@ async function erasePayment(
     return true;
   });
   return isErased ? undefined : 'it has just changed';
+}
+
+function isWithoutPayer({ customer: { sealed, reference } }: PaymentDocument): boolean {
+  return sealed === null && reference === null;
 }
 
 function explainLeft(
