@@ -7,6 +7,12 @@ export function environmentQueue(queue: string, livemode: boolean): string {
   return livemode ? `${queue}-live` : queue;
 }
 
+/** Query of Temporal's list for the workflows of one type of this installation. */
+export function buildWorkflowQuery(workflowType: string, lifecycleQueue: string): string {
+  const queues = [false, true].map((livemode) => environmentQueue(lifecycleQueue, livemode));
+  return `WorkflowType = '${workflowType}' AND TaskQueue IN ('${queues.join(`', '`)}')`;
+}
+
 export interface TaskQueues {
   lifecycleQueue: string;
   webhookQueue: string;

@@ -87,7 +87,7 @@ export const AUDITED_KINDS: Record<string, AuditedKind> = {
     collection: 'connector_pauses',
     ofService: true,
     name: getId,
-    facts: ({ livemode }) => ({ livemode }),
+    facts: ({ livemode, connector }) => ({ livemode, connector }),
     acts: { 'connector.paused': creates, 'connector.resumed': removes },
   },
   routing_rule: {

@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
 import type { CallbackResource } from '../domain/callback/callback';
 import { CONTRACT_VERSION, getContract, isSilent } from '../domain/capabilities';
-import { connectorQueue } from '../domain/task-queues';
+import { buildWorkflowQuery, connectorQueue } from '../domain/task-queues';
 import { KINDS, LIFECYCLES } from '../lifecycles';
 import type { Routes } from '../routing';
 import type { Stores } from '../store';
-import type { ConnectorPauseDocument } from '../store/connector-pauses';
+import { getPauseId } from '../store/connector-pauses';
 import { readTaskQueue, type TaskQueueState } from '../temporal/task-queue';
-import { findPauseEnvironment } from './routing/pause';
+import { findPauseEnvironment, presentPause, type ShownPause } from './routing/pause';
 
 /** A bank that answers takes an instruction within seconds. */
 const WAIT_SECONDS_MAX = 60;
@@ -23,7 +23,7 @@ export interface ConnectorHealth {
   connector: string;
   livemode: boolean;
   /** Null unless an operator has paused it. */
-  pause: Omit<ConnectorPauseDocument, '_id' | 'livemode'> | null;
+  pause: ShownPause | null;
   instructions: TaskQueueState;
   /** Last report of its processes; null without one. */
   report: { serves: readonly string[]; contract: number; seen_at: string } | null;
@@ -41,12 +41,13 @@ interface HealthDeps extends Routes {
   temporal: Client;
   namespace: string;
   taskQueuePrefix: string;
+  lifecycleQueue: string;
   now: () => Date;
 }
 
 /**
- * Reads whether a connector takes instructions and its bank reports. Counts of Temporal lag by
- * seconds.
+ * Reads whether a connector takes instructions, and what waits. Whether its bank answers shows only
+ * once something needs an operator. Counts of Temporal lag by seconds.
  * @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid`
  */
 export async function readConnectorHealth(
@@ -56,18 +57,17 @@ export async function readConnectorHealth(
   const { stores, temporal, namespace, taskQueuePrefix } = deps;
   const { livemode } = await findPauseEnvironment(deps, connector);
   const name = connectorQueue(connector, taskQueuePrefix);
-  const [paused, instructions, report, running, callbacks_waiting, keys] = await Promise.all([
-    stores.connectorPauses.get(connector),
+  const [pause, instructions, report, running, callbacks_waiting, keys] = await Promise.all([
+    stores.connectorPauses.get(getPauseId({ connector, livemode })),
     readTaskQueue(temporal, { namespace, name, type: 'activity' }),
     stores.capabilities.get(connector),
-    Promise.all(KINDS.map((kind) => countRunning(temporal, connector, kind))),
+    Promise.all(KINDS.map((kind) => countRunning(deps, connector, kind))),
     stores.callbacks.countWaiting({ waits: 'any', connector }),
     stores.connectorKeys.current(connector),
   ]);
-  const { _id, livemode: _, ...pause } = paused ?? { _id: connector, livemode };
   const health = {
     ...{ connector, livemode, instructions, callbacks_waiting, keys: keys.length },
-    pause: 'paused_at' in pause ? pause : null,
+    pause: pause && presentPause(pause),
     report: report && {
       ...{ serves: report.serves, contract: getContract(report) },
       seen_at: report.seen_at.toISOString(),
@@ -78,12 +78,12 @@ export async function readConnectorHealth(
 }
 
 async function countRunning(
-  { workflow }: Client,
+  { temporal: { workflow }, lifecycleQueue }: Pick<HealthDeps, 'temporal' | 'lifecycleQueue'>,
   connector: string,
   kind: CallbackResource,
 ): Promise<[CallbackResource, Running]> {
-  const { workflowType } = LIFECYCLES[kind];
-  const query = `WorkflowType = '${workflowType}' AND ServiceConnector = '${connector}' AND ExecutionStatus = 'Running'`;
+  const own = buildWorkflowQuery(LIFECYCLES[kind].workflowType, lifecycleQueue);
+  const query = `${own} AND ServiceConnector = '${connector}' AND ExecutionStatus = 'Running'`;
   const [running, attention] = await Promise.all([
     workflow.count(query),
     workflow.count(`${query} AND ServiceAttention IS NOT NULL`),

@@ -2,7 +2,7 @@ import { Refusal } from '../domain/errors';
 import type { Connectors } from '../routing';
 import { createWindows } from './account-windows';
 import { createQueues, type QueueLimits } from './create-queues';
-import { type RoutingDeps, readRouting } from './routing/read';
+import { type RoutingDeps, readAssigned } from './routing/read';
 
 /** Share that stays free for holders of less than a fair share. */
 const RESERVED_SHARE = 0.2;
@@ -75,7 +75,7 @@ export async function findSlowPart(
   // A refund waits for no bank.
   if (method === undefined && asset === undefined) return undefined;
   const name = method ?? `${asset}_${network}`.toLowerCase();
-  const findConnector = await readRouting(deps, owner);
+  const findConnector = await readAssigned(deps, owner);
   return findConnector(String(name), String(currency));
 }
 

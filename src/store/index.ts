@@ -44,7 +44,7 @@ import { createWalletStore } from './wallets';
 
 export type Stores = ReturnType<typeof createStores>;
 
-/** @param cacheMs age up to which accounts, endpoints and routing rules are cached; 0: never */
+/** @param cacheMs age up to which accounts, endpoints, routing rules and pauses are cached; 0: never */
 export function createStores(db: Db, cacheMs = 0) {
   return {
     accounts: createAccountStore(db, cacheMs),

@@ -33,6 +33,7 @@ test('a connector is paused and resumed once, and routing shows it meanwhile', a
   });
   const again = await json('connector', 'pause', 'trial', '--operator', 'bo');
   expect(again).toEqual({ ...paused, changed: false });
+  expect((await cli('audit', 'verify')).exit).toBe(0);
   const shown = (await cli('routing', 'show', '--env', 'sandbox')).stdout;
   expect(shown).toMatch(new RegExp(`${RAIL} .* trial \\(paused since \\d{4}-.* UTC\\)`));
   const { stdout } = await cli('connector', 'resume', 'trial', ...BY_MIA);
@@ -42,8 +43,8 @@ test('a connector is paused and resumed once, and routing shows it meanwhile', a
     ...{ paused_at: null, operator: null, reason: null },
   });
   expect(await listAudited()).toEqual([
-    ['connector.paused', 'trial', false],
-    ['connector.resumed', 'trial', false],
+    ['connector.paused', 'sandbox:trial', false],
+    ['connector.resumed', 'sandbox:trial', false],
   ]);
   expect((await cli('audit', 'verify')).exit).toBe(0);
 });
@@ -54,8 +55,8 @@ test('of several at once, one pauses it', async () => {
     [1, 2, 3, 4].map(() => json('connector', 'pause', 'sandbox', ...BY_MIA)),
   );
   expect(answers.filter((answer) => Object(answer).changed)).toHaveLength(1);
-  const lines = (await listAudited()).filter(([, target]) => target === 'sandbox');
-  expect(lines).toEqual([['connector.paused', 'sandbox', false]]);
+  const lines = (await listAudited()).filter(([, target]) => target === 'sandbox:sandbox');
+  expect(lines).toEqual([['connector.paused', 'sandbox:sandbox', false]]);
   await json('connector', 'resume', 'sandbox');
 });
 
@@ -80,13 +81,13 @@ test('on live it needs a key and a reason, and one that no variable names can be
 
 test('a planted pause is found', async () => {
   const pauses = service.db.collection<{ _id: string }>('connector_pauses');
-  const planted = { livemode: true, paused_at: new Date().toISOString() };
-  await pauses.insertOne({ _id: 'planted', ...planted, ...{ operator: null, reason: null } });
+  const planted = { connector: 'planted', livemode: true, paused_at: new Date().toISOString() };
+  await pauses.insertOne({ _id: 'live:planted', ...planted, ...{ operator: null, reason: null } });
   const { exit, stdout } = await routed().cli('--json', 'audit', 'verify');
-  await pauses.deleteOne({ _id: 'planted' });
+  await pauses.deleteOne({ _id: 'live:planted' });
   expect(exit).toBe(1);
   expect(JSON.parse(stdout).findings).toEqual([
-    { code: 'connector_pause_unexplained', account_id: null, id: 'planted', fields: [] },
+    { code: 'connector_pause_unexplained', account_id: null, id: 'live:planted', fields: [] },
   ]);
 });
 

@@ -26,8 +26,9 @@ export type ResourceSetting = Awaited<ReturnType<typeof openResourceSetting>>;
 export async function openResourceSetting(options: ServiceOptions = {}) {
   const service = await startService(options);
   const shop = await openShop(service);
-  // What a command starts again is no resource of another file's database.
-  const prefix = `cli-${randomUUID().slice(0, 8)}`;
+  // What a command starts again is no resource of another file's database. Without a prefix of the
+  // service, the command has no worker.
+  const prefix = options.live?.prefix ?? `cli-${randomUUID().slice(0, 8)}`;
   const env = {
     DATA_DIR: 'none',
     MONGODB_URI: mongodbUri(),

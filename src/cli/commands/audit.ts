@@ -75,7 +75,7 @@ const verify = defineCommand({
 Each line holds the hash of the line before it, so a change is seen. A writer of the database could make
 a whole new chain: store the output of --json elsewhere, and compare with it later by --against.
 
-Accounts, keys, routing rules, users, invitations, endpoints and wallets that no line created are
+Accounts, keys, routing rules, pauses, users, invitations, endpoints and wallets that no line created are
 \`…_unexplained\`, and those that differ from their lines \`…_changed\`.`,
   example: 'audit verify --against heads.json',
   run: async (context, { against }) => {

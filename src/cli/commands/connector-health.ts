@@ -11,7 +11,8 @@ export const connectorHealth = defineCommand({
   name: 'health',
   description: 'see whether it takes instructions, what waits, and what needs an operator',
   options: z.object({ name: z.string().describe('the connector').meta({ argument: true }) }),
-  notes: 'Exit code 1 if it has a fault. A pause is none.',
+  notes: `
+Exit code 1 if it has a fault; a pause is none. A bank that does not answer shows once something needs an operator.`,
   example: 'connector health acme',
   run: async (context, { name }) => {
     const settings = context.settings();
@@ -48,7 +49,7 @@ export const connectorHealth = defineCommand({
     const json = { ...{ connector: name, env, healthy: faults.length === 0, faults }, ...rest };
     context.print({
       json: { ...json, pause, instructions, report, resources },
-      text: [text, faults.length === 0 ? 'It is healthy.' : faults.join('\n')].join('\n\n'),
+      text: [text, faults.length === 0 ? 'No fault is known.' : faults.join('\n')].join('\n\n'),
     });
     if (faults.length === 0) return;
     throw new ServiceError('connector_unhealthy', `${name} has ${faults.length} faults.`);

@@ -23,18 +23,20 @@ const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';
 
 export const connectorPause = defineCommand({
   name: 'pause',
-  description: 'refuse new payments and payouts that would go to it; again changes nothing',
+  description: 'refuse what would be created with it; again changes nothing',
   options: OPTIONS,
   notes: `
-Within seconds, its methods and rails are not available any more, unless a routing rule leads to another
-connector. What exists goes on, refunds too: its money is at that bank. ${ON_LIVE}`,
+Within seconds, its methods, rails and assets are not available any more, unless a routing rule leads to
+another connector; scheduled settlements wait for the next day. What exists goes on, refunds too: its money is
+at that bank. ${ON_LIVE}`,
   example: 'connector pause acme --reason "Ticket 42: the bank is down until noon"',
   run: (context, options) => change(context, options, pauseConnector),
 });
 
 export const connectorResume = defineCommand({
   name: 'resume',
-  description: 'let new payments and payouts go to it again; again changes nothing',
+  description:
+    'let payments, payouts and settlements be created with it again; again changes nothing',
   options: OPTIONS,
   notes: `It takes effect within seconds. ${ON_LIVE}`,
   example: 'connector resume acme --reason "Ticket 42: the bank is back"',

@@ -3,6 +3,7 @@ import type { VerifiedOperator } from '../../domain/account/operator';
 import { type ApprovalRequired, isApprovalRequired } from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
+import { buildWorkflowQuery } from '../../domain/task-queues';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import { actAsOperator } from '../approvals/act';
 import type { WriteDeps } from '../deps';
@@ -26,19 +27,26 @@ export interface QueryResult {
   refusal: ServiceError | null;
 }
 
+interface FindDeps {
+  temporal: Client;
+  stores: ResourceStores;
+  lifecycleQueue: string;
+}
+
 /**
  * Finds resources by a query of Temporal's list of workflows, which lags by seconds, in the order
  * of their ids.
  * @throws ServiceError `invalid_query`; `too_many` above the greatest number
  */
 export async function findMany(
-  { temporal, stores }: { temporal: Client; stores: ResourceStores },
+  { temporal, stores, lifecycleQueue }: FindDeps,
   kind: CallbackResource,
   what: string,
   query: string,
   max = FOUND_MAX,
 ): Promise<QueryResult[]> {
-  const ids = await listIds(temporal, kind, query, max);
+  const all = `${buildWorkflowQuery(LIFECYCLES[kind].workflowType, lifecycleQueue)} AND (${query})`;
+  const ids = await listIds(temporal, kind, all, max);
   const found: QueryResult[] = [];
   for (const id of ids.sort()) {
     const resource = await LIFECYCLES[kind].get(stores, id);
@@ -58,8 +66,7 @@ async function listIds(
   // One that was reopened has several runs.
   const ids = new Set<string>();
   const list = async () => {
-    const all = `WorkflowType = '${workflowType}' AND (${query})`;
-    for await (const run of temporal.workflow.list({ query: all, pageSize: PAGE })) {
+    for await (const run of temporal.workflow.list({ query, pageSize: PAGE })) {
       // A query with brackets of its own may leave those around it.
       if (run.type === workflowType) ids.add(run.workflowId.slice(prefix.length));
       if (ids.size > max) throw createTooMany(kind, max);
@@ -141,11 +148,20 @@ async function actOnOne(
   try {
     const answer = await actAsOperator(deps, kind, id, act, await verify());
     if (isApprovalRequired(answer)) return { id, result: 'approval_required', answer };
-    const { attention = null } = await findResource(deps.stores, kind, id);
-    return { id, result: 'done', answer, attention };
+    return { id, result: 'done', answer, attention: await readAttention(deps, kind, id) };
   } catch (error) {
     return { id, result: classify(error), error };
   }
+}
+
+/** Null also if MongoDB does not answer, since the act is done. */
+async function readAttention(
+  { stores }: Pick<ActDeps, 'stores'>,
+  kind: CallbackResource,
+  id: string,
+): Promise<string | null> {
+  const resource = await findResource(stores, kind, id).catch(() => undefined);
+  return resource?.attention ?? null;
 }
 
 /** Codes of what the next one would meet, too. */

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { CALLBACK_RESOURCES, type CallbackResource } from '../../domain/callback/callback';
-import { environmentQueue } from '../../domain/task-queues';
+import { buildWorkflowQuery } from '../../domain/task-queues';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 
 export interface PlaceDeps {
@@ -52,9 +52,8 @@ export function buildQueries(
   since: Date,
 ): string[] {
   const { workflowType, workflowId } = LIFECYCLES[kind];
-  const queues = [false, true].map((livemode) => environmentQueue(lifecycleQueue, livemode));
   const named = prefix === '' ? '' : ` AND WorkflowId STARTS_WITH '${workflowId(prefix)}'`;
-  const base = `WorkflowType = '${workflowType}' AND TaskQueue IN ('${queues.join(`', '`)}')${named}`;
+  const base = `${buildWorkflowQuery(workflowType, lifecycleQueue)}${named}`;
   // The next run of one that was continued is listed itself. SQL databases also find running ones
   // by a later CloseTime, which would be compared twice.
   const others = "ExecutionStatus != 'Running' AND ExecutionStatus != 'ContinuedAsNew'";

@@ -29,9 +29,7 @@ export function measureRouting(
     }
   });
   measure('payments_connectors_paused', async (gauge) => {
-    for (const { _id: connector, livemode } of (
-      await stores.connectorPauses.readCached()
-    ).values()) {
+    for (const { connector, livemode } of (await stores.connectorPauses.readCached()).values()) {
       gauge.set({ connector, livemode: String(livemode) }, 1);
     }
   });

@@ -2,22 +2,25 @@ import { inTransaction } from '../../base/mongo';
 import { ServiceError } from '../../domain/errors';
 import type { Routes } from '../../routing';
 import type { Stores } from '../../store';
-import type { ConnectorPauseDocument } from '../../store/connector-pauses';
+import { type ConnectorPauseDocument, getPauseId } from '../../store/connector-pauses';
 import { assertConnectorName, isLiveConnector, isRouted } from '../connectors';
 import type { WriteDeps } from '../deps';
 import { assertNoted, type RuleNote } from './change';
+
+export type ShownPause = Pick<ConnectorPauseDocument, 'paused_at' | 'operator' | 'reason'>;
 
 export interface PauseChange {
   connector: string;
   livemode: boolean;
   /** Null where it is not paused. */
-  pause: Omit<ConnectorPauseDocument, '_id' | 'livemode'> | null;
+  pause: ShownPause | null;
   /** False where it was so already. */
   changed: boolean;
 }
 
 /**
- * Whether a change of the pause needs the key of an operator.
+ * Finds the environment that a connector serves, as the variables say. One that they name no longer
+ * has that of its pause.
  * @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid`
  */
 export async function findPauseEnvironment(
@@ -25,17 +28,18 @@ export async function findPauseEnvironment(
   connector: string,
 ): Promise<{ livemode: boolean }> {
   assertConnectorName(connector);
-  // One that the variables name no longer can still be resumed.
-  const pause = await stores.connectorPauses.get(connector);
-  if (pause !== null) return { livemode: pause.livemode };
   if (isRouted(routes, connector)) return { livemode: isLiveConnector(routes, connector) };
+  for (const livemode of [true, false]) {
+    const pause = await stores.connectorPauses.get(getPauseId({ connector, livemode }));
+    if (pause !== null) return { livemode };
+  }
   const message = `There is no connector ${connector}: neither LIVE_CONNECTORS nor SANDBOX_CONNECTORS names it.`;
   throw new ServiceError('connector_unknown', message);
 }
 
 /**
- * Refuses new payments and payouts that would go to a connector. What exists goes on: its money is
- * at the bank. A repeat changes nothing.
+ * Refuses payments, payouts and settlements that would be created with a connector. What exists
+ * goes on, refunds of its payments too: their money is at the bank. A repeat changes nothing.
  * @throws ServiceError `operator_required`, and those of `findPauseEnvironment`
  * @see docs/connectors.md#pause-a-connector
  */
@@ -44,23 +48,23 @@ export async function pauseConnector(
   connector: string,
   note: RuleNote,
 ): Promise<PauseChange> {
-  const { livemode } = await findPauseEnvironment(deps, connector);
-  assertNoted({ livemode }, note);
+  const scope = { connector, ...(await findPauseEnvironment(deps, connector)) };
+  assertNoted(scope, note);
+  const _id = getPauseId(scope);
   const { operator = null, reason = null } = note;
   const pause = { paused_at: deps.now().toISOString(), operator, reason };
   return await inTransaction(deps.mongo, async (session) => {
-    const existing = await deps.stores.connectorPauses.get(connector, session);
-    if (existing !== null) return present(existing, false);
-    const document = { _id: connector, livemode, ...pause };
-    await deps.stores.connectorPauses.insert(document, session);
-    const change = { act: 'connector.paused', account_id: null, livemode } as const;
-    await deps.audit({ ...change, target: connector, before: {}, after: { ...note } }, session);
-    return present(document, true);
+    const existing = await deps.stores.connectorPauses.get(_id, session);
+    if (existing !== null) return { ...scope, pause: presentPause(existing), changed: false };
+    await deps.stores.connectorPauses.insert({ _id, ...scope, ...pause }, session);
+    const change = { act: 'connector.paused', ...describeTarget(scope) } as const;
+    await deps.audit({ ...change, before: {}, after: { connector, ...note } }, session);
+    return { ...scope, pause, changed: true };
   });
 }
 
 /**
- * Lets new payments and payouts go to a connector again. A repeat changes nothing.
+ * Lets new payments, payouts and settlements go to a connector again. A repeat changes nothing.
  * @throws ServiceError `operator_required`, and those of `findPauseEnvironment`
  */
 export async function resumeConnector(
@@ -68,23 +72,22 @@ export async function resumeConnector(
   connector: string,
   note: RuleNote,
 ): Promise<PauseChange> {
-  const { livemode } = await findPauseEnvironment(deps, connector);
-  assertNoted({ livemode }, note);
+  const scope = { connector, ...(await findPauseEnvironment(deps, connector)) };
+  assertNoted(scope, note);
   return await inTransaction(deps.mongo, async (session) => {
-    const removed = await deps.stores.connectorPauses.remove(connector, session);
-    const resumed = { connector, livemode, pause: null };
-    if (removed === null) return { ...resumed, changed: false };
-    const { paused_at } = removed;
-    const change = { act: 'connector.resumed', account_id: null, livemode } as const;
-    const facts = { before: { paused_at }, after: { ...note } };
-    await deps.audit({ ...change, target: connector, ...facts }, session);
-    return { ...resumed, changed: true };
+    const removed = await deps.stores.connectorPauses.remove(getPauseId(scope), session);
+    if (removed === null) return { ...scope, pause: null, changed: false };
+    const change = { act: 'connector.resumed', ...describeTarget(scope) } as const;
+    const before = { connector, paused_at: removed.paused_at };
+    await deps.audit({ ...change, before, after: { ...note } }, session);
+    return { ...scope, pause: null, changed: true };
   });
 }
 
-function present(
-  { _id: connector, livemode, ...pause }: ConnectorPauseDocument,
-  changed: boolean,
-): PauseChange {
-  return { connector, livemode, pause, changed };
+export function presentPause({ paused_at, operator, reason }: ConnectorPauseDocument): ShownPause {
+  return { paused_at, operator, reason };
+}
+
+function describeTarget(scope: Pick<ConnectorPauseDocument, 'connector' | 'livemode'>) {
+  return { account_id: null, livemode: scope.livemode, target: getPauseId(scope) };
 }

@@ -8,6 +8,7 @@ import {
 import { ENVIRONMENTS, type Env, isLive } from '../../domain/environment';
 import type { RoutingRule } from '../../domain/routing-rule';
 import { type Connectors, isServedBy, METHODS, type Routes } from '../../routing';
+import { getPauseId } from '../../store/connector-pauses';
 import type { RoutingRuleDocument } from '../../store/routing-rules';
 import { findAccount } from '../accounts';
 import { parseConnectors } from '../connectors';
@@ -71,7 +72,7 @@ export async function listRouting(
   );
   return routes.map((line) => ({
     ...addReport(line, reports.get(line.connector), at),
-    paused_at: pauses.get(line.connector)?.paused_at ?? null,
+    paused_at: pauses.get(getPauseId(line))?.paused_at ?? null,
   }));
 }
 

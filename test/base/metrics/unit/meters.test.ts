@@ -177,7 +177,7 @@ test('rules whose connector no variable names are counted, and go when the datab
     return [`${at}`, rule] as const;
   });
   const readCached = jest.fn(async () => new Map(rules));
-  const paused = new Map([['acme', { _id: 'acme', livemode: true }]]);
+  const paused = new Map([['live:acme', { connector: 'acme', livemode: true }]]);
   const readPauses = jest.fn(async () => paused);
   const stores = {
     routingRules: Object({ readCached }),
