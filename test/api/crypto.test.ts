@@ -6,6 +6,7 @@ import { createEncrypter } from '../../src/encryption/encrypter';
 import { readPage } from '../../src/service/operators/resource';
 import { ensureSchedule, getScheduleId } from '../../src/temporal/schedules';
 import { signPayload } from '../../src/webhooks/signature';
+import { patientClient } from '../cli/resource-setting';
 import { operatorsAudit } from '../support/audit';
 import { saveHistory } from '../support/histories';
 import { useHook } from '../support/hook';
@@ -22,6 +23,7 @@ import {
   useCryptoShop,
   WALLET,
 } from './crypto-setting';
+import { askUntilReady } from './exchange';
 import { expectRefusal } from './refusal';
 
 const chain = scriptedChain();
@@ -141,22 +143,23 @@ describe('a crypto payment', () => {
     });
     const send = async (name: string, body: string) => {
       const { secret } = await createConnectorKey(deps, name);
-      const signature = signPayload(secret, body, Math.floor(Date.now() / 1_000));
-      const headers = { 'Connector-Signature': signature };
-      const answer = await fetch(`${url}/connectors/${name}/callbacks`, {
-        method: 'POST',
-        headers,
-        body,
+      const { answer, repeats } = await askUntilReady(() => {
+        const signature = signPayload(secret, body, Math.floor(Date.now() / 1_000));
+        const headers = { 'Connector-Signature': signature };
+        return fetch(`${url}/connectors/${name}/callbacks`, { method: 'POST', headers, body });
       });
-      return [answer.status, await answer.json()];
+      return { repeats, seen: [answer.status, await answer.json()] };
     };
-    expect(await send(connector, report)).toEqual([202, { status: 'parked' }]);
+    expect((await send(connector, report)).seen).toEqual([202, { status: 'parked' }]);
     expect((await shop.read(id)).status).toBe('awaiting_deposit');
-    expect(await send(coins, report)).toEqual([202, { status: 'delivered' }]);
+    const { repeats, seen } = await send(coins, report);
+    // A repeat may learn that the try before it, whose outcome was unknown, has delivered.
+    const statuses = repeats > 0 ? /^(delivered|duplicate)$/ : /^delivered$/;
+    expect(seen).toEqual([202, { status: expect.stringMatching(statuses) }]);
     await shop.until(id, 'the deposit', ({ status }) => status === 'received');
-    expect(await send(coins, report)).toEqual([202, { status: 'duplicate' }]);
+    expect((await send(coins, report)).seen).toEqual([202, { status: 'duplicate' }]);
     const more = report.replace(String(ETHER), String(ETHER + 1n));
-    expect((await send(coins, more))[0]).toBe(409);
+    expect((await send(coins, more)).seen[0]).toBe(409);
   });
 
   test('is created once, with address, amount and URI', async () => {
@@ -419,8 +422,9 @@ test('the schedule pays out what is worth it, to wallets that count', async () =
   });
   const other = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
   await stores.wallets.set({ ...wallet, address: other }, { now, counts_from: now });
-  expect(await ensureSchedule(temporal, 'settlements', taskQueue)).toBe('made');
-  expect(await retryUntilDone(() => ensureSchedule(temporal, 'settlements', taskQueue))).toBe(
+  const patient = patientClient(temporal);
+  expect(await ensureSchedule(patient, 'settlements', taskQueue)).toBe('made');
+  expect(await retryUntilDone(() => ensureSchedule(patient, 'settlements', taskQueue))).toBe(
     'kept',
   );
   const schedule = temporal.schedule.getHandle(getScheduleId('settlements', taskQueue));

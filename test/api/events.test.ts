@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
 import { buildEvents } from '../../activities/shared/events';
-import { inTransaction } from '../../src/base/mongo';
 import { gate } from '../support/gate';
 import { call, eventually } from '../support/http';
 import { type Account, useService } from '../support/service';
+import { writeOnce } from '../support/write-once';
 import { ids, walkPages } from './pages';
 import { expectRefusal } from './refusal';
 
@@ -32,11 +33,16 @@ async function record(
     );
     return built;
   });
-  await inTransaction(service.mongo, async (session) => {
+  const eventIds = events.map(({ _id }) => _id);
+  const write = async (session: ClientSession) => {
     await service.stores.events.insert(events, session);
     await hold;
-  });
-  return events.map(({ _id }) => _id);
+  };
+  // The server ends a transaction after 3 s, which a held one may exceed.
+  const isRecorded = async () =>
+    (await service.stores.events.getAll(eventIds)).length === events.length;
+  await writeOnce(service.mongo, write, isRecorded);
+  return eventIds;
 }
 
 /** Reads every page after an event. */

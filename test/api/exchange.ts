@@ -1,4 +1,5 @@
 import { type IncomingMessage, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Exchanged {
   status: number;
@@ -58,6 +59,22 @@ export async function exchange(
     text,
     body: parsed(text),
   };
+}
+
+/** Time in which a busy machine answers at last. */
+const PATIENCE_MS = 90_000;
+const PAUSE_MS = 1_000;
+
+/** Asks again while the answer is a 503: the API gives up after 8 s, which may be too soon. */
+export async function askUntilReady<A extends { status: number }>(
+  ask: () => Promise<A>,
+): Promise<{ answer: A; repeats: number }> {
+  const giveUpAt = Date.now() + PATIENCE_MS;
+  for (let repeats = 0; ; repeats += 1) {
+    const answer = await ask();
+    if (answer.status !== 503 || Date.now() > giveUpAt) return { answer, repeats };
+    await sleep(PAUSE_MS);
+  }
 }
 
 function parsed(text: string): unknown {

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
-import { type NewEntry, operationId } from '../../src/ledger/entries';
+import type { NewEntry } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
-import { retryUntilDone } from '../support/insist';
 import type { Service } from '../support/service';
+import { postOnce } from '../support/write-once';
 
 /**
  * Money from outside to a balance account, or back. Tries again where a busy machine ends the
@@ -21,15 +20,5 @@ export async function fund(
   const facts = { account_id, livemode, currency: 'EUR', at, legs };
   // The same id each time, so that it is posted once.
   const entry: NewEntry = { kind: 'funded', resource_id: randomUUID(), ...facts };
-  await retryUntilDone(() => postOnce(service, entry));
-}
-
-/** Posts nothing where an earlier try has, whose answer was lost. */
-async function postOnce({ mongo, stores: { ledger } }: Service, entry: NewEntry): Promise<void> {
-  try {
-    await inTransaction(mongo, (session) => ledger.post(entry, session));
-  } catch (error) {
-    const stored = isDuplicateKey(error) ? await ledger.findEntry(operationId(entry)) : null;
-    if (stored === null) throw error;
-  }
+  await postOnce(service, entry);
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
-import { inTransaction } from '../../src/base/mongo';
 import { buildPosition, TIES } from '../../src/domain/cursor';
 import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
 import { PAYOUT_STATUSES } from '../../src/domain/payout/payout';
@@ -8,6 +7,7 @@ import { REFUND_STATUSES } from '../../src/domain/refund/refund';
 import { hashPayToken } from '../../src/encryption/pay-token';
 import { settledPayment } from '../support/http';
 import type { Account, Service } from '../support/service';
+import { writeOnce } from '../support/write-once';
 import { storedPayout } from './payout-setting';
 
 /** Moment in which the rows of a test were made. */
@@ -34,10 +34,15 @@ const ROWS_AT_ONCE = 20;
 let tie = 0;
 const STEP = 618_033;
 
+interface RowStore<R> {
+  insert: (row: R, session: ClientSession) => Promise<unknown>;
+  get: (id: string) => Promise<object | null>;
+}
+
 function insertOf<R extends Row>(
   { mongo }: Service,
   make: (row: Row) => R,
-  write: (row: R, session: ClientSession) => Promise<unknown>,
+  store: RowStore<R>,
 ): Insert {
   return async (count, created_at = OLD, changes = {}) => {
     const rows = Array.from({ length: count }, () => {
@@ -46,12 +51,23 @@ function insertOf<R extends Row>(
       return { ...make({ _id: randomUUID(), position, created_at }), ...changes };
     });
     for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
-      await inTransaction(mongo, async (session) => {
-        for (const row of rows.slice(from, from + ROWS_AT_ONCE)) await write(row, session);
-      });
+      await insertAll(mongo, store, rows.slice(from, from + ROWS_AT_ONCE));
     }
     return rows.map(({ _id }) => _id);
   };
+}
+
+/** All of the rows or none, in one transaction. */
+async function insertAll<R extends Row>(
+  mongo: Service['mongo'],
+  { insert, get }: RowStore<R>,
+  rows: readonly R[],
+): Promise<void> {
+  const write = async (session: ClientSession) => {
+    for (const row of rows) await insert(row, session);
+  };
+  const isStored = async () => (await get(rows[0]?._id ?? '')) !== null;
+  await writeOnce(mongo, write, isStored);
 }
 
 /** A payment and a refund that the service made, which rows are made like. */
@@ -72,14 +88,17 @@ type Open = (service: Service, like: Likeness) => Promise<Listed>;
 /** Payments of an account that has none. */
 const payments: Open = async (service, like) => {
   const owner = await service.account();
-  const { insert } = service.stores.payments;
   const make = (row: Row) => ({
     ...like.payment,
     ...row,
     account_id: owner.account_id,
     token_hash: hashPayToken(row._id),
   });
-  return { ...owner, path: '/v1/payments', insert: insertOf(service, make, insert) };
+  return {
+    ...owner,
+    path: '/v1/payments',
+    insert: insertOf(service, make, service.stores.payments),
+  };
 };
 
 /** Refunds of a payment of an account that has no refund. */
@@ -89,17 +108,19 @@ const refundsAt =
     const { insert: insertPayment, ...owner } = await payments(service, like);
     const { account_id } = owner;
     const [payment_id = ''] = await insertPayment(1);
-    const { insert } = service.stores.refunds;
     const make = (row: Row) => ({ ...like.refund, ...row, account_id, payment_id });
-    return { ...owner, path: pathOf(payment_id), insert: insertOf(service, make, insert) };
+    return {
+      ...owner,
+      path: pathOf(payment_id),
+      insert: insertOf(service, make, service.stores.refunds),
+    };
   };
 
 /** Payouts of an account that has none. */
 const payouts: Open = async (service) => {
   const owner = await service.account();
-  const { insert } = service.stores.payouts;
   const make = (row: Row) => storedPayout(owner, row);
-  return { ...owner, path: '/v1/payouts', insert: insertOf(service, make, insert) };
+  return { ...owner, path: '/v1/payouts', insert: insertOf(service, make, service.stores.payouts) };
 };
 
 /** Lists of the API: how one is opened, where its rows are read, and what filters it has not. */

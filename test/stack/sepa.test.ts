@@ -38,6 +38,7 @@ const Balances = z.object({
     z.object({ balance_account: z.string(), currency: z.string(), available: z.number() }).loose(),
   ),
 });
+const Clock = z.looseObject({ state: z.literal('standing'), behind: z.array(z.string()) });
 /** Morning of the latest business day: the bank books today what a file asks for. */
 const MORNING = `${new Date(latestCutOff(Date.now(), 0)).toISOString().slice(0, 10)}T09:30`;
 
@@ -90,6 +91,25 @@ async function openDesk(stack: RunningStack) {
       mongo.db(database).collection('bank_callbacks').countDocuments({ resource_id }),
     close: () => mongo.close(),
   };
+}
+
+/** Wait of the clock at each stop, of which a busy machine may need more than one. */
+const STOP_MS = 20_000;
+
+/** Advances a clock, and again where it did not wait for something at a stop. */
+async function advanceUntilNoneBehind(stack: RunningStack, account_id: string): Promise<void> {
+  await eventually(
+    'the clock to wait for all that is due',
+    async () => {
+      const began = Date.now();
+      const answer = await stack.cli('clock', 'advance', account_id, '--by', 'P60D');
+      const { behind } = Clock.parse(answer);
+      // It is never behind before its wait is over.
+      if (Date.now() - began < STOP_MS) expect(behind).toEqual([]);
+      return behind.length === 0;
+    },
+    END_MS,
+  );
 }
 
 describeWithBank('npm start with SEPA files', () => {
@@ -240,8 +260,7 @@ describeWithBank('npm start with SEPA files', () => {
     );
     // One that waits for the bank does not keep the clock of its account from reaching its target.
     await post('/v1/payouts', { ...money, amount: 1 });
-    const advance = ['clock', 'advance', created.account_id, '--by', 'P60D'];
-    expect(await stack.cli(...advance)).toMatchObject({ state: 'standing', behind: [] });
+    await advanceUntilNoneBehind(stack, created.account_id);
     await stack.cli('ledger', 'verify');
     const log = readFileSync(join(stack.dataDir, 'logs', 'sepa.log'), 'utf8');
     expect(log).not.toContain('not authorized on');

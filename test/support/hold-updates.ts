@@ -5,18 +5,25 @@ interface Updatable<Args extends unknown[], Result> {
 }
 
 /**
- * Holds the updates of a store until they are released. A transaction of the test would not do: the
- * server ends one that lasts three seconds.
+ * Holds the updates of a store during work. A transaction of the test would not do: the server ends
+ * one that lasts three seconds.
+ * @param work gets what resolves once the first update is held
  */
-export function holdUpdates<Args extends unknown[], Result>(store: Updatable<Args, Result>) {
-  const { opened, release } = gate();
+export async function withHeldUpdates<Args extends unknown[], Result, T>(
+  store: Updatable<Args, Result>,
+  work: (reached: Promise<void>) => Promise<T>,
+): Promise<T> {
+  const [hold, first] = [gate(), gate()];
   const { update } = store;
   const spy = jest.spyOn(store, 'update').mockImplementation(async (...args: Args) => {
-    await opened;
+    first.release();
+    await hold.opened;
     return await update(...args);
   });
-  return () => {
+  try {
+    return await work(first.opened);
+  } finally {
     spy.mockRestore();
-    release();
-  };
+    hold.release();
+  }
 }

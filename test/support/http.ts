@@ -32,6 +32,7 @@ export interface Call {
 
 /** Time in which a busy machine answers at last. */
 const PATIENCE_MS = 180_000;
+const BUSY_MS = 1_000;
 
 /**
  * Calls the API; every answer is held against the OpenAPI document. A GET or POST is made as a
@@ -50,8 +51,11 @@ export async function call(
   const keyedRequest = isPost ? { idempotencyKey: randomUUID(), ...request } : request;
   const giveUpAt = Date.now() + PATIENCE_MS;
   for (let repeats = 0; ; repeats += 1) {
+    const began = Date.now();
     const answer = { ...(await callOnce(url, method, path, keyedRequest)), repeats };
-    if (!shouldRepeat(answer) || Date.now() > giveUpAt) {
+    // A read that is refused at once was refused for another reason than a busy machine.
+    const isSudden = !isPost && Date.now() - began < BUSY_MS;
+    if (isSudden || !shouldRepeat(answer) || Date.now() > giveUpAt) {
       return isEarly(path, request, answer) ? await readLater(url, request, answer) : answer;
     }
     await sleep(1_000 * Number(answer.headers.get('Retry-After')));

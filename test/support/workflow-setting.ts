@@ -4,7 +4,7 @@ import type { UpdateDefinition } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { createLogger } from '../../src/base/log';
-import { connectMongo, inTransaction } from '../../src/base/mongo';
+import { connectMongo } from '../../src/base/mongo';
 import { connectLongReader } from '../../src/base/mongo-reads';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import type { CallbackResource } from '../../src/domain/callback/callback';
@@ -31,6 +31,7 @@ import { recordKey } from './records';
 import { runWhile } from './run-while';
 import { mongodbUri, temporalAddress } from './servers';
 import { askTwice, skippingServer } from './skipping-server';
+import { postOnce } from './write-once';
 
 const now = () => new Date();
 
@@ -241,16 +242,14 @@ export function payoutInput(connector: string, changes: Partial<PayoutInput> = {
 
 /** Credits an account; minor units. */
 export async function fund(
-  { mongo, stores }: WorkflowSetting,
+  setting: WorkflowSetting,
   { account_id, livemode, currency }: Pick<PayoutInput, 'account_id' | 'livemode' | 'currency'>,
   amount = 10_000,
 ): Promise<void> {
   const at = new Date().toISOString();
   const legs = ENTRY_LINES.funded('main', amount);
   const entry = { kind: 'funded', resource_id: randomUUID(), account_id, livemode } as const;
-  await inTransaction(mongo, (session) =>
-    stores.ledger.post({ ...entry, currency, at, legs }, session),
-  );
+  await postOnce(setting, { ...entry, currency, at, legs });
 }
 
 /** As the API does it: the claim first, then update-with-start. Fails when it is refused. */

@@ -352,6 +352,17 @@ export async function unlessUnreachable<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Asks the API's client again where a busy machine could not answer it in time. */
+export async function unlessUnavailable<T>(ask: () => Promise<T>): Promise<T> {
+  for (let left = QUESTIONS_MAX; ; left -= 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (Object(error).code !== 'temporarily_unavailable' || left === 1) throw error;
+    }
+  }
+}
+
 /** Code and message with which an update or an opening was refused; undefined when it was not. */
 export async function refusalOf(sent: Promise<unknown>) {
   const failure = await sent.then(

@@ -1,12 +1,13 @@
 import { passOn, startProxy } from '../../../connectors/conformance/proxy';
 import { fullExample } from './full-example';
 import { quickExample } from './mutants';
-import { checkOnKit, listBroken, SECRET } from './setting';
+import { checkOnKit, listBroken, PATIENT_WAIT_MS, SECRET } from './setting';
 
 const settings = { EXAMPLE_KEY_FILE: SECRET };
+const PATIENT = { waitMs: PATIENT_WAIT_MS };
 
 test('the example keeps every promise', async () => {
-  const report = await checkOnKit(quickExample(), settings);
+  const report = await checkOnKit(quickExample(), settings, PATIENT);
   expect(listBroken(report)).toEqual([]);
   expect(report.promises.find(({ id }) => id === 'callbacks.once')?.seen).toBe(
     '2 callbacks of 2 webhooks, each three times and the list of changes',
@@ -23,6 +24,7 @@ test('the example keeps every promise', async () => {
 test('a bank that has no event `sent` is checked by another one, and the table says so', async () => {
   const notFound = { status: 404, headers: {}, body: Buffer.from('{}') };
   const report = await checkOnKit(quickExample(), settings, {
+    ...PATIENT,
     desk: (url) =>
       startProxy(0, async (request) =>
         request.body.includes('"sent"') ? notFound : await passOn(url, request),
@@ -37,7 +39,7 @@ test('a bank that has no event `sent` is checked by another one, and the table s
 });
 
 test('a connector with payments, refunds and payouts keeps every promise', async () => {
-  const report = await checkOnKit(fullExample, settings);
+  const report = await checkOnKit(fullExample, settings, PATIENT);
   expect(listBroken(report)).toEqual([]);
   expect(report.not_applicable).toBe(0);
 });

@@ -26,8 +26,13 @@ export const SECRET = 'secret-of-the-example-bank';
 
 export type Activities = Partial<ConnectorActivities>;
 
+/** Wait for a report that a mutant never makes: a check lasts at least that long. */
+const MUTANT_WAIT_MS = 30_000;
+/** Wait for a report that is sure to come, also on a busy machine. */
+export const PATIENT_WAIT_MS = 90_000;
+
 /** Servers, keys and names of one check. */
-export async function openBench(connector: string) {
+export async function openBench(connector: string, waitMs = MUTANT_WAIT_MS) {
   quietTemporal();
   const id = randomUUID().slice(0, 8);
   const database = `test_check_${id}`;
@@ -49,7 +54,7 @@ export async function openBench(connector: string) {
           ...{ ...deps, temporal, access, database, keysDir, taskQueuePrefix: prefix },
           progress: () => undefined,
         },
-        { connector, methods, rails, waitMs: 30_000, ...addresses },
+        { connector, methods, rails, waitMs, ...addresses },
       ),
     stop: async (): Promise<void> => {
       for (const name of [database, `${database}_${connector}`, `${database}_sandbox_bank`]) {
@@ -71,6 +76,8 @@ interface Change<S extends Settings> {
   webhooks?: (url: string) => Promise<Front>;
   /** Handles what the check asks of the bank’s desk. */
   desk?: (url: string) => Promise<Front>;
+  /** Wait for a report; by default what is enough for a mutant. */
+  waitMs?: number;
 }
 
 interface Front {
@@ -85,7 +92,7 @@ export async function checkOnKit<S extends Settings>(
   change: Change<S> = {},
 ): Promise<CheckReport> {
   const { name } = definition;
-  const bench = await openBench(name);
+  const bench = await openBench(name, change.waitMs);
   const [bankPort, webhookPort] = [await freePort(), await freePort()];
   const bank = await startFakeBank(SECRET, {
     webhookUrl: `http://127.0.0.1:${webhookPort}/webhooks`,

@@ -5,7 +5,7 @@ import { useFixture } from '../../support/fixture';
 import { describeWith } from '../../support/python-tools';
 import { temporalAddress } from '../../support/servers';
 import { useService } from '../../support/service';
-import { listBroken } from '../conformance/setting';
+import { listBroken, PATIENT_WAIT_MS } from '../conformance/setting';
 import { createConnectorProcess, makePrefix, NAME, ROUTES, startPythonBank } from './world';
 
 describeWith('python3', 'a check of the example', () => {
@@ -37,7 +37,12 @@ describeWith('python3', 'a check of the example', () => {
         progress: () => undefined,
       },
       {
-        ...{ connector: NAME, methods: ['ideal'], rails: ['sepa_credit_transfer'], waitMs: 30_000 },
+        ...{
+          connector: NAME,
+          methods: ['ideal'],
+          rails: ['sepa_credit_transfer'],
+          waitMs: PATIENT_WAIT_MS,
+        },
         ...{ deskUrl: bank.deskUrl, bankUrl: bank.recorder, bankPort: port.bank },
       },
     );

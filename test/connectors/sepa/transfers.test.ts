@@ -8,6 +8,8 @@ import { type Account, useAccount, useService } from '../../support/service';
 import { IBAN, makePrefix, ROUTES, useSepa } from './world';
 
 const AMOUNT = 4_950;
+/** Time that a cancellation gives the bank. */
+const BANK_MS = 3_000;
 
 describeWithBank('payments by transfer', () => {
   const prefix = makePrefix();
@@ -185,7 +187,9 @@ describeWithBank('payments by transfer', () => {
       const { id, reference } = await open();
       await world.bank.credit({ amount: AMOUNT, reference });
       await world.drained();
+      const began = performance.now();
       const { status, body } = await shop.post(`/v1/payments/${id}/cancel`);
+      if (status === 200) expect(performance.now() - began).toBeGreaterThan(BANK_MS);
       return status !== 200 && { id, refusal: [status, body.error?.code] };
     });
     expect(refusal).toEqual([422, 'cannot_cancel']);

@@ -147,7 +147,7 @@ export function useSepa(service: Service, prefix: string): SepaWorld {
 }
 
 /** A merchant who pays by SEPA files. */
-async function openPayer(service: Service) {
+export async function openPayer(service: Service) {
   const account = await service.account();
   await credit(service, account, { amount: 100_000_000 });
   const recipient_id = await insertRecipient(service, account, 'sepa_credit_transfer');

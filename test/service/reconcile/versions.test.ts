@@ -113,4 +113,4 @@ test('next to a service under load it reports nothing that is under way', async 
     ...[1, 2].map(() => load(() => setting.payout())),
   ]);
   expect(found).toEqual([]);
-});
+}, 480_000);

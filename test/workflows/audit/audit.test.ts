@@ -6,7 +6,11 @@ import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { findResources, restart } from '../../../src/service/orphans';
 import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
 import { recordEvents } from '../../cli/event-log';
-import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
+import {
+  openResourceSetting,
+  patientClient,
+  type ResourceSetting,
+} from '../../cli/resource-setting';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
@@ -164,7 +168,7 @@ test('late funds that no bank confirms to be back are overdue after five days', 
 test('a worker that starts makes the schedule once, and mends one that is different', async () => {
   const { lifecycleQueue } = setting.deps;
   const connection = await NativeConnection.connect({ address: temporalAddress() });
-  const temporal = new Client({ connection });
+  const temporal = patientClient(new Client({ connection }));
   expect(await retryUntilDone(() => ensureSchedule(temporal, 'audit', lifecycleQueue))).toBe(
     'kept',
   );

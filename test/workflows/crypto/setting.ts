@@ -3,7 +3,6 @@ import { WithStartWorkflowOperation } from '@temporalio/client';
 import { createCryptoPaymentActivities } from '../../../activities/crypto-payments';
 import { createCryptoSettlementActivities } from '../../../activities/crypto-settlements';
 import { createLogger } from '../../../src/base/log';
-import { inTransaction } from '../../../src/base/mongo';
 import { signCallback } from '../../../src/callbacks/mac';
 import type { CallbackName } from '../../../src/domain/callback/callback';
 import { bookCurrency } from '../../../src/domain/crypto/assets';
@@ -22,6 +21,7 @@ import { eventually } from '../../support/http';
 import { recordKey } from '../../support/records';
 import { askTwice } from '../../support/skipping-server';
 import { callback, type WorkflowSetting } from '../../support/workflow-setting';
+import { postOnce } from '../../support/write-once';
 
 export const ETHER = 10n ** 18n;
 export const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
@@ -86,7 +86,7 @@ export async function openBalance(setting: WorkflowSetting, livemode: boolean): 
 
 /** Brings coins onto a balance, as a deposit does. */
 export async function credit(
-  { stores, mongo }: WorkflowSetting,
+  setting: WorkflowSetting,
   owner: Owner,
   amount: bigint,
 ): Promise<void> {
@@ -95,7 +95,7 @@ export async function credit(
     ...{ ...owner, currency: bookCurrency(COIN) },
     ...{ at: new Date().toISOString(), legs: ENTRY_LINES.crypto_payment_credited('chain', amount) },
   } as const;
-  await inTransaction(mongo, (session) => stores.ledger.post(posting, session));
+  await postOnce(setting, posting);
 }
 
 /** Registers a wallet; `at` is a time of the test's server, which may be days ahead. */
@@ -124,7 +124,7 @@ export function activitiesBehind(setting: WorkflowSetting, stores: Stores = sett
 
 /** Takes coins off a balance, as a settlement does. @returns brings them back */
 export async function spend(
-  { stores, mongo }: WorkflowSetting,
+  setting: WorkflowSetting,
   account_id: string,
   amount: bigint,
 ): Promise<() => Promise<void>> {
@@ -133,8 +133,7 @@ export async function spend(
     ...{ resource_id, account_id, livemode: false, currency: bookCurrency(COIN) },
     at: new Date().toISOString(),
   };
-  const post = (posting: NewEntry) =>
-    inTransaction(mongo, (session) => stores.ledger.post(posting, session));
+  const post = (posting: NewEntry) => postOnce(setting, posting);
   await post({
     ...about,
     kind: 'crypto_settlement_reserved',

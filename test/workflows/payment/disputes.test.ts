@@ -1,4 +1,3 @@
-import { inTransaction } from '../../../src/base/mongo';
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import { reverseOperation } from '../../../src/service/balances/reverse';
 import { operatorsAudit } from '../../support/audit';
@@ -12,6 +11,7 @@ import {
   useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
+import { postOnce } from '../../support/write-once';
 import { refusalOf } from '../lifecycles';
 import { ACT, actAfterEnd, bookOf, differencesOf, reportAfterEnd, storedPayment } from './setting';
 
@@ -53,7 +53,7 @@ const entriesOf = async (id: string) =>
 const whysOf = async (id: string) =>
   (await setting.stores.callbacks.forResource(id)).flatMap(({ unapplied }) => unapplied ?? []);
 
-/** Spends what the merchant has. */
+/** Spends what the merchant has; once in a test. */
 async function spend({ input }: Settled, amount: number): Promise<void> {
   const { account_id, livemode, currency } = input;
   const legs = [
@@ -62,9 +62,7 @@ async function spend({ input }: Settled, amount: number): Promise<void> {
   ];
   const owner = { account_id, livemode, currency, at: new Date().toISOString() };
   const entry = { kind: 'adjusted', resource_id: `spent-${input.payment_id}`, ...owner, legs };
-  await inTransaction(setting.mongo, (session) =>
-    setting.stores.ledger.post({ ...entry, kind: 'adjusted' }, session),
-  );
+  await postOnce(setting, { ...entry, kind: 'adjusted' });
 }
 
 const reverse = (operation: string) => {

@@ -5,12 +5,12 @@ import { type TrackedPayout, useLifecycles } from '../lifecycles';
 const { setting, withPayout, withUnsentPayout } = useLifecycles();
 
 async function sleepUntil(time: number): Promise<void> {
-  await setting.env.sleep(time - (await setting.env.currentTimeMs()));
+  await setting.env.sleep(Math.max(0, time - (await setting.env.currentTimeMs())));
 }
 
 const PAYOUTS_MAX = 20;
 /** The mark is first read 25 s before it is due. */
-const LEFT_MS_MIN = 30_000;
+const LEFT_MS_MIN = 40_000;
 
 async function leftMs({ stored }: TrackedPayout): Promise<number> {
   return Date.parse((await stored()).due_at) - (await setting.env.currentTimeMs());

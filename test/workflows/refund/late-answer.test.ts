@@ -1,6 +1,6 @@
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
-import { holdUpdates } from '../../support/hold-updates';
+import { withHeldUpdates } from '../../support/hold-updates';
 import { eventually } from '../../support/http';
 import { scriptedBank } from '../../support/workflow-setting';
 import { useLifecycles } from '../lifecycles';
@@ -24,21 +24,26 @@ test.each([
   await withRefund(bank, async ({ handle, id, act, shows, stored }) => {
     await eventually('the look-up', async () => bank.told.includes(`lookUpRefund ${id}`));
     // While its updates are held, the transition is under way.
-    const releaseUpdates = holdUpdates(setting.stores.refunds);
-    const marked = act('mark_failed');
-    await shows('operator ada: mark_failed');
-    await eventually('the transition', async () => {
-      const { raw } = await handle.describe();
-      const pending = raw.pendingActivities ?? [];
-      return pending.some((each) => each.activityType?.name === 'recordRefundMove');
+    const marked = await withHeldUpdates(setting.stores.refunds, async (reached) => {
+      const sent = { mark: act('mark_failed') };
+      try {
+        await shows('operator ada: mark_failed');
+        await eventually('the transition', async () => {
+          const { raw } = await handle.describe();
+          const pending = raw.pendingActivities ?? [];
+          return pending.some((each) => each.activityType?.name === 'recordRefundMove');
+        });
+        await reached;
+      } finally {
+        release();
+      }
+      await eventually('the answer', async () => {
+        const { raw } = await handle.describe();
+        return raw.pendingActivities?.length === 1;
+      });
+      return sent;
     });
-    release();
-    await eventually('the answer', async () => {
-      const { raw } = await handle.describe();
-      return raw.pendingActivities?.length === 1;
-    });
-    releaseUpdates();
-    expect(await marked).toMatchObject({ status: 'failed' });
+    expect(await marked.mark).toMatchObject({ status: 'failed' });
     expect(await handle.result()).toMatchObject({ status: 'failed' });
     expect(await stored()).toMatchObject({ status: 'failed', attention });
     if (attention !== null) await saveHistory(handle, 'refund-accepted-after-marked-failed');

@@ -10,6 +10,7 @@ import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
 import { insertRecipient, storedPayout } from '../../api/payout-setting';
 import { commandsIn, everythingStored } from '../../cli/cli';
 import { recordEvents } from '../../cli/event-log';
+import { patientClient } from '../../cli/resource-setting';
 import { saveHistory } from '../../support/histories';
 import { call, idealPayment, waitForBank } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
@@ -280,7 +281,7 @@ test('an unfinished idempotency record lives 30 days; a repeat after that is a n
 });
 
 test('a worker that starts makes the schedule once, each day, and late on the same day', async () => {
-  const { temporal } = service;
+  const temporal = patientClient(service.temporal);
   const queue = `lifecycle-${randomUUID()}`;
   expect(await ensureSchedule(temporal, 'retention', queue)).toBe('made');
   expect(await retryUntilDone(() => ensureSchedule(temporal, 'retention', queue))).toBe('kept');

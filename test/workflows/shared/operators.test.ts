@@ -1,5 +1,5 @@
 import { saveHistory } from '../../support/histories';
-import { holdUpdates } from '../../support/hold-updates';
+import { withHeldUpdates } from '../../support/hold-updates';
 import { ACT, MONEY, refusalOf, unlessUnreachable, useLifecycles } from '../lifecycles';
 
 const { setting, withStatus } = useLifecycles();
@@ -121,11 +121,16 @@ test.each([
       // While updates are held, the first transition is requested but not made.
       const { payments, refunds, payouts } = setting.stores;
       const store = { payment: payments, refund: refunds, payout: payouts }[resource];
-      const release = holdUpdates<never[], unknown>(store);
       const start = (name: string) =>
         handle.startUpdate<object, [object]>(name, { args: [ACT], waitForStage: 'ACCEPTED' });
-      const [first, second] = [await start(update), await start('mark_failed')];
-      release();
+      const [first, second] = await withHeldUpdates(
+        store as Pick<typeof refunds, 'update'>,
+        async (reached) => {
+          const acceptedFirst = await start(update);
+          await reached;
+          return [acceptedFirst, await start('mark_failed')] as const;
+        },
+      );
       const state = { status, version: version + 1 };
       expect(await first.result()).toEqual({ [`${resource}_id`]: id, ...state });
       expect(await refusalOf(second.result())).toEqual({ code: 'wrong_state', message });

@@ -1,3 +1,4 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { deliverCallback } from '../../../src/callbacks/deliver';
 import { signCallback } from '../../../src/callbacks/mac';
 import type { PaymentInput } from '../../../src/domain/payment/workflow';
@@ -20,6 +21,12 @@ const setting = useWorkflowSetting('time-skipping', ['sandbox', 'live']);
 
 const queueOf = async (workflowId: string) =>
   (await setting.env.client.workflow.getHandle(workflowId).describe()).taskQueue;
+
+/** A delivery starts after its event is stored. */
+const nullIfMissing = (error: unknown): null => {
+  if (error instanceof WorkflowNotFoundError) return null;
+  throw error;
+};
 
 /** Parts of a service that starts workflows, as the API and connectors have them. */
 const starting = () => ({
@@ -52,8 +59,12 @@ test.each([
       await retryUntilDone(() => door.openPayment(input));
       const workflowId = `payment:${payment_id}`;
       expect(await queueOf(workflowId)).toBe(`${queues.lifecycle}${end}`);
-      const [event] = await stores.events.list({ account_id, livemode, limit: 1 });
-      expect(await queueOf(`webhook:${event?._id}`)).toBe(`${queues.webhooks}${end}`);
+      await isAwaited(input);
+      const deliveryQueue = await eventually('the delivery', async () => {
+        const [event] = await stores.events.list({ account_id, livemode, limit: 1 });
+        return event && (await queueOf(`webhook:${event._id}`).catch(nullIfMissing));
+      });
+      expect(deliveryQueue).toBe(`${queues.webhooks}${end}`);
 
       const key = livemode ? await setting.connectorKey(connector) : undefined;
       const settle = async () => {
