@@ -7,9 +7,13 @@ export function environmentQueue(queue: string, livemode: boolean): string {
   return livemode ? `${queue}-live` : queue;
 }
 
+export function listLifecycleQueues(lifecycleQueue: string): string[] {
+  return [false, true].map((livemode) => environmentQueue(lifecycleQueue, livemode));
+}
+
 /** Query of Temporal's list for the workflows of one type of this installation. */
 export function buildWorkflowQuery(workflowType: string, lifecycleQueue: string): string {
-  const queues = [false, true].map((livemode) => environmentQueue(lifecycleQueue, livemode));
+  const queues = listLifecycleQueues(lifecycleQueue);
   return `WorkflowType = '${workflowType}' AND TaskQueue IN ('${queues.join(`', '`)}')`;
 }
 

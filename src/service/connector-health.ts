@@ -11,6 +11,8 @@ import { findPauseEnvironment, presentPause, type ShownPause } from './routing/p
 
 /** A bank that answers takes an instruction within seconds. */
 const WAIT_SECONDS_MAX = 60;
+/** Counts of a busy Temporal take seconds. */
+const TEMPORAL_MS_MAX = 30_000;
 
 interface Running {
   /** Workflows that run. */
@@ -57,11 +59,16 @@ export async function readConnectorHealth(
   const { stores, temporal, namespace, taskQueuePrefix } = deps;
   const { livemode } = await findPauseEnvironment(deps, connector);
   const name = connectorQueue(connector, taskQueuePrefix);
+  const deadline = Date.now() + TEMPORAL_MS_MAX;
   const [pause, instructions, report, running, callbacks_waiting, keys] = await Promise.all([
     stores.connectorPauses.get(getPauseId({ connector, livemode })),
-    readTaskQueue(temporal, { namespace, name, type: 'activity' }),
+    temporal.withDeadline(deadline, () =>
+      readTaskQueue(temporal, { namespace, name, type: 'activity' }),
+    ),
     stores.capabilities.get(connector),
-    Promise.all(KINDS.map((kind) => countRunning(deps, connector, kind))),
+    temporal.withDeadline(deadline, () =>
+      Promise.all(KINDS.map((kind) => countRunning(deps, connector, kind))),
+    ),
     stores.callbacks.countWaiting({ waits: 'any', connector }),
     stores.connectorKeys.current(connector),
   ]);

@@ -175,7 +175,9 @@ async function erasePayment(
     await audit(change, session);
     return true;
   });
-  return isErased ? undefined : 'it has just changed';
+  if (isErased) return undefined;
+  const current = await stores.payments.get(payment_id);
+  return current !== null && isWithoutPayer(current) ? undefined : 'it has just changed';
 }
 
 function isWithoutPayer({ customer: { sealed, reference } }: PaymentDocument): boolean {

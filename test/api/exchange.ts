@@ -64,6 +64,7 @@ export async function exchange(
 /** Time in which a busy machine answers at last. */
 const PATIENCE_MS = 90_000;
 const PAUSE_MS = 1_000;
+const BUSY_MS = 1_000;
 
 /** Asks again while the answer is a 503: the API gives up after 8 s, which may be too soon. */
 export async function askUntilReady<A extends { status: number }>(
@@ -71,8 +72,11 @@ export async function askUntilReady<A extends { status: number }>(
 ): Promise<{ answer: A; repeats: number }> {
   const giveUpAt = Date.now() + PATIENCE_MS;
   for (let repeats = 0; ; repeats += 1) {
+    const began = Date.now();
     const answer = await ask();
-    if (answer.status !== 503 || Date.now() > giveUpAt) return { answer, repeats };
+    // A refusal at once is none of a busy machine.
+    const isBusy = answer.status === 503 && Date.now() - began >= BUSY_MS;
+    if (!isBusy || Date.now() > giveUpAt) return { answer, repeats };
     await sleep(PAUSE_MS);
   }
 }

@@ -112,6 +112,9 @@ test('goes on after one is refused, and says which', async () => {
     code: 'not_all_done',
     message: expect.stringContaining('1 of 3'),
   });
+  const open = `(${query}) AND ServiceStatus = 'processing'`;
+  const again = of('refund', 'snooze', open, '--apply', '--hours', '2', ...BY);
+  expect(await setting.cli(...again)).toMatchObject({ exit: 0, stdout: 'snooze: done: 2.\n' });
   const inWords = await setting.cli(...args);
   for (const id of ids) expect(inWords.stderr).toContain(`${id} is processing`);
   expect(inWords.stdout).toMatch(new RegExp(`^ID .*\\n${ended} +refused +The refund is settled`));
@@ -191,6 +194,8 @@ test('finds nothing but payouts, whatever brackets the query has', async () => {
   const open = `${query}) OR (${other}`;
   const listed = Listed.parse(await setting.json(...many('snooze', open, '--plan')));
   expect(listed.data.map(({ id }) => id)).toEqual(ids);
+  const elsewhere = `${query}) OR (TaskQueue = 'lifecycle'`;
+  expect(Listed.parse(await setting.json(...many('snooze', elsewhere, '--plan'))).found).toBe(1);
   const none = `WorkflowId = '${randomUUID()}'`;
   expect((await setting.cli(...many('snooze', none, '--plan'))).stdout).toContain(
     'The query finds none.',

@@ -47,9 +47,9 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
     shop,
     ...commandsIn(env),
     handle,
-    /** Queue of the command line, which nobody works on. */
+    /** Queue of the command line, which nobody works on without a prefix of the service. */
     idleQueue: taskQueues(prefix).lifecycleQueue,
-    /** Dependencies of acts and restarts, with workers that the command line does not know. */
+    /** Dependencies of acts and restarts, with the workers of the service. */
     deps: {
       stores: service.stores,
       db: service.mongo.db(service.database),

@@ -1,4 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gate } from './gate';
+
+const HELD_MS_MAX = 90_000;
 
 interface Updatable<Args extends unknown[], Result> {
   update: (...args: Args) => Promise<Result>;
@@ -21,9 +24,17 @@ export async function withHeldUpdates<Args extends unknown[], Result, T>(
     return await update(...args);
   });
   try {
-    return await work(first.opened);
+    return await work(inTime(first.opened));
   } finally {
     spy.mockRestore();
     hold.release();
   }
+}
+
+/** Fails before the test's time is over, after which the updates would stay held. */
+async function inTime(held: Promise<void>): Promise<void> {
+  const limit = sleep(HELD_MS_MAX, undefined, { ref: false }).then(() => {
+    throw new Error('No update was held.');
+  });
+  await Promise.race([held, limit]);
 }

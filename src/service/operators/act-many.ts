@@ -3,7 +3,7 @@ import type { VerifiedOperator } from '../../domain/account/operator';
 import { type ApprovalRequired, isApprovalRequired } from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
-import { buildWorkflowQuery } from '../../domain/task-queues';
+import { buildWorkflowQuery, listLifecycleQueues } from '../../domain/task-queues';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import { actAsOperator } from '../approvals/act';
 import type { WriteDeps } from '../deps';
@@ -39,36 +39,38 @@ interface FindDeps {
  * @throws ServiceError `invalid_query`; `too_many` above the greatest number
  */
 export async function findMany(
-  { temporal, stores, lifecycleQueue }: FindDeps,
+  deps: FindDeps,
   kind: CallbackResource,
   what: string,
   query: string,
   max = FOUND_MAX,
 ): Promise<QueryResult[]> {
-  const all = `${buildWorkflowQuery(LIFECYCLES[kind].workflowType, lifecycleQueue)} AND (${query})`;
-  const ids = await listIds(temporal, kind, all, max);
+  const ids = await listIds(deps, kind, query, max);
   const found: QueryResult[] = [];
   for (const id of ids.sort()) {
-    const resource = await LIFECYCLES[kind].get(stores, id);
+    const resource = await LIFECYCLES[kind].get(deps.stores, id);
     found.push({ id, resource, refusal: explainRefusal(kind, what, id, resource) });
   }
   return found;
 }
 
 async function listIds(
-  temporal: Client,
+  { temporal, lifecycleQueue }: Omit<FindDeps, 'stores'>,
   kind: CallbackResource,
   query: string,
   max: number,
 ): Promise<string[]> {
   const { workflowType, workflowId } = LIFECYCLES[kind];
   const prefix = workflowId('');
+  const queues = listLifecycleQueues(lifecycleQueue);
+  const all = `${buildWorkflowQuery(workflowType, lifecycleQueue)} AND (${query})`;
   // One that was reopened has several runs.
   const ids = new Set<string>();
   const list = async () => {
-    for await (const run of temporal.workflow.list({ query, pageSize: PAGE })) {
+    for await (const run of temporal.workflow.list({ query: all, pageSize: PAGE })) {
       // A query with brackets of its own may leave those around it.
-      if (run.type === workflowType) ids.add(run.workflowId.slice(prefix.length));
+      const isOurs = run.type === workflowType && queues.includes(run.taskQueue);
+      if (isOurs) ids.add(run.workflowId.slice(prefix.length));
       if (ids.size > max) throw createTooMany(kind, max);
     }
   };

@@ -7,8 +7,8 @@ import { useLifecycles } from '../lifecycles';
 
 const { setting, withPayment } = useLifecycles();
 
-// Each needs the bank's answer within the three seconds of a cancellation, which a busy machine may
-// exceed: the payment is cancelled then.
+// A cancellation waits three seconds for the bank, which a busy machine may exceed: the payment is
+// cancelled then.
 jest.retryTimes(3, { logErrorsBeforeRetry: true });
 
 const MERCHANT = { by: 'merchant' };
