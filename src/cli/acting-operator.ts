@@ -41,9 +41,27 @@ export async function openActing(
     livemode: livemode && needsKey(what),
     operator: typed,
   });
-  const deps = await context.withTemporal(await context.actingDeps());
-  const audit = verified && { audit: auditAs(deps, verified.name) };
-  return { deps: { ...deps, ...audit }, verified, names: { operator, by } };
+  const deps = await context.withTemporal(await openAudited(context, verified));
+  return { deps, verified, names: { operator, by } };
+}
+
+/**
+ * Opens what a change of routing needs, and says who makes it and why.
+ * @throws ServiceError as `identifyOperator`
+ */
+export async function openNoted(
+  context: CliContext,
+  { livemode }: { livemode: boolean },
+  { operator: typed, reason }: { operator?: string | undefined; reason?: string | undefined },
+) {
+  const { operator, verified } = await identifyOperator(context, { livemode, operator: typed });
+  return { deps: await openAudited(context, verified), note: { operator, reason } };
+}
+
+/** Audit lines name the operator whose key was verified. */
+async function openAudited(context: CliContext, verified: VerifiedOperator | undefined) {
+  const deps = await context.actingDeps();
+  return verified === undefined ? deps : { ...deps, audit: auditAs(deps, verified.name) };
 }
 
 /** @throws ServiceError `invalid_usage` */

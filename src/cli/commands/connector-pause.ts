@@ -6,11 +6,12 @@ import {
   pauseConnector,
   resumeConnector,
 } from '../../service/routing/pause';
+import { openNoted } from '../acting-operator';
 import { defineCommand } from '../command';
 import type { CliContext } from '../context';
 import { Operator, Reason } from '../options';
 import { formatTime, printFields } from '../output';
-import { identify, readRoutes } from './routing';
+import { readRoutes } from './routing';
 
 const OPTIONS = z.object({
   name: z.string().describe('the connector').meta({ argument: true }),
@@ -51,7 +52,7 @@ async function change(
   const routes = readRoutes(context);
   const { stores } = await context.readDeps();
   const scope = await findPauseEnvironment({ stores, ...routes }, name);
-  const { deps, note } = await identify(context, scope, typed);
+  const { deps, note } = await openNoted(context, scope, typed);
   const done = await apply({ ...deps, ...routes }, name, note);
   printChange(context, done);
 }

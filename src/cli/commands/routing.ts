@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { type Env as Environment, isLive, toEnv } from '../../domain/environment';
 import type { RuleScope } from '../../domain/routing-rule';
-import { auditAs } from '../../service/operators/deps';
 import { type RuleChange, removeRule, setRule } from '../../service/routing/change';
 import { listRouting, type RoutingLine } from '../../service/routing/show';
-import { identifyOperator } from '../acting-operator';
+import { openNoted } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { Currency, Env, Operator, Reason, textOption } from '../options';
@@ -89,7 +88,7 @@ too. It takes effect within seconds; what exists stays with its connector. ${ON_
   example: `routing set sepa_credit_transfer acme --env live --currency EUR --reason "Ticket 42"`,
   run: async (context, { method, connector, unseen, env, currency, account, ...typed }) => {
     const scope = toScope(method, { env, currency, account });
-    const { deps, note } = await identify(context, scope, typed);
+    const { deps, note } = await openNoted(context, scope, typed);
     const routed = { ...deps, ...readRoutes(context) };
     printChange(context, await setRule(routed, scope, { connector, unseen }, note));
   },
@@ -103,7 +102,7 @@ const remove = defineCommand({
   example: 'routing remove sepa_credit_transfer --env live --currency EUR --reason "Ticket 42"',
   run: async (context, { method, env, currency, account, ...typed }) => {
     const scope = toScope(method, { env, currency, account });
-    const { deps, note } = await identify(context, scope, typed);
+    const { deps, note } = await openNoted(context, scope, typed);
     printChange(context, await removeRule(deps, scope, note));
   },
 });
@@ -118,20 +117,6 @@ function toScope(
 ): RuleScope {
   const livemode = isLive(env);
   return { livemode, method, currency: currency ?? null, account_id: account ?? null };
-}
-
-export async function identify(
-  context: CliContext,
-  { livemode }: Pick<RuleScope, 'livemode'>,
-  typed: { operator?: string | undefined; reason?: string | undefined },
-) {
-  const { operator, verified } = await identifyOperator(context, {
-    livemode,
-    operator: typed.operator,
-  });
-  const deps = await context.actingDeps();
-  const audit = verified && { audit: auditAs(deps, verified.name) };
-  return { deps: { ...deps, ...audit }, note: { operator, reason: typed.reason } };
 }
 
 export function readRoutes(context: CliContext) {

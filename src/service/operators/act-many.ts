@@ -166,7 +166,7 @@ async function readAttention(
   return resource?.attention ?? null;
 }
 
-/** Codes of what the next one would meet, too. */
+/** Codes of failures that the next act would have, too. */
 const OF_ALL = /^(temporal_|operator_key_)/;
 
 function classify(error: unknown): 'refused' | 'unknown' | 'failed' {

@@ -48,8 +48,7 @@ export async function pauseConnector(
   connector: string,
   note: RuleNote,
 ): Promise<PauseChange> {
-  const scope = { connector, ...(await findPauseEnvironment(deps, connector)) };
-  assertNoted(scope, note);
+  const scope = await findNotedScope(deps, connector, note);
   const _id = getPauseId(scope);
   const { operator = null, reason = null } = note;
   const pause = { paused_at: deps.now().toISOString(), operator, reason };
@@ -72,8 +71,7 @@ export async function resumeConnector(
   connector: string,
   note: RuleNote,
 ): Promise<PauseChange> {
-  const scope = { connector, ...(await findPauseEnvironment(deps, connector)) };
-  assertNoted(scope, note);
+  const scope = await findNotedScope(deps, connector, note);
   return await inTransaction(deps.mongo, async (session) => {
     const removed = await deps.stores.connectorPauses.remove(getPauseId(scope), session);
     if (removed === null) return { ...scope, pause: null, changed: false };
@@ -82,6 +80,13 @@ export async function resumeConnector(
     await deps.audit({ ...change, before, after: { ...note } }, session);
     return { ...scope, pause: null, changed: true };
   });
+}
+
+/** @throws ServiceError `operator_required`, and those of `findPauseEnvironment` */
+async function findNotedScope(deps: WriteDeps & Routes, connector: string, note: RuleNote) {
+  const scope = { connector, ...(await findPauseEnvironment(deps, connector)) };
+  assertNoted(scope, note);
+  return scope;
 }
 
 export function presentPause({ paused_at, operator, reason }: ConnectorPauseDocument): ShownPause {

@@ -103,7 +103,9 @@ async function readOpened({
   opening,
   refusal,
 }: Awaited<ReturnType<typeof openLate>>): Promise<PayoutState> {
-  if ((await refusal)?.code !== 'temporarily_unavailable') return (await opening).opened;
+  const answer = await refusal;
+  if (answer?.code !== 'temporarily_unavailable') return (await opening).opened;
+  expect(answer.message).toMatch(/not known yet/i);
   await payout.becomes({ status: 'sent' });
   return await payout.handle.executeUpdate<PayoutState, []>('open');
 }
