@@ -1,3 +1,5 @@
+const { jsc } = require('./test/support/swc');
+
 /**
  * A test file's folder decides its project. Unit tests have no servers and end in seconds. All
  * others share real servers, started once for a run, and take their own database and task queues.
@@ -20,11 +22,7 @@ const shared = {
     '^.+\\.(t|j|mj)sx?$': [
       '@swc/jest',
       {
-        jsc: {
-          target: 'es2022',
-          parser: { syntax: 'typescript', tsx: true },
-          transform: { react: { runtime: 'automatic', importSource: 'preact' } },
-        },
+        jsc,
         module: { type: 'commonjs' },
       },
     ],

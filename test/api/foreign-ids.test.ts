@@ -7,7 +7,7 @@ import { cardRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 import { ROUTES } from './routes-setting';
 
-const service = useService({ worker: false });
+const service = useService();
 
 const CODES: Record<string, ErrorCode> = {
   payments: 'payment_not_found',

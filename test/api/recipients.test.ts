@@ -4,7 +4,7 @@ import { useAccount, useService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectNotQuoted, expectRefusal } from './refusal';
 
-const service = useService({ worker: false });
+const service = useService();
 const shop = useAccount(service);
 
 const PATH = '/v1/payout-recipients';

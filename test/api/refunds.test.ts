@@ -4,7 +4,7 @@ import { useAccount, useService } from '../support/service';
 import { fund } from './fund';
 import { expectRefusal } from './refusal';
 
-const service = useService({ environments: ['sandbox', 'live'] });
+const service = useService();
 const merchant = useAccount(service);
 
 const refund = (body: object, as: Client = merchant) => as.post('/v1/refunds', body);

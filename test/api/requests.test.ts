@@ -9,7 +9,7 @@ import { type Account, useService } from '../support/service';
 import { walkPages } from './pages';
 import { expectRefusal } from './refusal';
 
-const service = useService({ worker: false });
+const service = useService();
 const DAY_MS = 86_400_000;
 
 const Row = z.looseObject({ request_id: z.string(), status: z.int(), code: z.string().nullable() });

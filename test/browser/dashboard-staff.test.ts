@@ -7,7 +7,7 @@ import { call } from '../support/http';
 import { useService } from '../support/service';
 import { enter, look, SIZES, useBrowser } from './dashboard-visit';
 
-const service = useService({ worker: false });
+const service = useService();
 const browser = useBrowser();
 const owner = useFixture(async () => {
   const { account_id } = await service.account();

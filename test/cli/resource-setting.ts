@@ -8,7 +8,7 @@ import { openShop } from '../api/payout-setting';
 import { useFixture } from '../support/fixture';
 import { type Answer, eventually } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
-import { type ServiceOptions, startService } from '../support/service';
+import { openService, type ServiceOptions } from '../support/service';
 import { commandsIn } from './cli';
 
 const PATIENCE_MS = 60_000;
@@ -23,17 +23,17 @@ export function patientClient(temporal: Client): Client {
 export type ResourceSetting = Awaited<ReturnType<typeof openResourceSetting>>;
 
 /** The whole product with a merchant, and a command line that looks into its database. */
-export async function openResourceSetting(options: ServiceOptions = {}) {
-  const service = await startService(options);
+export async function openResourceSetting(options?: ServiceOptions) {
+  const service = await openService(options);
   const shop = await openShop(service);
   // What a command starts again is no resource of another file's database. Without a prefix of the
   // service, the command has no worker.
-  const prefix = options.live?.prefix ?? `cli-${randomUUID().slice(0, 8)}`;
+  const prefix = options?.live?.prefix ?? `cli-${randomUUID().slice(0, 8)}`;
   const env = {
     DATA_DIR: 'none',
     MONGODB_URI: mongodbUri(),
     MONGODB_DB: service.database,
-    TEMPORAL_ADDRESS: options.temporal ?? temporalAddress(),
+    TEMPORAL_ADDRESS: options?.temporal ?? temporalAddress(),
     TASK_QUEUE_PREFIX: prefix,
   };
   const idOf = ({ status, body, text }: Answer): string => {
@@ -112,7 +112,7 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
 }
 
 /** The product and a command line for one file's tests. */
-export function useResourceSetting(options: ServiceOptions = {}): ResourceSetting {
+export function useResourceSetting(options?: ServiceOptions): ResourceSetting {
   return useFixture(
     () => openResourceSetting(options),
     (setting) => setting.close(),

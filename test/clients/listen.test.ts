@@ -22,7 +22,7 @@ const CLIENT = join(ROOT, 'clients/typescript');
 const KILLS = Number(process.env['LISTEN_KILLS'] ?? 4);
 const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
 
-const service = useService({ autoplay: false });
+const service = useService();
 const account = useAccount(service);
 const other = useAccount(service);
 const hook = useHook(service);

@@ -11,7 +11,7 @@ const PACKAGE = join(__dirname, '../../clients/python');
 const PYTHON = 'python3';
 
 describeWith(PYTHON, 'the Python client', () => {
-  const service = useService({ autoplay: false });
+  const service = useService();
   const account = useAccount(service);
   const work = useFixture(
     async () => {

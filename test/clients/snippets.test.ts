@@ -9,7 +9,7 @@ const EXAMPLES = join(__dirname, '../../docs/examples');
 const SECRET = 'whsec_of_a_test';
 const BODY = '{"id":"evt_1","type":"payment.settled","data":{"payment_id":"Zoë"}}';
 
-const service = useService({ autoplay: false });
+const service = useService();
 const account = useAccount(service);
 
 const LANGUAGES = [

@@ -13,7 +13,7 @@ import { useAccount, useService } from '../support/service';
 const PACKAGE = join(__dirname, '../../clients/typescript');
 const ROOT = join(__dirname, '../..');
 
-const service = useService({ autoplay: false });
+const service = useService();
 const account = useAccount(service);
 const hook = useHook(service);
 const settings = () => ({ apiKey: account.key, baseUrl: service.url });

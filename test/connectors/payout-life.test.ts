@@ -1,11 +1,15 @@
 import type { OutboxRow } from '../../connectors/sandbox/outbox';
 import { FUNDS, openShop, type Shop } from '../api/payout-setting';
 import { expectRefusal } from '../api/refusal';
+import { useFixture } from '../support/fixture';
 import { call, eventually } from '../support/http';
-import { useService } from '../support/service';
+import { startService } from '../support/service';
 
 /** The whole product, with a sandbox bank that plays by itself and has the sandbox's ring alone. */
-const service = useService({ autoplay: true });
+const service = useFixture(
+  () => startService({ autoplay: true }),
+  ({ stop }) => stop(),
+);
 
 /** Waits until the bank has said all that it had to say; answers what became of each row. */
 /** Reports of the bank by itself; it repeats simulated ones, should the service not have them. */

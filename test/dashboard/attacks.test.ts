@@ -21,7 +21,7 @@ import { paymentAt } from '../support/list-rows';
 import { openKey, useService } from '../support/service';
 import { storeResources } from '../support/stored-resources';
 
-const service = useService({ worker: false });
+const service = useService();
 
 interface Staff {
   account_id: string;

@@ -18,7 +18,7 @@ import { useService } from '../support/service';
 const PROFILE = '/dashboard/live/profile';
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
-const service = useService({ worker: false });
+const service = useService();
 
 async function owner(): Promise<UserDocument> {
   const { account_id } = await service.account();

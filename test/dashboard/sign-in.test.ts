@@ -26,7 +26,7 @@ import { useService } from '../support/service';
 
 const START = '/dashboard/live/getting-started';
 
-const service = useService({ worker: false });
+const service = useService();
 
 afterEach(async () => {
   await service.collection('dashboard_throttles').deleteMany();

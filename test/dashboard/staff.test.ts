@@ -19,7 +19,7 @@ import {
 } from '../support/dashboard';
 import { useService } from '../support/service';
 
-const service = useService({ worker: false });
+const service = useService();
 
 async function shop() {
   const { account_id } = await service.account();

@@ -22,7 +22,7 @@ import { eventually } from '../support/http';
 import { useService } from '../support/service';
 import { startSmtpServer } from '../support/smtp-server';
 
-const service = useService({ worker: false });
+const service = useService();
 
 const NAMED = { door: 'command_line', system_user: 'jo', host: 'box', operator: 'Jo' } as const;
 

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Child } from '../../stack/child-process';
+import { type Child, startChild, waitUntilUp } from '../../stack/child-process';
 import { startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';
 import { cacheDirectory, mongod, provision, temporalCli } from '../../stack/provision';
@@ -61,11 +61,6 @@ export default async function globalSetup(): Promise<void> {
         settings: [`limit.historyCount.suggestContinueAsNew=${LONG_HISTORY}`],
       }).then((server) => track(servers, server)),
     ]);
-    const watchdog = startWatchdog(
-      servers.map(({ pid }) => pid),
-      folder,
-    );
-    globalThis.testStack = { folder, servers, watchdog };
     // Servers that live for seconds: what a JVM does for a long life costs more than it brings.
     process.env['JAVA_TOOL_OPTIONS'] ??= '-XX:+UseSerialGC -XX:TieredStopAtLevel=1';
     publishServers({
@@ -75,11 +70,35 @@ export default async function globalSetup(): Promise<void> {
       chromium: browser.path,
       workflowBundles,
     });
+    publishServers({ product: await startSharedProduct(folder, servers) });
+    const pids = servers.map(({ pid }) => pid);
+    globalThis.testStack = { folder, servers, watchdog: startWatchdog(pids, folder) };
   } catch (error) {
-    await Promise.all(servers.map((server) => server.stop()));
+    for (const server of servers) await server.stop();
     rmSync(folder, { recursive: true, force: true });
     throw error;
   }
+}
+
+const PRODUCT_MS_MAX = 60_000;
+
+/** Starts the product that all files use, from the sources, in a process of its own. */
+async function startSharedProduct(folder: string, servers: Child[]): Promise<string> {
+  const placeFile = join(folder, 'product.json');
+  const logFile = join(folder, 'product.log');
+  const register = join(__dirname, 'register.js');
+  const child = await startChild({
+    name: 'the shared product',
+    command: process.execPath,
+    args: ['--require', register, join(__dirname, 'product-process.ts'), placeFile],
+    logFile,
+    graceMs: 10_000,
+  });
+  // It stops before the servers that it uses.
+  servers.unshift(child);
+  const place = async () => readFileSync(placeFile, 'utf8');
+  await waitUntilUp(child, logFile, PRODUCT_MS_MAX, place);
+  return await place();
 }
 
 const MEMORY = '/dev/shm';

@@ -5,7 +5,7 @@ import type {} from './global-setup';
 export default async function globalTeardown(): Promise<void> {
   const stack = globalThis.testStack;
   if (stack === undefined) return;
-  await Promise.all(stack.servers.map((server) => server.stop()));
+  for (const server of stack.servers) await server.stop();
   rmSync(stack.folder, { recursive: true, force: true });
   stack.watchdog.dismiss();
 }

@@ -1,3 +1,16 @@
+import { z } from 'zod';
+
+/** How a product is found: all its other names derive from these. */
+export const ProductPlace = z.object({
+  /** Part of the names of its database, task queues and connector. */
+  name: z.string(),
+  /** Address of its API. */
+  url: z.string(),
+  /** Folder of its keys. */
+  folder: z.string(),
+});
+export type ProductPlace = z.infer<typeof ProductPlace>;
+
 /** Addresses of what `global-setup` started; jest's workers inherit them by environment. */
 const NAMES = {
   temporalAddress: 'TEST_TEMPORAL_ADDRESS',
@@ -5,6 +18,7 @@ const NAMES = {
   timeSkippingServer: 'TEST_TIME_SKIPPING_SERVER',
   chromium: 'TEST_CHROMIUM',
   workflowBundles: 'TEST_WORKFLOW_BUNDLES',
+  product: 'TEST_PRODUCT',
 } as const;
 
 /** Events at which the server suggests a new run: so few that one task takes in their signals on any machine. */
@@ -24,10 +38,15 @@ export const timeSkippingServer = (): string => fromEnvironment('timeSkippingSer
 /** Path of a Chromium or Chrome executable. */
 export const chromium = (): string => fromEnvironment('chromium');
 
+/** The product that runs for all files. */
+export const sharedProduct = (): ProductPlace =>
+  ProductPlace.parse(JSON.parse(fromEnvironment('product')));
+
 /** Hands the addresses to the test files. */
-export function publishServers(servers: TestServers): void {
-  for (const key of Object.keys(NAMES) as (keyof typeof NAMES)[]) {
-    process.env[NAMES[key]] = servers[key];
+export function publishServers(servers: Partial<TestServers>): void {
+  for (const [key, name] of Object.entries(NAMES)) {
+    const value = servers[key as keyof typeof NAMES];
+    if (value !== undefined) process.env[name] = value;
   }
 }
 

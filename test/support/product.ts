@@ -1,0 +1,300 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import {
+  createRecipientDecrypter,
+  createReferenceReader,
+} from '../../connectors/contract/recipients';
+import { createSandboxBank } from '../../connectors/sandbox/bank';
+import { createApp } from '../../src/api/app';
+import type { LimitConfig } from '../../src/api/context';
+import { closeServer, createHttpServer } from '../../src/api/server';
+import { createLogger } from '../../src/base/log';
+import { connectMongo } from '../../src/base/mongo';
+import { connectLongReader } from '../../src/base/mongo-reads';
+import { traceStarts } from '../../src/base/tracing/temporal';
+import type { Tracing } from '../../src/base/tracing/tracing';
+import { createCallbackInbox } from '../../src/callbacks/inbox';
+import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
+import { omitUndefined } from '../../src/domain/defined';
+import type { Env } from '../../src/domain/environment';
+import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { ensureKeys } from '../../src/encryption/ensure-keys';
+import {
+  createDetailsDecrypter,
+  createRecipientEncrypters,
+} from '../../src/encryption/recipient-keys';
+import { followKeyFile } from '../../src/encryption/service-keys';
+import { type Connectors, createConnectors } from '../../src/routing';
+import { createRedeliveries } from '../../src/service/events/redeliveries';
+import { createRequestRecorder } from '../../src/service/requests/recorder';
+import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import { createStores, ensureIndexes } from '../../src/store';
+import { createTemporalClient } from '../../src/temporal/client';
+import { connectTemporal } from '../../src/temporal/connect';
+import { runWorker } from '../../src/temporal/native';
+import { createWorkers } from '../../worker/create-worker';
+import type { WorkerVersion } from '../../worker/versioning';
+import { workflowBundles } from './bundle';
+import { retryUntilDone } from './insist';
+import { quietTemporal } from './quiet';
+import type { ScriptedChain } from './scripted-chain';
+import { mongodbUri, type ProductPlace, temporalAddress } from './servers';
+
+export interface ProductOptions {
+  autoplay?: boolean;
+  ratePerSecond?: number;
+  limits?: Partial<LimitConfig>;
+  /** Off: no worker takes the lifecycles. */
+  worker?: boolean;
+  /** Temporal of its own; the shared one by default. */
+  temporal?: string;
+  /** Chain behind a connector of its own for all assets; the sandbox bank by default. */
+  chain?: ScriptedChain;
+  /** Caches settings as its processes do, and counts commands. */
+  economical?: boolean;
+  /** Traces of the API and the worker; none by default. */
+  tracing?: Tracing;
+  /** Takes the lines of the API's log. */
+  logged?: (line: string) => void;
+  /** Live connectors, as `LIVE_CONNECTORS` names them, and `TASK_QUEUE_PREFIX`; none by default. */
+  live?: { connectors: string; prefix: string };
+  /** Test systems of banks, as `SANDBOX_CONNECTORS` names them. */
+  tests?: string;
+  /** Environments whose lifecycles are worked on; the sandbox by default, since each takes a second to start. */
+  environments?: Env[];
+}
+
+/** Longer than a test counts commands: under load a document is read once for many requests. */
+const CACHE_MS = 60_000;
+
+const NO_LIMITS: LimitConfig = {
+  RATE_LIMIT_PER_SECOND: 5_000,
+  ACCOUNT_LIMIT_PER_SECOND: 5_000,
+  CREATE_LIMIT_PER_SECOND: 5_000,
+  SANDBOX_CREATE_LIMIT_PER_SECOND: 5_000,
+  CREATES_AT_ONCE: 5_000,
+};
+
+export type ProductParts = Awaited<ReturnType<typeof openParts>>;
+
+/** Stores, clients and keys of a product, wherever it runs; they start nothing. */
+export async function openParts(place: ProductPlace, options: ProductOptions = {}) {
+  const { name, url, folder } = place;
+  const economical = options.economical === true;
+  const address = options.temporal ?? temporalAddress();
+  const database = `test_${name}`;
+  const mongo = await connectMongo(mongodbUri(), name, { monitorCommands: economical });
+  const db = mongo.db(database);
+  const stores = createStores(db, economical ? CACHE_MS : 0);
+  const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
+  const { tracing, logged } = options;
+  // As in production: the native connection is for workers only.
+  const starts = tracing === undefined ? [] : [traceStarts(tracing)];
+  const temporal = connectTemporal({ address, namespace: 'default' }, undefined, starts);
+  const { KEYS_FILE: keysFile, KEYS_DIR: keysDir } = ensureKeys(folder);
+  const keys = followKeyFile(keysFile);
+  const recipientEncrypters = createRecipientEncrypters(keysDir);
+  const queues = buildQueues(name, options.live?.prefix);
+  const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;
+  const connector = `sandbox-${name}`;
+  /** Connector of the assets, where there is a chain. */
+  const coins = `chain-${name}`;
+  const connectors = options.chain
+    ? routeCrypto(coins, connector)
+    : createConnectors(connector, options.live?.connectors, options.tests);
+  const now = () => new Date();
+  const recorder = createRequestRecorder({ stores, log });
+  const deps = {
+    ...omitUndefined({ tracing }),
+    recipientEncrypters,
+    mongo,
+    stores,
+    keys,
+    encrypter: createEncrypter(keys.seal),
+    now,
+    log: logged === undefined ? log : createLogger(name, 'info', { write: logged }),
+    config: {
+      PUBLIC_URL: url,
+      WEBHOOK_ALLOW_PRIVATE: 'sandbox' as const,
+      ...NO_LIMITS,
+      ...(options.ratePerSecond && { RATE_LIMIT_PER_SECOND: options.ratePerSecond }),
+      ...options.limits,
+    },
+    temporal: createTemporalClient({ client: temporal, lifecycleQueue, stores, now }),
+    callbacks: createCallbackInbox({ client: temporal, lifecycleQueue, stores, now }),
+    redeliveries: createRedeliveries({ temporal, webhookQueue, stores, now }),
+    recorder,
+    connectors,
+    visitCostsMax: { session: 1_000_000, account: 1_000_000 },
+  };
+  return {
+    ...place,
+    address,
+    mongo,
+    db,
+    database,
+    stores,
+    temporal,
+    keys,
+    keysFile,
+    keysDir,
+    /** Encrypts recipients as the API does. */
+    recipientEncrypters,
+    /** Decrypts recipients of the sandbox as its bank does. */
+    recipientDecrypter: createDetailsDecrypter(keysDir, 'sandbox'),
+    queues,
+    connector,
+    coins,
+    deps,
+    close: async () => {
+      await recorder.close();
+      await temporal.connection.close();
+      await mongo.close();
+    },
+  };
+}
+
+/** Starts the whole product in this process, on real servers, with names of its own for everything. */
+export async function startProduct(options: ProductOptions = {}) {
+  quietTemporal();
+  let handle: RequestListener = (_request, response) => response.writeHead(503).end();
+  const server = createHttpServer((request, response) => handle(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const folder = mkdtempSync(join(tmpdir(), 'service-keys-'));
+  const url = `http://localhost:${getPort(server.address())}`;
+  const parts = await openParts({ name: randomUUID().slice(0, 8), url, folder }, options);
+  const { address, mongo, db, database, stores, queues, connector, deps } = parts;
+  await retryUntilDone(() => ensureIndexes(stores));
+  const connection = await NativeConnection.connect({ address });
+  const allWorkers = new Set<{ stop: () => Promise<void> }>();
+  const startWorkers = async (version?: WorkerVersion) => {
+    // A version is a process of its own.
+    const own = version && (await NativeConnection.connect({ address }));
+    const environments = options.environments ?? ['sandbox'];
+    const workers = await createWorkers({
+      connection: own ?? connection,
+      version,
+      tracing: options.tracing,
+      namespace: 'default',
+      databases: new Map(environments.map((env) => [env, { mongo, stores }])),
+      keys: parts.keys,
+      log: deps.log,
+      queues,
+      allowPrivateWebhooks: true,
+      openLongReader: () => connectLongReader(mongodbUri(), parts.name),
+      connectors: deps.connectors,
+      workflowBundles: await workflowBundles(),
+    });
+    const running = workers.run();
+    const end = async () => {
+      workers.shutdown();
+      await running;
+      await own?.close();
+    };
+    let ending: Promise<void> | undefined;
+    const started = {
+      stop: () => {
+        ending ??= end();
+        return ending;
+      },
+    };
+    allWorkers.add(started);
+    return started;
+  };
+  const stopWorkers = () => Promise.all([...allWorkers].map((each) => each.stop()));
+  if (options.worker !== false) await startWorkers();
+  const chain = options.chain && (await startChain(connection, parts.coins, options.chain));
+  const bank = await retryUntilDone(() =>
+    createSandboxBank({
+      mongo,
+      stores,
+      temporal: parts.temporal,
+      connection,
+      lifecycleQueue: queues.lifecycle,
+      now: deps.now,
+      log: deps.log,
+      decryptRecipient: createRecipientDecrypter({
+        ...stores,
+        connector,
+        log: deps.log,
+        encrypter: parts.recipientDecrypter,
+      }),
+      readReference: createReferenceReader({ payouts: stores.payouts }),
+      database: sandboxBankDatabase(database),
+      connector,
+      taskQueue: connectorQueue(connector, options.live?.prefix),
+      host: '127.0.0.1',
+      port: 0,
+      autoplay: options.autoplay ?? false,
+    }),
+  );
+  handle = createApp(deps).callback();
+  return {
+    parts,
+    bank,
+    startWorkers,
+    stopWorkers,
+    stop: async () => {
+      await closeServer(server, 2_000);
+      await bank.stop();
+      await chain?.stop();
+      await stopWorkers();
+      await connection.close();
+      await retryUntilDone(() => db.dropDatabase());
+      await retryUntilDone(() => mongo.db(sandboxBankDatabase(database)).dropDatabase());
+      await parts.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function buildQueues(name: string, prefix: string | undefined) {
+  if (prefix === undefined) return { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
+  const { lifecycleQueue, webhookQueue } = taskQueues(prefix);
+  return { lifecycle: lifecycleQueue, webhooks: webhookQueue };
+}
+
+/** Polls a connector's queue with the activities of a scripted chain. */
+async function startChain(
+  connection: NativeConnection,
+  connector: string,
+  { activities }: ScriptedChain,
+) {
+  const taskQueue = connectorQueue(connector);
+  const worker = await Worker.create({ connection, namespace: 'default', taskQueue, activities });
+  const running = runWorker(worker);
+  return {
+    stop: async () => {
+      worker.shutdown();
+      await running;
+    },
+  };
+}
+
+/** Routes the assets of the sandbox to another connector than all else. */
+function routeCrypto(chainConnector: string, sandbox: string): Connectors {
+  const { listConnectors: serving, names, liveNames } = createConnectors(sandbox);
+  const listConnectors = (method: string, livemode: boolean) =>
+    !livemode && CRYPTO_METHODS.includes(method) ? [chainConnector] : serving(method, livemode);
+  return {
+    sandbox,
+    names: [...names, chainConnector],
+    liveNames,
+    listConnectors,
+    findConnector: (method, livemode) => listConnectors(method, livemode).at(-1),
+  };
+}
+
+/** @throws Error for a server that does not listen */
+export function getPort(address: AddressInfo | string | null): number {
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+  return address.port;
+}
