@@ -56,6 +56,7 @@ module.exports = {
     },
     { ...shared, ...servers, displayName: 'system', testMatch: [...SYSTEM, ...UNIT.map(not)] },
   ],
+  reporters: ['default', '<rootDir>/test/support/reporter.js'],
   // Read here only: a project's own would be passed over in silence.
   testTimeout: 240_000,
   testSequencer: '<rootDir>/test/support/sequencer.js',

@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type Child, startChild, waitUntilUp } from '../../stack/child-process';
 import { startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';
@@ -66,9 +66,10 @@ export default async function globalSetup(): Promise<void> {
     publishServers({
       temporalAddress: temporalServer.address,
       mongodbUri: mongoServer.uri,
-      timeSkippingServer: skipping.path,
+      timeSkippingServer: writeQuietProgram(folder, skipping.path),
       chromium: browser.path,
       workflowBundles,
+      logs: folder,
     });
     publishServers({ product: await startSharedProduct(folder, servers) });
     const pids = servers.map(({ pid }) => pid);
@@ -78,6 +79,14 @@ export default async function globalSetup(): Promise<void> {
     rmSync(folder, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** Writes a program that does as another, and keeps from the report what that prints. */
+function writeQuietProgram(folder: string, program: string): string {
+  const path = join(folder, basename(program));
+  const script = `#!/bin/sh\nexec "${program}" "$@" >>"${path}.log" 2>&1\n`;
+  writeFileSync(path, script, { mode: 0o755 });
+  return path;
 }
 
 const PRODUCT_MS_MAX = 60_000;

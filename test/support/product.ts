@@ -43,7 +43,7 @@ import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
 import { retryUntilDone } from './insist';
-import { quietTemporal } from './quiet';
+import { createTestLogger, quietTemporal } from './quiet';
 import type { ScriptedChain } from './scripted-chain';
 import { mongodbUri, type ProductPlace, temporalAddress } from './servers';
 
@@ -93,7 +93,7 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
   const mongo = await connectMongo(mongodbUri(), name, { monitorCommands: economical });
   const db = mongo.db(database);
   const stores = createStores(db, economical ? CACHE_MS : 0);
-  const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
+  const log = createTestLogger(name);
   const { tracing, logged } = options;
   // As in production: the native connection is for workers only.
   const starts = tracing === undefined ? [] : [traceStarts(tracing)];

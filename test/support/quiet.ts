@@ -1,14 +1,36 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
+import type { DestinationStream } from 'pino';
+import { createLogger, type Logger } from '../../src/base/log';
+import { logFolder } from './servers';
+
+/** The log of the test file that runs; the reporter shows its end when the file fails. */
+const testLog: DestinationStream = {
+  write: (line) => {
+    const { testPath = '' } = expect.getState();
+    appendFileSync(join(logFolder(), `${testPath.replace(/\W+/g, '-')}.log`), line);
+  },
+};
+
+/** A log of the product in this process: for the report of a failure, not for the screen. */
+export function createTestLogger(name: string): Logger {
+  // Outside of Jest the process has a log file of its own.
+  return 'expect' in globalThis ? createLogger(name, 'warn', testLog) : createLogger(name, 'warn');
+}
 
 let installed = false;
 
-/** Temporal's own lines would bury the report; errors still show. */
+/** Does with Temporal's own lines as `createTestLogger` does with the product's. */
 export function quietTemporal(): void {
   if (installed) return;
   installed = true;
+  const log = createTestLogger('temporal');
   Runtime.install({
     shutdownSignals: [],
-    logger: new DefaultLogger('ERROR'),
-    telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
+    logger: new DefaultLogger('WARN', ({ message, meta }) => {
+      log.warn({ err: meta?.['error'] }, message);
+    }),
+    telemetryOptions: { logging: { forward: {}, filter: 'WARN' } },
   });
 }

@@ -19,6 +19,7 @@ const NAMES = {
   chromium: 'TEST_CHROMIUM',
   workflowBundles: 'TEST_WORKFLOW_BUNDLES',
   product: 'TEST_PRODUCT',
+  logs: 'TEST_LOGS',
 } as const;
 
 /** Events at which the server suggests a new run: so few that one task takes in their signals on any machine. */
@@ -37,6 +38,9 @@ export const timeSkippingServer = (): string => fromEnvironment('timeSkippingSer
 
 /** Path of a Chromium or Chrome executable. */
 export const chromium = (): string => fromEnvironment('chromium');
+
+/** Folder of what servers log. */
+export const logFolder = (): string => fromEnvironment('logs');
 
 /** The product that runs for all files. */
 export const sharedProduct = (): ProductPlace =>

@@ -3,7 +3,6 @@ import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/cli
 import type { UpdateDefinition } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
 import { connectLongReader } from '../../src/base/mongo-reads';
 import { createConnectorKey } from '../../src/callbacks/keys';
@@ -26,7 +25,7 @@ import { workflowBundles } from './bundle';
 import { useFixture } from './fixture';
 import { retryUntilDone } from './insist';
 import { newServiceKeys } from './key-rings';
-import { quietTemporal } from './quiet';
+import { createTestLogger, quietTemporal } from './quiet';
 import { recordKey } from './records';
 import { runWhile } from './run-while';
 import { mongodbUri, temporalAddress } from './servers';
@@ -68,7 +67,7 @@ export async function openWorkflowSetting(
       keys,
       allowPrivateWebhooks: true,
       openLongReader: () => connectLongReader(mongodbUri(), name),
-      log: createLogger(name, 'silent'),
+      log: createTestLogger(name),
       workflowBundles: await workflowBundles(),
     });
     const running = workers.run();
