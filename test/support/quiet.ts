@@ -16,7 +16,7 @@ const testLog: DestinationStream = {
 /** A log of the product in this process: for the report of a failure, not for the screen. */
 export function createTestLogger(name: string): Logger {
   // Outside of Jest the process has a log file of its own.
-  return 'expect' in globalThis ? createLogger(name, 'warn', testLog) : createLogger(name, 'warn');
+  return 'expect' in globalThis ? createLogger(name, 'error', testLog) : createLogger(name, 'error');
 }
 
 let installed = false;
@@ -28,9 +28,9 @@ export function quietTemporal(): void {
   const log = createTestLogger('temporal');
   Runtime.install({
     shutdownSignals: [],
-    logger: new DefaultLogger('WARN', ({ message, meta }) => {
-      log.warn({ err: meta?.['error'] }, message);
+    logger: new DefaultLogger('ERROR', ({ message, meta }) => {
+      log.error({ err: meta?.['error'] }, message);
     }),
-    telemetryOptions: { logging: { forward: {}, filter: 'WARN' } },
+    telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
   });
 }
