@@ -41,7 +41,7 @@ export function everyRoute(
 
 /** A merchant with crypto, and all that happens to its coins. */
 export async function openCryptoShop(service: Service, livemode = false) {
-  const { stores, temporal, queues, coins, mongo, database } = service;
+  const { stores, temporal, queues, chainConnector, mongo, database } = service;
   const account = await service.account({ livemode });
   const { account_id, get, post } = account;
   await stores.accounts.setCrypto(account_id, true);
@@ -55,7 +55,7 @@ export async function openCryptoShop(service: Service, livemode = false) {
   ) => {
     const occurred_at = new Date().toISOString();
     const callback = { callback_id: `cb-${randomUUID()}`, occurred_at, ...more };
-    const about = { connector: coins, resource, resource_id, name, callback };
+    const about = { connector: chainConnector, resource, resource_id, name, callback };
     return deliverCallback(inbox, about);
   };
   const read = async (id: string) => (await get(`/v1/crypto/payments/${id}`)).body;

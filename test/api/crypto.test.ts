@@ -127,7 +127,7 @@ describe('an account', () => {
 
 describe('a crypto payment', () => {
   test('is paid over HTTP by its connector, and by no other', async () => {
-    const { url, stores, mongo, keys, coins, connector } = service;
+    const { url, stores, mongo, keys, chainConnector, connector } = service;
     const acting = { stores, mongo, now: () => new Date(), audit: operatorsAudit(stores) };
     const deps = { ...acting, encrypter: createEncrypter(keys.seal) };
     const { id } = await shop.pay();
@@ -152,14 +152,14 @@ describe('a crypto payment', () => {
     };
     expect((await send(connector, report)).seen).toEqual([202, { status: 'parked' }]);
     expect((await shop.read(id)).status).toBe('awaiting_deposit');
-    const { repeats, seen } = await send(coins, report);
+    const { repeats, seen } = await send(chainConnector, report);
     // A repeat may learn that the try before it, whose outcome was unknown, has delivered.
     const statuses = repeats > 0 ? /^(delivered|duplicate)$/ : /^delivered$/;
     expect(seen).toEqual([202, { status: expect.stringMatching(statuses) }]);
     await shop.until(id, 'the deposit', ({ status }) => status === 'received');
-    expect((await send(coins, report)).seen).toEqual([202, { status: 'duplicate' }]);
+    expect((await send(chainConnector, report)).seen).toEqual([202, { status: 'duplicate' }]);
     const more = report.replace(String(ETHER), String(ETHER + 1n));
-    expect((await send(coins, more)).seen[0]).toBe(409);
+    expect((await send(chainConnector, more)).seen[0]).toBe(409);
   });
 
   test('is created once, with address, amount and URI', async () => {
@@ -476,7 +476,7 @@ test('a credited deposit that the chain removes is not settled until an operator
   const fee = await service.stores.ledger.findEntry(`crypto_settlement_fee:${second.body.id}`);
   expect(fee?.legs.map(({ account, amount }) => `${account} ${amount}`)).toEqual([
     'expense.network -42000',
-    `clearing.${service.coins} 42000`,
+    `clearing.${service.chainConnector} 42000`,
   ]);
 });
 

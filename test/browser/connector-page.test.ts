@@ -11,7 +11,7 @@ const shop = useShop(service);
 const world = useExample(service, prefix);
 const browser = useBrowser();
 
-test('the page of a connector is accessible at both widths, empty and with steps', async () => {
+test('the page of a connector is accessible at desktop and phone width, empty and with steps', async () => {
   const page = await (await browser.newContext()).newPage();
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(String(error)));

@@ -44,7 +44,7 @@ const NAVIGATION = [
 
 const heading = (name: string | RegExp) => page.getByRole('heading', { name });
 
-test('an endpoint is saved, tested, and its secret shown and rolled', async () => {
+test('an owner saves and tests an endpoint, and shows and rolls its secret', async () => {
   await link('Webhooks').click();
   await page.getByLabel('Endpoint URL').fill(inbox.url);
   await button('Save endpoint').click();
@@ -67,7 +67,7 @@ test('an endpoint is saved, tested, and its secret shown and rolled', async () =
   await look(page, 'webhook-roll');
 });
 
-test('a second endpoint is added after a refusal, shown as failing, enabled and deleted', async () => {
+test('a second endpoint is refused, added, shown as failing, enabled and deleted', async () => {
   await link('Webhooks').click();
   await link('Add an endpoint').click();
   await page.getByLabel('Endpoint URL').fill('http://10.0.0.1/');
@@ -124,7 +124,7 @@ test('a payment is found by its reference, refunded, and shows what happened', a
   await look(page, 'refund');
 });
 
-test('a payment that nobody has paid is cancelled once it was asked', async () => {
+test('an unpaid payment is cancelled after a confirmation', async () => {
   const body = idealPayment({ reference: 'open' });
   const { body: payment } = await shop.post('/v1/payments', body);
   await page.goto(`${service.url}/dashboard/sandbox/payments/${payment.id}`);
@@ -134,7 +134,7 @@ test('a payment that nobody has paid is cancelled once it was asked', async () =
   await look(page, 'payment-cancelled');
 });
 
-test('payouts, balances, deliveries and the overview tell of what was done', async () => {
+test('payouts, balances, deliveries and the overview show what was done', async () => {
   const { body: payout } = await shop.pay();
   await service.becomes('payouts', payout.id, { status: 'completed' });
   await link('Payouts').click();
@@ -186,7 +186,7 @@ test('requests are filtered by their status, and show their redacted bodies', as
   await link('Sandbox').click();
 });
 
-test('each name that scripts rely on is there once, by its role', async () => {
+test('each accessible name that scripts rely on appears once with its role', async () => {
   const path = (rest: string) => `${service.url}/dashboard/sandbox${rest}`;
   const field = (name: string) => page.getByLabel(name, { exact: true });
   const once = async (...found: Locator[]) => {
@@ -238,12 +238,12 @@ test('each name that scripts rely on is there once, by its role', async () => {
   await once(button('Revoke'));
 });
 
-test('coins are shown with their deposits, and settled to a wallet that is registered first', async () => {
-  const coins = await openCryptoShop(service);
-  const { id } = await coins.pay({ reference: 'order-1001' });
-  await coins.deposit(id, `0x${'a1'.repeat(32)}`, ETHER);
-  await coins.until(id, 'its receipt', ({ status }) => status === 'received');
-  const user = await openUser(service.stores, coins.account_id);
+test('a crypto payment shows its deposits, and is settled to a wallet that is registered first', async () => {
+  const shop = await openCryptoShop(service);
+  const { id } = await shop.pay({ reference: 'order-1001' });
+  await shop.deposit(id, `0x${'a1'.repeat(32)}`, ETHER);
+  await shop.until(id, 'its receipt', ({ status }) => status === 'received');
+  const user = await openUser(service.stores, shop.account_id);
   const own = await enter(await browser.newContext(), service.url, user);
   const follow = (name: string) => own.getByRole('link', { name, exact: true }).click();
   const press = (name: string) => own.getByRole('button', { name, exact: true }).click();

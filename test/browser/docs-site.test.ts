@@ -59,7 +59,7 @@ test.each([
   ['docs-client', '/docs/clients/python'],
   ['docs-reference', '/docs/reference/payments'],
 ])(
-  '%s is accessible at both widths, loads nothing from elsewhere, and nothing is refused',
+  '%s is accessible at both widths and loads nothing from elsewhere, and no request fails',
   async (name, path) => {
     const { page, faults } = await open();
     await page.goto(`${site.url}${path}`);
@@ -85,7 +85,7 @@ test('no element has a style of its own, and code has its colors', async () => {
   await page.context().close();
 });
 
-test('the search finds words of a page without a network', async () => {
+test('the search works without a network', async () => {
   const { page, faults } = await open();
   await page.goto(`${site.url}/docs/`);
   await page.getByRole('button', { name: 'Search' }).first().click();
@@ -114,7 +114,7 @@ async function toShow(page: Page, languages: string[]): Promise<void> {
   });
 }
 
-test('the chosen language is shown by all tabs, on other pages, and after a reload', async () => {
+test('all tabs show the chosen language, on other pages and after a reload', async () => {
   const { page, faults } = await open();
   await page.goto(`${site.url}/docs/guides/first-payment`);
   await toShow(page, ['curl', 'curl', 'curl']);
@@ -169,7 +169,7 @@ test('every group of tabs has each language once', () => {
   }
 });
 
-test('no page names an address of its own machine in an example of the reference', () => {
+test('no example of the reference names an address of the machine that built it', () => {
   const reference = PAGES.filter((page) => page.startsWith('reference/'));
   expect(reference.length).toBeGreaterThan(5);
   for (const page of reference) {
@@ -185,7 +185,7 @@ test('the reference shows limits, rules of optional fields, and each kind of bal
   );
 });
 
-test('no link of a page leads nowhere', () => {
+test('every link of a page leads to a page and a heading', () => {
   const targets = PAGES.filter((page) => page !== '404.html').flatMap((page) =>
     [...read(page).matchAll(/ (?:href|src)="(\/docs\/[^"]*|#[^"]*)"/g)].map(([, target = '']) =>
       target.startsWith('#') ? `/docs/${page.replace(/\.html$/, '')}${target}` : target,
@@ -231,7 +231,7 @@ test('the reference and the Postman collection have every operation', () => {
   expect(requests.toSorted()).toEqual(expected.toSorted());
 });
 
-test('llms.txt names every page, and every page that it names is there', async () => {
+test('llms.txt names every page, and each of them exists', async () => {
   const named = [...read('llms.txt').matchAll(/\]\(\/docs\/([^)]+)\)/g)].map(([, path]) => path);
   const pages = PAGES.map((page) => page.replace(/\.html$/, ''));
   expect(pages.filter((page) => !['index', '404', ...named].includes(page))).toEqual([]);
@@ -241,7 +241,7 @@ test('llms.txt names every page, and every page that it names is there', async (
   }
 });
 
-test('every address that a page names is there', async () => {
+test('every address that a page names exists', async () => {
   const hrefs = PAGES.flatMap((page) =>
     [...read(page).matchAll(/\shref="(\/[^"#]*)/g)].map(([, href = '']) => href),
   );

@@ -22,7 +22,7 @@ async function customer(): Promise<Page> {
   return page;
 }
 
-test('a customer pays on the page: the shop is reached, and the money settles by itself', async () => {
+test('a customer pays on the page, returns to the shop, and the payment settles', async () => {
   const payment = await create();
   const page = await customer();
   await page.goto(payment.redirect_url);
@@ -37,7 +37,7 @@ test('a customer pays on the page: the shop is reached, and the money settles by
   await page.context().close();
 });
 
-test('a customer whose bank declines is led to the shop, and the payment tells why', async () => {
+test('a customer whose bank declines returns to the shop, and the payment has the reason', async () => {
   const payment = await create({ method: 'visa' });
   const page = await customer();
   await page.goto(payment.redirect_url);
@@ -51,7 +51,7 @@ test('a customer whose bank declines is led to the shop, and the payment tells w
   await page.context().close();
 });
 
-test('the page is right in every language, in a merchant’s color, and leads to the bank', async () => {
+test('the page has every language and the merchant’s color, and leads to the bank', async () => {
   await service
     .collection<AccountDocument>('accounts')
     .updateOne({ _id: shop.account_id }, { $set: { 'brand.sandbox': { accent: '#ffd400' } } });
@@ -83,7 +83,7 @@ test('a customer who cancels on the page cancels the payment', async () => {
   await page.context().close();
 });
 
-test('a second browser is refused', async () => {
+test('refuses a second browser', async () => {
   const payment = await create();
   const first = await customer();
   await first.goto(payment.redirect_url);

@@ -49,10 +49,10 @@ export async function openBooks(stack: RunningStack) {
 }
 
 /**
- * Faults of the events of one payment: they must be its moves, each once and in order,
+ * Faults of the events of one payment: they must be its transitions, each once and in order,
  * from `created` to the state it is in, one per version.
  */
-export function faultsOfMoves(payment: PaymentDocument, all: readonly EventDocument[]): string[] {
+export function findEventFaults(payment: PaymentDocument, all: readonly EventDocument[]): string[] {
   const ids = Array.from({ length: payment.version - 1 }, (_, index) =>
     eventId('payment', payment._id, index + 2),
   );

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { isAlive } from '../../src/base/process-table';
 import { DELIVERY_STATUSES } from '../../src/domain/webhook/event';
 import { eventually } from '../support/http';
-import { type Books, faultsOfMoves, openBooks } from './books';
+import { type Books, findEventFaults, openBooks } from './books';
 import { type Acknowledged, startLoad } from './load';
 import { KILLS, wreak } from './nemesis';
 import { createPatientClient, type PatientClient } from './patient-client';
 import { reconcile } from './reconcile';
 import { type RunningStack, serversOn, startStack } from './running-stack';
-import { tell } from './summary';
+import { summarize } from './summary';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
 
 const PAYMENTS = 200;
@@ -62,28 +62,28 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-test('whatever part is killed, no acknowledged payment, no move and no event is lost or doubled', async () => {
+test('keeps each acknowledged payment, transition and event exactly once while parts are killed', async () => {
   const began = performance.now();
   const load = startLoad(client, PAYMENTS, CONCURRENCY);
   const batch = Math.ceil(PAYMENTS / (KILLS.length + 1));
   const [kills, made] = await Promise.all([wreak(stack, load, batch), load.done]);
   const drivenMs = performance.now() - began;
   expect(kills.map(({ part }) => part)).toEqual(KILLS);
-  expect(kills.filter(({ underWay }) => underWay === 0)).toEqual([]);
+  expect(kills.filter(({ inFlight }) => inFlight === 0)).toEqual([]);
   expect(made).toHaveLength(PAYMENTS);
 
   await everyAcknowledgementHolds(made);
   books = await openBooks(stack);
-  const events = await everyMoveIsOneEvent(books, made);
+  const events = await expectOneEventPerTransition(books, made);
   const waited = performance.now();
   await everyEventIsDelivered(books, events);
   const deliveredMs = performance.now() - waited;
-  console.info(tell({ made, events, kills, drivenMs, deliveredMs, receiver, client }));
-  await nothingIsLeftUnderWay(books);
+  console.info(summarize({ made, events, kills, drivenMs, deliveredMs, receiver, client }));
+  await expectNothingInFlight(books);
   await reconcile(stack);
 }, 600_000);
 
-test('SIGTERM ends every process of a stack that was killed at, and frees its ports', async () => {
+test('ends every process and frees every port on SIGTERM after kills', async () => {
   await books?.close();
   books = undefined;
   const pids = stack.pids();
@@ -97,7 +97,7 @@ test('SIGTERM ends every process of a stack that was killed at, and frees its po
   expect(stack.state()).toBeUndefined();
 });
 
-/** Checks that a key gives its answer again, that each payment is as driven, and none is beside. */
+/** Checks that a key gives its answer again, that each payment is as driven, and that there is no other. */
 async function everyAcknowledgementHolds(made: readonly Acknowledged[]): Promise<void> {
   for (const { id, idempotencyKey, request, body, goal } of made) {
     const path = '/v1/payments';
@@ -123,8 +123,8 @@ async function everyAcknowledgementHolds(made: readonly Acknowledged[]): Promise
   expect(listed.sort()).toEqual(made.map(({ id }) => id).sort());
 }
 
-/** In MongoDB: one payment per key, its events exactly its moves. Answers with all event ids. */
-async function everyMoveIsOneEvent(
+/** In MongoDB: one payment per key, its events exactly its transitions. Returns all event ids. */
+async function expectOneEventPerTransition(
   { payments, events, parked }: Books,
   made: readonly Acknowledged[],
 ): Promise<string[]> {
@@ -132,8 +132,8 @@ async function everyMoveIsOneEvent(
   expect(stored.map(({ _id }) => _id).sort()).toEqual(made.map(({ id }) => id).sort());
   expect(new Set(stored.map(({ reference }) => reference)).size).toBe(PAYMENTS);
   const told = await events();
-  expect(stored.flatMap((payment) => faultsOfMoves(payment, told))).toEqual([]);
-  expect(told).toHaveLength(stored.reduce((moves, { version }) => moves + version - 1, 0));
+  expect(stored.flatMap((payment) => findEventFaults(payment, told))).toEqual([]);
+  expect(told).toHaveLength(stored.reduce((count, { version }) => count + version - 1, 0));
   expect(await parked()).toBe(0);
   return told.map(({ _id }) => _id).sort();
 }
@@ -163,7 +163,7 @@ async function everyEventIsDelivered(
  * Every payment has reached its end, so none waits for anything, and nothing has broken. A delivery
  * whose report was cut off ends only when its next attempt finds the event delivered.
  */
-async function nothingIsLeftUnderWay({ workflows }: Books): Promise<void> {
+async function expectNothingInFlight({ workflows }: Books): Promise<void> {
   const payments = 'WorkflowType="payment"';
   await untilNone(
     'a payment workflow that still runs',

@@ -115,14 +115,14 @@ async function openMerchant() {
   return { get, payouts, vouchers, advance: () => advance(client) };
 }
 
-test('through kills of every part an advance goes on, and nothing happens twice', async () => {
+test('continues an advance of the sandbox clock through kills and does nothing twice', async () => {
   const { get, payouts, vouchers, advance: begin } = await openMerchant();
   const readClock = async () => Clock.parse(await get('/v1/sandbox/clock'));
   const begun = await begin();
   const kills = await killAll(readClock);
   expect(kills).toBeGreaterThanOrEqual(KILLS_MIN);
-  const isStanding = async () => (await readClock()).state === 'standing';
-  await eventually('the clock to reach its target', isStanding, ADVANCE_MS_MAX);
+  const hasReached = async () => (await readClock()).state === 'standing';
+  await eventually('the clock to reach its target', hasReached, ADVANCE_MS_MAX);
   expect((await readClock()).now >= (begun.target ?? '')).toBe(true);
 
   const events = async ({ id }: { id: string }) =>

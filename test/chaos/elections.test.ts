@@ -47,7 +47,7 @@ async function progress(book: MerchantBook): Promise<void> {
   await eventually('more steps to be acknowledged', more, RECOVERY_MS_MAX);
 }
 
-test('elections and a killed primary lose nothing that was acknowledged, and double nothing', async () => {
+test('keeps each acknowledged write exactly once through elections and a killed primary', async () => {
   const { set, processes } = started();
   const book = openMerchantBook(processes);
   const before = await set.elections();
@@ -80,10 +80,14 @@ test.each([
   ],
   ['the connection ends at a commit', COMMIT, { closeConnection: true }],
   ['a commit takes too long', COMMIT, { errorCode: 50 }],
-  ['the server forgets the transaction', COMMIT, { errorCode: 251, errorLabels: TRANSIENT }],
+  [
+    'the server no longer knows the transaction',
+    COMMIT,
+    { errorCode: 251, errorLabels: TRANSIENT },
+  ],
   ['an update meets another transaction', 'update', { errorCode: 112, errorLabels: TRANSIENT }],
   ['the connection ends at an insert', 'insert', { closeConnection: true }],
-])('each move is made once where %s', async (_name, command, failure) => {
+])('records each transition once where %s', async (_name, command, failure) => {
   const { set, processes } = started();
   const book = openMerchantBook(processes);
   await set.failNext(FAILURES, { failCommands: [command], ...failure });
@@ -94,7 +98,7 @@ test.each([
 
 const GIVEN_UP_MS_MAX = 40_000;
 
-test('settlements that no majority takes over are given up in seconds, and repeated are made once', async () => {
+test('gives up settlements without a majority in seconds, and records each once when it is repeated', async () => {
   const { set, processes } = started();
   const { records, authorizedPayment, settle } = processes.left;
   const account_id = `acct_${randomUUID()}`;

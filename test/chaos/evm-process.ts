@@ -76,7 +76,7 @@ export function createEvmProcess(options: EvmProcessOptions) {
       child?.kill();
       await child?.exited;
     },
-    /** Ends it by SIGTERM; words that tell how it ended. */
+    /** Ends the process by SIGTERM and returns how it ended, in words. */
     stop: async () => {
       await child?.stop();
       return await child?.exited;

@@ -12,7 +12,7 @@ import { operatorsAudit } from '../support/audit';
 import { eventually } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { createEvmProcess, type EvmProcess } from './evm-process';
-import { type NodeDoor, startNodeDoor } from './node-door';
+import { type NodeProxy, startNodeProxy } from './node-proxy';
 
 /** The Ethereum connector as a process that is killed at each step, its node with it, for live money. */
 const CONFIRMATIONS = 3;
@@ -20,7 +20,7 @@ const CONNECTOR = `evm-${randomBytes(4).toString('hex')}`;
 const STEP_MS_MAX = 90_000;
 
 let chain: Awaited<ReturnType<typeof startEthereum>>;
-let door: NodeDoor;
+let proxy: NodeProxy;
 let service: Service;
 let shop: CryptoShop;
 let evm: EvmProcess;
@@ -31,10 +31,10 @@ beforeAll(async () => {
     startEthereum(),
     startService({ live, environments: ['live'] }),
   ]);
-  door = await startNodeDoor(chain.url);
+  proxy = await startNodeProxy(chain.url);
   shop = await openCryptoShop(service, true);
   evm = createEvmProcess({
-    ...{ node: door.url, token: chain.token, connector: CONNECTOR, confirmations: CONFIRMATIONS },
+    ...{ node: proxy.url, token: chain.token, connector: CONNECTOR, confirmations: CONFIRMATIONS },
     ...{ database: service.database, prefix: CONNECTOR, signing: await signingKey() },
   });
   await chain.client.setBalance({ address: evm.payer, value: 10n * ETHER });
@@ -43,7 +43,7 @@ afterAll(async () => {
   await evm?.destroy();
   await service?.mongo.db(`${service.database}_${CONNECTOR}`).dropDatabase();
   await service?.stop();
-  door?.close();
+  proxy?.close();
   await chain?.stop();
 });
 
@@ -60,13 +60,13 @@ const book = () => service.mongo.db(`${service.database}_${CONNECTOR}`);
 const sentCount = () => chain.client.getTransactionCount({ address: evm.payer });
 const settlement = (_id: string) => book().collection<Settlement>('settlements').findOne({ _id });
 
-test('refuses a development server of Temporal, and says so', async () => {
+test('refuses a development server of Temporal for live money and says why', async () => {
   const refused = await evm.start({ ALLOW_LIVE_DEMO: '' });
   expect(await refused.exited).toBe('ended with exit code 1');
   expect(evm.said()).toContain('Temporal is a development server');
 });
 
-test('a deposit is credited once, whenever process and node are killed', async () => {
+test('credits a deposit once, whenever the process and the node are killed', async () => {
   await evm.follow();
   const { id, address } = await shop.pay();
   const hash = await chain.pay(address, due);
@@ -96,28 +96,28 @@ test('a deposit is credited once, whenever process and node are killed', async (
   expect(await shop.events(id)).toEqual(['crypto.payment.received']);
 });
 
-test('a settlement is one transaction, whenever process and node are killed', async () => {
+test('sends one transaction for a settlement, whenever the process and the node are killed', async () => {
   const wallet = privateKeyToAddress(generatePrivateKey());
   await register(wallet);
-  let lost = door.lose('eth_sendRawTransaction', 'question');
+  let lost = proxy.lose('eth_sendRawTransaction', 'question');
   const { asset, network } = IN_ETHER;
-  const asked = await shop.post('/v1/crypto/settlements', { asset, network });
-  expect(asked.status).toBe(201);
-  const { id } = asked.body;
+  const requested = await shop.post('/v1/crypto/settlements', { asset, network });
+  expect(requested.status).toBe(201);
+  const { id } = requested.body;
   await lost;
   await evm.kill();
   expect(await settlement(id)).toMatchObject({ broadcast: null, mined: null });
   expect(await pooledCount()).toBe(0);
 
   await chain.restart();
-  lost = door.lose('eth_sendRawTransaction', 'answer');
+  lost = proxy.lose('eth_sendRawTransaction', 'answer');
   await evm.start();
   await lost;
   await evm.kill();
   expect(await settlement(id)).toMatchObject({ broadcast: null });
   expect(await pooledCount()).toBe(1);
 
-  door.open();
+  proxy.open();
   await evm.start();
   await until(id, 'sent');
   await evm.kill();
@@ -139,7 +139,7 @@ test('a settlement is one transaction, whenever process and node are killed', as
   expect(await shop.balance()).toEqual({ available: '0', reserved: '0' });
 });
 
-test('a node that goes away for a while is followed again by the same process', async () => {
+test('follows a node again after an outage, without a restart', async () => {
   const { id, address } = await shop.pay();
   await chain.away();
   await evm.until('the round over the chain failed');
@@ -150,7 +150,7 @@ test('a node that goes away for a while is followed again by the same process', 
   await shop.until(id, 'received', ({ status }) => status === 'received');
 });
 
-test('SIGTERM ends it, and the ledger says so to the unit', async () => {
+test('ends on SIGTERM and leaves a ledger without differences', async () => {
   expect(await evm.stop()).toBe('ended with exit code 0');
   expect(await shop.balance()).toEqual({ available: String(due), reserved: '0' });
   expect((await shop.verify()).differences).toEqual([]);
@@ -159,9 +159,9 @@ test('SIGTERM ends it, and the ledger says so to the unit', async () => {
 /** Waits until the product has the report of a deposit with so many confirmations. */
 async function told(transaction_id: Hash, confirmations: number): Promise<void> {
   const deposits = book().collection<Deposit>('deposits');
-  const isTold = async () =>
+  const isReported = async () =>
     (await deposits.findOne({ transaction_id }))?.told?.confirmations === confirmations;
-  await eventually(`${confirmations} confirmations are told`, isTold, STEP_MS_MAX);
+  await eventually(`${confirmations} confirmations are told`, isReported, STEP_MS_MAX);
 }
 
 async function until(id: string, status: string): Promise<void> {
@@ -174,8 +174,8 @@ async function until(id: string, status: string): Promise<void> {
 
 /** Number of the account's transactions that wait for a block. */
 async function pooledCount(): Promise<number> {
-  const asked = { address: evm.payer, blockTag: 'pending' } as const;
-  return (await chain.client.getTransactionCount(asked)) - (await sentCount());
+  const requested = { address: evm.payer, blockTag: 'pending' } as const;
+  return (await chain.client.getTransactionCount(requested)) - (await sentCount());
 }
 
 /** Registers a wallet that counts at once. */

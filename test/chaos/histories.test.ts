@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 test(
-  'whatever banks say and whoever is killed, ledger and bank agree',
+  'ledger and bank agree after random reports of banks and random kills',
   async () => {
     const seeds = Array.from({ length: HISTORIES }, (_, index) => FIRST_SEED + index);
     console.info(`${HISTORIES} histories from HISTORY_SEED=${FIRST_SEED} on`);

@@ -61,7 +61,7 @@ const PAYMENT_MAX = 50_000;
 const PAYOUT_MAX = 2_000;
 
 /**
- * Lives the history of a seed: a payment with its refunds, or a payout, and all that its bank says of them,
+ * Runs the history of a seed: a payment with its refunds, or a payout, and all reports of its bank,
  * perhaps twice, late, in a different amount or in contradiction.
  * @returns what it did, in words
  */
@@ -224,7 +224,7 @@ async function liveRefund(
     case 'foreign_then_failed':
       await report('refund', id, 'settled', { amount, currency: 'USD' });
       await world.reaches('refund', id);
-      // The bank takes back what it sent.
+      // The bank reverses what it sent.
       return await report('refund', id, 'failed', { amount, currency: 'USD' });
     case 'twice':
       await report('refund', id, 'settled', { amount });

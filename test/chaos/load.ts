@@ -3,7 +3,7 @@ import type { PaymentCallbackName } from '../../src/domain/callback/callback';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../src/domain/payment/payment';
 import type { Answer, PatientClient, Request } from './patient-client';
 
-/** State that each wish for a payment leads to: an event of its bank, or a cancellation. */
+/** State that each kind of request leads to: an event of its bank, or a cancellation. */
 const LEADS_TO = {
   authorized: 'authorized',
   settled: 'settled',
@@ -50,7 +50,7 @@ export interface Load {
   /** When the latest request that did something was sent, in ms of `performance.now()`. */
   lastGoodRequestAt(): number;
   /** Payments that are begun and have not reached their goal. */
-  underWay(): number;
+  inFlight(): number;
   /** All of them, once each has reached its goal. @throws whatever the first to fail met. */
   done: Promise<Acknowledged[]>;
 }
@@ -59,16 +59,16 @@ export interface Load {
 export function startLoad(client: PatientClient, total: number, concurrency: number): Load {
   const made: Acknowledged[] = [];
   const gate = createGate(total);
-  const progress = { steps: 0, lastGoodRequestAt: Number.NEGATIVE_INFINITY, underWay: 0 };
+  const progress = { steps: 0, lastGoodRequestAt: Number.NEGATIVE_INFINITY, inFlight: 0 };
   const good = (sentAt: number): void => {
     progress.steps += 1;
     progress.lastGoodRequestAt = Math.max(progress.lastGoodRequestAt, sentAt);
   };
   const loop = async (): Promise<void> => {
     for (let index = await gate.next(); index !== undefined; index = await gate.next()) {
-      progress.underWay += 1;
+      progress.inFlight += 1;
       made.push(await onePayment(client, index, good));
-      progress.underWay -= 1;
+      progress.inFlight -= 1;
     }
   };
   const done = Promise.all(Array.from({ length: concurrency }, loop)).then(() => made);
@@ -77,7 +77,7 @@ export function startLoad(client: PatientClient, total: number, concurrency: num
     release: gate.release,
     steps: () => progress.steps,
     lastGoodRequestAt: () => progress.lastGoodRequestAt,
-    underWay: () => progress.underWay,
+    inFlight: () => progress.inFlight,
     done,
   };
 }

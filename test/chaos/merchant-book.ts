@@ -17,7 +17,7 @@ const ENDS = {
 const END_NAMES = ['completed', 'failed', 'returned'] as const;
 
 /** A payment that is settled and refunded in part, and a payout. */
-interface Life {
+interface Course {
   payment_id: string;
   refund_id: string;
   payout_id: string;
@@ -28,12 +28,12 @@ interface Life {
 export type MerchantBook = ReturnType<typeof openMerchantBook>;
 
 /**
- * Book of one merchant that two processes write. Each step is asked of both at once, as an attempt
- * that was given up goes on beside the next, and is repeated until it answers.
+ * Book of one merchant that two processes write. Both get each step at once, as an attempt that was
+ * given up continues next to its successor, and repeat it until it answers.
  */
 export function openMerchantBook({ left, right }: Processes) {
   const account_id = `acct_${randomUUID()}`;
-  const lives: Life[] = [];
+  const courses: Course[] = [];
   let begun = 0;
   let answered = 0;
 
@@ -81,7 +81,7 @@ export function openMerchantBook({ left, right }: Processes) {
     await both((worker) =>
       worker.transitionPayout(worker.records, payout, { ...sent, status: 'sent' }, [payoutEnd]),
     );
-    lives.push({ payment_id: payment.payment_id, refund_id, payout_id, refundEnd, payoutEnd });
+    courses.push({ payment_id: payment.payment_id, refund_id, payout_id, refundEnd, payoutEnd });
   }
 
   return {
@@ -89,7 +89,7 @@ export function openMerchantBook({ left, right }: Processes) {
     /** Steps that have been acknowledged. */
     answered: () => answered,
     /** Holds all that was acknowledged against what is stored. */
-    expectExact: () => expectExact(left, account_id, lives),
+    expectExact: () => expectExact(left, account_id, courses),
   };
 }
 
@@ -114,7 +114,7 @@ function same<T>([first, second]: [T, T]): T {
 async function expectExact(
   { records }: WorkerProcess,
   account_id: string,
-  lives: readonly Life[],
+  courses: readonly Course[],
 ): Promise<void> {
   const { db, stores } = records;
   // An election that a starved node calls may interrupt any read.
@@ -127,37 +127,43 @@ async function expectExact(
   const stored = await find('payments', { account_id, status: 'settled' });
   const refunded = stored.map(({ _id, refunded }) => `${_id} ${refunded}`).sort();
   expect(refunded).toEqual(
-    sorted(lives.map((of) => `${of.payment_id} ${of.refundEnd === 'settled' ? REFUND : 0}`)),
+    sorted(courses.map((of) => `${of.payment_id} ${of.refundEnd === 'settled' ? REFUND : 0}`)),
   );
   for (const end of ['settled', 'failed'] as const) {
-    const ended = lives.filter(({ refundEnd }) => refundEnd === end);
+    const ended = courses.filter(({ refundEnd }) => refundEnd === end);
     expect(await ids('refunds', { account_id, status: end })).toEqual(
       sorted(ended.map(({ refund_id }) => refund_id)),
     );
   }
   for (const end of END_NAMES) {
-    const ended = lives.filter(({ payoutEnd }) => payoutEnd === end);
+    const ended = courses.filter(({ payoutEnd }) => payoutEnd === end);
     expect(await ids('payouts', { account_id, status: end })).toEqual(
       sorted(ended.map(({ payout_id }) => payout_id)),
     );
   }
   for (const resources of ['payments', 'refunds', 'payouts', 'idempotency']) {
     const each = resources === 'idempotency' ? 3 : 1;
-    expect(await find(resources, { account_id })).toHaveLength(each * lives.length);
+    expect(await find(resources, { account_id })).toHaveLength(each * courses.length);
   }
   const events = await find('events', { account_id });
   const told = events.map(({ resource_id, type }) => `${resource_id} ${type}`).sort();
-  expect(told).toEqual(sorted(lives.flatMap(eventsOf)));
+  expect(told).toEqual(sorted(courses.flatMap(listEventIds)));
   const book = `${account_id}:sandbox:EUR`;
-  expect(await ids('ledger_postings', { book })).toEqual(sorted(lives.flatMap(postingsOf)));
-  const available = lives.reduce((sum, of) => sum + gainOf(of), 0);
+  expect(await ids('ledger_postings', { book })).toEqual(sorted(courses.flatMap(listEntryIds)));
+  const available = courses.reduce((sum, of) => sum + calculateGain(of), 0);
   const balances = await retryUntilDone(() => stores.ledger.balances(account_id, false));
   expect(balances).toEqual([{ balance_account: 'main', currency: 'EUR', available, reserved: 0 }]);
   const { differences } = await retryUntilDone(() => verifyLedger(records.mongo, db.databaseName));
   expect(differences).toEqual([]);
 }
 
-function eventsOf({ payment_id, refund_id, payout_id, refundEnd, payoutEnd }: Life): string[] {
+function listEventIds({
+  payment_id,
+  refund_id,
+  payout_id,
+  refundEnd,
+  payoutEnd,
+}: Course): string[] {
   const paid = ['awaiting_customer', 'authorized', 'settled'];
   return [
     ...paid.map((status) => `${payment_id} payment.${status}`),
@@ -166,7 +172,13 @@ function eventsOf({ payment_id, refund_id, payout_id, refundEnd, payoutEnd }: Li
   ];
 }
 
-function postingsOf({ payment_id, refund_id, payout_id, refundEnd, payoutEnd }: Life): string[] {
+function listEntryIds({
+  payment_id,
+  refund_id,
+  payout_id,
+  refundEnd,
+  payoutEnd,
+}: Course): string[] {
   const paidOut = ['payout_reserved', 'payout_captured', ...ENDS[payoutEnd].posting];
   return [
     `payment_settled:${payment_id}`,
@@ -175,6 +187,6 @@ function postingsOf({ payment_id, refund_id, payout_id, refundEnd, payoutEnd }: 
   ];
 }
 
-function gainOf({ refundEnd, payoutEnd }: Life): number {
+function calculateGain({ refundEnd, payoutEnd }: Course): number {
   return PAYMENT - (refundEnd === 'settled' ? REFUND : 0) - ENDS[payoutEnd].cost;
 }

@@ -17,10 +17,10 @@ export const KILLS: readonly PartName[] = [
 export interface Kill {
   part: PartName;
   /** Payments that had been begun and not ended at that moment. */
-  underWay: number;
+  inFlight: number;
   /** From the kill to a new process in `stack.json` and 200 on `/readyz`. */
   readyMs: number;
-  /** From the kill until a request sent after it had done what it asked for. */
+  /** From the kill until a request sent after it was carried out. */
   servedMs: number;
 }
 
@@ -53,7 +53,7 @@ async function killAndRecover(
 ): Promise<Kill> {
   const victim = stack.state()?.[part]?.pid;
   if (victim == null) throw new Error(`${part} has no process to kill.`);
-  const underWay = load.underWay();
+  const inFlight = load.inFlight();
   process.kill(victim, 'SIGKILL');
   const killedAt = performance.now();
   // These begin while the part is away.
@@ -74,7 +74,7 @@ async function killAndRecover(
     async () => load.lastGoodRequestAt() > killedAt,
     RECOVERY_MS_MAX,
   );
-  return { part, underWay, readyMs, servedMs: since() };
+  return { part, inFlight, readyMs, servedMs: since() };
 }
 
 export async function allReady({ url, bankUrl }: RunningStack): Promise<boolean> {

@@ -61,13 +61,13 @@ export function createPatientClient(
   };
   const persevere: PatientClient['persevere'] = async (what, look) => {
     const giveUpAt = Date.now() + CALL_MS_MAX;
-    for (let turn = 0; Date.now() < giveUpAt; turn += 1) {
-      if (turn === 1) counts.troubled += 1;
-      if (turn > 0) counts.retries += 1;
+    for (let attempt = 0; Date.now() < giveUpAt; attempt += 1) {
+      if (attempt === 1) counts.troubled += 1;
+      if (attempt > 0) counts.retries += 1;
       const found = await look();
       if (found !== undefined) return found;
       signal.throwIfAborted();
-      await sleep(Math.min(BACKOFF_MS_MIN * 2 ** turn, BACKOFF_MS_MAX));
+      await sleep(Math.min(BACKOFF_MS_MIN * 2 ** attempt, BACKOFF_MS_MAX));
     }
     throw new Error(`${what}: no outcome within ${CALL_MS_MAX / 1_000} s`);
   };

@@ -1,6 +1,6 @@
 import { eventually } from '../support/http';
 import { type Answer, createPatientClient, type PatientClient } from './patient-client';
-import { balanceOf, differences, listed, madeBy, openAccount, raceWithKills, told } from './race';
+import { differences, listed, madeBy, openAccount, raceWithKills, readBalance, told } from './race';
 import { reconcile } from './reconcile';
 import { type RunningStack, startStack } from './running-stack';
 
@@ -50,21 +50,21 @@ afterAll(async () => {
   await stack?.destroy();
 });
 
-test('200 payouts, each sent twice, fifty at once, never overdraw the balance, whoever is killed', async () => {
+test('never overdraws the balance by 200 payouts, each sent twice, fifty at once, through kills', async () => {
   const payouts = () => listed(client, '/v1/payouts');
-  const asked = Array.from({ length: PAYOUTS }, (_, index) => ({
+  const requested = Array.from({ length: PAYOUTS }, (_, index) => ({
     key: `payout-${index}`,
     amount: 1 + Math.floor(Math.random() * PAYOUT_MAX),
   }));
   const { answers, kills } = await raceWithKills(
     stack,
-    inGroups([...asked, ...asked]),
+    inGroups([...requested, ...requested]),
     async () => (await payouts()).length,
   );
   expect(kills).toBeGreaterThanOrEqual(2);
 
   const accepted = new Map<string, number>();
-  for (const [index, { amount }] of asked.entries()) {
+  for (const [index, { amount }] of requested.entries()) {
     const [one, again] = [answers[index], answers[index + PAYOUTS]];
     expect(told(again)).toBe(told(one));
     if (told(one) === 'insufficient_balance') continue;
@@ -73,7 +73,7 @@ test('200 payouts, each sent twice, fifty at once, never overdraw the balance, w
   }
   const drawn = [...accepted.values()].reduce((sum, amount) => sum + amount + FEE, 0);
   expect(drawn).toBeLessThanOrEqual(FUNDS);
-  const refused = asked.filter((_, index) => answers[index]?.status === 422);
+  const refused = requested.filter((_, index) => answers[index]?.status === 422);
   expect(refused.length).toBeGreaterThan(0);
   for (const { amount } of refused) expect(amount + FEE).toBeGreaterThan(FUNDS - drawn);
   const rows = await payouts();
@@ -81,7 +81,7 @@ test('200 payouts, each sent twice, fifty at once, never overdraw the balance, w
 
   const completed = async () => (await payouts()).every(({ status }) => status === 'completed');
   await eventually('every payout to complete', completed, COMPLETED_MS_MAX);
-  expect(await balanceOf(stack, account, 'race')).toEqual({
+  expect(await readBalance(stack, account, 'race')).toEqual({
     available: FUNDS - drawn,
     reserved: 0,
   });
@@ -97,11 +97,11 @@ test('200 payouts, each sent twice, fifty at once, never overdraw the balance, w
 const AT_ONCE = 50;
 
 /** Sends each payout and its twin side by side, group by group. */
-function inGroups(asked: readonly { key: string; amount: number }[]): Promise<Answer>[] {
+function inGroups(requested: readonly { key: string; amount: number }[]): Promise<Answer>[] {
   const sent: Promise<Answer>[] = [];
   for (let start = 0; start < PAYOUTS; start += AT_ONCE) {
     const before = Promise.allSettled(sent.filter((request) => request !== undefined));
-    for (const [index, { key, amount }] of asked.entries()) {
+    for (const [index, { key, amount }] of requested.entries()) {
       const place = index % PAYOUTS;
       if (place < start || place >= start + AT_ONCE) continue;
       sent[index] = before.then(() => payout(key, amount));

@@ -110,7 +110,7 @@ export async function differences(stack: RunningStack): Promise<unknown[]> {
 }
 
 /** Balance in EUR, in minor units. */
-export async function balanceOf(stack: RunningStack, account: string, name: string) {
+export async function readBalance(stack: RunningStack, account: string, name: string) {
   const shown = Balances.parse(await stack.cli('balance', 'show', account, '--env', 'sandbox'));
   const found = shown.data.find((row) => row.balance_account === name && row.currency === 'EUR');
   return { available: found?.available ?? 0, reserved: found?.reserved ?? 0 };

@@ -3,13 +3,13 @@ import { gate } from '../support/gate';
 import { eventually, idealPayment } from '../support/http';
 import { type Answer, createPatientClient, type PatientClient } from './patient-client';
 import {
-  balanceOf,
   differences,
   listed,
   type Made,
   madeBy,
   openAccount,
   raceWithKills,
+  readBalance,
   told,
 } from './race';
 import { reconcile } from './reconcile';
@@ -44,11 +44,11 @@ afterAll(async () => {
   await stack?.destroy();
 });
 
-test('200 refunds, each sent twice, a third at once, never exceed the payment, whoever is killed', async () => {
-  const funds = await balanceOf(stack, account, 'main');
+test('never refunds more than the payment by 200 refunds, each sent twice, a third at once, through kills', async () => {
+  const funds = await readBalance(stack, account, 'main');
   const payment = await settledPayment();
   const refunds = () => listed(client, `/v1/payments/${payment}/refunds`);
-  const asked = Array.from({ length: REFUNDS }, (_, index) => ({
+  const requested = Array.from({ length: REFUNDS }, (_, index) => ({
     key: `refund-${index}`,
     body: { payment_id: payment, amount: 1 + Math.floor(Math.random() * REFUND_MAX) },
   }));
@@ -59,7 +59,7 @@ test('200 refunds, each sent twice, a third at once, never exceed the payment, w
   goOn();
   const { answers, kills } = await raceWithKills(
     stack,
-    [...asked, ...asked].map(async ({ key, body }, index) => {
+    [...requested, ...requested].map(async ({ key, body }, index) => {
       await thirds[Math.floor(((index % REFUNDS) * thirds.length) / REFUNDS)]?.opened;
       return await refund(key, body);
     }),
@@ -69,7 +69,7 @@ test('200 refunds, each sent twice, a third at once, never exceed the payment, w
   expect(kills).toBeGreaterThanOrEqual(2);
 
   const accepted = new Map<string, number>();
-  for (const [index, { body }] of asked.entries()) {
+  for (const [index, { body }] of requested.entries()) {
     const [one, again] = [answers[index], answers[index + REFUNDS]];
     expect(told(again)).toBe(told(one));
     if (told(one) === 'refund_amount_exceeds_balance') continue;
@@ -79,7 +79,7 @@ test('200 refunds, each sent twice, a third at once, never exceed the payment, w
   const sum = total([...accepted.values()]);
   expect(sum).toBeLessThanOrEqual(PAYMENT);
   // Whatever was refused was more than remained in the end, too.
-  const refused = asked.filter((_, index) => answers[index]?.status === 422);
+  const refused = requested.filter((_, index) => answers[index]?.status === 422);
   expect(refused.length).toBeGreaterThan(0);
   for (const { body } of refused) expect(body.amount).toBeGreaterThan(PAYMENT - sum);
   expect(amounts(await refunds())).toEqual(accepted);
@@ -95,7 +95,7 @@ test('200 refunds, each sent twice, a third at once, never exceed the payment, w
   await eventually('every refund to settle', settled, SETTLED_MS_MAX);
   expect(await differences(stack)).toEqual([]);
   expect(await reconcile(stack)).toBe((await refunds()).length + 1);
-  expect(await balanceOf(stack, account, 'main')).toEqual(funds);
+  expect(await readBalance(stack, account, 'main')).toEqual(funds);
   console.info(
     `${accepted.size} refunds of ${REFUNDS} fitted, ${refused.length} were refused; ` +
       `${kills} kills, ${client.counts.sent} requests, ${client.counts.retries} retries.`,

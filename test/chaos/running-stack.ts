@@ -102,7 +102,7 @@ export async function startStack({
           throw error;
         }
       }),
-    pids: () => [...pidsOf(state()), launcher.pid ?? 0].filter((pid) => pid > 0),
+    pids: () => [...listPids(state()), launcher.pid ?? 0].filter((pid) => pid > 0),
     async takenPorts() {
       const free = await Promise.all(ports.map(isPortFree));
       return ports.filter((_, index) => free[index] === false);
@@ -130,7 +130,7 @@ export function serversOn(dataDir: string): number[] {
   return listProcessIds().filter((pid) => isAlive(pid) && readCommandLine(pid).includes(dataDir));
 }
 
-function pidsOf(state: StackState | undefined): number[] {
+function listPids(state: StackState | undefined): number[] {
   return state === undefined
     ? []
     : PART_NAMES.flatMap((part) => (state[part] === undefined ? [] : (state[part].pid ?? 0)));
@@ -160,10 +160,10 @@ async function endAll(
   dataDir: string,
 ): Promise<void> {
   launcher.kill('SIGTERM');
-  const given = new AbortController();
-  const late = sleep(STOP_MS_MAX, undefined, { signal: given.signal }).catch(() => {});
+  const answered = new AbortController();
+  const late = sleep(STOP_MS_MAX, undefined, { signal: answered.signal }).catch(() => {});
   await Promise.race([exited, late]);
-  given.abort();
+  answered.abort();
   launcher.kill('SIGKILL');
   await exited;
   for (const pid of serversOn(dataDir)) signal(pid, 'SIGKILL');

@@ -15,22 +15,22 @@ export interface Story {
   client: PatientClient;
 }
 
-/** Tells in four lines, for people, how it went. */
-export function tell(story: Story): string {
+/** Describes in four lines, for a reader, how the run went. */
+export function summarize(story: Story): string {
   const { made, events, kills, receiver, client } = story;
   const { sent, troubled, retries, errors } = client.counts;
   const times = [...receiver.received.values()].reduce((sum, one) => sum + one.times, 0);
   const met = [...errors].map(([why, count]) => `${count} × ${why}`).join(', ');
   return [
     `${made.length} payments, ${events.length} events posted ${times} times, ${kills.length} kills.`,
-    `Killed: ${tellKills(kills)}.`,
+    `Killed: ${summarizeKills(kills)}.`,
     `Calls: ${sent} requests, ${troubled} calls met an error, ${retries} retries (${met}).`,
     `Driven in ${seconds(story.drivenMs)}, told of ${seconds(story.deliveredMs)} later.`,
   ].join('\n');
 }
 
 /** Per part: how often it was killed, and its longest recovery. */
-function tellKills(kills: readonly Kill[]): string {
+function summarizeKills(kills: readonly Kill[]): string {
   return PART_NAMES.map((part) => {
     const own = kills.filter((kill) => kill.part === part);
     const ready = seconds(Math.max(...own.map(({ readyMs }) => readyMs)));

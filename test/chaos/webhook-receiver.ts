@@ -55,8 +55,8 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const { port } = z.object({ port: z.int() }).parse(server.address());
   return {
     url: `http://127.0.0.1:${port}/webhooks`,
-    setSecret: (given) => {
-      secret = given;
+    setSecret: (answered) => {
+      secret = answered;
     },
     received,
     faults,

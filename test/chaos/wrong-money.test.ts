@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { eventually, idealPayment } from '../support/http';
 import { createPatientClient, type PatientClient } from './patient-client';
-import { balanceOf, differences, listed, openAccount, raceWithKills } from './race';
+import { differences, listed, openAccount, raceWithKills, readBalance } from './race';
 import { reconcile } from './reconcile';
 import { type RunningStack, startStack } from './running-stack';
 
 /**
  * Holds docs/ledger.md#money-that-goes-wrong under kills: banks take settled money back and two
- * operators book it at once, late money comes and goes, each is reported twice, and the worker is
+ * operators book it at once, late funds come and go, each is reported twice, and the worker is
  * killed while they do.
  */
 const AMOUNT = 1_000;
-const CLAWED_BACK = 6;
+const CHARGEBACKS = 6;
 const LATE = 6;
-/** Left in the balance, which is less than the bank takes back. */
+/** Left in the balance, which is less than the chargebacks. */
 const HELD = 3_500;
 const REPORTED_MS_MAX = 60_000;
 
@@ -21,7 +21,7 @@ const Payment = z.object({ id: z.string(), status: z.string() });
 const Balances = z.object({
   receivables: z.array(z.object({ currency: z.string(), owed: z.number() })).optional(),
 });
-const Kept = z.object({ postings: z.array(z.object({ kind: z.string() })) });
+const Shown = z.object({ postings: z.array(z.object({ kind: z.string() })) });
 
 const over = new AbortController();
 let stack: RunningStack;
@@ -40,10 +40,10 @@ afterAll(async () => {
   await stack?.destroy();
 });
 
-test('claw-backs and late money are booked once each, whoever is killed', async () => {
-  const settled = await many(CLAWED_BACK, (n) => payment(`settled-${n}`, 'settled'));
+test('books each chargeback and each late fund once, through kills', async () => {
+  const settled = await many(CHARGEBACKS, (n) => payment(`settled-${n}`, 'settled'));
   const failed = await many(LATE, (n) => payment(`failed-${n}`, 'failed'));
-  const draw = HELD - (await balanceOf(stack, account, 'main')).available;
+  const draw = HELD - (await readBalance(stack, account, 'main')).available;
   const from = ['--balance-account', 'main', '--currency', 'EUR', '--amount', String(draw)];
   const by = ['--env', 'sandbox', '--operator', 'ana', '--reason', 'Paid out elsewhere.'];
   await stack.cli('balance', 'adjust', account, ...from, ...by);
@@ -66,9 +66,9 @@ test('claw-backs and late money are booked once each, whoever is killed', async 
   const { kills } = await raceWithKills(stack, work, async () => done);
   expect(kills).toBeGreaterThanOrEqual(2);
 
-  for (const id of settled) expect(await posted(id)).toEqual(CLAWED_BACK_ONCE);
+  for (const id of settled) expect(await posted(id)).toEqual(CHARGEBACK_ENTRIES);
   for (const id of failed) {
-    // A simulation that is repeated reports other money, which goes back a little later.
+    // A repeated simulation reports a different amount, which is sent back a little later.
     const whole = async () => {
       const kinds = await posted(id);
       const came = kinds.filter((kind) => kind === CAME).length;
@@ -77,25 +77,25 @@ test('claw-backs and late money are booked once each, whoever is killed', async 
     };
     await eventually(`late money of ${id} to come and go`, whole, REPORTED_MS_MAX);
   }
-  expect(await balanceOf(stack, account, 'main')).toEqual({ available: 0, reserved: 0 });
+  expect(await readBalance(stack, account, 'main')).toEqual({ available: 0, reserved: 0 });
   const shown = await stack.cli('balance', 'show', account, '--env', 'sandbox');
   expect(Balances.parse(shown).receivables).toEqual([
-    { currency: 'EUR', owed: CLAWED_BACK * AMOUNT - HELD },
+    { currency: 'EUR', owed: CHARGEBACKS * AMOUNT - HELD },
   ]);
   const statuses = (await listed(client, '/v1/payments')).map(({ status }) => status).sort();
-  expect(statuses).toEqual([...Array(LATE).fill('failed'), ...Array(CLAWED_BACK).fill('settled')]);
+  expect(statuses).toEqual([...Array(LATE).fill('failed'), ...Array(CHARGEBACKS).fill('settled')]);
   expect(await differences(stack)).toEqual([]);
   await reconcile(stack);
   console.info(`${done} reports and bookings, ${kills} kills, ${client.counts.retries} retries.`);
 }, 400_000);
 
-const CLAWED_BACK_ONCE = ['payment_clawed_back', 'payment_settled'];
+const CHARGEBACK_ENTRIES = ['payment_clawed_back', 'payment_settled'];
 const [CAME, WENT] = ['payment_late_received', 'payment_late_reversed'];
 const CAME_AND_WENT = [CAME, CAME, WENT, WENT];
 
-/** Kinds of a payment's postings, sorted. */
+/** Kinds of a payment's journal entries, sorted. */
 async function posted(id: string): Promise<string[]> {
-  const { postings } = Kept.parse(await stack.cli('payment', 'show', id));
+  const { postings } = Shown.parse(await stack.cli('payment', 'show', id));
   return postings.map(({ kind }) => kind).sort();
 }
 

@@ -10,9 +10,8 @@ import { eventually } from '../support/http';
 import { filePlaces, findings, historyPlaces, mongoPlaces, type Place } from './scan';
 
 /**
- * Holds that nothing which identifies a recipient or a payer, or opens a door, stands in clear: not
- * in MongoDB, not in Temporal, not in a log, not in a file. The scan must be able to find: what is kept
- * in clear on purpose is its proof.
+ * Nothing that identifies a recipient or a payer, or grants access, is in plain text in MongoDB,
+ * Temporal, a log or a file. Values that are stored in plain text on purpose prove that the scan works.
  */
 const PAYER = {
   email: 'w.oosterhuis-payer@example.com',
@@ -56,18 +55,18 @@ const SECRETS = [
   PAYER.first_name,
   PAYER.last_name,
 ];
-/** Kept in clear, and found if the scan works. */
+/** Stored in plain text: the scan must find it. */
 const CONTROL = 'control-7f3b91d2';
 
-const PERSON = { first_name: FIRST, last_name: LAST, date_of_birth: BORN, email: EMAIL };
+const NAMES = { first_name: FIRST, last_name: LAST, date_of_birth: BORN, email: EMAIL };
 const ADDRESS = { address_line1: STREET, city: CITY, postal_code: POSTAL_CODE };
 const EXPIRY = { expiry_month: '11', expiry_year: '2039' };
 const RECIPIENTS = {
-  card: { type: 'card', ...PERSON, ...ADDRESS, ...EXPIRY, card_number: CARD },
-  sepa: { type: 'bank_account', ...PERSON, ...ADDRESS, iban: IBAN_SPACED },
+  card: { type: 'card', ...NAMES, ...ADDRESS, ...EXPIRY, card_number: CARD },
+  sepa: { type: 'bank_account', ...NAMES, ...ADDRESS, iban: IBAN_SPACED },
   uk: {
     type: 'bank_account',
-    ...PERSON,
+    ...NAMES,
     ...ADDRESS,
     sort_code: SORT_CODE,
     account_number: ACCOUNT_NUMBER,
@@ -98,16 +97,16 @@ afterAll(async () => {
   await stack?.destroy();
 });
 
-test('the scan finds every secret where it stands', () => {
+test('the scan finds every secret where it is stored on purpose', () => {
   const sent = JSON.stringify([RECIPIENTS, PAYER, BAD_CARD, IBAN, SORT_CODE + ACCOUNT_NUMBER]);
   expect(findings([{ name: 'requests', text: sent }], SECRETS)).toHaveLength(SECRETS.length);
 });
 
-test('nothing that identifies a person, and nothing that opens a door, stands in clear anywhere', async () => {
+test('stores nothing in plain text that identifies a recipient or payer or grants access', async () => {
   const ids = await recipients();
   await wrongRequests();
   await payouts(ids);
-  const secrets = [...SECRETS, ...(await doors()), ...(await payments())];
+  const secrets = [...SECRETS, ...(await listAccessSecrets()), ...(await payments())];
   const state = stack.state();
   if (state === undefined) throw new Error('The stack has stopped.');
   const stored = await mongoPlaces(state);
@@ -162,7 +161,7 @@ async function recipients() {
 }
 
 /** Keys, secrets and sessions that were handed out. */
-async function doors(): Promise<string[]> {
+async function listAccessSecrets(): Promise<string[]> {
   const { account_id, sandbox_key, live_key, dashboard_email, dashboard_password } = account;
   const url = 'http://localhost:9/hook';
   const set = await stack.cli('webhook', 'set', account_id, '--env', 'sandbox', '--url', url);
@@ -175,7 +174,7 @@ async function doors(): Promise<string[]> {
   return [sandbox_key, live_key, dashboard_password, signing_secret, next, cookie];
 }
 
-/** Makes payments of one payer, paid, refused and asked for again. @returns tokens of their pages */
+/** Makes payments of one payer, paid, refused and repeated. @returns tokens of their pages */
 async function payments(): Promise<string[]> {
   const urls = { success_url: 'https://shop.example/ok', error_url: 'https://shop.example/no' };
   const body = { method: 'ideal', amount: 1_050, currency: 'EUR', country: 'NL', ...urls };
@@ -263,7 +262,7 @@ async function payouts({ card, sepa, uk }: { card: string; sepa: string; uk: str
     { recipient_id: sepa, method: 'sepa_credit_transfer', currency: 'EUR', amount: 1_051 },
     { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 1_052 },
     { recipient_id: uk, method: 'faster_payments', currency: 'GBP', amount: 1_053 },
-    // Rejected, its answer lost, lost on its way, and one that comes back.
+    // Rejected, its answer lost, lost after it left, and one that is returned.
     { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 66_621 },
     { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 66_625 },
     { recipient_id: uk, method: 'faster_payments', currency: 'GBP', amount: 66_626 },

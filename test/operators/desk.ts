@@ -33,16 +33,16 @@ const Balances = z.object({
     }),
   ),
 });
-const PERSON = { type: 'bank_account', first_name: 'Jan', last_name: 'Jansen' };
+const NAMES = { type: 'bank_account', first_name: 'Jan', last_name: 'Jansen' };
 const ADDRESS = { address_line1: 'Damrak 1', city: 'Amsterdam', postal_code: '1012 LG' };
 const RECIPIENTS = {
-  EUR: { ...PERSON, ...ADDRESS, iban: 'NL91ABNA0417164300' },
-  GBP: { ...PERSON, ...ADDRESS, sort_code: '601613', account_number: '31926819' },
+  EUR: { ...NAMES, ...ADDRESS, iban: 'NL91ABNA0417164300' },
+  GBP: { ...NAMES, ...ADDRESS, sort_code: '601613', account_number: '31926819' },
 };
 const RAILS = { EUR: 'sepa_instant', GBP: 'faster_payments' };
 type Currency = keyof typeof RAILS;
 
-/** Wishes of a merchant, and answers of the product's command line to an operator. */
+/** Requests of a merchant, and answers of the product's command line to an operator. */
 export interface Desk {
   /** The new payout's id. @param amount minor units; no two the same */
   pay(currency: Currency, amount: number): Promise<string>;

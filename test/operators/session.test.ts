@@ -10,7 +10,7 @@ import { type OperatorAct, openTemporalCli, type TemporalCli } from './temporal-
 /**
  * Evening on call, with nothing but the Temporal UI's query, the `temporal` command line and
  * the product's own: of ten payouts three are stuck, each for another reason. Each is found, wrong
- * acts are refused in words and move nothing, and each is mended by the act that fits.
+ * acts are refused with the reason and move nothing, and the act that fits resolves each.
  */
 const STUCK =
   'ServiceAttention IS NOT NULL AND WorkflowType="payout" AND ExecutionStatus="Running"';
@@ -60,7 +60,7 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-test('seven go through; three get stuck, and one query finds just these', async () => {
+test('one query finds the three stuck payouts among ten', async () => {
   const stuck = [desk.pay('EUR', SILENT_AFTER_SENT), desk.pay('EUR', STAYS_SUBMITTED)] as const;
   const ended = desk.pay('GBP', STAYS_SUBMITTED);
   const others = [...SMOOTH.map((amount) => desk.pay('EUR', amount)), desk.pay('GBP', SMOOTH_GBP)];
@@ -71,7 +71,7 @@ test('seven go through; three get stuck, and one query finds just these', async 
   await stack.cli('orphan', 'restart', c);
   expect(await desk.orphans()).toEqual([]);
 
-  const stuckIds = [a, b, c].map(workflowOf).sort();
+  const stuckIds = [a, b, c].map(findWorkflow).sort();
   await client.persevere('three stuck payouts, and no other', async () =>
     `${(await temporal.find(STUCK)).sort()}` === `${stuckIds}` ? true : undefined,
   );
@@ -83,24 +83,24 @@ test('seven go through; three get stuck, and one query finds just these', async 
   await camera?.list('1-list', STUCK, 3);
 });
 
-test('each says on its page what is wrong, and which updates it takes', async () => {
+test('the page of each stuck payout says what is wrong and which updates fit', async () => {
   const told = async (id: string) => (await desk.show(id)).payout.attention;
   expect([await told(a), await told(b), await told(c)]).toEqual([
     'not_completed',
     'not_sent',
     'restarted_in_flight',
   ]);
-  expect(await temporal.details(workflowOf(a))).toMatch(
+  expect(await temporal.details(findWorkflow(a))).toMatch(
     /\*\*sent\*\*.*mark_completed.*not_completed/s,
   );
-  expect(await temporal.details(workflowOf(b))).toMatch(/\*\*submitted\*\*.*resubmit.*not_sent/s);
-  expect(await temporal.details(workflowOf(c))).toMatch(/restarted_in_flight.*snooze/s);
-  await camera?.workflow('2-not-completed', workflowOf(a));
-  await camera?.workflow('3-not-sent', workflowOf(b));
-  await camera?.workflow('4-restarted', workflowOf(c));
+  expect(await temporal.details(findWorkflow(b))).toMatch(/\*\*submitted\*\*.*resubmit.*not_sent/s);
+  expect(await temporal.details(findWorkflow(c))).toMatch(/restarted_in_flight.*snooze/s);
+  await camera?.workflow('2-not-completed', findWorkflow(a));
+  await camera?.workflow('3-not-sent', findWorkflow(b));
+  await camera?.workflow('4-restarted', findWorkflow(c));
 });
 
-test('wrong acts are refused in words, and move nothing', async () => {
+test('refuses acts that do not fit, with the reason, and moves no money', async () => {
   const act = { operator: 'ada', reason: 'a guess' };
   const then = await Promise.all([a, b].map(desk.show));
   await refused(b, 'mark_returned', act, 'The payout is submitted; only one that was sent');
@@ -113,7 +113,7 @@ test('wrong acts are refused in words, and move nothing', async () => {
   expect(await temporal.find(STUCK)).toHaveLength(3);
 });
 
-test('each is mended by its update, and the query finds nothing any more', async () => {
+test('the fitting update resolves each payout, and the query then finds nothing', async () => {
   const word = { operator: 'ada', reason: 'the bank found it on its statement, line 14' };
   expect(await updated(a, 'mark_completed', word)).toEqual({ status: 'completed' });
 
@@ -143,7 +143,7 @@ test('each is mended by its update, and the query finds nothing any more', async
   expect(done).toMatchObject({ status: 'completed', attention: null });
 });
 
-test('afterwards the API, the audit trail, the books and the events say the same', async () => {
+test('API, audit trail, books and events agree afterwards', async () => {
   const rows = await listed(client, '/v1/payouts');
   const statuses = new Map(rows.map(({ id, status }) => [id, status]));
   expect([a, b, c].map((id) => statuses.get(id))).toEqual(['completed', 'failed', 'completed']);
@@ -187,7 +187,7 @@ async function expectEventsOnce(): Promise<void> {
   const got = [...receiver.received.values()];
   const named = got.map(({ event }) => `${event.data['payout_id']} ${event.type}`);
   expect(named.sort()).toEqual(wanted.sort());
-  // A busy machine's answer may come too late, which the log of attempts tells.
+  // An answer of a busy machine may come too late; the log of attempts then shows it.
   for (const { event, times } of got.filter((each) => each.times !== 1)) {
     const { attempts } = Delivered.parse(await stack.cli('event', 'show', event.id));
     expect([event.id, attempts.length]).toEqual([event.id, times]);
@@ -210,7 +210,7 @@ const QUESTIONS_MAX = 10;
 /** Sends an update again when a busy machine's bank did not answer in its seconds. */
 async function updateInTime(id: string, name: string, act: OperatorAct) {
   for (let left = QUESTIONS_MAX; ; left -= 1) {
-    const ran = await temporal.update(workflowOf(id), name, act);
+    const ran = await temporal.update(findWorkflow(id), name, act);
     if (!ran.stderr.includes('The bank did not answer in time') || left === 1) return ran;
   }
 }
@@ -223,17 +223,24 @@ async function refused(id: string, name: string, act: OperatorAct, words: string
 
 /** Answer of an update, but for ids and versions. */
 async function updated(id: string, name: string, act: OperatorAct) {
-  const { stdout, stderr } = await temporal.update(workflowOf(id), name, act);
+  const { stdout, stderr } = await temporal.update(findWorkflow(id), name, act);
   expect(stderr).toBe('');
   return Updated.parse(JSON.parse(stdout)).result;
 }
 
 /** As somebody does by mistake in the UI. */
 async function terminate(id: string): Promise<void> {
-  const end = ['workflow', 'terminate', '--workflow-id', workflowOf(id), '--reason', 'by mistake'];
+  const end = [
+    'workflow',
+    'terminate',
+    '--workflow-id',
+    findWorkflow(id),
+    '--reason',
+    'by mistake',
+  ];
   expect(await temporal.run(...end)).toMatchObject({ code: 0 });
 }
 
-function workflowOf(id: string): string {
+function findWorkflow(id: string): string {
   return `payout:${id}`;
 }

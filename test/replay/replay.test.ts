@@ -7,7 +7,7 @@ import { quietTemporal } from '../support/quiet';
 
 /**
  * Saved histories of every path: workflows that run now must go on under the code of tomorrow. A
- * change that breaks one goes behind `patched()`. README.md beside this file lists them, and
+ * change that breaks one goes behind `patched()`. README.md next to this file lists them, and
  * test/docs holds the list against the folder.
  */
 const FOLDER = join(__dirname, 'histories');
@@ -15,7 +15,7 @@ const names = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
 const read = (name: string) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8'));
 
 /** As it was: a workflow holds the id of its input against its own. */
-function workflowIdOf(history: Saved) {
+function readWorkflowId(history: Saved) {
   const started = history.events[0]?.workflowExecutionStartedEventAttributes;
   // Schedules have no input.
   const data = started?.input?.payloads?.[0]?.data ?? '';
@@ -27,7 +27,7 @@ function workflowIdOf(history: Saved) {
   return `${named('-')}:${input[`${named('_')}_id`]}`;
 }
 
-function runIdOf(history: Saved): string {
+function readRunId(history: Saved): string {
   return history.events[0]?.workflowExecutionStartedEventAttributes.originalExecutionRunId ?? '';
 }
 
@@ -59,7 +59,7 @@ beforeAll(async () => {
 async function replayAll(workflowBundle: WorkflowBundleOption, all: string[]): Promise<void> {
   const histories = all.map(read).map((history) => ({
     history,
-    workflowId: workflowIdOf(history),
+    workflowId: readWorkflowId(history),
   }));
   for await (const { runId, error } of Worker.runReplayHistories({ workflowBundle }, histories)) {
     replayed.set(runId, error ?? null);
@@ -67,14 +67,14 @@ async function replayAll(workflowBundle: WorkflowBundleOption, all: string[]): P
 }
 
 test.each(names)('%s replays', (name) => {
-  expect(replayed.get(runIdOf(read(name)))).toBeNull();
+  expect(replayed.get(readRunId(read(name)))).toBeNull();
 });
 
-test('no run is there twice', () => {
+test('no run is saved twice', () => {
   expect(replayed.size).toBe(names.length);
 });
 
-test('a history of other code is told apart', async () => {
+test('refuses a history of other code', async () => {
   const history = read('payment-settled.json');
   const scheduled = history.events.find(
     (event: { activityTaskScheduledEventAttributes?: object }) =>
@@ -82,7 +82,7 @@ test('a history of other code is told apart', async () => {
   );
   scheduled.activityTaskScheduledEventAttributes.activityType.name = 'anotherActivity';
   const options = { workflowBundle: (await workflowBundles()).lifecycle };
-  await expect(Worker.runReplayHistory(options, history, workflowIdOf(history))).rejects.toThrow(
+  await expect(Worker.runReplayHistory(options, history, readWorkflowId(history))).rejects.toThrow(
     DeterminismViolationError,
   );
 });

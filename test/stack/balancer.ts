@@ -31,7 +31,7 @@ export function startBalancer(urls: readonly string[]): Balancer {
   const agent = new Agent({ connections: 16 });
   const ready = new Set<string>();
   const over = new AbortController();
-  let turn = 0;
+  let requests = 0;
   const look = async (url: string) => {
     while (!over.signal.aborted) {
       const isTaken = await isReady(url);
@@ -46,8 +46,8 @@ export function startBalancer(urls: readonly string[]): Balancer {
     ask: async (method, path, key, body, idempotencyKey = randomUUID()) => {
       const some = async () => ready.size > 0;
       await eventually(`${method} ${path}: an API that is ready`, some, READY_MS_MAX);
-      const url = [...ready].sort()[turn % ready.size];
-      turn += 1;
+      const url = [...ready].sort()[requests % ready.size];
+      requests += 1;
       const answer = await request(`${url}${path}`, {
         dispatcher: agent,
         method,

@@ -33,11 +33,11 @@ function changeSource(): void {
 
 const BUILD = `node -e "fs.writeFileSync('${MAIN}', 'console.log(\\'new code\\')')"`;
 
-test('a current build runs as it is, and nothing is said', () => {
+test('runs a current build without a build and without output', () => {
   expect(run(BUILD)).toMatchObject({ status: 0, stdout: 'old code\n', stderr: '' });
 });
 
-test('a source that is newer than its build is built first, which stderr tells', () => {
+test('builds first, and says so on stderr, when a source is newer than the build', () => {
   changeSource();
   expect(run(`echo compiled && ${BUILD}`)).toMatchObject({
     status: 0,
@@ -46,7 +46,7 @@ test('a source that is newer than its build is built first, which stderr tells',
   });
 });
 
-test('a build with errors runs no old code', () => {
+test('runs no old code when the build has errors', () => {
   changeSource();
   const { status, stdout, stderr } = run('exit 2');
   expect([status, stdout]).toEqual([1, '']);

@@ -8,7 +8,7 @@ import { eventually } from '../support/http';
 /** Program that `npm start` runs once it has built. */
 const MAIN = resolve('dist/stack/main.js');
 
-test('a stop while the servers start starts no other part, and leaves nothing running', async () => {
+test('a stop while the servers start begins no other part and leaves nothing running', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'stack-stop-'));
   const log = (part: string) => join(dataDir, 'logs', `${part}.log`);
   const child = spawn(process.execPath, [MAIN], {

@@ -111,10 +111,10 @@ async function logged(part: string): Promise<string> {
   });
 }
 
-const pidsOf = (state: StackState): number[] =>
+const listPids = (state: StackState): number[] =>
   PART_NAMES.flatMap((part) => (state[part] === undefined ? [] : Number(state[part].pid)));
 
-describe('the launcher refuses in words', () => {
+describe('the launcher refuses, with the reason,', () => {
   test('a second start on the same data', async () => {
     const lock = tryLock(join(dataDir, 'launcher.lock'));
     const second = start();
@@ -125,7 +125,7 @@ describe('the launcher refuses in words', () => {
     lock.release();
   });
 
-  test('a port that is taken', async () => {
+  test('a port in use', async () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(Number(ports['PORT']), LOOPBACK, done));
     const launcher = start();
@@ -156,13 +156,13 @@ describe('the launcher refuses in words', () => {
     await mongo.close();
   });
 
-  test('a variable that makes no sense', async () => {
+  test('an invalid variable', async () => {
     const launcher = start({ PORT: 'http' });
     expect(await launcher.exited).toBe(1);
     expect(launcher.said()).toContain('PORT: ');
   });
 
-  test('a live bank on servers of its own making', async () => {
+  test('a live bank on the servers that it starts itself', async () => {
     const launcher = start({ LIVE_CONNECTORS: 'acme=visa' });
     expect(await launcher.exited).toBe(1);
     expect(launcher.said()).toContain('Set TEMPORAL_ADDRESS, MONGODB_URI, an https PUBLIC_URL');
@@ -203,7 +203,7 @@ test('a stack trace in a log names lines of the sources', async () => {
   expect(await launcher.exited).toBe(0);
 });
 
-test('a debugger can attach to the part that was named, and to no other', async () => {
+test('a debugger can attach to the named part only', async () => {
   const port = await freePort();
   const env = {
     MONGODB_URI: mongodbUri(),
@@ -224,10 +224,10 @@ test('a debugger can attach to the part that was named, and to no other', async 
   expect(await launcher.exited).toBe(0);
 });
 
-test('the stack comes up, mends itself, survives a killed launcher and stops whole', async () => {
+test('the stack starts, restarts a killed part, survives a killed launcher and stops completely', async () => {
   const first = start();
   const state = await ready(first);
-  expect(pidsOf(state).every(isAlive)).toBe(true);
+  expect(listPids(state).every(isAlive)).toBe(true);
   await eventually('readiness', async () => {
     return (await fetch(`${state.api.url}/readyz`)).status === 200;
   });
@@ -244,27 +244,27 @@ test('the stack comes up, mends itself, survives a killed launcher and stops who
   expect(readers).toEqual(['dashboard']);
 
   process.kill(Number(state.worker.pid), 'SIGKILL');
-  const mended = await until(() => {
+  const restarted = await until(() => {
     const now = readState(dataDir);
     const pid = now?.worker.pid ?? null;
     return pid !== null && pid !== state.worker.pid && now;
   });
-  expect(isAlive(Number(mended.worker.pid))).toBe(true);
-  expect(mended.mongodb).toEqual(state.mongodb);
+  expect(isAlive(Number(restarted.worker.pid))).toBe(true);
+  expect(restarted.mongodb).toEqual(state.mongodb);
 
   first.process.kill('SIGKILL');
   await first.exited;
   const second = start();
   const again = await ready(second);
   expect(second.said()).toMatch(/Ended what the last start left running: .*temporal, mongodb/);
-  expect(pidsOf(mended).some(isAlive)).toBe(false);
+  expect(listPids(restarted).some(isAlive)).toBe(false);
   expect(again.mongodb.uri).toBe(state.mongodb.uri);
   expect(again.temporal.address).toBe(state.temporal.address);
   expect(second.said()).toMatch(/curl .*sk_sandbox_/);
 
   second.process.kill('SIGTERM');
   expect(await second.exited).toBe(0);
-  expect(pidsOf(again).some(isAlive)).toBe(false);
+  expect(listPids(again).some(isAlive)).toBe(false);
   expect(existsSync(stateFile(dataDir))).toBe(false);
   expect(existsSync(join(dataDir, 'launcher.lock'))).toBe(false);
   expect(readFileSync(join(dataDir, 'demo-account.json'), 'utf8')).not.toContain('sk_live_');

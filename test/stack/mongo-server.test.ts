@@ -71,7 +71,7 @@ function closing(mongo: MongoClient) {
   };
 }
 
-test('an acknowledged write outlives a killed server, also when its port changes', async () => {
+test('an acknowledged write survives a killed server and a change of its port', async () => {
   const first = await start(await freePort());
   await (await rows(first)).insert(1);
   first.kill();
@@ -85,7 +85,7 @@ test('an acknowledged write outlives a killed server, also when its port changes
   expect(second.hasExited()).toBe(true);
 });
 
-test('a server takes transactions', async () => {
+test('a server supports transactions', async () => {
   const server = await start(await freePort());
   const mongo = await connect(server.uri);
   const collection = mongo.db('mongo_server_test').collection<{ _id: string }>('transactions');
@@ -108,7 +108,7 @@ describe('a server with users', () => {
     login = mongoLogin(dataDir);
   });
 
-  test('lets in nobody else, also on the data of one without, and when it moves', async () => {
+  test('refuses other users, also on data from a server without users and on another port', async () => {
     expect(mongoLogin(dataDir)).toEqual(login);
     const before = await start(await freePort());
     await (await rows(before)).insert(3);
@@ -125,7 +125,7 @@ describe('a server with users', () => {
     }
   });
 
-  test('opens with a new login where the old one was lost, and forgets all other users', async () => {
+  test('starts with a new login after the old one was lost, and removes all other users', async () => {
     const before = await start(await freePort(), login);
     await administer(before.uri, async (db) => {
       await db.command({ createRole: 'theirs', privileges: [], roles: ['readWrite'] });
@@ -152,7 +152,7 @@ describe('a server with users', () => {
     await server.stop();
   });
 
-  test('opens where a start was killed before it had noted its users', async () => {
+  test('starts after a start that was killed before it stored its users', async () => {
     rmSync(join(folder, 'data', 'users-made'));
     const server = await start(await freePort(), login);
     const { insert, all } = await rows(server);
@@ -161,7 +161,7 @@ describe('a server with users', () => {
     await server.stop();
   });
 
-  test('lets each process write its own collections, and no other', async () => {
+  test('lets each process write its own collections only', async () => {
     const port = await freePort();
     const server = await start(port, login);
     const inserted = async (user: MongoUser, collection: string, db = 'payments') => {
@@ -209,8 +209,8 @@ describe('a server with users', () => {
       'api sessions Unauthorized',
     ]);
     const mongo = await connect(mongoUri(port, login, 'sandbox_bank'));
-    const people = mongo.db('payments').collection('users').findOne();
-    await expect(people.finally(() => mongo.close())).rejects.toThrow(/not authorized/);
+    const users = mongo.db('payments').collection('users').findOne();
+    await expect(users.finally(() => mongo.close())).rejects.toThrow(/not authorized/);
     const operator = await connect(server.uri);
     const lines = operator.db('payments').collection('audit_log').find().toArray();
     expect(await lines.finally(() => operator.close())).toEqual([{ _id: 'api' }]);
@@ -218,7 +218,7 @@ describe('a server with users', () => {
   });
 });
 
-test('a server never takes the place of another on its port', async () => {
+test('a server never replaces another on its port', async () => {
   const port = await freePort();
   const taken = await start(port);
   const other = { dbPath: join(folder, 'other'), logFile: join(folder, 'other.log') };
@@ -228,7 +228,7 @@ test('a server never takes the place of another on its port', async () => {
   expect(taken.hasExited()).toBe(false);
 });
 
-test('a server that ends at its start is told of with the end of its log', async () => {
+test('reports a server that ends at its start with the end of its log', async () => {
   const dbPath = join(folder, 'damaged');
   mkdirSync(dbPath);
   writeFileSync(join(dbPath, 'WiredTiger.wt'), 'not a database');
@@ -239,7 +239,7 @@ test('a server that ends at its start is told of with the end of its log', async
   );
 });
 
-test('a stop does not wait for the indexes', async () => {
+test('a stop does not wait for index builds', async () => {
   const { uri } = running ?? (await start(await freePort()));
   const preparation = prepareMongo(uri, 'payments', silentProgress, AbortSignal.abort());
   await expect(preparation).rejects.toThrow('aborted');

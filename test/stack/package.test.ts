@@ -76,7 +76,7 @@ function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'], HOME: process.env['HOME'], ...more };
 }
 
-test('the tarball has what runs, and nothing else', () => {
+test('the tarball contains what runs and nothing else', () => {
   const folders = new Set(files.map((path) => path.split('/').slice(0, 2).join('/')));
   expect([...folders].sort()).toEqual([
     'LICENSE',
@@ -104,7 +104,7 @@ test('the tarball has what runs, and nothing else', () => {
   expect(existsSync(join(shop, 'node_modules/typescript'))).toBe(false);
 });
 
-test('its command is the one that package.json names, and explains itself', () => {
+test('the packaged command is named in package.json and has a help', () => {
   const manifest = readFileSync(join(shop, 'node_modules/durable-payments/package.json'), 'utf8');
   expect(JSON.parse(manifest)).toMatchObject({ bin: { 'durable-payments': COMMAND } });
   expect(run('--version')).toMatchObject({ status: 0, stdout: '2.0.0\n', stderr: '' });
@@ -124,7 +124,7 @@ test('its command is the one that package.json names, and explains itself', () =
   expect(stdout).toContain('npx durable-payments cli account create');
 });
 
-test('a new connector on the packaged kit type-checks, and passes its own test', () => {
+test('a new connector on the packaged kit type-checks and passes its own test', () => {
   expect(run('cli', 'connector', 'new', 'acme')).toMatchObject({
     status: 0,
     stdout: expect.stringContaining('acme has acme.ts, main.ts, fake-bank.ts, test.ts.'),
@@ -147,7 +147,7 @@ test('a new connector on the packaged kit type-checks, and passes its own test',
   });
 });
 
-test('it starts where it is called, takes a payment, and stops whole', async () => {
+test('the package starts in the current directory, takes a payment and stops completely', async () => {
   const stack = await start();
   try {
     await stack.ready;

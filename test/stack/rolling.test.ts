@@ -37,7 +37,7 @@ const DRAIN_MS = 3_000;
 /** On a busy machine, where five processes may start at once. */
 const START_MS_MAX = 150_000;
 
-const Told = z.object({ id: z.string() });
+const WithId = z.object({ id: z.string() });
 const Readiness = z.object({ missing: z.array(z.string()) });
 
 const name = `rolling-${randomUUID().slice(0, 8)}`;
@@ -59,7 +59,7 @@ beforeAll(async () => {
   stores = createStores(mongo.db(name));
   await ensureIndexes(stores);
   receiver = await receiveHttp(async (request, response) => {
-    const { id } = Told.parse(JSON.parse(await text(request)));
+    const { id } = WithId.parse(JSON.parse(await text(request)));
     posts.set(id, (posts.get(id) ?? 0) + 1);
     response.writeHead(204).end();
   });
@@ -136,7 +136,7 @@ async function restart(part: string): Promise<void> {
   expect([part, await child.exited]).toEqual([part, 'ended with exit code 0']);
   await begin(part);
   const log = join(folder, `${part}.log`);
-  await eventually(`${part} to serve, as ${log} tells`, () => serves(part), START_MS_MAX);
+  await eventually(`${part} to serve, see ${log}`, () => serves(part), START_MS_MAX);
 }
 
 async function serves(part: string): Promise<boolean> {
@@ -190,9 +190,9 @@ async function restartAll(): Promise<string[]> {
     await lanes;
   }
   const events = mongo.db(name).collection<EventDocument>('events');
-  const isTold = async () =>
+  const isDelivered = async () =>
     (await events.countDocuments({ 'delivery.status': { $ne: 'delivered' } })) === 0;
-  await eventually('each event to be delivered', isTold);
+  await eventually('each event to be delivered', isDelivered);
   expect(posts.size).toBe(await events.countDocuments());
   for await (const { _id, delivery } of events.find({ created: { $gte: since } })) {
     const told = { attempts: delivery.attempts, posts: posts.get(_id) };
@@ -205,7 +205,7 @@ const TRIES = 3;
 /** Other processes may stall for longer, beyond the deadline of a request or a webhook. */
 const STALL_MS = 500;
 
-test('processes that are restarted one after the other fail no request and use up no attempt', async () => {
+test('a rolling restart fails no request and uses up no webhook attempt', async () => {
   for (let left = TRIES; ; left -= 1) {
     const stalls = measureStalls();
     const faults = await restartAll();
@@ -233,7 +233,7 @@ function measureStalls() {
   };
 }
 
-test('what an API seals for a recipient the bank opens, which has the ring of its environment alone', async () => {
+test('the bank decrypts what the API encrypted for a recipient, with the key ring of its environment alone', async () => {
   await credit({ mongo, stores }, { account_id }, { amount: 5_000 });
   const made = async (path: string, body: object) => {
     const idempotencyKey = randomUUID();
@@ -242,19 +242,19 @@ test('what an API seals for a recipient the bank opens, which has the ring of it
       if (status !== 201 && status !== 409 && status !== 503) throw new Error(text);
       return status === 201 && text;
     });
-    return Told.parse(JSON.parse(answer)).id;
+    return WithId.parse(JSON.parse(answer)).id;
   };
   const recipient_id = await made('/v1/payout-recipients', cardRecipient());
   expect((await stores.recipients.get(recipient_id))?.kid).toMatch(/^recipients[.]sandbox:k/);
-  const asked = { recipient_id, method: 'card_payout', amount: 1_000, currency: 'EUR' };
-  const id = await made('/v1/payouts', asked);
+  const body = { recipient_id, method: 'card_payout', amount: 1_000, currency: 'EUR' };
+  const id = await made('/v1/payouts', body);
   await eventually('the bank to have it', async () => {
     const payout = await stores.payouts.get(id);
     return payout !== null && payout.status !== 'created';
   });
 });
 
-test('a worker of one environment leaves the tasks of the other, and live runs the schedules', async () => {
+test('a worker of one environment takes no tasks of the other, and the live one runs the schedules', async () => {
   const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
   const { lifecycleQueue } = taskQueues(name);
   const liveQueue = environmentQueue(lifecycleQueue, true);

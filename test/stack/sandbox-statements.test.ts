@@ -17,7 +17,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true });
 });
 
-test('the accounts are registered; with autoplay on the statements of past days are imported, too', async () => {
+test('registers the sandbox accounts, and with autoplay imports the statements of past days', async () => {
   const { mongo, db, stores } = database;
   const earlier = () => new Date(Date.now() - 2 * DAY_MS);
   const own = mongo.db(sandboxBankDatabase(db.databaseName));

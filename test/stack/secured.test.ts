@@ -50,7 +50,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('a payment settles on servers that ask for TLS, certificates and users', async () => {
+test('a payment settles on servers that require TLS, certificates and users', async () => {
   stack = await startStack({ autoplay: 'on', env });
   const account = Account.parse(await stack.cli('account', 'create', '--name', 'Secured'));
   key = account.sandbox_key;
@@ -68,7 +68,7 @@ test('a payment settles on servers that ask for TLS, certificates and users', as
   expect(await stack.cli('ledger', 'verify')).toMatchObject({ data: { differences_total: 0 } });
 });
 
-test('under load the processes tell every figure that the alerts and the dashboard ask for', async () => {
+test('under load the processes export every metric that alerts and dashboards use', async () => {
   const metrics = stack?.state()?.metrics;
   if (stack === undefined || metrics === undefined) throw new Error('There is no stack.');
   const { url } = stack;
@@ -94,10 +94,10 @@ test('under load the processes tell every figure that the alerts and the dashboa
   const told = metricsOn(pages.join('\n'));
   // The stack has no Ethereum connector and none on the kit: test/base/metrics/unit/meters.test.ts
   // knows their metrics. The SDK has counters of failures only once something has failed.
-  const asked = expressions()
+  const required = expressions()
     .flatMap(({ expr }) => metricsIn(expr))
     .filter((name) => !/^(payments_(evm|bank)_|temporal_.+_failed_total$)/.test(name));
-  expect(asked.filter((name) => !told.has(name))).toEqual([]);
+  expect(required.filter((name) => !told.has(name))).toEqual([]);
   const [api = '', worker = '', bank = ''] = pages;
   expect(createsOn(pages)).toBe(before + created);
   expect(worker).toMatch(/^payments_ledger_differences 0$/m);
@@ -111,7 +111,7 @@ test('under load the processes tell every figure that the alerts and the dashboa
 /** Prometheus waits 10 s by default; a busy machine is given more. */
 const SCRAPE_MS_MAX = 60_000;
 
-/** Payments that were answered for, as the API's page tells it; a repeat after a 503 is replayed. */
+/** Payments that the API counts as created; a repeat after a 503 is replayed. */
 function createsOn([api = '']: string[]): number {
   const lines = api.matchAll(
     /^payments_creates_total\{operation="createPayment",.*"(?:created|replayed)"\} (\d+)$/gm,
@@ -119,9 +119,9 @@ function createsOn([api = '']: string[]): number {
   return Array.from(lines, ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0);
 }
 
-describe('a fault of the configuration is told as one', () => {
+describe('names the fault of the configuration:', () => {
   /** A server that does not answer in time is no fault: then it is asked again. */
-  const faultOf = (change: NodeJS.ProcessEnv, live = false) =>
+  const findFault = (change: NodeJS.ProcessEnv, live = false) =>
     eventually('an answer in time', () => askForFault(change, live));
 
   async function askForFault(change: NodeJS.ProcessEnv, live: boolean) {
@@ -139,41 +139,41 @@ describe('a fault of the configuration is told as one', () => {
     }
   }
 
-  test('nothing is at fault', async () => {
-    expect(await faultOf({})).toBe('none');
+  test('none where nothing is wrong', async () => {
+    expect(await findFault({})).toBe('none');
   });
 
   test('real money on a development server', async () => {
-    expect(await faultOf({}, true)).toMatch(/^ConfigFault: Temporal is a development server/);
+    expect(await findFault({}, true)).toMatch(/^ConfigFault: Temporal is a development server/);
   });
 
-  test('a namespace that is not there', async () => {
-    expect(await faultOf({ TEMPORAL_NAMESPACE: 'elsewhere' })).toMatch(
+  test('a namespace that does not exist', async () => {
+    expect(await findFault({ TEMPORAL_NAMESPACE: 'elsewhere' })).toMatch(
       /^ConfigFault: .*elsewhere.*TEMPORAL_NAMESPACE/s,
     );
   });
 
-  test('a server whose certificate is of another authority', async () => {
+  test('a server certificate of another authority', async () => {
     const other = createAuthority(folder, 'other');
-    expect(await faultOf({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: other.ca })).toMatch(
+    expect(await findFault({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: other.ca })).toMatch(
       /^ConfigFault: Temporal is not reached by TLS as set/,
     );
   });
 
-  test('a server whose certificate is of another name', async () => {
-    expect(await faultOf({ TEMPORAL_TLS_SERVER_NAME: 'other.example' })).toMatch(
+  test('a server certificate for another name', async () => {
+    expect(await findFault({ TEMPORAL_TLS_SERVER_NAME: 'other.example' })).toMatch(
       /^ConfigFault: Temporal is not reached by TLS as set/,
     );
   });
 
-  test('TLS to a server that has none', async () => {
-    expect(await faultOf({ TEMPORAL_ADDRESS: temporalAddress() })).toMatch(
+  test('TLS to a server without TLS', async () => {
+    expect(await findFault({ TEMPORAL_ADDRESS: temporalAddress() })).toMatch(
       /^ConfigFault: Temporal is not reached by TLS as set/,
     );
   });
 });
 
-describe('the launcher refuses in words', () => {
+describe('the launcher refuses, with the reason,', () => {
   const startedWith = (change: NodeJS.ProcessEnv) =>
     startStack({ env: { ...env, ...change } }).then(
       async (unexpected) => {
@@ -183,7 +183,7 @@ describe('the launcher refuses in words', () => {
       (error: Error) => error.message,
     );
 
-  test('a MongoDB whose user is not told', async () => {
+  test('a MongoDB address without its user', async () => {
     expect(
       await startedWith({ MONGODB_URI: `${mongo.bare}&serverSelectionTimeoutMS=500` }),
     ).toContain('No MongoDB at MONGODB_URI');

@@ -79,7 +79,7 @@ async function openDesk(stack: RunningStack) {
   const { lines, files } = openSepaBook(mongo.db(`${database}_sepa`));
   const deps = { mongo, now: () => new Date(), database, connector: 'sepa' };
   return {
-    /** Resolves without an answer when no process lives to give it. */
+    /** Resolves without an answer when no process runs that could give it. */
     cut: () => requestCut(deps).catch(() => undefined),
     countSent: () => lines.countDocuments({ file_id: { $ne: null }, state: { $ne: 'assigned' } }),
     countFiles: () => files.countDocuments({ state: { $ne: 'open' } }),
@@ -147,7 +147,7 @@ describeWithBank('npm start with SEPA files', () => {
     if (pid != null) process.kill(pid, 'SIGKILL');
   };
 
-  test('through kills of connectors every transfer settles its payment, once', async () => {
+  test('every transfer settles its payment once through kills of connectors', async () => {
     const created = CreatedAccount.parse(await stack.cli('account', 'create', '--name', 'Shop'));
     const { sandbox_key: key } = created;
     const body = idealPayment({
@@ -183,7 +183,7 @@ describeWithBank('npm start with SEPA files', () => {
     expect(main?.available).toBe(TEST_FUNDS + sum);
   });
 
-  test('through kills of connectors and the bank no payout is paid twice, and none is lost', async () => {
+  test('pays each payout exactly once through kills of connectors and the bank', async () => {
     await eventually('the connector', async () => stack.state()?.sepa?.pid != null, END_MS);
     const before = (await bank.account('ACME')).balance;
     const created = CreatedAccount.parse(await stack.cli('account', 'create', '--name', 'Payer'));

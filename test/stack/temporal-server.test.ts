@@ -52,33 +52,33 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function attributesOf(namespace: string) {
+async function listAttributes(namespace: string) {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
   return customAttributes ?? {};
 }
 
-async function retentionOf(namespace: string): Promise<number> {
+async function readRetention(namespace: string): Promise<number> {
   const { config } = await connection.workflowService.describeNamespace({ namespace });
   return Number(config?.workflowExecutionRetentionTtl?.seconds);
 }
 
-test('a server of our own has the search attributes and keeps closed workflows for 30 days', async () => {
-  expect(await attributesOf('default')).toMatchObject(ATTRIBUTES);
-  expect(await retentionOf('default')).toBe(30 * DAY_SECONDS);
+test('the server that we start has the search attributes and retains closed workflows for 30 days', async () => {
+  expect(await listAttributes('default')).toMatchObject(ATTRIBUTES);
+  expect(await readRetention('default')).toBe(30 * DAY_SECONDS);
 });
 
-test('nobody else on the machine may read what a server of our own keeps', () => {
+test('files of the server that we start are readable by their owner only', () => {
   expect(statSync(join(folder, 'temporal.db')).mode & 0o777).toBe(0o600);
 });
 
-test('a server of our own serves its web UI', async () => {
+test('the server that we start serves its web UI', async () => {
   const { status } = await eventually('an answer', () =>
     fetch(`http://${LOOPBACK}:${uiPort}`).catch(() => undefined),
   );
   expect(status).toBe(200);
 });
 
-test('a server that was given by address is given the attributes; its retention stays', async () => {
+test('adds search attributes to a server given by address and leaves its retention', async () => {
   await connection.workflowService.registerNamespace({
     namespace: 'given',
     workflowExecutionRetentionPeriod: msToTs(3 * DAY_SECONDS * 1_000),
@@ -86,8 +86,8 @@ test('a server that was given by address is given the attributes; its retention 
   const told: string[] = [];
   const progress = { ...silentProgress, line: (text: string) => told.push(text) };
   await prepareRemoteTemporal({ address: server.address, namespace: 'given' }, progress);
-  expect(await attributesOf('given')).toMatchObject(ATTRIBUTES);
-  expect(await retentionOf('given')).toBe(3 * DAY_SECONDS);
+  expect(await listAttributes('given')).toMatchObject(ATTRIBUTES);
+  expect(await readRetention('given')).toBe(3 * DAY_SECONDS);
   expect(told).toEqual([expect.stringContaining('ServiceAttention')]);
   await prepareRemoteTemporal({ address: server.address, namespace: 'given' }, progress);
   expect(told).toHaveLength(1);

@@ -99,18 +99,18 @@ async function afterChange(name: string, text: string): Promise<string> {
   return said.slice(lines).join('\n');
 }
 
-test('a change restarts the one part that loads it', async () => {
+test('a change restarts only the part that loads it', async () => {
   expect(await afterChange('src/main.ts', 'export const api = 2;')).toBe('Built: restarting api');
   expect(restarted).toEqual(['api']);
   expect(existsSync(join(root, 'dist/bundle'))).toBe(false);
 });
 
-test('a change of what two parts load restarts both', async () => {
+test('a change of a file that two parts load restarts both', async () => {
   await afterChange('src/shared.ts', 'export const shared = 2;');
   expect(restarted.sort()).toEqual(['api', 'sandbox_bank']);
 });
 
-test('a change of a workflow restarts the worker, on a new bundle', async () => {
+test('a change of a workflow restarts the worker on a new bundle', async () => {
   await afterChange('workflows/index.ts', 'export const lifecycle = 2;');
   expect(restarted).toEqual(['worker']);
   expect(readFileSync(join(root, 'dist/bundle'), 'utf8')).toContain('exports.lifecycle = 2');
@@ -122,7 +122,7 @@ test('a change of types alone restarts nothing', async () => {
   expect(restarted).toEqual([]);
 });
 
-test('a build with errors restarts nothing and names them; the next one does', async () => {
+test('a build with errors restarts nothing and names the errors; the next build restarts', async () => {
   const faults = await afterChange('src/main.ts', "export const api: number = 'one';");
   expect(faults).toMatch(/^Nothing was restarted: .*src\/main\.ts\(1,14\): error TS2322/s);
   expect(restarted).toEqual([]);
@@ -130,7 +130,7 @@ test('a build with errors restarts nothing and names them; the next one does', a
   expect(restarted).toEqual(['api']);
 });
 
-test('a source that is newer than the build is found, and none after it', async () => {
+test('finds a source that is newer than the build, and none after a build', async () => {
   expect(staleSource(root)).toBeUndefined();
   await afterChange('activities/index.ts', 'export const one = 1;');
   expect(staleSource(root)).toBeUndefined();

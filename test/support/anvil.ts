@@ -40,7 +40,7 @@ async function anvilOnPath({ env }: ProvisionContext): Promise<CachedServer | un
   return isUsableAnvil(output) ? { path, from: `on PATH, ${output.split('\n')[0]}` } : undefined;
 }
 
-/** Whether `anvil --version` tells of one that can take blocks back, as 1.0 and later can. */
+/** Whether `anvil --version` names 1.0 or later, which can reorganize blocks. */
 function isUsableAnvil(output: string): boolean {
   const version = /anvil Version: (\d+)\./i.exec(output);
   return version !== null && Number(version[1]) >= 1;

@@ -1,7 +1,7 @@
 import { addPending, EXACT, sumEntryLines } from '../../src/ledger/pending';
 import type { Stores } from '../../src/store';
 
-/** Balances of a book by their paths, with what it has not taken in yet; minor units. */
+/** Balances of a book by their paths, with pending entries; minor units. */
 export async function readBalances({ ledger }: Pick<Stores, 'ledger'>, book: string) {
   const { postings: entries, books } = ledger.collections;
   const bookDocument = await books.findOne({ _id: book }, EXACT);

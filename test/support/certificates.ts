@@ -9,7 +9,7 @@ export interface Certificate {
   both: string;
 }
 
-/** Name that the certificates of servers hold, beside this machine's address. */
+/** Name that the certificates of servers hold, next to this machine's address. */
 export const SERVER_NAME = 'servers.example';
 
 /** Makes an authority and what it signs, with openssl, for a day. */

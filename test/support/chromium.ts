@@ -5,7 +5,7 @@ import { findOnPath, isExecutable } from '../../stack/provision/command';
 import type { ProvisionContext } from '../../stack/provision/provision';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-const MAC_CHROME = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome';
+const MACOS_CHROME = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome';
 
 /**
  * Finds a browser for the browser tests: `CHROMIUM_PATH`, PATH, or the system's package manager
@@ -28,7 +28,7 @@ function findInstalled(env: NodeJS.ProcessEnv): CachedServer | undefined {
     const path = findOnPath(name, env['PATH']);
     if (path !== undefined) return { path, from: 'on PATH' };
   }
-  return isExecutable(MAC_CHROME) ? { path: MAC_CHROME, from: 'installed' } : undefined;
+  return isExecutable(MACOS_CHROME) ? { path: MACOS_CHROME, from: 'installed' } : undefined;
 }
 
 async function install(context: ProvisionContext): Promise<CachedServer> {

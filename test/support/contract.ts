@@ -76,7 +76,7 @@ function documentAt(url: string): Promise<Document> {
   return request;
 }
 
-/** `/available` before `/{id}`: a template without parameters wins by standing first in `find`. */
+/** `/available` precedes `/{id}` in the document, so that `find` returns it first. */
 function matches(template: string, pathname: string): boolean {
   const pattern = template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+');
   return new RegExp(`^${pattern}$`).test(pathname);

@@ -15,7 +15,7 @@ export const PASSWORD = 'correct horse battery staple';
 
 let passwordHash: Promise<string> | undefined;
 
-/** Person of an account's staff, with `PASSWORD`. */
+/** Team member of an account, with `PASSWORD`. */
 export async function openUser(
   stores: Pick<Stores, 'users'>,
   account_id: string,
@@ -116,7 +116,7 @@ export async function sendUntilMade(
   });
 }
 
-/** Browser of a person who has signed in. */
+/** Browser of a team member who has signed in. */
 export async function openVisitor(
   { url, stores }: { url: string; stores: Pick<Stores, 'sessions'> },
   user: UserDocument,

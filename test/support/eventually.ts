@@ -4,7 +4,7 @@ import { Contention } from '../../src/base/mongo';
 
 const TRIES = 20;
 
-/** Repeats what met others, or a stall of the server, for too long, as a busy machine has it. */
+/** Repeats an attempt that failed by write conflicts or by a stall of the server. */
 export async function retryTransient<T>(attempt: () => Promise<T>): Promise<T> {
   for (let left = TRIES; ; left -= 1) {
     try {

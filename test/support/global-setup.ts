@@ -114,7 +114,7 @@ const MEMORY = '/dev/shm';
 const MEMORY_BYTES_MIN = 8 * 1_024 ** 3;
 
 /**
- * Folder for the shared servers: in memory, where a machine has room and nobody has named another.
+ * Folder for the shared servers: in memory, where there is enough of it and TMPDIR names no other.
  * Their data ends with the run, and would wait for the disk at each commit.
  */
 function chooseFolder(): string {

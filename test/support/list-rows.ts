@@ -35,14 +35,14 @@ const RARER: readonly (readonly [number, PaymentStatus])[] = [
 export const LARGE_MERCHANT = merchant(0);
 
 /** Id that n alone decides, so that a query can name a row without having read one. */
-export function idOf(kind: string, n: number): string {
+export function buildId(kind: string, n: number): string {
   const hex = createHash('sha256').update(`${kind} ${n}`).digest('hex');
   const [a, b, c, d] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(13, 16), hex.slice(17, 20)];
   return `${a}-${b}-4${c}-8${d}-${hex.slice(20, 32)}`;
 }
 
 /** Time of the payment with this number among `total`. */
-export function timeOf(n: number, total: number, until: number): string {
+export function calculateTime(n: number, total: number, until: number): string {
   return new Date(until - SPAN_MS + Math.floor((n * SPAN_MS) / total)).toISOString();
 }
 
@@ -65,33 +65,33 @@ export async function fillLists(
     signal.throwIfAborted();
     const to = Math.min(total, from + BATCH);
     const numbers = Array.from({ length: to - from }, (_, n) => from + n);
-    const payments = numbers.map((n) => paymentAt(n, timeOf(n, total, until)));
+    const payments = numbers.map((n) => paymentAt(n, calculateTime(n, total, until)));
     const some = (every: number) => payments.filter((_, n) => (from + n) % every === 0);
     await Promise.all([
       insert('payments', payments),
-      insert('events', payments.map(eventOf)),
-      insert('refunds', some(REFUND_EVERY).map(refundOf)),
-      insert('payouts', some(PAYOUT_EVERY).map(payoutOf)),
-      insert('bank_callbacks', from < PARKING_MAX ? some(TROUBLE_EVERY).map(callbackOf) : []),
+      insert('events', payments.map(buildEventRow)),
+      insert('refunds', some(REFUND_EVERY).map(buildRefundRow)),
+      insert('payouts', some(PAYOUT_EVERY).map(buildPayoutRow)),
+      insert('bank_callbacks', from < PARKING_MAX ? some(TROUBLE_EVERY).map(buildCallbackRow) : []),
     ]);
     say(`${to} payments`);
   }
 }
 
 function merchant(n: number): string {
-  return `acct_${idOf('account', n)}`;
+  return `acct_${buildId('account', n)}`;
 }
 
 /** A payment; one that is settled was settled at once. */
 export function paymentAt(n: number, at: string): PaymentDocument {
-  const _id = idOf('payment', n);
+  const _id = buildId('payment', n);
   const account_id = n % 2 === 0 ? LARGE_MERCHANT : merchant(1 + (((n - 1) / 2) % (MERCHANTS - 1)));
-  const turn = Math.floor(n / 2);
-  const status = RARER.find(([every]) => turn % every === every - 1)?.[1] ?? 'settled';
+  const pair = Math.floor(n / 2);
+  const status = RARER.find(([every]) => pair % every === every - 1)?.[1] ?? 'settled';
   return buildPayment({
     ...{ _id, account_id, status, created_at: at, amount: 1 + (n % 1_000) },
     ...{ position: positionAt(at, 0, n % 999_000), reference: `order-${n}` },
-    method: METHODS[turn % METHODS.length] ?? 'ideal',
+    method: METHODS[pair % METHODS.length] ?? 'ideal',
   });
 }
 
@@ -106,7 +106,7 @@ function shared(payment: PaymentDocument) {
   };
 }
 
-function refundOf(payment: PaymentDocument, n: number): RefundDocument {
+function buildRefundRow(payment: PaymentDocument, n: number): RefundDocument {
   return {
     ...shared(payment),
     _id: `${payment._id.slice(0, 14)}5${payment._id.slice(15)}`,
@@ -116,7 +116,7 @@ function refundOf(payment: PaymentDocument, n: number): RefundDocument {
   };
 }
 
-function payoutOf(payment: PaymentDocument, n: number): PayoutDocument {
+function buildPayoutRow(payment: PaymentDocument, n: number): PayoutDocument {
   const { _id, reference, created_at: at } = payment;
   return {
     ...shared(payment),
@@ -127,16 +127,16 @@ function payoutOf(payment: PaymentDocument, n: number): PayoutDocument {
   };
 }
 
-function eventOf(payment: PaymentDocument, n: number): EventDocument {
+function buildEventRow(payment: PaymentDocument, n: number): EventDocument {
   const event = buildPaymentEvents(payment, 'all').at(-1);
-  if (event === undefined) throw new RangeError('A move has an event.');
+  if (event === undefined) throw new RangeError('A transition has an event.');
   const delivered = { status: 'delivered', attempts: 1, next_attempt_at: null, run: 0 } as const;
   const given_up = { ...delivered, status: 'exhausted', attempts: 12 } as const;
   if (n % TROUBLE_EVERY === 0) return event;
   return { ...event, delivery: n % TROUBLE_EVERY === 2 ? given_up : delivered };
 }
 
-function callbackOf(payment: PaymentDocument, n: number): CallbackDocument {
+function buildCallbackRow(payment: PaymentDocument, n: number): CallbackDocument {
   const { _id: resource_id, connector, created_at } = payment;
   return {
     _id: `${connector}:${resource_id}`,

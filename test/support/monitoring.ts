@@ -81,7 +81,7 @@ export function metricsIn(expr: string): string[] {
   return names;
 }
 
-/** Names that a page of figures has, with those of a histogram's parts. */
+/** Names on a page of metrics, with those of a histogram's parts. */
 export function metricsOn(page: string): Set<string> {
   return new Set(
     [...page.matchAll(/^# TYPE (\S+) (\w+)$/gm)].flatMap(([, name = '', kind]) =>

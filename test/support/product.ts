@@ -104,10 +104,10 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
   const queues = buildQueues(name, options.live?.prefix);
   const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;
   const connector = `sandbox-${name}`;
-  /** Connector of the assets, where there is a chain. */
-  const coins = `chain-${name}`;
+  /** Connector of the crypto assets, where there is a chain. */
+  const chainConnector = `chain-${name}`;
   const connectors = options.chain
-    ? routeCrypto(coins, connector)
+    ? routeCrypto(chainConnector, connector)
     : createConnectors(connector, options.live?.connectors, options.tests);
   const now = () => new Date();
   const recorder = createRequestRecorder({ stores, log });
@@ -151,7 +151,7 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
     recipientDecrypter: createDetailsDecrypter(keysDir, 'sandbox'),
     queues,
     connector,
-    coins,
+    chainConnector,
     deps,
     close: async () => {
       await recorder.close();
@@ -211,7 +211,8 @@ export async function startProduct(options: ProductOptions = {}) {
   };
   const stopWorkers = () => Promise.all([...allWorkers].map((each) => each.stop()));
   if (options.worker !== false) await startWorkers();
-  const chain = options.chain && (await startChain(connection, parts.coins, options.chain));
+  const chain =
+    options.chain && (await startChain(connection, parts.chainConnector, options.chain));
   const bank = await retryUntilDone(() =>
     createSandboxBank({
       mongo,

@@ -16,7 +16,9 @@ const testLog: DestinationStream = {
 /** A log of the product in this process: for the report of a failure, not for the screen. */
 export function createTestLogger(name: string): Logger {
   // Outside of Jest the process has a log file of its own.
-  return 'expect' in globalThis ? createLogger(name, 'error', testLog) : createLogger(name, 'error');
+  return 'expect' in globalThis
+    ? createLogger(name, 'error', testLog)
+    : createLogger(name, 'error');
 }
 
 let installed = false;

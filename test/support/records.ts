@@ -218,7 +218,7 @@ export async function openPayout(records: Records, facts: PayoutFacts, key?: str
   return { payout_id: input.payout_id, opening };
 }
 
-/** Claims the key of a payout, which is to be opened at once. */
+/** Stores the idempotency record of a payout that is to be opened at once. */
 export async function recordPayoutKey(
   { stores }: Records,
   facts: PayoutFacts,

@@ -2,7 +2,7 @@ const { AsyncLocalStorage } = require('node:async_hooks');
 const { Script } = require('node:vm');
 const { default: Runtime } = require('jest-runtime');
 
-/** Scripts by place and text, for as long as the process lives. */
+/** Scripts by place and text, until the process ends. */
 const scripts = new Map();
 
 /** ES modules that wait as they load, which Jest cannot: they are loaded once, outside its contexts. */
@@ -20,7 +20,7 @@ for (const name of ['run', 'enterWith']) {
 }
 
 /**
- * Compiles a module once for all test files of a process. Each file evaluates its modules anew, in a
+ * Compiles a module once for all test files of a process. Each file evaluates its modules again, in a
  * context of its own; only the parsing is shared, which V8 would else repeat for each file. Storages
  * of a file that has ended are switched off: Node.js would pass each of them on at every promise of
  * all later files.
@@ -62,7 +62,7 @@ function sharedScript(source, filename, parameters) {
     scripts.set(key, { source, script });
     return script;
   } catch {
-    // Jest tells of a fault in its own words.
+    // Jest reports a fault in its own words.
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import type { ConnectorActivities } from '../../connectors/contract/activities';
 
-/** A bank that says yes to everything and remembers what it was told. */
+/** A bank that accepts every instruction and records it. */
 export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
   const instructions: string[] = [];
   const record =

@@ -1,6 +1,6 @@
 import type { CryptoConnectorActivities } from '../../connectors/contract/crypto';
 
-/** A chain that gives every address, passes every source, and remembers what it was told. */
+/** A chain that gives every address, passes every source, and records what it is sent. */
 export function scriptedChain(changes: Partial<CryptoConnectorActivities> = {}) {
   const instructions: string[] = [];
   const sent = new Map<string, string>();

@@ -13,8 +13,8 @@ import { startWatchdog } from '../stack/watchdog';
 import type { Authority } from './certificates';
 
 /**
- * Door to a Temporal server that lets in only who shows a certificate of the authority, by HTTP/2
- * over TLS; the development server has no TLS of its own.
+ * Proxy of a Temporal server for callers with a certificate of the authority, by HTTP/2 over TLS;
+ * the development server has no TLS of its own.
  */
 export async function startTlsProxy(authority: Authority, address: string) {
   const { cert, key } = authority.sign('temporal');
@@ -45,7 +45,7 @@ export async function startTlsProxy(authority: Authority, address: string) {
       }
     },
   );
-  // A caller without a certificate is told so by the handshake.
+  // The handshake refuses a caller without a certificate.
   server.on('tlsClientError', () => {});
   const listenPort = await freePort();
   server.listen(listenPort, LOOPBACK);

@@ -22,7 +22,7 @@ const NAMES = {
   logs: 'TEST_LOGS',
 } as const;
 
-/** Events at which the server suggests a new run: so few that one task takes in their signals on any machine. */
+/** Events at which the server suggests a new run: so few that one task handles their signals on any machine. */
 export const LONG_HISTORY = 512;
 
 export type TestServers = Record<keyof typeof NAMES, string>;

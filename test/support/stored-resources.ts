@@ -6,7 +6,7 @@ import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
 import { storedPayout } from '../api/payout-setting';
 import { recordEvents } from '../cli/event-log';
-import { coinsOf } from '../dashboard/coins';
+import { documentsOfCrypto } from '../dashboard/crypto-documents';
 import { paymentAt } from './list-rows';
 import type { Service } from './service';
 
@@ -17,7 +17,7 @@ interface Owner {
 
 /** Stores a resource of each kind and an event, without workflows; returns their ids. */
 export async function storeResources({ db }: Pick<Service, 'db'>, owner: Owner) {
-  const { payment: cryptoPayment, settlement } = coinsOf(owner);
+  const { payment: cryptoPayment, settlement } = documentsOfCrypto(owner);
   const payment: PaymentDocument = {
     ...paymentAt(randomInt(900_000), new Date().toISOString()),
     ...{ ...owner, _id: randomUUID(), token_hash: randomUUID() },

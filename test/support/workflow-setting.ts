@@ -151,7 +151,7 @@ export function paymentInput(connector: string, changes: Partial<PaymentInput> =
   };
 }
 
-/** As the API does it: the claim first, then update-with-start. */
+/** As the API does it: the idempotency record first, then update-with-start. */
 export async function openPayment(
   setting: WorkflowSetting,
   input: PaymentInput,
@@ -209,7 +209,7 @@ export function refundInput(
   };
 }
 
-/** As the API does it: the claim first, then update-with-start. Fails when it is refused. */
+/** As the API does it: the idempotency record first, then update-with-start. Fails when it is refused. */
 export async function openRefund(
   setting: WorkflowSetting,
   input: RefundInput,
@@ -251,7 +251,7 @@ export async function fund(
   await postOnce(setting, { ...entry, currency, at, legs });
 }
 
-/** As the API does it: the claim first, then update-with-start. Fails when it is refused. */
+/** As the API does it: the idempotency record first, then update-with-start. Fails when it is refused. */
 export async function openPayout(
   setting: WorkflowSetting,
   input: PayoutInput,

@@ -23,7 +23,7 @@ let key: ConnectorKey | undefined;
 
 beforeAll(async () => {
   service = await startService({ chain: scriptedChain(sandboxed()) });
-  const { stores, temporal, queues, coins: connector } = service;
+  const { stores, temporal, queues, chainConnector: connector } = service;
   const now = () => new Date();
   const inbox = { stores, temporal, lifecycleQueue: queues.lifecycle, now };
   const log = createLogger('test-guard', 'silent');
@@ -132,7 +132,7 @@ test('a reorganisation is forgotten before a deposit counts, and shown to operat
 });
 
 test('a deposit whose key was revoked at its delivery counts once it is told again', async () => {
-  const { mongo, stores, keys, coins: connector } = service;
+  const { mongo, stores, keys, chainConnector: connector } = service;
   const acting = { mongo, stores, audit: operatorsAudit(stores), now: () => new Date() };
   const create = () =>
     createConnectorKey({ ...acting, encrypter: createEncrypter(keys.seal) }, connector);

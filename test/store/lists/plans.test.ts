@@ -1,12 +1,12 @@
 import type { Document } from 'mongodb';
 import { connectMonitored, useDatabase } from '../../support/database';
-import { fillLists, LARGE_MERCHANT, timeOf } from '../../support/list-rows';
+import { calculateTime, fillLists, LARGE_MERCHANT } from '../../support/list-rows';
 import { planOf } from './plan';
 import { QUERIES } from './queries';
 
 const TOTAL = 4_000;
 const UNTIL = Date.UTC(2026, 0, 1);
-const PLACE = { n: 2_000, before: timeOf(TOTAL - 400, TOTAL, UNTIL) };
+const PLACE = { n: 2_000, before: calculateTime(TOTAL - 400, TOTAL, UNTIL) };
 
 const database = useDatabase({ connect: connectMonitored });
 
@@ -61,7 +61,7 @@ test.each([
 });
 
 test('the volume of a day is the sum of what came, by currency', async () => {
-  const since = timeOf(TOTAL - 40, TOTAL, UNTIL);
+  const since = calculateTime(TOTAL - 40, TOTAL, UNTIL);
   const days = await database.stores.payments.settledByDay(LARGE_MERCHANT, false, since);
   const found = await database.db
     .collection('payments')

@@ -1,5 +1,5 @@
 import type { Stores } from '../../../src/store';
-import { idOf, LARGE_MERCHANT } from '../../support/list-rows';
+import { buildId, LARGE_MERCHANT } from '../../support/list-rows';
 
 /** A page of the API has 50 rows; one more tells whether there is another page. */
 const PAGE = 51;
@@ -54,7 +54,7 @@ const LISTS: Query[] = [
   ...[{}, { status: 'settled' }].map((by) => ({
     name: `refunds of a payment${Object.keys(by).length === 0 ? '' : `, ${words(by)}`}`,
     read: ({ refunds }: Stores, { n }: Place) =>
-      refunds.list({ ...page(undefined), ...by, payment_id: idOf('payment', n) }),
+      refunds.list({ ...page(undefined), ...by, payment_id: buildId('payment', n) }),
   })),
   { name: 'payouts', read: ({ payouts }, { before }) => payouts.list(page(before)) },
   ...['completed', 'returned', 'sent'].map((status) => ({
@@ -106,11 +106,12 @@ const OPERATORS: Query[] = [
   {
     name: 'events of a resource',
     read: ({ events }, { n }) =>
-      events.list({ ...page(undefined), resource_id: idOf('payment', n) }),
+      events.list({ ...page(undefined), resource_id: buildId('payment', n) }),
   },
   {
     name: 'events of a resource that are pending',
-    read: ({ deliveries }, { n }) => deliveries.pending(idOf('payment', n), LARGE_MERCHANT, false),
+    read: ({ deliveries }, { n }) =>
+      deliveries.pending(buildId('payment', n), LARGE_MERCHANT, false),
   },
   {
     name: 'deliveries that are late',
@@ -140,7 +141,7 @@ const OPERATORS: Query[] = [
   ),
   {
     name: 'callbacks of a resource',
-    read: ({ callbacks }, { n }) => callbacks.forResource(idOf('payment', n)),
+    read: ({ callbacks }, { n }) => callbacks.forResource(buildId('payment', n)),
   },
   { name: 'deliveries of an event', read: ({ deliveries }, { n }) => deliveries.forEvent(`${n}`) },
   { name: 'keys of an account', read: ({ keys }) => keys.forAccount(LARGE_MERCHANT) },

@@ -59,7 +59,7 @@ test('the environment is in the address, on top of each page, and one link away'
   await context.close();
 });
 
-test('an invited person joins by the link, once, and sees what their role allows', async () => {
+test('an invited team member joins by the link once and sees what the role allows', async () => {
   const context = await browser.newContext({ viewport: SIZES.desktop });
   const page = await enter(context, service.url, owner);
   await follow(page, 'Team');
@@ -99,7 +99,7 @@ test('an invited person joins by the link, once, and sees what their role allows
   for (const each of [page, guest]) await each.context().close();
 });
 
-test('a second factor guards sign-in, and a recovery code stands in for it', async () => {
+test('a second factor guards sign-in, and a recovery code replaces it', async () => {
   const { account_id } = await service.account();
   const user = await openUser(service.stores, account_id);
   const context = await browser.newContext({ viewport: SIZES.desktop });
@@ -155,7 +155,7 @@ test('a password that an operator set is replaced before anything else is shown'
   await context.close();
 });
 
-test('a passkey is added, guards the password, signs in alone, and is removed', async () => {
+test('a passkey is added, completes a password, signs in alone, and is removed', async () => {
   const { account_id } = await service.account();
   const user = await openUser(service.stores, account_id);
   const context = await browser.newContext({ viewport: SIZES.desktop });
@@ -211,7 +211,7 @@ test('a passkey is added, guards the password, signs in alone, and is removed', 
   await context.close();
 });
 
-test('all of it works without JavaScript', async () => {
+test('sign-in and keys work without JavaScript', async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await enter(context, service.url, owner);
   await follow(page, 'API keys');

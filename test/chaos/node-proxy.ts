@@ -15,8 +15,8 @@ interface Loss {
 
 const Question = z.object({ method: z.string() });
 
-/** Door before a node, at which questions get lost when it is told so. */
-export async function startNodeDoor(node: string) {
+/** Proxy in front of a node, which loses questions when a test says so. */
+export async function startNodeProxy(node: string) {
   let loss: Loss | undefined;
   const answerTo = async (question: string): Promise<string | undefined> => {
     const { method } = Question.parse(JSON.parse(question));
@@ -58,4 +58,4 @@ export async function startNodeDoor(node: string) {
   };
 }
 
-export type NodeDoor = Awaited<ReturnType<typeof startNodeDoor>>;
+export type NodeProxy = Awaited<ReturnType<typeof startNodeProxy>>;

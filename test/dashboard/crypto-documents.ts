@@ -5,7 +5,7 @@ import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
 import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
 
 /** A payment in ether that one deposit has met, and a settlement that is on its way. */
-export function coinsOf(owner: { account_id: string; livemode: boolean }): {
+export function documentsOfCrypto(owner: { account_id: string; livemode: boolean }): {
   payment: CryptoPaymentDocument;
   settlement: CryptoSettlementDocument;
 } {
