@@ -21,54 +21,55 @@ import { paymentAt } from '../support/list-rows';
 import { openKey, useService } from '../support/service';
 import { storeResources } from '../support/stored-resources';
 
-const service = useService();
+// Each forged request is compared with a copy of the whole database.
+const service = useService({ alone: true, worker: false });
 
-interface Staff {
+interface Team {
   account_id: string;
-  people: Record<Role, UserDocument>;
+  users: Record<Role, UserDocument>;
   browsers: Record<Role, Visitor>;
   /** Ids of this account, by the first part of the paths that take them. */
   ids: Readonly<Record<string, string>>;
 }
 
-let ours: Staff;
-let theirs: Staff;
+let ours: Team;
+let theirs: Team;
 
 beforeAll(async () => {
-  ours = await openStaff();
-  theirs = await openStaff();
+  ours = await openTeam();
+  theirs = await openTeam();
 });
 
-async function openStaff(): Promise<Staff> {
+async function openTeam(): Promise<Team> {
   const { stores } = service;
   const { account_id } = await service.account({ livemode: true });
   await stores.accounts.setCrypto(account_id, true);
-  const person = (role: Role) => openUser(stores, account_id, role);
-  const people = {
-    owner: await person('owner'),
-    developer: await person('developer'),
-    finance: await person('finance'),
-    read_only: await person('read_only'),
+  const open = (role: Role) => openUser(stores, account_id, role);
+  const users = {
+    owner: await open('owner'),
+    developer: await open('developer'),
+    finance: await open('finance'),
+    read_only: await open('read_only'),
   };
   const browsers = {
-    owner: await openVisitor(service, people.owner),
-    developer: await openVisitor(service, people.developer),
-    finance: await openVisitor(service, people.finance),
-    read_only: await openVisitor(service, people.read_only),
+    owner: await openVisitor(service, users.owner),
+    developer: await openVisitor(service, users.developer),
+    finance: await openVisitor(service, users.finance),
+    read_only: await openVisitor(service, users.read_only),
   };
   const [key] = await stores.keys.forAccount(account_id);
   const stored = await storeResources(service, { account_id, livemode: true });
   await stores.accounts.setRefundStepUp(account_id, stored.currency, 0);
   const ids = {
     'api-keys': key?._id ?? '',
-    team: people.read_only._id,
+    team: users.read_only._id,
     ...{ ...stored.ids, webhooks: stored.ids.events },
   };
-  return { account_id, people, browsers, ids };
+  return { account_id, users, browsers, ids };
 }
 
 /** Path of a route in an environment, with the ids of an account in it. */
-function pathOf({ path }: Route, env: string, { ids }: Pick<Staff, 'ids'>): string {
+function buildPath({ path }: Route, env: string, { ids }: Pick<Team, 'ids'>): string {
   const [, first = '', second = ''] = path.split('/');
   const id = ids[first] ?? ids[`${first}/${second}`] ?? randomUUID();
   return `/dashboard/${env}${path.replaceAll(/:\w+/g, id)}`;
@@ -117,8 +118,8 @@ test('the table requires the password, or a step-up, of these acts', () => {
 });
 
 describe.each(named)('%s', (_name, route) => {
-  test('nobody gets in without a session, or with a made-up one', async () => {
-    const path = pathOf(route, 'sandbox', ours);
+  test('refuses a visitor without a session or with a made-up one', async () => {
+    const path = buildPath(route, 'sandbox', ours);
     for (const Cookie of ['', `dashboard=${'a'.repeat(43)}`, 'dashboard=../../etc', 'dashboard=']) {
       const init = { method: route.method, headers: { Cookie }, redirect: 'manual' } as const;
       const { status, headers } = await fetch(`${service.url}${path}`, init);
@@ -126,10 +127,10 @@ describe.each(named)('%s', (_name, route) => {
     }
   });
 
-  test.each(ROLES)('%s is let in only where the table of roles says so', async (role) => {
+  test.each(ROLES)('admits the role %s only where the table of roles does', async (role) => {
     if (mayAct(role, route.act)) return;
     const browser = ours.browsers[role];
-    const path = pathOf(route, 'live', ours);
+    const path = buildPath(route, 'live', ours);
     const before = await everything();
     const answer = await (route.method === 'get' ? browser.get(path) : browser.confirm(path));
     expect(answer.status).toBe(403);
@@ -139,7 +140,7 @@ describe.each(named)('%s', (_name, route) => {
 });
 
 describe.each(acts)('%s', (_name, route) => {
-  const path = () => pathOf(route, 'live', ours);
+  const path = () => buildPath(route, 'live', ours);
   const forged = [
     ['without the token', { csrf: '' }],
     ['with the token of another session', { csrf: 'theirs' }],
@@ -153,7 +154,7 @@ describe.each(acts)('%s', (_name, route) => {
     expect(await everything()).toEqual(before);
   });
 
-  test('another site’s form changes nothing, whatever it holds', async () => {
+  test('a form of another site changes nothing, whatever it contains', async () => {
     const before = await everything();
     const { secret, csrf } = ours.browsers.owner;
     const body = new URLSearchParams({ csrf, confirmed: 'yes', password: PASSWORD });
@@ -173,12 +174,12 @@ describe.each(acts)('%s', (_name, route) => {
     expect(await everything()).toEqual(before);
   });
 
-  test('an act that asks is not done before it is answered', async () => {
+  test('an act with a confirmation page is not done before the confirmation', async () => {
     if (route.confirmation === undefined) return;
     const before = await everything();
-    const asked = await ours.browsers.owner.post(path());
-    expect(asked.status).toBe(200);
-    expect(asked.html).toContain(`>${route.confirmation.button}</button>`);
+    const confirmation = await ours.browsers.owner.post(path());
+    expect(confirmation.status).toBe(200);
+    expect(confirmation.html).toContain(`>${route.confirmation.button}</button>`);
     if (route.confirmation.proof) {
       for (const password of ['', 'wrong']) {
         const refused = await ours.browsers.owner.confirm(path(), { password });
@@ -190,7 +191,7 @@ describe.each(acts)('%s', (_name, route) => {
     expect(await everything()).toEqual(before);
   });
 
-  test('a step-up also asks for the code of a user with a second factor', async () => {
+  test('a step-up also requires the code of a user with a second factor', async () => {
     const { proof } = route.confirmation ?? {};
     if (proof !== 'step_up' && typeof proof !== 'function') return;
     const owner = await openUser(service.stores, ours.account_id);
@@ -198,11 +199,11 @@ describe.each(acts)('%s', (_name, route) => {
     const browser = await openVisitor(service, owner);
     const before = await everything();
     expect((await browser.post(path())).html).toContain('name="code"');
-    for (const [given, fault] of [
+    for (const [code, fault] of [
       ['', 'Enter a code too.'],
       ['12345', 'The code is wrong'],
     ] as const) {
-      const refused = await browser.confirm(path(), { code: given });
+      const refused = await browser.confirm(path(), { code });
       expect(refused).toMatchObject({ status: 403, html: expect.stringContaining(fault) });
     }
     const refused = await browser.confirm(path(), { code: code(), password: 'wrong' });
@@ -213,9 +214,9 @@ describe.each(acts)('%s', (_name, route) => {
 });
 
 describe.each(withIds)('%s', (_name, route) => {
-  test('an id of another account is not there', async () => {
+  test('an ID of another account is not found', async () => {
     const before = await everything();
-    const path = pathOf(route, 'live', theirs);
+    const path = buildPath(route, 'live', theirs);
     const browser = ours.browsers.owner;
     const { status } = await (route.method === 'get'
       ? browser.get(path)
@@ -224,11 +225,11 @@ describe.each(withIds)('%s', (_name, route) => {
     expect(await everything()).toEqual(before);
   });
 
-  test('an id of the other environment is not there', async () => {
+  test('an ID of the other environment is not found', async () => {
     // People belong to both environments.
     if (route.path.startsWith('/team/')) return;
     const before = await everything();
-    const path = pathOf(route, 'sandbox', ours);
+    const path = buildPath(route, 'sandbox', ours);
     const browser = ours.browsers.owner;
     const { status } = await (route.method === 'get' ? browser.get(path) : browser.confirm(path));
     expect(status).toBe(404);
@@ -236,18 +237,18 @@ describe.each(withIds)('%s', (_name, route) => {
   });
 });
 
-test('an account without crypto has none of its pages', async () => {
+test('an account without crypto has none of the crypto pages', async () => {
   const { stores } = service;
-  const coins = ROUTES.filter(({ crypto }) => crypto);
-  expect(coins.length).toBeGreaterThan(8);
+  const pages = ROUTES.filter(({ crypto }) => crypto);
+  expect(pages.length).toBeGreaterThan(8);
   const { owner } = theirs.browsers;
   expect((await owner.get('/dashboard/live/crypto')).location).toBe(
     '/dashboard/live/crypto/payments',
   );
   await stores.accounts.setCrypto(theirs.account_id, false);
   const before = await everything();
-  for (const route of coins) {
-    const path = pathOf(route, 'live', theirs);
+  for (const route of pages) {
+    const path = buildPath(route, 'live', theirs);
     const answer = await (route.method === 'get' ? owner.get(path) : owner.confirm(path));
     expect(answer.status).toBe(404);
     expect(answer.html).not.toContain('href="/dashboard/live/crypto"');
@@ -256,7 +257,7 @@ test('an account without crypto has none of its pages', async () => {
   await stores.accounts.setCrypto(theirs.account_id, true);
 });
 
-test('a frozen account is read and made safer; every other act is refused, with the reason', async () => {
+test('a frozen account can be read and made safer; every other act is refused with the reason', async () => {
   const { stores, mongo } = service;
   const { account_id, browsers, ids } = theirs;
   const { owner } = browsers;
@@ -284,7 +285,7 @@ test('a frozen account is read and made safer; every other act is refused, with 
   const before = await everything();
   for (const [name, route] of acts) {
     if (open.includes(name)) continue;
-    const { status, html } = await owner.confirm(pathOf(route, 'live', theirs));
+    const { status, html } = await owner.confirm(buildPath(route, 'live', theirs));
     expect([name, status, html.includes('<h1>This account is frozen</h1>')]).toEqual([
       ...[name, 403, true],
     ]);
@@ -332,7 +333,7 @@ test.each([
   },
 );
 
-test('where second factors are required, nobody without one acts on live or on the team', async () => {
+test('where second factors are required, a user without one cannot act on live or on the team', async () => {
   const { stores } = service;
   const [lacking, guarded] = [
     await openUser(stores, ours.account_id),
@@ -345,7 +346,7 @@ test('where second factors are required, nobody without one acts on live or on t
     const browser = visitor(url, theirs.secret);
     const led = acts.filter(([, { act, whileFrozen }]) => act !== 'self.change' && !whileFrozen);
     for (const [name, route] of led) {
-      const { location } = await browser.confirm(pathOf(route, 'live', ours));
+      const { location } = await browser.confirm(buildPath(route, 'live', ours));
       expect([name, location]).toEqual([name, '/dashboard/live/profile']);
     }
     expect((await browser.get('/dashboard/live/profile')).html).toContain('needs a second factor');
@@ -359,21 +360,21 @@ test('where second factors are required, nobody without one acts on live or on t
   expect(await everything()).toEqual(before);
 });
 
-test('lists show nothing of another account or environment', async () => {
+test('lists show no row of another account or environment', async () => {
   const sandbox = await openKey(service.stores, ours.account_id, false);
   const own = await ours.browsers.read_only.get('/dashboard/live/api-keys');
   expect(own.html).not.toContain(`…${sandbox.slice(-4)}`);
   const team = await ours.browsers.read_only.get('/dashboard/live/team');
-  for (const { email } of Object.values(theirs.people)) expect(team.html).not.toContain(email);
-  for (const { email } of Object.values(ours.people)) expect(team.html).toContain(email);
+  for (const { email } of Object.values(theirs.users)) expect(team.html).not.toContain(email);
+  for (const { email } of Object.values(ours.users)) expect(team.html).toContain(email);
 });
 
 describe.each([
   ...named,
   ...['/dashboard/sign-in', '/dashboard/nowhere'].map((path) => [path, path] as const),
 ])('%s', (_name, route) => {
-  test('every answer forbids frames, inline script, storing and guessing of types', async () => {
-    const path = typeof route === 'string' ? route : pathOf(route, 'live', ours);
+  test('every answer forbids frames, inline scripts, storing and type sniffing', async () => {
+    const path = typeof route === 'string' ? route : buildPath(route, 'live', ours);
     const method = typeof route === 'string' ? 'GET' : route.method;
     for (const cookie of ['', `dashboard=${ours.browsers.owner.secret}`]) {
       const init = { method, headers: { Cookie: cookie }, redirect: 'manual' } as const;
@@ -390,7 +391,7 @@ describe.each([
   });
 });
 
-test('a script that is stored in a name or an e-mail is shown, and not run', async () => {
+test('a script in a name or an e-mail is shown as text', async () => {
   const script = '<script>alert(1)</script>';
   const accounts = service.collection<{ _id: string }>('accounts');
   await accounts.updateOne({ _id: theirs.account_id }, { $set: { name: script } });
@@ -402,7 +403,7 @@ test('a script that is stored in a name or an e-mail is shown, and not run', asy
   expect(await answer.text()).not.toContain(script);
 });
 
-test('a script that banks, chains or receivers put anywhere is shown, and not run', async () => {
+test('a script in a report of a bank, chain or receiver is shown as text', async () => {
   const script = '<script>alert(2)</script>';
   const db = service.db;
   const { ids, browsers, account_id } = theirs;
@@ -455,13 +456,13 @@ test.each([
   '/dashboard/sign-in?next=//evil.example/dashboard/live/team',
   '/dashboard/sign-in?next=/dashboard/live/team%0d%0aSet-Cookie:%20a=b',
   '/dashboard/sign-in?next=/dashboard/live/..%2f..%2fevil',
-])('%s leads nowhere but to our own pages', async (path) => {
+])('%s leads to our own pages only', async (path) => {
   const { html, headers } = await ours.browsers.owner.get(path);
   expect(html).not.toContain('name="next"');
   expect(headers.get('set-cookie')).toBeNull();
 });
 
-test('the audit log refuses a line with a secret, and the change with it', async () => {
+test('the audit log refuses a line with a secret, together with its change', async () => {
   const audit = auditBy(
     { stores: service.stores, now: () => new Date() },
     { door: 'command_line', system_user: 'mia', host: 'ops-1' },

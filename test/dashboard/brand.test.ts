@@ -53,7 +53,7 @@ async function payPage(): Promise<string> {
   return await (await fetch(body.redirect_url)).text();
 }
 
-test('a merchant sets name and color, which its payers see, in this environment only', async () => {
+test('a merchant sets name and color, which payers see in this environment only', async () => {
   const form = { display_name: ' Tulip <Flowers> ', accent: '0A7C5A' };
   expect((await owner.post(path(), form)).status).toBe(303);
   expect(await stored()).toEqual({ display_name: 'Tulip <Flowers>', accent: '#0a7c5a' });
@@ -66,7 +66,7 @@ test('a merchant sets name and color, which its payers see, in this environment 
   expect(page).toContain('/pay/accents/0a7c5a.css');
 });
 
-test('a logo is stored again as an image of ours, replaced and removed', async () => {
+test('a logo is re-encoded, replaced and removed', async () => {
   expect((await upload(await draw('#ff6600'))).status).toBe(303);
   const first = await stored();
   expect(first?.logo).toEqual({ hash: expect.any(String), width: 512, height: 128 });
@@ -94,7 +94,7 @@ test('a logo is stored again as an image of ours, replaced and removed', async (
   expect(await payPage()).not.toContain('<img');
 });
 
-test('each change has a line, before and after', async () => {
+test('each change has an audit line with before and after', async () => {
   const facts = (await lines()).map(({ livemode, before, after }) => [livemode, before, after]);
   const base = { display_name: 'Tulip <Flowers>', accent: '#0a7c5a' };
   const logo = expect.stringMatching(/^[0-9a-f]{32}$/);
@@ -111,7 +111,7 @@ test.each([
   [{ display_name: 'x'.repeat(61), accent: '' }, 'Use at most 60 characters.'],
   [{ display_name: 'Shop\u202E', accent: '' }, 'invisible character'],
   [{ display_name: '', accent: 'tomato' }, 'such as #0a7c5a'],
-])('%j is refused, and the form keeps what was written', async (form, fault) => {
+])('refuses %j and leaves the form as it was filled in', async (form, fault) => {
   const before = await stored();
   const { status, html } = await owner.post(path(), form);
   expect([status, html.includes(fault)]).toEqual([400, true]);
@@ -126,14 +126,14 @@ test.each([
   ['a file that is no image', Buffer.from('%PDF-1.7'), 'no PNG, JPEG or WebP image'],
   ['a file of 300 KiB', randomBytes(300 * 1_024), 'more than 256 KiB'],
   ['no file', Buffer.alloc(0), 'Choose a file first.'],
-])('%s is refused in words', async (_, file, fault) => {
+])('refuses %s with the reason', async (_, file, fault) => {
   const before = await lines();
   const { status, html } = await upload(file);
   expect([status, html.includes(fault)]).toEqual([400, true]);
   expect(await lines()).toEqual(before);
 });
 
-test('a form of more than 8 MiB, or without its parts, is not read', async () => {
+test('refuses a form of more than 8 MiB or with an incomplete part', async () => {
   const large = await upload(Buffer.alloc(9 * 1_024 * 1_024));
   expect([large.status, large.html.includes('could not be read')]).toEqual([400, true]);
   const headers = {
@@ -146,7 +146,7 @@ test('a form of more than 8 MiB, or without its parts, is not read', async () =>
   expect(cut.status).toBe(400);
 });
 
-test('only who may change it uploads, with the token of the form, and not while frozen', async () => {
+test('refuses an upload without the role, without the form’s token, and while the account is frozen', async () => {
   const image = await draw('#112233');
   expect((await upload(image, { csrf: 'x'.repeat(43) })).status).toBe(403);
   const reader = await openVisitor(
@@ -165,7 +165,7 @@ test('only who may change it uploads, with the token of the form, and not while 
   expect((await stored())?.logo).toBeUndefined();
 });
 
-test('two uploads at once leave one logo, whose image is there', async () => {
+test('uploads at once leave one logo, whose image is stored', async () => {
   const images = await Promise.all(['#101010', '#202020', '#303030'].map(draw));
   const answers = await Promise.all(images.map((image) => upload(image, { env: 'live' })));
   expect(answers.map(({ status }) => status)).toEqual([303, 303, 303]);

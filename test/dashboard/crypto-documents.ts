@@ -4,7 +4,7 @@ import { buildPosition } from '../../src/domain/cursor';
 import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
 import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
 
-/** A payment in ether that one deposit has met, and a settlement that is on its way. */
+/** A payment in ether that is paid by one deposit, and a settlement in progress. */
 export function documentsOfCrypto(owner: { account_id: string; livemode: boolean }): {
   payment: CryptoPaymentDocument;
   settlement: CryptoSettlementDocument;

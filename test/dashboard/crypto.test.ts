@@ -28,18 +28,18 @@ async function received(transaction_id: string, changes: object = {}): Promise<s
   return id;
 }
 
-test('a payment in coins is found, shows its deposits and what became of them, and is exported', async () => {
-  const id = await received('0xa1', { reference: 'coins <1>' });
+test('a crypto payment is found, shows its deposits and their outcome, and is exported', async () => {
+  const id = await received('0xa1', { reference: 'ether <1>' });
   const row = `href="/dashboard/sandbox/crypto/payments/${id}"`;
-  for (const query of ['', `?search=${id}`, '?search=coins+%3C1%3E', '?method=eth_ethereum']) {
+  for (const query of ['', `?search=${id}`, '?search=ether+%3C1%3E', '?method=eth_ethereum']) {
     expect((await page(`/crypto/payments${query}`)).html).toContain(row);
   }
-  for (const query of ['?status=held', '?method=btc_bitcoin', '?search=coins']) {
+  for (const query of ['?status=held', '?method=btc_bitcoin', '?search=ether']) {
     expect((await page(`/crypto/payments${query}`)).html).not.toContain(row);
   }
   const { text } = await page(`/crypto/payments/${id}`);
   const expected = [
-    ...['Crypto payment of €100.00', 'coins &lt;1>', '0xa1', '1 ETH', '3 of 3'],
+    ...['Crypto payment of €100.00', 'ether &lt;1>', '0xa1', '1 ETH', '3 of 3'],
     ...['Chain reported deposit', 'Moved to received', 'main, available: +1 ETH'],
     'Event crypto.payment.received',
   ];
@@ -48,22 +48,22 @@ test('a payment in coins is found, shows its deposits and what became of them, a
     ...{ account_id: shop.account_id, livemode: false, resource_id: id, limit: 1 },
   });
   expect((await page(`/webhooks/deliveries/${event?._id}`)).html).toContain(row);
-  const csv = (await owner.get('/dashboard/sandbox/crypto/payments.csv?search=coins+%3C1%3E')).html;
+  const csv = (await owner.get('/dashboard/sandbox/crypto/payments.csv?search=ether+%3C1%3E')).html;
   expect(csv.split('\r\n')[1]).toMatch(
-    new RegExp(`^${id},.*,received,100.00,EUR,ETH,ethereum,1,1,100.00,ethereum-${id},coins <1>,`),
+    new RegExp(`^${id},.*,received,100.00,EUR,ETH,ethereum,1,1,100.00,ethereum-${id},ether <1>,`),
   );
   expect((await page('/balances')).text).toContain('ETH on ethereum');
   expect((await page('/overview')).text).toContain('ETH on ethereum');
 });
 
-test('a wallet is registered with its checksum, for the password, and counts after a day on live', async () => {
+test('a wallet needs its checksum and the password, and takes effect on live after a day', async () => {
   const register = (env: string, address: string) =>
     owner.confirm(`/dashboard/${env}/crypto/wallets`, { network: 'ethereum', address });
-  const asked = await owner.post('/dashboard/sandbox/crypto/wallets', {
+  const confirmation = await owner.post('/dashboard/sandbox/crypto/wallets', {
     network: 'ethereum',
     address: WALLET,
   });
-  expect(asked.html).toContain('type="password"');
+  expect(confirmation.html).toContain('type="password"');
   await register('sandbox', WALLET.toUpperCase().replace('0X', '0x').replace('A', 'a'));
   expect((await page('/crypto/wallets')).text).toContain('Nothing was changed');
   await register('sandbox', WALLET);
@@ -87,8 +87,10 @@ test('a balance is settled once however often its form is sent', async () => {
   const key = /name="key" value="(dashboard-[0-9a-f-]{36})"/.exec(wallets.html)?.[1] ?? '';
   const form = { key, asset: 'ETH', network: 'ethereum' };
   const settle = '/dashboard/sandbox/crypto/settle';
-  const asked = await owner.post(settle, form);
-  expect(asked.html).toContain('Pay the whole balance of ETH out to the wallet on ethereum?');
+  const confirmation = await owner.post(settle, form);
+  expect(confirmation.html).toContain(
+    'Pay the whole balance of ETH out to the wallet on ethereum?',
+  );
   const before = chain.told.length;
   const made = /\/crypto\/settlements\/[0-9a-f-]{36}$/;
   const send = () => sendUntilMade(() => owner.confirm(settle, form), made);

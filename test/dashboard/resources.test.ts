@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { useShop } from '../api/payout-setting';
-import { openUser, openVisitor, sendUntilMade, useVisitor } from '../support/dashboard';
+import { openUser, openVisitor, sendUntilMade, useVisitor, visitor } from '../support/dashboard';
 import { eventually, idealPayment } from '../support/http';
 import { useService } from '../support/service';
 
@@ -12,11 +12,11 @@ const reader = useVisitor(service, shop, 'read_only');
 
 const page = async (path: string, by = owner) => {
   const seen = await by.get(`/dashboard/sandbox${path}`);
-  return { ...seen, text: textOf(seen.html) };
+  return { ...seen, text: readText(seen.html) };
 };
 
-/** Text of a page as a person reads it, without its tags. */
-function textOf(html: string): string {
+/** Text of a page as a browser shows it, without its tags. */
+function readText(html: string): string {
   const body = html.slice(html.indexOf('<main'));
   return body.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 }
@@ -29,14 +29,14 @@ function hidden(html: string, name: string): string {
   return /value="([^"]*)"/.exec(field ?? '')?.[1] ?? '';
 }
 
-const idsIn = (html: string, path: string) =>
+const listIds = (html: string, path: string) =>
   [...html.matchAll(new RegExp(`href="/dashboard/sandbox${path}/([0-9a-f-]{36})"`, 'g'))].map(
     ([, id]) => id,
   );
 
 const pay = (changes: object = {}) => shop.post('/v1/payments', idealPayment({ ...changes }));
 
-test('a list is searched by id and reference, narrowed, and paged both ways', async () => {
+test('a list is searched by ID and reference, filtered, and paged in both directions', async () => {
   const merchant = await service.account();
   const by = await openVisitor(service, await openUser(service.stores, merchant.account_id));
   const made: string[] = [];
@@ -46,16 +46,16 @@ test('a list is searched by id and reference, narrowed, and paged both ways', as
     made.unshift((await merchant.post('/v1/payments', body)).body.id);
   }
   const first = await page('/payments', by);
-  expect(idsIn(first.html, '/payments')).toEqual(made.slice(0, 25));
+  expect(listIds(first.html, '/payments')).toEqual(made.slice(0, 25));
   expect(first.html).not.toContain('>Newer<');
   const older = /href="([^"]+)"[^>]*>\s*Older/.exec(first.html)?.[1]?.replaceAll('&amp;', '&');
   const second = await by.get(older ?? '');
-  expect(idsIn(second.html, '/payments')).toEqual(made.slice(25));
+  expect(listIds(second.html, '/payments')).toEqual(made.slice(25));
   expect(second.html).not.toContain('>Older<');
   const newer = /href="([^"]+)"[^>]*>\s*Newer/.exec(second.html)?.[1]?.replaceAll('&amp;', '&');
-  expect(idsIn((await by.get(newer ?? '')).html, '/payments')).toEqual(made.slice(0, 25));
+  expect(listIds((await by.get(newer ?? '')).html, '/payments')).toEqual(made.slice(0, 25));
   const search = async (query: string) =>
-    idsIn((await page(`/payments?${query}`, by)).html, '/payments');
+    listIds((await page(`/payments?${query}`, by)).html, '/payments');
   expect(await search(`search=${made[7]}`)).toEqual([made[7]]);
   expect(await search(`search=${encodeURIComponent('order <3>')}`)).toEqual([made[26]]);
   expect(await search('search=order')).toEqual([]);
@@ -69,7 +69,7 @@ test('a list is searched by id and reference, narrowed, and paged both ways', as
   expect((await page('/payments?search=order+%3C3%3E', by)).html).toContain('order &lt;3>');
 });
 
-test('an export holds every row of the list, and no formula', async () => {
+test('an export has every row of the list and neutralizes formulas', async () => {
   const merchant = await service.account();
   const by = await openVisitor(service, await openUser(service.stores, merchant.account_id));
   const reference = '=HYPERLINK("https://evil.example","x")';
@@ -83,7 +83,7 @@ test('an export holds every row of the list, and no formula', async () => {
   expect(row).toContain(`"'=HYPERLINK(""https://evil.example"",""x"")"`);
   expect(rest).toBe('');
   expect((await by.get('/dashboard/live/payments.csv')).html.split('\r\n')).toHaveLength(2);
-  // More than an account may have under way: each is over when it was read, or only asked for.
+  // More exports than an account may run at once: each ends when it was read, or when only its head was.
   const path = `${service.url}/dashboard/sandbox/payments.csv`;
   const Cookie = `dashboard=${by.secret}`;
   for (let n = 0; n < 6; n += 1) {
@@ -92,15 +92,15 @@ test('an export holds every row of the list, and no formula', async () => {
   }
 });
 
-test('a payment is refunded once however often its form is sent, and shows it all', async () => {
+test('a payment is refunded once however often its form is sent, and its page shows the refund', async () => {
   const payment = await shop.settledPayment();
   const path = `/payments/${payment.id}`;
   const before = await page(path);
   expect(before.text).toContain('Payment of €10.50');
   const form = { key: hidden(before.html, 'key'), amount: '4.20', reason: 'Too <big>' };
   const act = `/dashboard/sandbox${path}/refund`;
-  const asked = await owner.post(act, form);
-  expect(textOf(asked.html)).toContain('Refund 4.20 to the customer?');
+  const confirmation = await owner.post(act, form);
+  expect(readText(confirmation.html)).toContain('Refund 4.20 to the customer?');
   expect((await page(path)).html).not.toContain('Refunds of this payment');
   const send = () => sendUntilMade(() => owner.confirm(act, form), /\/refunds\/[0-9a-f-]{36}$/);
   const [first, second] = await Promise.all([send(), send()]);
@@ -108,10 +108,10 @@ test('a payment is refunded once however often its form is sent, and shows it al
   expect([first, second]).toEqual([again, again]);
   expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
   const after = await page(path);
-  expect(idsIn(after.html, '/refunds')).toEqual([again.split('/').at(-1)]);
+  expect(listIds(after.html, '/refunds')).toEqual([again.split('/').at(-1)]);
   expect(hidden(after.html, 'key')).not.toBe(form.key);
   const seen = await owner.get(again);
-  expect(textOf(seen.html)).toContain('Refund of €4.20');
+  expect(readText(seen.html)).toContain('Refund of €4.20');
   expect(seen.html).toContain('Too &lt;big>');
   const over = await owner.confirm(act, { key: hidden(after.html, 'key'), amount: '6.31' });
   expect(over.location).toBe(`/dashboard/sandbox${path}`);
@@ -123,17 +123,17 @@ test('a payment is refunded once however often its form is sent, and shows it al
   expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
 });
 
-test('a refund whose outcome was lost keeps its key, and is not made twice', async () => {
+test('a refund whose outcome was lost keeps its key and is not made twice', async () => {
   const payment = await shop.settledPayment();
   const act = `/dashboard/sandbox/payments/${payment.id}/refund`;
   const form = { key: `dashboard-${randomUUID()}`, amount: '4.20' };
   const { idempotency } = service.stores;
   const lost = jest.spyOn(idempotency, 'complete').mockRejectedValueOnce(new Error('lost'));
-  try {
-    expect((await owner.confirm(act, form)).location).toContain(`refund_key=${form.key}`);
-  } finally {
-    lost.mockRestore();
-  }
+  await service.withApp({}, async (url) => {
+    const { location } = await visitor(url, owner.secret).confirm(act, form);
+    expect(location).toContain(`refund_key=${form.key}`);
+  });
+  lost.mockRestore();
   await sendUntilMade(() => owner.confirm(act, form), /\/refunds\/[0-9a-f-]{36}$/);
   expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
 });
@@ -157,7 +157,7 @@ async function actOnPayments() {
   return { lines, payment, form, id: refunded.location?.split('/').at(-1), open };
 }
 
-test('the audit log says what came of each refund and cancellation', async () => {
+test('the audit log has the outcome of each refund and cancellation', async () => {
   // An act that a busy machine does not answer in time says only that.
   const { lines, payment, form, id, open } = await eventually('timely answers', async () => {
     const acted = await actOnPayments();
@@ -180,7 +180,7 @@ test('the audit log says what came of each refund and cancellation', async () =>
   );
 });
 
-test('the timeline tells of the call, the bank, the moves, the ledger and each attempt', async () => {
+test('the timeline shows the call, the bank, the transitions, the ledger and each webhook attempt', async () => {
   const payment = await shop.settledPayment();
   const { text } = await page(`/payments/${payment.id}`);
   const expected = [
@@ -198,14 +198,14 @@ test('the timeline tells of the call, the bank, the moves, the ledger and each a
   expect(text).not.toContain('clearing');
 });
 
-test('a payment that nobody has paid is cancelled by the same door as the API’s', async () => {
+test('an unpaid payment is cancelled as by the API, and a paid one is not', async () => {
   const { id, text } = await eventually('a timely answer', async () => {
     const { id } = (await pay()).body;
     const path = `/dashboard/sandbox/payments/${id}`;
-    expect(textOf((await owner.get(path)).html)).toContain('Cancel payment');
+    expect(readText((await owner.get(path)).html)).toContain('Cancel payment');
     expect((await owner.post(`${path}/cancel`)).html).toContain('Cancel this payment?');
     expect(await owner.confirm(`${path}/cancel`)).toMatchObject({ status: 303, location: path });
-    const text = textOf((await owner.get(path)).html);
+    const text = readText((await owner.get(path)).html);
     return !text.includes('It is not known yet') && { id, text };
   });
   expect(text).toContain('The payment is cancelled.');
@@ -214,11 +214,11 @@ test('a payment that nobody has paid is cancelled by the same door as the API’
   const late = `/dashboard/sandbox/payments/${paid.id}`;
   await eventually('the refusal', async () => {
     await owner.confirm(`${late}/cancel`);
-    return textOf((await owner.get(late)).html).includes('it can no longer be cancelled');
+    return readText((await owner.get(late)).html).includes('it can no longer be cancelled');
   });
 });
 
-test('a payout shows its recipient’s last four, and its life', async () => {
+test('a payout shows the last four digits of its recipient, and its transitions', async () => {
   const { body: payout } = await shop.paid();
   await shop.simulate(payout.id, { event: 'completed' });
   await service.becomes('payouts', payout.id, { status: 'completed' });
@@ -227,10 +227,10 @@ test('a payout shows its recipient’s last four, and its life', async () => {
     expect(text).toContain(words);
   }
   expect(text).not.toContain('DE89');
-  expect(idsIn((await page('/payouts?status=completed')).html, '/payouts')).toContain(payout.id);
+  expect(listIds((await page('/payouts?status=completed')).html, '/payouts')).toContain(payout.id);
 });
 
-test('who only reads has no buttons, and is refused without them', async () => {
+test('a read-only user has no buttons and is refused without them', async () => {
   const payment = await shop.settledPayment();
   const { body: open } = await pay();
   for (const [id, act] of [

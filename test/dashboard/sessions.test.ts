@@ -37,9 +37,12 @@ async function signIn({ email }: UserDocument, userAgent: string): Promise<Visit
 
 const PAYMENTS = '/dashboard/sandbox/payments';
 
-test('the slow pages of a merchant leave others their part of the connections', async () => {
+test('slow pages of one merchant leave connections to the others', async () => {
   const [ours, theirs] = [await owner(), await owner()];
-  const browsers = [await openVisitor(service, ours), await openVisitor(service, theirs)] as const;
+  const [slowVisitor, otherVisitor] = [
+    await openVisitor(service, ours),
+    await openVisitor(service, theirs),
+  ];
   const { list } = service.stores.payments;
   const slow = gate();
   const read = jest.spyOn(service.stores.payments, 'list').mockImplementation(async (filter) => {
@@ -47,12 +50,15 @@ test('the slow pages of a merchant leave others their part of the connections', 
     return await list(filter);
   });
   try {
-    const pages = Array.from({ length: 8 }, () => browsers[0].get(PAYMENTS));
-    await eventually('the pages to wait', async () => read.mock.calls.length === 5);
-    expect((await browsers[1].get(PAYMENTS)).status).toBe(200);
-    expect(read).toHaveBeenCalledTimes(6);
-    slow.release();
-    expect((await Promise.all(pages)).map(({ status }) => status)).toEqual(Array(8).fill(200));
+    await service.withApp({}, async (url) => {
+      const show = (secret: string) => visitor(url, secret).get(PAYMENTS);
+      const pages = Array.from({ length: 8 }, () => show(slowVisitor.secret));
+      await eventually('the pages to wait', async () => read.mock.calls.length === 5);
+      expect((await show(otherVisitor.secret)).status).toBe(200);
+      expect(read).toHaveBeenCalledTimes(6);
+      slow.release();
+      expect((await Promise.all(pages)).map(({ status }) => status)).toEqual(Array(8).fill(200));
+    });
   } finally {
     slow.release();
     read.mockRestore();
@@ -83,7 +89,7 @@ test('the counts of the overview are at most ten seconds old', async () => {
   }
 });
 
-const rowsOf = (html: string) =>
+const listRows = (html: string) =>
   [...html.matchAll(/<tr>.*?<\/tr>/gs)].map(([row]) => row).filter((row) => row.includes('UTC'));
 
 const audited = async (account_id: string) =>
@@ -93,7 +99,7 @@ const audited = async (account_id: string) =>
 
 const isSignedIn = async (browser: Visitor) => (await browser.get(PROFILE)).status === 200;
 
-test('the profile lists the sessions: browser, network, since, last seen, and this one', async () => {
+test('the profile lists each session with browser, network, start and last use, and marks its own', async () => {
   const user = await owner();
   const here = await signIn(user, FIREFOX);
   await signIn(user, 'something <b>else</b>');
@@ -103,7 +109,7 @@ test('the profile lists the sessions: browser, network, since, last seen, and th
     .collection<SessionDocument>('dashboard_sessions')
     .updateOne({ _id: hashSecret(earlier.secret) }, { $set: { seen_at } });
   const { html } = await here.get(PROFILE);
-  const rows = rowsOf(html);
+  const rows = listRows(html);
   expect(rows).toHaveLength(3);
   const ours = rows.filter((row) => row.includes('This browser'));
   expect(ours).toHaveLength(1);
@@ -119,7 +125,7 @@ test('the profile lists the sessions: browser, network, since, last seen, and th
   expect((await here.get(PROFILE)).html).not.toContain('2026-01-02 03:04:05 UTC');
 });
 
-test('one session is ended, by its user alone, with a line in the audit log', async () => {
+test('only its user ends a session, with a line in the audit log', async () => {
   const [user, stranger] = [await owner(), await owner()];
   const [here, other] = [await openVisitor(service, user), await signIn(user, FIREFOX)];
   const form = { session: hashSecret(other.secret) };
@@ -139,7 +145,7 @@ test('one session is ended, by its user alone, with a line in the audit log', as
   expect(await isSignedIn(here)).toBe(true);
 });
 
-test('all other sessions are ended at once, and a repeat adds no line', async () => {
+test('all other sessions end at once, and a repeat adds no audit line', async () => {
   const user = await owner();
   const here = await openVisitor(service, user);
   const others = [await openVisitor(service, user), await openVisitor(service, user)];

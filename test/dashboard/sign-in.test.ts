@@ -26,7 +26,8 @@ import { useService } from '../support/service';
 
 const START = '/dashboard/live/getting-started';
 
-const service = useService();
+// These tests fill and clear the counters of sign-ins, which all visitors of one network share.
+const service = useService({ alone: true, worker: false });
 
 afterEach(async () => {
   await service.collection('dashboard_throttles').deleteMany();
@@ -45,7 +46,7 @@ const setSessions = (user_id: string, change: Partial<SessionDocument>) =>
     .collection<SessionDocument>('dashboard_sessions')
     .updateMany({ user_id }, { $set: change });
 
-test('a malformed Host is no fault of ours', async () => {
+test('answers a request with a malformed Host', async () => {
   const headers = { host: 'x:99999' };
   const call = request(`${service.url}/dashboard/sign-in?next=${START}`, { headers }).end();
   const [response]: IncomingMessage[] = await once(call, 'response');
@@ -53,10 +54,10 @@ test('a malformed Host is no fault of ours', async () => {
   expect(response?.statusCode).toBe(200);
 });
 
-test('a right password leads to the page that was asked for, until sign-out', async () => {
+test('the right password leads to the requested page, until sign-out', async () => {
   const { email, _id } = await owner();
-  const turned = await fetchPage(service.url, 'GET', START);
-  expect(turned.location).toBe(`/dashboard/sign-in?next=${encodeURIComponent(START)}`);
+  const redirected = await fetchPage(service.url, 'GET', START);
+  expect(redirected.location).toBe(`/dashboard/sign-in?next=${encodeURIComponent(START)}`);
   const entered = await signIn({ email: email.toUpperCase(), password: PASSWORD, next: START });
   expect(entered).toMatchObject({ status: 303, location: START });
   expect(entered.headers.get('set-cookie')).toContain('HttpOnly; SameSite=Lax');
@@ -70,13 +71,13 @@ test('a right password leads to the page that was asked for, until sign-out', as
 test.each<Record<string, string>>([
   { 'sec-fetch-site': 'cross-site' },
   { origin: 'https://evil.example' },
-])('the form of another site (%j) signs nobody in', async (headers) => {
+])('refuses the sign-in form of another site (%j)', async (headers) => {
   const { email } = await owner();
   const answer = await signIn({ email, password: PASSWORD }, headers);
   expect([answer.status, answer.cookie]).toEqual([403, undefined]);
 });
 
-test('a password that changes while it is checked begins no session', async () => {
+test('a password that changes during its check begins no session', async () => {
   const user = await owner();
   const { stores, mongo } = service;
   await inTransaction(mongo, (session) => stores.users.setPassword(user._id, 'other', session));
@@ -88,18 +89,18 @@ test('a password that changes while it is checked begins no session', async () =
   }
 });
 
-test('a wrong password and an unknown e-mail are answered alike', async () => {
+test('a wrong password and an unknown e-mail get the same answer', async () => {
   const { email } = await owner();
-  const words = async (given: string) => {
-    const { status, html } = await signIn({ email: given, password: 'wrong' });
-    return { status, html: html.replace(given, '') };
+  const answer = async (address: string) => {
+    const { status, html } = await signIn({ email: address, password: 'wrong' });
+    return { status, html: html.replace(address, '') };
   };
-  expect(await words(email)).toEqual(await words('nobody@example.com'));
+  expect(await answer(email)).toEqual(await answer('nobody@example.com'));
   const longest = { email, password: 'x'.repeat(201) };
   expect((await signIn(longest)).status).toBe(401);
 });
 
-test('no delay tells of how many merchants an address is, or whether of any', async () => {
+test('the time of an answer does not reveal how many merchants an address belongs to', async () => {
   const user = await owner();
   for (const { account_id } of [await service.account(), await service.account()]) {
     await service.stores.users.insert({ ...user, _id: `user_${account_id}`, account_id });
@@ -111,19 +112,19 @@ test('no delay tells of how many merchants an address is, or whether of any', as
   }
 });
 
-test('after ten wrong passwords the right one waits, too, known or not', async () => {
+test('after ten wrong passwords the right one waits too, for known and unknown addresses', async () => {
   const { email } = await owner();
-  for (const given of [email, 'nobody@example.com']) {
-    const tries = Array.from({ length: 10 }, () => signIn({ email: given, password: 'wrong' }));
+  for (const address of [email, 'nobody@example.com']) {
+    const tries = Array.from({ length: 10 }, () => signIn({ email: address, password: 'wrong' }));
     expect((await Promise.all(tries)).map(({ status }) => status)).toEqual(Array(10).fill(401));
-    const refused = await signIn({ email: given, password: PASSWORD });
+    const refused = await signIn({ email: address, password: PASSWORD });
     expect(refused.status).toBe(429);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(800);
     expect(refused.html).toContain('Try again in 15 minutes.');
   }
 });
 
-test('strangers keep nobody out: not another network, not a browser that has signed in', async () => {
+test('wrong passwords of strangers lock out neither another network nor a browser that signed in before', async () => {
   const { email } = await owner();
   const behind = (address: string, more = {}) => ({ 'X-Forwarded-For': address, ...more });
   const log = await service.withApp({ config: { TRUSTED_PROXIES: '1' } }, async (url) => {
@@ -163,7 +164,7 @@ test('strangers keep nobody out: not another network, not a browser that has sig
 test.each([
   ['email', 100],
   ['total', 3_000],
-])('strangers of all networks have the limit %s of %d', async (limit, max) => {
+])('strangers of all networks together have the limit %s of %d', async (limit, max) => {
   const { email } = await owner();
   await service.withApp({ config: { TRUSTED_PROXIES: '1' } }, async (url) => {
     const enter = async (address: string, password: string) => {
@@ -180,7 +181,7 @@ test.each([
   });
 });
 
-test('a flood of strangers takes nothing of a browser that has signed in', async () => {
+test('a flood of strangers does not delay a browser that signed in before', async () => {
   const { email } = await owner();
   const { headers } = await signIn({ email, password: PASSWORD });
   const device = headers.getSetCookie().find((each) => each.startsWith('dashboard_device='));
@@ -223,7 +224,7 @@ test('right passwords are not counted', async () => {
   }
 });
 
-test('a session that was planted before sign-in is worth nothing after it', async () => {
+test('a session cookie planted before sign-in is worthless after it', async () => {
   const user = await owner();
   const made = randomBytes(32).toString('base64url');
   const real = await openVisitor(service, await owner());
@@ -236,7 +237,7 @@ test('a session that was planted before sign-in is worth nothing after it', asyn
   }
 });
 
-test('only hashes of sessions are stored', async () => {
+test('stores only hashes of sessions', async () => {
   const { secret } = await openVisitor(service, await owner());
   const db = service.db;
   const stored = JSON.stringify(await db.collection('dashboard_sessions').find().toArray());
@@ -244,14 +245,14 @@ test('only hashes of sessions are stored', async () => {
   expect(stored).not.toContain(secret);
 });
 
-test('a session ends when it was not used, and its end is moved on by use up to the last', async () => {
+test('a session ends without use, and use extends it up to its last moment', async () => {
   const user = await owner();
   const browser = await openVisitor(service, user);
   const soon = new Date(Date.now() + 600_000);
   await setSessions(user._id, { expires_at: soon });
   expect((await browser.get(START)).status).toBe(200);
-  const moved = await service.stores.sessions.find(hashSecret(browser.secret), new Date());
-  expect(moved?.expires_at.getTime()).toBeGreaterThan(soon.getTime() + 3_600_000);
+  const extended = await service.stores.sessions.find(hashSecret(browser.secret), new Date());
+  expect(extended?.expires_at.getTime()).toBeGreaterThan(soon.getTime() + 3_600_000);
   await setSessions(user._id, { ends_at: soon, expires_at: new Date(Date.now() + 60_000) });
   await browser.get(START);
   const last = await service.stores.sessions.find(hashSecret(browser.secret), new Date());
@@ -260,7 +261,7 @@ test('a session ends when it was not used, and its end is moved on by use up to 
   expect((await browser.get(START)).status).toBe(303);
 });
 
-test('a person who signs out everywhere, or changes the password, ends other sessions', async () => {
+test('signing out everywhere, or changing the password, ends other sessions', async () => {
   const user = await owner();
   const [here, there] = [await openVisitor(service, user), await openVisitor(service, user)];
   const path = '/dashboard/live/profile';
@@ -279,7 +280,7 @@ test('a person who signs out everywhere, or changes the password, ends other ses
   expect((await here.get(path)).status).toBe(303);
 });
 
-test('a page that asks for the password again never repeats a new one', async () => {
+test('the confirmation page never repeats a new password', async () => {
   const browser = await openVisitor(service, await owner());
   const form = { password: 'wrong', new_password: 'another good password' };
   const { html } = await browser.confirm('/dashboard/live/profile/password', form);
@@ -287,7 +288,7 @@ test('a page that asks for the password again never repeats a new one', async ()
   expect(html).not.toContain(form.new_password);
 });
 
-describe('a password that somebody else set', () => {
+describe('a password set by an operator', () => {
   const PATH = '/dashboard/sign-in/password';
 
   async function reset(user: UserDocument): Promise<string> {
@@ -296,22 +297,22 @@ describe('a password that somebody else set', () => {
     return (await resetPassword(deps, request)) ?? '';
   }
 
-  test('opens nothing but the page that replaces it', async () => {
+  test('leads only to the page that replaces it', async () => {
     const user = await owner();
-    const given = await reset(user);
-    const entered = await signIn({ email: user.email, password: given, next: START });
+    const temporary = await reset(user);
+    const entered = await signIn({ email: user.email, password: temporary, next: START });
     const browser = visitor(service.url, entered.cookie ?? '');
-    const asked = `${PATH}?next=${encodeURIComponent(START)}`;
-    expect((await browser.get(START)).location).toBe(asked);
+    const replacement = `${PATH}?next=${encodeURIComponent(START)}`;
+    expect((await browser.get(START)).location).toBe(replacement);
     expect((await browser.confirm('/dashboard/live/api-keys')).location).toBe(PATH);
-    const { html } = await browser.get(asked);
+    const { html } = await browser.get(replacement);
     expect(html).toContain('<h1>Choose a new password</h1>');
     expect(html).toContain('>New password</label>');
     expect(html).toContain('>Save password</button>');
     for (const [new_password, fault] of [
       ['short', 'Choose 12 to 200 characters.'],
       ['Password1234!', 'known from breaches'],
-      [given, 'Choose another one than the present'],
+      [temporary, 'Choose another one than the present'],
     ] as const) {
       const refused = await browser.post(PATH, { new_password });
       expect(refused).toMatchObject({ status: 422, html: expect.stringContaining(fault) });
@@ -322,12 +323,12 @@ describe('a password that somebody else set', () => {
     expect((await browser.get(START)).status).toBe(200);
     expect((await browser.get(PATH)).location).toBe('/dashboard/sandbox/overview');
     expect((await browser.post(PATH, form)).location).toBe('/dashboard/sandbox/overview');
-    expect((await signIn({ email: user.email, password: given })).status).toBe(401);
+    expect((await signIn({ email: user.email, password: temporary })).status).toBe(401);
     const again = await signIn({ email: user.email, password: form.new_password, next: START });
     expect((await visitor(service.url, again.cookie ?? '').get(START)).status).toBe(200);
   });
 
-  test('is refused after a day, also when it was used and not replaced', async () => {
+  test('is refused after a day, also when it was used but not replaced', async () => {
     const user = await owner();
     const password = await reset(user);
     const { cookie = '' } = await signIn({ email: user.email, password });
@@ -341,14 +342,14 @@ describe('a password that somebody else set', () => {
     expect((await visitor(service.url, cookie).get(PATH)).status).toBe(200);
   });
 
-  test('is not replaced by a session that its reset has ended', async () => {
+  test('is not replaced by a session that the reset ended', async () => {
     const user = await owner();
     const browser = await openVisitor(service, user);
-    const given = await reset(user);
+    const temporary = await reset(user);
     const deps = { ...service, now: () => new Date(), audit: async () => {} };
     const change = { password_hash: 'other', keep: hashSecret(browser.secret) };
     expect(await changePassword(deps, user, change)).toBe(false);
-    expect((await signIn({ email: user.email, password: given })).status).toBe(303);
+    expect((await signIn({ email: user.email, password: temporary })).status).toBe(303);
   });
 });
 
@@ -359,15 +360,15 @@ describe('a second factor', () => {
   }
   const PATH = '/dashboard/sign-in/code';
 
-  async function half({ email }: UserDocument) {
+  async function enterPassword({ email }: UserDocument) {
     const entered = await signIn({ email, password: PASSWORD, next: START });
     expect(entered.location).toBe(`${PATH}?next=${encodeURIComponent(START)}`);
     return visitor(service.url, entered.cookie ?? '');
   }
 
-  test('opens nothing before its code, which works once and under a new session', async () => {
+  test('grants nothing before its code, which works once and begins a new session', async () => {
     const { user, code } = await guarded();
-    const browser = await half(user);
+    const browser = await enterPassword(user);
     expect((await browser.get(START)).location).toBe(PATH);
     expect((await browser.post('/dashboard/live/api-keys')).location).toBe(PATH);
     const used = code();
@@ -375,12 +376,12 @@ describe('a second factor', () => {
     expect(entered).toMatchObject({ status: 303, location: START });
     expect((await browser.get(START)).location).toContain('/dashboard/sign-in?');
     expect((await visitor(service.url, entered.cookie ?? '').get(START)).status).toBe(200);
-    expect((await (await half(user)).post(PATH, { code: used })).status).toBe(401);
+    expect((await (await enterPassword(user)).post(PATH, { code: used })).status).toBe(401);
   });
 
-  test('is not guessed: after ten codes the right one waits, too', async () => {
+  test('cannot be guessed: after ten wrong codes the right one waits too', async () => {
     const { user, code } = await guarded();
-    const browser = await half(user);
+    const browser = await enterPassword(user);
     const tries = ['', '000', 'abc', '1234567', 'AAAA-BBBB', '1', '2', '3', '4', '5'];
     for (const guess of tries) {
       expect((await browser.post(PATH, { code: guess })).status).toBe(401);
@@ -388,9 +389,9 @@ describe('a second factor', () => {
     expect((await browser.post(PATH, { code: code() })).status).toBe(429);
   });
 
-  test('is not guessed over a day: after thirty codes the right one waits', async () => {
+  test('cannot be guessed over a day: after thirty wrong codes the right one waits', async () => {
     const { user, code } = await guarded();
-    const browser = await half(user);
+    const browser = await enterPassword(user);
     for (let quarter = 1; quarter <= 3; quarter += 1) {
       for (let guess = 1; guess <= 10; guess += 1) {
         expect((await browser.post(PATH, { code: '1' })).status).toBe(401);
@@ -404,7 +405,7 @@ describe('a second factor', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(12 * 3_600);
   });
 
-  test('comes with recovery codes of 128 bits; an earlier one of 80 bits works, too', async () => {
+  test('has recovery codes of 128 bits; earlier ones of 80 bits work too', async () => {
     const { user } = await guarded();
     const codes = makeRecoveryCodes();
     expect(new Set(codes).size).toBe(10);
@@ -420,7 +421,7 @@ describe('a second factor', () => {
       [earlier.toLowerCase(), 303],
       [earlier, 401],
     ] as const) {
-      expect((await (await half(user)).post(PATH, { code })).status).toBe(status);
+      expect((await (await enterPassword(user)).post(PATH, { code })).status).toBe(status);
     }
   });
 
@@ -438,7 +439,7 @@ describe('a second factor', () => {
     expect((await other.get(START)).location).toContain('/dashboard/sign-in');
   });
 
-  test('shows its secret for ten minutes', async () => {
+  test('offers its secret for ten minutes', async () => {
     const user = await owner();
     const browser = await openVisitor(service, user);
     const PROFILE = '/dashboard/live/profile/second-factor';
@@ -463,7 +464,7 @@ describe('a second factor', () => {
     ['owner', 'sandbox', false, false],
     ['developer', 'live', false, false],
   ] as const)(
-    'is recalled to an %s on %s, having one: %s, %s',
+    'the reminder is shown to an %s on %s with a second factor %s: %s',
     async (role, env, hasOne, isDue) => {
       const { account_id } = await service.account();
       const user = await openUser(service.stores, account_id, role);
@@ -473,7 +474,7 @@ describe('a second factor', () => {
     },
   );
 
-  test('makes a live key with the password and a code, within its bounds', async () => {
+  test('makes a live key with the password and a code, with last day and networks', async () => {
     const { user, code } = await guarded();
     const browser = await openVisitor(service, user);
     const once = randomUUID();
@@ -508,9 +509,9 @@ describe('a second factor', () => {
     expect(keys.filter(({ livemode }) => livemode)).toEqual([]);
   });
 
-  test('a form without the token is refused', async () => {
+  test('refuses a form without its token', async () => {
     const { user, code } = await guarded();
-    const browser = await half(user);
+    const browser = await enterPassword(user);
     expect((await browser.post(PATH, { code: code(), csrf: '' })).status).toBe(403);
   });
 });
@@ -568,7 +569,7 @@ describe('a passkey', () => {
   const lines = async ({ account_id }: UserDocument) =>
     await service.stores.auditLog.list({ account_id, livemode: true, limit: 10 });
 
-  test('signs in alone, once for each challenge, in the browser that asked, in time', async () => {
+  test('signs in alone, once for each challenge, only in the requesting browser and in time', async () => {
     const { user, browser, other, device, html } = await enrolled();
     expect(html).toMatch(/([A-Z2-7]{4}-){3}[A-Z2-7]{4}/);
     expect((await browser.get(START)).status).toBe(200);
@@ -594,21 +595,21 @@ describe('a passkey', () => {
     expect((await enter(cookie, device.use(late.challenge))).status).toBe(401);
   });
 
-  test('is asked for after the password, and only the user’s own is accepted', async () => {
+  test('is required after the password, and only one of this user is accepted', async () => {
     const { user, device } = await enrolled();
     const { device: foreign } = await enrolled();
     const { cookie = '', location } = await signIn({ email: user.email, password: PASSWORD });
     expect(location).toBe('/dashboard/sign-in/code');
-    const half = visitor(service.url, cookie);
-    expect((await half.get(START)).location).toBe(location);
-    const wrong = await prove(half, foreign.use);
+    const browser = visitor(service.url, cookie);
+    expect((await browser.get(START)).location).toBe(location);
+    const wrong = await prove(browser, foreign.use);
     expect((await wrong('/dashboard/sign-in/code')).status).toBe(401);
-    const right = await prove(half, device.use);
+    const right = await prove(browser, device.use);
     expect((await right('/dashboard/sign-in/code', { next: START })).location).toBe(START);
     expect((await lines(user))[0]).toMatchObject({ after: { by: 'password, passkey' } });
   });
 
-  test('is removed with the password and itself, which leaves the password', async () => {
+  test('is removed with the password and a proof by itself', async () => {
     const { user, browser, device } = await enrolled();
     const { device: foreign } = await enrolled();
     const other = await openVisitor(service, user);
@@ -640,19 +641,19 @@ describe('a passkey', () => {
     expect(location).toBe(START);
   });
 
-  test('stays the second factor when the app is switched off', async () => {
+  test('remains the second factor when the app is switched off', async () => {
     const { user, browser, device } = await enrolled();
     const { code } = await addSecondFactor(service, user);
     await browser.confirm('/dashboard/live/profile/second-factor/off', { code: code() });
     expect((await stored(user))?.totp).toBeNull();
     expect((await stored(user))?.recovery_hashes).toHaveLength(10);
-    const half = await signIn({ email: user.email, password: PASSWORD });
-    expect(half.location).toBe('/dashboard/sign-in/code');
-    const proof = await prove(visitor(service.url, half.cookie ?? ''), device.use);
+    const entered = await signIn({ email: user.email, password: PASSWORD });
+    expect(entered.location).toBe('/dashboard/sign-in/code');
+    const proof = await prove(visitor(service.url, entered.cookie ?? ''), device.use);
     expect((await proof('/dashboard/sign-in/code')).status).toBe(303);
   });
 
-  test('is added ten times at most, and only to what this session was offered', async () => {
+  test('is added at most ten times, and only with the challenge of this session', async () => {
     const user = await owner();
     const { code } = await addSecondFactor(service, user);
     const [browser, other] = [await openVisitor(service, user), await openVisitor(service, user)];
@@ -677,7 +678,7 @@ describe('a passkey', () => {
     expect(html).not.toContain('>Add a passkey</button>');
   });
 
-  test('is asked for a hundred times by strangers of one network at most', async () => {
+  test('gets at most a hundred challenges for strangers of one network', async () => {
     const { email } = await owner();
     const { headers } = await signIn({ email, password: PASSWORD });
     const known = headers.getSetCookie().find((each) => each.startsWith('dashboard_device='));
@@ -690,7 +691,7 @@ describe('a passkey', () => {
     expect((await ask(known?.split(';')[0])).status).toBe(200);
   });
 
-  test('needs a domain: an IP address says so, and has none', async () => {
+  test('needs a domain name: at an IP address the page says so', async () => {
     const config = { PUBLIC_URL: 'http://127.0.0.1:8080' };
     await service.withApp({ config }, async (url) => {
       const { html } = await fetchPage(url, 'GET', '/dashboard/sign-in');
@@ -704,7 +705,7 @@ describe('a passkey', () => {
 });
 
 test.each(['/dashboard/sandbox/nowhere', '/dashboard/prod/getting-started', '/dashboard/x'])(
-  '%s is no page',
+  '%s is not found',
   async (path) => {
     const browser = await openVisitor(service, await owner());
     expect((await browser.get(path)).status).toBe(404);

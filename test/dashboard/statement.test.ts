@@ -46,7 +46,7 @@ async function openReader(role: 'read_only' | 'developer' = 'read_only') {
   return { ...merchant, by, show, csv };
 }
 
-test('a statement opens and closes each balance, with every line between', async () => {
+test('a statement has the opening and closing of each balance and every line between', async () => {
   const { account_id, key, show, csv, by } = await openReader();
   await post(account_id, `${earlier}-20T10:00:00.000Z`, 5_000);
   await post(account_id, `${last}-01T00:00:00.000Z`, -700);
@@ -80,7 +80,7 @@ test('a statement opens and closes each balance, with every line between', async
   expect(link).toContain('href="/dashboard/sandbox/balances/statement"');
 });
 
-test('more lines than a page shows are in the CSV, and in the closing balance', async () => {
+test('lines beyond those of a page are in the CSV and in the closing balance', async () => {
   const { account_id, show, csv } = await openReader('developer');
   const at = `${last}-02T00:00:00.000Z`;
   await post(account_id, at, 10_000);
@@ -101,7 +101,7 @@ test('more lines than a page shows are in the CSV, and in the closing balance', 
   expect((await csv(`?month=${last}`)).rows).toHaveLength(504);
 });
 
-test('a merchant without money has an empty statement, and sees no other one', async () => {
+test('a merchant without money has an empty statement, without lines of others', async () => {
   const other = await openReader();
   await post(other.account_id, `${last}-10T00:00:00.000Z`, 100);
   const { show, csv } = await openReader();

@@ -34,7 +34,7 @@ beforeAll(async () => {
 const send = (type: EventType = 'payment.settled', livemode = false) =>
   sendTestEvent(deps, { account_id, livemode, type, request_id: 'req-1' });
 
-test.each(EVENT_TYPES)('a test of %s is signed, says that it is one, and is kept', async (type) => {
+test.each(EVENT_TYPES)('a test of %s is signed, has data.test, and is stored', async (type) => {
   const row = await send(type);
   expect(row).toMatchObject({ outcome: 'delivered', status_code: 200, response_excerpt: 'thanks' });
   const [{ headers, body } = { headers: {}, body: '' }] = inbox.received;
@@ -49,7 +49,7 @@ test.each(EVENT_TYPES)('a test of %s is signed, says that it is one, and is kept
   });
 });
 
-test('one that is refused is not tried again, by nobody', async () => {
+test('a refused test event is never tried again', async () => {
   inbox.answer.status = 500;
   const { event_id, outcome, status_code } = await send();
   expect({ outcome, status_code }).toEqual({ outcome: 'failed', status_code: 500 });
@@ -80,14 +80,14 @@ test('a process that dies before the answer leaves the event without an attempt'
   expect(event).toMatchObject({ type, delivery: { status: 'exhausted', attempts: 0 } });
 });
 
-test('without an endpoint there is nothing to test, and one test waits for the other', async () => {
+test('refuses a test without an endpoint, and a second one while the first is sent', async () => {
   await expect(send('payment.settled', true)).rejects.toMatchObject({ code: 'webhook_not_set' });
   const patient = { ...deps, limits: createEndpointLimits({ slots: 20 }) };
-  const wish = { account_id, livemode: false, type: 'payment.failed', request_id: 'r' } as const;
+  const request = { account_id, livemode: false, type: 'payment.failed', request_id: 'r' } as const;
   const sendTwo = async () => {
     const { opened, release } = gate();
     inbox.answer.hold = opened;
-    const both = [sendTestEvent(patient, wish), sendTestEvent(patient, wish)];
+    const both = [sendTestEvent(patient, request), sendTestEvent(patient, request)];
     await Promise.race(both).catch(() => {});
     release();
     return await Promise.allSettled(both);

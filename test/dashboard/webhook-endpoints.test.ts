@@ -10,7 +10,7 @@ const owner = useVisitor(service, shop);
 const inbox = useInbox();
 
 const path = (rest: string) => `/dashboard/sandbox/webhooks${rest}`;
-const secretIn = (html: string) => /whsec_[\w-]{43}/.exec(html)?.[0];
+const findSecret = (html: string) => /whsec_[\w-]{43}/.exec(html)?.[0];
 const list = () => service.stores.endpoints.list(shop.account_id, false);
 
 const add = (once: string, changes: Record<string, string> = {}) =>
@@ -19,20 +19,20 @@ const add = (once: string, changes: Record<string, string> = {}) =>
     ...changes,
   });
 
-test('an endpoint is added once, changed, tested, disabled and deleted on its own page', async () => {
+test('an endpoint is added once, then changed, tested, disabled and deleted on its own page', async () => {
   const once = randomUUID();
   const added = await add(once);
   expect(added.status).toBe(200);
-  expect(secretIn(added.html)).toBeDefined();
+  expect(findSecret(added.html)).toBeDefined();
   // A form that is sent twice adds one endpoint.
-  expect(secretIn((await add(once)).html)).toBeUndefined();
+  expect(findSecret((await add(once)).html)).toBeUndefined();
   const [endpoint, ...others] = await list();
   expect(others).toEqual([]);
   const page = path(`/endpoints/${endpoint?.endpoint_id}`);
   expect((await owner.get(path(''))).html).toContain(page);
   const shown = await owner.get(page);
   expect(shown.html).toContain('Books');
-  expect(secretIn(shown.html)).toBeUndefined();
+  expect(findSecret(shown.html)).toBeUndefined();
   const url = `${inbox.url}/moved`;
   const fields = { url, description: '', events: 'payout.sent' };
   expect((await owner.post(`${page}/save`, fields)).status).toBe(303);
@@ -53,7 +53,7 @@ test.each([
   [{ url: 'http://10.0.0.1/' }, '10.0.0.1 is a private address'],
   [{ events: '' }, 'Choose at least one event type.'],
 ])(
-  '%j is refused with the reason, and the form keeps what was written',
+  'refuses %j with the reason and leaves the form as it was filled in',
   async (changes, reason) => {
     const once = randomUUID();
     const { status, html } = await add(once, changes);
@@ -65,7 +65,7 @@ test.each([
   },
 );
 
-test('a refused change leaves the endpoint, and the form keeps what was written', async () => {
+test('a refused change leaves the endpoint and the form as they were', async () => {
   await add(randomUUID());
   const before = await list();
   const page = path(`/endpoints/${before[0]?.endpoint_id}`);

@@ -23,18 +23,18 @@ async function save(url: string, events = ALL, by = owner) {
   return { status: response.status, html: await response.text() };
 }
 
-const secretIn = (html: string) => /whsec_[\w-]{43}/.exec(html)?.[0] ?? '';
-const textOf = (html: string) =>
+const findSecret = (html: string) => /whsec_[\w-]{43}/.exec(html)?.[0] ?? '';
+const readText = (html: string) =>
   html
     .slice(html.indexOf('<main'))
     .replaceAll(/<[^>]+>/g, ' ')
     .replaceAll(/\s+/g, ' ');
 
-test('an endpoint is saved with its event types, for one environment', async () => {
+test('saves an endpoint with its event types for one environment', async () => {
   expect((await save(inbox.url)).status).toBe(303);
   const { html } = await owner.get(path(''));
   expect(html).toContain(`value="${inbox.url}"`);
-  expect(textOf(html)).toContain('The endpoint is saved.');
+  expect(readText(html)).toContain('The endpoint is saved.');
   const stored = await service.stores.endpoints.get(shop.account_id, false);
   expect(stored?.enabled_events).toEqual([
     'payment.awaiting_customer',
@@ -43,14 +43,14 @@ test('an endpoint is saved with its event types, for one environment', async () 
   ]);
   const live = await owner.get('/dashboard/live/webhooks');
   expect(live.html).not.toContain(inbox.url);
-  expect(secretIn(html)).toBe('');
+  expect(findSecret(html)).toBe('');
 });
 
 test.each([
   ['http://10.0.0.1/', ALL],
   ['"><script>alert(1)</script>', ALL],
   ['https://1.1.1.1/', []],
-])('%s is refused, and the form keeps what was written', async (url, events) => {
+])('refuses the endpoint %s and leaves the form as it was filled in', async (url, events) => {
   const before = await service.stores.endpoints.get(shop.account_id, false);
   const { status, html } = await save(url, events);
   expect(status).toBe(400);
@@ -60,28 +60,28 @@ test.each([
   expect(await service.stores.endpoints.get(shop.account_id, false)).toEqual(before);
 });
 
-test('the secret is shown for the password only, and rolled now or later', async () => {
-  const asked = await owner.post(path('/secret'));
-  expect(secretIn(asked.html)).toBe('');
+test('shows the signing secret only for the password, and rolls it now or later', async () => {
+  const confirmation = await owner.post(path('/secret'));
+  expect(findSecret(confirmation.html)).toBe('');
   const wrong = await owner.confirm(path('/secret'), { password: 'wrong' });
-  expect([wrong.status, secretIn(wrong.html)]).toEqual([403, '']);
-  const first = secretIn((await owner.confirm(path('/secret'))).html);
+  expect([wrong.status, findSecret(wrong.html)]).toEqual([403, '']);
+  const first = findSecret((await owner.confirm(path('/secret'))).html);
   expect(first).toMatch(/^whsec_/);
   const later = await owner.confirm(path('/roll'), { after: '24h' });
-  const next = secretIn(later.html);
+  const next = findSecret(later.html);
   expect(next).not.toBe(first);
   const both = (await owner.confirm(path('/secret'))).html;
   expect(both).toContain(first);
   expect(both).toContain(next);
-  expect(textOf((await owner.get(path(''))).html)).toContain('A new secret signs from');
-  const now = secretIn((await owner.confirm(path('/roll'), { after: 'now' })).html);
-  expect(secretIn((await owner.confirm(path('/secret'))).html)).toBe(now);
+  expect(readText((await owner.get(path(''))).html)).toContain('A new secret signs from');
+  const now = findSecret((await owner.confirm(path('/roll'), { after: 'now' })).html);
+  expect(findSecret((await owner.confirm(path('/secret'))).html)).toBe(now);
 });
 
-test('a test event shows the answer that came, and is listed', async () => {
-  const secret = secretIn((await owner.confirm(path('/secret'))).html);
+test('a test event shows the receiver’s answer and is listed', async () => {
+  const secret = findSecret((await owner.confirm(path('/secret'))).html);
   const good = await owner.post(path('/test'), { type: 'payout.returned' });
-  expect(textOf(good.html)).toContain('The test was acknowledged');
+  expect(readText(good.html)).toContain('The test was acknowledged');
   const [{ headers, body } = { headers: {}, body: '' }] = inbox.received;
   expect(headers['service-event-type']).toBe('payout.returned');
   const header = String(headers['service-signature']);
@@ -89,18 +89,18 @@ test('a test event shows the answer that came, and is listed', async () => {
   expect(JSON.parse(body).data).toMatchObject({ test: true });
   Object.assign(inbox.answer, { status: 503, text: '<b>no</b>' });
   const bad = await owner.post(path('/test'), { type: 'payment.failed' });
-  expect(textOf(bad.html)).toMatch(/was not acknowledged.*HTTP 503/);
+  expect(readText(bad.html)).toMatch(/was not acknowledged.*HTTP 503/);
   expect(bad.html).toContain('&lt;b>no&lt;/b>');
   const event = /deliveries\/(evt_[0-9a-f-]+)/.exec(bad.html)?.[1] ?? '';
   const listed = await owner.get(path('/deliveries?status=exhausted'));
   expect(listed.html).toContain(event);
-  const shown = textOf((await owner.get(path(`/deliveries/${event}`))).html);
+  const shown = readText((await owner.get(path(`/deliveries/${event}`))).html);
   expect(shown).toContain('A test: what it names does not exist.');
   expect(shown).not.toContain('Send again');
   expect((await owner.post(path('/test'), { type: 'nonsense' })).status).toBe(404);
 });
 
-test('deliveries show request and answer, and are sent again one by one or all that failed', async () => {
+test('deliveries show request and answer, and are sent again singly or all that failed', async () => {
   const { body: payment } = await shop.post('/v1/payments', idealPayment());
   const [event] = await eventually('the delivery', async () => {
     const found = await service.stores.events.list({
@@ -114,7 +114,7 @@ test('deliveries show request and answer, and are sent again one by one or all t
   });
   const at = path(`/deliveries/${event?._id}`);
   const { html } = await owner.get(at);
-  expect(textOf(html)).toMatch(/payment.awaiting_customer.*Attempt 1 .*HTTP 200/);
+  expect(readText(html)).toMatch(/payment.awaiting_customer.*Attempt 1 .*HTTP 200/);
   expect(html).toContain(payment.id);
   for (const query of [payment.id, event?._id]) {
     expect((await owner.get(path(`/deliveries?search=${query}`))).html).toContain(`${event?._id}`);
@@ -134,7 +134,7 @@ test('deliveries show request and answer, and are sent again one by one or all t
   await service.stores.events.setDelivery(event?._id ?? '', { status: 'exhausted' });
   inbox.clear();
   const counted = await owner.get(path('/send-failed'));
-  expect(textOf(counted.html)).toContain('1 event failed.');
+  expect(readText(counted.html)).toContain('1 event failed.');
   expect(inbox.received).toEqual([]);
   const from = /name="from"[^>]*value="([^"]+)"/.exec(counted.html)?.[1] ?? '';
   expect((await owner.post(path('/send-failed'), { from })).status).toBe(303);
@@ -142,7 +142,7 @@ test('deliveries show request and answer, and are sent again one by one or all t
   await acknowledged();
 });
 
-test('who may not change the endpoint sees its host, and no token in its address', async () => {
+test('a user who may not change the endpoint sees its host, without the token in its address', async () => {
   expect((await save(`${inbox.url}?token=t0ken`)).status).toBe(303);
   const reader = await openVisitor(
     service,
@@ -156,20 +156,20 @@ test('who may not change the endpoint sees its host, and no token in its address
   }
 });
 
-test('without an endpoint nothing is sent, and the page says so', async () => {
+test('without an endpoint nothing is sent and the page says so', async () => {
   const failed = await owner.get('/dashboard/live/webhooks/send-failed');
   expect(failed.location).toBe('/dashboard/live/webhooks');
   const page = await owner.get('/dashboard/live/webhooks');
-  expect(textOf(page.html)).toContain('Nothing to send it to');
+  expect(readText(page.html)).toContain('Nothing to send it to');
   expect(page.html).not.toContain('Send test event');
   const none = await owner.confirm('/dashboard/live/webhooks/secret');
   expect(none.status).toBe(404);
 });
 
-test('the overview tells of balances, today, webhooks and what needs attention', async () => {
+test('the overview shows balances, today’s payments, webhooks and what needs attention', async () => {
   const shown = await service.account();
   const by = await openVisitor(service, await openUser(service.stores, shown.account_id));
-  const empty = textOf((await by.get('/dashboard/sandbox/overview')).html);
+  const empty = readText((await by.get('/dashboard/sandbox/overview')).html);
   expect(empty).toContain('No payment has settled in the last thirty days.');
   expect(empty).toContain('No endpoint is registered.');
   const payment = await shown.settledPayment();
@@ -181,7 +181,7 @@ test('the overview tells of balances, today, webhooks and what needs attention',
     attention_at: Date.now(),
   });
   const html = (await by.get('/dashboard/sandbox/overview')).html;
-  const text = textOf(html);
+  const text = readText(html);
   for (const words of [
     '€10.50',
     '100.0 %',
@@ -191,11 +191,11 @@ test('the overview tells of balances, today, webhooks and what needs attention',
     expect(text).toContain(words);
   }
   expect(html).toContain(`/dashboard/sandbox/payments/${payment.id}`);
-  expect(textOf((await by.get('/dashboard/sandbox/balances')).html)).toContain('main EUR €10.50');
+  expect(readText((await by.get('/dashboard/sandbox/balances')).html)).toContain('main EUR €10.50');
 });
 
 test(
-  'pages have limits by what they cost, of each session and of the account',
+  'pages are limited by their cost, for each session and for the account',
   inOneWindow(async () => {
     const { account_id } = await service.account();
     const user = await openUser(service.stores, account_id);
@@ -210,7 +210,7 @@ test(
       expect(await statuses(visits)).toEqual([200, 200, 429]);
       expect(await statuses([second.get(overview), second.get(overview)])).toEqual([200, 200]);
       const refused = await third.post(path('/test'), { type: 'payment.settled' });
-      expect([refused.status, textOf(refused.html)]).toEqual([
+      expect([refused.status, readText(refused.html)]).toEqual([
         429,
         expect.stringContaining('Too many pages at once'),
       ]);

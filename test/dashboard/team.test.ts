@@ -32,7 +32,7 @@ const audited = async (account_id: string) =>
     ({ act }) => act,
   );
 
-test('of two owners who remove each other at once, one stays', async () => {
+test('of two owners who remove each other at once, one remains', async () => {
   const { account_id, owner, browser } = await shop();
   const second = await openUser(service.stores, account_id);
   const other = await openVisitor(service, second);
@@ -43,7 +43,7 @@ test('of two owners who remove each other at once, one stays', async () => {
   expect(await service.stores.users.forAccount(account_id)).toHaveLength(1);
 });
 
-test('the last owner is neither removed nor given another role', async () => {
+test('the last owner is neither removed nor demoted', async () => {
   const { account_id, owner, browser } = await shop();
   const path = `/dashboard/sandbox/team/${owner._id}`;
   await browser.confirm(`${path}/role`, { role: 'finance' });
@@ -54,24 +54,24 @@ test('the last owner is neither removed nor given another role', async () => {
   expect(await service.stores.users.forAccount(account_id)).toMatchObject([{ role: 'owner' }]);
 });
 
-test('a new role counts from the next request on', async () => {
+test('a new role takes effect with the next request', async () => {
   const { account_id, browser } = await shop();
-  const person = await openUser(service.stores, account_id, 'developer');
-  const theirs = await openVisitor(service, person);
+  const member = await openUser(service.stores, account_id, 'developer');
+  const theirs = await openVisitor(service, member);
   expect((await theirs.get('/dashboard/sandbox/api-keys')).html).toContain('Create key');
-  await browser.confirm(`/dashboard/sandbox/team/${person._id}/role`, { role: 'read_only' });
+  await browser.confirm(`/dashboard/sandbox/team/${member._id}/role`, { role: 'read_only' });
   expect((await theirs.get('/dashboard/sandbox/api-keys')).html).not.toContain('Create key');
   const [line] = await service.stores.auditLog.list({ account_id, livemode: false, limit: 1 });
   expect(line).toMatchObject({
     act: 'user.role_changed',
     actor: { door: 'dashboard', email: expect.stringMatching(/^owner-/) },
-    target: person._id,
+    target: member._id,
     before: { role: 'developer' },
     after: { role: 'read_only' },
   });
 });
 
-test('an invitation’s link works once; a later one for the same address replaces it', async () => {
+test('the link of an invitation works once, and a later invitation of the same address replaces it', async () => {
   const { account_id, browser } = await shop();
   const invite = async () => {
     const form = { email: 'Fin@Example.com', role: 'finance' };
@@ -87,8 +87,8 @@ test('an invitation’s link works once; a later one for the same address replac
   const both = [join({ password: PASSWORD }), join({ password: PASSWORD })];
   const statuses = (await Promise.all(both)).map(({ status }) => status);
   expect(statuses.toSorted()).toEqual([303, 410]);
-  const people = await service.stores.users.forAccount(account_id);
-  expect(people.map(({ email, role }) => [email, role])).toContainEqual([
+  const members = await service.stores.users.forAccount(account_id);
+  expect(members.map(({ email, role }) => [email, role])).toContainEqual([
     'fin@example.com',
     'finance',
   ]);
@@ -105,12 +105,12 @@ const linkTo = async (browser: Visitor, email: string, role: Role = 'owner') => 
 };
 
 test.each(['removed', 'given another role', 'reset'])(
-  'the invitations of a user who is %s are over',
+  'ends the invitations by a user who is %s',
   async (how) => {
     const { account_id, browser } = await shop();
     const second = await openUser(service.stores, account_id);
     const link = await linkTo(await openVisitor(service, second), `${randomUUID()}@example.com`);
-    const kept = await linkTo(browser, `${randomUUID()}@example.com`);
+    const other = await linkTo(browser, `${randomUUID()}@example.com`);
     const path = `/dashboard/sandbox/team/${second._id}`;
     if (how === 'removed') await browser.confirm(`${path}/remove`);
     else if (how === 'reset') {
@@ -119,11 +119,11 @@ test.each(['removed', 'given another role', 'reset'])(
       await resetPassword(deps, { email, account_id: undefined, dropSecondFactor: false });
     } else await browser.confirm(`${path}/role`, { role: 'finance' });
     expect((await fetchPage(service.url, 'GET', link)).status).toBe(410);
-    expect((await fetchPage(service.url, 'GET', kept)).status).toBe(200);
+    expect((await fetchPage(service.url, 'GET', other)).status).toBe(200);
   },
 );
 
-test('one e-mail belongs to users of several merchants, and no invitation tells so', async () => {
+test('one e-mail can belong to users of several merchants, and no invitation reveals it', async () => {
   const [one, other] = [await shop(), await shop()];
   const email = `${randomUUID()}@example.com`;
   const join = async ({ browser }: typeof one, password: string) => {
@@ -136,25 +136,25 @@ test('one e-mail belongs to users of several merchants, and no invitation tells 
     const path = '/dashboard/sign-in';
     return await fetchPage(service.url, 'POST', path, { form: { email, ...form } });
   };
-  const accountOf = async (cookie = '') =>
+  const readAccount = async (cookie = '') =>
     (await service.stores.sessions.find(hashToken(cookie), new Date()))?.account_id;
   await join(one, PASSWORD);
   await join(other, 'another long password');
   const { cookie } = await enter({ password: 'another long password' });
-  expect(await accountOf(cookie)).toBe(other.account_id);
+  expect(await readAccount(cookie)).toBe(other.account_id);
   const third = await shop();
   await join(third, PASSWORD);
-  const asked = await enter({ password: PASSWORD });
-  expect(asked).toMatchObject({ status: 200, cookie: undefined });
-  expect(asked.html).toContain('<h1>Choose a merchant</h1>');
-  expect(asked.html).not.toContain(other.account_id);
+  const choice = await enter({ password: PASSWORD });
+  expect(choice).toMatchObject({ status: 200, cookie: undefined });
+  expect(choice.html).toContain('<h1>Choose a merchant</h1>');
+  expect(choice.html).not.toContain(other.account_id);
   const chosen = await enter({ password: PASSWORD, merchant: third.account_id });
-  expect(await accountOf(chosen.cookie)).toBe(third.account_id);
+  expect(await readAccount(chosen.cookie)).toBe(third.account_id);
   const foreign = await enter({ password: PASSWORD, merchant: other.account_id });
   expect(foreign.cookie).toBeUndefined();
 });
 
-test('an invitation that is withdrawn or too old is over', async () => {
+test('an invitation that is withdrawn has ended', async () => {
   const { account_id, browser } = await shop();
   const form = { email: 'dev@example.com', role: 'developer' };
   const path = '/dashboard/sandbox/team/invitations';
@@ -166,7 +166,7 @@ test('an invitation that is withdrawn or too old is over', async () => {
   expect(await audited(account_id)).toEqual(['user.invitation_withdrawn', 'user.invited']);
 });
 
-test('a form that is sent twice makes one key, which is shown once', async () => {
+test('a form that is sent twice makes one key and shows it once', async () => {
   const { account_id, browser } = await shop();
   const once = crypto.randomUUID();
   const send = () =>
@@ -184,7 +184,7 @@ test('a form that is sent twice makes one key, which is shown once', async () =>
   expect(await audited(account_id)).toEqual(['api_key.revoked', 'api_key.created']);
 });
 
-test('a freeze tells its merchant neither who froze the account nor why', async () => {
+test('no page of the merchant shows who froze the account or why', async () => {
   const { account_id, browser } = await shop();
   const actor = { door: 'command_line', system_user: 'zoe-system', host: 'zoe-host' } as const;
   const deps = { stores: service.stores, now: () => new Date(), mongo: service.mongo };
@@ -204,7 +204,7 @@ test('a freeze tells its merchant neither who froze the account nor why', async 
   expect(html).toMatch(/our operators.*Account frozen/s);
 });
 
-test('an operator’s act on a payment tells its merchant neither who did it nor why', async () => {
+test('the merchant’s audit log shows neither the operator of an act nor the reason', async () => {
   const { account_id, browser } = await shop();
   const { stores, mongo } = service;
   const act = {
@@ -225,7 +225,7 @@ test('an operator’s act on a payment tells its merchant neither who did it nor
   expect(html).not.toMatch(/zoe|mule/i);
 });
 
-test('the audit log is read by pages, each line once', async () => {
+test('the pages of the audit log have each line once', async () => {
   const { account_id, browser } = await shop();
   const at = new Date().toISOString();
   for (let i = 0; i < 120; i += 1) {
@@ -241,22 +241,22 @@ test('the audit log is read by pages, each line once', async () => {
       after: { crypto: true },
     });
   }
-  const linesOf = (html: string) => [...html.matchAll(/line-(\d+)-/g)].map(([, n]) => Number(n));
-  const hrefOf = (html: string, name: string) =>
+  const listLines = (html: string) => [...html.matchAll(/line-(\d+)-/g)].map(([, n]) => Number(n));
+  const findLink = (html: string, name: string) =>
     (new RegExp(`href="([^"]*)"[^>]*>${name}</a>`).exec(html)?.[1] ?? '').replaceAll('&amp;', '&');
   const first = await browser.get('/dashboard/sandbox/audit-log');
   expect(first.html).not.toContain('<b>mia</b>');
-  const second = await browser.get(hrefOf(first.html, 'Older'));
-  const third = await browser.get(hrefOf(second.html, 'Older'));
-  const all = [first, second, third].flatMap(({ html }) => linesOf(html));
+  const second = await browser.get(findLink(first.html, 'Older'));
+  const third = await browser.get(findLink(second.html, 'Older'));
+  const all = [first, second, third].flatMap(({ html }) => listLines(html));
   // The live line is not shown in the sandbox.
   expect(all).toEqual(Array.from({ length: 119 }, (_, i) => 119 - i));
   expect(third.html).not.toContain('>Older</a>');
-  const back = await browser.get(hrefOf(third.html, 'Newer'));
-  expect(linesOf(back.html)).toEqual(linesOf(second.html));
+  const back = await browser.get(findLink(third.html, 'Newer'));
+  expect(listLines(back.html)).toEqual(listLines(second.html));
 });
 
-test('the log and the audit log trace a session: user, account, address and request', async () => {
+test('log and audit log trace a session by user, account, address and request', async () => {
   const { account_id, owner } = await shop();
   const { _id: user_id, email } = owner;
   const lines: string[] = [];
@@ -291,7 +291,7 @@ test('the log and the audit log trace a session: user, account, address and requ
   ]);
 });
 
-test('passwords, codes, tokens, links and keys reach neither the log nor the audit log', async () => {
+test('no password, code, token, link or key is in the log or the audit log', async () => {
   const { account_id, owner } = await shop();
   let secrets: string[] = [];
   const logged = await service.withApp({}, async (url) => {
@@ -303,8 +303,8 @@ test('passwords, codes, tokens, links and keys reach neither the log nor the aud
       once: crypto.randomUUID(),
     });
     const key = /sk_live_[\w-]{43}/.exec(made.html)?.[0] ?? '';
-    const wish = { email: 'x@example.com', role: 'owner' };
-    const invited = await browser.confirm('/dashboard/live/team/invitations', wish);
+    const fields = { email: 'x@example.com', role: 'owner' };
+    const invited = await browser.confirm('/dashboard/live/team/invitations', fields);
     const token = /invitation\/([\w-]{43})/.exec(invited.html)?.[1] ?? '';
     await fetchPage(url, 'GET', `/dashboard/invitation/${token}`);
     secrets = [PASSWORD, cookie, browser.csrf, key, token];
