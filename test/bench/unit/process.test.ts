@@ -5,7 +5,7 @@ import { readCpu } from '../../../bench/measure/process';
 /** Elsewhere there is no /proc, and the benchmark measures no processor time. */
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-onLinux('the time of a child that is named is not counted for its parent again', async () => {
+onLinux('the time of a named child is not counted again for its parent', async () => {
   const script =
     'while (process.cpuUsage().user < 300_000); console.log("done"); setInterval(() => {}, 1e6)';
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'ignore'] });
