@@ -1,15 +1,5 @@
 import type { Receipt } from '../../../src/domain/payment/receipt';
-import {
-  buildDispute,
-  buildDisputeWon,
-  buildLateRefund,
-  buildPayoutEntries,
-  buildReceiptEntry,
-  buildRefundEntry,
-  buildReturnHeld,
-  buildSentAgain,
-  buildSettlement,
-} from '../../../src/ledger/resource-entries';
+import * as entries from '../../../src/ledger/resource-entries';
 import { buildBankMovement } from '../../../src/ledger/uncleared';
 
 const time = { at: '2026-03-04T05:06:07.089Z' };
@@ -27,8 +17,14 @@ const receipt: Receipt = {
   reason: 'late',
   state: 'suspense',
 };
-const payout = (from: 'submitted' | 'sent', to: 'sent' | 'failed' | 'returned') => {
-  const [entry] = buildPayoutEntries(resource, { ...time, from: { status: from }, to: [to] });
+const chargeback = { kind: 'clawed_back', held: 0, owed: 1_000, fee: 0 } as const;
+const dispute = { kind: 'dispute_opened', held: 1_000, owed: 15, fee: 15 } as const;
+const lateRefund = { held: 0, owed: 1_000 };
+
+const { buildReceiptEntry, buildRefundEntry, buildSettlement, buildDispute } = entries;
+const buildPayout = (from: 'submitted' | 'sent', to: 'sent' | 'failed' | 'returned') => {
+  const change = { ...time, from: { status: from }, to: [to] };
+  const [entry] = entries.buildPayoutEntries(resource, change);
   if (entry === undefined) throw new Error('No entry.');
   return entry;
 };
@@ -38,44 +34,40 @@ test.each([
   ['the rest of a settlement', buildSettlement(resource, 300, time), 'own', 700],
   ['late funds', buildReceiptEntry('held', resource, receipt, time), 'late', 1_000],
   ['their return', buildReceiptEntry('returned', resource, receipt, time), undefined, -1_000],
+  ['a chargeback', buildDispute(resource, chargeback, time), undefined, -1_000],
+  ['a dispute with its fee', buildDispute(resource, dispute, report), 'again', -1_015],
   [
-    'a chargeback',
-    buildDispute(resource, { kind: 'clawed_back', held: 0, owed: 1_000, fee: 0 }, time),
-    ...[undefined, -1_000],
+    'a dispute that is won',
+    entries.buildDisputeWon(resource, { id: 'D', won: 900 }, report),
+    'again',
+    900,
   ],
-  [
-    'a dispute with its fee',
-    buildDispute(resource, { kind: 'dispute_opened', held: 1_000, owed: 15, fee: 15 }, report),
-    ...['again', -1_015],
-  ],
-  ['a dispute that is won', buildDisputeWon(resource, { id: 'D', won: 900 }, report), 'again', 900],
   ['a refund', buildRefundEntry('refund_settled', resource, time), 'own', -1_000],
+  ['a late refund', entries.buildLateRefund(resource, lateRefund, report), 'again', -1_000],
   [
-    'a late refund',
-    buildLateRefund(resource, { held: 0, owed: 1_000 }, report),
-    ...['again', -1_000],
-  ],
-  [
-    'money sent again',
-    buildSentAgain('payout_sent_again', resource, sent, report),
+    'a payout that is sent again',
+    entries.buildSentAgain('payout_sent_again', resource, sent, report),
     'again',
     -1_000,
   ],
-  ['a return in suspense', buildReturnHeld(resource, heldReturn, report), 'again', 900],
-  ['a payout', payout('submitted', 'sent'), 'own', -1_000],
-  ['a payout that fails', payout('sent', 'failed'), 'own', 1_000],
-  ['a payout that returns', payout('sent', 'returned'), 'own', 1_000],
-] as const)('%s bears the name that the bank gave it', (_what, entry, bank_reference, amount) => {
-  const movement = buildBankMovement(entry);
-  expect(movement).toMatchObject({ uncleared: 'acme', bank_day: '2026-03-04' });
-  expect(movement?.bank_reference).toBe(bank_reference);
-  expect(Number(movement?.bank_amount)).toBe(amount);
-});
+  ['a return in suspense', entries.buildReturnHeld(resource, heldReturn, report), 'again', 900],
+  ['a payout', buildPayout('submitted', 'sent'), 'own', -1_000],
+  ['a payout that fails', buildPayout('sent', 'failed'), 'own', 1_000],
+  ['a payout that returns', buildPayout('sent', 'returned'), 'own', 1_000],
+] as const)(
+  '%s has the reference and amount of its movement at the bank',
+  (_, entry, bank_reference, amount) => {
+    const movement = buildBankMovement(entry);
+    expect(movement).toMatchObject({ uncleared: 'acme', bank_day: '2026-03-04' });
+    expect(movement?.bank_reference).toBe(bank_reference);
+    expect(Number(movement?.bank_amount)).toBe(amount);
+  },
+);
 
 test.each([
   ['an accepted refund', buildRefundEntry('refund_accepted', resource, time)],
-  ['a released payout', payout('submitted', 'failed')],
+  ['a released payout', buildPayout('submitted', 'failed')],
   ['a settlement that is in suspense already', buildSettlement(resource, 1_000, time)],
-])('%s moves nothing at the bank', (_what, entry) => {
+])('%s has no movement at the bank', (_, entry) => {
   expect(buildBankMovement(entry)).toBeUndefined();
 });

@@ -16,13 +16,13 @@ const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/);
 
-/** Smallest units of a coin. */
+/** Smallest units of an asset. */
 const units = fc.bigInt({ min: 1n, max: 10n ** 27n });
 
 const money = fc.tuple(name, amount);
 const withFee = fc.tuple(name, amount, fee);
 const sending = fc.tuple(name, name, amount, fee);
-const coins = fc.tuple(name, units);
+const assets = fc.tuple(name, units);
 const bearer: fc.Arbitrary<SentBearer> = fc.constantFrom(
   { to: 'bank', connector: 'bank' },
   { to: 'loss' },
@@ -35,7 +35,7 @@ type Lines = fc.Arbitrary<EntryLine[]>;
 const build = <A extends unknown[]>(of: fc.Arbitrary<A>, kind: (...of: A) => EntryLine[]): Lines =>
   of.map((args) => kind(...args));
 
-/** Each kind of posting with arguments that it takes. */
+/** Each kind of journal entry with arguments that it takes. */
 const EVERY_KIND = {
   funded: build(money, LINES.funded),
   adjusted: build(
@@ -58,7 +58,9 @@ const EVERY_KIND = {
   payout_sent_again: build(money, LINES.payout_sent_again),
   refund_settled: fc
     .tuple(name, amount, amount)
-    .map(([bank, asked, sent]) => LINES.refund_settled(bank, asked, Math.min(asked, sent))),
+    .map(([bank, accepted, sent]) =>
+      LINES.refund_settled(bank, accepted, Math.min(accepted, sent)),
+    ),
   refund_failed: amount.map(LINES.refund_failed),
   payout_reserved: build(withFee, LINES.payout_reserved),
   payout_captured: build(sending, LINES.payout_captured),
@@ -66,22 +68,22 @@ const EVERY_KIND = {
   payout_reversed: build(sending, LINES.payout_reversed),
   payout_returned: build(fc.tuple(name, name, amount), LINES.payout_returned),
   payout_return_held: build(fc.tuple(name, amount, fc.boolean()), LINES.payout_return_held),
-  crypto_payment_held: build(coins, LINES.crypto_payment_held),
+  crypto_payment_held: build(assets, LINES.crypto_payment_held),
   crypto_payment_withdrawn: units.map(LINES.crypto_payment_withdrawn),
-  crypto_payment_sent_back: build(coins, LINES.crypto_payment_sent_back),
+  crypto_payment_sent_back: build(assets, LINES.crypto_payment_sent_back),
   crypto_payment_written_off: build(
     fc.tuple(name, units, fc.boolean()),
     LINES.crypto_payment_written_off,
   ),
-  crypto_payment_credited: build(coins, LINES.crypto_payment_credited),
-  crypto_payment_returned: build(coins, LINES.crypto_payment_returned),
+  crypto_payment_credited: build(assets, LINES.crypto_payment_credited),
+  crypto_payment_returned: build(assets, LINES.crypto_payment_returned),
   crypto_settlement_reserved: units.map(LINES.crypto_settlement_reserved),
-  crypto_settlement_captured: build(coins, LINES.crypto_settlement_captured),
+  crypto_settlement_captured: build(assets, LINES.crypto_settlement_captured),
   crypto_settlement_released: units.map(LINES.crypto_settlement_released),
-  crypto_settlement_fee: build(coins, LINES.crypto_settlement_fee),
+  crypto_settlement_fee: build(assets, LINES.crypto_settlement_fee),
   refund_sent_held: build(money, LINES.refund_sent_held),
   payout_sent_held: build(money, LINES.payout_sent_held),
-  crypto_settlement_sent_held: build(coins, LINES.crypto_settlement_sent_held),
+  crypto_settlement_sent_held: build(assets, LINES.crypto_settlement_sent_held),
   refund_sent_resolved: build(fc.tuple(amount, bearer), LINES.refund_sent_resolved),
   payout_sent_resolved: build(fc.tuple(amount, bearer), LINES.payout_sent_resolved),
   crypto_settlement_sent_resolved: build(
@@ -94,18 +96,18 @@ const EVERY_KIND = {
   bank_line_unmatched: match.map(LINES.bank_line_unmatched),
 } satisfies Record<keyof typeof ENTRY_LINES, Lines>;
 
-function sumOf(legs: EntryLine[], of: string): number {
-  return legs
+function sumLines(lines: EntryLine[], of: string): number {
+  return lines
     .filter(({ account }) => account === of)
-    .reduce((sum, leg) => sum + Number(leg.amount), 0);
+    .reduce((sum, line) => sum + Number(line.amount), 0);
 }
 
-describe('the legs of every posting', () => {
-  test.each(Object.entries(EVERY_KIND))('%s sum to zero, whatever the amount', (_kind, legs) => {
+describe('the lines of a journal entry', () => {
+  test.each(Object.entries(EVERY_KIND))('%s sum to zero, whatever the amount', (_kind, lines) => {
     fc.assert(
-      fc.property(legs, (each) => {
+      fc.property(lines, (each) => {
         expect(() => assertBalanced(each)).not.toThrow();
-        expect(each.reduce((sum, leg) => sum + BigInt(leg.amount), 0n)).toBe(0n);
+        expect(each.reduce((sum, line) => sum + BigInt(line.amount), 0n)).toBe(0n);
         expect(new Set(each.map(({ account }) => account)).size).toBe(each.length);
       }),
     );
@@ -236,16 +238,16 @@ describe('the legs of every posting', () => {
       'clearing.sandbox -5, balances.ads.available 5',
       LINES.payout_reversed('ads', 'sandbox', 5, 0),
     ],
-  ])('say where money comes from and where it goes: %s', (moves, lines) => {
-    expect(lines.map(({ account, amount }) => `${account} ${amount}`).join(', ')).toBe(moves);
+  ])('say where money comes from and where it goes: %s', (expected, lines) => {
+    expect(lines.map(({ account, amount }) => `${account} ${amount}`).join(', ')).toBe(expected);
   });
 
-  test('of a released deposit are booked at once', () => {
+  test('of a released deposit are applied at once', () => {
     const legs = LINES.crypto_payment_credited('chain', 5n, true);
     expect(isPending({ kind: 'crypto_payment_credited', legs })).toBe(false);
   });
 
-  test('a payout that ends leaves nothing reserved; only one that came back costs its fee', () => {
+  test('leave nothing reserved when a payout ends, and its fee is lost only when it is returned', () => {
     fc.assert(
       fc.property(amount, fee, name, name, (minor, cost, balance, bank) => {
         const reserved = LINES.payout_reserved(balance, minor, cost);
@@ -256,9 +258,9 @@ describe('the legs of every posting', () => {
           failedAfterSent: [...captured, ...LINES.payout_reversed(balance, bank, minor, cost)],
           returned: [...captured, ...LINES.payout_returned(balance, bank, minor)],
         };
-        const left = (legs: EntryLine[]) => ({
-          reserved: sumOf(legs, `balances.${balance}.reserved`),
-          available: sumOf(legs, `balances.${balance}.available`),
+        const left = (lines: EntryLine[]) => ({
+          reserved: sumLines(lines, `balances.${balance}.reserved`),
+          available: sumLines(lines, `balances.${balance}.available`),
         });
         expect(left(ends.sent)).toEqual({ reserved: 0, available: -minor - cost });
         expect(left(ends.failed)).toEqual({ reserved: 0, available: 0 });
@@ -268,8 +270,8 @@ describe('the legs of every posting', () => {
     );
   });
 
-  test('a refund that fails, or settles, leaves nothing in transit', () => {
-    const left = (legs: EntryLine[]) => sumOf(legs, 'transit.refunds');
+  test('leave nothing in transit when a refund settles or fails', () => {
+    const left = (lines: EntryLine[]) => sumLines(lines, 'transit.refunds');
     fc.assert(
       fc.property(amount, name, (minor, connector) => {
         const accepted = LINES.refund_accepted(minor);
@@ -280,7 +282,7 @@ describe('the legs of every posting', () => {
   });
 });
 
-describe('open postings', () => {
+describe('an entry is pending', () => {
   const OPEN = [
     'payment_settled',
     'payment_late_received',
@@ -304,10 +306,10 @@ describe('open postings', () => {
   ];
 
   test.each(Object.entries(EVERY_KIND))(
-    '%s is open when it takes from no balance that others may take from',
-    (kind, legs) => {
+    'if its kind takes from no balance that others may take from: %s',
+    (kind, lines) => {
       fc.assert(
-        fc.property(legs, (each) => {
+        fc.property(lines, (each) => {
           expect(isPending({ kind, legs: each })).toBe(OPEN.includes(kind));
         }),
       );
@@ -315,7 +317,7 @@ describe('open postings', () => {
   );
 
   test.each(['balances.main.available', 'suspense.late', 'receivable.merchant'])(
-    'are none that take from %s, whatever their kind',
+    'unless it takes from %s, whatever its kind',
     (account) => {
       const legs = [
         { account, amount: -1 },
@@ -333,7 +335,7 @@ describe('the id of a book', () => {
     currency: fc.constantFrom('EUR', 'JPY', 'KWD'),
   });
 
-  test('names its owner, and lies among the books of its account and environment alone', () => {
+  test('names its owner, and is in the range of its account and environment alone', () => {
     fc.assert(
       fc.property(owner, owner, (one, other) => {
         const book = bookId(one);
@@ -346,18 +348,18 @@ describe('the id of a book', () => {
   });
 
   test.each(['', 'acct_1', 'acct_1:sandbox', 'acct_1:test:EUR', ':live:EUR'])(
-    '%j is none',
+    'is not %j',
     (text) => {
       expect(() => bookOwner(text)).toThrow(RangeError);
     },
   );
 });
 
-describe('a name', () => {
+describe('the name of a balance account', () => {
   const REACHING = ['', 'a.b', '.', '$inc', 'main.available', '__proto__', '-a', '_a', 'a b', 'é'];
 
   test.each([...REACHING, 'a\0', 'a\n', 'x'.repeat(65)])(
-    '%j is none, since it could reach into another field',
+    'is not %j, which could reach into another field',
     (text) => {
       expect(isBalanceAccountName(text)).toBe(false);
       expect(() => LINES.funded(text, 1)).toThrow(RangeError);
@@ -370,13 +372,13 @@ describe('a name', () => {
   );
 
   test.each(['main', 'marketing', 'A-1_b', '0', 'x'.repeat(64), 'constructor'])(
-    '%j is one',
+    'may be %j',
     (text) => {
       expect(isBalanceAccountName(text)).toBe(true);
     },
   );
 
-  test('that is taken never has a character of a path', () => {
+  test('never has a character of a path', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(isBalanceAccountName(text) && /[.$\0]/.test(text)).toBe(false);
@@ -385,23 +387,23 @@ describe('a name', () => {
   });
 });
 
-describe('a posting', () => {
-  const leg = (minor: number): EntryLine => ({ account: `clearing.${minor}`, amount: minor });
+describe('a journal entry', () => {
+  const line = (minor: number): EntryLine => ({ account: `clearing.${minor}`, amount: minor });
 
   test.each([
-    ['sums to something', [leg(5), leg(-4)]],
-    ['has no legs', []],
-    ['has one leg', [leg(0)]],
-    ['has decimals', [leg(0.5), leg(-0.5)]],
-    ['has no number', [leg(Number.NaN), leg(1)]],
-    ['has more than a number holds', [leg(2 ** 53), leg(-(2 ** 53))]],
-    ['is endless', [leg(Number.POSITIVE_INFINITY), leg(Number.NEGATIVE_INFINITY)]],
-  ])('that %s is refused', (_what, legs) => {
-    expect(() => assertBalanced(legs)).toThrow(RangeError);
+    ['does not sum to zero', [line(5), line(-4)]],
+    ['has no lines', []],
+    ['has one line', [line(0)]],
+    ['has decimals', [line(0.5), line(-0.5)]],
+    ['has NaN', [line(Number.NaN), line(1)]],
+    ['has more than a number holds', [line(2 ** 53), line(-(2 ** 53))]],
+    ['is infinite', [line(Number.POSITIVE_INFINITY), line(Number.NEGATIVE_INFINITY)]],
+  ])('is refused if it %s', (_what, lines) => {
+    expect(() => assertBalanced(lines)).toThrow(RangeError);
   });
 
-  test('may have any number of legs, and is named by its kind and resource', () => {
-    expect(() => assertBalanced([leg(-10), leg(3), leg(7)])).not.toThrow();
+  test('may have any number of lines, and is named by its kind and resource', () => {
+    expect(() => assertBalanced([line(-10), line(3), line(7)])).not.toThrow();
     const resource = { kind: 'funded', resource_id: 'fund_1' } as const;
     expect(operationId(resource)).toBe('funded:fund_1');
     const of = { ...resource, account_id: 'acct_1', currency: 'EUR', at: '' };
@@ -410,7 +412,7 @@ describe('a posting', () => {
   });
 });
 
-test('the money of merchants and in transit never falls below 0; the rest may', () => {
+test('accounts with money of merchants or in transit never fall below 0, and others may', () => {
   const never = [
     'balances.main.available',
     'balances.a.reserved',
