@@ -12,7 +12,7 @@ interface ReceivedCall {
 
 type Act = (response: ServerResponse) => void;
 
-/** A server that answers each call as the next line of its script says, the last one again. */
+/** Opens a server for each test, which answers by its script, and repeats the last answer of it. */
 export function useScriptedServer() {
   const server = useFreshFixture(async () => {
     const calls: ReceivedCall[] = [];
@@ -30,7 +30,8 @@ export function useScriptedServer() {
 }
 
 export function answer(status: number, body: unknown, headers: Record<string, string> = {}): Act {
-  return (response) => response.writeHead(status, headers).end(JSON.stringify(body));
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return (response) => response.writeHead(status, headers).end(text);
 }
 
 export function refuse(status: number, code: string, headers: Record<string, string> = {}): Act {

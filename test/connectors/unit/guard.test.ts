@@ -6,46 +6,42 @@ import {
 } from '../../../connectors/contract/guard';
 
 const OUTDATED = { outcome: 'outdated' };
-const OF_PRODUCT = { account_id: 'acct_1', connector: 'acme', version: 1, bank_reference: null };
+const PRODUCT = { account_id: 'acct_1', connector: 'acme', version: 1, bank_reference: null };
 const MONEY = { amount: 3_400, currency: 'EUR', method: 'sepa_instant', livemode: true };
-const REVERSED = { id: 'b-2', reason: 'late', state: 'suspense', amount: 1_050, currency: 'EUR' };
+const LATE = { id: 'b-2', reason: 'late', state: 'suspense', amount: 1_050, currency: 'EUR' };
 const REFUND = { payment_id: 'pay_1', payment_bank_reference: 'B-1', ...MONEY };
-const COINS = { asset: 'ETH', network: 'ethereum', amount: '10', wallet_address: '0xA' };
+const ASSET = { asset: 'ETH', network: 'ethereum', amount: '10', wallet_address: '0xA' };
+const SETTLEMENT = { ...ASSET, livemode: true };
+const REVERSAL = { payment_id: 'pay_1', instruction_id: 'reversal:pay_1:b-2' };
+const EARLIER = { ...LATE, id: 'b-1' };
+const RECEIPTS = [EARLIER, LATE];
+const CREDITED = [EARLIER, { ...LATE, state: 'credited' }];
 
 /** Instruction of each kind as the workflow gives it, and the document that it repeats. */
 const KINDS = {
   payout: {
     instruction: { payout_id: 'p', version: 1, ...MONEY },
-    document: { _id: 'p', status: 'created', ...OF_PRODUCT, ...MONEY },
+    document: { _id: 'p', status: 'created', ...PRODUCT, ...MONEY },
   },
   refund: {
     instruction: { refund_id: 'r', version: 1, ...REFUND },
-    document: { _id: 'r', status: 'processing', ...OF_PRODUCT, ...REFUND },
+    document: { _id: 'r', status: 'processing', ...PRODUCT, ...REFUND },
   },
   crypto_settlement: {
-    instruction: { crypto_settlement_id: 's', version: 1, ...COINS, livemode: true },
-    document: { _id: 's', status: 'pending', ...OF_PRODUCT, ...COINS, livemode: true },
+    instruction: { crypto_settlement_id: 's', version: 1, ...SETTLEMENT },
+    document: { _id: 's', status: 'pending', ...PRODUCT, ...SETTLEMENT },
   },
   payment: {
-    instruction: {
-      payment_id: 'pay_1',
-      instruction_id: 'reversal:pay_1:b-2',
-      amount: 1_050,
-      currency: 'EUR',
-    },
-    document: {
-      ...{ _id: 'pay_1', status: 'cancelled', ...OF_PRODUCT, ...MONEY },
-      receipts: [{ ...REVERSED, id: 'b-1' }, REVERSED],
-    },
+    instruction: { ...REVERSAL, amount: 1_050, currency: 'EUR' },
+    document: { _id: 'pay_1', status: 'cancelled', ...PRODUCT, ...MONEY, receipts: RECEIPTS },
   },
 } as const;
 
 const EACH = ['payout', 'refund', 'crypto_settlement', 'payment'] as const;
-type Kind = (typeof EACH)[number];
 
-/** Guard of the connector `acme` over one document, and what it reports. */
-function guardOver(
-  kind: Kind,
+/** Creates the guard of a connector over one document. */
+function createGuard(
+  kind: (typeof EACH)[number],
   change: object = {},
   { frozen = false, connector = 'acme' }: { frozen?: boolean; connector?: string } = {},
 ) {
@@ -62,21 +58,21 @@ function guardOver(
       meter: createGuardMeter(registry),
     }),
   );
-  const ask = (given: object = {}, attempt?: ReturnType<typeof beginAttempt>) =>
-    findOutdated(kind, Object({ ...KINDS[kind].instruction, ...given }), attempt);
-  const stillSends = (given: object = {}) =>
-    mayStillSend(Object({ ...KINDS.payout.instruction, ...given }));
-  return { ask, stillSends, logged, counted: () => registry.metrics() };
+  const check = (facts: object = {}, attempt?: ReturnType<typeof beginAttempt>) =>
+    findOutdated(kind, Object({ ...KINDS[kind].instruction, ...facts }), attempt);
+  const checkLater = (facts: object = {}) =>
+    mayStillSend(Object({ ...KINDS.payout.instruction, ...facts }));
+  return { check, checkLater, logged, readMetrics: () => registry.metrics() };
 }
 
 function changeFact(fact: string, value: unknown): unknown {
-  // A later version is not another fact: the document is behind.
+  // A later version is not a different fact: the document is behind.
   if (fact === 'version') return '1';
   if (typeof value === 'number') return value + 1;
   return typeof value === 'boolean' ? !value : `${value}9`;
 }
 
-/** Each fact of each kind, as another one and left out. */
+/** Each fact of each kind, changed and left out. */
 const DIFFERING = EACH.flatMap((kind) =>
   Object.entries(KINDS[kind].instruction).flatMap(([fact, value]) =>
     [changeFact(fact, value), undefined].map((other) => [kind, fact, other] as const),
@@ -84,90 +80,76 @@ const DIFFERING = EACH.flatMap((kind) =>
 );
 
 test.each(DIFFERING)(
-  'a %s whose %s is %s is refused, logged and counted',
+  'an instruction for a %s is refused, logged and counted if %s is %j',
   async (kind, fact, other) => {
-    const { ask, logged, counted } = guardOver(kind);
-    await expect(ask({ [fact]: other })).rejects.toThrow(/^The instruction differs from .*: not/);
-    expect(logged).toEqual([
-      expect.objectContaining({ connector: 'acme', differing: expect.arrayContaining([fact]) }),
-    ]);
+    const { check, logged, readMetrics } = createGuard(kind);
+    await expect(check({ [fact]: other })).rejects.toThrow(/^The instruction differs from .*: not/);
+    const differing = expect.arrayContaining([fact]);
+    expect(logged).toEqual([expect.objectContaining({ connector: 'acme', differing })]);
     const labels = `{connector="acme",resource="${kind}"}`;
-    expect(await counted()).toContain(`payments_instructions_refused_total${labels} 1\n`);
+    expect(await readMetrics()).toContain(`payments_instructions_refused_total${labels} 1\n`);
   },
 );
 
-describe.each(EACH)('a %s', (kind) => {
-  test('that says what its document says goes, at the connector that the document names', async () => {
-    const { ask, logged } = guardOver(kind);
-    expect(await ask()).toBeUndefined();
-    expect(logged).toEqual([]);
-    const elsewhere = guardOver(kind, {}, { connector: 'other' });
-    await expect(elsewhere.ask()).rejects.toThrow(`differs from the ${kind} in connector`);
-  });
+test.each(EACH)('an instruction for a %s passes at the connector of its document', async (kind) => {
+  const { check, logged } = createGuard(kind);
+  expect(await check()).toBeUndefined();
+  expect(logged).toEqual([]);
+  const elsewhere = createGuard(kind, {}, { connector: 'other' });
+  await expect(elsewhere.check()).rejects.toThrow(`differs from the ${kind} in connector`);
 });
 
-test.each(['payout', 'crypto_settlement'] as const)(
-  'a %s of a frozen account is held',
-  async (kind) => {
-    await expect(guardOver(kind, {}, { frozen: true }).ask()).rejects.toThrow('is frozen');
-  },
-);
-
-test('a refund of a frozen account goes on', async () => {
-  expect(await guardOver('refund', {}, { frozen: true }).ask()).toBeUndefined();
+test('a frozen account holds its payouts and crypto settlements, but not its refunds', async () => {
+  const check = (kind: (typeof EACH)[number]) => createGuard(kind, {}, { frozen: true }).check();
+  await expect(check('payout')).rejects.toThrow('is frozen');
+  await expect(check('crypto_settlement')).rejects.toThrow('is frozen');
+  expect(await check('refund')).toBeUndefined();
 });
 
-test.each(['completed', 'failed', 'returned'])(
-  'a payout that is %s is outdated',
-  async (status) => {
-    expect(await guardOver('payout', { status }).ask()).toEqual(OUTDATED);
-  },
-);
-
-test('a version that the document has left is outdated, and one that it has not reached waits', async () => {
-  expect(await guardOver('payout', { version: 2 }).ask()).toEqual(OUTDATED);
-  await expect(guardOver('payout').ask({ version: 2 })).rejects.toThrow('behind its workflow');
+test.each([
+  ['a payout that is completed', 'payout', { status: 'completed' }],
+  ['a payout that has failed', 'payout', { status: 'failed' }],
+  ['a payout that has returned', 'payout', { status: 'returned' }],
+  ['an earlier version of the document', 'payout', { version: 2 }],
+  ['late funds outside suspense', 'payment', { receipts: CREDITED }],
+] as const)('an instruction for %s is outdated', async (_, kind, change) => {
+  expect(await createGuard(kind, change).check()).toEqual(OUTDATED);
 });
 
-test('late funds that are no longer in suspense are not sent back', async () => {
-  const receipts = [
-    { ...REVERSED, id: 'b-1' },
-    { ...REVERSED, state: 'credited' },
-  ];
-  expect(await guardOver('payment', { receipts }).ask()).toEqual(OUTDATED);
+test('an instruction for a later version waits for the document', async () => {
+  await expect(createGuard('payout').check({ version: 2 })).rejects.toThrow('behind its workflow');
 });
 
-test('an attempt that took too long instructs nobody', async () => {
+test('an attempt instructs nobody after 25 seconds', async () => {
   const clock = { ms: 0 };
   const attempt = beginAttempt(() => new Date(clock.ms));
   expect(attempt.deadline).toEqual(new Date(25_000));
-  const { ask } = guardOver('payout');
+  const { check } = createGuard('payout');
   clock.ms = 24_999;
-  expect(await ask({}, attempt)).toBeUndefined();
+  expect(await check({}, attempt)).toBeUndefined();
   clock.ms = 25_000;
-  await expect(ask({}, attempt)).rejects.toThrow('took too long');
+  await expect(check({}, attempt)).rejects.toThrow('took too long');
   expect(attempt.assertInTime).toThrow('took too long');
 });
 
-describe('a payout in a file that is cut later', () => {
-  test.each([
-    ['created', 1, true],
-    ['submitted', 2, true],
-    ['sent', 3, false],
-    ['failed', 3, false],
-  ])('that is %s at version %d may still be sent: %s', async (status, version, expected) => {
-    expect(await guardOver('payout', { status, version }).stillSends()).toBe(expected);
-  });
+test.each([
+  ['created', 1, true],
+  ['submitted', 2, true],
+  ['sent', 3, false],
+  ['failed', 3, false],
+])(
+  'a payout that is %s in version %d goes into a later file: %s',
+  async (status, version, goes) => {
+    expect(await createGuard('payout', { status, version }).checkLater()).toBe(goes);
+  },
+);
 
-  test('stays out of it while it differs, is frozen or behind', async () => {
-    const submitted = { status: 'submitted', version: 2 };
-    const { stillSends, logged } = guardOver('payout', submitted);
-    await expect(stillSends({ amount: 3_401 })).rejects.toThrow(
-      'differs from the payout in amount',
-    );
-    expect(logged).toHaveLength(1);
-    await expect(stillSends({ version: 3 })).rejects.toThrow('behind its workflow');
-    const frozen = guardOver('payout', submitted, { frozen: true });
-    await expect(frozen.stillSends()).rejects.toThrow('is frozen');
-  });
+test('a payout does not go into a later file if it differs, is frozen or behind', async () => {
+  const submitted = { status: 'submitted', version: 2 };
+  const { checkLater, logged } = createGuard('payout', submitted);
+  await expect(checkLater({ amount: 3_401 })).rejects.toThrow('differs from the payout in amount');
+  expect(logged).toHaveLength(1);
+  await expect(checkLater({ version: 3 })).rejects.toThrow('behind its workflow');
+  const frozen = createGuard('payout', submitted, { frozen: true });
+  await expect(frozen.checkLater()).rejects.toThrow('is frozen');
 });

@@ -1,39 +1,41 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 import { BankFailure, createBankClient, createLimiter } from '../../../connectors/kit/bank-client';
 import { readKitConfig } from '../../../connectors/kit/config';
 import { defineConnector } from '../../../connectors/kit/definition';
 import { findEnvironment } from '../../../connectors/kit/environment';
+import { startLoop } from '../../../connectors/kit/loop';
+import { HIDDEN } from '../../../connectors/kit/page/hide';
+import { createStepLog } from '../../../connectors/kit/page/steps';
 import { assertSigned } from '../../../connectors/kit/webhook-request';
+import { answer, useScriptedServer } from '../../clients/unit/scripted-server';
+import { gate } from '../../support/gate';
 
-const sends = {
-  sendPayout: async () => ({ outcome: 'sent', bank_reference: 'B-1' }) as const,
-  lookUpPayout: async () => ({ outcome: 'not_found' }) as const,
-};
 const poll = { seconds: 1, read: async () => ({ reports: [], cursor: null }) };
 const acme = defineConnector({
-  ...{ name: 'acme', serves: ['sepa_instant'], settings: { ACME_URL: z.url() }, poll, ...sends },
+  name: 'acme',
+  serves: ['sepa_instant'],
+  settings: { ACME_URL: z.url() },
+  poll,
+  sendPayout: async () => ({ outcome: 'sent', bank_reference: 'B-1' }) as const,
+  lookUpPayout: async () => ({ outcome: 'not_found' }) as const,
 });
 
-describe('a definition', () => {
-  test('of a method needs the functions for it', () => {
-    const define = (serves: 'visa' | 'sepa_instant') => () =>
-      defineConnector({ name: 'acme', serves: [serves], settings: {}, poll });
-    expect(define('visa')).toThrow('The connector acme serves visa, so it needs openSession.');
-    expect(define('sepa_instant')).toThrow('serves sepa_instant, so it needs sendPayout.');
-  });
-
-  test('needs a way to learn of results', () => {
-    expect(() => defineConnector({ name: 'acme', serves: [], settings: {} })).toThrow(
-      'The connector acme learns of no result: it needs webhook or poll.',
-    );
-  });
-});
+test.each([
+  [['visa'] as const, { poll }, 'The connector acme serves visa, so it needs openSession.'],
+  [['sepa_instant'] as const, { poll }, 'serves sepa_instant, so it needs sendPayout.'],
+  [[], {}, 'The connector acme learns of no result: it needs webhook or poll.'],
+])(
+  'a connector that serves %j is refused without the functions for it',
+  (serves, rest, message) => {
+    const define = () =>
+      defineConnector({ name: 'acme', serves: [...serves], settings: {}, ...rest });
+    expect(define).toThrow(message);
+  },
+);
 
 describe('the environment of a connector', () => {
-  const find = (live: string, tests: string) =>
-    findEnvironment(acme, 'acme', { LIVE_CONNECTORS: live, SANDBOX_CONNECTORS: tests });
+  const find = (live: string, sandbox: string) =>
+    findEnvironment(acme, 'acme', { LIVE_CONNECTORS: live, SANDBOX_CONNECTORS: sandbox });
 
   test('is the one that routes to it', () => {
     expect(find('acme=sepa_instant', '')).toBe('live');
@@ -53,70 +55,88 @@ describe('the environment of a connector', () => {
       'SANDBOX_CONNECTORS: acme does not serve ideal, faster_payments.',
     ],
     ['acme=eth_ethereum', '', 'LIVE_CONNECTORS: acme does not serve eth_ethereum.'],
-  ])('LIVE %j and SANDBOX %j are refused in words', (live, tests, message) => {
-    expect(() => find(live, tests)).toThrow(message);
+  ])('is refused for LIVE_CONNECTORS %j and SANDBOX_CONNECTORS %j', (live, sandbox, message) => {
+    expect(() => find(live, sandbox)).toThrow(message);
   });
 });
 
-test('a connector names every variable that it needs', () => {
+test('the configuration names every variable that a connector needs', () => {
   const env = { MONGODB_URI: 'mongodb://127.0.0.1', LIVE_CONNECTORS: 'acme=sepa_instant' };
-  expect(() => readKitConfig(acme, env)).toThrow(
-    'The connector acme needs KEYS_DIR, CONNECTOR_KEY_FILE.',
-  );
-  const more = { ...env, KEYS_DIR: '/keys', CONNECTOR_KEY_FILE: '/key' };
-  expect(() => readKitConfig(acme, more)).toThrow('ACME_URL');
-  const config = readKitConfig(acme, { ...more, ACME_URL: 'https://bank.example' });
-  expect(config).toMatchObject({ environment: 'live', isLive: true, name: 'acme' });
-  const other = { ...more, ACME_URL: 'https://bank.example', CONNECTOR_NAME: 'other' };
-  expect(() => readKitConfig(acme, other)).toThrow('Nothing is routed to other');
+  const read = (more: NodeJS.ProcessEnv) => readKitConfig(acme, { ...env, ...more });
+  expect(() => read({})).toThrow('The connector acme needs KEYS_DIR, CONNECTOR_KEY_FILE.');
+  const keys = { KEYS_DIR: '/keys', CONNECTOR_KEY_FILE: '/key' };
+  expect(() => read(keys)).toThrow('ACME_URL');
+  const all = { ...keys, ACME_URL: 'https://bank.example' };
+  expect(read(all)).toMatchObject({ environment: 'live', isLive: true, name: 'acme' });
+  const other = { ...all, CONNECTOR_NAME: 'other' };
+  expect(() => read(other)).toThrow('Nothing is routed to other');
 });
 
 describe('a call to the bank', () => {
-  const answers: { status: number; body: string }[] = [];
-  const server = createServer((_request, response) => {
-    const { status, body } = answers.shift() ?? { status: 200, body: '{}' };
-    response.writeHead(status, { Location: 'http://127.0.0.1:9/' }).end(body);
-  });
-  let url = '';
-  beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  });
-  afterAll(() => server.close());
-
+  const server = useScriptedServer();
   const counted: string[] = [];
   const count = (outcome: string) => counted.push(outcome);
-  const call = (needsTls = false) => createBankClient({ needsTls, count })();
+  const createCall = (needsTls = false) => createBankClient({ needsTls, count })();
   const schema = z.object({ name: z.string() });
 
-  test('answers the status with the body of its schema', async () => {
-    answers.push({ status: 201, body: '{"name":"Ada"}' });
-    const answer = await call()({ url }, { 200: z.null(), 201: schema });
-    expect(answer).toEqual({ status: 201, body: { name: 'Ada' } });
+  test('returns the status, and the body of the schema of this status', async () => {
+    server.script.push(answer(201, { name: 'Ada' }));
+    const result = await createCall()({ url: server.url }, { 200: z.null(), 201: schema });
+    expect(result).toEqual({ status: 201, body: { name: 'Ada' } });
   });
 
   test.each([
-    [{ status: 500, body: 'Ada Lovelace' }, 'The bank answered 500.'],
-    [{ status: 302, body: '' }, 'The bank does not answer (TypeError).'],
-    [{ status: 200, body: 'Ada Lovelace' }, 'The bank answered 200, but the body does not fit.'],
-    [{ status: 200, body: '{"name":7}' }, 'The bank answered 200, but name does not fit.'],
-    [{ status: 200, body: 'x'.repeat(1_048_577) }, 'The bank does not answer (RangeError).'],
-  ])('fails without a word of the answer: %#', async (answer, message) => {
-    answers.push(answer);
-    const failure = await call()({ url }, { 200: schema }).catch((error: unknown) => error);
+    [500, 'Ada Lovelace', 'The bank answered 500.'],
+    [302, '', 'The bank does not answer (TypeError).'],
+    [200, 'Ada Lovelace', 'The bank answered 200, but the body does not fit.'],
+    [200, '{"name":7}', 'The bank answered 200, but name does not fit.'],
+    [200, 'x'.repeat(1_048_577), 'The bank does not answer (RangeError).'],
+  ])('fails without a word of the answer: %#', async (status, body, message) => {
+    server.script.push(answer(status, body, { Location: 'http://127.0.0.1:9/' }));
+    const call = createCall()({ url: server.url }, { 200: schema });
+    const failure = await call.catch((error: unknown) => error);
     expect(failure).toEqual(new BankFailure(message));
     expect(failure).not.toHaveProperty('cause');
     expect(counted.at(-1)).toBe('failed');
   });
 
-  test('is not made without TLS where real money is sent', async () => {
-    await expect(call(true)({ url }, { 200: z.object({}) })).rejects.toThrow('is not https');
-    expect(await call()({ url }, { 200: z.object({}) })).toEqual({ status: 200, body: {} });
+  test('is refused without TLS if real money is sent', async () => {
+    server.script.push(answer(200, {}));
+    const call = (needsTls: boolean) =>
+      createCall(needsTls)({ url: server.url }, { 200: z.object({}) });
+    await expect(call(true)).rejects.toThrow('is not https');
+    expect(await call(false)).toEqual({ status: 200, body: {} });
+  });
+
+  test('is shown on the page with its activity, and without data of the recipient', async () => {
+    const result = { outcome: 'submitted', bank_reference: 'B-1' } as const;
+    server.script.push(answer(200, result));
+    const steps = createStepLog({ now: () => new Date(), log: { warn: () => undefined } });
+    const call = steps.watchCall(createCall());
+    const facts = {
+      payout_id: '7b1e2c90-6a41-4c65-9a0b-2f64d50cf0aa',
+      ...{ amount: 1_000, currency: 'EUR' },
+    };
+    const instruction = { activity: 'sendPayout', ...facts };
+    const text = JSON.stringify({ ...instruction, recipient: { first_name: 'Ada' } });
+    const url = `${server.url}/instructions/sendPayout`;
+    const outcome = z.enum(['submitted', 'sent']);
+    const { sendPayout } = steps.watchActivities({
+      sendPayout: async () => {
+        const fields = { outcome, bank_reference: z.string() };
+        await call({ method: 'POST', url, text }, { 200: z.object(fields) });
+        return result;
+      },
+    });
+    await sendPayout?.({ ...facts, version: 1, method: 'sepa_instant', livemode: false });
+    const sent = { ...instruction, recipient: { first_name: HIDDEN } };
+    const exchange = { name: 'POST /instructions/sendPayout', sent, received: result };
+    expect(steps.list()).toMatchObject([{ source: 'sendPayout', exchanges: [exchange] }]);
   });
 });
 
-test('calls beyond the limit wait: in parallel, and for the next one', async () => {
-  const inTurn = createLimiter({ perSecond: 50, atOnce: 2 });
+test('calls beyond the limits of concurrency and rate wait', async () => {
+  const limit = createLimiter({ perSecond: 50, atOnce: 2 });
   let running = 0;
   let most = 0;
   const began = performance.now();
@@ -126,16 +146,48 @@ test('calls beyond the limit wait: in parallel, and for the next one', async () 
     await new Promise((resolve) => setTimeout(resolve, 30));
     running -= 1;
   };
-  await Promise.all([1, 2, 3, 4, 5].map(() => inTurn(work)));
+  await Promise.all([1, 2, 3, 4, 5].map(() => limit(work)));
   expect(most).toBe(2);
   // The fifth begins four fiftieths of a second after the first.
   expect(performance.now() - began).toBeGreaterThan(79);
 });
 
 test.each([undefined, '', 'ab', ['ab'], 'zz'.repeat(32), '00'.repeat(32), '00'.repeat(33)])(
-  'the signature %j is refused',
+  'a webhook with the signature %j is refused',
   (signature) => {
     const assert = () => assertSigned({ body: 'text', secret: 'secret', signature });
     expect(assert).toThrow('The signature is not valid.');
   },
 );
+
+/** Loop whose round ends once it is released. */
+function startHeldLoop(options: { graceMs?: number } = {}) {
+  const { opened, release } = gate();
+  const counts = { begun: 0, ended: 0 };
+  const round = async () => {
+    counts.begun += 1;
+    await opened;
+    counts.ended += 1;
+    return true;
+  };
+  const log = { error: () => {} };
+  const loop = startLoop({ pollMs: 60_000, failureText: 'failed', log, round, ...options });
+  return { loop, counts, release };
+}
+
+test('a loop ends its round before it stops', async () => {
+  const { loop, counts, release } = startHeldLoop();
+  const stopped = loop.stop();
+  release();
+  await stopped;
+  expect(counts).toEqual({ begun: 1, ended: 1 });
+});
+
+test('a loop stops although its round hangs, and begins no other', async () => {
+  const { loop, counts, release } = startHeldLoop({ graceMs: 1 });
+  await loop.stop();
+  expect(counts).toEqual({ begun: 1, ended: 0 });
+  release();
+  await loop.stop();
+  expect(counts.begun).toBe(1);
+});

@@ -18,13 +18,13 @@ const leaveOpen = (different: string | null = null) => ({ status: 'open', differ
 const BOOKED = { status: 'booked', entries: [], parts: { clearing: 0, bank_fees: -5 } };
 
 /** Entries that have the line's reference, its bank reference, and its amount and day alone. */
-interface Found {
+interface Candidates {
   ours?: Candidate[];
   named?: Candidate[];
   only?: Candidate[];
 }
 
-test.each<[string, Partial<LineFacts>, Found, object]>([
+test.each<[string, Partial<LineFacts>, Candidates, object]>([
   ['its reference', OURS, { ours: [fit] }, match(['e1000'])],
   [
     'its reference before its bank reference',

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { readConnectorKey, signCallback } from '../../../connectors/contract/callbacks';
 import { isSignatureValid } from '../../../src/callbacks/mac';
 import { createCallbackCheck, UnreadableKey } from '../../../src/callbacks/verify';
-import type { AnyCallback } from '../../../src/domain/callback/callback';
 import {
   callbackText,
   readSignature,
@@ -15,12 +14,11 @@ import {
 import { Faults } from '../../../src/domain/shape';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/connector-keys';
-import { textOf } from '../../docs/pages';
 
 const KEY = { key_id: 'cnkey_1', secret: `cnsec_${'A'.repeat(43)}` };
 
-/** The example of the docs, written out anew. */
-const TOLD: SignedCallback = {
+/** The example of the docs. */
+const REPORT: SignedCallback = {
   connector: 'acme',
   resource: 'payment',
   resource_id: '0b7d6d52-4a3f-4a5d-9b53-0f0f6d1a3c11',
@@ -41,21 +39,17 @@ settled
 {"bank_reference":"B-1","callback_id":"bank-7781","occurred_at":"2026-11-22T09:30:00Z","reason":"Zoë — 10.50 €"}`;
 const V1 = 'fe9558d2075b71aebf847a93d53a6e951e6f4aad6d04a471186768f11f1e322d';
 
-test('the example has the text and the mac that the docs tell', () => {
-  expect(callbackText(TOLD)).toBe(TEXT);
-  expect(signCallback(KEY, TOLD)).toEqual({ key_id: 'cnkey_1', v1: V1 });
-  const page = textOf('docs/connectors.md');
-  for (const told of [TEXT, V1, KEY.secret]) expect(page).toContain(told);
+test('the example of the docs has the text and signature that they show', () => {
+  expect(callbackText(REPORT)).toBe(TEXT);
+  expect(signCallback(KEY, REPORT)).toEqual({ key_id: 'cnkey_1', v1: V1 });
+  const page = readFileSync(join(__dirname, '../../../docs/connectors.md'), 'utf8');
+  for (const shown of [TEXT, V1, KEY.secret]) expect(page).toContain(shown);
 });
 
-test('neither the order of the facts nor a mac among them changes the text', () => {
-  const { callback, ...about } = TOLD;
-  const turned: AnyCallback = { callback_id: '', occurred_at: '' };
-  Object.assign(turned, { mac: { key_id: 'x', v1: 'y' } });
-  for (const [field, value] of Object.entries(callback).reverse()) {
-    Object.assign(turned, { [field]: value });
-  }
-  expect(callbackText({ ...about, callback: turned })).toBe(TEXT);
+test('the text depends neither on the order of the facts nor on a signature among them', () => {
+  const reversed = Object.fromEntries(Object.entries(REPORT.callback).reverse());
+  const callback = Object({ ...reversed, mac: { key_id: 'x', v1: 'y' } });
+  expect(callbackText({ ...REPORT, callback })).toBe(TEXT);
 });
 
 const word = fc.string({ minLength: 1, maxLength: 20 });
@@ -80,12 +74,12 @@ const reports = fc.record({
   callback: facts,
 });
 
-test('a mac fits the report that it was made of, after a way as JSON too, and no other', () => {
+test('a signature is valid for its own report alone, also after a round trip as JSON', () => {
   fc.assert(
     fc.property(reports, reports, (one, other) => {
-      const mac = signCallback(KEY, one);
-      expect(isSignatureValid(KEY.secret, JSON.parse(JSON.stringify(one)), mac)).toBe(true);
-      // Each field alone is altered, and each fact.
+      const signature = signCallback(KEY, one);
+      expect(isSignatureValid(KEY.secret, JSON.parse(JSON.stringify(one)), signature)).toBe(true);
+      // Alters each field alone, and each fact.
       const altered: SignedCallback[] = [
         { ...one, connector: other.connector },
         { ...one, resource: other.resource },
@@ -100,31 +94,31 @@ test('a mac fits the report that it was made of, after a way as JSON too, and no
       ];
       for (const each of altered) {
         const isSame = callbackText(each) === callbackText(one);
-        expect(isSignatureValid(KEY.secret, each, mac)).toBe(isSame);
-        expect(isSame).toBe(JSON.stringify(sorted(each)) === JSON.stringify(sorted(one)));
+        expect(isSignatureValid(KEY.secret, each, signature)).toBe(isSame);
+        expect(isSame).toBe(sortFacts(each) === sortFacts(one));
       }
-      expect(isSignatureValid(`${KEY.secret} `, one, mac)).toBe(false);
+      expect(isSignatureValid(`${KEY.secret} `, one, signature)).toBe(false);
     }),
   );
 });
 
-/** Report with its facts in one order. */
-function sorted({ callback, ...about }: SignedCallback) {
-  const given = Object.entries(callback).filter(([, value]) => value !== undefined);
-  return [Object.values(about), given.sort(([one], [other]) => (one < other ? -1 : 1))];
+function sortFacts({ callback, ...target }: SignedCallback): string {
+  const facts = Object.entries(callback).filter(([, value]) => value !== undefined);
+  facts.sort(([one], [other]) => (one < other ? -1 : 1));
+  return JSON.stringify([Object.values(target), facts]);
 }
 
 test.each([
-  ['no object', 'x'],
+  ['not an object', 'x'],
   ['null', null],
-  ['no key', { v1: V1 }],
-  ['a short hmac', { key_id: 'cnkey_1', v1: V1.slice(1) }],
-  ['capitals', { key_id: 'cnkey_1', v1: V1.toUpperCase() }],
-])('a mac is malformed: %s', (_, mac) => {
+  ['without a key', { v1: V1 }],
+  ['too short', { key_id: 'cnkey_1', v1: V1.slice(1) }],
+  ['in capitals', { key_id: 'cnkey_1', v1: V1.toUpperCase() }],
+])('a signature is malformed if it is %s', (_, mac) => {
   expect(readSignature({ mac })).toBeInstanceOf(Faults);
 });
 
-test('a payload without a mac has none, and one that is no object neither', () => {
+test('a payload that has no field `mac`, or is not an object, has no signature', () => {
   for (const raw of [{}, { mac: undefined }, null, 7, 'mac', []]) {
     expect(readSignature(raw)).toBeUndefined();
   }
@@ -132,34 +126,32 @@ test('a payload without a mac has none, and one that is no object neither', () =
   expect(readSignature({ mac: { ...mac, more: 1 } })).toEqual(mac);
 });
 
-const sealerOf = () => createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
-
-async function checkWith(change: Partial<ConnectorKeyDocument> = {}, open = sealerOf()) {
-  const sealer = change.sealed === undefined ? open : sealerOf();
-  const sealed = await open.encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
+/** Checks the signature of a report against the stored key, which is changed. */
+async function check(report: SignedCallback, change: Partial<ConnectorKeyDocument> = {}) {
+  const encrypter = createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
+  const sealed = await encrypter.encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
   const dates = { created_at: '', revoked_at: null };
   const key = { _id: KEY.key_id, connector: 'acme', sealed, ...dates, ...change };
   const get = async (id: string) => (id === key._id ? key : null);
-  return createCallbackCheck({ stores: { connectorKeys: { get } }, encrypter: sealer });
+  const checkCallback = createCallbackCheck({ stores: { connectorKeys: { get } }, encrypter });
+  return await checkCallback(report, signCallback(KEY, REPORT));
 }
 
-test('a sender is known by a key of its connector that counts now', async () => {
-  const mac = signCallback(KEY, TOLD);
-  expect(await (await checkWith())(TOLD, mac)).toBeUndefined();
-  expect(await (await checkWith({ _id: 'cnkey_2' }))(TOLD, mac)).toBe('unknown_key');
-  expect(await (await checkWith({ connector: 'polbank' }))(TOLD, mac)).toBe('unknown_key');
-  expect(await (await checkWith({ revoked_at: '2026-11-22' }))(TOLD, mac)).toBe('revoked_key');
-  const other = { ...TOLD, name: 'failed' } as const;
-  expect(await (await checkWith())(other, mac)).toBe('mac_differs');
+test('a signature is verified by a valid key of the connector', async () => {
+  expect(await check(REPORT)).toBeUndefined();
+  expect(await check(REPORT, { _id: 'cnkey_2' })).toBe('unknown_key');
+  expect(await check(REPORT, { connector: 'polbank' })).toBe('unknown_key');
+  expect(await check(REPORT, { revoked_at: '2026-11-22' })).toBe('revoked_key');
+  expect(await check({ ...REPORT, name: 'failed' })).toBe('mac_differs');
 });
 
-test('a secret that can not be opened is our fault: the check is made again', async () => {
-  const sealed = await sealerOf().encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
-  const check = await checkWith({ sealed });
-  await expect(check(TOLD, signCallback(KEY, TOLD))).rejects.toThrow(UnreadableKey);
+test('a secret that this process cannot decrypt is our fault, so the check is repeated', async () => {
+  const other = createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
+  const sealed = await other.encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
+  await expect(check(REPORT, { sealed })).rejects.toThrow(UnreadableKey);
 });
 
-test('a key is read from the file that the command line prints; a fault quotes nothing', () => {
+test('a key is read from the file that `connector key create` prints, and an error quotes nothing of it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'connector-key-'));
   const path = join(folder, 'key.json');
   const warned: object[] = [];
