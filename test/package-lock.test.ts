@@ -17,7 +17,7 @@ const Lock = z.object({
 const text = readFileSync(join(__dirname, '../package-lock.json'), 'utf8');
 const { packages } = Lock.parse(JSON.parse(text));
 
-/** Whether a package finds another one as Node does: beside it, or in a folder further up. */
+/** Whether a package finds another one as Node does: next to it, or in a folder further up. */
 function finds(path: string, name: string): boolean {
   const inside = path === '' ? '' : `${path}/`;
   if (packages[`${inside}node_modules/${name}`] !== undefined) return true;

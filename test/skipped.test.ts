@@ -3,6 +3,6 @@ import { explainSkip } from './support/python-tools';
 test.each([
   ['without the program', { PATH: '/nowhere' }, 'there is no python3'],
   ['in CI, which must have it', { PATH: '/nowhere', CI: 'true' }, undefined],
-])('tests that need a program say why they are skipped: %s', (_when, env, why) => {
+])('a test that needs a program says why it is skipped: %s', (_when, env, why) => {
   expect(explainSkip('python3', env)).toBe(why);
 });

@@ -1,4 +1,4 @@
-import { textOf } from './pages';
+import { readText } from './pages';
 
 /** Number of requirements of levels 1 and 2 in each section of ASVS 5.0.0. */
 const REQUIREMENTS: Record<string, number> = {
@@ -28,9 +28,7 @@ function listAll(name: string): string[] {
   const sections = Object.entries(REQUIREMENTS).filter(
     ([section]) => section === name || section.startsWith(`${name}.`),
   );
-  return sections.flatMap(([section, count]) =>
-    Array.from({ length: count }, (_, index) => `${section}.${index + 1}`),
-  );
+  return sections.flatMap(([section, count]) => listRange(section, '1', String(count)));
 }
 
 /** Reads `1–3, 5`, `6.3.1, 4` or `4.3, 10`; a number alone belongs to the section before it. */
@@ -42,19 +40,19 @@ function expand(numbers: string, section?: string): string[] {
     const parts = name.split('.').length;
     if (parts === 3) current = name.slice(0, -1);
     if (parts === 2 || current === undefined) return listAll(`${name}${first}`);
-    const length = Number(last) - Number(first) + 1;
-    return Array.from({ length }, (_, index) => `${current}.${Number(first) + index}`);
+    return listRange(current, first, last);
   });
+}
+
+function listRange(prefix: string, first: string, last: string): string[] {
+  const length = Number(last) - Number(first) + 1;
+  return Array.from({ length }, (_, index) => `${prefix}.${Number(first) + index}`);
 }
 
 /** Sections that a row names: `6.1`, `12.1, 12.3` or `5.1–5.3`. */
 function readSections(text: string): string[] {
   return [...text.matchAll(/(\d+)\.(\d+)(?:–\d+\.(\d+))?/g)].flatMap(
-    ([, chapter, first = '', last = first]) =>
-      Array.from(
-        { length: Number(last) - Number(first) + 1 },
-        (_, index) => `${chapter}.${Number(first) + index}`,
-      ),
+    ([, chapter, first = '', last = first]) => listRange(`${chapter}`, first, last),
   );
 }
 
@@ -70,8 +68,8 @@ function readRow([, head = '', ...cells]: string[]): string[] {
   ]);
 }
 
-test('the table goes through each requirement of levels 1 and 2, and names no other', () => {
-  const page = textOf('docs/asvs.md');
+test('the table of ASVS names each requirement of levels 1 and 2, and no other', () => {
+  const page = readText('docs/asvs.md');
   const rows = [...page.matchAll(/^\| \d.*\|$/gm)].map(([line]) => line.split('|').slice(0, -1));
   const [, unused = ''] = /\nNot used: ([\s\S]*)$/.exec(page) ?? [];
   const inBrackets = [...unused.replaceAll('\n', ' ').matchAll(/\(([^)]*)\)/g)];

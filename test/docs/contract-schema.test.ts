@@ -7,229 +7,160 @@ import {
   contractSchemaText,
   PUBLISHED_FILE,
 } from '../../docs/generate/contract-schema';
-import { textOf } from './pages';
+import { readText } from './pages';
 
-/** Contract over HTTP, and what has been published of it. */
-const published: ContractSchema = JSON.parse(textOf(PUBLISHED_FILE));
-const ID = '5c1e8a52-93c5-4c0e-9d35-0f0b6f1d7a10';
+/** Contract over HTTP, as it has been published. */
+const published: ContractSchema = JSON.parse(readText(PUBLISHED_FILE));
 
-test(`${CONTRACT_FILE} is what the code says: else run \`npm run docs\``, () => {
-  expect(textOf(CONTRACT_FILE)).toBe(contractSchemaText());
+test(`${CONTRACT_FILE} is what the code generates: else run \`npm run docs\``, () => {
+  expect(readText(CONTRACT_FILE)).toBe(contractSchemaText());
 });
 
 test('the contract has only been added to since it was published', () => {
   expect(listBreaks(published, buildContractSchema())).toEqual([]);
 });
 
-describe('a bank team', () => {
+test('a bank team can check each body by its schema', () => {
   const ajv = new Ajv2020({ allErrors: true });
   ajv.addKeyword('version');
   addFormats(ajv);
   ajv.addSchema(published, 'contract');
   const fits = (name: string, body: object) => ajv.validate(`contract#/$defs/${name}`, body);
-
-  test('can check each body by its schema', () => {
-    for (const name of Object.keys(published.$defs)) expect(fits(name, {})).toBe(false);
-    expect(fits('lookUpPayout', { activity: 'lookUpPayout', payout_id: ID, more: 1 })).toBe(true);
-    expect(fits('lookUpPayout', { activity: 'cancelPayout', payout_id: ID })).toBe(false);
-    expect(fits('lookUpPayout.answer', { outcome: 'not_found' })).toBe(true);
-    expect(fits('sendPayout.answer', { outcome: 'sent', bank_reference: 'B-1' })).toBe(true);
-    expect(fits('sendPayout.answer', { outcome: 'not_found' })).toBe(false);
-    expect(fits('sendPayout.refusal', { code: 'AC04', message: 'Closed.' })).toBe(true);
-    expect(fits('sendPayout.refusal', { code: 'A code' })).toBe(false);
-  });
-
-  test('sees where a refusal is an answer', () => {
-    const refusable = Object.keys(published.$defs).filter((name) => name.endsWith('.refusal'));
-    expect(refusable.map((name) => name.split('.')[0])).toEqual([
-      ...['openSession', 'reversePayment', 'sendRefund', 'lookUpRefund'],
-      ...['sendPayout', 'lookUpPayout'],
-    ]);
-  });
+  const payout_id = '5c1e8a52-93c5-4c0e-9d35-0f0b6f1d7a10';
+  for (const name of Object.keys(published.$defs)) expect(fits(name, {})).toBe(false);
+  expect(fits('lookUpPayout', { activity: 'lookUpPayout', payout_id, more: 1 })).toBe(true);
+  expect(fits('lookUpPayout', { activity: 'cancelPayout', payout_id })).toBe(false);
+  expect(fits('lookUpPayout.answer', { outcome: 'not_found' })).toBe(true);
+  expect(fits('sendPayout.answer', { outcome: 'sent', bank_reference: 'B-1' })).toBe(true);
+  expect(fits('sendPayout.answer', { outcome: 'not_found' })).toBe(false);
+  expect(fits('sendPayout.refusal', { code: 'AC04', message: 'Closed.' })).toBe(true);
+  expect(fits('sendPayout.refusal', { code: 'A code' })).toBe(false);
 });
 
-/** Changes one schema of a copy of the contract. */
-function change(name: string, edit: (schema: JsonSchema) => void): ContractSchema {
+test('a bank team sees to which instructions a refusal is an answer', () => {
+  const refusable = Object.keys(published.$defs).filter((name) => name.endsWith('.refusal'));
+  expect(refusable.map((name) => name.split('.')[0])).toEqual([
+    ...['openSession', 'reversePayment', 'sendRefund', 'lookUpRefund'],
+    ...['sendPayout', 'lookUpPayout'],
+  ]);
+});
+
+/** Changes a field's schema, or that of its parent. */
+type Edit = (schema: JsonSchema, parent: JsonSchema, field: string) => unknown;
+
+/** Changes one place in a copy of the contract, such as `sendPayout.answer.outcome`. */
+function change(path: string, edit: Edit): ContractSchema {
   const copy = structuredClone(published);
-  const schema = copy.$defs[name];
-  if (schema === undefined) throw new Error(`The contract has no ${name}.`);
-  edit(schema);
+  const names = Object.keys(copy.$defs).filter((name) => `${path}.`.startsWith(`${name}.`));
+  const name = names.toSorted().at(-1) ?? '';
+  let parent = copy.$defs[name] ?? {};
+  const fields = path.slice(name.length + 1).split('.');
+  const field = fields.pop() ?? '';
+  for (const each of fields) parent = parent.properties?.[each] ?? {};
+  edit(field === '' ? parent : (parent.properties?.[field] ?? {}), parent, field);
   return copy;
 }
 
-/** Gives the schema of a field. */
-function getField(schema: JsonSchema, ...path: string[]): JsonSchema {
-  const [first, ...rest] = path;
-  if (first === undefined) return schema;
-  const field = schema.properties?.[first];
-  if (field === undefined) throw new Error(`There is no field ${first}.`);
-  return getField(field, ...rest);
-}
+const set =
+  (keywords: JsonSchema): Edit =>
+  (schema) =>
+    Object.assign(schema, keywords);
+const add: Edit = (_, parent, field) => {
+  parent.properties = { ...parent.properties, [field]: { type: 'string' } };
+};
+const makeRequired: Edit = (_, parent, field) => parent.required?.push(field);
+const addRequired: Edit = (...place) => [add(...place), makeRequired(...place)];
+const makeOptional: Edit = (_, parent, field) => {
+  parent.required = parent.required?.filter((each) => each !== field) ?? [];
+};
+const remove: Edit = (...place) => [makeOptional(...place), delete place[1].properties?.[place[2]]];
+const allow =
+  (value: string): Edit =>
+  (schema) =>
+    schema.enum?.push(value);
 
-const addField = (schema: JsonSchema, name: string, isRequired = false) => {
-  schema.properties = { ...schema.properties, [name]: { type: 'string' } };
-  if (isRequired) schema.required = [...(schema.required ?? []), name];
-};
-const dropField = (schema: JsonSchema, name: string) => {
-  delete schema.properties?.[name];
-  schema.required = schema.required?.filter((each) => each !== name) ?? [];
-};
-const makeOptional = (schema: JsonSchema, name: string) => {
-  schema.required = schema.required?.filter((each) => each !== name) ?? [];
-};
-
-test.each<[string, string, (schema: JsonSchema) => void]>([
-  ['an instruction gets an optional field', 'sendPayout', (s) => addField(s, 'purpose')],
-  ['an instruction gets a field', 'sendPayout', (s) => addField(s, 'purpose', true)],
-  ['a recipient gets a field', 'sendPayout', (s) => addField(getField(s, 'recipient'), 'phone')],
-  [
-    'a field of an instruction is always there',
-    'sendPayout',
-    (s) => Object.assign(getField(s, 'reference'), { type: 'string' }),
-  ],
-  [
-    'an instruction has a narrower amount',
-    'sendPayout',
-    (s) => Object.assign(getField(s, 'amount'), { maximum: 9_000 }),
-  ],
-  ['an answer gets an optional field', 'sendPayout.answer', (s) => addField(s, 'value_date')],
-  [
-    'an answer gets an outcome',
-    'cancelPayout.answer',
-    (s) => getField(s, 'outcome').enum?.push('pending'),
-  ],
-  [
-    'an answer gets an alternative',
-    'lookUpPayout.answer',
-    (s) => s.oneOf?.push({ type: 'object', properties: {}, required: [] }),
-  ],
-  [
-    'a field of an answer is optional',
-    'sendPayout.answer',
-    (s) => makeOptional(s, 'bank_reference'),
-  ],
-  [
-    'a longer reference is allowed',
-    'sendPayout.answer',
-    (s) => Object.assign(getField(s, 'bank_reference'), { maxLength: 500 }),
-  ],
-])('it is an addition when %s', (_case, name, edit) => {
-  expect(listBreaks(published, change(name, edit))).toEqual([]);
+test.each<[path: string, why: string, edit: Edit]>([
+  ['sendPayout.purpose', 'is an optional field of an instruction', add],
+  ['sendPayout.purpose', 'is a field of an instruction', addRequired],
+  ['sendPayout.recipient.phone', 'is a field of a recipient', add],
+  ['sendPayout.reference', 'is always there', set({ type: 'string' })],
+  ['sendPayout.amount', 'is narrower in an instruction', set({ maximum: 9_000 })],
+  ['sendPayout.answer.value_date', 'is an optional field of an answer', add],
+  ['cancelPayout.answer.outcome', 'has a new value in an answer', allow('pending')],
+  ['lookUpPayout.answer', 'has a new alternative', (schema) => schema.oneOf?.push({})],
+  ['sendPayout.answer.bank_reference', 'is optional in an answer', makeOptional],
+  ['sendPayout.answer.bank_reference', 'may be longer in an answer', set({ maxLength: 500 })],
+])('a contract is only added to when %s %s', (path, _, edit) => {
+  expect(listBreaks(published, change(path, edit))).toEqual([]);
 });
 
-test('a new activity is an addition', () => {
-  const copy = structuredClone(published);
-  copy.$defs['sendMail'] = { type: 'object' };
-  expect(listBreaks(published, copy)).toEqual([]);
+test('a contract is only added to when it has a new activity', () => {
+  const $defs = { ...published.$defs, sendMail: { type: 'object' } };
+  expect(listBreaks(published, { ...published, $defs })).toEqual([]);
 });
 
-test.each<[string, string, (schema: JsonSchema) => void]>([
-  ['sendPayout.amount was removed', 'sendPayout', (s) => dropField(s, 'amount')],
+test.each<[path: string, fault: string, edit: Edit]>([
+  ['sendPayout.amount', ' was removed', remove],
+  ['sendPayout.recipient.iban', ' was removed', remove],
+  ['sendPayout.amount', ' may be missing now', makeOptional],
+  ['sendPayout.amount', ': type was "integer", and is "number"', set({ type: 'number' })],
   [
-    'sendPayout.recipient.iban was removed',
-    'sendPayout',
-    (s) => dropField(getField(s, 'recipient'), 'iban'),
+    'sendPayout.amount',
+    ': maximum was 9007199254740991, and is none',
+    (schema) => delete schema.maximum,
   ],
-  ['sendPayout.amount may be missing now', 'sendPayout', (s) => makeOptional(s, 'amount')],
+  ['sendPayout.amount', ': minimum was 1, and is 0', set({ minimum: 0 })],
+  ['sendPayout.recipient.type', ': "wallet" is new', allow('wallet')],
   [
-    'sendPayout.amount: type was "integer", and is "number"',
-    'sendPayout',
-    (s) => Object.assign(getField(s, 'amount'), { type: 'number' }),
-  ],
-  [
-    'sendPayout.amount: maximum was 9007199254740991, and is none',
-    'sendPayout',
-    (s) => delete getField(s, 'amount').maximum,
-  ],
-  [
-    'sendPayout.amount: minimum was 1, and is 0',
-    'sendPayout',
-    (s) => Object.assign(getField(s, 'amount'), { minimum: 0 }),
+    'sendPayout.currency',
+    ': type was "string", and is ["string","null"]',
+    set({ type: ['string', 'null'] }),
   ],
   [
-    'sendPayout.recipient.type: "wallet" is new',
-    'sendPayout',
-    (s) => getField(s, 'recipient', 'type').enum?.push('wallet'),
+    'sendPayout.reference',
+    ': type was ["string","null"], and is ["string","null","number"]',
+    set({ type: ['string', 'null', 'number'] }),
   ],
   [
-    'sendPayout.currency: type was "string", and is ["string","null"]',
-    'sendPayout',
-    (s) => Object.assign(getField(s, 'currency'), { type: ['string', 'null'] }),
+    'sendPayout.method',
+    ': type was "string", and is "null"',
+    (_, parent) =>
+      Object.assign(parent.properties ?? {}, {
+        method: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+      }),
   ],
+  ['sendPayout.payout_id', ': format was "uuid", and is none', (schema) => delete schema.format],
+  ['sendPayout.answer.bank_reference', ' was removed', remove],
+  ['sendPayout.answer.value_date', ' is required now', addRequired],
+  ['sendPayout.answer.bank_reference', ': maxLength was 200, and is 35', set({ maxLength: 35 })],
+  ['sendPayout.answer.bank_reference', ': pattern was none, and is "^B-"', set({ pattern: '^B-' })],
+  ['sendPayout.answer.outcome', ': "submitted" is not allowed', set({ enum: ['sent'] })],
+  ['lookUpPayout.answer', '.outcome: "not_found" is not allowed', (schema) => schema.oneOf?.pop()],
   [
-    'sendPayout.reference: type was ["string","null"], and is ["string","null","number"]',
-    'sendPayout',
-    (s) => Object.assign(getField(s, 'reference'), { type: ['string', 'null', 'number'] }),
-  ],
-  [
-    'sendPayout.method: type was "string", and is "null"',
-    'sendPayout',
-    (s) => {
-      const properties = s.properties ?? {};
-      properties['method'] = { anyOf: [{ type: 'string' }, { type: 'null' }] };
-    },
-  ],
-  [
-    'sendPayout.payout_id: format was "uuid", and is none',
-    'sendPayout',
-    (s) => delete getField(s, 'payout_id').format,
-  ],
-  [
-    'sendPayout.answer.bank_reference was removed',
-    'sendPayout.answer',
-    (s) => dropField(s, 'bank_reference'),
-  ],
-  [
-    'sendPayout.answer.value_date is required now',
-    'sendPayout.answer',
-    (s) => addField(s, 'value_date', true),
-  ],
-  [
-    'sendPayout.answer.bank_reference: maxLength was 200, and is 35',
-    'sendPayout.answer',
-    (s) => Object.assign(getField(s, 'bank_reference'), { maxLength: 35 }),
-  ],
-  [
-    'sendPayout.answer.bank_reference: pattern was none, and is "^B-"',
-    'sendPayout.answer',
-    (s) => Object.assign(getField(s, 'bank_reference'), { pattern: '^B-' }),
-  ],
-  [
-    'sendPayout.answer.outcome: "submitted" is not allowed',
-    'sendPayout.answer',
-    (s) => Object.assign(getField(s, 'outcome'), { enum: ['sent'] }),
-  ],
-  [
-    'lookUpPayout.answer.outcome: "not_found" is not allowed',
-    'lookUpPayout.answer',
-    (s) => s.oneOf?.pop(),
-  ],
-  [
-    'voidPayment.answer.amount is required now',
     'voidPayment.answer',
-    (s) => s.oneOf?.at(-1)?.required?.push('amount'),
+    '.amount is required now',
+    (schema) => schema.oneOf?.at(-1)?.required?.push('amount'),
   ],
-  [
-    'sendPayout.refusal.message: maxLength was 500, and is 100',
-    'sendPayout.refusal',
-    (s) => Object.assign(getField(s, 'message'), { maxLength: 100 }),
-  ],
-])('it is named when %s', (words, name, edit) => {
-  expect(listBreaks(published, change(name, edit))).toContain(words);
+  ['sendPayout.refusal.message', ': maxLength was 500, and is 100', set({ maxLength: 100 })],
+])('a contract is broken when %s%s', (path, fault, edit) => {
+  expect(listBreaks(published, change(path, edit))).toContain(path + fault);
 });
 
-test('a removed activity, answer or refusal is named', () => {
-  const copy = structuredClone(published);
-  for (const name of ['cancelPayout', 'sendRefund.answer', 'openSession.refusal']) {
-    delete copy.$defs[name];
-  }
-  expect(listBreaks(published, copy)).toEqual([
+test('a contract is broken when an activity, an answer or a refusal is removed', () => {
+  const {
+    cancelPayout,
+    'sendRefund.answer': _,
+    'openSession.refusal': __,
+    ...$defs
+  } = published.$defs;
+  expect(cancelPayout).toBeDefined();
+  expect(listBreaks(published, { ...published, $defs })).toEqual([
     ...['openSession.refusal was removed', 'sendRefund.answer was removed'],
     'cancelPayout was removed',
   ]);
 });
 
 test('a keyword that nothing compares is a fault', () => {
-  const copy = change('sendPayout', (s) => Object.assign(s, { additionalProperties: false }));
+  const copy = change('sendPayout', set(Object({ additionalProperties: false })));
   expect(() => listBreaks(published, copy)).toThrow('nothing compares additionalProperties');
 });

@@ -1,89 +1,95 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { runbooks } from '../support/monitoring';
-import { anchorsOf, filesEndingIn, proseOf, ROOT } from './pages';
+import { filesEndingIn, listAnchors, ROOT, readProse, readText } from './pages';
 
 const PAGES = filesEndingIn('.md');
+const CODE = filesEndingIn('.ts', '.tsx', '.mjs');
+
+/** A path in code, without patterns such as `{payment,refund}` or `*`. */
+const PATH = /`((?:src|workflows|activities|connectors|worker|stack|bench|docs|test)\/[\w./-]+)`/g;
 
 interface Link {
   page: string;
   target: string;
 }
 
-/** Links to files, headings and pictures of the project, without the web. */
-function linksOf(page: string): Link[] {
-  const links = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)];
-  return links
+/** Links from pages to files, headings and pictures of the project, without the web. */
+const LINKS: Link[] = PAGES.flatMap((page) =>
+  [...readProse(page).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => ({ page, target }))
-    .filter(({ target }) => !/^[a-z]+:/.test(target));
-}
+    .filter(({ target }) => !/^[a-z]+:/.test(target)),
+);
 
 function leadsSomewhere({ page, target }: Link): boolean {
   const [path = '', anchor] = target.split('#');
   const file = path === '' ? page : join(dirname(page), path);
   if (!existsSync(join(ROOT, file))) return false;
-  return anchor === undefined || anchorsOf(file).includes(anchor);
+  return anchor === undefined || listAnchors(file).includes(anchor);
 }
 
-test('every link between the pages leads to a file, and to a heading where it names one', () => {
-  const links = PAGES.flatMap(linksOf);
-  expect(links.length).toBeGreaterThan(30);
-  expect(links.filter((link) => !leadsSomewhere(link))).toEqual([]);
+test('every link of a page leads to a file, and to a heading where it names one', () => {
+  expect(LINKS.length).toBeGreaterThan(30);
+  expect(LINKS.filter((link) => !leadsSomewhere(link))).toEqual([]);
+  for (const target of ['nowhere.md', '#nowhere', 'webhooks.md#nowhere']) {
+    expect(leadsSomewhere({ page: 'docs/api.md', target })).toBe(false);
+  }
 });
 
-test('every alert leads to its own heading of the page of alerts', () => {
-  expect(runbooks().length).toBeGreaterThan(30);
-  for (const { alert, page, anchor } of runbooks()) {
-    expect({ alert, page, anchor }).toEqual({
-      ...{ alert, page: 'docs/alerts.md' },
-      anchor: alert.toLowerCase(),
-    });
-    expect(anchorsOf(page)).toContain(anchor);
-  }
-  const headings = proseOf('docs/alerts.md').match(/^### .+$/gm) ?? [];
-  const named = headings.map((heading) => heading.replace('### ', ''));
-  expect(named.toSorted()).toEqual(
-    runbooks()
-      .map(({ alert }) => alert)
-      .toSorted(),
+test('the page of alerts has one heading for each alert, to which the alert links', () => {
+  const links = runbooks().map(({ alert, page, anchor }) => [alert, `${page}#${anchor}`]);
+  const headings = readProse('docs/alerts.md').match(/^### .+$/gm) ?? [];
+  const alerts = headings.map((heading) => heading.replace('### ', ''));
+  expect(alerts.length).toBeGreaterThan(30);
+  expect(links.toSorted()).toEqual(
+    alerts.toSorted().map((alert) => [alert, `docs/alerts.md#${alert.toLowerCase()}`]),
   );
 });
 
 test('every picture is shown on a page, and all of them stay small', () => {
-  const folder = join(ROOT, 'docs/images');
-  const pictures = readdirSync(folder);
-  const shown = new Set(PAGES.flatMap(linksOf).map(({ target }) => target));
+  const pictures = readdirSync(join(ROOT, 'docs/images'));
+  const shown = new Set(LINKS.map(({ target }) => target));
   expect(pictures.filter((name) => !shown.has(`images/${name}`))).toEqual([]);
-  const bytes = pictures.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
-  expect(bytes).toBeLessThan(1_500_000);
+  const sizes = pictures.map((name) => statSync(join(ROOT, 'docs/images', name)).size);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(1_500_000);
 });
 
-test('a link that leads nowhere is reported', () => {
-  const page = 'docs/api.md';
-  for (const target of ['nowhere.md', '#nowhere', 'webhooks.md#nowhere', '../nowhere']) {
-    expect(leadsSomewhere({ page, target })).toBe(false);
-  }
-  for (const target of ['webhooks.md', '#errors', 'webhooks.md#roll-the-secret', '../LICENSE']) {
-    expect(leadsSomewhere({ page, target })).toBe(true);
-  }
-});
-
-test('no page has two headings with one anchor', () => {
-  // Each version of the changelog has the same headings.
-  for (const page of PAGES.filter((page) => page !== 'CHANGELOG.md')) {
-    const anchors = anchorsOf(page);
-    const twice = anchors.filter((anchor) => /-\d+$/.test(anchor));
-    expect({ page, twice }).toEqual({ page, twice: [] });
-  }
-});
+// Each version of the changelog has the same headings.
+test.each(PAGES.filter((page) => page !== 'CHANGELOG.md'))(
+  'no two headings of %s have the same anchor',
+  (page) => {
+    expect(listAnchors(page).filter((anchor) => /-\d+$/.test(anchor))).toEqual([]);
+  },
+);
 
 test('every file that the docs name exists', () => {
-  const named = PAGES.flatMap((page) =>
-    [...proseOf(page).matchAll(PATH)].map(([, path = '']) => ({ page, path })),
+  const paths = PAGES.flatMap((page) =>
+    [...readProse(page).matchAll(PATH)].map(([, path]) => path),
   );
-  expect(named.length).toBeGreaterThan(30);
-  expect(named.filter(({ path }) => !existsSync(join(ROOT, path)))).toEqual([]);
+  expect(paths.length).toBeGreaterThan(30);
+  expect(paths.filter((path = '') => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-/** A path in code, without patterns such as `{payment,refund}` or `*`. */
-const PATH = /`((?:src|workflows|activities|connectors|worker|stack|bench|docs|test)\/[\w./-]+)`/g;
+test('every heading that the code cites exists', () => {
+  const cited = CODE.flatMap((path) =>
+    [...readText(path).matchAll(/\bdocs\/([\w-]+\.md#[\w-]+)/g)].map(([, target = '']) => target),
+  );
+  expect(cited.length).toBeGreaterThan(100);
+  const broken = cited.filter((target) => !leadsSomewhere({ page: 'docs/api.md', target }));
+  expect(broken).toEqual([]);
+});
+
+test('no code cites a document that is not in the project', () => {
+  const elsewhere = /\b[Ss]pec(ification)? §|\bDecided\b:/;
+  expect(CODE.filter((path) => elsewhere.test(readText(path)))).toEqual([]);
+});
+
+test('the list of recorded histories names every file of their folder, and no other', () => {
+  const listed = readText('test/replay/README.md').matchAll(
+    /`((?:payment|refund|payout|webhook|crypto|schedule|clock)-[\w-]+)`/g,
+  );
+  const files = readdirSync(join(ROOT, 'test/replay/histories'));
+  expect([...listed].map(([, name]) => name).sort()).toEqual(
+    files.map((name) => basename(name, '.json')).sort(),
+  );
+});
