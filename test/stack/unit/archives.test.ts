@@ -6,21 +6,17 @@ const all = [TEMPORAL_ARCHIVES, MONGODB_ARCHIVES].flatMap((archives) => Object.e
 test.each(all)('the archive for %s is fetched by https and known by its hash', (_, archive) => {
   expect(archive?.url).toMatch(/^https:\/\/(github\.com|fastdl\.mongodb\.org)\//);
   expect(archive?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  expect(all.filter(([, { sha256 } = {}]) => sha256 === archive?.sha256)).toHaveLength(1);
 });
 
-test('every hash is of another archive', () => {
-  const hashes = all.map(([, archive]) => archive?.sha256);
-  expect(new Set(hashes).size).toBe(all.length);
-});
-
-test('an archive that is not the known one is refused, by name', () => {
+test('an archive with another hash than the known one is refused by its URL', () => {
   const known = { url: 'https://example.com/a.tgz', sha256: 'ab' };
   expect(() => checkHash('cd', known)).toThrow('https://example.com/a.tgz has the SHA-256 cd');
   expect(() => checkHash('ab', known)).not.toThrow();
 });
 
-test('nothing is fetched in clear', async () => {
+test('nothing is downloaded without TLS', async () => {
   const { signal } = new AbortController();
-  const asked = download('http://127.0.0.1:1/a.tgz', '/dev/null', { say: () => {} }, signal);
-  await expect(asked).rejects.toThrow('127.0.0.1:1 has no https URL');
+  const archive = download('http://127.0.0.1:1/a.tgz', '/dev/null', { say: () => {} }, signal);
+  await expect(archive).rejects.toThrow('127.0.0.1:1 has no https URL');
 });

@@ -1,22 +1,10 @@
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tryLock } from '../../../src/base/file-lock';
 import { ensureKeys } from '../../../src/encryption/ensure-keys';
 import { followPairs } from '../../../src/encryption/recipient-pairs';
 import { readKeys } from '../../../src/encryption/service-keys';
 import { markDataDir } from '../../../stack/data-version';
-import { boundLog, lastLines } from '../../../stack/log-file';
+import { boundLog, createLogCheck, lastLines } from '../../../stack/log-file';
 import {
   readState,
   replaceFile,
@@ -24,12 +12,9 @@ import {
   stateFile,
   writeState,
 } from '../../../stack/state-file';
+import { useTempFolder } from '../../unit/temp-folder';
 
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'stack-data-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
+const folder = useTempFolder();
 
 const STATE: StackState = {
   api: { pid: 1, url: 'http://localhost:1' },
@@ -43,127 +28,152 @@ const STATE: StackState = {
     sandbox_bank: 'http://127.0.0.1:6/metrics',
   },
   settings: {
-    MONGODB_DB: 'payments',
-    TASK_QUEUE_PREFIX: '',
-    KEYS_FILE: '/keys.json',
-    KEYS_DIR: '/keys',
-    WEBHOOK_ALLOW_PRIVATE: 'sandbox',
-    PUBLIC_URL: 'http://localhost:1',
-    LIVE_CONNECTORS: '',
-    SANDBOX_CONNECTORS: '',
+    ...{
+      MONGODB_DB: 'payments',
+      TASK_QUEUE_PREFIX: '',
+      KEYS_FILE: '/keys.json',
+      KEYS_DIR: '/keys',
+    },
+    ...{ WEBHOOK_ALLOW_PRIVATE: 'sandbox', PUBLIC_URL: 'http://localhost:1' },
+    ...{ LIVE_CONNECTORS: '', SANDBOX_CONNECTORS: '' },
   },
 };
 
 describe('the version of a data directory', () => {
-  test('is written at the first start, and is no hindrance to the next', () => {
-    markDataDir(folder);
-    expect(readFileSync(join(folder, 'version'), 'utf8')).toBe('2\n');
-    writeFileSync(join(folder, 'ports.json'), '{}');
-    markDataDir(folder);
+  test('is written at the first start, and lets the next ones go on', () => {
+    markDataDir(folder.at());
+    expect(folder.read('version')).toBe('2\n');
+    folder.write('ports.json', '{}');
+    markDataDir(folder.at());
   });
 
   test.each(['ports.json', 'mongodb', 'temporal'])(
-    'is 1 where %s has none beside it, which is refused',
+    'is 1, which is refused, where there is %s without a version',
     (name) => {
-      writeFileSync(join(folder, name), '');
-      expect(() => markDataDir(folder)).toThrow(/data of version 1.*Move it away/);
-      expect(existsSync(join(folder, 'version'))).toBe(false);
+      folder.write(name, '');
+      expect(() => markDataDir(folder.at())).toThrow(/data of version 1.*Move it away/);
+      expect(existsSync(folder.at('version'))).toBe(false);
     },
   );
 
   test('is refused where it is a later one', () => {
-    writeFileSync(join(folder, 'version'), '3\n');
-    expect(() => markDataDir(folder)).toThrow(/data of version 3/);
+    folder.write('version', '3\n');
+    expect(() => markDataDir(folder.at())).toThrow(/data of version 3/);
   });
 });
 
 describe('stack.json', () => {
-  test('reads back as it was written', () => {
-    writeState(folder, STATE);
-    expect(readState(folder)).toEqual(STATE);
-  });
-
-  test('is replaced whole: who has it open keeps reading the old state to its end', () => {
-    writeState(folder, STATE);
-    const before = readFileSync(stateFile(folder), 'utf8');
-    const file = openSync(stateFile(folder), 'r');
-    writeState(folder, { ...STATE, worker: { pid: null } });
+  test('is replaced as a whole: a reader that has it open reads the old state to its end', () => {
+    writeState(folder.at(), STATE);
+    expect(readState(folder.at())).toEqual(STATE);
+    const before = readFileSync(stateFile(folder.at()), 'utf8');
+    const file = openSync(stateFile(folder.at()), 'r');
+    writeState(folder.at(), { ...STATE, worker: { pid: null } });
     expect(readFileSync(file, 'utf8')).toBe(before);
     closeSync(file);
-    expect(readState(folder)?.worker.pid).toBeNull();
+    expect(readState(folder.at())?.worker.pid).toBeNull();
   });
 
-  test('that is damaged counts as absent', () => {
-    replaceFile(stateFile(folder), '{"api": ');
-    expect(readState(folder)).toBeUndefined();
+  test('counts as absent if it is damaged', () => {
+    replaceFile(stateFile(folder.at()), '{"api": ');
+    expect(readState(folder.at())).toBeUndefined();
   });
 });
 
 describe('the lock of a data folder', () => {
-  const path = () => join(folder, 'launcher.lock');
+  const lock = () => tryLock(folder.at('launcher.lock'));
 
-  test('is refused while its holder lives, and free again once it is released', () => {
-    const first = tryLock(path());
+  test('is refused while its holder runs, and free again once it is released', () => {
+    const first = lock();
     expect(first.holder).toBeUndefined();
-    expect(tryLock(path()).holder?.pid).toBe(process.pid);
+    expect(lock().holder?.pid).toBe(process.pid);
     first.release();
-    expect(tryLock(path()).holder).toBeUndefined();
+    expect(lock().holder).toBeUndefined();
   });
 
-  test('is taken over from a process that has ended', () => {
-    tryLock(path());
-    const lock = JSON.parse(readFileSync(path(), 'utf8'));
-    writeFileSync(path(), JSON.stringify({ ...lock, pid: 2 ** 22 - 1 }));
-    expect(tryLock(path()).holder).toBeUndefined();
+  test.each([
+    ['its process has ended', { pid: 2 ** 22 - 1 }],
+    ['its process id belongs to a later process', { born: 'earlier' }],
+  ])('is free when %s', (_, change) => {
+    lock();
+    const stored = JSON.parse(folder.read('launcher.lock'));
+    folder.write('launcher.lock', JSON.stringify({ ...stored, ...change }));
+    expect(lock().holder).toBeUndefined();
   });
 
-  test('is taken over when the process id now belongs to a later process', () => {
-    tryLock(path());
-    const lock = JSON.parse(readFileSync(path(), 'utf8'));
-    writeFileSync(path(), JSON.stringify({ ...lock, born: 'earlier' }));
-    expect(tryLock(path()).holder).toBeUndefined();
-  });
-
-  test('that was never fully written is taken over', () => {
-    writeFileSync(path(), '');
-    expect(tryLock(path()).holder).toBeUndefined();
+  test('is free when it was never fully written', () => {
+    folder.write('launcher.lock', '');
+    expect(lock().holder).toBeUndefined();
   });
 });
 
-test('the keys are created once, for their owner only, as the service reads them', () => {
-  const paths = ensureKeys(folder);
-  const text = readFileSync(paths.KEYS_FILE, 'utf8');
-  expect(statSync(paths.KEYS_FILE).mode & 0o777).toBe(0o600);
-  expect(Object.keys(readKeys(paths.KEYS_FILE).seal.keys)).toEqual(['k1']);
-  for (const environment of ['sandbox', 'live'] as const) {
-    expect(() => followPairs(paths.KEYS_DIR, environment, 'private')).not.toThrow();
-  }
-  expect(ensureKeys(folder)).toEqual(paths);
-  expect(readFileSync(paths.KEYS_FILE, 'utf8')).toBe(text);
+describe('the keys', () => {
+  test('are created once, and only their owner may read them', () => {
+    const paths = ensureKeys(folder.at());
+    const text = readFileSync(paths.KEYS_FILE, 'utf8');
+    expect(folder.mode('keys.json')).toBe(0o600);
+    expect(Object.keys(readKeys(paths.KEYS_FILE).seal.keys)).toEqual(['k1']);
+    for (const environment of ['sandbox', 'live'] as const) {
+      expect(() => followPairs(paths.KEYS_DIR, environment, 'private')).not.toThrow();
+    }
+    expect(ensureKeys(folder.at())).toEqual(paths);
+    expect(readFileSync(paths.KEYS_FILE, 'utf8')).toBe(text);
+  });
+
+  test('of live connectors that pay out are created at the first start only', () => {
+    const { KEYS_DIR } = ensureKeys(folder.at(), ['acme']);
+    expect(() => followPairs(KEYS_DIR, 'live-acme', 'private')).not.toThrow();
+    ensureKeys(folder.at(), ['acme', 'later']);
+    const follow = () => followPairs(KEYS_DIR, 'live-later', 'private');
+    expect(follow).toThrow('`keys split` creates it');
+  });
+
+  test.each(['keys.json', 'keys/recipients.live.json'])(
+    'are never replaced where there is data: a missing %s is refused',
+    (name) => {
+      ensureKeys(folder.at());
+      mkdirSync(folder.at('mongodb'));
+      rmSync(folder.at(name));
+      expect(() => ensureKeys(folder.at())).toThrow(`missing: ${folder.at(name)}`);
+    },
+  );
 });
 
-test('live connectors that pay out have key pairs of their own from the first start only', () => {
-  const { KEYS_DIR } = ensureKeys(folder, ['acme']);
-  expect(() => followPairs(KEYS_DIR, 'live-acme', 'private')).not.toThrow();
-  ensureKeys(folder, ['acme', 'later']);
-  expect(() => followPairs(KEYS_DIR, 'live-later', 'private')).toThrow('`keys split` creates it');
-});
+describe('a log', () => {
+  const LINES = 'one\ntwo\nthree\n';
 
-test.each(['keys.json', 'keys/recipients.live.json'])(
-  'where there is data, a %s that is missing is never replaced',
-  (name) => {
-    ensureKeys(folder);
-    mkdirSync(join(folder, 'mongodb'));
-    rmSync(join(folder, name));
-    expect(() => ensureKeys(folder)).toThrow(`missing: ${join(folder, name)}`);
-  },
-);
+  test('beyond its limit continues empty, with a copy next to it', () => {
+    const log = folder.write('api.log', LINES);
+    expect(lastLines(log, 2)).toBe('two\nthree');
+    boundLog(log, 100);
+    expect(existsSync(`${log}.1`)).toBe(false);
+    boundLog(log, 10);
+    expect([folder.read('api.log'), folder.read('api.log.1')]).toEqual(['', LINES]);
+  });
 
-test('a log past its bound is set aside and goes on empty', () => {
-  const path = join(folder, 'part.log');
-  writeFileSync(path, 'one\ntwo\nthree\n');
-  expect(lastLines(path, 2)).toBe('two\nthree');
-  boundLog(path, 5);
-  expect(statSync(path).size).toBe(0);
-  expect(readFileSync(`${path}.1`, 'utf8')).toBe('one\ntwo\nthree\n');
+  test.each(['ENOSPC', 'EDQUOT'])('continues empty, without a copy, after %s', (code) => {
+    const log = folder.write('api.log', LINES);
+    boundLog(log, 10, (_from, to) => {
+      folder.write('api.log.1', 'a part');
+      expect(to).toBe(folder.at('api.log.1'));
+      throw Object.assign(new Error('no space'), { code });
+    });
+    expect(folder.read('api.log')).toBe('');
+    expect(existsSync(`${log}.1`)).toBe(false);
+  });
+
+  test('that cannot be rotated is reported once, and the others are still rotated', () => {
+    const log = folder.write('api.log', LINES);
+    mkdirSync(`${log}.1`);
+    const reports: string[] = [];
+    const logs = [log, folder.at('worker.log')];
+    const check = createLogCheck(logs, (text) => void reports.push(text), 10);
+    for (const text of ['a long line', 'another long line']) {
+      folder.write('worker.log', text);
+      check();
+      expect(folder.read('worker.log.1')).toBe(text);
+    }
+    expect(reports).toEqual([expect.stringContaining(`${log} grows: `)]);
+    expect(folder.read('api.log')).toBe(LINES);
+  });
 });

@@ -1,15 +1,5 @@
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheDirectory } from '../../../stack/provision';
 import { needSpace } from '../../../stack/provision/cache';
@@ -17,17 +7,18 @@ import { mongodVersion } from '../../../stack/provision/mongod';
 import { provision, type Route, type Server } from '../../../stack/provision/provision';
 import { isUsableTemporal, temporalCli } from '../../../stack/provision/temporal';
 import { silentProgress } from '../../../stack/terminal';
+import { useTempFolder } from '../../unit/temp-folder';
 
-let cacheDir: string;
+const cache = useTempFolder();
 let lines: string[];
+let fetches: number;
 beforeEach(() => {
-  cacheDir = mkdtempSync(join(tmpdir(), 'stack-cache-'));
   lines = [];
+  fetches = 0;
 });
-afterEach(() => rmSync(cacheDir, { recursive: true }));
 
 const context = () => ({
-  cacheDir,
+  cacheDir: cache.at(),
   env: {},
   progress: { ...silentProgress, line: (text: string) => void lines.push(text) },
   signal: new AbortController().signal,
@@ -37,81 +28,75 @@ function route(name: string, fetch: Route['fetch']): Route {
   return { name, folder: `${name}-1.0`, executable: 'server', megabytes: 1, fetch };
 }
 
-const works = (name: string, count = { fetches: 0 }): Route =>
+const succeed = (name: string): Route =>
   route(name, async (folder) => {
-    count.fetches += 1;
+    fetches += 1;
     writeFileSync(join(folder, 'server'), `#!/bin/sh\necho ${name}\n`, { mode: 0o755 });
   });
 
-const fails = (name: string, why: string): Route =>
+const fail = (name: string, error: Error): Route =>
   route(name, async (folder) => {
     writeFileSync(join(folder, 'half'), 'of it');
-    throw new Error(why);
+    throw error;
   });
 
-function server(...routes: Route[]): Server {
+const provideFrom = (routes: Route[], more: Partial<Server> = {}) => {
   const help = ['set SERVER_ADDRESS', 'install Thing'];
-  return { name: 'Server', installed: async () => undefined, routes, help };
-}
+  const server = { name: 'Server', installed: async () => undefined, routes, help };
+  return provision({ ...server, ...more }, context());
+};
+const provide = () => provideFrom([succeed('official')]);
 
-test('what is installed is used and nothing is fetched', async () => {
-  const count = { fetches: 0 };
-  const installed = async () => ({ path: '/usr/bin/server', from: 'on PATH' });
-  const found = await provision({ ...server(works('official', count)), installed }, context());
-  expect(found).toEqual({ path: '/usr/bin/server', from: 'on PATH' });
-  expect(count.fetches).toBe(0);
+test('an installed server is used, and nothing is fetched', async () => {
+  const found = { path: '/usr/bin/server', from: 'on PATH' };
+  const installed = async () => found;
+  expect(await provideFrom([succeed('official')], { installed })).toEqual(found);
+  expect(fetches).toBe(0);
   expect(lines).toEqual(['Server: on PATH (/usr/bin/server)']);
 });
 
-test('the next route is taken when one fails, and says so', async () => {
-  const found = await provision(server(fails('official', 'blocked'), works('other')), context());
-  expect(found).toEqual({ path: join(cacheDir, 'other-1.0', 'server'), from: 'other' });
+test('a route that fails is reported, and the next one is taken', async () => {
+  const found = await provideFrom([fail('official', new Error('blocked')), succeed('other')]);
+  expect(found).toEqual({ path: cache.at('other-1.0', 'server'), from: 'other' });
   expect(lines[0]).toBe('Server: official did not work, trying on');
 });
 
-test('a route that failed leaves nothing in the cache', async () => {
-  await expect(provision(server(fails('official', 'blocked')), context())).rejects.toThrow();
-  expect(readdirSync(cacheDir)).toEqual([]);
-});
-
-test('when no route works, the refusal says what was tried and every way to help', async () => {
-  const tried = server(fails('official', 'blocked'), fails('other', 'go is not installed'));
-  await expect(provision(tried, context())).rejects.toThrow(
+test('when every route fails, the refusal lists them and every remedy, and the cache stays empty', async () => {
+  const routes = [
+    fail('official', new Error('blocked')),
+    fail('full', Object.assign(new Error('ENOSPC: no space left, write'), { code: 'ENOSPC' })),
+    fail('other', new Error('go is not installed')),
+  ];
+  await expect(provideFrom(routes)).rejects.toThrow(
     [
       'Server could not be had.',
       '  official: blocked',
+      '  full: the disk is full',
       '  other: go is not installed',
       'Any one of these helps:',
       '  - set SERVER_ADDRESS',
       '  - install Thing',
     ].join('\n'),
   );
+  expect(readdirSync(cache.at())).toEqual([]);
 });
 
-test('a full disk is called by its name', async () => {
-  const full = route('official', async () => {
-    throw Object.assign(new Error('ENOSPC: no space left, write'), { code: 'ENOSPC' });
-  });
-  await expect(provision(server(full), context())).rejects.toThrow('official: the disk is full');
-  await expect(needSpace(cacheDir, 1e12, 'Server')).rejects.toThrow(/MB free, Server needs/);
+test('a server is refused in advance if the disk has too little space', async () => {
+  await expect(needSpace(cache.at(), 1e12, 'Server')).rejects.toThrow(/MB free, Server needs/);
 });
 
-test('what was fetched once is found in the cache', async () => {
-  const count = { fetches: 0 };
-  await provision(server(works('official', count)), context());
-  const again = await provision(server(works('official', count)), context());
-  expect(again.from).toBe('official, cached');
-  expect(count.fetches).toBe(1);
+test('a server that was fetched once is found in the cache', async () => {
+  await provide();
+  expect((await provide()).from).toBe('official, cached');
+  expect(fetches).toBe(1);
 });
 
 test('a cached server that was damaged is fetched again', async () => {
-  const count = { fetches: 0 };
-  const { path } = await provision(server(works('official', count)), context());
+  const { path } = await provide();
   const whole = readFileSync(path, 'utf8');
   writeFileSync(path, whole.replace('echo', 'ECHO'));
-  chmodSync(path, 0o755);
-  await provision(server(works('official', count)), context());
-  expect(count.fetches).toBe(2);
+  await provide();
+  expect(fetches).toBe(2);
   expect(readFileSync(path, 'utf8')).toBe(whole);
 });
 
@@ -120,71 +105,59 @@ test.each([
   ['server', 0o757],
   ['.', 0o770],
   ['.', 0o707],
-])('a cached server whose %s others may exchange is fetched again', async (name, mode) => {
-  const count = { fetches: 0 };
-  const { path } = await provision(server(works('official', count)), context());
+])('a cached server is fetched again if others may write "%s" (mode %i)', async (name, mode) => {
+  const { path } = await provide();
   chmodSync(join(path, '..', name), mode);
-  await provision(server(works('official', count)), context());
-  expect(count.fetches).toBe(2);
-  await provision(server(works('official', count)), context());
-  expect(count.fetches).toBe(2);
+  await provide();
+  expect(fetches).toBe(2);
+  await provide();
+  expect(fetches).toBe(2);
 });
 
-test('a cached server whose hash is known is fetched again, whatever its manifest says', async () => {
-  const count = { fetches: 0 };
-  const known = createHash('sha256').update('#!/bin/sh\necho official\n').digest('hex');
-  const find = () => provision(server({ ...works('official', count), sha256: known }), context());
+test('a cached server with another hash than the known one is fetched again, whatever its manifest says', async () => {
+  const hash = (name: string) =>
+    createHash('sha256').update(`#!/bin/sh\necho ${name}\n`).digest('hex');
+  const find = () => provideFrom([{ ...succeed('official'), sha256: hash('official') }]);
   const { path } = await find();
-  const other = createHash('sha256').update('#!/bin/sh\necho exchanged\n').digest('hex');
   writeFileSync(path, '#!/bin/sh\necho exchanged\n');
-  const manifest = { from: 'official', bytes: statSync(path).size, sha256: other };
+  const manifest = { from: 'official', bytes: statSync(path).size, sha256: hash('exchanged') };
   writeFileSync(join(path, '..', 'manifest.json'), JSON.stringify(manifest));
   expect((await find()).from).toBe('official');
-  expect(count.fetches).toBe(2);
+  expect(fetches).toBe(2);
   expect((await find()).from).toBe('official, cached');
 });
 
-test('the folder of the cache is closed to others before anything in it is used', async () => {
-  chmodSync(cacheDir, 0o777);
-  const { path } = await provision(server(works('official')), context());
-  expect([cacheDir, join(path, '..'), path].map((each) => statSync(each).mode & 0o022)).toEqual([
-    0, 0, 0,
-  ]);
-  chmodSync(cacheDir, 0o770);
-  expect((await provision(server(works('official')), context())).from).toBe('official, cached');
-  expect(statSync(cacheDir).mode & 0o777).toBe(0o700);
+test('others cannot write the folder of the cache before anything in it is used', async () => {
+  chmodSync(cache.at(), 0o777);
+  const { path } = await provide();
+  const modes = [cache.at(), join(path, '..'), path].map((each) => statSync(each).mode & 0o022);
+  expect(modes).toEqual([0, 0, 0]);
+  chmodSync(cache.at(), 0o770);
+  expect((await provide()).from).toBe('official, cached');
+  expect(cache.mode()).toBe(0o700);
 });
 
-/** Go that says another hash, and writes down the settings with which it is asked for modules. */
+/** Go that reports another hash, and writes down the settings with which it was called. */
 const FAKE_GO = `#!/bin/sh
 if [ "$1" = env ]; then echo https://proxy.example; exit; fi
 env > "$0.env"
 echo '{"Sum": "h1:other"}'
 `;
 
-test('a build with Go takes no module but the known one, whatever the user’s settings say', async () => {
-  const go = join(cacheDir, 'go');
-  writeFileSync(go, FAKE_GO, { mode: 0o755 });
-  const path = process.env['PATH'];
-  process.env['PATH'] = `${cacheDir}:${path}`;
-  const lax = {
-    GOENV: '/root/lax',
-    GOSUMDB: 'off',
-    GONOSUMDB: '*',
-    GOPRIVATE: '*',
-    GOINSECURE: '*',
-  };
-  const env = { PATH: path, ...lax, GOFLAGS: '-insecure' };
+test('a build with Go takes no module but the known one, whatever the settings of the user', async () => {
+  cache.write('go', FAKE_GO, 0o755);
+  const { PATH } = process.env;
+  process.env['PATH'] = `${cache.at()}:${PATH}`;
+  const lax = { GOENV: '/root/lax', GOSUMDB: 'off', GONOSUMDB: '*', GOPRIVATE: '*' };
+  const env = { PATH, ...lax, GOINSECURE: '*', GOFLAGS: '-insecure' };
   const byGo = temporalCli.routes.find(({ name }) => name.includes('built with Go'));
-  const task = { say: () => undefined };
   try {
-    const build = byGo?.fetch(cacheDir, task, { ...context(), env });
+    const build = byGo?.fetch(cache.at(), { say: () => undefined }, { ...context(), env });
     await expect(build).rejects.toThrow('has the hash h1:other, not the known one');
   } finally {
-    process.env['PATH'] = path;
+    process.env['PATH'] = PATH;
   }
-  const asked = readFileSync(`${go}.env`, 'utf8').split('\n');
-  expect(asked).toEqual(
+  expect(cache.read('go.env').split('\n')).toEqual(
     expect.arrayContaining([
       ...['GOENV=off', 'GOSUMDB=sum.golang.org', 'GONOSUMDB=', 'GOPRIVATE=', 'GOINSECURE='],
       ...['GOFLAGS=-modcacherw', 'GOPROXY=https://proxy.example'],
@@ -192,28 +165,24 @@ test('a build with Go takes no module but the known one, whatever the user’s s
   );
 });
 
-test('two that want the same server at once fetch it once', async () => {
-  const count = { fetches: 0 };
-  const both = server(works('official', count));
-  const [one, two] = await Promise.all([provision(both, context()), provision(both, context())]);
+test('two processes that need the same server at once fetch it once', async () => {
+  const [one, two] = await Promise.all([provide(), provide()]);
   expect(one.path).toBe(two.path);
-  expect(count.fetches).toBe(1);
-  expect(existsSync(join(cacheDir, 'server.lock'))).toBe(false);
+  expect(fetches).toBe(1);
+  expect(existsSync(cache.at('server.lock'))).toBe(false);
 });
 
-test('a stop request ends the fetching and is not taken for a failed route', async () => {
+test('a stop request ends the fetching, and no other route is tried', async () => {
   const stop = new AbortController();
   const slow = route('official', async () => {
     stop.abort(new Error('stopped'));
     throw new Error('killed');
   });
-  const count = { fetches: 0 };
-  const asked = provision(server(slow, works('other', count)), {
-    ...context(),
-    signal: stop.signal,
-  });
-  await expect(asked).rejects.toThrow('stopped');
-  expect(count.fetches).toBe(0);
+  const routes = [slow, succeed('other')];
+  const server = { name: 'Server', installed: async () => undefined, routes, help: [] };
+  const provided = provision(server, { ...context(), signal: stop.signal });
+  await expect(provided).rejects.toThrow('stopped');
+  expect(fetches).toBe(0);
 });
 
 test.each([
@@ -222,11 +191,11 @@ test.each([
   ['temporal version 1.0.0 (Server 1.24.2, UI 2.28.0)', false],
   ['temporal version 2.0.0 (Server 2.0.0, UI 3.0.0)', false],
   ['tctl version 1.18.0', false],
-])('%s: usable %s', (said, usable) => {
-  expect(isUsableTemporal(said)).toBe(usable);
+])('a Temporal that prints "%s" is usable: %s', (printed, usable) => {
+  expect(isUsableTemporal(printed)).toBe(usable);
 });
 
-test('the version of a mongod is read from what it says', () => {
+test('the version of a mongod is read from its output', () => {
   expect(mongodVersion('db version v6.0.5\nBuild Info: {')).toEqual({ major: 6, text: '6.0.5' });
   expect(mongodVersion('command not found')).toBeUndefined();
 });
