@@ -4,24 +4,22 @@ import { startPayServer, usePayServer } from './pay-server';
 
 const server = usePayServer();
 
-describe('every page', () => {
-  it('carries the headers that keep it from being framed, cached or scripted', async () => {
-    const { token } = await server.insert();
-    const { headers } = await server.ask('GET', `/pay/${token}`);
-    const csp = headers.get('content-security-policy') ?? '';
-    expect(csp).toContain("default-src 'none'");
-    expect(csp).toContain("script-src 'self';");
-    expect(csp).toContain("frame-ancestors 'none'");
-    expect(csp).toContain("form-action 'self' https: http://localhost:9 https://shop.example;");
-    expect(headers.get('x-frame-options')).toBe('DENY');
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
-    expect(headers.get('referrer-policy')).toBe('no-referrer');
-    expect(headers.get('cache-control')).toBe('no-store');
-    expect(headers.get('strict-transport-security')).toBeNull();
+it('answers a page with headers against frames, caches and foreign scripts', async () => {
+  const { token } = await server.insert();
+  const { headers } = await server.ask('GET', `/pay/${token}`);
+  const csp = headers.get('content-security-policy') ?? '';
+  expect(csp).toContain("default-src 'none'");
+  expect(csp).toContain("script-src 'self';");
+  expect(csp).toContain("frame-ancestors 'none'");
+  expect(csp).toContain("form-action 'self' https: http://localhost:9 https://shop.example;");
+  expect(Object.fromEntries(headers)).toMatchObject({
+    ...{ 'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff' },
+    ...{ 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' },
   });
+  expect(headers.get('strict-transport-security')).toBeNull();
 });
 
-it('lets no address of a merchant or a bank add words to the policy', async () => {
+it('adds no words from addresses of a merchant or a bank to the content security policy', async () => {
   const { token } = await server.insert({
     session_url: 'no address',
     success_url: 'https://shop.example;sandbox/thanks',
@@ -60,7 +58,7 @@ describe('the language of a page', () => {
     expect(headers.get('content-language')).toBe(locale);
   });
 
-  it('has its own form of amounts, dates and names', async () => {
+  it('decides how amounts, dates and names are written', async () => {
     const { token } = await server.insert({
       amount: 123_456_789,
       expires_at: '2100-12-03T15:04:05.000Z',
@@ -81,7 +79,7 @@ describe('the language of a page', () => {
     expect(pages.pl).toContain('>3 grudnia 15:04 UTC<');
   });
 
-  it('can be switched: the choice stays, and opens nothing', async () => {
+  it('can be switched, which is remembered and does not open the payment', async () => {
     const { token, payment } = await server.insert();
     const first = await server.ask('GET', `/pay/${token}`, { 'accept-language': 'de' });
     expect(first.text).toContain('<a href="?lang=it" lang="it" hreflang="it"');
@@ -103,7 +101,7 @@ describe('the language of a page', () => {
   });
 
   it.each(['lang=xx', 'lang=de&lang=fr', 'lang=__proto__', 'lang='])(
-    'ignores ?%s',
+    'stays the same for the unknown choice ?%s',
     async (query) => {
       const { token } = await server.insert();
       const answer = await server.ask('GET', `/pay/${token}?${query}`, { 'accept-language': 'en' });
@@ -120,7 +118,7 @@ describe('the language of a page', () => {
   });
 });
 
-it.each(LANGUAGE_CODES)('has every page in %s', async (code) => {
+it.each(LANGUAGE_CODES)('translates every page into %s', async (code) => {
   const headers = { 'accept-language': code };
   const { token, payment } = await server.insert({ method: 'gone', session_url: null });
   const { cookie } = await server.open(token);
@@ -145,42 +143,33 @@ it.each(LANGUAGE_CODES)('has every page in %s', async (code) => {
   }
 });
 
-describe('the pages under https', () => {
-  it('make the cookie Secure and turn HSTS on', async () => {
-    const secure = await startPayServer('https://pay.example');
-    const { token } = await secure.insert();
-    const { headers } = await fetch(`${secure.url}/pay/${token}`, {
-      method: 'POST',
-      redirect: 'manual',
-    }).finally(secure.stop);
-    expect(headers.get('set-cookie')).toMatch(
-      /^__Secure-pay_browser=.*Path=\/pay;.*HttpOnly; SameSite=Lax; Secure$/,
-    );
-    expect(headers.get('strict-transport-security')).toContain('max-age=31536000');
-  });
+it('makes the cookie Secure and turns HSTS on where pages are https', async () => {
+  const secure = await startPayServer('https://pay.example');
+  const { token } = await secure.insert();
+  const { headers } = await secure.ask('POST', `/pay/${token}`).finally(secure.stop);
+  expect(headers.get('set-cookie')).toMatch(
+    /^__Secure-pay_browser=.*Path=\/pay;.*HttpOnly; SameSite=Lax; Secure$/,
+  );
+  expect(headers.get('strict-transport-security')).toContain('max-age=31536000');
 });
 
-describe('assets', () => {
-  it('are cached for good under their hash and revalidated without it', async () => {
-    const { token } = await server.insert();
-    const { text } = await server.ask('GET', `/pay/${token}`);
-    const css = /href="(\/pay\/assets\/pay\.css\?v=[0-9a-f]+)"/.exec(text)?.[1] ?? '';
-    const { status, headers } = await server.ask('GET', css);
-    expect([status, headers.get('content-type')]).toEqual([200, 'text/css; charset=utf-8']);
-    expect(headers.get('cache-control')).toContain('immutable');
-    const etag = headers.get('etag') ?? '';
-    const fresh = await server.ask('GET', '/pay/assets/pay.css', {
-      'if-none-match': etag,
-      'cache-control': 'max-age=0',
-    });
-    expect([fresh.status, fresh.headers.get('cache-control')]).toEqual([304, 'no-cache']);
+it('lets browsers cache an asset forever under its hash, and revalidate it without', async () => {
+  const { token } = await server.insert();
+  const { text } = await server.ask('GET', `/pay/${token}`);
+  const css = /href="(\/pay\/assets\/pay\.css\?v=[0-9a-f]+)"/.exec(text)?.[1] ?? '';
+  const { status, headers } = await server.ask('GET', css);
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/css; charset=utf-8']);
+  expect(headers.get('cache-control')).toContain('immutable');
+  const fresh = await server.ask('GET', '/pay/assets/pay.css', {
+    ...{ 'if-none-match': headers.get('etag') ?? '', 'cache-control': 'max-age=0' },
   });
+  expect([fresh.status, fresh.headers.get('cache-control')]).toEqual([304, 'no-cache']);
 });
 
 describe('the brand of a page', () => {
   const hash = 'ab'.repeat(16);
 
-  it('is a color and a logo under addresses of their content', async () => {
+  it('is a color and a logo at addresses of their content, which browsers cache forever', async () => {
     const image = Buffer.from('an image');
     server.logos.set(hash, image);
     Object.assign(server.brand, { accent: '#ff6600', logo: { hash, width: 512, height: 128 } });
@@ -206,7 +195,7 @@ describe('the brand of a page', () => {
     }
   });
 
-  it('adds nothing where the merchant has set none', async () => {
+  it('adds nothing to the page until the merchant sets one', async () => {
     const { token } = await server.insert();
     const { text } = await server.ask('GET', `/pay/${token}`);
     expect(text).not.toMatch(/accents|<img/);
@@ -228,7 +217,7 @@ describe('the brand of a page', () => {
   });
 });
 
-it('answers trouble in words, not in JSON', async () => {
+it('answers an outage with a page that names no cause', async () => {
   const { token } = await server.insert();
   const byToken = server.payments.byToken;
   server.payments.byToken = () => Promise.reject(new Error('MongoDB is away'));

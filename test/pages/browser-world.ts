@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { PaymentDocument } from '../../src/store/payments';
 import { startBankServer } from '../connectors/bank-server';
@@ -8,11 +6,9 @@ import { useFixture } from '../support/fixture';
 import * as servers from '../support/servers';
 import { startPayServer } from './pay-server';
 
-/** Folder of pictures for people to look at; none are taken when it is not set. */
-const PICTURES = process.env['TEST_SCREENSHOTS'];
 /** Longer than any step takes on a busy machine. */
 const STEP_MS_MAX = 120_000;
-export const DESKTOP = { width: 1280, height: 860 };
+const DESKTOP = { width: 1280, height: 860 };
 export const PHONE = { width: 390, height: 844 };
 
 type Options = Parameters<Browser['newContext']>[0];
@@ -21,18 +17,14 @@ export type BrowserWorld = Awaited<ReturnType<typeof startBrowserWorld>>;
 
 /** The hosted pages, a real sandbox bank and a real Chromium. */
 async function startBrowserWorld() {
-  if (PICTURES !== undefined) mkdirSync(PICTURES, { recursive: true });
   const pay = await startPayServer();
   const bank = await startBankServer(pay.mongo, pay.database);
   const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
-  const browser = await chromium.launch({
-    executablePath: servers.chromium(),
-    args,
-    timeout: STEP_MS_MAX,
-  });
+  const launch = { executablePath: servers.chromium(), args, timeout: STEP_MS_MAX };
+  const browser = await chromium.launch(launch);
   return {
     pay,
-    /** A browser of its own, in which the shop answers. */
+    /** Opens a new browser session, in which the shop answers. */
     visit: async <T>(options: Options, work: (page: Page) => Promise<T>): Promise<T> => {
       const context: BrowserContext = await browser.newContext({ viewport: DESKTOP, ...options });
       context.setDefaultTimeout(STEP_MS_MAX);
@@ -46,7 +38,7 @@ async function startBrowserWorld() {
         await context.close();
       }
     },
-    /** A payment with a session at the bank. */
+    /** Stores a payment with a session at the bank. */
     newPayment: async (change: Partial<PaymentDocument> = {}) => {
       const made = await pay.insert(change);
       const { _id, amount, currency, method, country, livemode, expires_at } = made.payment;
@@ -65,8 +57,8 @@ async function startBrowserWorld() {
       await pay.set(_id, { session_url: session });
       return { id: _id, link: `${pay.url}/pay/${made.token}`, session };
     },
-    /** Page of the sandbox chain on which a person plays the payer of 0.02 ETH. */
-    newPayer: async () => {
+    /** Gives the page of the sandbox chain on which a person plays the payer of 0.02 ETH. */
+    openPayerPage: async () => {
       const answer = await bank.bank.activities.giveAddress({
         crypto_payment_id: randomUUID(),
         asset: 'ETH',
@@ -86,14 +78,21 @@ async function startBrowserWorld() {
   };
 }
 
-/** Pages, bank and browser for one file's tests. */
+/** Opens pages, bank and browser for one file's tests. */
 export function useBrowserWorld(): BrowserWorld {
   return useFixture(startBrowserWorld, (world) => world.end());
 }
 
-export async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return;
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+/** Collects what the browser logs or throws on a page. */
+export function collectNoise(page: Page): string[] {
+  const noise: string[] = [];
+  page.on('console', (message) => noise.push(message.text()));
+  page.on('pageerror', (error) => noise.push(error.message));
+  return noise;
 }
+
+/** Waits for a heading, which names the page. */
+export const waitForHeading = (page: Page, name: string | RegExp) =>
+  page.getByRole('heading', { name }).waitFor();
 
 export const button = (page: Page, name: string) => page.getByRole('button', { name });

@@ -1,144 +1,399 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import type { Page } from 'playwright-core';
+import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
 import { findFaults } from '../support/axe';
 import { eventually } from '../support/http';
-import { button, PHONE, picture, useBrowserWorld } from './browser-world';
-import { cryptoPayment } from './crypto-payment';
+import { button, collectNoise, PHONE, useBrowserWorld, waitForHeading } from './browser-world';
+import { cryptoPayment, deposit, HALF } from './crypto-payment';
+import { ask } from './http';
 
 const world = useBrowserWorld();
 
-it('takes a customer from the pay page through the bank to the shop', async () => {
-  const { link, id } = await world.newPayment();
-  await world.visit({}, async (page) => {
-    const noise: string[] = [];
-    page.on('console', (message) => noise.push(message.text()));
-    page.on('pageerror', (error) => noise.push(error.message));
-    await page.goto(link);
-    await picture(page, 'pay-desktop');
-    await button(page, 'Continue to iDEAL').click();
-    await page.getByRole('heading', { name: 'Choose your bank' }).waitFor();
-    await picture(page, 'bank-selector-desktop');
-    await page.getByLabel('Birch Savings').check();
-    await button(page, 'Approve payment').click();
-    await page.getByRole('heading', { name: /Waiting for the bank/ }).waitFor();
-    await picture(page, 'return-desktop');
-    await world.pay.set(id, { status: 'authorized' });
-    await page.getByRole('heading', { name: 'Shop /thanks' }).waitFor();
-    await page.goto(link);
-    await page.getByRole('heading', { name: 'You have paid' }).waitFor();
-    await picture(page, 'outcome-desktop');
-    expect(noise).toEqual([]);
+const SCROLL_WIDTH = 'document.documentElement.scrollWidth - window.innerWidth';
+const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
+const readClipboard = (page: Page) => page.evaluate('navigator.clipboard.readText()');
+
+describe('a payment at a bank', () => {
+  it('leads from the pay page through the bank to the shop', async () => {
+    const { link, id } = await world.newPayment();
+    await world.visit({}, async (page) => {
+      const noise = collectNoise(page);
+      await page.goto(link);
+      await button(page, 'Continue to iDEAL').click();
+      await waitForHeading(page, 'Choose your bank');
+      await page.getByLabel('Birch Savings').check();
+      await button(page, 'Approve payment').click();
+      await waitForHeading(page, /Waiting for the bank/);
+      await world.pay.set(id, { status: 'authorized' });
+      await waitForHeading(page, 'Shop /thanks');
+      await page.goto(link);
+      await waitForHeading(page, 'You have paid');
+      expect(noise).toEqual([]);
+    });
+  });
+
+  it('leads from the bank to the shop at once when it is settled: no policy stops the redirect', async () => {
+    const { link, id } = await world.newPayment();
+    await world.visit({}, async (page) => {
+      await page.goto(link);
+      await button(page, 'Continue to iDEAL').click();
+      await page.getByLabel('Amber Bank').waitFor();
+      await world.pay.set(id, { status: 'settled' });
+      await button(page, 'Approve payment').click();
+      await waitForHeading(page, 'Shop /thanks');
+    });
+  });
+
+  it('leads a customer who cancels to the shop', async () => {
+    const { link } = await world.newPayment();
+    await world.visit({}, async (page) => {
+      await page.goto(link);
+      await button(page, 'Cancel payment').click();
+      await waitForHeading(page, 'Shop /sorry');
+    });
+  });
+
+  it.each([true, false])(
+    'goes to a slow bank by itself (with JavaScript: %s)',
+    async (javaScriptEnabled) => {
+      const { link, id, session } = await world.newPayment();
+      await world.pay.set(id, { status: 'created', session_url: null });
+      await world.visit({ javaScriptEnabled, viewport: PHONE }, async (page) => {
+        await page.goto(link);
+        await button(page, 'Continue to iDEAL').click();
+        await waitForHeading(page, 'Opening iDEAL');
+        await page.getByRole('progressbar').waitFor();
+        await world.pay.set(id, { status: 'awaiting_customer', session_url: session });
+        await waitForHeading(page, 'Choose your bank');
+      });
+    },
+  );
+
+  it('works without JavaScript from end to end', async () => {
+    const { link, id } = await world.newPayment({ method: 'mbway' });
+    await world.visit({ javaScriptEnabled: false, viewport: PHONE }, async (page) => {
+      await page.goto(link);
+      await button(page, 'Continue to MB WAY').click();
+      await button(page, 'Send to my phone').click();
+      await button(page, 'Approve on the phone').click();
+      await waitForHeading(page, /Waiting for the bank/);
+      await world.pay.set(id, { status: 'authorized' });
+      await waitForHeading(page, 'Shop /thanks');
+    });
+  });
+
+  it('works with the keyboard alone', async () => {
+    const { link } = await world.newPayment();
+    await world.visit({}, async (page) => {
+      await page.goto(link);
+      const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim());
+      const outline = 'getComputedStyle(document.activeElement).outlineStyle';
+      await page.keyboard.press('Tab');
+      expect(await focused()).toBe('Continue to iDEAL');
+      expect(await page.evaluate(outline)).toBe('solid');
+      await page.keyboard.press('Tab');
+      expect(await focused()).toBe('Cancel payment');
+      await page.keyboard.press('Shift+Tab');
+      await page.keyboard.press('Enter');
+      await waitForHeading(page, 'Choose your bank');
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('ArrowDown');
+      expect(await page.getByLabel('Birch Savings').isChecked()).toBe(true);
+      await page.keyboard.press('Tab');
+      expect(await focused()).toBe('Approve payment');
+      await page.keyboard.press('Enter');
+      await waitForHeading(page, /Waiting for the bank/);
+    });
+  });
+
+  it.each(['ideal', 'mbway', 'visa', 'multibanco', 'paysafecard'])(
+    'fits into a phone of 360 px by %s, and says at the sandbox bank that no money moves',
+    async (method) => {
+      const reference = `order-${'1042'.repeat(30)}`;
+      const { link } = await world.newPayment({ method, reference });
+      await world.visit({ viewport: { width: 360, height: 740 } }, async (page) => {
+        await page.goto(link);
+        expect(await page.evaluate(SCROLL_WIDTH)).toBe(0);
+        await button(page, 'Continue to').click();
+        await page.getByText('Sandbox bank: no money moves').waitFor();
+        expect(await page.evaluate(SCROLL_WIDTH)).toBe(0);
+        expect(await page.locator('main').count()).toBe(1);
+      });
+    },
+  );
+
+  it('says at the sandbox bank that a code is wrong, and accepts the right one', async () => {
+    const { session } = await world.newPayment({ method: 'visa' });
+    await world.visit({ colorScheme: 'dark', viewport: PHONE }, async (page) => {
+      await page.goto(session);
+      await page.getByLabel('One-time code').fill('000000');
+      await button(page, 'Confirm payment').click();
+      await page.getByRole('alert').waitFor();
+      await page.getByLabel('One-time code').fill('123456');
+      await button(page, 'Confirm payment').click();
+      // The page of another browser says nothing of the payment.
+      await page.waitForURL(/\/pay\/return\//);
+    });
   });
 });
 
-it('has all that it shows in landmarks, and no fault of weight', async () => {
-  const { link, session } = await world.newPayment();
+/** Stores a crypto payment. @returns its link, and how to change it */
+function openCrypto(change: Partial<CryptoPagePayment> = {}) {
   const token = randomBytes(32).toString('base64url');
-  world.pay.crypto.set(token, cryptoPayment());
-  const { url } = world.pay;
+  const set = (to: Partial<CryptoPagePayment>) =>
+    world.pay.crypto.set(token, cryptoPayment({ ...change, ...to }));
+  set({});
+  return { path: `/pay/crypto/${token}`, link: `${world.pay.url}/pay/crypto/${token}`, set };
+}
+
+/** Records the words of buttons and of the status: a copy is announced for two seconds only. */
+async function recordWords(page: Page): Promise<() => Promise<string[]>> {
+  await page.evaluate(`{
+    globalThis.words = [];
+    const record = () => {
+      for (const button of document.querySelectorAll('button')) words.push('button: ' + button.textContent.trim());
+      for (const status of document.querySelectorAll('[role=status]')) words.push('status: ' + status.textContent.trim());
+    };
+    const changes = { subtree: true, childList: true, characterData: true };
+    new MutationObserver(record).observe(document.body, changes);
+  }`);
+  return () => page.evaluate<string[]>('words');
+}
+
+describe('a crypto payment', () => {
+  const half = deposit({ amount: HALF });
+  const rest = deposit({ transaction_id: `0x${'77'.repeat(32)}`, amount: HALF });
+
+  it('is followed to its end by its page, which copies amount and address', async () => {
+    const { link, set } = openCrypto();
+    await world.visit(CLIPBOARD, async (page) => {
+      const noise = collectNoise(page);
+      await page.goto(link);
+      await waitForHeading(page, '0.02134212 ETH');
+      expect(await page.getByRole('timer').textContent()).toMatch(/^2[89]:\d\d$/);
+      const words = await recordWords(page);
+      await button(page, 'Copy amount').click();
+      await eventually('the amount', async () => (await words()).includes('button: Copied'));
+      expect(await readClipboard(page)).toBe('0.02134212');
+      await button(page, 'Copy address').click();
+      const isAnnounced = async () => (await words()).includes('status: Address copied');
+      await eventually('the address', isAnnounced);
+      expect(await readClipboard(page)).toBe('0x52908400098527886E0F7030069857D2E4169EE7');
+      await button(page, 'Copy amount').waitFor();
+
+      set({ deposits: [{ ...half, status: 'pending', confirmations: 1 }] });
+      await waitForHeading(page, 'Part of the amount is here');
+      await page.getByText('1 of 3 confirmations').waitFor();
+      set({ status: 'underpaid', amount_received: HALF, deposits: [half] });
+      await page.getByText('Confirmed').waitFor();
+      await waitForHeading(page, '0.01067106 ETH');
+      const confirming = { ...rest, status: 'pending', confirmations: 2 } as const;
+      set({ status: 'underpaid', amount_received: HALF, deposits: [half, confirming] });
+      await waitForHeading(page, 'Your payment is being confirmed');
+      const amount_received = '31342120000000000';
+      set({ status: 'received', amount_received, deposits: [half, rest] });
+      await waitForHeading(page, 'Payment received');
+      await page.getByText('0.01 ETH more than was due').waitFor();
+      expect(noise).toEqual([]);
+    });
+  });
+
+  it('shows the time left by the clock of the account, also when that clock moves', async () => {
+    const { link } = openCrypto();
+    await world.visit({}, async (page) => {
+      await page.goto(link);
+      const left = async () => (await page.getByRole('timer').textContent()) ?? '';
+      expect(await left()).toMatch(/^2\d:\d\d$/);
+      world.pay.clock.aheadMs = 600_000;
+      try {
+        await eventually('ten minutes less', async () => /^1\d:\d\d$/.test(await left()));
+      } finally {
+        world.pay.clock.aheadMs = 0;
+      }
+    });
+  });
+
+  it('has amount and address that one press selects without JavaScript, on the narrowest phone', async () => {
+    const { link } = openCrypto({ amount_due: '100000000000000000021' });
+    const viewport = { width: 320, height: 600 };
+    await world.visit({ javaScriptEnabled: false, viewport }, async (page) => {
+      await page.goto(link);
+      for (const text of ['100.000000000000000021', cryptoPayment().address]) {
+        await page.getByText(text, { exact: true }).click();
+        expect(await page.evaluate('String(getSelection()).trim()')).toBe(text);
+      }
+      expect(await page.getByRole('button').count()).toBe(0);
+      expect(await page.getByRole('link', { name: 'Open in wallet' }).getAttribute('href')).toBe(
+        'ethereum:0x52908400098527886E0F7030069857D2E4169EE7@31337?value=100000000000000000021',
+      );
+      expect(await page.evaluate(SCROLL_WIDTH)).toBe(0);
+    });
+  });
+
+  it('has a payer on the sandbox chain whom a person plays, also without JavaScript', async () => {
+    const address = await world.openPayerPage();
+    await world.visit({ javaScriptEnabled: false, viewport: PHONE }, async (page) => {
+      await page.goto(address);
+      await waitForHeading(page, 'Play the payer');
+      const amount = page.getByLabel('Amount in ETH');
+      expect(await amount.inputValue()).toBe('0.02');
+      await amount.fill('0.0x');
+      await button(page, 'Send').click();
+      await page.getByText('Enter a number with up to 18 digits').waitFor();
+      await amount.fill('0.005');
+      const fate = page.getByLabel(/becomes of it/);
+      await fate.selectOption('The chain undoes it after it has counted');
+      await button(page, 'Send').click();
+      await button(page, 'Send again').waitFor();
+      await page.getByText('0.005 ETH').waitFor();
+      expect(await amount.inputValue()).toBe('0.015');
+    });
+  });
+
+  it('has a state that changes with its deposits, and an unknown one has neither page nor state', async () => {
+    const { path, set } = openCrypto();
+    const get = (address: string) => ask(world.pay.url, 'GET', address);
+    const state = async () => JSON.parse((await get(`${path}/status`)).text);
+    const first = await state();
+    expect(first).toEqual({
+      status: 'awaiting_deposit',
+      state: expect.stringMatching(/^[\w-]{16}$/),
+      seconds_left: expect.any(Number),
+    });
+    expect(await state()).toMatchObject({ status: first.status, state: first.state });
+    set({ deposits: [half] });
+    expect((await state()).state).not.toBe(first.state);
+
+    const { headers } = await get(path);
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(headers.get('cache-control')).toBe('no-store');
+    for (const unknown of ['x', 'A'.repeat(43)]) {
+      const answer = await get(`/pay/crypto/${unknown}`);
+      expect([answer.status, answer.text.includes('no such payment')]).toEqual([404, true]);
+      expect((await get(`/pay/crypto/${unknown}/status`)).status).toBe(404);
+    }
+  });
+});
+
+describe('a payment by transfer', () => {
+  const INSTRUCTIONS = {
+    ...{ iban: 'NL41MOCK0000000001', account_holder: 'Tulip & Sons Flowers', bic: 'MOCKNL2A' },
+    ...{ reference: 'RF835390075470345678', amount: 4_950 },
+  };
+
+  const openTransfer = async (change: object = {}) => {
+    const byTransfer = { method: 'multibanco', session_url: null, instructions: INSTRUCTIONS };
+    const { token, payment } = await world.pay.insert({ ...byTransfer, ...change });
+    return { token, id: payment._id, path: `/pay/${token}`, link: `${world.pay.url}/pay/${token}` };
+  };
+
+  it('shows the bank details after the button, to the browser that pressed it', async () => {
+    const { path, token } = await openTransfer();
+    const first = await world.pay.ask('GET', path);
+    expect(first.text).toContain('Show the bank details');
+    expect(first.text).not.toContain('NL41');
+    for (const suffix of ['/transfer', '/wait']) {
+      const early = await world.pay.ask('GET', `${path}${suffix}`);
+      expect([early.status, early.location]).toEqual([303, path]);
+    }
+    const { cookie, status, location } = await world.pay.ask('POST', path);
+    expect([status, location]).toEqual([303, `${path}/transfer`]);
+    const { text } = await world.pay.ask('GET', `${path}/transfer`, { cookie });
+    for (const shown of ['NL41 MOCK 0000 0000 01', 'MOCKNL2A', 'Tulip &amp; Sons Flowers']) {
+      expect(text).toContain(shown);
+    }
+    expect(text).toContain('RF83 5390 0754 7034 5678');
+    expect(text).toContain('is confirmed when the transfer arrives');
+    expect((await world.pay.ask('GET', `${path}/transfer`)).status).toBe(410);
+    const other = await world.pay.open(token);
+    expect((await world.pay.ask('GET', `${path}/transfer`, other)).status).toBe(410);
+  });
+
+  it('names no BIC where there is none, and formats amounts as the region does', async () => {
+    const { path } = await openTransfer({ instructions: { ...INSTRUCTIONS, bic: null } });
+    const { cookie } = await world.pay.ask('POST', path);
+    const { text } = await world.pay.ask('GET', `${path}/transfer?lang=pt`, { cookie });
+    expect(text).not.toContain('BIC');
+    expect(text).toContain('data-value="49,50"');
+    expect(text).toContain('Transfira exatamente este montante');
+  });
+
+  it('alone has a page of bank details: a payment at a bank leads back', async () => {
+    const { token } = await world.pay.insert();
+    const { cookie } = await world.pay.ask('POST', `/pay/${token}`);
+    const { status, location } = await world.pay.ask('GET', `/pay/${token}/transfer`, { cookie });
+    expect([status, location]).toEqual([303, `/pay/${token}`]);
+  });
+
+  it('has a page that copies each value, and that ends by itself when the transfer arrives', async () => {
+    const { link, id } = await openTransfer();
+    await world.visit(CLIPBOARD, async (page) => {
+      const noise = collectNoise(page);
+      await page.goto(link);
+      await button(page, 'Show the bank details').click();
+      await waitForHeading(page, 'Pay by bank transfer');
+      for (const [name, value] of [
+        ['Amount to pay', '49.50'],
+        ['Account holder', INSTRUCTIONS.account_holder],
+        ['IBAN', INSTRUCTIONS.iban],
+        ['BIC', INSTRUCTIONS.bic],
+        ['Reference for the transfer', INSTRUCTIONS.reference],
+      ] as const) {
+        await button(page, `Copy: ${name}`).click();
+        await page.getByText(`Copied: ${name}`).waitFor({ state: 'attached' });
+        expect(await readClipboard(page)).toBe(value);
+      }
+      await eventually('the words of the buttons', async () => {
+        return (await page.getByText('Copied', { exact: true }).count()) === 0;
+      });
+      await world.pay.set(id, { status: 'settled' });
+      await waitForHeading(page, 'You have paid');
+      expect(noise).toEqual([]);
+    });
+  });
+
+  it.each(['en', 'de', 'es', 'fr', 'it', 'nl', 'pl', 'pt'])(
+    'is accessible and fits into a phone of 360 px in %s',
+    async (language) => {
+      const { link } = await openTransfer();
+      await world.visit({ viewport: { width: 360, height: 740 } }, async (page) => {
+        await page.goto(`${link}?lang=${language}`);
+        await page.locator('form button').first().click();
+        await page.locator('dl.fields').waitFor();
+        expect(await page.evaluate(SCROLL_WIDTH)).toBe(0);
+        expect(await findFaults(page)).toEqual([]);
+      });
+    },
+  );
+
+  it.each([true, false])(
+    'shows details that come later by itself (with JavaScript: %s)',
+    async (javaScriptEnabled) => {
+      const { link, id } = await openTransfer({ status: 'created' });
+      const { pay } = world;
+      const rows = pay.mongo.db(pay.database).collection<{ _id: string }>('payments');
+      await rows.updateOne({ _id: id }, { $unset: { instructions: '' } });
+      await world.visit({ javaScriptEnabled, viewport: PHONE }, async (page) => {
+        await page.goto(link);
+        await button(page, 'Continue to Multibanco').click();
+        await waitForHeading(page, 'Opening Multibanco');
+        await pay.set(id, { status: 'awaiting_customer', instructions: INSTRUCTIONS });
+        await waitForHeading(page, 'Pay by bank transfer');
+        await page.getByText('RF83 5390 0754 7034 5678').waitFor();
+        if (!javaScriptEnabled) expect(await page.getByRole('button').count()).toBe(1);
+      });
+    },
+  );
+});
+
+test('pages of payments and of the sandbox bank are accessible', async () => {
+  const { link, session } = await world.newPayment();
+  const { link: crypto } = openCrypto();
   await world.visit({}, async (page) => {
-    for (const address of [link, session, `${url}/pay/crypto/${token}`, `${url}/pay/unknown`]) {
+    for (const address of [link, session, crypto, `${world.pay.url}/pay/unknown`]) {
       await page.goto(address);
       await page.getByRole('heading', { level: 1 }).waitFor();
       expect(await findFaults(page)).toEqual([]);
     }
   });
-});
-
-it('goes on from the bank to another origin at once: no policy stops the redirect', async () => {
-  const { link, id } = await world.newPayment();
-  await world.visit({}, async (page) => {
-    await page.goto(link);
-    await button(page, 'Continue to iDEAL').click();
-    await page.getByLabel('Amber Bank').waitFor();
-    await world.pay.set(id, { status: 'settled' });
-    await button(page, 'Approve payment').click();
-    await page.getByRole('heading', { name: 'Shop /thanks' }).waitFor();
-  });
-});
-
-it('leads a customer who cancels to the shop', async () => {
-  const { link } = await world.newPayment();
-  await world.visit({}, async (page) => {
-    await page.goto(link);
-    await button(page, 'Cancel payment').click();
-    await page.getByRole('heading', { name: 'Shop /sorry' }).waitFor();
-  });
-});
-
-it('refuses a second browser and a page that came too late', async () => {
-  const { link } = await world.newPayment();
-  await world.visit({}, async (page) => {
-    await page.goto(link);
-    await button(page, 'Continue to iDEAL').click();
-    await page.getByRole('heading', { name: 'Choose your bank' }).waitFor();
-  });
-  await world.visit({}, async (page) => {
-    expect((await page.goto(link))?.status()).toBe(410);
-    await page.getByRole('heading', { name: 'This link was used already' }).waitFor();
-    await picture(page, 'used-desktop');
-  });
-  const late = await world.newPayment();
-  await world.visit({ viewport: PHONE }, async (page) => {
-    await page.goto(late.link);
-    await world.pay.set(late.id, { expires_at: new Date(Date.now() - 1_000).toISOString() });
-    await button(page, 'Continue to iDEAL').click();
-    await page.getByRole('heading', { name: 'This payment link has expired' }).waitFor();
-    await picture(page, 'expired-phone');
-  });
-});
-
-it('waits for a slow bank and goes there by itself, with and without JavaScript', async () => {
-  for (const javaScriptEnabled of [true, false]) {
-    const { link, id, session } = await world.newPayment();
-    await world.pay.set(id, { status: 'created', session_url: null });
-    await world.visit({ javaScriptEnabled, viewport: PHONE }, async (page) => {
-      await page.goto(link);
-      await button(page, 'Continue to iDEAL').click();
-      await page.getByRole('heading', { name: 'Opening iDEAL' }).waitFor();
-      await page.getByRole('progressbar').waitFor();
-      if (javaScriptEnabled) await picture(page, 'opening-phone');
-      await world.pay.set(id, { status: 'awaiting_customer', session_url: session });
-      await page.getByRole('heading', { name: 'Choose your bank' }).waitFor();
-    });
-  }
-});
-
-it('works without JavaScript from end to end', async () => {
-  const { link, id } = await world.newPayment({ method: 'mbway' });
-  await world.visit({ javaScriptEnabled: false, viewport: PHONE }, async (page) => {
-    await page.goto(link);
-    await button(page, 'Continue to MB WAY').click();
-    await button(page, 'Send to my phone').click();
-    await button(page, 'Approve on the phone').click();
-    await page.getByRole('heading', { name: /Waiting for the bank/ }).waitFor();
-    await world.pay.set(id, { status: 'authorized' });
-    await page.getByRole('heading', { name: 'Shop /thanks' }).waitFor();
-  });
-});
-
-it('is never shown inside a frame', async () => {
-  const { link, session } = await world.newPayment();
-  const host: Server = createServer((_request, response) => {
-    response.setHeader('Content-Type', 'text/html');
-    response.end(`<iframe id="a" src="${link}"></iframe><iframe id="b" src="${session}"></iframe>`);
-  });
-  await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
-  const address = host.address();
-  const port = typeof address === 'object' ? address?.port : undefined;
-  try {
-    await world.visit({}, async (page) => {
-      const refused: string[] = [];
-      page.on('console', (message) => refused.push(message.text()));
-      await page.goto(`http://127.0.0.1:${port}/`);
-      await expect(page.frameLocator('#a').locator('main').count()).resolves.toBe(0);
-      await expect(page.frameLocator('#b').locator('main').count()).resolves.toBe(0);
-      const frames = () => refused.filter((text) => text.includes('frame-ancestors'));
-      await eventually('both to be refused', async () => frames().length >= 2);
-      expect(frames()).toHaveLength(2);
-    });
-  } finally {
-    host.closeAllConnections();
-    host.close();
-  }
 });

@@ -25,38 +25,46 @@ const page = (
     state: 'abc',
   });
 
-describe('what the payer is told', () => {
+describe('the stage of a payment', () => {
   it.each([
-    ['nothing', 'pay', {}],
+    ['no deposit', 'pay', {}],
     ['a rejected deposit', 'pay', { deposits: [deposit({ status: 'rejected' })] }],
-    ['all of it, unconfirmed', 'confirming', { deposits: [coming] }],
-    ['half of it, unconfirmed', 'top_up', { deposits: [{ ...coming, amount: HALF }] }],
-    ['half of it', 'top_up', { status: 'underpaid', amount_received: HALF, deposits: [half] }],
+    ['the whole amount, unconfirmed', 'confirming', { deposits: [coming] }],
+    ['half of the amount, unconfirmed', 'top_up', { deposits: [{ ...coming, amount: HALF }] }],
     [
-      'half of it, with the rest unconfirmed',
+      'half of the amount',
+      'top_up',
+      { status: 'underpaid', amount_received: HALF, deposits: [half] },
+    ],
+    [
+      'half of the amount, and the rest unconfirmed',
       'confirming',
       { status: 'underpaid', amount_received: HALF, deposits: [half, { ...coming, amount: HALF }] },
     ],
     [
-      'half of it, and the time over',
+      'half of the amount when the time is over',
       'short',
       { status: 'underpaid', amount_received: HALF, deposits: [half], expires_at: over },
     ],
-    ['all of it at the last moment', 'confirming', { deposits: [coming], expires_at: over }],
-    ['all of it too late', 'expired', { deposits: [{ ...coming, late: true }], expires_at: over }],
-    ['nothing in time', 'expired', { expires_at: over }],
-    ['nothing, which the service has seen, too', 'expired', { status: 'expired' }],
+    ['the whole amount at the last moment', 'confirming', { deposits: [coming], expires_at: over }],
+    [
+      'the whole amount too late',
+      'expired',
+      { deposits: [{ ...coming, late: true }], expires_at: over },
+    ],
+    ['no deposit in time', 'expired', { expires_at: over }],
+    ['no deposit, which is recorded', 'expired', { status: 'expired' }],
     ['a held deposit', 'held', { status: 'held', deposits: [deposit({ status: 'held' })] }],
     [
-      'half of it, accepted as it is',
+      'half of the amount, which was accepted',
       'received',
       { status: 'received', amount_received: HALF, deposits: [half] },
     ],
-  ] as const)('after %s is: %s', (_, name, change) => {
+  ] as const)('with %s is: %s', (_, name, change) => {
     expect(getStage(cryptoPayment(change), now).name).toBe(name);
   });
 
-  it('counts to the unit what is missing and what is too much', () => {
+  it('counts the missing amount and the surplus to the unit', () => {
     const short = cryptoPayment({ amount_due: '10000000000000000001', amount_received: '1' });
     expect(getStage(short, now)).toMatchObject({ missing: 10n ** 19n, surplus: 0n });
     const over = cryptoPayment({ amount_due: '1', amount_received: '10000000000000000002' });
@@ -65,11 +73,11 @@ describe('what the payer is told', () => {
 });
 
 describe('the page', () => {
-  it('draws a code that a scanner reads as the URI of the rest', () => {
-    const asked = cryptoPayment({ status: 'underpaid', amount_received: HALF, deposits: [half] });
-    const uri = paymentUri({ ...asked, amount_due: HALF, chain_id: 31_337 });
-    expect(scan(page(asked))).toBe(uri);
-    expect(page(asked)).toContain(`href="${uri}"`);
+  it('has a QR code with the URI of the missing amount', () => {
+    const payment = cryptoPayment({ status: 'underpaid', amount_received: HALF, deposits: [half] });
+    const uri = paymentUri({ ...payment, amount_due: HALF, chain_id: 31_337 });
+    expect(scan(page(payment))).toBe(uri);
+    expect(page(payment)).toContain(`href="${uri}"`);
   });
 
   it.each([
@@ -81,14 +89,16 @@ describe('the page', () => {
       { chain_id: 1, token_contract: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48' },
     ],
     ['USDT', 'tron', {}],
-  ])('asks a wallet for the rest in %s on %s', (asset, network, more) => {
+  ])('requests the missing amount in %s on %s from a wallet', (asset, network, more) => {
     const payment = cryptoPayment({ asset, network });
     const to = { ...payment, ...more };
-    const asked = { ...payment, payment_uri: paymentUri({ ...to, amount_due: '123456789' }) };
-    expect(buildUri(asked, 98765n)).toBe(paymentUri({ ...to, amount_due: '98765' }));
+    const payment_uri = paymentUri({ ...to, amount_due: '123456789' });
+    expect(buildUri({ ...payment, payment_uri }, 98765n)).toBe(
+      paymentUri({ ...to, amount_due: '98765' }),
+    );
   });
 
-  it('escapes the shop and the reference, and needs no script of its own', () => {
+  it('escapes the shop and the reference, and has no script of its own', () => {
     const text = page(cryptoPayment({ reference: '<script>alert(1)</script>' }));
     expect(text).toContain('Tulip &amp; Sons &lt;Flowers');
     expect(text).not.toContain('<script>');
@@ -96,7 +106,7 @@ describe('the page', () => {
     expect(text).toContain('<noscript><meta http-equiv="refresh" content="10"/></noscript>');
   });
 
-  it('asks for no coins once enough came, it is held, or the time is over', () => {
+  it('requests no crypto payment once enough came, it is held, or the time is over', () => {
     for (const change of [
       { deposits: [coming] },
       { status: 'held', deposits: [deposit({ status: 'held' })] },
@@ -110,12 +120,23 @@ describe('the page', () => {
     }
   });
 
-  it('says what is too much, and warns of the sandbox in the sandbox only', () => {
-    const much = { status: 'received', amount_received: '31342120000000000' } as const;
-    expect(page(cryptoPayment(much))).toContain('0.01 ETH more than was due');
+  it('shows a surplus, and warns of the sandbox in the sandbox only', () => {
+    const surplus = { status: 'received', amount_received: '31342120000000000' } as const;
+    expect(page(cryptoPayment(surplus))).toContain('0.01 ETH more than was due');
     expect(page(cryptoPayment())).toContain('send no real funds');
     expect(page(cryptoPayment({ livemode: true }))).not.toContain('send no real funds');
   });
+});
+
+it.each([
+  ['Your payment is being checked', { status: 'held', deposits: [deposit({ status: 'held' })] }],
+  [
+    'Too little came in time',
+    { status: 'underpaid', amount_received: HALF, deposits: [half], expires_at: over },
+  ],
+  ['The time to pay is over', { status: 'expired', expires_at: over }],
+] as const)('the page says "%s"', (title, change) => {
+  expect(page(cryptoPayment(change))).toContain(title);
 });
 
 describe.each(LANGUAGE_CODES)('the page in %s', (code) => {
@@ -127,7 +148,7 @@ describe.each(LANGUAGE_CODES)('the page in %s', (code) => {
     ['held', { status: 'held', deposits: [deposit({ status: 'held', late: true })] }],
     ['expired', { status: 'expired', deposits: [deposit({ status: 'rejected' })] }],
   ] as const)(
-    'has a text for each part of %s, and amounts as a wallet takes them',
+    'has a text for each part of the stage %s, and amounts that a wallet accepts',
     (name, change) => {
       const text = page(cryptoPayment(change), code);
       expect(text).not.toMatch(/\{\w+\}|undefined/);
@@ -136,7 +157,7 @@ describe.each(LANGUAGE_CODES)('the page in %s', (code) => {
   );
 });
 
-/** Reads the code from its SVG, as a camera sees it: four pixels for each module. */
+/** Reads the QR code from its SVG, as a camera sees it: four pixels for each module. */
 function scan(html: string): string {
   const side = Number(/viewBox="0 0 (\d+) \1" role="img"/.exec(html)?.[1]);
   const scale = 4;
