@@ -10,7 +10,7 @@ test.each([
     { from: '127.0.0.1:1', most: 5, json: true },
   ],
   [['--help'], null],
-])('%s is read', (args, options) => {
+])('the options %j are read', (args, options) => {
   expect(readOptions(args)).toEqual(options);
 });
 
@@ -20,11 +20,11 @@ test.each([
   [['--from', 'a:1', '--most', '0'], '--most takes a whole number'],
   [['--from', 'a:1', '--most', 'all'], '--most takes a whole number'],
   [['--into', 'a:1'], 'Unknown option'],
-])('%s is refused in words', (args, words) => {
+])('the options %j are refused with "%s"', (args, words) => {
   expect(() => readOptions(args)).toThrow(words);
 });
 
-test('the first run that diverges is named', () => {
+test('the report of a rehearsal names the first run that diverges', () => {
   const divergence = { type: 'payout', workflow_id: 'payout:1', run_id: 'r', message: 'differs' };
   const text = formatRehearsal({
     types: [{ type: 'payment', histories: 12, paths: 3 }],

@@ -5,8 +5,8 @@ import { eventually } from '../../support/http';
 
 const PAUSE_MS = 1;
 
-/** Schedules of a Temporal that refuses the first calls for each. */
-function scheduling(failures: number) {
+/** Starts scheduling at a Temporal that refuses the first calls for each schedule. */
+function schedule(failures: number) {
   const temporal = new Client({ connection: Connection.lazy() });
   const lines: string[] = [];
   const write = (_: object, line: string) => void lines.push(line);
@@ -22,8 +22,8 @@ function scheduling(failures: number) {
   return { stop, lines, calls };
 }
 
-test('a schedule that is not made at first is tried again, until it is', async () => {
-  const { stop, lines, calls } = scheduling(2);
+test('a schedule that cannot be created is tried again until it can', async () => {
+  const { stop, lines, calls } = schedule(2);
   await eventually('all schedules', async () => lines.length === 2 * SCHEDULE_NAMES.length);
   await stop();
   expect(lines).toEqual([
@@ -33,8 +33,8 @@ test('a schedule that is not made at first is tried again, until it is', async (
   expect(calls).toHaveLength(3 * SCHEDULE_NAMES.length);
 });
 
-test('a worker that stops waits for no schedule, and warns of each once', async () => {
-  const { stop, lines, calls } = scheduling(Number.POSITIVE_INFINITY);
+test('a worker that stops waits for no schedule, and has warned of each once', async () => {
+  const { stop, lines, calls } = schedule(Number.POSITIVE_INFINITY);
   await eventually('a second round', async () => calls.length > SCHEDULE_NAMES.length);
   await stop();
   expect(lines).toEqual(SCHEDULE_NAMES.map((name) => `${name} not scheduled`));
