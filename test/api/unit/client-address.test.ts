@@ -3,8 +3,8 @@ import { Socket } from 'node:net';
 import { createClientAddress, isTrustedProxies } from '../../../src/base/client-address';
 import { createNetworkMatcher, parseCidr, toCustomerNetwork } from '../../../src/base/networks';
 
-/** Request of a socket, with what proxies have added. */
-function requestFrom(remote: string, forwarded: string | undefined): IncomingMessage {
+/** Builds the request of a socket, with the header that proxies add. */
+function buildRequest(remote: string, forwarded: string | undefined): IncomingMessage {
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: remote });
   const request = new IncomingMessage(socket);
@@ -26,20 +26,20 @@ test.each([
   ['2', HTTP, '10.0.0.1', '6.6.6.6, 9.9.9.9, 10.0.0.2', '9.9.9.9'],
   ['2', HTTP, '10.0.0.1', '9.9.9.9', '9.9.9.9'],
   ['2', HTTP, '10.0.0.1', 'unknown, 10.0.0.2', '10.0.0.2'],
-  // By their networks: what stands before the first stranger may be made up.
+  // By their networks: addresses before the first unknown one may be invented.
   ['10.0.0.0/8', HTTPS, '10.0.0.1', '6.6.6.6, 9.9.9.9, 10.3.2.1', '9.9.9.9'],
   ['10.0.0.0/8, ::1', HTTP, '::ffff:10.0.0.1', '9.9.9.9:4711', '9.9.9.9'],
   ['fd00::/8', HTTP, 'fd00::1', '[2001:db8::7]:443', '2001:db8::7'],
   ['10.0.0.0/8', HTTP, '9.9.9.9', '6.6.6.6', '9.9.9.9'],
   ['10.0.0.0/8', HTTP, '10.0.0.1', '10.0.0.2', '10.0.0.2'],
 ])(
-  'trusting "%s" at %s, a call from %s for "%s" is of %s',
+  'with the trusted proxies "%s" at %s, a call from %s, forwarded for "%s", is from %s',
   (trusted, url, socket, list, client) => {
-    expect(createClientAddress(trusted, url)(requestFrom(socket, list))).toBe(client);
+    expect(createClientAddress(trusted, url)(buildRequest(socket, list))).toBe(client);
   },
 );
 
-test('proxies are a number or networks, and nothing else', () => {
+test('trusted proxies are a number or a list of networks, and nothing else', () => {
   for (const text of ['0', '2', '10.0.0.0/8', '10.0.0.0/8,fd00::/8', '::1']) {
     expect(isTrustedProxies(text)).toBe(true);
   }
@@ -51,7 +51,7 @@ test('proxies are a number or networks, and nothing else', () => {
   }
 });
 
-test('an address is in a network however it is written', () => {
+test('an address is in its network in every notation', () => {
   const isIn = createNetworkMatcher(['203.0.113.0/24', '2001:db8::/32', '198.51.100.7']);
   for (const address of ['203.0.113.9', '::ffff:203.0.113.9', '2001:db8:1::1', '198.51.100.7']) {
     expect(isIn(address)).toBe(true);

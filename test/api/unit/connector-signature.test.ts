@@ -5,65 +5,71 @@ import { createEncrypter } from '../../../src/encryption/encrypter';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/connector-keys';
 import { signPayload } from '../../../src/webhooks/signature';
 
-const sealerOf = () => createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
-const sealer = sealerOf();
+const openEncrypter = () => createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
+const encrypter = openEncrypter();
 const AT = 1_770_000_000;
 const BODY = '{"reason":"Zoë — 10.50 €"}';
 const SECRETS = { cnkey_1: 'cnsec_one', cnkey_2: 'cnsec_two' };
 
-async function keyOf(_id: string, secret: string, by = sealer): Promise<ConnectorKeyDocument> {
+async function buildKey(
+  _id: string,
+  secret: string,
+  by = encrypter,
+): Promise<ConnectorKeyDocument> {
   const sealed = await by.encrypt(secret, connectorKeyOwner(_id));
   return { _id, connector: 'acme', sealed, created_at: '', revoked_at: null };
 }
 
-/** Check with two keys of `acme`; it counts how often a secret is opened. */
-async function setting() {
-  const kept = await Promise.all(Object.entries(SECRETS).map((key) => keyOf(...key)));
-  let opened = 0;
+/** Opens a check with two keys of `acme`, which counts how often a secret is decrypted. */
+async function openCheck() {
+  const keys = await Promise.all(Object.entries(SECRETS).map((key) => buildKey(...key)));
+  let decrypted = 0;
   const deps = {
     now: () => new Date(AT * 1_000 + 999),
     encrypter: {
-      decrypt: (...args: Parameters<typeof sealer.decrypt>) => {
-        opened += 1;
-        return sealer.decrypt(...args);
+      decrypt: (...args: Parameters<typeof encrypter.decrypt>) => {
+        decrypted += 1;
+        return encrypter.decrypt(...args);
       },
     },
     stores: {
       connectorKeys: {
-        current: async (name: string) => kept.filter(({ connector }) => connector === name),
+        current: async (name: string) => keys.filter(({ connector }) => connector === name),
       },
     },
   };
   const check = createSignatureCheck(deps);
   return {
-    kept,
-    opened: () => opened,
-    of: async (header: string | undefined, more: { connector?: string; body?: string } = {}) =>
+    keys,
+    decryptedCount: () => decrypted,
+    verify: async (header: string | undefined, more: { connector?: string; body?: string } = {}) =>
       (await check({ connector: 'acme', header, body: BODY, ...more }))?.key_id,
   };
 }
 
 const signed = (secret: string, at = AT) => signPayload(secret, BODY, at);
 
-test('each key of the connector signs, and its secret is opened once', async () => {
-  const { of, opened } = await setting();
+test('each key of the connector may sign, and its secret is decrypted once', async () => {
+  const { verify, decryptedCount } = await openCheck();
   for (const [id, secret] of [...Object.entries(SECRETS), ...Object.entries(SECRETS)]) {
-    expect(await of(signed(secret))).toBe(id);
+    expect(await verify(signed(secret))).toBe(id);
   }
-  expect(opened()).toBe(2);
+  expect(decryptedCount()).toBe(2);
 });
 
-test('a key that is gone from the list signs no more, although it was opened', async () => {
-  const { of, kept } = await setting();
-  expect(await of(signed('cnsec_one'))).toBe('cnkey_1');
-  kept.shift();
-  expect(await of(signed('cnsec_one'))).toBeUndefined();
+test('a key that is removed from the list signs no more, although its secret is cached', async () => {
+  const { verify, keys } = await openCheck();
+  expect(await verify(signed('cnsec_one'))).toBe('cnkey_1');
+  keys.shift();
+  expect(await verify(signed('cnsec_one'))).toBeUndefined();
 });
 
-test('300 seconds either way count, one more does not', async () => {
-  const { of } = await setting();
-  for (const at of [AT - 300, AT + 300]) expect(await of(signed('cnsec_one', at))).toBe('cnkey_1');
-  for (const at of [AT - 301, AT + 301]) expect(await of(signed('cnsec_one', at))).toBeUndefined();
+test('a signature is valid for 300 seconds either way, and no longer', async () => {
+  const { verify } = await openCheck();
+  for (const at of [AT - 300, AT + 300])
+    expect(await verify(signed('cnsec_one', at))).toBe('cnkey_1');
+  for (const at of [AT - 301, AT + 301])
+    expect(await verify(signed('cnsec_one', at))).toBeUndefined();
 });
 
 const ONE = signed('cnsec_one');
@@ -84,30 +90,30 @@ test.each([
   ['two times', `${T},${ONE}`],
   ['with spaces', ONE.replace(',', ', ')],
   ['with a scheme that we do not know', `${ONE},v2=00`],
-])('a header is refused: %s', async (_, header) => {
-  const { of } = await setting();
-  expect(await of(header)).toBeUndefined();
+])('a signature header is refused that is: %s', async (_, header) => {
+  const { verify } = await openCheck();
+  expect(await verify(header)).toBeUndefined();
 });
 
-test('another body, and a connector without keys, are refused', async () => {
-  const { of } = await setting();
-  expect(await of(ONE, { body: `${BODY} ` })).toBeUndefined();
-  expect(await of(ONE, { connector: 'polbank' })).toBeUndefined();
+test('a signature of another body, or for a connector without keys, is refused', async () => {
+  const { verify } = await openCheck();
+  expect(await verify(ONE, { body: `${BODY} ` })).toBeUndefined();
+  expect(await verify(ONE, { connector: 'polbank' })).toBeUndefined();
 });
 
-test('a secret that can not be opened is our fault, unless another key fits', async () => {
-  const { of, kept } = await setting();
-  kept.push(await keyOf('cnkey_3', 'cnsec_three', sealerOf()));
-  expect(await of(ONE)).toBe('cnkey_1');
-  await expect(of(signed('cnsec_three'))).rejects.toThrow(UnreadableKey);
+test('a secret that cannot be decrypted is our fault, unless another key fits', async () => {
+  const { verify, keys } = await openCheck();
+  keys.push(await buildKey('cnkey_3', 'cnsec_three', openEncrypter()));
+  expect(await verify(ONE)).toBe('cnkey_1');
+  await expect(verify(signed('cnsec_three'))).rejects.toThrow(UnreadableKey);
 });
 
-test('a secret that was moved to another key does not open', async () => {
-  const { of, kept } = await setting();
-  const [first, second] = kept;
+test('a secret that was moved to another key cannot be decrypted', async () => {
+  const { verify, keys } = await openCheck();
+  const [first, second] = keys;
   if (first === undefined || second === undefined) throw new Error('no keys');
-  kept.splice(0, 2, { ...first, sealed: second.sealed });
-  await expect(of(signed('cnsec_two'))).rejects.toThrow(UnreadableKey);
+  keys.splice(0, 2, { ...first, sealed: second.sealed });
+  await expect(verify(signed('cnsec_two'))).rejects.toThrow(UnreadableKey);
 });
 
 const REPORT = {
@@ -131,7 +137,7 @@ test.each([
       value_date: '2026-03-01',
     },
   ],
-])('a body with %s is a report', (_, more) => {
+])('a callback body with %s is accepted', (_, more) => {
   expect(HttpCallback.parse({ ...REPORT, ...more })).toEqual({ ...REPORT, ...more });
 });
 
@@ -148,12 +154,12 @@ test.each([
   ['a text for an amount', { amount: '1050' }, 'amount'],
   ['a day that is none', { value_date: '2026-02-30' }, 'value_date'],
   ['a null', { code: null }, 'code'],
-])('a body with %s is none', (_, change, field) => {
+])('a callback body with %s is refused', (_, change, field) => {
   const { success, error } = HttpCallback.safeParse({ ...REPORT, ...change });
   expect({ success, field: error?.issues[0]?.path.join('.') }).toEqual({ success: false, field });
 });
 
-test('an unknown field is refused by its name', () => {
+test('a callback body with an unknown field is refused by its name', () => {
   expect(HttpCallback.safeParse({ ...REPORT, status: 'x' }).error?.issues[0]).toMatchObject({
     code: 'unrecognized_keys',
     keys: ['status'],

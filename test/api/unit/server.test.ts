@@ -35,7 +35,7 @@ test.each([
   ['nothing', ''],
   ['half a head', HALF_A_HEAD],
   ['no HTTP', 'HELLO\r\n\r\n'],
-])('a client that sends %s and never closes is answered, and does not stay', async (_, bytes) => {
+])('a client that sends %s and never closes is answered and disconnected', async (_, bytes) => {
   const limits = {
     ...{ headersTimeout: 50, connectionsCheckingInterval: 20, lingerTimeout: 100 },
     inactivityTimeout: 600_000,
@@ -47,7 +47,7 @@ test.each([
   await closed;
 });
 
-test('a client that goes on with its slow head after the refusal does not stay', async () => {
+test('a client that continues its slow head after the refusal is disconnected', async () => {
   const limits = { headersTimeout: 50, connectionsCheckingInterval: 20, lingerTimeout: 200 };
   const { client, closed } = await open(limits);
   client.write(HALF_A_HEAD);
@@ -57,7 +57,7 @@ test('a client that goes on with its slow head after the refusal does not stay',
   clearInterval(sending);
 });
 
-test('a client that does not read its answer does not stay', async () => {
+test('a client that does not read its answer is disconnected', async () => {
   const { client, closed } = await open({ inactivityTimeout: 100 }, (_, response) => {
     // More than the buffers of both sides hold.
     response.end(Buffer.alloc(32 * 1024 * 1024));

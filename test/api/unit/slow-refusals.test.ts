@@ -1,26 +1,30 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
+import { createFailureLimit } from '../../../src/api/rate-limit';
 import { delayRefusals } from '../../../src/api/slow-refusals';
+import { Refusal } from '../../../src/domain/errors';
+import { inOneWindow } from '../window';
 
 const AT_ONCE = 50;
 /** Half of the shortest wait. */
 const EARLY_MS = 500;
 
-function callOf(account_id: string | undefined) {
+function buildCall(state: object) {
   const request = new IncomingMessage(new Socket());
   const ctx = new Koa().createContext(request, new ServerResponse(request));
-  ctx.state['visitor'] = { account_id };
-  return ctx;
+  return Object.assign(ctx, { state });
 }
 
-/** Calls, and those that were answered; what waits is answered by `pass`. */
+const callFor = (account_id: string | undefined) => buildCall({ visitor: { account_id } });
+
+/** Sends calls, and lists those that are answered; `pass` answers those that wait. */
 function setup() {
   const waits: (() => void)[] = [];
   const delay = delayRefusals(undefined, () => new Promise((resolve) => waits.push(resolve)));
   const answered: string[] = [];
   const call = async (account: string, status = 429) => {
-    const ctx = callOf(account);
+    const ctx = callFor(account);
     await delay(ctx, async () => {
       ctx.status = status;
     });
@@ -34,7 +38,7 @@ function setup() {
   return { answered, calls, pass };
 }
 
-test('who goes on although refused is answered a second late, and nobody else', async () => {
+test('an account with many refused calls gets its next refusals a second late, and no other account does', async () => {
   const { answered, calls, pass } = setup();
   const hostile = calls('hostile', AT_ONCE + 3);
   await Promise.all([...calls('other', AT_ONCE, 503), ...calls('hostile', 100, 201)]);
@@ -45,12 +49,12 @@ test('who goes on although refused is answered a second late, and nobody else', 
   expect(answered).toHaveLength(2 * AT_ONCE + 103);
 });
 
-test('those without an account wait longer', async () => {
+test('callers without an account wait longer', async () => {
   const waits: number[] = [];
   const delay = delayRefusals(undefined, async (ms) => void waits.push(ms));
   for (const account_id of ['hostile', undefined]) {
     for (let n = 0; n <= AT_ONCE; n += 1) {
-      const ctx = callOf(account_id);
+      const ctx = callFor(account_id);
       await delay(ctx, async () => {
         ctx.status = 429;
       });
@@ -72,7 +76,7 @@ test('the waits end when the process stops', async () => {
   const timer = setTimeout(() => {
     isLate = true;
   }, EARLY_MS);
-  const refused = Array.from({ length: AT_ONCE + 1 }, () => refuse(callOf('hostile')));
+  const refused = Array.from({ length: AT_ONCE + 1 }, () => refuse(callFor('hostile')));
   await Promise.all(refused.slice(0, AT_ONCE));
   stopping.abort();
   await Promise.all(refused);
@@ -80,7 +84,7 @@ test('the waits end when the process stops', async () => {
   expect(isLate).toBe(false);
 });
 
-test('more than two thousand do not wait', async () => {
+test('at most two thousand calls wait', async () => {
   const { answered, calls, pass } = setup();
   const hostile = calls('hostile', AT_ONCE + 2_000 + 7);
   await Promise.all(hostile.slice(0, AT_ONCE));
@@ -89,3 +93,42 @@ test('more than two thousand do not wait', async () => {
   pass();
   await Promise.all(hostile);
 });
+
+const wrong = async () => {
+  throw new Refusal('api_key_invalid', 'No such key.');
+};
+
+const right = async () => 'a valid key';
+
+test(
+  'an address that tries a thousand wrong keys is refused until the reset, and valid keys are not',
+  inOneWindow(async () => {
+    const guarded = createFailureLimit();
+    await guarded(buildCall({ address: '192.0.2.1' }), 'merchant', right);
+    for (let tried = 0; tried < 1_000; tried += 1) {
+      await expect(
+        guarded(buildCall({ address: '192.0.2.1' }), 'unknown', wrong),
+      ).rejects.toMatchObject({
+        code: 'api_key_invalid',
+      });
+    }
+    const look = jest.fn(right);
+    const ctx = buildCall({ address: '192.0.2.1' });
+    await expect(guarded(ctx, 'unknown', look)).rejects.toMatchObject({ code: 'rate_limited' });
+    expect(ctx.response.headers).toMatchObject({
+      'ratelimit-limit': '1000',
+      'ratelimit-remaining': '0',
+      'ratelimit-reset': expect.stringMatching(/^([1-9]|10)$/),
+    });
+    expect(ctx.response.get('Retry-After')).toBe(ctx.response.get('RateLimit-Reset'));
+    expect(look).not.toHaveBeenCalled();
+    expect(await guarded(buildCall({ address: '192.0.2.1' }), 'merchant', right)).toBe(
+      'a valid key',
+    );
+    await expect(
+      guarded(buildCall({ address: '192.0.2.2' }), 'unknown', wrong),
+    ).rejects.toMatchObject({
+      code: 'api_key_invalid',
+    });
+  }),
+);

@@ -14,7 +14,7 @@ const Exported = z.object({
   resourceSpans: z.array(z.object({ scopeSpans: z.array(z.object({ spans: z.array(Span) })) })),
 });
 
-/** Collector of OpenTelemetry's protocol by HTTP, with what it was sent. */
+/** Starts a collector of OpenTelemetry's protocol by HTTP, with the spans that it receives. */
 export async function startCollector(): Promise<Receiver & { spans: Span[] }> {
   const spans: Span[] = [];
   const receiver = await receiveHttp(async (request, response) => {
@@ -25,8 +25,8 @@ export async function startCollector(): Promise<Receiver & { spans: Span[] }> {
   return { ...receiver, spans };
 }
 
-/** Settings that trace everything to a collector. */
-export function tracedTo({ port }: Receiver) {
+/** Builds settings that trace everything to a collector. */
+export function traceTo({ port }: Receiver) {
   return {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}/`,
     OTEL_TRACES_SAMPLER_ARG: 1,

@@ -1,47 +1,39 @@
 import { createGate, createNamedGates } from '../../../src/base/gate';
-
-/** Work that ends when it is told to. */
-function held() {
-  let end = () => {};
-  const ended = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  return { ended, end };
-}
+import { gate as holdBack } from '../../support/gate';
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('so many are let through as are allowed, the others in their order, also after one that fails', async () => {
+test('a gate lets as many calls through as it may, and the others in order, also after one that fails', async () => {
   const gate = createGate(2);
-  const works = ['a', 'b', 'c', 'd'].map((name) => ({ name, ...held() }));
+  const works = ['a', 'b', 'c', 'd'].map((name) => ({ name, ...holdBack() }));
   const begun: string[] = [];
-  const running = works.map(({ name, ended }) =>
+  const running = works.map(({ name, opened }) =>
     gate(async () => {
       begun.push(name);
-      await ended;
+      await opened;
       if (name === 'b') throw new Error('b failed');
       return name;
     }).catch((error: unknown) => String(error)),
   );
   await settled();
   expect(begun).toEqual(['a', 'b']);
-  works[1]?.end();
+  works[1]?.release();
   await settled();
   expect(begun).toEqual(['a', 'b', 'c']);
-  for (const { end } of works) end();
+  for (const { release } of works) release();
   expect(await Promise.all(running)).toEqual(['a', 'Error: b failed', 'c', 'd']);
   expect(await gate(async () => 'free')).toBe('free');
 });
 
-test('each name has its own places, and so many may wait for them', async () => {
+test('each name of gates has its own places, and its own limit of waiting calls', async () => {
   const gates = createNamedGates({ atOnce: 1, waitingMax: 1 });
-  const { ended, end } = held();
+  const { opened, release } = holdBack();
   const begun: string[] = [];
   const run = (name: string, call: string, failing = false) =>
     gates
       .run(name, async () => {
         begun.push(call);
-        await ended;
+        await opened;
         if (failing) throw new Error('failed');
       })
       .catch(() => {});
@@ -51,13 +43,13 @@ test('each name has its own places, and so many may wait for them', async () => 
   expect(gates.isFull('b')).toBe(false);
   await settled();
   expect(begun).toEqual(['a1', 'b1']);
-  end();
+  release();
   await Promise.all(running);
   expect(begun).toEqual(['a1', 'b1', 'a2']);
   expect([gates.isFull('a'), gates.isFull('b')]).toEqual([false, false]);
 });
 
-test('after a call for which others wait, its place rests for a multiple of its time', async () => {
+test('the place of a call for which others wait rests for a multiple of its time', async () => {
   jest.useFakeTimers();
   try {
     const gate = createGate(1, 2);
@@ -76,7 +68,7 @@ test('after a call for which others wait, its place rests for a multiple of its 
     expect(begun).toEqual([start, start + 300]);
     void call();
     await jest.advanceTimersByTimeAsync(0);
-    // Nobody waited for the last one.
+    // No call waited for the last one.
     expect(begun).toHaveLength(3);
   } finally {
     jest.useRealTimers();

@@ -105,15 +105,15 @@ describe('nesting', () => {
     expect(valued(text, count - 1)).toThrow(`More than ${count - 1} values.`);
   });
 
-  const sizeOf = (value: unknown): number =>
+  const countValues = (value: unknown): number =>
     typeof value === 'object' && value !== null
-      ? Object.values(value).reduce<number>((sum, item) => sum + sizeOf(item), 1)
+      ? Object.values(value).reduce<number>((sum, item) => sum + countValues(item), 1)
       : 1;
 
   test('as many as JSON.parse finds', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
-        const count = sizeOf(JSON.parse(text));
+        const count = countValues(JSON.parse(text));
         expect(valued(text, count)).not.toThrow();
         expect(valued(text, count - 1)).toThrow(JsonSyntaxError);
       }),
@@ -127,12 +127,12 @@ describe('nesting', () => {
   });
 
   const keys = `{${Array.from({ length: 10_000 }, (_, i) => `"${i}":1`).join()}}`;
-  const deep = `${'['.repeat(199)}"${'é'.repeat(60_000)}"${']'.repeat(199)}`;
+  const nestedText = `${'['.repeat(199)}"${'é'.repeat(60_000)}"${']'.repeat(199)}`;
   const items = `[${'1,'.repeat(32_000)}1]`;
 
   test.each([
     ['10,000 keys', keys, keys],
-    ['one long string under 199 arrays', deep, deep],
+    ['one long string under 199 arrays', nestedText, nestedText],
     ['a number of 65,000 digits', '9'.repeat(65_000), '9'.repeat(65_000)],
     ['32,000 items', items, items],
     ['escapes', `"${'\\u0041'.repeat(10_000)}"`, `"${'A'.repeat(10_000)}"`],

@@ -40,10 +40,10 @@ const { container: jsonText } = fc.letrec<{ any: string; container: string }>((t
   ),
 }));
 
-function rawOf(metadata: string): RawJson {
+function parseRaw(metadata: string): RawJson {
   const { value } = parseJson(`{"metadata":${metadata}}`, { raw: ['metadata'] });
   const raw: unknown = Object(value).metadata;
-  if (!(raw instanceof RawJson)) throw new Error('not kept raw');
+  if (!(raw instanceof RawJson)) throw new Error('not a raw field');
   return raw;
 }
 
@@ -73,9 +73,9 @@ describe('a raw field', () => {
     );
   });
 
-  test('tells its kind, its distinct keys and its length in bytes', () => {
+  test('has a kind, a count of distinct keys and a length in bytes', () => {
     const kinds = ['{}', '[]', '"a"', '1', '-1.5', 'true', 'false', 'null'].map(
-      (text) => rawOf(text).kind,
+      (text) => parseRaw(text).kind,
     );
     expect(kinds).toEqual([
       'object',
@@ -88,17 +88,17 @@ describe('a raw field', () => {
       'null',
     ]);
     const metadata = '{"é":1,"__proto__":2,"a":{"b":3}, "a":{ "b":3}}';
-    const raw = rawOf(metadata);
+    const raw = parseRaw(metadata);
     expect([raw.keyCount, raw.byteLength]).toEqual([3, Buffer.byteLength(metadata)]);
-    expect(rawOf('[1,2]').keyCount).toBe(0);
+    expect(parseRaw('[1,2]').keyCount).toBe(0);
   });
 
   test('is read on demand', () => {
-    const value = rawOf('{"balance_account":"marketing","n":1.10}').value();
+    const value = parseRaw('{"balance_account":"marketing","n":1.10}').value();
     expect(value).toEqual({ balance_account: 'marketing', n: new NumberLiteral('1.10') });
   });
 
-  test('is kept only in the outermost object', () => {
+  test('stays raw only in the outermost object', () => {
     const { value } = parseJson('{"inner":{"metadata":{"a":1}}}', { raw: ['metadata'] });
     expect(value).toEqual({ inner: { metadata: { a: 1 } } });
   });
@@ -170,7 +170,7 @@ describe('the canonical text', () => {
     );
   });
 
-  test('covers what is kept raw, in the same way', () => {
+  test('covers raw fields in the same way', () => {
     fc.assert(
       fc.property(jsonText, (metadata) => {
         const text = `{"metadata":${metadata}}`;
@@ -187,16 +187,16 @@ describe('the canonical text', () => {
     );
     fc.assert(
       fc.property(jsonText, leaf, leaf, fc.nat(), (around, left, right, depth) => {
-        const canonicalOf = (text: string) => parseJson(text).canonical;
-        fc.pre(canonicalOf(left) !== canonicalOf(right));
+        const canonicalize = (text: string) => parseJson(text).canonical;
+        fc.pre(canonicalize(left) !== canonicalize(right));
         const wrap = (text: string) =>
           `${'{"in":['.repeat(depth % 5)}[${around},${text}]${']}'.repeat(depth % 5)}`;
-        expect(canonicalOf(wrap(left))).not.toBe(canonicalOf(wrap(right)));
+        expect(canonicalize(wrap(left))).not.toBe(canonicalize(wrap(right)));
       }),
     );
   });
 
-  test('tells two bodies apart wherever their values differ', () => {
+  test('is the same for two bodies only if their values are equal', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), fc.jsonValue(), (left, right) => {
         const [leftText, rightText] = [JSON.stringify(left), JSON.stringify(right)];
@@ -210,7 +210,7 @@ describe('the canonical text', () => {
 });
 
 describe('writing', () => {
-  test('is JSON.stringify where nothing is raw', () => {
+  test('equals JSON.stringify where no value is raw', () => {
     const when = new Date(Date.UTC(2026, 0, 2));
     const value = {
       a: undefined,
@@ -227,14 +227,14 @@ describe('writing', () => {
     );
   });
 
-  test('puts raw values in place, however deep and whatever the strings around hold', () => {
+  test('puts raw values in place at any depth, next to any strings', () => {
     const raw = new RawJson('{"b":1.10,"a":1}');
     expect(stringifyJson({ data: [{ metadata: raw, text: raw.text }] })).toBe(
       `{"data":[{"metadata":{"b":1.10,"a":1},"text":${JSON.stringify(raw.text)}}]}`,
     );
   });
 
-  test('refuses what has no JSON form', () => {
+  test('refuses values without a JSON form', () => {
     expect(() => stringifyJson(undefined)).toThrow(TypeError);
     expect(() => stringifyJson({ amount: 1n })).toThrow(TypeError);
   });

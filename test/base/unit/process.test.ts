@@ -19,8 +19,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs a process up to what it sends, lets something befall it, and waits for its end. */
-async function ended(script: string, befall: (child: ChildProcess) => void) {
+/** Runs a process until it is up, acts on it, and waits for its end. */
+async function run(script: string, act: (child: ChildProcess) => void) {
   const file = join(folder, 'main.js');
   const begin = `
     const { listenForStop } = require('./process.js');
@@ -33,39 +33,39 @@ async function ended(script: string, befall: (child: ChildProcess) => void) {
   // It does not close where its channel was closed by hand.
   const exited = once(child, 'exit');
   await once(child, 'message');
-  befall(child);
+  act(child);
   const [code] = await exited;
   return { code, said: await said };
 }
 
-test('a process whose launcher dies while it starts ends at once', async () => {
-  const gone = await ended('listenForStop(log);', (child) => child.disconnect());
+test('a process ends at once when its launcher ends during its start', async () => {
+  const gone = await run('listenForStop(log);', (child) => child.disconnect());
   expect(gone).toEqual({ code: 0, said: 'disconnect\n' });
 });
 
-test('so does one whose launcher was dead before it listened', async () => {
+test('a process ends at once when its launcher has ended before it listens', async () => {
   const late = "process.once('disconnect', () => listenForStop(log));";
-  const gone = await ended(late, (child) => child.disconnect());
+  const gone = await run(late, (child) => child.disconnect());
   expect(gone).toEqual({ code: 0, said: 'disconnect\n' });
 });
 
-test('SIGTERM ends a process that starts, and one that works stops in its own way', async () => {
-  const starting = await ended('listenForStop(log);', (child) => child.kill('SIGTERM'));
+test('SIGTERM ends a starting process at once, and a working one by its own stop', async () => {
+  const starting = await run('listenForStop(log);', (child) => child.kill('SIGTERM'));
   expect(starting).toEqual({ code: 0, said: 'SIGTERM\n' });
-  const working = await ended('listenForStop(log)(async () => process.exit(3));', (child) =>
+  const working = await run('listenForStop(log)(async () => process.exit(3));', (child) =>
     child.kill('SIGTERM'),
   );
   expect(working).toEqual({ code: 3, said: 'SIGTERM\n' });
 });
 
-test('it stops once, however often it is asked', async () => {
+test('a process stops once for several signals', async () => {
   const slow = `
     const slowly = () => new Promise((done) => setTimeout(done, 100));
     listenForStop(log)(async () => {
       await slowly();
       process.exit(3);
     });`;
-  const { code, said } = await ended(slow, (child) => {
+  const { code, said } = await run(slow, (child) => {
     child.kill('SIGTERM');
     child.disconnect();
     child.kill('SIGINT');
@@ -74,8 +74,8 @@ test('it stops once, however often it is asked', async () => {
   expect(said.trim().split('\n')).toHaveLength(1);
 });
 
-test('a stop that fails ends it with an exit code of its own', async () => {
+test('a stop that fails ends the process with exit code 1', async () => {
   const failing = "listenForStop(log)(async () => { throw new Error('torn'); });";
-  const failed = await ended(failing, (child) => child.kill('SIGINT'));
+  const failed = await run(failing, (child) => child.kill('SIGINT'));
   expect(failed).toEqual({ code: 1, said: 'SIGINT\ntorn\n' });
 });

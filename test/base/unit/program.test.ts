@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeProgram, PACKAGE_ROOT, PROGRAM } from '../../../src/base/program';
 
-test('in a checkout, the commands are npm scripts', () => {
+test('the commands of a checkout are npm scripts', () => {
   expect(PACKAGE_ROOT).toBe(join(__dirname, '../../..'));
   expect(PROGRAM).toEqual({ start: 'npm start', cli: 'npm run -s cli --' });
   const root = mkdtempSync(join(tmpdir(), 'program-'));
@@ -12,14 +12,14 @@ test('in a checkout, the commands are npm scripts', () => {
   rmSync(root, { recursive: true });
 });
 
-test('a package that the working directory has installed is called by npx', () => {
+test('the commands of a package that the working directory has installed begin with npx', () => {
   expect(describeProgram('/shop/node_modules/durable-payments', '/shop')).toEqual({
     start: 'npx durable-payments start',
     cli: 'npx durable-payments cli',
   });
 });
 
-test('a package elsewhere is called by its path, which npx would not find', () => {
+test('the commands of a package elsewhere have its path, since npx would not find it', () => {
   expect(describeProgram('/cache/a b/durable-payments', '/shop')).toEqual({
     start: "node '/cache/a b/durable-payments/dist/stack/bin.js' start",
     cli: "node '/cache/a b/durable-payments/dist/src/cli/main.js'",

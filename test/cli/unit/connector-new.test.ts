@@ -24,7 +24,7 @@ async function create(...args: string[]) {
   return { exit, ...written };
 }
 
-test('the example is copied under the new name', async () => {
+test('a new connector is a copy of the example under its name', async () => {
   const dir = join(folder, 'acme');
   const { exit, out } = await create('acme', '--dir', dir, '--json');
   const files = ['acme.ts', 'main.ts', 'fake-bank.ts', 'test.ts'];
@@ -37,7 +37,7 @@ test('the example is copied under the new name', async () => {
   expect(text).toContain('ACME_API_URL: z.url()');
 });
 
-test('it says what must be built and started before a check', async () => {
+test('a new connector has to be built and started before a check, which the output says', async () => {
   const { exit, out } = await create('built', '--dir', join(folder, 'built'));
   expect(exit).toBe(0);
   expect(out).toMatch(
@@ -46,7 +46,7 @@ test('it says what must be built and started before a check', async () => {
   expect(out).toMatch(/^and start both/m);
 });
 
-test('what exists is left alone', async () => {
+test('an existing directory is left as it is', async () => {
   const dir = join(folder, 'mine');
   await create('mine', '--dir', dir);
   const { exit, out, err } = await create('other', '--dir', dir);

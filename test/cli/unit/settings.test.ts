@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { Contention } from '../../../src/base/mongo';
+import { explain } from '../../../src/cli/failure';
 import { readSettings } from '../../../src/cli/settings';
 import { DEFAULT_LIMITS } from '../../../src/domain/approval';
+import { useTempFolder } from '../../unit/temp-folder';
 
 /** As `npm start` writes it. */
 const STACK = {
@@ -21,20 +21,15 @@ const STACK = {
   },
 };
 
+const folder = useTempFolder();
 let DATA_DIR: string;
 
 beforeEach(() => {
-  DATA_DIR = mkdtempSync(join(tmpdir(), 'cli-settings-'));
+  DATA_DIR = folder.at();
 });
-afterEach(() => rmSync(DATA_DIR, { recursive: true, force: true }));
 
-function writeStack(stack: unknown): void {
-  const text = typeof stack === 'string' ? stack : JSON.stringify(stack);
-  writeFileSync(join(DATA_DIR, 'stack.json'), text);
-}
-
-test('without an environment everything is taken from the stack that runs here', () => {
-  writeStack(STACK);
+test('all settings come from the running stack without an environment', () => {
+  folder.write('stack.json', JSON.stringify(STACK));
   expect(readSettings({ DATA_DIR })).toEqual({
     dataDir: DATA_DIR,
     keysDir: undefined,
@@ -49,11 +44,11 @@ test('without an environment everything is taken from the stack that runs here',
     allowPlainText: false,
     liveConnectors: 'acme=visa',
     sandboxConnectors: '',
-    source: join(DATA_DIR, 'stack.json'),
+    source: folder.at('stack.json'),
   });
 });
 
-test('without a stack everything is taken from the environment, with its defaults', () => {
+test('all settings come from the environment and its defaults without a stack', () => {
   expect(readSettings({ DATA_DIR, MONGODB_URI: 'mongodb://db.example', KEYS_FILE: '' })).toEqual({
     dataDir: DATA_DIR,
     keysDir: undefined,
@@ -72,8 +67,8 @@ test('without a stack everything is taken from the environment, with its default
   });
 });
 
-test('the environment goes before the stack, variable by variable', () => {
-  writeStack(STACK);
+test('each variable of the environment replaces the setting of the stack', () => {
+  folder.write('stack.json', JSON.stringify(STACK));
   const env = { DATA_DIR, TEMPORAL_ADDRESS: 'temporal.example:7233', WEBHOOK_ALLOW_PRIVATE: '' };
   expect(readSettings({ ...env, MONGODB_URI: STACK.mongodb.uri })).toMatchObject({
     mongodb: { db: 'shop' },
@@ -86,7 +81,7 @@ test.each([
   { MONGODB_URI: 'mongodb://elsewhere.example' },
   { MONGODB_URI: STACK.mongodb.uri, MONGODB_DB: 'other' },
 ])('the keys of a stack are not used for another database: %j', (env) => {
-  writeStack(STACK);
+  folder.write('stack.json', JSON.stringify(STACK));
   expect(readSettings({ DATA_DIR, ...env })).toMatchObject({
     keysFile: undefined,
     allowPrivate: false,
@@ -94,40 +89,46 @@ test.each([
   });
 });
 
-test('neither a stack nor an address: it says what to do', () => {
+test('the command line names the remedy if there is neither a stack nor an address', () => {
   expect(() => readSettings({ DATA_DIR })).toThrow(
     /^No stack is running here .*: run `npm start`, or set MONGODB_URI/,
   );
 });
 
 test.each(['', '{"mongodb": ', '[]', '{"mongodb": {"uri": 5}}'])(
-  'a stack file that is not one is refused: %j',
+  'the stack file %j is refused',
   (text) => {
-    writeStack(text);
+    folder.write('stack.json', text);
     expect(() => readSettings({ DATA_DIR })).toThrow('is not the file that `npm start` writes');
   },
 );
 
-test('WEBHOOK_ALLOW_PRIVATE is "sandbox" or empty, nothing else', () => {
+test('WEBHOOK_ALLOW_PRIVATE is "sandbox" or empty', () => {
   const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example', WEBHOOK_ALLOW_PRIVATE: 'live' };
   expect(() => readSettings(env)).toThrow('WEBHOOK_ALLOW_PRIVATE is "live"');
 });
 
-test('WEBHOOK_DENY_CIDRS is a list of networks, nothing else', () => {
+test('WEBHOOK_DENY_CIDRS is a list of networks', () => {
   const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example' };
-  const given = (WEBHOOK_DENY_CIDRS: string) => readSettings({ ...env, WEBHOOK_DENY_CIDRS });
-  expect(given('198.51.100.0/24, 2001:db8::/32').deniedNetworks).toBe(
+  const read = (WEBHOOK_DENY_CIDRS: string) => readSettings({ ...env, WEBHOOK_DENY_CIDRS });
+  expect(read('198.51.100.0/24, 2001:db8::/32').deniedNetworks).toBe(
     '198.51.100.0/24, 2001:db8::/32',
   );
   for (const none of ['intranet', '198.51.100.0/33', '198.51.100.0/24,']) {
-    expect(() => given(none)).toThrow('WEBHOOK_DENY_CIDRS is');
+    expect(() => read(none)).toThrow('WEBHOOK_DENY_CIDRS is');
   }
 });
 
-test('a prefix of the queues is refused unless it can stand in a query', () => {
+test('TASK_QUEUE_PREFIX has only characters that a query may contain', () => {
   const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example' };
   expect(readSettings({ ...env, TASK_QUEUE_PREFIX: 'eu_2-a' }).taskQueuePrefix).toBe('eu_2-a');
   for (const TASK_QUEUE_PREFIX of ["a'b", 'a b', 'é', 'a'.repeat(65)]) {
     expect(() => readSettings({ ...env, TASK_QUEUE_PREFIX })).toThrow('TASK_QUEUE_PREFIX is');
   }
+});
+
+test('a step with write conflicts for too long counts as busy, and is not done', () => {
+  const conflict = new Contention('The transaction had write conflicts for 5 seconds.', 100);
+  const message = expect.stringMatching(/not done: run it again/);
+  expect(explain(conflict)).toEqual({ code: 'busy', message });
 });

@@ -18,6 +18,6 @@ test.each([
   ],
   ['<script>alert(1)</script>', 'Unknown browser'],
   ['', 'Unknown browser'],
-])('%s is %s', (userAgent, name) => {
+])('the user agent "%s" is %s', (userAgent, name) => {
   expect(nameBrowser(userAgent)).toBe(name);
 });

@@ -25,7 +25,7 @@ test('creates of the dashboard and of the API share the slots of the account', a
   expect(await createHere()).toBe('created');
 });
 
-test('a settlement counts for the bank that serves its asset', async () => {
+test('a crypto settlement takes a slot of the connector that serves its asset', async () => {
   const takeSlot = jest.fn((_holder: unknown, work: () => Promise<string>) => work());
   const fields = { asset: 'ETH', network: 'ethereum' };
   const deps = { takeSlot: Object(takeSlot), connectors, stores };

@@ -7,27 +7,27 @@ import { parseMoney } from '../../../src/domain/money';
 import { readPage, toBounds } from '../../../src/service/paging';
 
 const CHOICES = { statuses: ['settled'], methods: ['ideal'] };
-const wish = (query: string) => parseListQuery(new URLSearchParams(query), CHOICES);
+const parse = (query: string) => parseListQuery(new URLSearchParams(query), CHOICES);
 const CURSOR = '2026-03-01T12:00:00.000000001Z';
 
-test('an address keeps what a list can be asked for, and nothing else', () => {
+test('the address of a list keeps its filters, and nothing else', () => {
   const all = `search=+a+&status=settled&method=ideal&from=2026-02-28&to=2026-02-28&before=${CURSOR}`;
-  expect(toQueryString(wish(all), { before: CURSOR })).toBe(
+  expect(toQueryString(parse(all), { before: CURSOR })).toBe(
     `?search=a&status=settled&method=ideal&from=2026-02-28&to=2026-02-28&before=${encodeURIComponent(CURSOR)}`,
   );
-  expect(wish(`${all}&after=${CURSOR}`).after).toBeUndefined();
-  expect(toQueryString(wish('status=x&method=y&from=2026-13-01&to=x&before=2026-03-01'))).toBe('');
-  expect(wish('before=x').before).toBeUndefined();
+  expect(parse(`${all}&after=${CURSOR}`).after).toBeUndefined();
+  expect(toQueryString(parse('status=x&method=y&from=2026-13-01&to=x&before=2026-03-01'))).toBe('');
+  expect(parse('before=x').before).toBeUndefined();
 });
 
-test('days are whole, the last one included', () => {
+test('the bounds of days include the whole last day', () => {
   expect(toBounds({ from: '2026-02-28', to: '2026-02-28' })).toEqual({
     since: '2026-02-28T00:00:00.000000000Z',
     until: '2026-03-01T00:00:00.000000000Z',
   });
 });
 
-test('a page knows the pages beside it', async () => {
+test('a page knows whether there are older and newer pages', async () => {
   const rows = ['5', '4', '3'].map((position) => ({ position }));
   const read = (query: { before?: string; after?: string }, size: number, all = rows) =>
     readPage({ before: undefined, after: undefined, ...query }, async () => all, size);
@@ -58,7 +58,7 @@ test.each([
   [-12, '-12'],
 ])('the cell of %j is %j', (value, text) => expect(cell(value)).toBe(text));
 
-test('an export reads no further than its reader, and ends where it leaves', async () => {
+test('an export reads no further than its reader, and ends when its reader leaves', async () => {
   let read = 0;
   let isClosed = false;
   async function* rows() {
@@ -77,7 +77,7 @@ test('an export reads no further than its reader, and ends where it leaves', asy
   expect(isClosed).toBe(true);
 });
 
-test('an export of any size holds a few chunks of it, however slow its reader', async () => {
+test('an export of any size has a few chunks in memory, also for a slow reader', async () => {
   const ROWS = 40_000;
   let [read, most, bytes] = [0, 0, 0];
   async function* rows() {
@@ -96,7 +96,7 @@ test('an export of any size holds a few chunks of it, however slow its reader', 
   expect(most).toBeLessThan(256 * 1_024);
 });
 
-test('an account has four exports under way at most, until one ends, breaks off or is left', async () => {
+test('an account has at most four exports at once: one that ends, fails or is left makes place for another', async () => {
   const exports = createExports(4);
   async function* rows() {
     yield { n: 1 };
@@ -125,7 +125,7 @@ test('an account has four exports under way at most, until one ends, breaks off 
   for (let n = 0; n < 5; n += 1) expect(() => exports.begin('c', unopened)).toThrow('away');
 });
 
-test('an export that breaks off is no whole file', async () => {
+test('an export that fails ends its stream with the error', async () => {
   async function* rows() {
     yield { n: 1 };
     throw new Error('away');

@@ -9,7 +9,7 @@ const settled = [
   { day: '2026-03-01', currency: 'JPY', payments: 9, amount: 900 },
 ];
 
-test('the chart has every day, also over the end of a month, and says its figures in words', () => {
+test('the chart has every day, also over the end of a month, and says its volume in words', () => {
   const days = buildDays(settled, 'EUR', NOW);
   expect(days).toHaveLength(DAYS);
   expect([days[0]?.day, days.at(-2)?.day, days.at(-1)?.amount]).toEqual([
@@ -24,14 +24,14 @@ test('the chart has every day, also over the end of a month, and says its figure
   expect(html).not.toContain('style=');
 });
 
-test('the highest bar fills the room, a small one is seen, and an empty day has none', () => {
+test('the highest bar fills the chart, a small one is visible, and an empty day has none', () => {
   const day = (amount: number) => ({ day: '2026-03-01', amount, payments: 1 });
   const [most, least, none] = buildBars([day(1_000_000), day(1), day(0)]);
   expect([most?.y, least?.height, none?.height]).toEqual([4, 2, 0]);
   expect(buildBars([]).length).toBe(0);
 });
 
-test('currencies stand by their payments, and the success rate leaves out who has not decided', () => {
+test('currencies are ordered by their payments, and the success rate ignores open payments', () => {
   expect(listCurrencies(settled)).toEqual(['JPY', 'EUR']);
   expect(successRate([{ status: 'awaiting_customer', payments: 5 }])).toBeNull();
   expect(

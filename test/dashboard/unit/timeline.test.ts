@@ -97,7 +97,7 @@ const facts: Facts = {
   ],
 };
 
-test('all that happened stands in its order, and of one moment in that of cause and effect', () => {
+test('a timeline is in order, and in that of cause and effect at one moment', () => {
   expect(assembleTimeline(facts).map(({ kind, title }) => [kind, title])).toEqual([
     ['call', 'API call created the payment'],
     ['callback', 'Bank reported settled'],
@@ -111,9 +111,9 @@ test('all that happened stands in its order, and of one moment in that of cause 
   ]);
 });
 
-test('each entry says what is known of it, and nothing of accounts that are not the merchant’s', () => {
-  const said = assembleTimeline(facts).map(({ details }) => details);
-  expect(said).toEqual([
+test('each entry of a timeline has its details, without accounts that are not the merchant’s', () => {
+  const details = assembleTimeline(facts).map((entry) => entry.details);
+  expect(details).toEqual([
     ['Request req-1', 'Idempotency-Key order-1'],
     ['Applied', 'Bank reference ref-1'],
     [],
@@ -126,13 +126,13 @@ test('each entry says what is known of it, and nothing of accounts that are not 
   ]);
 });
 
-test('an entry that an operator posted shows neither the operator nor the reason', () => {
+test('a journal entry of an operator shows neither the operator nor the reason', () => {
   const note = { operator: 'zoe', reason: 'Suspected mule', approved_by: 'mia' };
   const journalEntries = facts.journalEntries.map((entry) => ({ ...entry, note }));
   expect(assembleTimeline({ ...facts, journalEntries })).toEqual(assembleTimeline(facts));
 });
 
-test('what a chain told and what was booked in coins is written in whole coins', () => {
+test('a timeline writes amounts of a chain and of its journal entries in whole units of the asset', () => {
   const entries = assembleTimeline({
     ...facts,
     kind: 'crypto_payment',
@@ -168,8 +168,8 @@ test('what a chain told and what was booked in coins is written in whole coins',
       },
     ],
   });
-  const told = entries.find(({ kind }) => kind === 'chain');
-  expect([told?.title, told?.details]).toEqual([
+  const report = entries.find(({ kind }) => kind === 'chain');
+  expect([report?.title, report?.details]).toEqual([
     'Chain reported deposit',
     ['Applied', 'Transaction 0xabc', 'Amount 1.5 ETH', '3 confirmations'],
   ]);
@@ -179,7 +179,7 @@ test('what a chain told and what was booked in coins is written in whole coins',
   expect(entries[0]?.title).toBe('API call created the crypto payment');
 });
 
-test('a callback that waits, or was not handed on, says so', () => {
+test('a callback that is parked or not signalled yet says so', () => {
   const row = (change: Partial<CallbackDocument>) => {
     const alone = { ...facts, callbacks: [{ ...callback, ...change }] };
     const resource = { ...facts.resource, applied_callbacks: [] };

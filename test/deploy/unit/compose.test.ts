@@ -31,7 +31,7 @@ const NAMES = new Set([
   ...Object.keys(LIBRARY_VARIABLES.shape),
 ]);
 
-test('the api and the bank alone are published, on this machine; the servers reach nothing else', () => {
+test('only the api and the bank are published, on this machine, and the servers reach nothing else', () => {
   const published = Object.entries(services).filter(([, { ports }]) => ports.length > 0);
   expect(published.map(([name]) => name).sort()).toEqual(['api', 'sandbox-bank']);
   for (const [, { ports }] of published)
@@ -40,7 +40,7 @@ test('the api and the bank alone are published, on this machine; the servers rea
   expect(services['temporal']?.networks).toEqual(['core']);
 });
 
-test('the key file is where it is needed, and changed by the command line alone', () => {
+test('the processes that need keys have them, and workers and banks cannot write them', () => {
   const volumes = Object.fromEntries(ours.map(([name, service]) => [name, service.volumes]));
   expect(volumes).toEqual({
     keys: ['keys:/data'],
@@ -51,7 +51,7 @@ test('the key file is where it is needed, and changed by the command line alone'
   });
 });
 
-test.each(ours)('%s is given variables that exist', (_name, { environment }) => {
+test.each(ours)('%s has only variables that exist', (_name, { environment }) => {
   expect(Object.keys(environment).filter((name) => !NAMES.has(name))).toEqual([]);
 });
 
@@ -59,12 +59,12 @@ test.each([
   ['api', 'PORT', '/readyz'],
   ['worker', 'METRICS_PORT', '/readyz'],
   ['sandbox-bank', 'SANDBOX_BANK_PORT', '/healthz'],
-])('%s is asked after its health where it answers', (name, variable, path) => {
+])('the health check of %s calls its own port', (name, variable, path) => {
   const { environment, healthcheck } = services[name] ?? {};
   expect(healthcheck?.test.at(-1)).toContain(`http://127.0.0.1:${environment?.[variable]}${path}'`);
 });
 
-test('a build sends what the image copies, and no folder of data; it runs no script of a package', () => {
+test('a build sends only the files that the image copies, and runs no script of a package', () => {
   const dockerfile = readFileSync('Dockerfile', 'utf8');
   const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
     ([, sources = '']) => sources.split(' '),

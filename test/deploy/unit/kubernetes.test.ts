@@ -15,7 +15,7 @@ const Probe = z.object({
   timeoutSeconds: z.int().default(1),
   failureThreshold: z.int().default(3),
 });
-/** Times of a probe that is not there. */
+/** Times of a missing probe. */
 const NEVER = { periodSeconds: 3_600, timeoutSeconds: 1, failureThreshold: 1 };
 const Container = z.object({
   command: z.array(z.string()),
@@ -63,8 +63,8 @@ const resources = files
 const configMap = resources.find(({ kind }) => kind === 'ConfigMap');
 const { data: shared } = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(configMap);
 
-/** Pods of the one workload in a file, and their container. */
-function podsOf(file: string) {
+/** Reads the pods of the one workload in a file, and their container. */
+function readPods(file: string) {
   const [first] = parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8'));
   const { spec } = Pods.parse(first?.toJS()).spec.template;
   const [container] = spec.containers;
@@ -84,9 +84,9 @@ const WORKLOADS = [
 ] as const;
 
 test.each(WORKLOADS)(
-  '%s runs what the launcher runs, and asks it where it listens',
+  '%s runs the command of the launcher, and has probes on its port',
   (file, part, variable, port) => {
-    const pods = podsOf(file);
+    const pods = readPods(file);
     const { flags, script } = NODE_PARTS[part];
     expect(pods.container.command).toEqual(['node', ...flags, `dist/${script}`]);
     expect(pods.env.get(variable)).toBe(pods.port(port));
@@ -97,14 +97,14 @@ test.each(WORKLOADS)(
   },
 );
 
-test.each(WORKLOADS)('%s may take as long to end as it needs', (file, part) => {
-  const { terminationGracePeriodSeconds = 0, env } = podsOf(file);
+test.each(WORKLOADS)('%s has enough time to end', (file, part) => {
+  const { terminationGracePeriodSeconds = 0, env } = readPods(file);
   const needed = NODE_PARTS[part].graceMs + Number(env.get('DRAIN_MS') ?? 0);
   expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThanOrEqual(needed);
 });
 
-test('the api drains for longer than its readiness takes to be believed', () => {
-  const { env, container } = podsOf('api.yaml');
+test('the api drains for longer than its readiness probe takes to fail', () => {
+  const { env, container } = readPods('api.yaml');
   const { periodSeconds, timeoutSeconds, failureThreshold } = container.readinessProbe ?? NEVER;
   const seenAfter = (periodSeconds + timeoutSeconds) * failureThreshold;
   expect(Number(env.get('DRAIN_MS')) / 1_000).toBeGreaterThan(seenAfter);
@@ -112,14 +112,16 @@ test('the api drains for longer than its readiness takes to be believed', () => 
 });
 
 test('migrate is a command, without a port', () => {
-  const { container } = podsOf('migrate.yaml');
+  const { container } = readPods('migrate.yaml');
   expect(container.command).toEqual(['node', 'dist/src/cli/main.js', 'migrate']);
   expect(container.ports).toEqual([]);
 });
 
-test('each process has the keys that it needs, a certificate of its own, and no others', () => {
-  const secretsOf = (file: string) =>
-    podsOf(file).volumes.flatMap(({ secret }) => (secret === undefined ? [] : [secret.secretName]));
+test('each process has only the keys that it needs and its own certificate', () => {
+  const listSecrets = (file: string) =>
+    readPods(file).volumes.flatMap(({ secret }) =>
+      secret === undefined ? [] : [secret.secretName],
+    );
   const needed = {
     'api.yaml': ['payments-keys', 'payments-recipients-public'],
     'worker/base/worker.yaml': ['payments-keys'],
@@ -129,30 +131,32 @@ test('each process has the keys that it needs, a certificate of its own, and no 
   };
   for (const [file, names] of Object.entries(needed)) {
     const certificate = `payments-temporal-${basename(file, '.yaml')}`;
-    expect(secretsOf(file)).toEqual([...names, 'payments-servers', certificate]);
-    expect(podsOf(file).env.has('KEYS_FILE')).toBe(names.some((name) => name === 'payments-keys'));
+    expect(listSecrets(file)).toEqual([...names, 'payments-servers', certificate]);
+    expect(readPods(file).env.has('KEYS_FILE')).toBe(
+      names.some((name) => name === 'payments-keys'),
+    );
   }
 });
 
 test.each(['api', 'worker', 'sandbox-bank', 'sepa', 'migrate'])(
-  '%s reaches MongoDB as a user of its own, and sees no other',
+  '%s reaches MongoDB as its own user, and sees no other one',
   (name) => {
     const file = name === 'worker' ? 'worker/base/worker' : name;
-    const { env, secrets, volumes } = podsOf(`${file}.yaml`);
+    const { env, secrets, volumes } = readPods(`${file}.yaml`);
     expect(env.has('MONGODB_URI')).toBe(true);
     expect(secrets).toEqual([{ name: 'payments-mongodb', key: name }]);
     expect(JSON.stringify(volumes)).not.toContain('payments-mongodb');
   },
 );
 
-test('every variable that is given exists', () => {
+test('every variable of a workload exists', () => {
   const workloads = [...WORKLOADS.map(([file]) => file), 'migrate.yaml'];
-  const given = workloads.flatMap((file) => [...podsOf(file).env.keys()]);
-  const isTemporals = (name: string) => name.startsWith('TEMPORAL_');
-  expect(given.filter((name) => !NAMES.has(name) && !isTemporals(name))).toEqual([]);
+  const used = workloads.flatMap((file) => [...readPods(file).env.keys()]);
+  const isOfTemporal = (name: string) => name.startsWith('TEMPORAL_');
+  expect(used.filter((name) => !NAMES.has(name) && !isOfTemporal(name))).toEqual([]);
 });
 
-test('the kustomization names every file, connectors as a choice', () => {
+test('the kustomization names every file', () => {
   const text = readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8');
   for (const file of files) {
     if (dirname(file) === '.') expect(text).toContain(`- ${file}`);
@@ -168,11 +172,14 @@ const Overlay = z.object({
   patches: z.tuple([z.object({ patch: z.string() })]),
 });
 
-test.each(ENVIRONMENTS)('the workers of %s serve it alone, as a deployment of their own', (env) => {
-  const overlay = join('worker', env);
-  const text = readFileSync(join(FOLDER, overlay, 'kustomization.yaml'), 'utf8');
-  const { nameSuffix, labels, patches } = Overlay.parse(parse(text));
-  expect([nameSuffix, labels[0].pairs.environment]).toEqual([`-${env}`, env]);
-  expect(patches[0].patch).toContain(`{ name: WORKER_ENVIRONMENTS, value: ${env} }`);
-  expect(readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8')).toContain(`- ${overlay}\n`);
-});
+test.each(ENVIRONMENTS)(
+  'the workers of %s are a deployment that serves no other environment',
+  (env) => {
+    const overlay = join('worker', env);
+    const text = readFileSync(join(FOLDER, overlay, 'kustomization.yaml'), 'utf8');
+    const { nameSuffix, labels, patches } = Overlay.parse(parse(text));
+    expect([nameSuffix, labels[0].pairs.environment]).toEqual([`-${env}`, env]);
+    expect(patches[0].patch).toContain(`{ name: WORKER_ENVIRONMENTS, value: ${env} }`);
+    expect(readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8')).toContain(`- ${overlay}\n`);
+  },
+);

@@ -38,20 +38,20 @@ test.each(SUBJECTS)(
   },
 );
 
-test('only an invitation has its link', () => {
+test('only an invitation contains the link', () => {
   const link = 'https://pay.example/dashboard/invitation/token';
   const texts = SUBJECTS.map((subject) => writeMail({ ...FACTS, subject, link }).text);
   expect(texts.filter((text) => text.includes(link))).toHaveLength(1);
 });
 
-test('an operator has no name', () => {
+test('a mail about an operator does not name them', () => {
   const subject = { kind: 'payout_limit_changed', before: '', after: 'EUR=100' } as const;
   const { text } = writeMail({ ...FACTS, subject });
   expect(text).toContain('Our operators changed');
   expect(text).toContain('Before: none\nNow: EUR=100');
 });
 
-test('a name adds no line', () => {
+test('a name with line breaks adds no line to a mail', () => {
   const subject = { kind: 'passkey_added', name: 'a\r\nb' } as const;
   const { text } = writeMail({ ...FACTS, merchant: 'x\nBcc: y', subject });
   expect(text).toContain('Merchant: x Bcc: y\n');

@@ -18,7 +18,7 @@ const line = (account_id: string | null, n: number): AuditLine => ({
   after: { crypto: true, fees: [`card_payout=${n}`] },
 });
 
-/** Chain as the store writes it. */
+/** Builds a chain as the store writes it. */
 function chain(account_id: string | null, length: number): ChainedLine[] {
   const lines: ChainedLine[] = [];
   for (let seq = 1; seq <= length; seq += 1) {
@@ -28,29 +28,29 @@ function chain(account_id: string | null, length: number): ChainedLine[] {
   return lines;
 }
 
-const headOf = (lines: ChainedLine[]): ChainHead[] => {
+const findHead = (lines: ChainedLine[]): ChainHead[] => {
   const last = lines.at(-1);
   const _id = last?.account_id ?? 'installation';
   return last === undefined ? [] : [{ _id, seq: last.seq, hash: last.hash }];
 };
 
 const WHOLE = [...chain(null, 1), ...chain('acct_a', 4), ...chain('acct_b', 2)];
-const HEADS = [chain(null, 1), chain('acct_a', 4), chain('acct_b', 2)].flatMap(headOf);
+const HEADS = [chain(null, 1), chain('acct_a', 4), chain('acct_b', 2)].flatMap(findHead);
 
-const verify = (lines: ChainedLine[], heads = HEADS, kept: ChainsCheck['heads'] = []) =>
+const verify = (lines: ChainedLine[], heads = HEADS, known: ChainsCheck['heads'] = []) =>
   verifyChains(
     {
       heads: async () => heads,
       head: async (name) => heads.find(({ _id }) => _id === name) ?? null,
       listChained: () => Object(lines),
     },
-    kept,
+    known,
   );
 const changed = (n: number, change: Partial<ChainedLine>) =>
   WHOLE.map((one, index) => (index === n ? { ...one, ...change } : one));
 const without = (n: number) => WHOLE.filter((_, index) => index !== n);
 
-test('whole chains hold, and their ends are told', async () => {
+test('whole chains have no fault, and the check lists their heads', async () => {
   expect(await verify(WHOLE)).toEqual({
     lines: 7,
     chains: 3,
@@ -61,7 +61,7 @@ test('whole chains hold, and their ends are told', async () => {
 });
 
 test.each([undefined, null, '2'])(
-  'a line with the place %j is told, and the others hold',
+  'a line with the place %j is reported as unchained, and the other chains have no fault',
   async (seq) => {
     const [installation, ...others] = WHOLE;
     const added = { ...line('acct_a', 1), seq, prev: null, hash: '' };
@@ -76,47 +76,47 @@ test.each([undefined, null, '2'])(
   },
 );
 
-test('the order in which a line keeps its facts is no part of its hash', () => {
+test('the order of the fields of a line is no part of its hash', () => {
   const { after, ...rest } = line('acct_a', 1);
   const other = { ...rest, seq: 1, prev: null, after: { fees: after?.['fees'], crypto: true } };
   expect(hashLine(other)).toBe(hashLine({ ...line('acct_a', 1), seq: 1, prev: null }));
 });
 
-/** Second line of `acct_a`, made anew with its hash. */
-const forged = () => {
-  const { hash: _, ...kept } = WHOLE[2] ?? chain('acct_a', 1)[0] ?? { ...line(null, 1), hash: '' };
-  const whole = { ...kept, seq: 2, prev: WHOLE[1]?.hash ?? null, after: { crypto: false } };
+/** Builds another second line of `acct_a`, with its hash. */
+const forge = () => {
+  const { hash: _, ...rest } = WHOLE[2] ?? chain('acct_a', 1)[0] ?? { ...line(null, 1), hash: '' };
+  const whole = { ...rest, seq: 2, prev: WHOLE[1]?.hash ?? null, after: { crypto: false } };
   return { ...whole, hash: hashLine(whole) };
 };
 
 test.each([
   ['was changed', changed(2, { after: { crypto: false } }), 2, 'changed'],
   ['has another actor', changed(4, { actor: { door: 'workflow', operator: 'x' } }), 4, 'changed'],
-  ['was changed with its hash', changed(2, forged()), 3, 'not_linked'],
-  ['at the end was changed with its hash', changed(4, { ...forged(), seq: 4 }), 4, 'changed'],
+  ['was changed with its hash', changed(2, forge()), 3, 'not_linked'],
+  ['at the end was changed with its hash', changed(4, { ...forge(), seq: 4 }), 4, 'changed'],
   ['was taken out', without(2), 2, 'missing'],
   ['was taken from the end', without(4), 4, 'missing'],
-] as const)('the first broken line is told: one that %s', async (_, lines, seq, fault) => {
+] as const)('the first broken line is reported: one that %s', async (_, lines, seq, fault) => {
   const { broken } = await verify([...lines]);
   expect(broken).toEqual([expect.objectContaining({ chain: 'acct_a', seq, fault })]);
 });
 
-test('a chain that is gone with its end is missed by what was kept elsewhere only', async () => {
+test('a chain that is removed with its head is missed only by heads that are stored elsewhere', async () => {
   const left = WHOLE.filter(({ account_id }) => account_id !== 'acct_a');
   const heads = HEADS.filter(({ _id }) => _id !== 'acct_a');
   expect((await verify(left, heads)).broken).toEqual([]);
   expect((await verify(left)).broken).toMatchObject([{ seq: 1, fault: 'missing' }]);
-  const { heads: kept } = await verify(WHOLE);
-  expect((await verify(left, heads, kept)).broken).toMatchObject([
+  const { heads: known } = await verify(WHOLE);
+  expect((await verify(left, heads, known)).broken).toMatchObject([
     { chain: 'acct_a', seq: 1, line_id: null, fault: 'missing' },
   ]);
-  const anew = chain('acct_a', 5).map((one) => ({ ...one, act: 'account.created' as const }));
-  const whole = anew.map(({ hash: _, ...one }) => ({ ...one, hash: hashLine(one) }));
+  const other = chain('acct_a', 5).map((one) => ({ ...one, act: 'account.created' as const }));
+  const whole = other.map(({ hash: _, ...one }) => ({ ...one, hash: hashLine(one) }));
   const first = whole.slice(0, 1);
-  const end = [...heads, ...headOf(first)];
-  const [one] = kept.filter(({ chain }) => chain === 'acct_a');
-  const asked = one === undefined ? [] : [{ ...one, seq: 1 }];
-  expect((await verify([...left, ...first], end, asked)).broken).toMatchObject([
+  const end = [...heads, ...findHead(first)];
+  const [one] = known.filter(({ chain }) => chain === 'acct_a');
+  const earlier = one === undefined ? [] : [{ ...one, seq: 1 }];
+  expect((await verify([...left, ...first], end, earlier)).broken).toMatchObject([
     { chain: 'acct_a', seq: 1, fault: 'not_as_kept' },
   ]);
 });

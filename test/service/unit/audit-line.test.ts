@@ -3,20 +3,6 @@ import { withAuditLine } from '../../../src/service/audit-log';
 
 const CHANGE = { act: 'refund.created', account_id: 'a', livemode: true, target: 'p' } as const;
 
-async function outcomesOf(act: () => Promise<object>) {
-  const outcomes: unknown[] = [];
-  const result = withAuditLine(
-    async ({ after }) => {
-      outcomes.push(after?.['outcome']);
-    },
-    CHANGE,
-    act,
-  );
-  // An act whose process dies never ends.
-  await Promise.race([result.catch(() => undefined), new Promise(setImmediate)]);
-  return outcomes;
-}
-
 test.each<[string, () => Promise<object>, unknown[]]>([
   ['is done', async () => ({}), ['requested', 'done']],
   [
@@ -26,11 +12,17 @@ test.each<[string, () => Promise<object>, unknown[]]>([
   ],
   ['fails', () => Promise.reject(new Error('away')), ['requested', 'unknown']],
   ['never ends', () => new Promise(() => undefined), ['requested']],
-])('the lines of an act that %s say so', async (_, act, outcomes) => {
-  expect(await outcomesOf(act)).toEqual(outcomes);
+])('an act that %s has lines with its outcomes', async (_, act, outcomes) => {
+  const lines: unknown[] = [];
+  const audit: Parameters<typeof withAuditLine>[0] = async ({ after }) =>
+    void lines.push(after?.['outcome']);
+  const result = withAuditLine(audit, CHANGE, act);
+  // An act whose process ends in between never ends.
+  await Promise.race([result.catch(() => undefined), new Promise(setImmediate)]);
+  expect(lines).toEqual(outcomes);
 });
 
-test('nothing is done when its request has no line', async () => {
+test('an act does not begin when its first line cannot be written', async () => {
   const act = jest.fn(async () => ({}));
   const audit = () => Promise.reject(new Error('away'));
   await expect(withAuditLine(audit, CHANGE, act)).rejects.toThrow('away');

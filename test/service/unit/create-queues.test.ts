@@ -41,13 +41,13 @@ function setUp(limits = LIMITS) {
   return { enter, leave, wait };
 }
 
-test('an account that is alone has all under way, and the others wait', async () => {
+test('an account that is alone has ten calls at once, and the others wait', async () => {
   const { enter, leave } = setUp();
   expect(await enter('a', 'abcdefghijkl')).toEqual([...'abcdefghij']);
   expect(await leave('c')).toEqual(['k']);
 });
 
-test('next to another account, calls begin in order, as many as are allowed, spread over their time', async () => {
+test('calls next to another account begin in order, two at once, spread over their expected time', async () => {
   const { enter, leave, wait } = setUp();
   expect(await enter('other', 'o')).toEqual(['o']);
   expect(await enter('a', 'abcde')).toEqual(['a', 'e refused']);
@@ -58,7 +58,7 @@ test('next to another account, calls begin in order, as many as are allowed, spr
   expect(await enter('other', 'p')).toEqual(['p']);
 });
 
-test('slow calls of an account make the next ones slower, and fast ones faster', async () => {
+test('slow calls of an account delay its next ones, and fast calls speed them up', async () => {
   const { enter, leave, wait } = setUp();
   await enter('other', 'o');
   await enter('a', 'a');
@@ -78,14 +78,14 @@ test('slow calls of an account make the next ones slower, and fast ones faster',
   expect(await wait(1)).toEqual(['e']);
 });
 
-test('after a pause some begin together', async () => {
+test('a burst of calls begins together after a pause', async () => {
   const { enter, wait } = setUp({ ...LIMITS, nextToOthers: 4, burst: 2 });
   await enter('other', 'o');
   expect(await enter('a', 'abcd')).toEqual(['a', 'b']);
   expect([await wait(250), await wait(250)]).toEqual([['c'], ['d']]);
 });
 
-test('a call that took no time as it was refused counts for nothing', async () => {
+test('a refused call does not change the expected time', async () => {
   const { enter, leave, wait } = setUp();
   await enter('other', 'o');
   await enter('a', 'a');
@@ -94,7 +94,7 @@ test('a call that took no time as it was refused counts for nothing', async () =
   expect(await wait(500)).toEqual(['b']);
 });
 
-test('a burst that began alone ends before more begin', async () => {
+test('a burst that began alone ends before more calls begin', async () => {
   const { enter, leave } = setUp();
   await enter('a', 'abcd');
   await enter('other', 'o');
@@ -102,7 +102,7 @@ test('a burst that began alone ends before more begin', async () => {
   expect([await leave('a'), await leave('b'), await leave('c')]).toEqual([[], [], ['e']]);
 });
 
-test('a call that has waited too long is refused, and those behind it go on', async () => {
+test('a call that waits too long is refused, and those behind it go on', async () => {
   const { enter, leave, wait } = setUp();
   await enter('other', 'o');
   expect(await enter('a', 'abc')).toEqual(['a']);
@@ -113,7 +113,7 @@ test('a call that has waited too long is refused, and those behind it go on', as
   expect(await leave('a')).toEqual(['d']);
 });
 
-test('each kind of call has its own queue, and an account that is quiet for ten seconds is no neighbor', async () => {
+test('each kind of call has its own queue, and an account is no neighbor after ten quiet seconds', async () => {
   const { enter, wait } = setUp();
   await enter('other', 'o', 'simulation');
   expect(await enter('a', 'abc')).toEqual(['a']);

@@ -1,4 +1,5 @@
 import { Refusal, unavailable } from '../../../src/domain/errors';
+import { createWindows } from '../../../src/service/account-windows';
 import { createSlots } from '../../../src/service/create-slots';
 import { gate } from '../../support/gate';
 
@@ -26,7 +27,7 @@ async function take(
   return taken;
 }
 
-test('what is over the limit is refused at once, until something ends; live is counted apart', async () => {
+test('a create over the limit is refused until another ends, and live has its own limit', async () => {
   const slots = createSlots(2);
   const { opened, release } = gate();
   const first = [slots(holder('a'), () => opened), slots(holder('b'), () => opened)];
@@ -39,14 +40,14 @@ test('what is over the limit is refused at once, until something ends; live is c
   expect(await slots(holder('c'), async () => 'later')).toBe('later');
 });
 
-test('a create that fails makes room', async () => {
+test('a create that fails frees its slot', async () => {
   const slots = createSlots(1);
   const broken = slots(holder('a'), () => Promise.reject(new Error('broken')));
   await expect(broken).rejects.toThrow('broken');
   expect(await slots(holder('a'), async () => 'next')).toBe('next');
 });
 
-test('one account never takes the last slots, of which others get some each', async () => {
+test('one account never takes the last slots, and each other account gets some of them', async () => {
   const slots = createSlots(100);
   const { opened } = gate();
   expect(await take(slots, holder('greedy'), { wanted: 200, opened })).toBe(80);
@@ -58,7 +59,7 @@ test('one account never takes the last slots, of which others get some each', as
   expect(await take(other, holder('greedy'), { wanted: 1, opened })).toBe(0);
 });
 
-test('simulations are fewer, and wait for longer than creates', async () => {
+test('simulations have fewer slots than creates, and take none from them', async () => {
   const slots = createSlots(100);
   const { opened, release } = gate();
   const simulating = { ...holder('a'), simulates: true } as const;
@@ -70,7 +71,7 @@ test('simulations are fewer, and wait for longer than creates', async () => {
   release();
 });
 
-test('a slow bank leaves room for the others, also where many accounts wait for it', async () => {
+test('a slow bank leaves slots for other banks, also when many accounts wait for it', async () => {
   const slots = createSlots(100);
   const { opened } = gate();
   let waiting = 0;
@@ -81,7 +82,7 @@ test('a slow bank leaves room for the others, also where many accounts wait for 
   expect(await take(slots, holder('b', 'fast'), { wanted: 2, opened })).toBe(2);
 });
 
-test('an account whose creates are not answered gets half as many, then one more with each answer', async () => {
+test('an account whose creates get no answer has half as many slots, and one more with each answer', async () => {
   const slots = createSlots(100);
   const { opened, release } = gate();
   const outage = opened.then(() => {
@@ -91,23 +92,65 @@ test('an account whose creates are not answered gets half as many, then one more
   await take(slots, holder('greedy'), { wanted: 60, opened: outage });
   release();
   await new Promise(setImmediate);
-  expect(await takenAndReleased(slots, 'greedy')).toBe(30);
-  expect(await takenAndReleased(slots, 'greedy')).toBe(60);
-  expect(await takenAndReleased(slots, 'other')).toBe(3);
+  expect(await takeAndRelease(slots, 'greedy')).toBe(30);
+  expect(await takeAndRelease(slots, 'greedy')).toBe(60);
+  expect(await takeAndRelease(slots, 'other')).toBe(3);
 });
 
-test('refusals for other reasons take no slot away', async () => {
+test('refusals for other reasons remove no slot', async () => {
   const slots = createSlots(100);
   const refuse = () => Promise.reject(new Refusal('invalid_request', 'No.'));
   await expect(slots(holder('a'), refuse)).rejects.toMatchObject({ code: 'invalid_request' });
-  expect(await takenAndReleased(slots, 'a')).toBe(80);
+  expect(await takeAndRelease(slots, 'a')).toBe(80);
 });
 
-/** @returns how many slots an account gets at once, each of which is then answered */
-async function takenAndReleased(slots: ReturnType<typeof createSlots>, account: string) {
+/** Takes the slots that an account gets at once, and answers each create. @returns how many */
+async function takeAndRelease(slots: ReturnType<typeof createSlots>, account: string) {
   const { opened, release } = gate();
   const taken = await take(slots, holder(account), { wanted: 100, opened });
   release();
   await new Promise(setImmediate);
   return taken;
 }
+
+function openWindows(most: number) {
+  let at = 0;
+  const windows = createWindows(most, () => at);
+  const size = (account: string) => {
+    let open = 0;
+    while (open < most && windows.isOpen(account, open)) open += 1;
+    return open;
+  };
+  const wait = (ms: number) => {
+    at += ms;
+  };
+  return { ...windows, size, wait };
+}
+
+test('creates that fail together halve the window of an account once, down to four', () => {
+  const { shrink, size, wait } = openWindows(100);
+  for (let failed = 0; failed < 40; failed += 1) shrink('a', 40 - failed);
+  expect(size('a')).toBe(20);
+  wait(1_000);
+  shrink('a', 20);
+  expect(size('a')).toBe(10);
+  for (let outage = 0; outage < 5; outage += 1) {
+    wait(1_000);
+    shrink('a', 1);
+  }
+  expect(size('a')).toBe(4);
+  expect(size('b')).toBe(100);
+});
+
+test('each answer widens a window by one, up to its maximum', () => {
+  const { shrink, grow, size } = openWindows(10);
+  grow('a');
+  expect(size('a')).toBe(10);
+  shrink('a', 8);
+  expect(size('a')).toBe(4);
+  grow('a');
+  grow('a');
+  expect(size('a')).toBe(6);
+  for (let answered = 0; answered < 9; answered += 1) grow('a');
+  expect(size('a')).toBe(10);
+});

@@ -39,7 +39,7 @@ test('a small image keeps its size, and the same image has the same hash', async
   expect((await encode(upload)).logo.hash).toBe(first.logo.hash);
 });
 
-test('what a camera wrote is gone, and its rotation is applied', async () => {
+test('a logo loses the metadata of a camera, and its rotation is applied', async () => {
   const upload = await draw(80, 40)
     .withExif({ IFD0: { Copyright: 'Ada Lovelace' }, IFD3: { GPSLatitude: '51/1 30/1 0/1' } })
     .withMetadata({ orientation: 6 })
@@ -51,7 +51,7 @@ test('what a camera wrote is gone, and its rotation is applied', async () => {
   expect(stored.logo.image.includes('Ada')).toBe(false);
 });
 
-test('what is behind the image is gone', async () => {
+test('a logo loses the bytes behind the image', async () => {
   const upload = Buffer.concat([
     await draw(8, 8).png().toBuffer(),
     Buffer.from('<script>alert(1)</script>'),
@@ -59,8 +59,8 @@ test('what is behind the image is gone', async () => {
   expect((await encode(upload)).logo.image.includes('script')).toBe(false);
 });
 
-/** A PNG of one color, of few bytes for any size. */
-function bomb(side: number): Buffer {
+/** Builds a PNG of one color, of few bytes for any size. */
+function buildBomb(side: number): Buffer {
   const chunk = (type: string, data: Buffer) => {
     const body = Buffer.concat([Buffer.from(type), data]);
     const [length, crc] = [Buffer.alloc(4), Buffer.alloc(4)];
@@ -88,13 +88,13 @@ function crc32(data: Buffer): number {
 }
 
 test('a small file that unpacks to too many pixels is refused before it is unpacked', async () => {
-  const upload = bomb(12_000);
+  const upload = buildBomb(12_000);
   expect(upload.length).toBeLessThan(LOGO_LIMITS.bytes);
   expect(await encodeLogo(upload)).toEqual({
     ok: false,
     fault: 'The image has more than 16 megapixels. Save a smaller one.',
   });
-  expect((await encodeLogo(bomb(1_000))).ok).toBe(true);
+  expect((await encodeLogo(buildBomb(1_000))).ok).toBe(true);
 });
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>1</script></svg>';
@@ -113,7 +113,7 @@ test.each([
     Buffer.from('R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAUwAOw==', 'base64'),
     'no PNG, JPEG or WebP',
   ],
-])('%s is refused in words', async (_, upload, fault) => {
+])('%s is refused as a logo', async (_, upload, fault) => {
   expect(await encodeLogo(upload)).toEqual({ ok: false, fault: expect.stringContaining(fault) });
 });
 

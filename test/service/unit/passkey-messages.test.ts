@@ -27,7 +27,7 @@ async function enroll(device = createAuthenticator(SITE, USER)) {
   return { device, verify };
 }
 
-test('a passkey signs in, and its counter goes on', async () => {
+test('a passkey signs in, and its counter increases', async () => {
   const { device, verify } = await enroll();
   expect(await verify(device.use(CHALLENGE, { counter: 8 }))).toBe(8);
 });
@@ -43,12 +43,12 @@ test.each([
   ['whose counter starts over', { counter: 0 }],
   ['that did not verify its user', { flags: 0b001 }],
   ['without its user', { flags: 0b100 }],
-])('a use %s is refused', async (_how, faults) => {
+])('a sign-in %s is refused', async (_how, faults) => {
   const { device, verify } = await enroll();
   expect(await verify(device.use(CHALLENGE, { counter: 8, ...faults }))).toBeNull();
 });
 
-test('a use that another device signed, or that was changed, is refused', async () => {
+test('a sign-in that another device signed, or that was changed, is refused', async () => {
   const { device, verify } = await enroll();
   const other = createAuthenticator(SITE, USER);
   const { id } = JSON.parse(device.use(CHALLENGE));
@@ -70,13 +70,13 @@ test.each([
 });
 
 test.each(['', '{}', 'null', '[]', '{"id":"a"}', '{"id":"a/b","clientDataJSON":"e30"}'])(
-  'the message %j is none',
+  'the message %j is no passkey message',
   (text) => {
     expect([parseAssertion(text), parseAttestation(text)]).toEqual([null, null]);
   },
 );
 
-test('a message whose parts are no JSON or no bytes of a passkey is refused', async () => {
+test('a message with parts that are no JSON or no bytes of a passkey is refused', async () => {
   const { device, verify } = await enroll();
   const good = JSON.parse(device.use(CHALLENGE, { counter: 8 }));
   for (const name of ['clientDataJSON', 'authenticatorData', 'signature', 'userHandle']) {
@@ -84,7 +84,7 @@ test('a message whose parts are no JSON or no bytes of a passkey is refused', as
   }
 });
 
-test('options name the user and the merchant, and what the user has already', async () => {
+test('the options of a new passkey name the user, the merchant and the existing passkeys', async () => {
   const passkey = { id: 'passkey_1', credential_id: 'AQID', public_key: '', counter: 0, name: '' };
   const passkeys = [{ ...passkey, created_at: '', last_used_at: null }];
   const user = { _id: USER, email: 'ana@example.com', passkeys };
@@ -104,6 +104,6 @@ test.each([
   ['http://127.0.0.1:8080', undefined],
   ['https://192.0.2.1', undefined],
   ['https://[2001:db8::1]', undefined],
-])('%s has the site %s', (publicUrl, rpId) => {
+])('the public URL %s has the site %s', (publicUrl, rpId) => {
   expect(findSite(publicUrl)?.rpId).toBe(rpId);
 });

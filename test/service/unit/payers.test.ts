@@ -6,15 +6,15 @@ import type { AccountDocument } from '../../../src/store/accounts';
 const JAN = { email: 'jan@example.com', first_name: 'Jan', last_name: null, reference: 'c-1' };
 const NONE = { email: null, first_name: null, last_name: null };
 
-/** Accounts as a store holds them; `account` reads one. */
-function world() {
-  const kept = new Map<string, AccountDocument>();
+/** Opens accounts as a store has them; `account` reads one. */
+function openWorld() {
+  const stored = new Map<string, AccountDocument>();
   const cached = new Map<string, AccountDocument>();
   const account = (_id: string): AccountDocument => {
     const dashboard = { email: `${_id}@example.com` };
     const made = { _id, name: '', crypto: false, enabled_methods: [], dashboard, created_at: '' };
-    const found = kept.get(_id) ?? made;
-    kept.set(_id, found);
+    const found = stored.get(_id) ?? made;
+    stored.set(_id, found);
     return found;
   };
   const accounts: PayerDeps['accounts'] = {
@@ -26,46 +26,46 @@ function world() {
     },
     storePayerKey: async (id, env, key) => {
       const found = account(id);
-      kept.set(id, { ...found, payer_keys: { [env]: key, ...found.payer_keys } });
+      stored.set(id, { ...found, payer_keys: { [env]: key, ...found.payer_keys } });
       return account(id);
     },
   };
   const error = jest.fn();
-  const sealer = createEncrypter({ current: 'a', keys: { a: randomBytes(32) } });
-  const payers = (ring = sealer) => createPayers({ accounts, encrypter: ring, log: { error } });
-  /** Makes another data key the current one, which the old one's processes have not read yet. */
+  const encrypter = createEncrypter({ current: 'a', keys: { a: randomBytes(32) } });
+  const payers = (ring = encrypter) => createPayers({ accounts, encrypter: ring, log: { error } });
+  /** Makes another data key the current one, which no process has read yet. */
   const replace = async (id: string) => {
     const { payer_keys = {} } = account(id);
     const before = payer_keys.sandbox;
     if (before === undefined) throw new Error('There is no key.');
     cached.set(id, account(id));
-    const next = await newPayerKey(sealer, { account_id: id, livemode: false });
+    const next = await newPayerKey(encrypter, { account_id: id, livemode: false });
     const earlier = [{ ...before, replaced_at: '' }];
-    kept.set(id, { ...account(id), payer_keys: { sandbox: { ...next, earlier } } });
+    stored.set(id, { ...account(id), payer_keys: { sandbox: { ...next, earlier } } });
     return next.id;
   };
   return { payers, account, error, replace };
 }
 
 const header = JSON.stringify({ alg: 'dir', enc: 'A256GCM', kid: 'unknown', sub: 'payment/3' });
-/** Payer of a key that no account has. */
+/** A payer that was encrypted with a key that no account has. */
 const NAMED = `${Buffer.from(header).toString('base64url')}..AAAA.AAAA.AAAA`;
 const SHOP = { account_id: 'acct_1', livemode: false };
 
-test('a payer is sealed for its payment, and opens in any process', async () => {
-  const { payers, account } = world();
+test('a payer is encrypted for its payment, and any process decrypts it', async () => {
+  const { payers, account } = openWorld();
   const [one, another] = [payers(), payers()];
   const made = ['1', '2'].map((id) => one.encrypt(SHOP, id, JAN));
   const [first, second] = await Promise.all([...made, another.encrypt(SHOP, '3', JAN)]);
   expect(first).toEqual({ reference: 'c-1', sealed: expect.stringMatching(/^ey[\w-]+\.\./) });
   expect(Object.keys(account('acct_1').payer_keys ?? {})).toEqual(['sandbox']);
-  if (first === undefined || second === undefined) throw new Error('Nothing was sealed.');
+  if (first === undefined || second === undefined) throw new Error('Nothing was encrypted.');
   expect(await another.decrypt({ ...SHOP, _id: '1', customer: first })).toEqual(JAN);
   expect(await another.decrypt({ ...SHOP, _id: '2', customer: second })).toEqual(JAN);
 });
 
-test('a replaced data key still opens its payers, and encrypts none once the account is read', async () => {
-  const { payers, account, replace, error } = world();
+test('a replaced data key still decrypts its payers, and encrypts none once the account is read', async () => {
+  const { payers, account, replace, error } = openWorld();
   const before = await payers().encrypt(SHOP, '1', JAN);
   const first = account('acct_1').payer_keys?.sandbox?.id;
   const next = await replace('acct_1');
@@ -89,8 +89,8 @@ test('a replaced data key still opens its payers, and encrypts none once the acc
   expect(error).toHaveBeenCalledTimes(1);
 });
 
-test('nothing is encrypted where no name is given', async () => {
-  const { payers, account } = world();
+test('a payer without a name is not encrypted', async () => {
+  const { payers, account } = openWorld();
   const nobody = await payers().encrypt(SHOP, '1', { ...NONE, reference: 'c-2' });
   expect(nobody).toEqual({ reference: 'c-2', sealed: null });
   expect(account('acct_1').payer_keys).toBeUndefined();
@@ -98,14 +98,14 @@ test('nothing is encrypted where no name is given', async () => {
   expect(shown).toEqual({ ...NONE, reference: 'c-2' });
 });
 
-test('a payer that was moved, or whose key is gone, is shown as blank and told of', async () => {
-  const { payers, error } = world();
+test('a payer that was moved, or whose key is missing, is shown without a name and reported', async () => {
+  const { payers, error } = openWorld();
   const customer = await payers().encrypt(SHOP, '1', JAN);
-  const blank = { ...NONE, reference: 'c-1' };
-  expect(await payers().decrypt({ ...SHOP, _id: '2', customer })).toEqual(blank);
-  expect(await payers().decrypt({ ...SHOP, livemode: true, _id: '1', customer })).toEqual(blank);
+  const nameless = { ...NONE, reference: 'c-1' };
+  expect(await payers().decrypt({ ...SHOP, _id: '2', customer })).toEqual(nameless);
+  expect(await payers().decrypt({ ...SHOP, livemode: true, _id: '1', customer })).toEqual(nameless);
   const other = createEncrypter({ current: 'b', keys: { b: randomBytes(32) } });
-  expect(await payers(other).decrypt({ ...SHOP, _id: '1', customer })).toEqual(blank);
+  expect(await payers(other).decrypt({ ...SHOP, _id: '1', customer })).toEqual(nameless);
   expect(error).toHaveBeenCalledTimes(3);
   expect(error).toHaveBeenLastCalledWith(
     { payment_id: '1', err: new DecryptionError() },

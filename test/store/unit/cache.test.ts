@@ -4,7 +4,7 @@ interface Row {
   value: number;
 }
 
-function setting(maxAgeMs = CACHE_MS) {
+function openCache(maxAgeMs = CACHE_MS) {
   const clock = { now: 0 };
   const cache = createCache<Row>(maxAgeMs, () => clock.now);
   let reads = 0;
@@ -26,7 +26,7 @@ function setting(maxAgeMs = CACHE_MS) {
 }
 
 test('a document is read once in 2 seconds', async () => {
-  const { value, store, clock, reads } = setting();
+  const { value, store, clock, reads } = openCache();
   expect([await value(), await value()]).toEqual([1, 1]);
   store({ value: 2 });
   clock.now = CACHE_MS - 1;
@@ -36,8 +36,8 @@ test('a document is read once in 2 seconds', async () => {
   expect(await value()).toBe(2);
 });
 
-test('its age counts from the beginning of the read', async () => {
-  const { cache, clock, value, store } = setting();
+test('the age of a document counts from the beginning of the read', async () => {
+  const { cache, clock, value, store } = openCache();
   await cache.get('key', async () => {
     clock.now = CACHE_MS - 1;
     return { value: 1 };
@@ -48,8 +48,8 @@ test('its age counts from the beginning of the read', async () => {
   expect(await value()).toBe(2);
 });
 
-test('a refresh reads, and later callers get what it has read', async () => {
-  const { cache, read, value, store, reads } = setting();
+test('a refresh reads, and later callers get its result', async () => {
+  const { cache, read, value, store, reads } = openCache();
   await value();
   store({ value: 2 });
   expect(await cache.refresh('key', read)).toEqual({ value: 2 });
@@ -57,8 +57,8 @@ test('a refresh reads, and later callers get what it has read', async () => {
   expect(reads()).toBe(2);
 });
 
-test('an absence is never cached, and ends a cached document', async () => {
-  const { cache, read, value, store } = setting();
+test('an absence is never cached, and removes a cached document', async () => {
+  const { cache, read, value, store } = openCache();
   await value();
   store(null);
   await cache.refresh('key', read);
@@ -67,8 +67,8 @@ test('an absence is never cached, and ends a cached document', async () => {
   expect(await value()).toBe(3);
 });
 
-test('without an age nothing is cached', async () => {
-  const { value, reads } = setting(0);
+test('nothing is cached with the age 0', async () => {
+  const { value, reads } = openCache(0);
   expect([await value(), await value()]).toEqual([1, 1]);
   expect(reads()).toBe(2);
 });
@@ -84,7 +84,7 @@ describe('a cached read', () => {
     return { clock, read, get: createCachedRead(maxAgeMs, read, () => clock.now) };
   }
 
-  test('serves all that come at once, and those of the next 2 seconds', async () => {
+  test('serves all callers at once, and those of the next 2 seconds', async () => {
     const { clock, read, get } = reading(CACHE_MS);
     expect(await Promise.all([get(), get(), get()])).toEqual([1, 1, 1]);
     clock.now = CACHE_MS - 1;
@@ -94,7 +94,7 @@ describe('a cached read', () => {
     expect(read).toHaveBeenCalledTimes(2);
   });
 
-  test('that fails is read again by the next one', async () => {
+  test('that fails is repeated by the next caller', async () => {
     const { read, get } = reading(CACHE_MS);
     read.mockRejectedValueOnce(new Error('away'));
     const both = await Promise.allSettled([get(), get()]);
@@ -103,7 +103,7 @@ describe('a cached read', () => {
     expect(read).toHaveBeenCalledTimes(2);
   });
 
-  test('of age 0 is made for each', async () => {
+  test('of age 0 is repeated for each caller', async () => {
     const { get } = reading(0);
     expect([await get(), await get()]).toEqual([1, 2]);
   });

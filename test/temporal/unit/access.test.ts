@@ -15,7 +15,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('without settings Temporal is on this machine, without TLS', () => {
+test('Temporal is on this machine and has no TLS without settings', () => {
   expect(temporalAccess({ TEMPORAL_API_KEY: '', TEMPORAL_TLS: '' })).toEqual({
     address: '127.0.0.1:7233',
     namespace: 'default',
@@ -26,7 +26,7 @@ test('an API key turns TLS on', () => {
   expect(temporalAccess({ TEMPORAL_API_KEY: 'key' })).toMatchObject({ apiKey: 'key', tls: true });
 });
 
-test('files and a name are those of the connection', () => {
+test('the connection has the certificates and the server name of the settings', () => {
   const pem = Uint8Array.from(Buffer.from('pem'));
   const env = {
     TEMPORAL_TLS_SERVER_CA_CERT_PATH: file,
@@ -45,7 +45,7 @@ test.each([
   [{ TEMPORAL_TLS: 'TRUE' }, 'TEMPORAL_TLS: '],
   [{ TEMPORAL_TLS_CLIENT_CERT_PATH: 'a' }, 'TEMPORAL_TLS_CLIENT_CERT_PATH: comes with'],
   [{ TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/nowhere/ca.pem' }, '/nowhere/ca.pem'],
-])('%j is refused', (env, words) => {
+])('the settings %j are refused', (env, words) => {
   const needed = { MONGODB_URI: 'mongodb://localhost', KEYS_FILE: 'keys.json', KEYS_DIR: 'keys' };
   expect(() => readConfig({ ...needed, ...env })).toThrow(words);
 });
@@ -57,7 +57,7 @@ test.each([
   ['10.0.0.5:7233', false],
   ['temporal:7233', false],
   ['127.0.0.1.example.com:7233', false],
-])('Temporal at %s may be spoken to in clear: %s', (address, may) => {
+])('Temporal at %s may have no TLS: %s', (address, may) => {
   expect(checkTemporalTls({ address }) === undefined).toBe(may);
   expect(checkTemporalTls({ address, tls: true })).toBeUndefined();
 });
@@ -74,7 +74,7 @@ test.each([
   ['mongodb://db.example/?tls=true&tlsInsecure=true', false],
   ['mongodb://db.example/?tls=true&tlsAllowInvalidCertificates=true', false],
   ['mongodb://db.example/?tls=true&tlsAllowInvalidHostnames=true', false],
-])('%s may be spoken to: %s', (uri, may) => {
+])('the connection %s is allowed: %s', (uri, may) => {
   const fault = checkMongoTls(uri);
   expect(fault === undefined).toBe(may);
   expect(fault ?? '').not.toContain('secret');
@@ -94,17 +94,17 @@ test.each([
   [{ PUBLIC_URL: undefined }, 'PUBLIC_URL: http://localhost:8080 has to be https'],
   [{ WEBHOOK_ALLOW_PRIVATE: 'sandbox' }, 'WEBHOOK_ALLOW_PRIVATE: has to be unset'],
   [{ TRUSTED_PROXIES: undefined }, 'TRUSTED_PROXIES: has to be set'],
-])('with a live bank %j is refused, unless it is a trial', (change, words) => {
+])('a live bank refuses the settings %j, unless it is a trial', (change, words) => {
   expect(() => readConfig({ ...LIVE, ...change })).toThrow(words);
   expect(() => readConfig({ ...LIVE, ...change, ALLOW_LIVE_DEMO: 'yes' })).not.toThrow();
   expect(() => readConfig({ ...LIVE, ...change, LIVE_CONNECTORS: ' ' })).not.toThrow();
 });
 
-test('with a live bank https and public webhooks are taken', () => {
+test('a live bank accepts https and public webhooks', () => {
   expect(readConfig(LIVE).PUBLIC_URL).toBe('https://pay.example');
 });
 
-test('a process refuses servers in clear on another machine, unless it is said', () => {
+test('a process refuses servers on another machine without TLS, unless a setting allows it', () => {
   const env = {
     MONGODB_URI: 'mongodb://db.example',
     TEMPORAL_ADDRESS: 'temporal.example:7233',

@@ -2,8 +2,8 @@ import { createCallbackMemory } from '../../../src/callbacks/memory';
 
 type Rows = readonly { _id: string; signalled_at: string | null }[];
 
-/** A memory whose notes go to `writes`, unless the database is away. */
-function setting() {
+/** Opens a memory that writes to `writes`, unless the database is away. */
+function openMemory() {
   const writes: Rows[] = [];
   const database = { isAway: false };
   const markAllSignalled = jest.fn(async (rows: Rows) => {
@@ -18,8 +18,8 @@ function setting() {
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
-test('many signalled callbacks are noted by one write', async () => {
-  const { memory, writes } = setting();
+test('one write records many signalled callbacks', async () => {
+  const { memory, writes } = openMemory();
   for (const id of ['a', 'b', 'c']) memory.recordSignal({ _id: id }, `at ${id}`);
   expect([memory.wasSignalled({ _id: 'a' }), writes]).toEqual([true, []]);
   await jest.advanceTimersByTimeAsync(250);
@@ -27,8 +27,8 @@ test('many signalled callbacks are noted by one write', async () => {
   expect(memory.wasSignalled({ _id: 'a' })).toBe(false);
 });
 
-test('notes are tried again until the database takes them, and are known until then', async () => {
-  const { memory, writes, database } = setting();
+test('a record is written again until the database accepts it, and is known until then', async () => {
+  const { memory, writes, database } = openMemory();
   database.isAway = true;
   memory.recordSignal({ _id: 'a' }, 'at a');
   await jest.advanceTimersByTimeAsync(1_000);
@@ -38,15 +38,15 @@ test('notes are tried again until the database takes them, and are known until t
   expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }]]);
 });
 
-test('what is left is noted before the process ends', async () => {
-  const { memory, writes } = setting();
+test('closing writes the last records', async () => {
+  const { memory, writes } = openMemory();
   memory.recordSignal({ _id: 'a' }, 'at a');
   await memory.close();
   expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }]]);
 });
 
-test('a resource is known by its kind, and only as its own connector', () => {
-  const { memory } = setting();
+test('a resource belongs to its connector only, by kind and id', () => {
+  const { memory } = openMemory();
   expect(memory.belongsTo('payment', 'x', 'bank')).toBe(false);
   memory.rememberConnector('payment', 'x', 'bank');
   expect(memory.belongsTo('payment', 'x', 'bank')).toBe(true);
@@ -54,8 +54,8 @@ test('a resource is known by its kind, and only as its own connector', () => {
   expect(memory.belongsTo('refund', 'x', 'bank')).toBe(false);
 });
 
-test('a callback that comes again under another mac is still to be signalled', async () => {
-  const { memory, writes } = setting();
+test('a repeated callback with another signature counts as not signalled', async () => {
+  const { memory, writes } = openMemory();
   memory.recordSignal({ _id: 'a' }, 'at a');
   expect(memory.wasSignalled({ _id: 'a', mac: 'f0' })).toBe(false);
   memory.recordSignal({ _id: 'a', mac: 'f0' }, 'later');

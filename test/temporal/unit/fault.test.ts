@@ -1,8 +1,8 @@
 import { NamespaceNotFoundError } from '@temporalio/common';
 import { findConfigFault, findConnectFault } from '../../../src/temporal/fault';
 
-/** An error as the gRPC client throws it. */
-function grpcError(code: number, details: string): Error {
+/** Builds an error of the gRPC client. */
+function buildGrpcError(code: number, details: string): Error {
   return Object.assign(new Error(details), { code, details, metadata: {} });
 }
 
@@ -11,8 +11,8 @@ test.each([
   [7, 'Request unauthorized.', /TEMPORAL_API_KEY\): Request unauthorized/],
   [5, 'Namespace shop is not found.', /TEMPORAL_NAMESPACE/],
   [3, 'Namespace shop has no mapping defined for search attribute X', /`migrate` registers it/],
-])('gRPC %i, "%s", is a fault of the configuration', (code, details, words) => {
-  const error = grpcError(code, details);
+])('the gRPC error %i, "%s", is a fault of the configuration', (code, details, words) => {
+  const error = buildGrpcError(code, details);
   expect(findConfigFault(error)?.message).toMatch(words);
   expect(findConfigFault(new Error('Failed', { cause: error }))?.cause).toBe(error);
 });
@@ -23,19 +23,22 @@ test.each([
   [8, 'namespace rate limit exceeded'],
   [5, 'workflow not found for ID: payment:1'],
   [3, 'WorkflowId is not set on request.'],
-])('gRPC %i, "%s", is none', (code, details) => {
-  expect(findConfigFault(grpcError(code, details))).toBeUndefined();
+])('the gRPC error %i, "%s", is no fault of the configuration', (code, details) => {
+  expect(findConfigFault(buildGrpcError(code, details))).toBeUndefined();
 });
 
-test('TLS that fails is a fault while a process connects, and may pass later', () => {
-  const error = grpcError(14, 'No connection established. Last error: certificate has expired');
+test('a TLS failure is a fault while a process connects, and none later', () => {
+  const error = buildGrpcError(
+    14,
+    'No connection established. Last error: certificate has expired',
+  );
   expect(findConnectFault(error)?.message).toMatch(/TEMPORAL_TLS_….*expired/);
   expect(findConfigFault(error)).toBeUndefined();
-  const away = grpcError(14, 'No connection established. Last error: connect ECONNREFUSED');
+  const away = buildGrpcError(14, 'No connection established. Last error: connect ECONNREFUSED');
   expect(findConnectFault(away)).toBeUndefined();
 });
 
-test('a namespace that the SDK could not find is a fault, any other value is none', () => {
+test('a namespace that the SDK does not find is a fault of the configuration', () => {
   expect(findConfigFault(new NamespaceNotFoundError('shop'))?.message).toContain('namespace shop');
   expect(findConfigFault(undefined)).toBeUndefined();
 });

@@ -3,24 +3,24 @@ import { runWorker, runWorkerUntil } from '../../../src/temporal/native';
 
 const STILL_IN_USE = new IllegalStateError('Worker still in use: Expected 1 reference, but got 2');
 
-/** A worker that ends in this state, by this error. */
-const endedBy = (state: 'STOPPED' | 'FAILED', error: Error) => ({
+/** Builds a worker that ends in this state, with this error. */
+const buildWorker = (state: 'STOPPED' | 'FAILED', error: Error) => ({
   run: () => Promise.reject(error),
   getState: () => state,
 });
 
-test('a worker that has stopped has ended, though the SDK could not release it yet', async () => {
-  await expect(runWorker(endedBy('STOPPED', STILL_IN_USE))).resolves.toBeUndefined();
+test('a worker that has stopped ends without error, even if the SDK cannot release it yet', async () => {
+  await expect(runWorker(buildWorker('STOPPED', STILL_IN_USE))).resolves.toBeUndefined();
 });
 
 test.each([
-  ['that failed', endedBy('FAILED', STILL_IN_USE)],
-  ['that broke', endedBy('STOPPED', new Error('broken'))],
-])('a worker %s fails its process', async (_, worker) => {
+  ['that failed', buildWorker('FAILED', STILL_IN_USE)],
+  ['that broke', buildWorker('STOPPED', new Error('broken'))],
+])('a worker %s rejects', async (_, worker) => {
   await expect(runWorker(worker)).rejects.toThrow(/still in use|broken/);
 });
 
-test('a worker that is shut down has ended, though the SDK could not release it yet', async () => {
+test('a worker that is shut down ends without error, even if the SDK cannot release it yet', async () => {
   let state: 'INITIALIZED' | 'RUNNING' | 'STOPPED' = 'INITIALIZED';
   let release: (error: Error) => void = () => undefined;
   const worker = {

@@ -19,10 +19,10 @@ function openMeter() {
 }
 
 test.each([
-  ['ahead: the least difference counts, since queues add to it', [9_000, 5_200, 30_000], 5.2],
-  ['behind', [-2_500, 40, 60], -2.5],
-  ['right', [3, 700, 4_000], 0.003],
-])('a clock that is %s', async (_, lates, seconds) => {
+  ['fast: the least difference counts, since queues add to it', [9_000, 5_200, 30_000], 5.2],
+  ['slow', [-2_500, 40, 60], -2.5],
+  ['correct', [3, 700, 4_000], 0.003],
+])('the meter shows a clock that is %s', async (_, lates, seconds) => {
   const { observe, read, clock, warn } = openMeter();
   for (const late of lates) observe(late);
   expect(await read()).toBe(seconds);
@@ -33,7 +33,7 @@ test.each([
   );
 });
 
-test('a few slow tasks prove nothing, and old ones are no longer counted', async () => {
+test('a clock difference needs three tasks of the last three minutes', async () => {
   const { observe, read, clock } = openMeter();
   observe(8_000);
   observe(8_000);

@@ -17,7 +17,7 @@ test.each(expressions())('the expression of "$of" is PromQL', ({ expr }) => {
   expect(metricsIn(expr).length).toBeGreaterThan(0);
 });
 
-test('the Ethereum connector has the metrics that expressions name', async () => {
+test('the Ethereum connector has the metrics that alerts and panels use', async () => {
   const registry = createRegistry();
   const findings = { nodes_disagree: 2, unexplained_balance: 0, rate_refused: 0 };
   const state = { at: new Date(5_000), unchecked: 1, dust: 3, findings };
@@ -32,7 +32,7 @@ test('the Ethereum connector has the metrics that expressions name', async () =>
   expect(page).toContain('payments_evm_findings{finding="nodes_disagree"} 2\n');
 });
 
-test('connectors on the kit have the metrics that expressions name', async () => {
+test('connectors on the kit have the metrics that alerts and panels use', async () => {
   const registry = createRegistry();
   const meter = createKitMeter(registry, 'example');
   meter.called('failed');
@@ -47,7 +47,7 @@ test('connectors on the kit have the metrics that expressions name', async () =>
   expect(page).toContain('payments_bank_reports_set_aside_total{connector="example"} 1\n');
 });
 
-test('names end in `_total` where they are of counters, and nowhere else', async () => {
+test('only names of counters end in `_total`', async () => {
   const registry = createRegistry();
   createApiMeter(registry);
   const text = await registry.metrics();
@@ -56,7 +56,7 @@ test('names end in `_total` where they are of counters, and nowhere else', async
   expect(text.match(/^# TYPE \S+(?<!_total) counter/gm)).toBeNull();
 });
 
-test('creates are counted by what became of them, other requests by their route', async () => {
+test('creates are counted by their outcome, other requests by their route', async () => {
   const registry = createRegistry();
   const meter = createApiMeter(registry);
   const create = { method: 'POST', route: '/v1/payments', seconds: 0.02, livemode: true };
@@ -92,7 +92,7 @@ test('refused keys and attempts to sign in are counted', async () => {
   ]);
 });
 
-test('attempts of webhooks are counted by what came of them', async () => {
+test('attempts of webhooks are counted by their outcome', async () => {
   const registry = createRegistry();
   const results: PostResult[] = [
     { outcome: 'response', status: 204, excerpt: '', durationMs: 20 },
@@ -113,7 +113,7 @@ test('attempts of webhooks are counted by what came of them', async () => {
   }
 });
 
-const FIGURES: ServiceMetrics = {
+const METRICS: ServiceMetrics = {
   backlog: 3,
   backlog_age_seconds: 12.5,
   stuck: [{ resource: 'payout', livemode: 'true', reason: 'not_submitted', count: 2 }],
@@ -126,10 +126,10 @@ const FIGURES: ServiceMetrics = {
   mails: { waiting: 4, given_up: 1, since: new Date('2026-11-22T00:00:00.000Z') },
 };
 
-test('figures of the database are read once for scrapes that follow closely, and go when it goes', async () => {
+test('metrics of the database are read once in ten seconds, and are absent while it is away', async () => {
   const registry = createRegistry();
   const warn = jest.fn();
-  const answers = [FIGURES, FIGURES, new Error('away')];
+  const answers = [METRICS, METRICS, new Error('away')];
   let reads = 0;
   let now = 0;
   const read = async () => {
@@ -140,24 +140,24 @@ test('figures of the database are read once for scrapes that follow closely, and
   };
   measureStores(registry, { read }, () => new Date(now), { warn });
   const text = await registry.metrics();
-  expect(text).toContain('payments_webhook_backlog 3\n');
-  expect(text).toContain('payments_webhook_backlog_age_seconds 12.5\n');
-  expect(text).toContain(
-    'payments_stuck{resource="payout",livemode="true",reason="not_submitted"} 2\n',
-  );
-  expect(text).toContain('payments_callbacks_waiting{waits="parked",connector="sepa"} 1\n');
-  expect(text).toContain('payments_approvals_waiting 2\n');
-  expect(text).toContain('payments_watched_acts{act="wallet.set"} 1\n');
-  expect(text).toContain('payments_mails_unsent{state="waiting"} 4\n');
-  expect(text).toContain('payments_mails_unsent{state="given_up"} 1\n');
-  expect(text).toContain('payments_mails_waiting_since_seconds 1795305600\n');
-  expect(text).toContain('payments_ledger_checked_timestamp_seconds 1795305600\n');
   const lines = 'connector="sepa",livemode="true"';
-  expect(text).toContain(`payments_statement_lines_open{${lines}} 2\n`);
-  expect(text).toContain(`payments_statement_lines_open_since_seconds{${lines}} 1795132800\n`);
-  expect(text).toContain(
-    'payments_schedule_succeeded_timestamp_seconds{schedule="settlements"} 1795305600\n',
-  );
+  for (const line of [
+    'payments_webhook_backlog 3',
+    'payments_webhook_backlog_age_seconds 12.5',
+    'payments_stuck{resource="payout",livemode="true",reason="not_submitted"} 2',
+    'payments_callbacks_waiting{waits="parked",connector="sepa"} 1',
+    'payments_approvals_waiting 2',
+    'payments_watched_acts{act="wallet.set"} 1',
+    'payments_mails_unsent{state="waiting"} 4',
+    'payments_mails_unsent{state="given_up"} 1',
+    'payments_mails_waiting_since_seconds 1795305600',
+    'payments_ledger_checked_timestamp_seconds 1795305600',
+    `payments_statement_lines_open{${lines}} 2`,
+    `payments_statement_lines_open_since_seconds{${lines}} 1795132800`,
+    'payments_schedule_succeeded_timestamp_seconds{schedule="settlements"} 1795305600',
+  ]) {
+    expect(text).toContain(`${line}\n`);
+  }
   await registry.metrics();
   expect(reads).toBe(1);
   now += 10_001;
@@ -168,7 +168,7 @@ test('figures of the database are read once for scrapes that follow closely, and
   expect(warn).toHaveBeenCalledTimes(1);
 });
 
-test('rules whose connector no variable names are counted, and go when the database goes', async () => {
+test('routing rules without a configured connector are counted, and are absent while the database is away', async () => {
   const registry = createRegistry();
   const warn = jest.fn();
   const scope = { livemode: true, method: 'visa', currency: null };
@@ -196,7 +196,7 @@ test('rules whose connector no variable names are counted, and go when the datab
   expect(warn).toHaveBeenCalledTimes(1);
 });
 
-test('a process tells its figures on a port of their own, and nothing else', async () => {
+test('a process shows its metrics on a separate port, and nothing else', async () => {
   const METRICS_PORT = await freePort();
   const sdk = async () => '# TYPE temporal_x counter\n';
   const page = await serveMetrics({ METRICS_HOST, METRICS_PORT }, createRegistry(), [sdk]);
@@ -210,6 +210,6 @@ test('a process tells its figures on a port of their own, and nothing else', asy
   await page.close();
 });
 
-test('without a port there is no page', async () => {
+test('a process has no metrics page without a port', async () => {
   await (await serveMetrics({ METRICS_HOST }, createRegistry())).close();
 });

@@ -6,13 +6,13 @@ import { expressions, metricsIn } from '../../../support/monitoring';
 const ROOT = join(__dirname, '../../../..');
 const readText = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-test('the docs have a row of each metric, and of no other', () => {
+test('the docs have a row for each metric, and for no other', () => {
   const rows = readText('docs/operations.md').match(/^\| `payments_.*$/gm) ?? [];
   const names = rows.flatMap((row) => row.split('|')[1]?.match(/payments_\w+/g) ?? []);
   expect(names.sort()).toEqual([...METRIC_NAMES].sort());
 });
 
-test('alerts and panels name metrics of the table only', () => {
+test('alerts and panels use only metrics of the table', () => {
   const names = expressions()
     .flatMap(({ expr }) => metricsIn(expr))
     .filter((name) => name.startsWith('payments_'))

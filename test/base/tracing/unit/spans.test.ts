@@ -1,14 +1,14 @@
 import { createLogger } from '../../../../src/base/log';
 import { REQUEST, workflowSpan } from '../../../../src/base/tracing/ids';
 import { startTracing } from '../../../../src/base/tracing/start';
-import { startCollector, tracedTo } from '../collector';
+import { startCollector, traceTo } from '../collector';
 
 const log = createLogger('test', 'silent');
 const requestId = 'req-1';
 
-test('spans find their place by names, and tell nothing of an error but its kind', async () => {
+test('spans find their parents by names, and report only the type of an error', async () => {
   const collector = await startCollector();
-  const tracing = await startTracing('test', tracedTo(collector), log);
+  const tracing = await startTracing('test', traceTo(collector), log);
   const start = { requestId, spanName: workflowSpan('payment:1') };
   await tracing?.span('POST', 'server', { requestId, spanName: REQUEST }, async (span) => {
     span.name('POST /v1/payments');
@@ -39,7 +39,7 @@ test('spans find their place by names, and tell nothing of an error but its kind
   expect(JSON.stringify(spans)).toContain('TypeError');
 });
 
-test('without a collector nothing is traced', async () => {
+test('nothing is traced without a collector', async () => {
   const config = { OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_SAMPLER_ARG: 1 };
   expect(await startTracing('test', config, log)).toBeUndefined();
 });
