@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { isSmtpUrl, parseSmtpUrl } from '../../../src/base/smtp-url';
 import { readConfig } from '../../../src/config';
 import { readSmtpServer } from '../../../src/service/mail/transport';
+import { useTempFolder } from '../../unit/temp-folder';
 
-test('a URL names host, port, login and sender', () => {
+test('an SMTP URL has host, port, login and sender', () => {
   const url = 'smtps://post%40example.com:p%40ss%2F1@mail.example?from=pay@example.com';
   expect(parseSmtpUrl(url)).toEqual({
     ...{ host: 'mail.example', port: 465, secure: true, requireTLS: false },
@@ -34,36 +32,30 @@ test.each([
   'smtp://mail.example?from=a@example.com%0d%0aBcc:b@example.com',
   'smtp://%zz@mail.example',
   'file://keys/smtp',
-])('%s is refused', (url) => {
+])('the SMTP URL %s is refused', (url) => {
   expect(isSmtpUrl(url)).toBe(false);
 });
 
-test('an unusable URL is never quoted', () => {
+test('a refused SMTP URL is never quoted', () => {
   const SMTP_URL = 'smtp://user:very-secret@mail.example/path';
   const env = { MONGODB_URI: 'mongodb://localhost', KEYS_FILE: 'a', KEYS_DIR: 'b' };
   expect(() => readConfig({ ...env, SMTP_URL })).toThrow(/SMTP_URL: must be smtps:/);
   expect(() => readConfig({ ...env, SMTP_URL })).not.toThrow(/very-secret/);
 });
 
-describe('a file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'smtp-url-'));
-  afterAll(() => rmSync(folder, { recursive: true }));
-  const write = (name: string, text: string, mode: number) => {
-    const path = join(folder, name);
-    writeFileSync(path, text, { mode });
-    return `file://${path}`;
-  };
+describe('a file of SMTP_URL', () => {
+  const folder = useTempFolder();
 
-  test('has the URL, and only its user reads it', () => {
-    const url = write('smtp', 'smtp://localhost:1025\n', 0o600);
+  test('has the URL if only its owner may read it', () => {
+    const url = `file://${folder.write('smtp', 'smtp://localhost:1025\n', 0o600)}`;
     expect(isSmtpUrl(url)).toBe(true);
     expect(readSmtpServer(url, false)).toMatchObject({ host: 'localhost', port: 1025 });
-    const open = write('open', 'smtp://localhost:1025\n', 0o644);
+    const open = `file://${folder.write('open', 'smtp://localhost:1025\n', 0o644)}`;
     expect(() => readSmtpServer(open, false)).toThrow(/Everybody may read/);
   });
 
-  test('with something else is refused, and not quoted', () => {
-    const url = write('other', 'very-secret', 0o600);
+  test('with anything else is refused, and not quoted', () => {
+    const url = `file://${folder.write('other', 'very-secret', 0o600)}`;
     expect(() => readSmtpServer(url, false)).toThrow(/SMTP_URL: .*other must be/);
     expect(() => readSmtpServer(url, false)).not.toThrow(/very-secret/);
   });

@@ -24,7 +24,7 @@ function mailer(url: string, options: { ca?: Buffer; remote?: boolean } = {}) {
 test.each([
   ['smtps', true],
   ['smtp with STARTTLS', false],
-])('%s: the login and the mail go by TLS alone', async (_, secure) => {
+])('the login and the mail are sent only by TLS by %s', async (_, secure) => {
   const server = await startSmtpServer({ certificate, secure });
   await mailer(server.url, { ca, remote: true })(MAIL);
   await server.close();
@@ -37,15 +37,18 @@ test.each([
   expect(text).toContain('A line.');
 });
 
-test.each([true, false])('a certificate of a stranger is refused (smtps: %s)', async (secure) => {
-  const server = await startSmtpServer({ certificate, secure });
-  const sending = mailer(server.url, { remote: true })(MAIL);
-  await expect(sending).rejects.toMatchObject({ name: 'MailFault', isFinal: false });
-  await server.close();
-  expect(server.mails).toEqual([]);
-});
+test.each([true, false])(
+  'a certificate of an unknown authority is refused (smtps: %s)',
+  async (secure) => {
+    const server = await startSmtpServer({ certificate, secure });
+    const sending = mailer(server.url, { remote: true })(MAIL);
+    await expect(sending).rejects.toMatchObject({ name: 'MailFault', isFinal: false });
+    await server.close();
+    expect(server.mails).toEqual([]);
+  },
+);
 
-test('a server without STARTTLS gets nothing, unless it is on this machine', async () => {
+test('a server without STARTTLS gets no mail, unless it is on this machine', async () => {
   const server = await startSmtpServer();
   await expect(mailer(server.url, { remote: true })(MAIL)).rejects.toMatchObject({
     ...{ name: 'MailFault', isFinal: false },
@@ -61,14 +64,14 @@ test.each([
   [550, true],
   [553, true],
   [530, false],
-])('an address that is refused with %i is given up: %s', async (status, isFinal) => {
+])('a mail to an address that is refused with %i is given up: %s', async (status, isFinal) => {
   const server = await startSmtpServer({ refuse: () => status });
   const sending = mailer(server.url)(MAIL);
   await expect(sending).rejects.toMatchObject({ code: 'EENVELOPE', status, isFinal });
   await server.close();
 });
 
-test('a wrong login is our fault, not the mail’s, and no fault quotes an address or a secret', async () => {
+test('a wrong login does not give the mail up, and no fault quotes an address or a secret', async () => {
   const server = await startSmtpServer();
   const url = server.url.replace(/:[^:@/]+@/, ':wrong-secret@');
   const fault: unknown = await mailer(url)(MAIL).catch((error) => error);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { accentCss, derivePalette } from '../../../src/pages/accent';
 import { COLORS_CSS } from '../../../src/pages/styles';
 
-/** The formula of WCAG 2, a second time. */
+/** Computes the contrast by the formula of WCAG 2, independently of the product. */
 function contrast(one: string, other: string): number {
   const [a = 0, b = 0] = [one, other].map((color) => {
     const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
@@ -27,7 +27,7 @@ test.each(schemes)('the %s scheme has the card and page of the style sheet', (_,
   expect(COLORS_CSS).toContain(`--page: ${page}; --card: ${card};`);
 });
 
-test.each(schemes)('in the %s scheme every color can be read', (scheme, card, page) => {
+test.each(schemes)('every accent color is readable in the %s scheme', (scheme, card, page) => {
   fc.assert(
     fc.property(anyColor, (color) => {
       const { fill, fillHover, onFill, edge, accent, tint } = derivePalette(color, scheme);
@@ -43,7 +43,7 @@ test.each(schemes)('in the %s scheme every color can be read', (scheme, card, pa
   );
 });
 
-test('a color that can be read stays as it is, and its edge too', () => {
+test('a readable accent color stays the same, and its edge too', () => {
   expect(derivePalette('#0a5c45', 'light')).toMatchObject({
     accent: '#0a5c45',
     edge: '#0a5c45',
@@ -52,7 +52,7 @@ test('a color that can be read stays as it is, and its edge too', () => {
   expect(derivePalette('#ffd400', 'light')).toMatchObject({ fill: '#ffd400', onFill: '#000000' });
 });
 
-test('the style sheet sets colors, and nothing else', () => {
+test('the style sheet of an accent sets only colors', () => {
   expect(accentCss('#ff6600')).toMatch(
     /^:root \{( --[a-z-]+: #[0-9a-f]{6};)+ \}\n@media \(prefers-color-scheme: dark\) \{ :root \{( --[a-z-]+: #[0-9a-f]{6};)+ \} \}\n$/,
   );

@@ -1,9 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
 import Koa from 'koa';
 import { createDocsSite } from '../../../src/pages/docs-site';
+import { useTempFolder } from '../../unit/temp-folder';
 
 const SCRIPT = 'document.documentElement.classList.add("dark")';
 const FILES: Record<string, string> = {
@@ -15,23 +13,18 @@ const FILES: Record<string, string> = {
   'secret.txt': 'secret',
 };
 
-let folder: string;
+const folder = useTempFolder();
 let servers: Server[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'docs-site-'));
   servers = [];
-  for (const [path, text] of Object.entries(FILES)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), text);
-  }
+  for (const [path, text] of Object.entries(FILES)) folder.write(path, text);
 });
 afterEach(() => {
   for (const server of servers) server.close();
-  rmSync(folder, { recursive: true });
 });
 
-async function serve(site = join(folder, 'site')) {
+async function serve(site = folder.at('site')) {
   const app = new Koa();
   app.use(createDocsSite({ publicUrl: 'http://localhost', folder: site }).routes());
   const server = createServer(app.callback());
@@ -51,7 +44,7 @@ async function serve(site = join(folder, 'site')) {
   };
 }
 
-test('a page has no ending in its address, and may run the scripts that it came with', async () => {
+test('the address of a page has no ending, and the page may run only its own scripts', async () => {
   const get = await serve();
   expect(await get('/docs')).toMatchObject({ status: 302, headers: { location: '/docs/' } });
   const home = await get('/docs/');
@@ -67,7 +60,7 @@ test('a page has no ending in its address, and may run the scripts that it came 
 });
 
 test.each(['/docs/', '/docs/nowhere', '/docs/llms.txt'])(
-  '%s is in no frame, runs nothing that was written into it, and is apart from other sites',
+  '%s is never framed, runs no injected script, and is isolated from other sites',
   async (path) => {
     const get = await serve();
     const { headers } = await get(path);
@@ -85,7 +78,7 @@ test.each(['/docs/', '/docs/nowhere', '/docs/llms.txt'])(
   },
 );
 
-test('a page is checked each time, and what has a hash in its name never again', async () => {
+test('browsers revalidate a page each time, and cache files with a hash in their name forever', async () => {
   const get = await serve();
   const { headers } = await get('/docs/');
   expect(headers['cache-control']).toBe('no-cache');
@@ -103,15 +96,15 @@ test.each([
   '/docs/%2e%2e/secret.txt',
   '/docs/guides/../../secret.txt',
   '/docs/..%5csecret.txt',
-])('%s shows the page for what is missing', async (path) => {
+])('the missing address %s shows the page 404', async (path) => {
   const get = await serve();
   const { status, body, headers } = await get(path);
   expect({ status, hasSecret: body.includes('secret') }).toEqual({ status: 404, hasSecret: false });
   if (body === 'No such page') expect(headers['cache-control']).toBe('no-store');
 });
 
-test('an installation without a site says so', async () => {
-  const get = await serve(join(folder, 'nowhere'));
+test('an installation without a documentation site says so', async () => {
+  const get = await serve(folder.at('nowhere'));
   expect(await get('/docs/')).toMatchObject({
     status: 404,
     body: expect.stringContaining('This installation has no documentation site.'),

@@ -14,7 +14,7 @@ const placeholders = (text: string) => (text.match(/\{\w*\}/g) ?? []).toSorted()
 const english = flatten(en);
 const others = LANGUAGE_CODES.filter((code) => code !== 'en');
 
-test('there are eight languages, each under a name of its own', () => {
+test('there are eight languages, each with its own name', () => {
   expect(Object.keys(TEXTS)).toEqual([...LANGUAGE_CODES]);
   const names = LANGUAGE_CODES.map((code) => TEXTS[code].name);
   expect(new Set(names).size).toBe(8);
@@ -24,7 +24,7 @@ test('there are eight languages, each under a name of its own', () => {
 describe.each(others)('the texts in %s', (code) => {
   const texts = new Map(flatten(TEXTS[code]));
 
-  it('are all there, with the placeholders of the English ones', () => {
+  it('are complete, with the placeholders of the English ones', () => {
     expect([...texts.keys()]).toEqual(english.map(([path]) => path));
     const differing = english.filter(
       ([path, text]) => `${placeholders(text)}` !== `${placeholders(texts.get(path) ?? '')}`,

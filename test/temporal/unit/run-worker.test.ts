@@ -1,4 +1,5 @@
 import { IllegalStateError } from '@temporalio/common';
+import { reportsStuck } from '../../../src/domain/stuck';
 import { runWorker, runWorkerUntil } from '../../../src/temporal/native';
 
 const STILL_IN_USE = new IllegalStateError('Worker still in use: Expected 1 reference, but got 2');
@@ -38,4 +39,9 @@ test('a worker that is shut down ends without error, even if the SDK cannot rele
   };
   await expect(runWorkerUntil(worker, Promise.resolve())).resolves.toBeUndefined();
   expect(state).toBe('STOPPED');
+});
+
+test('a stuck step is reported after five minutes, then more and more rarely', () => {
+  const attempts = Array.from({ length: 600 }, (_, index) => index + 1);
+  expect(attempts.filter(reportsStuck)).toEqual([16, 32, 64, 128, 256, 512]);
 });
