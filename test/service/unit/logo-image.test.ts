@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { deflateSync } from 'node:zlib';
+import { crc32, deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { LOGO_LIMITS } from '../../../src/domain/account/brand';
 import { encodeLogo } from '../../../src/service/brand/logo-image';
@@ -76,15 +76,6 @@ function buildBomb(side: number): Buffer {
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
   const end = chunk('IEND', Buffer.alloc(0));
   return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', rows), end]);
-}
-
-function crc32(data: Buffer): number {
-  let crc = ~0;
-  for (const byte of data) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  return ~crc >>> 0;
 }
 
 test('a small file that unpacks to too many pixels is refused before it is unpacked', async () => {
