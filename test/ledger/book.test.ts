@@ -1,218 +1,448 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import { createLedgerStore, type LedgerStore } from '../../src/ledger/book';
-import { type NewEntry, operationId } from '../../src/ledger/entries';
+import { type EntryKind, type NewEntry, operationId } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
-import { useDatabase } from '../support/database';
+import { EntriesCleared } from '../../src/ledger/uncleared';
+import { verifyLedger } from '../../src/ledger-check/verify';
 import { retryTransient } from '../support/eventually';
+import {
+  authorizedPayment,
+  fund,
+  openPayout,
+  payoutFacts,
+  settle,
+  transitionPayout,
+  useRecords,
+} from '../support/records';
+import { expectWholeBook } from './whole-books';
 
-const MOST = 99_999_999_999;
+const AMOUNT_MAX = 99_999_999_999;
 const WRITTEN_AT = new Date('2026-03-04T05:06:07.089Z');
-const database = useDatabase();
+const records = useRecords();
 let ledger: LedgerStore;
 
 beforeAll(async () => {
-  ledger = createLedgerStore(database.db, () => WRITTEN_AT);
-  await database.db.createCollection('witnesses');
+  ledger = createLedgerStore(records.db, () => WRITTEN_AT);
+  await records.db.createCollection('witnesses');
 });
 
 /** A merchant's book, and what can be done to it. */
-function opened(currency = 'EUR') {
+function openBook(currency = 'EUR') {
   const account_id = `acct_${randomUUID()}`;
-  const of = { account_id, livemode: false, currency, at: '2026-03-01T12:00:00.000Z' };
-  const post = (...postings: NewEntry[]) =>
-    inTransaction(database.mongo, async (session) => {
-      for (const posting of postings) await ledger.post(posting, session);
-    });
-  const funding = (amount: number, balance = 'main', resource_id = `fund_${randomUUID()}`) =>
-    ({ ...of, kind: 'funded', resource_id, legs: ENTRY_LINES.funded(balance, amount) }) as const;
-  const refund = (amount: number): NewEntry => ({
-    ...of,
-    kind: 'refund_accepted',
-    resource_id: randomUUID(),
-    legs: ENTRY_LINES.refund_accepted(amount),
+  const book = `${account_id}:sandbox:${currency}`;
+  const build = (kind: EntryKind, legs: NewEntry['legs'], resource_id: string = randomUUID()) => ({
+    ...{ kind, legs, resource_id, account_id, livemode: false, currency },
+    at: '2026-03-01T12:00:00.000Z',
   });
-  const rows = () => ledger.balances(account_id, false);
-  const available = async () => (await rows())[0]?.available;
-  const posted = () => ledger.collections.postings.countDocuments({ book: bookName });
-  const bookName = `${account_id}:sandbox:${currency}`;
-  const kept = () => ledger.collections.books.findOne({ _id: bookName });
-  const foldAll = () =>
-    inTransaction(database.mongo, (session) => ledger.applyPending(bookName, session));
   return {
-    of,
-    post,
-    funding,
-    refund,
-    rows,
-    available,
-    posted,
-    kept,
-    foldAll,
     account_id,
-    bookName,
+    book,
+    build,
+    buildFunding: (amount: number, balance = 'main', resource_id?: string) =>
+      build('funded', ENTRY_LINES.funded(balance, amount), resource_id),
+    buildRefund: (amount: number) => build('refund_accepted', ENTRY_LINES.refund_accepted(amount)),
+    post: (...entries: NewEntry[]) =>
+      inTransaction(records.mongo, async (session) => {
+        for (const entry of entries) await ledger.post(entry, session);
+      }),
+    applyPending: () =>
+      inTransaction(records.mongo, (session) => ledger.applyPending(book, session)),
+    readBook: () => ledger.book(book),
+    readRows: () => ledger.balances(account_id, false),
+    count: (filter: { open?: true } = {}) =>
+      ledger.collections.postings.countDocuments({ book, ...filter }),
+    readDifferences: async () =>
+      (await verifyLedger(records.mongo, records.db.databaseName, { book })).differences,
+    /** Settles a payment. @param ending of its id: the activity applies pending entries after `00` */
+    settlePayment: async (amount: number, ending = '11') => {
+      const payment_id = `${randomUUID().slice(0, -2)}${ending}`;
+      await settle(records, await authorizedPayment(records, { account_id, amount, payment_id }));
+    },
   };
 }
 
-test('a posting moves every balance that it names, and is kept as it was', async () => {
-  const { of, post, funding, kept, foldAll, bookName, account_id } = opened();
-  const posting = funding(1_000);
-  const settled = { ...of, kind: 'payment_settled', resource_id: randomUUID() } as const;
-  await post(posting, { ...settled, legs: ENTRY_LINES.payment_settled('bank', 500) });
-  await post({
-    ...of,
-    kind: 'refund_accepted',
-    resource_id: 'r',
-    legs: ENTRY_LINES.refund_accepted(300),
-  });
-  await foldAll();
-  expect(await kept()).toEqual({
-    _id: bookName,
-    account_id,
-    livemode: false,
-    currency: 'EUR',
-    balances: { main: { available: 1_200 } },
-    clearing: { bank: -500 },
-    transit: { refunds: 300 },
-    external: { funding: -1_000 },
-  });
-  const { kind, resource_id, at, legs } = posting;
-  expect(await ledger.findEntry(operationId(posting))).toEqual({
-    _id: operationId(posting),
-    book: bookName,
-    kind,
-    resource_id,
-    at,
-    written_at: WRITTEN_AT.toISOString(),
-    legs,
-    ...{ account_id, livemode: false, currency: 'EUR', balance_account: 'main', type: 'funding' },
-    position: expect.stringMatching(/^2026-03-04T05:06:07\.089\d{6}Z$/),
-  });
-  expect(await ledger.forResource(resource_id)).toHaveLength(1);
+const mainRow = (available: number, currency = 'EUR') => ({
+  ...{ balance_account: 'main', currency, available, reserved: 0 },
 });
 
-test('balances are those of one account and environment, by name and currency', async () => {
-  const { of, post, funding, rows, account_id } = opened('USD');
-  await post(funding(1, 'zeta'), funding(2, 'alpha'), { ...funding(3, 'alpha'), currency: 'EUR' });
-  await post({ ...funding(4), ...of, livemode: true });
-  await opened().post(opened().funding(5));
-  expect(await rows()).toEqual([
-    { balance_account: 'alpha', currency: 'EUR', available: 3, reserved: 0 },
-    { balance_account: 'alpha', currency: 'USD', available: 2, reserved: 0 },
-    { balance_account: 'zeta', currency: 'USD', available: 1, reserved: 0 },
-  ]);
-  expect(await ledger.balances(account_id, true)).toEqual([
-    { balance_account: 'main', currency: 'USD', available: 4, reserved: 0 },
-  ]);
-});
-
-test('too little money aborts the whole transaction and leaves nothing of it', async () => {
-  const { post, funding, refund, kept, posted } = opened();
-  await post(funding(100));
-  const before = await kept();
-  const _id = randomUUID();
-  const witnesses = database.db.collection<{ _id: string }>('witnesses');
-  const outcome = inTransaction(database.mongo, async (session) => {
-    await witnesses.insertOne({ _id }, { session });
-    await ledger.post(refund(60), session);
-    await ledger.post(refund(41), session);
-  });
-  await expect(outcome).rejects.toThrow(InsufficientBalance);
-  expect(await kept()).toEqual(before);
-  expect(await posted()).toBe(1);
-  expect(await witnesses.countDocuments({ _id })).toBe(0);
-  await post(refund(100));
-  expect(await kept()).toMatchObject({ balances: { main: { available: 0 } } });
-});
-
-test('nothing can be taken from a book, or a balance, that is not there', async () => {
-  const { post, funding, refund, kept } = opened();
-  await expect(post(refund(1))).rejects.toThrow(InsufficientBalance);
-  expect(await kept()).toBeNull();
-  await post(funding(100, 'marketing'));
-  await expect(post(refund(1))).rejects.toThrow(InsufficientBalance);
-});
-
-test('the same step of the same resource is never posted twice', async () => {
-  const { post, funding, available, posted } = opened();
-  const posting = funding(100);
-  await post(posting);
-  const again = await post(posting).catch((error: unknown) => error);
-  expect(isDuplicateKey(again, '_id_')).toBe(true);
-  const all = Array.from({ length: 10 }, () => post(funding(1, 'main', posting.resource_id)));
-  expect((await Promise.allSettled(all)).every(({ status }) => status === 'rejected')).toBe(true);
-  expect([await available(), await posted()]).toEqual([100, 1]);
-});
-
-test('what is not balanced is never written', async () => {
-  const { post, funding, kept } = opened();
-  const legs = [{ account: 'external.funding', amount: -1 }];
-  await expect(post({ ...funding(1), legs })).rejects.toThrow(RangeError);
-  expect(await kept()).toBeNull();
-});
-
-test('50 debits at once take what is there and no more, and the balance is exact', async () => {
-  const { post, funding, refund, kept, posted } = opened();
-  await post(funding(1_000));
-  const debits = Array.from({ length: 50 }, () => refund(30));
-  const all = await Promise.allSettled(debits.map((debit) => retryTransient(() => post(debit))));
-  const refused = all.filter(({ status }) => status === 'rejected');
-  expect(all.length - refused.length).toBe(33);
-  for (const each of refused)
-    expect(each).toMatchObject({ reason: { name: 'InsufficientBalance' } });
-  expect(await kept()).toMatchObject({
-    balances: { main: { available: 10 } },
-    transit: { refunds: 990 },
-  });
-  expect(await posted()).toBe(34);
-});
-
-test('50 credits at once to a book that is new all count', async () => {
-  const { post, funding, available } = opened();
-  const credits = Array.from({ length: 50 }, () => funding(7));
-  await Promise.all(credits.map((credit) => retryTransient(() => post(credit))));
-  expect(await available()).toBe(350);
-});
-
-test.each(['EUR', 'JPY', 'KWD'])(
-  'the greatest amount is exact in %s, and so are sums far beyond 32 bits',
-  async (currency) => {
-    const { post, funding, refund, rows, posted, kept } = opened(currency);
-    await post(...Array.from({ length: 30 }, () => funding(MOST)));
-    await post(funding(1), refund(MOST), refund(2));
-    expect(await rows()).toEqual([
-      { balance_account: 'main', currency, available: 29 * MOST - 1, reserved: 0 },
-    ]);
-    expect(await kept()).toMatchObject({
-      external: { funding: -30 * MOST - 1 },
-      transit: { refunds: MOST + 2 },
+describe('an entry', () => {
+  test('changes every balance that it names, and is stored as it was posted', async () => {
+    const { build, buildFunding, buildRefund, post, readBook, applyPending, book, account_id } =
+      openBook();
+    const funding = buildFunding(1_000);
+    await post(funding, build('payment_settled', ENTRY_LINES.payment_settled('bank', 500)));
+    await post(buildRefund(300));
+    await applyPending();
+    expect(await readBook()).toEqual({
+      _id: book,
+      account_id,
+      livemode: false,
+      currency: 'EUR',
+      balances: { main: { available: 1_200 } },
+      clearing: { bank: -500 },
+      transit: { refunds: 300 },
+      external: { funding: -1_000 },
     });
-    expect(await posted()).toBe(33);
-  },
-);
+    expect(await ledger.findEntry(operationId(funding))).toEqual({
+      ...{ ...funding, _id: operationId(funding), book, written_at: WRITTEN_AT.toISOString() },
+      ...{ balance_account: 'main', type: 'funding' },
+      position: expect.stringMatching(/^2026-03-04T05:06:07\.089\d{6}Z$/),
+    });
+    expect(await ledger.forResource(funding.resource_id)).toHaveLength(1);
+  });
 
-test('amounts are stored as 64-bit integers, also small ones', async () => {
-  const { post, funding, bookName } = opened();
-  await post(funding(1));
-  const { postings, books } = ledger.collections;
-  const long = { $type: 'long' };
-  expect(await postings.countDocuments({ book: bookName, 'legs.amount': long })).toBe(1);
-  const query = { _id: bookName, 'balances.main.available': long, 'external.funding': long };
-  expect(await books.countDocuments(query)).toBe(1);
+  test('belongs to one account and environment, whose balances are listed by name and currency', async () => {
+    const { buildFunding, post, readRows, account_id } = openBook('USD');
+    const euros = { ...buildFunding(3, 'alpha'), currency: 'EUR' };
+    await post(buildFunding(1, 'zeta'), buildFunding(2, 'alpha'), euros);
+    await post({ ...buildFunding(4), livemode: true });
+    await openBook().post(openBook().buildFunding(5));
+    expect(await readRows()).toEqual([
+      { balance_account: 'alpha', currency: 'EUR', available: 3, reserved: 0 },
+      { balance_account: 'alpha', currency: 'USD', available: 2, reserved: 0 },
+      { balance_account: 'zeta', currency: 'USD', available: 1, reserved: 0 },
+    ]);
+    expect(await ledger.balances(account_id, true)).toEqual([mainRow(4, 'USD')]);
+  });
+
+  test('that the balance does not hold aborts the whole transaction', async () => {
+    const { post, buildFunding, buildRefund, readBook, readRows, count } = openBook();
+    await post(buildFunding(100));
+    const before = await readBook();
+    const _id = randomUUID();
+    const witnesses = records.db.collection<{ _id: string }>('witnesses');
+    const outcome = inTransaction(records.mongo, async (session) => {
+      await witnesses.insertOne({ _id }, { session });
+      await ledger.post(buildRefund(60), session);
+      await ledger.post(buildRefund(41), session);
+    });
+    await expect(outcome).rejects.toThrow(InsufficientBalance);
+    expect(await readBook()).toEqual(before);
+    expect(await count()).toBe(1);
+    expect(await witnesses.countDocuments({ _id })).toBe(0);
+    await post(buildRefund(100));
+    expect(await readRows()).toEqual([mainRow(0)]);
+  });
+
+  test('that debits a missing book or balance is refused', async () => {
+    const { post, buildFunding, buildRefund, readBook } = openBook();
+    await expect(post(buildRefund(1))).rejects.toThrow(InsufficientBalance);
+    expect(await readBook()).toBeNull();
+    await post(buildFunding(100, 'marketing'));
+    await expect(post(buildRefund(1))).rejects.toThrow(InsufficientBalance);
+  });
+
+  test('is posted once for each step of a resource', async () => {
+    const { post, buildFunding, readRows, count } = openBook();
+    const funding = buildFunding(100);
+    await post(funding);
+    const again = await post(funding).catch((error: unknown) => error);
+    expect(isDuplicateKey(again, '_id_')).toBe(true);
+    const all = Array.from({ length: 10 }, () =>
+      post(buildFunding(1, 'main', funding.resource_id)),
+    );
+    expect((await Promise.allSettled(all)).every(({ status }) => status === 'rejected')).toBe(true);
+    expect([await readRows(), await count()]).toEqual([[mainRow(100)], 1]);
+  });
+
+  test('whose lines do not sum to zero is never written', async () => {
+    const { post, build, readBook } = openBook();
+    const entry = build('funded', [{ account: 'external.funding', amount: -1 }]);
+    await expect(post(entry)).rejects.toThrow(RangeError);
+    expect(await readBook()).toBeNull();
+  });
+
+  test('is one of 50 debits at once that take what the balance holds and no more', async () => {
+    const { post, buildFunding, buildRefund, readBook, count } = openBook();
+    await post(buildFunding(1_000));
+    const debits = Array.from({ length: 50 }, () => buildRefund(30));
+    const all = await Promise.allSettled(debits.map((debit) => retryTransient(() => post(debit))));
+    const refused = all.filter(({ status }) => status === 'rejected');
+    expect(all.length - refused.length).toBe(33);
+    for (const each of refused)
+      expect(each).toMatchObject({ reason: { name: 'InsufficientBalance' } });
+    expect(await readBook()).toMatchObject({
+      balances: { main: { available: 10 } },
+      transit: { refunds: 990 },
+    });
+    expect(await count()).toBe(34);
+  });
+
+  test('is one of 50 credits at once that all count, also in a new book', async () => {
+    const { post, buildFunding, readRows } = openBook();
+    const credits = Array.from({ length: 50 }, () => buildFunding(7));
+    await Promise.all(credits.map((credit) => retryTransient(() => post(credit))));
+    expect(await readRows()).toEqual([mainRow(350)]);
+  });
+
+  test.each(['EUR', 'JPY', 'KWD'])(
+    'of the largest amount is exact in %s, and so are sums far beyond 32 bits',
+    async (currency) => {
+      const { post, buildFunding, buildRefund, readRows, count, readBook } = openBook(currency);
+      await post(...Array.from({ length: 30 }, () => buildFunding(AMOUNT_MAX)));
+      await post(buildFunding(1), buildRefund(AMOUNT_MAX), buildRefund(2));
+      expect(await readRows()).toEqual([mainRow(29 * AMOUNT_MAX - 1, currency)]);
+      expect(await readBook()).toMatchObject({
+        external: { funding: -30 * AMOUNT_MAX - 1 },
+        transit: { refunds: AMOUNT_MAX + 2 },
+      });
+      expect(await count()).toBe(33);
+    },
+  );
+
+  test('stores its amounts and balances as 64-bit integers, also small ones', async () => {
+    const { post, buildFunding, book } = openBook();
+    await post(buildFunding(1));
+    const { postings, books } = ledger.collections;
+    const long = { $type: 'long' };
+    expect(await postings.countDocuments({ book, 'legs.amount': long })).toBe(1);
+    const query = { _id: book, 'balances.main.available': long, 'external.funding': long };
+    expect(await books.countDocuments(query)).toBe(1);
+  });
+
+  test('shows in a balance that is read later in the same transaction', async () => {
+    const { post, buildFunding } = openBook();
+    await post(buildFunding(10));
+    const funding = buildFunding(5);
+    const balances = await inTransaction(records.mongo, async (session) => {
+      await ledger.post(funding, session);
+      const readBalance = (name: string) => ledger.balance(funding, name, session);
+      return [await readBalance('main'), await readBalance('none')];
+    });
+    expect(balances).toEqual([mainRow(15), null]);
+  });
 });
 
-test('a balance read in a transaction is as its postings left it', async () => {
-  const { post, funding } = opened();
-  await post(funding(10));
-  const posting = funding(5);
-  const seen = await inTransaction(database.mongo, async (session) => {
-    await ledger.post(posting, session);
-    return [
-      await ledger.balance(posting, 'main', session),
-      await ledger.balance(posting, 'none', session),
-    ];
+describe('a pending entry', () => {
+  /** A merchant with settled payments that the book has not applied. */
+  async function openPendingBook(...amounts: number[]) {
+    const opened = openBook();
+    for (const amount of amounts) await opened.settlePayment(amount);
+    const refund = (amount: number) => opened.post(opened.buildRefund(amount));
+    return { ...opened, refund, countPending: () => opened.count({ open: true }) };
+  }
+
+  test('of a settlement changes no stored balance, and counts at once', async () => {
+    const { readRows, readBook, countPending, readDifferences, account_id } = await openPendingBook(
+      300,
+      200,
+    );
+    expect(await readBook()).toBeNull();
+    expect(await countPending()).toBe(2);
+    expect(await readRows()).toEqual([mainRow(500)]);
+    expect(await readDifferences()).toEqual([]);
+    await expectWholeBook(records, account_id);
   });
-  const row = { balance_account: 'main', currency: 'EUR', available: 15, reserved: 0 };
-  expect(seen).toEqual([row, null]);
+
+  test('is applied by a debit that needs it, and by no other debit', async () => {
+    const { readRows, refund, settlePayment, countPending, account_id } = await openPendingBook(
+      300,
+      200,
+    );
+    await refund(450);
+    expect(await readRows()).toEqual([mainRow(50)]);
+    expect(await countPending()).toBe(0);
+    await settlePayment(100);
+    const before = await countPending();
+    await refund(50);
+    expect(await countPending()).toBe(before);
+    await refund(100);
+    expect(await readRows()).toEqual([mainRow(0)]);
+    await expectWholeBook(records, account_id);
+  });
+
+  test('stays pending when a debit exceeds the balance and all pending entries', async () => {
+    const { readRows, refund, countPending, account_id } = await openPendingBook(300, 200);
+    await expect(refund(501)).rejects.toThrow(InsufficientBalance);
+    expect(await countPending()).toBe(2);
+    expect(await readRows()).toEqual([mainRow(500)]);
+    await expectWholeBook(records, account_id);
+  });
+
+  test('is applied once, also when several apply it at once', async () => {
+    const { readRows, applyPending, countPending, account_id } = await openPendingBook(
+      ...[1, 20, 300, 4_000],
+    );
+    const counts = await Promise.all([applyPending(), applyPending(), applyPending()]);
+    expect(counts.sort()).toEqual([0, 0, 4]);
+    expect(await countPending()).toBe(0);
+    expect(await readRows()).toEqual([mainRow(4_321)]);
+    await expectWholeBook(records, account_id);
+  });
+
+  test('is applied after the transition of one resource in 256', async () => {
+    const { countPending, settlePayment, readBook } = await openPendingBook(300, 200);
+    await settlePayment(7, '00');
+    expect(await countPending()).toBe(0);
+    expect(await readBook()).toMatchObject({ balances: { main: { available: 507 } } });
+  });
+
+  test('follows a payout, which changes the stored balance only when it is accepted', async () => {
+    const { account_id, countPending, readBook, readRows, readDifferences } =
+      await openPendingBook();
+    const payout_id = `${randomUUID().slice(0, -2)}11`;
+    const facts = payoutFacts({ account_id, payout_id, amount: 100, fee: 5 });
+    await fund(records, facts, 1_000);
+    await openPayout(records, facts);
+    expect(await countPending()).toBe(0);
+    const book = await readBook();
+    const created = { status: 'created', version: 1 } as const;
+    const sent = await transitionPayout(records, facts, created, ['submitted', 'sent']);
+    await transitionPayout(records, facts, sent, ['failed']);
+    expect(await countPending()).toBe(2);
+    expect(await readBook()).toEqual(book);
+    expect(await readRows()).toEqual([mainRow(1_000)]);
+    expect(await readDifferences()).toEqual([]);
+    await expectWholeBook(records, account_id);
+  });
+
+  test('that must not be pending, or was applied without its balance, is found by a verification', async () => {
+    const { account_id, applyPending, settlePayment, readDifferences } = await openPendingBook(300);
+    const { postings } = ledger.collections;
+    const facts = payoutFacts({ account_id, amount: 100 });
+    await applyPending();
+    await openPayout(records, facts);
+    const _id = `payout_reserved:${facts.payout_id}`;
+    await postings.updateOne({ _id }, { $set: { open: true } });
+    expect((await readDifferences()).map(({ check, part }) => [check, part])).toEqual([
+      ['posting_wrongly_open', 'open'],
+      ['balance_differs', 'balances.main.available'],
+      ['balance_differs', 'balances.main.reserved'],
+    ]);
+    await postings.updateOne({ _id }, { $unset: { open: '' } });
+    expect(await readDifferences()).toEqual([]);
+    await settlePayment(7);
+    await postings.updateMany({ open: true }, { $unset: { open: '' } });
+    expect((await readDifferences()).map(({ check }) => check)).toContain('balance_differs');
+  });
+});
+
+describe('an uncleared entry', () => {
+  /** A connector of its own, whose clearing entries are posted. */
+  function openConnector(currency = 'EUR') {
+    const scope = { connector: `bank_${randomUUID()}`, livemode: true, currency };
+    return {
+      scope,
+      post: async (changes: Partial<NewEntry> = {}) => {
+        const entry: NewEntry = {
+          ...{ kind: 'payment_settled', resource_id: randomUUID(), account_id: 'acct_1' },
+          ...{ livemode: true, currency, at: '2026-03-04T23:59:59.999Z' },
+          legs: ENTRY_LINES.payment_settled(scope.connector, 1_000),
+          ...changes,
+        };
+        await inTransaction(records.mongo, (session) => ledger.post(entry, session));
+        return operationId(entry);
+      },
+      list: async (days: { before?: string; after?: string } = {}) =>
+        (await ledger.listUncleared({ ...scope, ...days, limit: 10 })).map((row) => row.entry_id),
+      change: (act: 'clear' | 'unclear', ...ids: string[]) =>
+        inTransaction(records.mongo, (session) => ledger[act](ids, session)),
+    };
+  }
+
+  test('has the sign, the day and the reference that the statement will have', async () => {
+    const { scope, post } = openConnector();
+    const resource_id = randomUUID();
+    const payment = await post({ resource_id, bank_reference: 'bank-1' });
+    const payout = await post({
+      ...{ kind: 'payout_captured', value_date: '2026-03-06' },
+      legs: ENTRY_LINES.payout_captured('main', scope.connector, 300, 50),
+    });
+    // The bank sees no movement.
+    await post({ kind: 'funded', legs: ENTRY_LINES.funded('main', 5) });
+    const common = { ...scope, at: '2026-03-04T23:59:59.999Z' };
+    expect(await ledger.listUncleared({ ...scope, limit: 10 })).toEqual([
+      {
+        ...{ ...common, entry_id: payment, kind: 'payment_settled', resource_id },
+        ...{ amount: 1_000, day: '2026-03-04', bank_reference: 'bank-1' },
+      },
+      {
+        ...{ ...common, entry_id: payout, kind: 'payout_captured', bank_reference: null },
+        ...{ resource_id: expect.any(String), amount: -300, day: '2026-03-06' },
+      },
+    ]);
+    expect(await ledger.listUncleared({ ...scope, livemode: false, limit: 10 })).toEqual([]);
+    expect(await ledger.listUncleared({ ...scope, limit: 1 })).toHaveLength(1);
+  });
+
+  test('is listed within two days, the earliest first', async () => {
+    const { post, list } = openConnector();
+    const later = await post({ value_date: '2026-03-06' });
+    const early = await post({ value_date: '2026-03-05' });
+    expect(await list()).toEqual([early, later]);
+    expect(await list({ before: '2026-03-06' })).toEqual([early]);
+    expect(await list({ after: '2026-03-05' })).toEqual([later]);
+  });
+
+  test('is found by resource, by bank reference, or by amount and day, at its bank alone', async () => {
+    const { scope, post } = openConnector();
+    const [resource_id, bank_reference] = [randomUUID(), randomUUID()];
+    const id = await post({ resource_id, bank_reference });
+    await openConnector().post({ bank_reference });
+    const keys = [{ resource_id }, { bank_reference }, { amount: 1_000, day: '2026-03-04' }];
+    for (const key of keys) {
+      const rows = await ledger.findUncleared({ ...scope, ...key });
+      expect(rows.map(({ entry_id }) => entry_id)).toEqual([id]);
+      expect(await ledger.findUncleared({ ...scope, currency: 'USD', ...key })).toEqual([]);
+    }
+    const others = [
+      { amount: -1_000, day: '2026-03-04' },
+      { amount: 1_000, day: '2026-03-05' },
+    ];
+    for (const key of others) {
+      expect(await ledger.findUncleared({ ...scope, ...key })).toEqual([]);
+    }
+  });
+
+  test('is cleared by one match, which can be withdrawn', async () => {
+    const { post, list, change } = openConnector();
+    const [one, two] = [await post(), await post()];
+    const before = await ledger.findEntry(one);
+    await change('clear', one);
+    expect(await list()).toEqual([two]);
+    const { uncleared, ...rest } = { ...before };
+    const match = { cleared: uncleared, cleared_at: WRITTEN_AT.toISOString() };
+    expect(await ledger.findEntry(one)).toEqual({ ...rest, ...match });
+    // The transaction of the second line aborts, and clears none of its entries.
+    await expect(change('clear', two, one)).rejects.toBeInstanceOf(EntriesCleared);
+    await expect(change('clear', 'unknown')).rejects.toBeInstanceOf(EntriesCleared);
+    await expect(change('unclear', two)).rejects.toBeInstanceOf(EntriesCleared);
+    expect(await list()).toEqual([two]);
+    await change('unclear', one);
+    expect(await ledger.findEntry(one)).toEqual(before);
+    const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => change('clear', two)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await list()).toEqual([one]);
+  });
+
+  test('is never of an asset, which is on no statement', async () => {
+    const { post, list, scope } = openConnector('ETH.ethereum');
+    const legs = ENTRY_LINES.crypto_payment_credited(scope.connector, 5n);
+    await post({ kind: 'crypto_payment_credited', legs });
+    expect(await list()).toEqual([]);
+  });
+});
+
+test('the book of a bank account has its own balances, which may be on either side of 0', async () => {
+  const bank = { account_id: `ba_${randomUUID()}`, livemode: true, currency: 'EUR' };
+  const resource_id = 'stmt_1:3';
+  const post = async (kind: EntryKind, legs: NewEntry['legs'], changes: Partial<NewEntry> = {}) => {
+    const entry = { ...openBook().build(kind, legs), ...bank, ...changes };
+    await inTransaction(records.mongo, (session) => ledger.post(entry, session));
+    return operationId(entry);
+  };
+  await post('bank_opening', ENTRY_LINES.bank_opening(500));
+  await post('bank_line', ENTRY_LINES.bank_line({ clearing: 1_000, bank_fees: -5 }));
+  await post('bank_line', ENTRY_LINES.bank_line({ unmatched: -7 }));
+  const match = { resource_id, step: '1' };
+  const matched = ENTRY_LINES.bank_line_matched({ clearing: -7 });
+  expect(await post('bank_line_matched', matched, match)).toBe('bank_line_matched:stmt_1:3:1');
+  await post('bank_line_unmatched', ENTRY_LINES.bank_line_unmatched({ clearing: -7 }), match);
+  expect(await ledger.book(`${bank.account_id}:live:EUR`)).toEqual({
+    ...{ _id: `${bank.account_id}:live:EUR`, ...bank },
+    ...{ cash: -1_488, clearing: 1_000, suspense: { unmatched: -7 } },
+    ...{ expense: { bank_fees: -5 }, external: { opening: 500 } },
+  });
 });

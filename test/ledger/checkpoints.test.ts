@@ -5,348 +5,332 @@ import { createLedgerStore } from '../../src/ledger/book';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import type { CheckpointDocument } from '../../src/ledger-check/checkpoints';
 import { compareCheckpoints, listLastCheckpoints } from '../../src/ledger-check/heads';
+import { openSnapshots, readAll } from '../../src/ledger-check/snapshot';
 import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify';
+import { useFreshFixture } from '../support/fixture';
 import { authorizedPayment, openRecords, type Records, settle } from '../support/records';
 
-const SEALING = { least: 2, most: 5 };
 const HOUR_MS = 60 * 60_000;
 
 let records: Records;
-let account_id: string;
-let book: string;
-beforeEach(async () => {
+/** Collections that hold the ledger, and a merchant's book. */
+const stored = useFreshFixture(async () => {
   records = await openRecords();
-  account_id = `acct_${randomUUID()}`;
-  book = `${account_id}:live:EUR`;
+  const { postings, books } = records.stores.ledger.collections;
+  const checkpoints = records.db.collection<CheckpointDocument>('ledger_checkpoints');
+  const account_id = `acct_${randomUUID()}`;
+  return { postings, books, checkpoints, account_id, book: `${account_id}:live:EUR` };
 });
 afterEach(async () => await records?.close());
 
-/** Verifies an hour from now, when all postings are old enough to be sealed. */
+/** Verifies an hour from now, when all entries are old enough for a checkpoint. */
 const verify = (options: VerifyOptions = {}) =>
   verifyLedger(records.mongo, records.db.databaseName, {
     now: () => new Date(Date.now() + HOUR_MS),
-    checkpointSize: SEALING,
+    checkpointSize: { least: 2, most: 5 },
     ...options,
   });
-/** Names of what a verification finds, with the part at fault. */
-const faults = async (options: VerifyOptions = {}) =>
+/** Lists the name, the subject and the part of each difference that a verification finds. */
+const findFaults = async (options: VerifyOptions = {}) =>
   (await verify(options)).differences.map(({ check, subject, part }) => [check, subject, part]);
-const ledger = () => records.stores.ledger.collections;
-const checkpoints = () => records.db.collection<CheckpointDocument>('ledger_checkpoints');
-const sealed = (of = book) => checkpoints().find({ book: of }).sort({ number: 1 }).toArray();
-const ids = async (of = book) =>
-  (await ledger().postings.find({ book: of }).sort({ written_at: 1, _id: 1 }).toArray()).map(
-    ({ _id }) => _id,
-  );
+const findAllFaults = () => findFaults({ full: true });
+const listCheckpoints = (book = stored.book) =>
+  stored.checkpoints.find({ book }).sort({ number: 1 }).toArray();
+const listSizes = async () => (await listCheckpoints()).map(({ postings }) => postings);
+const listIds = async () => {
+  const { postings, book } = stored;
+  const rows = await postings.find({ book }).sort({ written_at: 1, _id: 1 }).toArray();
+  return rows.map(({ _id }) => _id);
+};
 
-/** Credits of 1, 2, 3, … cents, written in this order. @param at time at which they were decided */
-async function credit(times: number, at = new Date(), currency = 'EUR'): Promise<void> {
-  for (let n = 1; n <= times; n += 1) {
-    const legs = ENTRY_LINES.funded('main', n);
-    const of = { account_id, livemode: true, currency, at: at.toISOString(), legs };
-    await inTransaction(records.mongo, (session) =>
-      records.stores.ledger.post({ kind: 'funded', resource_id: randomUUID(), ...of }, session),
-    );
-  }
+/** Posts credits of 1, 2, 3, … cents in this order. @param at time at which they were decided */
+async function credit(times: number, { at = new Date(), currency = 'EUR' } = {}): Promise<void> {
+  for (let n = 1; n <= times; n += 1) await post(n, { at: at.toISOString(), currency });
 }
 
-/** Takes a posting out, and corrects the balances that it had moved. */
-async function takeOut(_id: string): Promise<void> {
-  const posting = await ledger().postings.findOneAndDelete({ _id });
-  const moved = (posting?.legs ?? []).map(({ account, amount }) => [account, -Number(amount)]);
-  await ledger().books.updateOne({ _id: book }, { $inc: Object.fromEntries(moved) });
+async function post(
+  amount: number,
+  changes: { at: string; currency?: string; resource_id?: string },
+  ledger = records.stores.ledger,
+): Promise<void> {
+  const owner = { account_id: stored.account_id, livemode: true, currency: 'EUR' };
+  const legs = ENTRY_LINES.funded('main', amount);
+  const entry = { kind: 'funded', resource_id: randomUUID(), legs, ...owner, ...changes } as const;
+  await inTransaction(records.mongo, (session) => ledger.post(entry, session));
 }
 
-describe('checkpoints of the ledger', () => {
-  test('show a chain that was rebuilt to whoever has stored its last ones elsewhere', async () => {
-    await credit(12);
-    await verify();
-    const stored = await listLastCheckpoints(records.db);
-    expect(stored).toEqual([{ book, number: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
-    expect(await compareCheckpoints(records.db, stored)).toEqual([]);
-    await credit(12);
-    await verify();
-    expect(await compareCheckpoints(records.db, stored)).toEqual([]);
+/** Deletes an entry, and corrects the balances that it had changed. */
+async function deleteEntry(_id = ''): Promise<void> {
+  const entry = await stored.postings.findOneAndDelete({ _id });
+  const sums = (entry?.legs ?? []).map(({ account, amount }) => [account, -Number(amount)]);
+  await stored.books.updateOne({ _id: stored.book }, { $inc: Object.fromEntries(sums) });
+}
 
-    await takeOut((await ids()).at(0) ?? '');
-    await checkpoints().deleteMany({});
-    expect(await faults({ full: true })).toEqual([]);
-    const [{ hash: expected } = { hash: '' }] = stored;
-    const found = (await sealed()).at(2)?.hash;
-    expect(await compareCheckpoints(records.db, stored)).toEqual([
-      { check: 'checkpoint_not_as_kept', subject: `${book}:3`, part: null, expected, found },
+test('each snapshot shows one moment of its own to all reads in it', async () => {
+  const rows = records.db.collection('rows');
+  const inSnapshot = openSnapshots(records.mongo, records.db.databaseName);
+  const countTwice = () =>
+    inSnapshot(async (read) => {
+      const before = await readAll(read('rows', {}));
+      await rows.insertOne({});
+      return [before.length, (await readAll(read('rows', {}))).length];
+    });
+  await rows.insertOne({});
+  expect(await countTwice()).toEqual([1, 1]);
+  expect(await countTwice()).toEqual([2, 2]);
+});
+
+describe('checkpoints', () => {
+  test('reveal a chain that was rebuilt, where its last hashes were stored elsewhere', async () => {
+    const { book, checkpoints } = stored;
+    await credit(12);
+    await verify();
+    const last = await listLastCheckpoints(records.db);
+    expect(last).toEqual([{ book, number: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+    expect(await compareCheckpoints(records.db, last)).toEqual([]);
+    await credit(12);
+    await verify();
+    expect(await compareCheckpoints(records.db, last)).toEqual([]);
+
+    await deleteEntry((await listIds())[0]);
+    await checkpoints.deleteMany({});
+    expect(await findAllFaults()).toEqual([]);
+    const check = { check: 'checkpoint_not_as_kept', subject: `${book}:3`, part: null };
+    const found = (await listCheckpoints())[2]?.hash;
+    expect(await compareCheckpoints(records.db, last)).toEqual([
+      { ...check, expected: last[0]?.hash, found },
     ]);
-    await checkpoints().deleteMany({});
-    expect(await compareCheckpoints(records.db, stored)).toMatchObject([{ found: null }]);
+    await checkpoints.deleteMany({});
+    expect(await compareCheckpoints(records.db, last)).toMatchObject([{ found: null }]);
   });
 
-  test('seal what is old, each chained to the one before, and once', async () => {
+  test('cover each old entry once, and form a chain', async () => {
     await credit(12);
+    const clean = { postings: 12, differences: [], checkpoints_sealed: 0 };
     expect(await verify()).toEqual({
-      books: 1,
-      postings: 12,
-      differences: [],
-      differences_total: 0,
-      checkpoints_sealed: 3,
+      ...{ ...clean, checkpoints_sealed: 3 },
+      ...{ books: 1, differences_total: 0 },
     });
-    const chain = await sealed();
-    const all = await ids();
+    const chain = await listCheckpoints();
+    const ids = await listIds();
     expect(
-      chain.map(({ number, postings, total, from, to, previous }) => ({
-        number,
-        postings,
-        total,
-        from: from?.posting,
-        to: to.posting,
-        previous,
-      })),
+      chain.map(({ number, postings, total, from, to, previous }) => {
+        return [number, postings, total, from?.posting, to.posting, previous];
+      }),
     ).toEqual([
-      { number: 1, postings: 5, total: 5, from: undefined, to: all[4], previous: null },
-      { number: 2, postings: 5, total: 10, from: all[4], to: all[9], previous: chain[0]?.hash },
-      { number: 3, postings: 2, total: 12, from: all[9], to: all[11], previous: chain[1]?.hash },
+      [1, 5, 5, undefined, ids[4], null],
+      [2, 5, 10, ids[4], ids[9], chain[0]?.hash],
+      [3, 2, 12, ids[9], ids[11], chain[1]?.hash],
     ]);
     expect(chain.at(-1)?.sums).toEqual([
       { account: 'balances.main.available', amount: '78' },
       { account: 'external.funding', amount: '-78' },
     ]);
-    expect(await verify()).toMatchObject({ postings: 12, checkpoints_sealed: 0 });
-    expect(await verify({ full: true })).toMatchObject({
-      postings: 12,
-      differences: [],
-      checkpoints_sealed: 0,
-    });
-    expect(await sealed()).toEqual(chain);
+    expect(await verify()).toMatchObject(clean);
+    expect(await verify({ full: true })).toMatchObject(clean);
+    expect(await listCheckpoints()).toEqual(chain);
   });
 
-  test('leave out what was written a moment ago, and too few', async () => {
+  test('cover neither entries of a moment ago nor fewer than the least number', async () => {
     await credit(4);
-    expect(await verify({ now: () => new Date() })).toMatchObject({
-      postings: 4,
-      differences: [],
-      checkpoints_sealed: 0,
-    });
-    expect(await verify({ checkpointSize: { least: 5, most: 9 } })).toMatchObject({
-      postings: 4,
-      checkpoints_sealed: 0,
-    });
+    const none = { postings: 4, differences: [], checkpoints_sealed: 0 };
+    expect(await verify({ now: () => new Date() })).toMatchObject(none);
+    expect(await verify({ checkpointSize: { least: 5, most: 9 } })).toMatchObject(none);
   });
 
-  test('go by the time of the write: a move that was decided before them comes behind', async () => {
+  test('follow the time of the write, not the time of the decision', async () => {
     await credit(3);
     await verify();
-    await credit(2, new Date(Date.now() - 48 * HOUR_MS));
-    expect(await faults()).toEqual([]);
-    expect((await sealed()).map(({ postings }) => postings)).toEqual([3, 2]);
-    expect(await faults({ full: true })).toEqual([]);
+    await credit(2, { at: new Date(Date.now() - 48 * HOUR_MS) });
+    expect(await findFaults()).toEqual([]);
+    expect(await listSizes()).toEqual([3, 2]);
+    expect(await findAllFaults()).toEqual([]);
   });
 
-  test('tell a posting and its balance that were taken out together', async () => {
+  test('reveal an entry that was deleted, also where the balances were corrected', async () => {
+    const { book } = stored;
     await credit(7);
     await verify();
-    const [, second = ''] = await ids();
-    await takeOut(second);
-    expect(await faults()).toEqual([
+    await deleteEntry((await listIds())[1]);
+    expect(await findFaults()).toEqual([
       ['balance_differs', book, 'balances.main.available'],
       ['balance_differs', book, 'external.funding'],
     ]);
+    const difference = { check: 'checkpoint_differs', subject: `${book}:1`, part: 'postings' };
     expect((await verify({ full: true })).differences).toEqual([
-      {
-        check: 'checkpoint_differs',
-        subject: `${book}:1`,
-        part: 'postings',
-        expected: 5,
-        found: 4,
-      },
+      { ...difference, expected: 5, found: 4 },
     ]);
   });
 
-  test('tell a posting behind them, and one that was exchanged or changed', async () => {
+  test('reveal an entry that was added before them, and one that was exchanged', async () => {
+    const first = `${stored.book}:1`;
     await credit(10);
     await verify();
-    const [first = '', second = ''] = await ids();
-    const original = await ledger().postings.findOne({ _id: first }, { promoteLongs: false });
-    const written_at = original?.written_at ?? '';
-    const past = createLedgerStore(records.db, () => new Date(Date.parse(written_at) - 1));
-    const of = { account_id, livemode: true, currency: 'EUR', at: written_at };
-    const resource_id = 'late';
-    await inTransaction(records.mongo, (session) =>
-      past.post(
-        { kind: 'funded', resource_id, ...of, legs: ENTRY_LINES.funded('main', 5) },
-        session,
-      ),
-    );
-    expect(await faults({ full: true })).toEqual([
-      ['posting_behind_checkpoint', `${book}:1`, 'postings'],
-    ]);
-    await takeOut(second);
-    expect(await faults({ full: true })).toEqual([['checkpoint_differs', `${book}:1`, 'hash']]);
-    await takeOut('funded:late');
-    expect(await faults({ full: true })).toEqual([['checkpoint_differs', `${book}:1`, 'postings']]);
+    const [oldest, second] = await listIds();
+    const at = (await stored.postings.findOne({ _id: oldest }))?.written_at ?? '';
+    const past = createLedgerStore(records.db, () => new Date(Date.parse(at) - 1));
+    await post(5, { at, resource_id: 'late' }, past);
+    expect(await findAllFaults()).toEqual([['posting_behind_checkpoint', first, 'postings']]);
+    await deleteEntry(second);
+    expect(await findAllFaults()).toEqual([['checkpoint_differs', first, 'hash']]);
+    await deleteEntry('funded:late');
+    expect(await findAllFaults()).toEqual([['checkpoint_differs', first, 'postings']]);
   });
 
   test.each([
-    [
-      'an amount of both legs',
-      { 'legs.0.amount': Long.fromNumber(-9), 'legs.1.amount': Long.fromNumber(9) },
-    ],
-    ['the time of the move', { at: '2020-01-01T00:00:00.000Z' }],
-  ])('tell that %s was changed', async (_what, change) => {
+    ['amounts', { 'legs.0.amount': Long.fromNumber(-9), 'legs.1.amount': Long.fromNumber(9) }],
+    ['time', { at: '2020-01-01T00:00:00.000Z' }],
+  ])('reveal a change of the %s of an entry', async (_what, change) => {
     await credit(6);
     await verify();
-    const [first = ''] = await ids();
-    await ledger().postings.updateOne({ _id: first }, { $set: change });
-    expect(await faults({ full: true })).toContainEqual([
-      'checkpoint_differs',
-      `${book}:1`,
-      'hash',
-    ]);
+    await stored.postings.updateOne({ _id: (await listIds())[0] }, { $set: change });
+    const difference = ['checkpoint_differs', `${stored.book}:1`, 'hash'];
+    expect(await findAllFaults()).toContainEqual(difference);
   });
 
-  test('tell one of them that is gone, and one that was changed itself', async () => {
+  test('reveal that one of them was deleted or changed', async () => {
+    const { book, checkpoints } = stored;
     await credit(15);
     await verify();
-    await checkpoints().updateOne({ _id: `${book}:3` }, { $set: { 'sums.0.amount': '7' } });
-    await checkpoints().deleteOne({ _id: `${book}:2` });
-    expect(await faults({ full: true })).toEqual([
+    await checkpoints.updateOne({ _id: `${book}:3` }, { $set: { 'sums.0.amount': '7' } });
+    await checkpoints.deleteOne({ _id: `${book}:2` });
+    expect(await findAllFaults()).toEqual([
       ['checkpoint_broken', `${book}:3`, 'number'],
       ['checkpoint_broken', `${book}:3`, 'previous'],
     ]);
-    await checkpoints().deleteMany({ number: 3 });
+    await checkpoints.deleteMany({ number: 3 });
     expect(await verify()).toMatchObject({ differences: [], checkpoints_sealed: 2 });
-    expect(await faults({ full: true })).toEqual([]);
+    expect(await findAllFaults()).toEqual([]);
   });
 
-  test('do not seal what differs, so that it is told again', async () => {
+  test('cover no entry that differs, so that each run reports it again', async () => {
     await credit(12);
-    const [, , , , , sixth = ''] = await ids();
-    await records.db
-      .collection<{ _id: string }>('ledger_postings')
-      .updateOne({ _id: sixth }, { $set: { kind: 'gift' } });
-    const told = [
-      ['posting_misnamed', sixth, null],
-      ['posting_unknown', sixth, 'kind'],
-    ];
-    expect(await faults()).toEqual(told);
-    expect(await faults()).toEqual(told);
-    expect((await sealed()).map(({ postings }) => postings)).toEqual([5]);
-    await ledger().postings.updateOne({ _id: sixth }, { $set: { kind: 'funded' } });
-    expect(await faults()).toEqual([]);
-    expect((await sealed()).map(({ postings }) => postings)).toEqual([5, 5, 2]);
+    const _id = (await listIds())[5] ?? '';
+    const setKind = (kind: string) =>
+      records.db
+        .collection<{ _id: string }>('ledger_postings')
+        .updateOne({ _id }, { $set: { kind } });
+    await setKind('gift');
+    for (const _run of [1, 2]) {
+      expect(await findFaults()).toEqual([
+        ['posting_misnamed', _id, null],
+        ['posting_unknown', _id, 'kind'],
+      ]);
+    }
+    expect(await listSizes()).toEqual([5]);
+    await setKind('funded');
+    expect(await findFaults()).toEqual([]);
+    expect(await listSizes()).toEqual([5, 5, 2]);
   });
 
-  test('are one chain, also when several verify at once', async () => {
+  test('form one chain, also when several verifications run at once', async () => {
     await credit(20);
     const runs = await Promise.all([verify(), verify(), verify({ full: true }), verify()]);
     for (const run of runs) expect(run).toMatchObject({ postings: 20, differences: [] });
     await verify();
     expect(runs.reduce((sum, run) => sum + run.checkpoints_sealed, 0)).toBeGreaterThan(0);
-    expect((await sealed()).map(({ number }) => number)).toEqual([1, 2, 3, 4]);
-    expect(await faults({ full: true })).toEqual([]);
+    expect((await listCheckpoints()).map(({ number }) => number)).toEqual([1, 2, 3, 4]);
+    expect(await findAllFaults()).toEqual([]);
   });
 
-  test('go on from where a verification was killed', async () => {
+  test('continue where a killed verification ended', async () => {
     await credit(12);
-    let clock = 0;
-    const dies = () => {
-      clock += 1;
-      if (clock === 3) throw new Error('killed');
+    let calls = 0;
+    const now = () => {
+      calls += 1;
+      if (calls === 3) throw new Error('killed');
       return new Date(Date.now() + HOUR_MS);
     };
-    await expect(verify({ now: dies })).rejects.toThrow('killed');
-    expect(await sealed()).toHaveLength(1);
+    await expect(verify({ now })).rejects.toThrow('killed');
+    expect(await listCheckpoints()).toHaveLength(1);
     expect(await verify()).toMatchObject({ differences: [], checkpoints_sealed: 2 });
-    expect(await faults({ full: true })).toEqual([]);
+    expect(await findAllFaults()).toEqual([]);
   });
 
-  test('hold while money moves', async () => {
+  test('show no difference while entries are posted', async () => {
     let isOver = false;
-    const moving = (async () => {
+    const posting = (async () => {
       while (!isOver) await credit(5);
     })();
     try {
       for (let run = 0; run < 8; run += 1) {
-        expect(await faults({ full: run % 2 === 0, now: () => new Date() })).toEqual([]);
+        expect(await findFaults({ full: run % 2 === 0, now: () => new Date() })).toEqual([]);
       }
     } finally {
       isOver = true;
-      await moving;
+      await posting;
     }
-    expect(await faults()).toEqual([]);
+    expect(await findFaults()).toEqual([]);
   });
 });
 
 describe('a verification', () => {
-  test('of one book looks at no other', async () => {
+  test('of one book reads no other', async () => {
     await credit(3);
-    await credit(3, new Date(), 'USD');
-    const dollars = `${account_id}:live:USD`;
-    await ledger().books.updateMany({}, { $inc: { 'external.funding': 1 } });
-    expect(await faults({ book: dollars })).toEqual([
-      ['balance_differs', dollars, 'external.funding'],
-      ['book_unbalanced', dollars, null],
+    await credit(3, { currency: 'USD' });
+    const book = `${stored.account_id}:live:USD`;
+    await stored.books.updateMany({}, { $inc: { 'external.funding': 1 } });
+    expect(await findFaults({ book })).toEqual([
+      ['balance_differs', book, 'external.funding'],
+      ['book_unbalanced', book, null],
     ]);
-    expect((await sealed(dollars)).length).toBe(1);
-    expect(await sealed()).toEqual([]);
+    expect(await listCheckpoints(book)).toHaveLength(1);
+    expect(await listCheckpoints()).toEqual([]);
   });
 
-  test('compares resources that have moved since the last clean one, or the day before it', async () => {
+  test('compares the resources that changed since the day before the last clean one', async () => {
     const payments = records.db.collection<{ _id: string }>('payments');
     const old = { updated_at: new Date(Date.now() - 48 * HOUR_MS).toISOString() };
-    const verified = () =>
+    const readVerified = () =>
       records.db.collection<{ _id: string }>('ledger_verified').findOne({ _id: 'resources' });
-    const first = await authorizedPayment(records, { account_id, livemode: true });
-    const second = await authorizedPayment(records, { account_id, livemode: true });
+    const owner = { account_id: stored.account_id, livemode: true };
+    const first = await authorizedPayment(records, owner);
+    const second = await authorizedPayment(records, owner);
+    const change = (payment_id: string, fields: object) =>
+      payments.updateOne({ _id: payment_id }, { $set: fields });
     await settle(records, first);
     await payments.updateMany({}, { $set: old });
-    expect(await faults({ checkpointSize: { least: 1, most: 5 } })).toEqual([]);
-    const before = await verified();
+    expect(await findFaults({ checkpointSize: { least: 1, most: 5 } })).toEqual([]);
+    const before = await readVerified();
 
-    await payments.updateOne({ _id: first.payment_id }, { $set: { amount: 5 } });
-    expect(await faults()).toEqual([]);
+    await change(first.payment_id, { amount: 5 });
+    expect(await findFaults()).toEqual([]);
     const differs = (id: string) => ['posting_differs', id, `payment_settled:${id}`];
-    expect(await faults({ full: true })).toEqual([differs(first.payment_id)]);
+    expect(await findAllFaults()).toEqual([differs(first.payment_id)]);
 
-    // An outage of two days between a move and its write: the resource is old, its posting new.
+    // An outage of two days delays the write of a transition: the resource is old, its entry new.
     await settle(records, second);
-    await payments.updateOne({ _id: second.payment_id }, { $set: { ...old, amount: 6 } });
-    expect(await faults()).toEqual([differs(second.payment_id)]);
+    await change(second.payment_id, { ...old, amount: 6 });
+    expect(await findFaults()).toEqual([differs(second.payment_id)]);
 
-    await payments.updateOne(
-      { _id: first.payment_id },
-      { $set: { updated_at: new Date().toISOString() } },
-    );
-    const clean = await verified();
+    await change(first.payment_id, { updated_at: new Date().toISOString() });
+    const clean = await readVerified();
     expect(clean).not.toEqual(before);
-    expect(await faults()).toContainEqual(differs(first.payment_id));
-    expect(await verified()).toEqual(clean);
+    expect(await findFaults()).toContainEqual(differs(first.payment_id));
+    expect(await readVerified()).toEqual(clean);
   });
 
   test('is exact beyond 2^53', async () => {
-    const most = 2n ** 53n;
+    const { book, books, postings } = stored;
+    const large = Long.fromBigInt(2n ** 53n + 1n);
     await credit(1);
-    const [_id = ''] = await ids();
     const legs = [
-      { account: 'external.funding', amount: Long.fromBigInt(-most - 1n) },
-      { account: 'balances.main.available', amount: Long.fromBigInt(most + 1n) },
+      { account: 'external.funding', amount: large.negate() },
+      { account: 'balances.main.available', amount: large },
     ];
-    await ledger().postings.updateOne({ _id }, { $set: { legs } });
-    const kept = {
-      'balances.main.available': Long.fromBigInt(most + 1n),
-      'external.funding': Long.fromBigInt(-most - 1n),
-    };
-    await records.db.collection('ledger_books').updateOne({}, { $set: kept });
+    await postings.updateOne({ _id: (await listIds())[0] }, { $set: { legs } });
+    const available = 'balances.main.available';
+    const setBalances = (balances: Record<string, Long>) =>
+      records.db.collection(books.collectionName).updateOne({}, { $set: balances });
+    await setBalances({ [available]: large, 'external.funding': large.negate() });
     await credit(2);
-    expect(await faults()).toEqual([]);
-    expect(await faults({ full: true })).toEqual([]);
-    const less = { 'balances.main.available': Long.fromBigInt(most) };
-    await records.db.collection('ledger_books').updateOne({}, { $set: less });
+    expect(await findFaults()).toEqual([]);
+    expect(await findAllFaults()).toEqual([]);
+    await setBalances({ [available]: large.subtract(1) });
     expect((await verify()).differences).toEqual([
       {
-        check: 'balance_differs',
-        subject: book,
-        part: 'balances.main.available',
-        expected: '9007199254740996',
-        found: '9007199254740992',
+        ...{ check: 'balance_differs', subject: book, part: available },
+        ...{ expected: '9007199254740996', found: '9007199254740992' },
       },
       { check: 'book_unbalanced', subject: book, part: null, expected: 0, found: -4 },
     ]);

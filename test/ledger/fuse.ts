@@ -11,7 +11,7 @@ export interface Fuse {
 }
 
 /** Counts writes down to the end of a process. */
-export function fuseOf(left: number | undefined): Fuse {
+export function createFuse(left: number | undefined): Fuse {
   return {
     left,
     burn() {

@@ -68,19 +68,19 @@ async function run(world: World, taken: Step): Promise<void> {
   const refund = world.refunds[taken.refund];
   if (refund === undefined) return;
   if (taken.kind === 'refund') {
-    // An id belongs to the payment that it was first used for, as a claim has it.
+    // An id belongs to the payment that it was first used for, as an idempotency record has it.
     refund.payment ??= world.payments[taken.payment];
     if (refund.payment) await openRefund(records, refund.payment, taken.amount, refund.id);
   } else if (refund.payment) {
     // A report on a refund that is not there, or that has ended otherwise, is refused.
     const { id, payment } = refund;
     await retryTransient(() => transitionRefund(records, payment, id, taken.to)).catch(
-      expectOutOfTurn,
+      expectWrongState,
     );
   }
 }
 
-function expectOutOfTurn(error: unknown): void {
+function expectWrongState(error: unknown): void {
   expect(String(error)).toMatch(/is not where this transition begins/);
 }
 

@@ -17,7 +17,7 @@ import { expectWholeBook } from './whole-books';
 
 /**
  * Holds that no balance is overdrawn and the books stay whole in any order of fundings, payouts and
- * their moves, one by one or at once and each perhaps twice.
+ * their transitions, one by one or at once and each perhaps twice.
  */
 let records: Records;
 beforeAll(async () => {
@@ -30,7 +30,7 @@ const FUNDINGS = 3;
 const FUNDED = 1_000;
 const PAYOUTS = 7;
 /** From each state, where a payout can go at once; no state is skipped in the record. */
-const WAYS: Record<PayoutStatus, PayoutStatus[][]> = {
+const PATHS: Record<PayoutStatus, PayoutStatus[][]> = {
   created: [
     ['submitted'],
     ['submitted', 'sent'],
@@ -48,8 +48,8 @@ const WAYS: Record<PayoutStatus, PayoutStatus[][]> = {
 type Step =
   | { kind: 'fund'; funding: number; balance: number }
   | { kind: 'open'; payout: number }
-  /** Choice among the ways that there are then. */
-  | { kind: 'move'; payout: number; way: number };
+  /** Choice among the paths that there are then. */
+  | { kind: 'transition'; payout: number; path: number };
 
 const index = (length: number) => fc.nat({ max: length - 1 });
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -65,9 +65,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      kind: fc.constant('move' as const),
+      kind: fc.constant('transition' as const),
       payout: index(PAYOUTS),
-      way: index(60),
+      path: index(60),
     }),
   },
 );
@@ -83,12 +83,12 @@ const payout = fc.record({
 });
 
 const open = (of: number): Step => ({ kind: 'open', payout: of });
-const move = (of: number, way: number): Step => ({ kind: 'move', payout: of, way });
+const advance = (of: number, path: number): Step => ({ kind: 'transition', payout: of, path });
 /** Comes by every state, failed before it was sent and after: what chance makes proves no less. */
 const EVERY_STATE: Step[][] = [
   [0, 1, 2, 3, 4, 5, 6].map(open),
-  [move(1, 0), move(2, 1), move(3, 2), move(4, 3), move(5, 4), move(6, 1)],
-  [move(6, 1)],
+  [advance(1, 0), advance(2, 1), advance(3, 2), advance(4, 3), advance(5, 4), advance(6, 1)],
+  [advance(6, 1)],
 ];
 
 interface World {
@@ -98,8 +98,8 @@ interface World {
 
 async function run({ account_id, payouts }: World, taken: Step): Promise<void> {
   if (taken.kind === 'fund') {
-    const facts = payoutFacts({ account_id, balance_account: nameOf(taken.balance) });
-    const id = `fund_${account_id}_${nameOf(taken.balance)}_${taken.funding}`;
+    const facts = payoutFacts({ account_id, balance_account: getName(taken.balance) });
+    const id = `fund_${account_id}_${getName(taken.balance)}_${taken.funding}`;
     // Once: a second posting of the same id is refused by the server.
     await retryTransient(() => fund(records, facts, FUNDED, id)).catch(expectTaken);
     return;
@@ -117,14 +117,14 @@ async function run({ account_id, payouts }: World, taken: Step): Promise<void> {
   }
   const stored = await records.stores.payouts.get(facts.payout_id);
   if (stored === null) return;
-  const ways = WAYS[stored.status];
-  const to = ways[taken.way % ways.length];
+  const paths = PATHS[stored.status];
+  const to = paths[taken.path % paths.length];
   // Another of the same batch may be first; then this one does not begin where the record is.
   if (to === undefined) return;
-  await retryTransient(() => transitionPayout(records, facts, stored, to)).catch(expectOutOfTurn);
+  await retryTransient(() => transitionPayout(records, facts, stored, to)).catch(expectWrongState);
 }
 
-function nameOf(balance: number): string {
+function getName(balance: number): string {
   return BALANCES[balance] ?? 'main';
 }
 
@@ -132,11 +132,11 @@ function expectTaken(error: unknown): void {
   expect(String(error)).toMatch(/duplicate key/);
 }
 
-function expectOutOfTurn(error: unknown): void {
+function expectWrongState(error: unknown): void {
   expect(String(error)).toMatch(/is not where this transition begins/);
 }
 
-/** Kept balances are the sums of their legs, none of a merchant's below 0; all is bound up. */
+/** Stored balances are the sums of their entry lines, none of a merchant below 0; all add up. */
 async function expectWhole({ account_id }: World): Promise<void> {
   const book = await expectWholeBook(records, account_id);
   const payouts = await records.stores.payouts.list({ account_id, livemode: false, limit: 100 });
@@ -184,7 +184,7 @@ async function live(
 ): Promise<string[]> {
   const account_id = `acct_${randomUUID()}`;
   const payouts = wanted.map(({ balance, ...money }) =>
-    payoutFacts({ account_id, balance_account: nameOf(balance), ...money }),
+    payoutFacts({ account_id, balance_account: getName(balance), ...money }),
   );
   const world: World = { account_id, payouts };
   await run(world, { kind: 'fund', funding: 0, balance: 0 });

@@ -5,15 +5,15 @@ import { addPending, EXACT, type Sums, sumEntryLines } from '../../src/ledger/pe
 import type { Records } from '../support/records';
 
 export interface WholeBook {
-  /** Sum of all legs of an account; minor units. */
+  /** Sum of all entry lines of an account; minor units. */
   sum(account: string): number;
-  /** Kinds of its postings. */
+  /** Kinds of its entries. */
   kinds: string[];
 }
 
 /**
- * Expects every posting of a merchant in euros to be balanced, each kept balance to be the sum of
- * the legs that were taken in, and both that and the sum of all on their own side of 0.
+ * Expects every entry of a merchant in euros to be balanced, each stored balance to be the sum of
+ * the entry lines that were applied, and both that and the sum of all on their own side of 0.
  */
 export async function expectWholeBook(
   { stores }: { stores: Pick<Records['stores'], 'ledger'> },
@@ -21,19 +21,19 @@ export async function expectWholeBook(
 ): Promise<WholeBook> {
   const { postings, books } = stores.ledger.collections;
   const book = `${account_id}:sandbox:EUR`;
-  const posted = await postings.find({ book }, EXACT).toArray();
-  const open = posted.filter((posting) => posting.open);
-  for (const { legs } of posted) expect(total(legs)).toBe(0);
-  for (const posting of open) expect(isPending(posting)).toBe(true);
-  const taken = sumEntryLines(posted.filter((posting) => !posting.open));
-  const kept = addPending(await books.findOne({ _id: book }, EXACT));
-  expect(sorted(kept)).toEqual(sorted(taken));
-  const sums = sumEntryLines(posted);
-  expectOnTheirSide(taken);
+  const entries = await postings.find({ book }, EXACT).toArray();
+  const pending = entries.filter((entry) => entry.open);
+  for (const { legs } of entries) expect(total(legs)).toBe(0);
+  for (const entry of pending) expect(isPending(entry)).toBe(true);
+  const applied = sumEntryLines(entries.filter((entry) => !entry.open));
+  const balances = addPending(await books.findOne({ _id: book }, EXACT));
+  expect(sorted(balances)).toEqual(sorted(applied));
+  const sums = sumEntryLines(entries);
+  expectOnTheirSide(applied);
   expectOnTheirSide(sums);
   return {
     sum: (account) => Number(sums.get(account) ?? 0n),
-    kinds: posted.map(({ kind }) => kind),
+    kinds: entries.map(({ kind }) => kind),
   };
 }
 

@@ -14,31 +14,22 @@ jest.retryTimes(3, { logErrorsBeforeRetry: true });
 
 afterEach(() => jest.restoreAllMocks());
 
-/** Holds a book while `work` runs, as a process does that is slow to commit. */
-async function hold(book: string, work: () => Promise<void>): Promise<void> {
-  await inTransaction(records.mongo, async (session) => {
-    const { books } = records.stores.ledger.collections;
-    await books.updateOne({ _id: book }, { $inc: { held: 1 } }, { session });
-    await work();
-    await abandon(session);
-  });
-}
-
-async function fundedPayout() {
+test('a payout that has a write conflict on its book has done nothing else in vain', async () => {
   const facts = payoutFacts({ account_id: `acct_${randomUUID()}` });
   await fund(records, facts, 100_000);
-  return { book: bookId(facts), input: await recordPayoutKey(records, facts) };
-}
-
-test('a payout that meets another debit of its book has done nothing else in vain', async () => {
-  const { book, input } = await fundedPayout();
+  const input = await recordPayoutKey(records, facts);
   const cleared = jest.spyOn(records.stores.idempotency, 'clearRequest');
-  const posts = jest.spyOn(records.stores.ledger, 'post');
+  const { ledger } = records.stores;
+  const posts = jest.spyOn(ledger, 'post');
   let opening: ReturnType<typeof records.payouts.openPayout> | undefined;
   try {
-    await hold(book, async () => {
+    // Holds the book, as a process does that is slow to commit.
+    await inTransaction(records.mongo, async (session) => {
+      const held = { $inc: { held: 1 } };
+      await ledger.collections.books.updateOne({ _id: bookId(facts) }, held, { session });
       opening = records.payouts.openPayout(input);
       await eventually('a second try', async () => posts.mock.calls.length > 1, TRIES_MS_MAX);
+      await abandon(session);
     });
   } finally {
     await opening?.catch(() => undefined);

@@ -6,7 +6,7 @@ import { openRecords, type Records } from '../support/records';
 import { createWorld, LATE, OPERATIONS, PAYMENTS, REFUNDS, type Step } from './wrong-money-world';
 
 /**
- * Late money, disputes and claw-backs of a merchant, between refunds and what operators correct:
+ * Late funds, disputes and chargebacks of a merchant, between refunds and what operators correct:
  * all at once, on two processes, and each perhaps twice.
  */
 let processes: Processes | undefined;
@@ -81,7 +81,7 @@ const refund = (of: number, payment: number, amount: number): Step => ({
   amount,
 });
 const twice = (taken: Step): [Step, boolean] => [taken, true];
-/** Money clawed back, owed, collected and undone: chance seldom comes by all of it. */
+/** A chargeback that is owed, collected and reversed: chance seldom comes by all of it. */
 const OWED: [Step, boolean][][] = [
   [settle(0), { kind: 'late', late: 0, amount: 5 } as const].map(twice),
   [refund(0, 0, 700)].map(twice),
@@ -127,7 +127,7 @@ test('any interleaving of money that goes wrong keeps the books whole, each act 
         for (const mark of await world.expectWhole()) seen.add(mark);
       }
     }),
-    // A program that fails is told whole: to make it smaller would take minutes.
+    // A program that fails is reported whole: to make it smaller would take minutes.
     { numRuns: 30, examples: [[OWED], [DISPUTED], [SENT_BACK_AT_ONCE]], endOnFailure: true },
   );
   expect([...seen]).toEqual(

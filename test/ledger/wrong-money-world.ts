@@ -20,8 +20,8 @@ export const OPERATIONS = 3;
 const AMOUNT = 1_000;
 const FUNDED = 500;
 const ADJUSTED = [-700, 250, -300];
-/** Minor units that the bank takes back of each payment; null: all of it. */
-const CLAWED_BACK = [null, 400];
+/** Minor units of each payment that its chargeback takes; null: all of it. */
+const CHARGED_BACK = [null, 400];
 
 export type Step =
   | { kind: 'settle' | 'dispute'; payment: number }
@@ -41,7 +41,7 @@ interface Refund {
   id: string;
   payment: PaymentFacts | undefined;
   /** Calls that were accepted, or may still be. */
-  asked: number;
+  calls: number;
 }
 
 /** A merchant of its own, with payments that are paid, payments that have expired, and operators. */
@@ -52,7 +52,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
   const payments = await many(PAYMENTS, () => first.authorizedPayment(first.records, facts));
   const late = await many(LATE, () => first.expiredPayment(first.records, facts));
   const refunds = await many(REFUNDS, async (): Promise<Refund> => {
-    return { id: randomUUID(), payment: undefined, asked: 0 };
+    return { id: randomUUID(), payment: undefined, calls: 0 };
   });
   const disputed = new Set<string>();
   /** Payments whose dispute an operator may have ended. */
@@ -62,11 +62,11 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
   const audit = operatorsAudit(operator.stores);
   const deps = { ...operator, now: () => new Date(), audit };
   const correction = { operator: 'ana', reason: 'a test' };
-  const idOf = (act: 'fund' | 'adjust', n: number) => `${act}_${n}_${account_id}`;
+  const buildId = (act: 'fund' | 'adjust', n: number) => `${act}_${n}_${account_id}`;
   const reversible = [
     ...payments.map(({ payment_id }) => `payment_clawed_back:${payment_id}`),
-    ...[0, 1, 2].map((n) => `funded:${idOf('fund', n)}`),
-    ...[0, 1, 2].map((n) => `adjusted:${idOf('adjust', n)}`),
+    ...[0, 1, 2].map((n) => `funded:${buildId('fund', n)}`),
+    ...[0, 1, 2].map((n) => `adjusted:${buildId('adjust', n)}`),
   ];
 
   async function run(worker: WorkerProcess, step: Step): Promise<void> {
@@ -98,13 +98,13 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
         return await sendBack(worker, of(late, step.late), step.amount);
       case 'fund': {
         const funding = { ...owner, amount: FUNDED };
-        const id = idOf('fund', step.operation);
+        const id = buildId('fund', step.operation);
         return await asOperator(() => fundBalance(deps, funding, { id }));
       }
       case 'adjust': {
         const { operation, against } = step;
         const adjustment = { ...owner, amount: of(ADJUSTED, operation), against };
-        const id = idOf('adjust', operation);
+        const id = buildId('adjust', operation);
         return await asOperator(() => adjustBalance(deps, adjustment, correction, id));
       }
       case 'reverse': {
@@ -124,8 +124,8 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
 
   async function clawBack({ records }: WorkerProcess, payment: number, n: number): Promise<void> {
     const { payment_id } = of(payments, payment);
-    const amount = of(CLAWED_BACK, payment);
-    const id = `claw_back_${n}_${payment_id}`;
+    const amount = of(CHARGED_BACK, payment);
+    const id = `chargeback_${n}_${payment_id}`;
     const audit = { who: 'ana', what: 'mark_clawed_back', why: 'the bank says so' };
     const call = { payment_id, at: now(), id, amount, audit, attention: null };
     if (amount !== null) answered.add(payment_id);
@@ -155,22 +155,22 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     if (outcome !== 'refused') met.add(name);
   }
 
-  /** A dispute that has been recorded shuts out every refund that is asked for after it. */
+  /** A dispute that has been recorded shuts out every refund that is requested after it. */
   async function refund(
     { records, openRefund }: WorkerProcess,
-    asked: Refund,
+    requested: Refund,
     payment: PaymentFacts,
     amount: number | null,
   ): Promise<void> {
-    // An id belongs to the payment that it was first used for, as a claim has it.
-    asked.payment ??= payment;
-    const of = asked.payment;
+    // An id belongs to the payment that it was first used for, as an idempotency record has it.
+    requested.payment ??= payment;
+    const of = requested.payment;
     const { payment_id } = of;
     const isDisputed = disputed.has(payment_id) && !answered.has(payment_id);
-    const isShutOut = asked.asked === 0 && isDisputed;
-    asked.asked += 1;
-    const { opening } = await retryUntilDone(() => openRefund(records, of, amount, asked.id));
-    if (opening.outcome === 'refused') asked.asked -= 1;
+    const isShutOut = requested.calls === 0 && isDisputed;
+    requested.calls += 1;
+    const { opening } = await retryUntilDone(() => openRefund(records, of, amount, requested.id));
+    if (opening.outcome === 'refused') requested.calls -= 1;
     if (!isShutOut) return;
     expect(opening.outcome).toBe('refused');
     if (opening.outcome === 'refused') met.add(opening.code);
@@ -182,13 +182,13 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     return payment;
   }
 
-  /** Any attempt tells of the amount that was booked first. */
+  /** Any attempt answers with the amount that was booked first. */
   async function comeLate(
     { records }: WorkerProcess,
     { payment_id }: PaymentFacts,
     amount: number,
   ): Promise<void> {
-    // Money of one amount is reported once, whoever reports it.
+    // Money of one amount is reported once, by any process.
     const report = { callback_id: `late-${amount}`, amount, currency: 'EUR' };
     const call = { payment_id, at: now(), reason: 'late', ...report } as const;
     const { id, receipts } = await retryUntilDone(() => records.payments.recordReceipt(call));
@@ -208,7 +208,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     expect(returned).toHaveLength(id === null ? 0 : 1);
   }
 
-  /** Holds the book, and what payments say, against its postings; gives their kinds, and rare states. */
+  /** Holds the book, and what payments say, against its entries; gives their kinds, and rare states. */
   async function expectWhole(): Promise<string[]> {
     const book = await expectWholeBook(operator, account_id);
     const came = await Promise.all(late.map(({ payment_id }) => stored(payment_id)));
@@ -254,11 +254,11 @@ async function report(
   to: 'settled' | 'failed',
 ): Promise<void> {
   if (payment === undefined) return;
-  const outOfTurn = (error: unknown) => {
+  const ignoreWrongState = (error: unknown) => {
     if (!String(error).includes('is not where this transition begins')) throw error;
   };
   await retryUntilDone(async () => {
-    await transitionRefund(records, payment, id, to).catch(outOfTurn);
+    await transitionRefund(records, payment, id, to).catch(ignoreWrongState);
   });
 }
 

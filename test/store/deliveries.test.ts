@@ -4,113 +4,86 @@ import type { EventDelivery } from '../../src/store/events';
 import { connectMonitored, useDatabase } from '../support/database';
 
 const database = useDatabase({ connect: connectMonitored, indexed: false });
+const events = () => database.db.collection<{ _id: string; delivery: EventDelivery }>('events');
 const addAttempt = (attempt: DeliveryDocument) =>
   createDeliveryStore(database.db).addAttempt(attempt);
-const attemptsOf = (id: string) => createDeliveryStore(database.db).forEvent(id);
+const listAttempts = (id: string) => createDeliveryStore(database.db).forEvent(id);
+const readDelivery = async (_id: string) => (await events().findOne({ _id }))?.delivery;
 
-const PENDING: EventDelivery = {
-  status: 'pending',
-  attempts: 0,
-  next_attempt_at: '2026-03-01T12:00:00.000Z',
-  run: 0,
-};
+const AT = '2026-03-01T12:00:00.000Z';
 const NEXT = '2026-03-01T12:00:42.000Z';
+const PENDING: EventDelivery = { status: 'pending', attempts: 0, next_attempt_at: AT, run: 0 };
 
-interface Event {
-  _id: string;
-  delivery: EventDelivery;
-}
-
-async function event(delivery: Partial<EventDelivery> = {}): Promise<string> {
+async function insertEvent(delivery: Partial<EventDelivery> = {}): Promise<string> {
   const _id = `evt_${randomUUID()}`;
-  await database.db
-    .collection<Event>('events')
-    .insertOne({ _id, delivery: { ...PENDING, ...delivery } });
+  await events().insertOne({ _id, delivery: { ...PENDING, ...delivery } });
   return _id;
 }
 
-const standing = async (_id: string) =>
-  (await database.db.collection<Event>('events').findOne({ _id }))?.delivery;
+/** A failed attempt, with texts that MongoDB could take for expressions. */
+const buildAttempt = (event_id: string, changes: Partial<DeliveryDocument> = {}) => ({
+  ...{ event_id, run: 0, attempt: 1, at: AT, url: 'https://shop.example.com/$hook' },
+  ...{ status_code: 500, error: null, duration_ms: 5, response_excerpt: '$$ROOT' },
+  ...{ outcome: 'failed' as const, next_attempt_at: NEXT },
+  ...changes,
+});
 
-function row(event_id: string, changes: Partial<DeliveryDocument> = {}): DeliveryDocument {
-  return {
-    event_id,
-    run: 0,
-    attempt: 1,
-    at: '2026-03-01T12:00:00.000Z',
-    url: 'https://shop.example.com/$hook',
-    status_code: 500,
-    error: null,
-    duration_ms: 5,
-    response_excerpt: '$$ROOT',
-    outcome: 'failed',
-    next_attempt_at: NEXT,
-    ...changes,
-  };
-}
-
-/** Names of the commands that this client sends while `work` is done. */
-async function commandsOf(work: () => Promise<unknown>): Promise<string[]> {
-  const names: string[] = [];
-  const note = ({ commandName }: { commandName: string }) => names.push(commandName);
-  const { mongo } = database;
-  mongo.on('commandStarted', note);
-  await work();
-  mongo.off('commandStarted', note);
-  return names;
-}
-
-test('an attempt is kept, counted and told in one write, and once', async () => {
-  const id = await event();
-  const commands = await commandsOf(() => addAttempt(row(id)));
+test('stores and counts an attempt in one write, and once', async () => {
+  const id = await insertEvent();
+  const commands: string[] = [];
+  const listen = ({ commandName }: { commandName: string }) => commands.push(commandName);
+  database.mongo.on('commandStarted', listen);
+  await addAttempt(buildAttempt(id));
+  database.mongo.off('commandStarted', listen);
   expect(commands).toEqual(['update']);
-  expect(await addAttempt(row(id, { status_code: 503 }))).toBe('known');
-  expect(await attemptsOf(id)).toEqual([row(id)]);
-  expect(await standing(id)).toEqual({ ...PENDING, attempts: 1, next_attempt_at: NEXT });
+  expect(await addAttempt(buildAttempt(id, { status_code: 503 }))).toBe('known');
+  expect(await listAttempts(id)).toEqual([buildAttempt(id)]);
+  expect(await readDelivery(id)).toEqual({ ...PENDING, attempts: 1, next_attempt_at: NEXT });
 });
 
-test('of twenty at once that keep the same attempt one counts', async () => {
-  const id = await event();
-  await Promise.all(Array.from({ length: 20 }, () => addAttempt(row(id))));
-  expect((await standing(id))?.attempts).toBe(1);
-  expect(await attemptsOf(id)).toHaveLength(1);
+test('counts an attempt once that twenty workers store at once', async () => {
+  const id = await insertEvent();
+  await Promise.all(Array.from({ length: 20 }, () => addAttempt(buildAttempt(id))));
+  expect((await readDelivery(id))?.attempts).toBe(1);
+  expect(await listAttempts(id)).toHaveLength(1);
 });
 
-test('an attempt of an earlier run counts, and changes only what is still pending', async () => {
-  const id = await event({ status: 'delivered', next_attempt_at: null, run: 2, attempts: 3 });
-  await addAttempt(row(id, { run: 1 }));
-  const ended = { status: 'delivered', attempts: 4, next_attempt_at: null, run: 2 };
-  expect(await standing(id)).toEqual(ended);
-  const waiting = await event({ run: 2 });
-  await addAttempt(row(waiting, { run: 1, outcome: 'delivered', next_attempt_at: null }));
-  expect(await standing(waiting)).toMatchObject({ status: 'delivered', next_attempt_at: null });
+test('counts an attempt of an earlier run, which changes only a pending delivery', async () => {
+  const ended = { status: 'delivered', next_attempt_at: null, run: 2 } as const;
+  const id = await insertEvent({ ...ended, attempts: 3 });
+  await addAttempt(buildAttempt(id, { run: 1 }));
+  expect(await readDelivery(id)).toEqual({ ...ended, attempts: 4 });
+  const waiting = await insertEvent({ run: 2 });
+  const success = { run: 1, outcome: 'delivered', next_attempt_at: null } as const;
+  await addAttempt(buildAttempt(waiting, success));
+  expect(await readDelivery(waiting)).toMatchObject({ status: 'delivered', next_attempt_at: null });
 });
 
-test('no event, nothing kept', async () => {
-  expect(await addAttempt(row('evt_none'))).toBe('no_event');
-  expect(await database.db.collection<Event>('events').findOne({ _id: 'evt_none' })).toBeNull();
+test('stores no attempt without its event', async () => {
+  expect(await addAttempt(buildAttempt('evt_none'))).toBe('no_event');
+  expect(await events().findOne({ _id: 'evt_none' })).toBeNull();
 });
 
-test('an event holds its latest 200 attempts, and counts them all', async () => {
-  const id = await event({ run: 16 });
-  for (let run = 0; run <= 16; run += 1) {
-    for (let attempt = 1; attempt <= 12; attempt += 1) await addAttempt(row(id, { run, attempt }));
+test('stores the latest 200 attempts of an event, and counts them all', async () => {
+  const id = await insertEvent({ run: 16 });
+  for (let n = 0; n < 17 * 12; n += 1) {
+    await addAttempt(buildAttempt(id, { run: Math.floor(n / 12), attempt: 1 + (n % 12) }));
   }
-  expect((await attemptsOf(id)).at(-1)).toMatchObject({ run: 0, attempt: 5 });
-  expect((await standing(id))?.attempts).toBe(204);
+  expect((await listAttempts(id)).at(-1)).toMatchObject({ run: 0, attempt: 5 });
+  expect((await readDelivery(id))?.attempts).toBe(204);
 });
 
-test('a page by status has as many events as it may, whatever number of endpoints each has', async () => {
+test('lists a full page of events by status, whatever number of endpoints each has', async () => {
   const owner = { account_id: `acct_${randomUUID()}`, livemode: false };
+  const delivery = { ...PENDING, status: 'exhausted' };
   const rows = ['e3', 'e2', 'e1'].flatMap((event_id) =>
-    ['a', 'b', 'c'].map((endpoint) => ({
-      _id: `${owner.account_id}:${event_id}:${endpoint}`,
-      ...{ ...owner, event_id, position: event_id },
-      delivery: { ...PENDING, status: 'exhausted' },
-    })),
+    ['a', 'b', 'c'].map((endpoint) => {
+      const _id = `${owner.account_id}:${event_id}:${endpoint}`;
+      return { _id, ...owner, event_id, position: event_id, delivery };
+    }),
   );
   await database.db.collection<{ _id: string }>('event_deliveries').insertMany(rows);
   const filter = { ...owner, statuses: ['exhausted'] as const, limit: 2 };
-  const found = await createDeliveryStore(database.db).listByStatus(filter);
-  expect(new Set(found.map(({ event_id }) => event_id)).size).toBeGreaterThanOrEqual(2);
+  const page = await createDeliveryStore(database.db).listByStatus(filter);
+  expect(new Set(page.map(({ event_id }) => event_id)).size).toBeGreaterThanOrEqual(2);
 });

@@ -15,44 +15,40 @@ const database = useDatabase();
 const endpoints = () => database.stores.endpoints;
 
 /** An endpoint with its first secret, `first`. */
-async function registered() {
-  const of = { account_id: randomUUID(), livemode: false };
-  await endpoints().set({ ...of, url: 'https://example.com/', sealed: secret('first'), now: T0 });
+async function register() {
+  const owner = { account_id: randomUUID(), livemode: false };
+  const url = 'https://example.com/';
+  await endpoints().set({ ...owner, url, sealed: secret('first'), now: T0 });
+  const read = () => endpoints().get(owner.account_id, owner.livemode);
   return {
-    of,
+    owner,
     roll: (name: string, now: Date, afterMs: number) =>
-      endpoints().roll({ ...of, sealed: secret(name), now, afterMs }),
-    signsAt: async (now: Date) => {
-      const endpoint = await endpoints().get(of.account_id, of.livemode);
+      endpoints().roll({ ...owner, sealed: secret(name), now, afterMs }),
+    readSigning: async (now: Date) => {
+      const endpoint = await read();
       return endpoint === null ? undefined : signingSecret(endpoint, now)?.split('.')[0];
     },
-    kept: async () =>
-      (await endpoints().get(of.account_id, of.livemode))?.secrets.map(
-        ({ sealed }) => sealed.split('.')[0],
-      ),
+    listSecrets: async () => (await read())?.secrets.map(({ sealed }) => sealed.split('.')[0]),
   };
 }
 
-test('setting the URL again keeps the secret', async () => {
-  const { of } = await registered();
+test('a new URL leaves the secret and the times of an endpoint as they are', async () => {
+  const { owner } = await register();
   const url = 'https://example.com/moved';
-  const moved = await endpoints().set({ ...of, url, sealed: secret('unused'), now: after(5) });
-  expect(moved).toEqual({
-    _id: expect.anything(),
-    ...of,
-    endpoint_id: firstEndpointId(of.account_id, false),
+  const changed = await endpoints().set({ ...owner, url, sealed: secret('unused'), now: after(5) });
+  expect(changed).toEqual({
+    ...{ _id: expect.anything(), ...owner, url },
+    endpoint_id: firstEndpointId(owner.account_id, false),
     position: buildPosition(T0.getTime(), 0),
-    url,
     secrets: [{ sealed: secret('first'), active_from: T0.toISOString() }],
-    created_at: T0.toISOString(),
-    updated_at: after(5).toISOString(),
+    ...{ created_at: T0.toISOString(), updated_at: after(5).toISOString() },
   });
 });
 
-test('the events that an endpoint wants stay when it moves, until others or all are set', async () => {
-  const { of } = await registered();
+test('the enabled events of an endpoint stay until others or all are set', async () => {
+  const { owner } = await register();
   const set = async (enabled_events?: EventType[] | 'all') => {
-    const setting = { ...of, url: 'https://example.com/', sealed: secret('s'), now: T0 };
+    const setting = { ...owner, url: 'https://example.com/', sealed: secret('s'), now: T0 };
     return (await endpoints().set({ ...setting, enabled_events })).enabled_events;
   };
   expect(await set()).toBeUndefined();
@@ -63,63 +59,53 @@ test('the events that an endpoint wants stay when it moves, until others or all 
 });
 
 test('each environment has its own endpoint and secret', async () => {
-  const { of, signsAt } = await registered();
-  const live = { account_id: of.account_id, livemode: true };
-  await endpoints().set({
-    ...live,
-    url: 'https://live.example.com/',
-    sealed: secret('l'),
-    now: T0,
-  });
-  expect(await signsAt(T0)).toBe('first');
-  expect(await endpoints().get(of.account_id, true)).toMatchObject({
+  const { owner, readSigning } = await register();
+  const live = { ...owner, livemode: true, url: 'https://live.example.com/' };
+  await endpoints().set({ ...live, sealed: secret('l'), now: T0 });
+  expect(await readSigning(T0)).toBe('first');
+  expect(await endpoints().get(owner.account_id, true)).toMatchObject({
     secrets: [{ sealed: secret('l') }],
   });
 });
 
-test('a roll for now signs at once, and drops the old secret', async () => {
-  const { roll, signsAt, kept } = await registered();
+test('a roll without a delay signs at once and drops the old secret', async () => {
+  const { roll, readSigning, listSecrets } = await register();
   await roll('second', after(1_000), 0);
-  expect(await signsAt(after(1_000))).toBe('second');
-  expect(await kept()).toEqual(['second']);
+  expect(await readSigning(after(1_000))).toBe('second');
+  expect(await listSecrets()).toEqual(['second']);
 });
 
 test.each([HOUR, 24 * HOUR])('a roll in %i ms signs from that moment on', async (afterMs) => {
-  const { roll, signsAt, kept } = await registered();
+  const { roll, readSigning, listSecrets } = await register();
   await roll('second', T0, afterMs);
-  expect(await signsAt(after(afterMs - 1))).toBe('first');
-  expect(await signsAt(after(afterMs))).toBe('second');
-  expect(await kept()).toEqual(['first', 'second']);
+  expect(await readSigning(after(afterMs - 1))).toBe('first');
+  expect(await readSigning(after(afterMs))).toBe('second');
+  expect(await listSecrets()).toEqual(['first', 'second']);
 });
 
-test('a new roll replaces one still to come: the last one asked for wins', async () => {
-  const { roll, signsAt, kept } = await registered();
+test('a new roll replaces a secret that does not sign yet', async () => {
+  const { roll, readSigning, listSecrets } = await register();
   await roll('second', T0, 24 * HOUR);
   await roll('third', after(1_000), HOUR);
-  expect(await kept()).toEqual(['first', 'third']);
-  expect(await signsAt(after(48 * HOUR))).toBe('third');
+  expect(await listSecrets()).toEqual(['first', 'third']);
+  expect(await readSigning(after(48 * HOUR))).toBe('third');
 });
 
-test('what was superseded is pruned at the next roll', async () => {
-  const { roll, kept } = await registered();
+test('a new roll drops a secret that no longer signs', async () => {
+  const { roll, listSecrets } = await register();
   await roll('second', T0, HOUR);
   await roll('third', after(2 * HOUR), HOUR);
-  expect(await kept()).toEqual(['second', 'third']);
+  expect(await listSecrets()).toEqual(['second', 'third']);
 });
 
-test('there is nothing to roll where there is no endpoint', async () => {
-  const roll = {
-    account_id: randomUUID(),
-    livemode: false,
-    sealed: secret('a'),
-    now: T0,
-    afterMs: 0,
-  };
+test('a roll without an endpoint changes nothing', async () => {
+  const owner = { account_id: randomUUID(), livemode: false };
+  const roll = { ...owner, sealed: secret('a'), now: T0, afterMs: 0 };
   expect(await endpoints().roll(roll)).toBeNull();
-  expect(await endpoints().get(roll.account_id, false)).toBeNull();
+  expect(await endpoints().get(owner.account_id, false)).toBeNull();
 });
 
-test('the index that allowed one endpoint is replaced, and an early endpoint stays', async () => {
+test('the index that allowed one endpoint is replaced, and the early endpoint stays', async () => {
   const { db, stores } = database;
   const rows = db.collection('webhook_endpoints');
   await rows.dropIndexes();
@@ -140,8 +126,8 @@ test('the index that allowed one endpoint is replaced, and an early endpoint sta
   await stores.endpoints.insert({ ...second, position: buildPosition(T0.getTime(), 1) });
   const taken = { ...second, endpoint_id: 'we_3', position: buildPosition(T0.getTime(), 2) };
   await expect(stores.endpoints.insert(taken)).rejects.toThrow('account_environment_slot');
-  const found = await stores.endpoints.list(early.account_id, true);
-  expect(found.map((each) => each.endpoint_id)).toEqual([
+  const all = await stores.endpoints.list(early.account_id, true);
+  expect(all.map((each) => each.endpoint_id)).toEqual([
     firstEndpointId(early.account_id, true),
     'we_2',
   ]);
