@@ -10,7 +10,7 @@ import { operatorsAudit } from '../support/audit';
 import { call, eventually, settledPayment } from '../support/http';
 import { retryUntilDone } from '../support/insist';
 import { type Account, openKey, useService } from '../support/service';
-import { COIN, openCryptoShop } from './crypto-setting';
+import { ASSET, openCryptoShop } from './crypto-setting';
 import { fund } from './fund';
 import { walkPages } from './pages';
 import { openShop, type Shop } from './payout-setting';
@@ -174,7 +174,7 @@ test('assets have their own balances, in texts', async () => {
   await simulate(account, `crypto/payments/${payment}`, 'received');
   const least = 10n ** 15n;
   const settle = async (amount: string, event: 'completed' | 'failed') => {
-    const { id } = (await post('/v1/crypto/settlements', { ...COIN, amount })).body;
+    const { id } = (await post('/v1/crypto/settlements', { ...ASSET, amount })).body;
     const path = `/v1/crypto/settlements/${id}`;
     const read = async () => (await get(key, path)).body.status;
     await eventually('a settlement that is sent', async () => (await read()) === 'sent');
@@ -201,7 +201,7 @@ test('assets have their own balances, in texts', async () => {
       {
         object: 'balance',
         balance_account: 'main',
-        ...COIN,
+        ...ASSET,
         ...{ available, reserved: '0', pending: '0', owed: '0' },
       },
     ],
@@ -213,7 +213,7 @@ test('assets have their own balances, in texts', async () => {
       object: 'balance_transaction',
       type: 'crypto_payment',
       balance_account: 'main',
-      ...COIN,
+      ...ASSET,
       ...{ amount: amount_due, fee: '0', net: amount_due },
       available_on: data[0].created_at,
       source: { object: 'crypto_payment', id: payment },

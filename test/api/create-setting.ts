@@ -9,19 +9,19 @@ import { cardRecipient } from './recipient-bodies';
 export interface KeyedCreator extends Account {
   /** Body that every rule accepts. */
   body: object;
-  /** Moves the resource on, so that a read of it is another than the first answer. */
-  move?: (id: string) => Promise<unknown>;
+  /** Changes the status of a resource, so that a read of it differs from the first answer. */
+  advance?: (id: string) => Promise<unknown>;
   /** Fails unless the money of one resource was taken. */
   expectTakenOnce?: () => Promise<void>;
-  /** From now on a new one is refused with `forbidden`. */
+  /** Makes the rules refuse a new resource with the code `forbidden`. */
   forbid?: () => Promise<unknown>;
 }
 
-/** A merchant who creates what a bank moves. */
+/** A merchant who creates what a bank executes. */
 export interface Creator extends Required<Omit<KeyedCreator, 'expectTakenOnce'>> {
   /** Creates a resource from the body, up to its bank. */
   make: () => Promise<Answer['body']>;
-  /** The bank says something about one. */
+  /** Reports an event of the bank about a resource. */
   simulate: (id: string, body?: object) => Promise<Answer>;
 }
 
@@ -30,13 +30,13 @@ interface Keyed<C> {
   path: string;
   operation: string;
   collection: string;
-  /** Calls at once that a test makes with one key. */
+  /** Number of simultaneous calls with one key. */
   crowd: number;
   open: (service: Service) => Promise<C>;
   forbidden?: ErrorCode;
-  /** Changes of the body that make it another one. */
+  /** Changes of the body that make it another body. */
   others: [what: string, change: object][];
-  /** Changes of the body that are refused before anything is made. */
+  /** Changes of the body that are refused before anything is created. */
   refused: [what: string, change: object, code: ErrorCode][];
 }
 
@@ -44,7 +44,7 @@ interface Creating extends Keyed<KeyedCreator & Creator> {
   resource: 'payment' | 'refund' | 'payout';
 }
 
-/** Resources that a bank moves. */
+/** Resources that a bank executes. */
 export const CREATES: Creating[] = [
   {
     name: 'payments',
@@ -61,7 +61,7 @@ export const CREATES: Creating[] = [
         make: async () => (await account.post('/v1/payments', idealPayment())).body,
         simulate: (id, body) => account.post(`/v1/sandbox/payments/${id}/simulate`, body),
         forbid: () => service.stores.accounts.disableMethod(account.account_id, 'ideal'),
-        move: (id) => account.post(`/v1/payments/${id}/cancel`),
+        advance: (id) => account.post(`/v1/payments/${id}/cancel`),
       };
     },
     forbidden: 'method_requirements_not_met',
@@ -97,7 +97,7 @@ export const CREATES: Creating[] = [
         },
         simulate,
         forbid: () => account.post('/v1/refunds', { payment_id }),
-        move: (id) => simulate(id, { event: 'failed' }),
+        advance: (id) => simulate(id, { event: 'failed' }),
         expectTakenOnce: async () => {
           expect((await service.stores.payments.get(payment_id))?.refunded).toBe(100);
         },
@@ -131,7 +131,7 @@ export const CREATES: Creating[] = [
         make: async () => (await paid()).body,
         simulate,
         forbid: () => service.stores.accounts.disableRail(account.account_id, 'sepa_instant'),
-        move: (id) => simulate(id, { event: 'completed' }),
+        advance: (id) => simulate(id, { event: 'completed' }),
         expectTakenOnce: async () => {
           await untilSent();
           expect(await balance()).toEqual([FUNDS.main - 1_000, 0]);
@@ -159,7 +159,7 @@ export const CREATES: Creating[] = [
   },
 ];
 
-/** All that a POST creates, and so under an Idempotency-Key. */
+/** Resources that a POST creates under an Idempotency-Key. */
 export const KEYED: Keyed<KeyedCreator>[] = [
   ...CREATES,
   {
@@ -183,9 +183,9 @@ export const KEYED: Keyed<KeyedCreator>[] = [
     crowd: 20,
     open: async (service) => {
       const shop = await openCryptoShop(service);
-      const move = (id: string) =>
+      const advance = (id: string) =>
         shop.post(`/v1/sandbox/crypto/payments/${id}/simulate`, { event: 'received' });
-      return { ...shop, body: IN_ETHER, move };
+      return { ...shop, body: IN_ETHER, advance };
     },
     others: [
       ['another amount', { amount: 10_001 }],

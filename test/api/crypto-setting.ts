@@ -17,31 +17,14 @@ export const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
 /** Time in which a busy machine carries out an act. */
 export const ACT_MS_MAX = 180_000;
 
-/** Coin that is settled. */
-export const COIN = { asset: 'ETH', network: 'ethereum' };
+/** Asset that is paid and settled. */
+export const ASSET = { asset: 'ETH', network: 'ethereum' };
 
-export const IN_ETHER = { amount: 10_000, currency: 'EUR', ...COIN };
+export const IN_ETHER = { amount: 10_000, currency: 'EUR', ...ASSET };
 
-/** Every route of crypto, about one payment and one settlement. */
-export function everyRoute(
-  payment: string,
-  settlement: string,
-): [method: string, path: string, body?: object][] {
-  return [
-    ['POST', '/v1/crypto/payments', IN_ETHER],
-    ['GET', `/v1/crypto/payments/${payment}`],
-    ['GET', '/v1/crypto/payments'],
-    ['POST', '/v1/crypto/settlements', COIN],
-    ['GET', `/v1/crypto/settlements/${settlement}`],
-    ['GET', '/v1/crypto/settlements'],
-    ['POST', `/v1/sandbox/crypto/payments/${payment}/simulate`, { event: 'received' }],
-    ['POST', `/v1/sandbox/crypto/settlements/${settlement}/simulate`, { event: 'completed' }],
-  ];
-}
-
-/** A merchant with crypto, and all that happens to its coins. */
+/** A merchant with crypto, and all that happens to its assets. */
 export async function openCryptoShop(service: Service, livemode = false) {
-  const { stores, temporal, queues, chainConnector, mongo, database } = service;
+  const { stores, temporal, queues, chainConnector: connector, mongo, database } = service;
   const account = await service.account({ livemode });
   const { account_id, get, post } = account;
   await stores.accounts.setCrypto(account_id, true);
@@ -55,7 +38,7 @@ export async function openCryptoShop(service: Service, livemode = false) {
   ) => {
     const occurred_at = new Date().toISOString();
     const callback = { callback_id: `cb-${randomUUID()}`, occurred_at, ...more };
-    const about = { connector: chainConnector, resource, resource_id, name, callback };
+    const about = { connector, resource, resource_id, name, callback };
     return deliverCallback(inbox, about);
   };
   const read = async (id: string) => (await get(`/v1/crypto/payments/${id}`)).body;
@@ -79,21 +62,24 @@ export async function openCryptoShop(service: Service, livemode = false) {
       const payment: Payment = await read(id);
       return isSo(payment) && payment;
     });
+  const untilStatus = (id: string, wanted: string) =>
+    until(id, wanted, ({ status }) => status === wanted);
   return {
     ...account,
     read,
     report,
     /** A payment of 100 EUR, one ether. */
     pay,
-    /** Tells of a deposit. */
+    /** Reports a deposit. */
     deposit,
     /** Waits until a payment is as it should be. */
     until,
-    /** Makes a payment, tells of one deposit, and waits for its status. */
+    untilStatus,
+    /** Creates a payment, reports one deposit, and waits for its status. */
     payBy: async (transaction_id: string, amount: bigint, wanted: string): Promise<string> => {
       const { id } = await pay();
       await deposit(id, transaction_id, amount);
-      await until(id, wanted, ({ status }) => status === wanted);
+      await untilStatus(id, wanted);
       return id;
     },
     /** Waits for the end of a payment's workflow, whose history may be kept under a name. */
@@ -102,7 +88,7 @@ export async function openCryptoShop(service: Service, livemode = false) {
       await handle.result();
       await saveHistory(handle, history);
     },
-    /** Registers a wallet that counts at once. */
+    /** Registers a wallet that takes effect at once. */
     registerWallet: () => {
       const now = new Date().toISOString();
       const address = WALLET;
@@ -111,10 +97,10 @@ export async function openCryptoShop(service: Service, livemode = false) {
     },
     undo: (id: string, transaction_id: string) =>
       report('crypto_payment', id, 'deposit_undone', { transaction_id }),
-    attention: (id: string, mark: string | null) =>
-      eventually(`${mark}`, async () => {
-        const kept = await stores.crypto_payments.get(id);
-        return kept?.attention === mark;
+    attention: (id: string, reason: string | null) =>
+      eventually(`${reason}`, async () => {
+        const stored = await stores.crypto_payments.get(id);
+        return stored?.attention === reason;
       }),
     act: (
       kind: 'crypto_payment' | 'crypto_settlement',
@@ -126,7 +112,7 @@ export async function openCryptoShop(service: Service, livemode = false) {
       const deps = { stores, temporal, lifecycleQueue: queues.lifecycle, timeoutMs: ACT_MS_MAX };
       return actOn(deps, kind, id, act);
     },
-    /** Money of one coin. */
+    /** Balance of one asset; of ether by default. */
     balance: async (currency = 'ETH.ethereum') => {
       const rows = await stores.ledger.balances(account_id, livemode);
       const row = rows.find((each) => each.currency === currency);

@@ -41,7 +41,7 @@ describe.each(WITH_METADATA)('of a $resource', ({ resource, path, open }) => {
     const again = [await creator.get(`${path}/${id}`), await creator.get(`${path}?limit=1`)];
     for (const { text } of [created, ...again]) expect(text).toContain(wanted);
     expect((await create(metadata, name)).text).toBe(created.text);
-    await creator.move(id);
+    await creator.advance(id);
     expect((await creator.get(`${path}/${id}`)).text).toContain(wanted);
   });
 

@@ -68,8 +68,8 @@ export async function insertRecipient(
   const _id = randomUUID();
   const details: RecipientDetails = { ...NONE, ...DETAILS[rail] };
   const isCard = details.type === 'card';
-  const sealer = recipientEncrypters.sandbox;
-  const sealed = await sealer.encrypt(JSON.stringify(details), `recipient/${_id}`);
+  const encrypter = recipientEncrypters.sandbox;
+  const sealed = await encrypter.encrypt(JSON.stringify(details), `recipient/${_id}`);
   await stores.recipients.insert({
     _id,
     account_id,
@@ -81,7 +81,7 @@ export async function insertRecipient(
     iban_in_sepa: details.iban === null ? null : true,
     last4: (details.card_number ?? details.iban ?? details.account_number ?? '').slice(-4),
     sealed,
-    kid: sealer.getKid(sealed),
+    kid: encrypter.getKid(sealed),
     created_at: new Date().toISOString(),
     used_at: new Date().toISOString(),
     request_id: 'some-request',
@@ -177,12 +177,15 @@ export async function openShop(service: Service) {
     simulate: (id: string, body?: object) =>
       account.post(`/v1/sandbox/payouts/${id}/simulate`, body),
     balance,
-    /** Waits until the bank has all that was asked for, so that nothing is reserved. */
+    /** Waits until the bank has every payout, so that nothing is reserved. */
     untilSent: async (of: Partial<Balance> = {}) => {
       await eventually('the bank to have all', async () => (await balance(of))[1] === 0);
     },
-    /** How many claims of a key are left by an attempt: none where it was refused. */
-    claims: () => claimsOf(service, account.account_id),
+    /** Counts idempotency records of payouts: a refused attempt leaves none. */
+    countRecords: () =>
+      service
+        .collection('idempotency')
+        .countDocuments({ account_id: account.account_id, operation: 'createPayout' }),
   };
 }
 
@@ -194,11 +197,6 @@ export function useShop(service: Service): Shop {
 /** As `useShop`, a new one for each test. */
 export function useFreshShop(service: Service): Shop {
   return useFreshFixture(() => openShop(service));
-}
-
-function claimsOf({ collection }: Service, account_id: string): Promise<number> {
-  const claims = collection('idempotency');
-  return claims.countDocuments({ account_id, operation: 'createPayout' });
 }
 
 let storedCount = 0;
