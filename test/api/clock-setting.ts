@@ -9,21 +9,24 @@ const PATH = '/v1/sandbox/clock';
 export const SECOND_MS = 1_000;
 export const DAY_MS = 86_400_000;
 
-/** Waits until the clock of the account stands, at a time or later. */
-export async function standing(merchant: Merchant, from = ''): Promise<Record<string, unknown>> {
-  return await eventually('the clock stands', async () => {
+/** Waits until the clock of the account no longer advances, and is at a time or later. */
+export async function untilStopped(
+  merchant: Merchant,
+  from = '',
+): Promise<Record<string, unknown>> {
+  return await eventually('the clock to stop', async () => {
     const { body } = await merchant.get(PATH);
     return body['state'] === 'standing' && body['now'] >= from && body;
   });
 }
 
-/** Moves the clock once, also on a busy machine. @returns the clock when it stands again */
+/** Advances the clock once, also on a busy machine. @returns the clock when it has stopped */
 export async function sendClock(merchant: Merchant, body: Record<string, string>) {
   const { now } = (await merchant.get(PATH)).body;
   const answer = await merchant.post(PATH, body, { idempotencyKey: null, once: true });
   if (answer.status !== 503) {
     expect(answer.status).toBe(202);
-    const clock = await standing(merchant);
+    const clock = await untilStopped(merchant);
     expect(String(clock['now']) >= answer.body.target).toBe(true);
     return clock;
   }
@@ -32,11 +35,11 @@ export async function sendClock(merchant: Merchant, body: Record<string, string>
   const to = body['to'] ?? new Date(Date.parse(now) + by_ms).toISOString();
   const { status } = await merchant.post(PATH, { to }, { idempotencyKey: null });
   expect([202, 400, 409]).toContain(status);
-  return await standing(merchant, to);
+  return await untilStopped(merchant, to);
 }
 
 /**
- * Moves the clock, and waits until it stands where it was sent.
+ * Advances the clock, and waits until it is where it was sent.
  * @throws ClockBehind: see `repeatIfBehind`
  */
 export async function advance(merchant: Merchant, body: Record<string, string>): Promise<void> {
@@ -47,7 +50,7 @@ export async function advance(merchant: Merchant, body: Record<string, string>):
   expect(clock).toMatchObject({ target: null, behind: [] });
 }
 
-/** The clock went on without what was still due. */
+/** The clock has passed workflows that were still due. */
 class ClockBehind extends Error {
   override readonly name = 'ClockBehind';
 }
@@ -65,8 +68,8 @@ const STOP_MS = 20_000;
 const REPEAT_MS_MAX = 120_000;
 
 /**
- * Makes a test again, with a new merchant, whose clock did not wait for a workflow: the wait at a
- * stop is limited, and a busy machine may need longer.
+ * Repeats a test, with a new merchant, whose clock did not wait for a workflow: the wait at a stop
+ * is limited, and a busy machine may need longer.
  */
 export function repeatIfBehind(work: () => Promise<void>): () => Promise<void> {
   return async () => {

@@ -19,7 +19,7 @@ const simulate = async (id: string, body: object) =>
   (await merchant.post(`/v1/sandbox/refunds/${id}/simulate`, body)).body;
 const readAvailable = async () => {
   const rows = await service.stores.ledger.balances(merchant.account_id, false);
-  return rows.find(({ balance_account }) => balance_account === 'main')?.available ?? 0;
+  return Number(rows.find(({ balance_account }) => balance_account === 'main')?.available);
 };
 
 test('a refund is created processing, and leaves its payment as it is', async () => {

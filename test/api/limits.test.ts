@@ -1,0 +1,245 @@
+import { randomUUID } from 'node:crypto';
+import { createConnectorKey } from '../../src/callbacks/keys';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { makeKey } from '../../src/store/keys';
+import { signPayload } from '../../src/webhooks/signature';
+import { operatorsAudit } from '../support/audit';
+import { gate } from '../support/gate';
+import { type Answer, type Client, call, createClient, eventually } from '../support/http';
+import { useService } from '../support/service';
+import { bankRecipient } from './recipient-bodies';
+import { expectRefusal } from './refusal';
+import { inOneWindow } from './window';
+
+/** Calls a second, counted over windows of ten seconds. */
+const LIMITS = {
+  RATE_LIMIT_PER_SECOND: 2,
+  ACCOUNT_LIMIT_PER_SECOND: 3,
+  SANDBOX_CREATE_LIMIT_PER_SECOND: 1,
+  CREATE_LIMIT_PER_SECOND: 1,
+};
+/** Calls of one key in a window. */
+const BURST = 20;
+
+// Low limits, which other files would exceed.
+const service = useService({ worker: false, limits: LIMITS });
+
+afterEach(() => jest.restoreAllMocks());
+
+const get = (shop: Client) => shop.get('/v1/payment-methods/available');
+const create = (shop: Client, idempotencyKey: string = randomUUID()) =>
+  shop.post('/v1/payout-recipients', bankRecipient(), { idempotencyKey });
+const readNumber = ({ headers }: { headers: Headers }, name: string) =>
+  Number(headers.get(name) ?? Number.NaN);
+const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
+const countStatuses = async (calls: Promise<Answer>[]) => {
+  const counts: Record<number, number> = {};
+  for (const { status } of await Promise.all(calls)) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+
+test(
+  'each answer says what is left of the limit of its key, and no more calls pass at once',
+  inOneWindow(async () => {
+    const shop = await service.account();
+    const first = await get(shop);
+    expect(readNumber(first, 'RateLimit-Limit')).toBe(BURST);
+    expect(readNumber(first, 'RateLimit-Remaining')).toBe(BURST - 1);
+    expect(readNumber(first, 'RateLimit-Reset')).toBeGreaterThanOrEqual(1);
+    expect(readNumber(first, 'RateLimit-Reset')).toBeLessThanOrEqual(10);
+    expect(readNumber(await get(shop), 'RateLimit-Remaining')).toBe(BURST - 2);
+    const calls = times(BURST * 2, () => get(shop));
+    expect(await countStatuses(calls)).toEqual({ 200: BURST - 2, 429: BURST + 2 });
+  }),
+);
+
+test(
+  'a call over the limit is refused with Retry-After, does nothing, and passes after that time',
+  inOneWindow(async () => {
+    const shop = await service.account();
+    // Refused calls count too.
+    const calls = times(BURST, () => shop.get('/v1/payments/some-id'));
+    expect(await countStatuses(calls)).toEqual({ 404: BURST });
+    const refused = await create(shop, 'limited');
+    const began = Date.now();
+    expectRefusal(refused, 'rate_limited');
+    expect(refused.body.error.message).toContain('2 a second');
+    const after = readNumber(refused, 'Retry-After');
+    expect(after).toBeGreaterThanOrEqual(1);
+    expect(after).toBeLessThanOrEqual(10);
+    expect(readNumber(refused, 'RateLimit-Remaining')).toBe(0);
+    expect(readNumber(refused, 'RateLimit-Reset')).toBe(after);
+    expect(await shop.count('recipients')).toBe(0);
+    await eventually('the end of the window', async () => Date.now() - began >= after * 1_000);
+    const repeat = await create(shop, 'limited');
+    expect([repeat.status, repeat.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+  }),
+);
+
+test(
+  'all keys of an account in one environment share a second limit',
+  inOneWindow(async () => {
+    const shop = await service.account();
+    const second = await service.withKey(shop, false);
+    expect(await countStatuses(times(20, () => get(shop)))).toEqual({ 200: 20 });
+    expect(await countStatuses(times(15, () => get(second)))).toEqual({ 200: 10, 429: 5 });
+    const refused = await get(second);
+    expectRefusal(refused, 'rate_limited');
+    expect(refused.body.error.message).toContain('account: at most 3 a second');
+    expect(readNumber(refused, 'RateLimit-Limit')).toBe(30);
+    expect(readNumber(refused, 'RateLimit-Remaining')).toBe(0);
+    for (const other of [await service.withKey(shop, true), await service.account()]) {
+      expect((await get(other)).status).toBe(200);
+    }
+  }),
+);
+
+test(
+  'a list counts one more call for each ten rows of its limit',
+  inOneWindow(async () => {
+    const shop = await service.account();
+    const list = (query: string) => shop.get(`/v1/payments${query}`);
+    const readLeft = async (query: string) => readNumber(await list(query), 'RateLimit-Remaining');
+    const left = [await readLeft(''), await readLeft('?limit=9'), await readLeft('?limit=100')];
+    expect(left).toEqual([17, 16, 5]);
+    const refused = await list('?limit=100');
+    expectRefusal(refused, 'rate_limited');
+    expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
+    const invalid = await (await service.account()).get('/v1/payments?limit=101');
+    expect([invalid.status, readNumber(invalid, 'RateLimit-Remaining')]).toEqual([400, 19]);
+  }),
+);
+
+test(
+  'an account with slow lists leaves the lists of other accounts their share',
+  inOneWindow(async () => {
+    const [shop, other] = [await service.account(), await service.account()];
+    const { list } = service.stores.payments;
+    const slow = gate();
+    const read = jest.spyOn(service.stores.payments, 'list').mockImplementation(async (filter) => {
+      if (filter.account_id === shop.account_id) await slow.opened;
+      return await list(filter);
+    });
+    try {
+      const calls = countStatuses(times(18, () => shop.get('/v1/payments?limit=1')));
+      await eventually('the reads to wait', async () => read.mock.calls.length === 15);
+      expect((await other.get('/v1/payments?limit=1')).status).toBe(200);
+      expect((await create(shop)).status).toBe(201);
+      expect(read).toHaveBeenCalledTimes(16);
+      slow.release();
+      expect(await calls).toEqual({ 200: 18 });
+    } finally {
+      slow.release();
+    }
+  }),
+);
+
+test('an account with slow creates leaves other accounts some of the creates at once', async () => {
+  const [neighbor, shop] = [await service.account(), await service.account()];
+  const slow = gate();
+  const { insert } = service.stores.recipients;
+  const waiting = jest.spyOn(service.stores.recipients, 'insert');
+  waiting.mockImplementation(async (recipient) => {
+    if (recipient.account_id === neighbor.account_id) await slow.opened;
+    return await insert(recipient);
+  });
+  const many = Object.fromEntries(Object.keys(LIMITS).map((name) => [name, 5_000]));
+  await service.withApp({ config: { ...many, CREATES_AT_ONCE: 10 } }, async (url) => {
+    const createAt = ({ key }: { key: string }) =>
+      call(url, 'POST', '/v1/payout-recipients', { key, body: bankRecipient(), once: true });
+    const answers = times(12, () => createAt(neighbor));
+    await eventually('eight creates', async () => waiting.mock.calls.length === 8);
+    for (const _ of [1, 2]) expect((await createAt(shop)).status).toBe(201);
+    slow.release();
+    const refused = (await Promise.all(answers)).filter(({ status }) => status !== 201);
+    expect(refused).toHaveLength(4);
+    for (const answer of refused) {
+      expectRefusal(answer, 'temporarily_unavailable');
+      expect(answer.body.error.message).toContain('Nothing was done');
+    }
+  });
+});
+
+test(
+  'creates have a lower limit, apart in sandbox and live, and reads go on',
+  inOneWindow(async () => {
+    const shop = await service.account();
+    const answers = countStatuses(times(12, () => create(shop)));
+    expect(await answers).toEqual({ 201: 10, 429: 2 });
+    const refused = await create(shop);
+    expectRefusal(refused, 'rate_limited');
+    expect(refused.body.error.message).toContain('created by one account: at most 1 a second');
+    expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
+    expect(readNumber(refused, 'RateLimit-Limit')).toBe(10);
+    expect(await shop.count('idempotency')).toBe(10);
+    expect((await get(shop)).status).toBe(200);
+    for (const other of [await service.withKey(shop, true), await service.account()]) {
+      expect((await create(other)).status).toBe(201);
+    }
+  }),
+);
+
+test(
+  'a simulation counts as a create, also for an unknown resource',
+  inOneWindow(async () => {
+    const shop = await service.account();
+    const path = `/v1/sandbox/payments/${randomUUID()}/simulate`;
+    const simulate = () => shop.post(path, { event: 'settled' });
+    expect(await countStatuses(times(12, simulate))).toEqual({ 404: 10, 429: 2 });
+    expectRefusal(await create(shop), 'rate_limited');
+  }),
+);
+
+test(
+  'a key without the scope has the limits of any key, and does not count as used',
+  inOneWindow(async () => {
+    const shop = await service.account({ scopes: ['payments:read'] });
+    expect(await countStatuses(times(25, () => create(shop)))).toEqual({ 403: 20, 429: 5 });
+    expect((await create(await service.withKey(shop, false))).status).toBe(201);
+    const [first] = await service.stores.keys.forAccount(shop.account_id);
+    expect(first?.last_used_at).toBeNull();
+  }),
+);
+
+test('paths without a key and wrong keys have no limit of a key', async () => {
+  const wrong = createClient(service.url, makeKey(false));
+  for (let i = 0; i < BURST + 5; i += 1) {
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+    expectRefusal(await get(wrong), 'api_key_invalid');
+  }
+});
+
+test('a text that does not have the form of a key is refused without reading the database', async () => {
+  const find = jest.spyOn(service.stores.keys, 'byHash');
+  for (const text of ['x', 'sk_live_', `sk_test_${'a'.repeat(43)}`, `${makeKey(false)}a`]) {
+    expectRefusal(await get(createClient(service.url, text)), 'api_key_invalid');
+  }
+  expect(find).not.toHaveBeenCalled();
+  expectRefusal(await get(createClient(service.url, makeKey(false))), 'api_key_invalid');
+  expect(find).toHaveBeenCalledTimes(1);
+});
+
+test(
+  'callbacks of one connector have a limit, and each answer says what is left',
+  inOneWindow(async () => {
+    const { stores, mongo, keys, url } = service;
+    const connector = `limited-${randomUUID().slice(0, 8)}`;
+    const encrypter = createEncrypter(keys.seal);
+    const audit = operatorsAudit(stores);
+    const deps = { stores, mongo, now: () => new Date(), audit, encrypter };
+    const { secret } = await createConnectorKey(deps, connector);
+    const post = () => {
+      const signature = signPayload(secret, '{}', Math.floor(Date.now() / 1_000));
+      const headers = { 'Connector-Signature': signature };
+      const path = `${url}/connectors/${connector}/callbacks`;
+      return fetch(path, { method: 'POST', headers, body: '{}' });
+    };
+    for (let left = BURST - 1; left >= 0; left -= 1) {
+      const answer = await post();
+      expect([answer.status, readNumber(answer, 'RateLimit-Remaining')]).toEqual([400, left]);
+    }
+    const refused = await post();
+    expect([refused.status, readNumber(refused, 'RateLimit-Remaining')]).toEqual([429, 0]);
+    expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
+  }),
+);
