@@ -13,6 +13,7 @@ import type { BankResource } from '../../src/domain/callback/callback';
 import { paymentWorkflowId } from '../../src/domain/payment/payment';
 import { payoutWorkflowId } from '../../src/domain/payout/payout';
 import { refundWorkflowId } from '../../src/domain/refund/refund';
+import type { MovementDocument } from '../../src/service/sandbox-bank/movements';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
@@ -47,7 +48,7 @@ type Planted = Pick<OutboxRow, 'resource' | 'resource_id' | 'name' | 'becomes'> 
 
 export type BankWorld = Awaited<ReturnType<typeof startBankWorld>>;
 
-/** A sandbox bank, and what a test looks at around it. */
+/** Starts a sandbox bank, and gives tests what they read and change around it. */
 async function startBankWorld() {
   const database = `test_bank_${randomBytes(6).toString('hex')}`;
   const mongo = await connectMongo(mongodbUri(), 'test-bank');
@@ -58,6 +59,13 @@ async function startBankWorld() {
 
   const rows = (resource_id: string) =>
     outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray();
+  /** Waits until the resource's rows are as a test needs them. */
+  const untilRows = (id: string, satisfies: (rows: OutboxRow[]) => boolean) =>
+    eventually(`rows of ${id}`, async () => {
+      const all = await rows(id);
+      return satisfies(all) && all;
+    });
+  const readSession = (_id: string) => own.collection<BankSession>('sessions').findOne({ _id });
   /**
    * Names of the signals that the workflow received, in order. One whose delivery got no answer in
    * time counts once: its row was sent again.
@@ -105,7 +113,7 @@ async function startBankWorld() {
     /** The bank's own database. */
     own,
     outbox,
-    /** Simulated reports, for the bank to take. */
+    /** Reports that the product simulates, which the bank reads. */
     reports: createSandboxReportStore(product),
     /** The bank's own books. */
     refunds: own.collection<BookEntry>('refunds'),
@@ -145,7 +153,7 @@ async function startBankWorld() {
       await product.collection<typeof known>('crypto_settlements').insertOne(known);
       return { input: { crypto_settlement_id: id, ...facts } satisfies SettlementInstruction, id };
     },
-    /** The account whose clock is this much ahead, and which has the resources from now on. */
+    /** Creates an account with a clock this much ahead, and gives it the payments. */
     openAhead: async (ids: string[], offset_ms: number): Promise<void> => {
       const account_id = `acct_${randomUUID()}`;
       const known = product.collection<{ _id: string; clock: { offset_ms: number } }>('accounts');
@@ -153,7 +161,7 @@ async function startBankWorld() {
       const payments = product.collection<{ _id: string; account_id: string }>('payments');
       await payments.updateMany({ _id: { $in: ids } }, { $set: { account_id } });
     },
-    /** Late funds that the product holds in suspense, each with the id of its bank reference. */
+    /** Stores late funds in suspense in the product, each with the id of its bank reference. */
     holdLate: async (_id: string, ...ids: string[]): Promise<void> => {
       const money = { amount: 4_950, currency: 'EUR', reason: 'late', state: 'suspense' };
       const receipts = ids.map((id) => ({ id, ...money }));
@@ -169,21 +177,12 @@ async function startBankWorld() {
       const known = product.collection<{ _id: string }>(`${resource}s`);
       await known.updateOne({ _id }, { $set: { status } });
     },
-    /** The product has lost the document, as a restored database has. */
-    productForgets: async (resource: 'refund' | 'payout', _id: string): Promise<void> => {
+    /** Deletes the product's document, as a restore of an older database does. */
+    productLoses: async (resource: 'refund' | 'payout', _id: string): Promise<void> => {
       await product.collection<{ _id: string }>(`${resource}s`).deleteOne({ _id });
     },
     decide,
     approve,
-    /** Payment whose approval was released before it settled, as it does three seconds later. */
-    openVoided: () =>
-      eventually('a void before the settlement', async () => {
-        const { id, url } = await openFor();
-        await approve(url);
-        const instruction = { payment_id: id, instruction_id: `void:${id}` };
-        const answer = await server.bank.activities.voidPayment(instruction);
-        return answer.outcome === 'voided' && { id, instruction, answer };
-      }),
     rows,
     /** A row of the outbox, due now. */
     plant: async (row: Planted): Promise<void> => {
@@ -199,23 +198,25 @@ async function startBankWorld() {
         ...row,
       });
     },
-    /** The resource's first row, once it is done with. */
-    doneRow: async (id: string): Promise<OutboxRow | undefined> => {
-      const [first] = await until(
-        () => rows(id),
-        ([row]) => row?.done_at != null,
-      );
-      return first;
-    },
-    /** Waits until all of the resource's rows were sent; answers the signals. */
-    told: async (id: string, resource: BankResource) => {
-      await until(
-        () => rows(id),
-        (all) => all.length > 0 && all.every(({ state }) => state === 'sent'),
-      );
+    untilRows,
+    /** Reads the resource's first row once the bank has sent, dropped or parked it. */
+    readDoneRow: async (id: string): Promise<OutboxRow | undefined> =>
+      (await untilRows(id, ([row]) => row?.done_at != null))[0],
+    /** Waits until all of the resource's rows were sent; returns the signals. */
+    readSentSignals: async (id: string, resource: BankResource) => {
+      await untilRows(id, (all) => all.length > 0 && all.every(({ state }) => state === 'sent'));
       return await signals(id, resource);
     },
-    sessionOf: (_id: string) => own.collection<BankSession>('sessions').findOne({ _id }),
+    untilSettled: (id: string) =>
+      eventually('a settled session', async () => (await readSession(id))?.status === 'settled'),
+    /** Lists the money that the bank moved for a resource, in order. */
+    listMovements: (resource_id: string) =>
+      own
+        .collection<MovementDocument>('movements')
+        .find({ resource_id })
+        .sort({ _id: 1 })
+        .toArray(),
+    readSession,
     insertCallbacks: (rows: CallbackDocument[]) =>
       product.collection<CallbackDocument>('bank_callbacks').insertMany(rows),
     callbacks: (id: string) => server.inbox.stores.callbacks.forResource(id),
@@ -226,20 +227,6 @@ async function startBankWorld() {
       await mongo.close();
     },
   };
-}
-
-/** Asks until the answer satisfies, or fails with the last one. */
-export async function until<T>(
-  ask: () => Promise<T>,
-  satisfies: (answer: T) => boolean,
-): Promise<T> {
-  const end = Date.now() + 90_000;
-  for (;;) {
-    const answer = await ask();
-    if (satisfies(answer)) return answer;
-    if (Date.now() > end) throw new Error(`still ${JSON.stringify(answer)}`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
 }
 
 /** A sandbox bank for one file's tests. */

@@ -11,59 +11,50 @@ interface Instruction {
   sendOutdated: () => Promise<object>;
 }
 
-/** Refunds and payouts at the sandbox bank: what holds for both, in the words of each. */
+/** Describes refunds or payouts at the sandbox bank, for tests of rules that both share. */
 interface Instructed {
   resource: 'refund' | 'payout';
-  /** How the bank takes it, and the callback that follows. */
+  /** Status in the bank's book once it has accepted one, and the callback that follows. */
   taken: 'accepted' | 'sent';
   done: 'settled' | 'completed';
-  /** Amount of which the bank says nothing by itself; minor units. */
+  /** Amount about which the bank reports nothing by itself; minor units. */
   silent: number;
   know: (amount?: number) => Promise<Instruction>;
   live: () => { id: string; send: () => Promise<object> };
   lookUp: (id: string) => Promise<object>;
 }
 
-/** A sandbox bank for one file's tests, and what they need of its refunds and payouts. */
+/** Starts a sandbox bank for one file's tests, with helpers for its refunds and payouts. */
 export function useInstructed() {
   const world = useBankWorld();
   const activities = () => world.server.bank.activities;
 
+  const buildInstruction = (id: string, send: (change?: object) => Promise<object>) => ({
+    id,
+    send: () => send(),
+    sendOutdated: () => send({ version: 0 }),
+  });
   const refunds: Instructed = {
-    resource: 'refund',
-    taken: 'accepted',
-    done: 'settled',
-    silent: 66_613,
-    know: async (amount) => {
-      const { id, input } = await world.knowRefund(amount === undefined ? {} : { amount });
-      return {
-        id,
-        send: () => activities().sendRefund(input),
-        sendOutdated: () => activities().sendRefund({ ...input, version: 0 }),
-      };
+    ...{ resource: 'refund', taken: 'accepted', done: 'settled', silent: 66_613 },
+    know: async (amount = 1_250) => {
+      const { id, input } = await world.knowRefund({ amount });
+      return buildInstruction(id, (change) => activities().sendRefund({ ...input, ...change }));
     },
     live: () => {
       const input = refundInstruction({ livemode: true });
-      return { id: input.refund_id, send: () => activities().sendRefund(input) };
+      return buildInstruction(input.refund_id, () => activities().sendRefund(input));
     },
     lookUp: (refund_id) => activities().lookUpRefund({ refund_id }),
   };
   const payouts: Instructed = {
-    resource: 'payout',
-    taken: 'sent',
-    done: 'completed',
-    silent: 66_623,
-    know: async (amount) => {
-      const { id, input } = await world.knowPayout(amount === undefined ? {} : { amount });
-      return {
-        id,
-        send: () => activities().sendPayout(input),
-        sendOutdated: () => activities().sendPayout({ ...input, version: 0 }),
-      };
+    ...{ resource: 'payout', taken: 'sent', done: 'completed', silent: 66_623 },
+    know: async (amount = 3_400) => {
+      const { id, input } = await world.knowPayout({ amount });
+      return buildInstruction(id, (change) => activities().sendPayout({ ...input, ...change }));
     },
     live: () => {
       const input = payoutInstruction({ livemode: true });
-      return { id: input.payout_id, send: () => activities().sendPayout(input) };
+      return buildInstruction(input.payout_id, () => activities().sendPayout(input));
     },
     lookUp: (payout_id) => activities().lookUpPayout({ payout_id }),
   };
@@ -74,11 +65,11 @@ export function useInstructed() {
 /** The bank's own records of a refund or a payout. */
 function readBook(world: BankWorld, { resource, taken, done, silent, know }: Instructed) {
   const book = () => world[`${resource}s` as const];
-  const entry = (_id: string) => book().findOne({ _id });
+  const readEntry = (_id: string) => book().findOne({ _id });
   return {
     takenAnswer: { outcome: taken, bank_reference: expect.stringMatching(/^SBX[0-9A-F]{12}$/) },
-    entry,
-    statusOf: async (id: string) => (await entry(id))?.status,
+    readEntry,
+    readStatus: async (id: string) => (await readEntry(id))?.status,
     setStatus: (_id: string, status: EntryStatus) =>
       book().updateOne({ _id }, { $set: { status } }),
     /** Resource that the bank has accepted, and about which it reports nothing by itself. */
@@ -90,9 +81,15 @@ function readBook(world: BankWorld, { resource, taken, done, silent, know }: Ins
     /** Puts a row about it into the outbox, due now. */
     plant: (resource_id: string, change: Partial<OutboxRow> = {}) =>
       world.plant({ resource, resource_id, name: done, becomes: done, ...change }),
-    told: (id: string) => world.told(id, resource),
+    readSentSignals: (id: string) => world.readSentSignals(id, resource),
+    /** Money that the bank moved, as text, each under a reference of its own. */
+    listMovements: async (id: string) => {
+      const rows = await world.listMovements(id);
+      expect(new Set(rows.map(({ bank_reference }) => bank_reference)).size).toBe(rows.length);
+      return rows.map(({ name, amount, currency }) => `${name} ${amount} ${currency}`);
+    },
     signals: (id: string) => world.signals(id, resource),
     productSays: (id: string, status: string) => world.productSays(resource, id, status),
-    productForgets: (id: string) => world.productForgets(resource, id),
+    productLoses: (id: string) => world.productLoses(resource, id),
   };
 }
