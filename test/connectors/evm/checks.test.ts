@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import type { Document } from 'mongodb';
 import { runCommand } from '../../../connectors/evm/commands';
+import { readExtendedKey } from '../../../connectors/evm/extended-key';
 import type { Finding } from '../../../connectors/evm/findings';
 import { createNode, type EvmNode } from '../../../connectors/evm/node';
 import type { Rates } from '../../../connectors/evm/rates';
 import { createLogger } from '../../../src/base/log';
+import { ACCOUNT } from './words';
 import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
-/** Reports of the chain are compared before they are believed. */
+/** What the connector compares before it reports, and what it does after its database was restored. */
 const world = useEvmWorld();
 beforeEach(async () => {
   Object.assign(world.clock, { ahead_ms: 0, stopped_at: undefined });
@@ -15,13 +18,14 @@ beforeEach(async () => {
 });
 
 const node = () => createNode(world.chain.url);
+const now = () => new Date(Date.now() + world.clock.ahead_ms);
 const log = createLogger('test-evm', 'silent');
-const command = (...args: string[]) =>
-  runCommand({ db: world.db, now: () => new Date(), log }, args);
+const command = (...args: string[]) => runCommand({ db: world.db, now, log }, args);
 const findings = (crypto_payment_id: string | null) =>
   world.db.collection<Finding>('findings').find({ crypto_payment_id }).toArray();
 const stages = (id: string) =>
   world.product.about(id).map(({ callback }) => callback.callback_id.split(':')[3]);
+const deliveries = (id: string) => world.product.deliveries.filter((each) => each.includes(id));
 
 describe('a second node', () => {
   const movements: EvmNode['movements'] = async (block) =>
@@ -35,12 +39,10 @@ describe('a second node', () => {
     ['has no such deposit', { movements: async () => [] }],
     ['has another amount', { movements }],
     ['has another block', { block }],
-  ])('that %s holds the deposit after ten minutes, and an operator is told', async (_, change) => {
+  ])('that %s holds the deposit after ten minutes, for an operator', async (_, change) => {
     world.clock.stopped_at = Date.now();
-    const { id, address } = await world.address('ETH');
     await world.restart({ secondNode: { ...node(), ...change } });
-    await world.chain.pay(address, ETHER);
-    await world.blocks(CONFIRMATIONS);
+    const { id } = await world.deposit('ETH');
     expect(stages(id)).toEqual(['seen']);
     expect(world.followed).toMatchObject({ unchecked: 1 });
     expect(await findings(id)).toMatchObject([{ name: 'nodes_disagree' }]);
@@ -51,9 +53,7 @@ describe('a second node', () => {
     await world.run();
     expect(stages(id)).toEqual(['seen', 'held']);
     expect(world.product.about(id)[1]?.callback).toMatchObject({
-      confirmations: CONFIRMATIONS,
-      screening: 'failed',
-      code: 'nodes_disagree',
+      ...{ confirmations: CONFIRMATIONS, screening: 'failed', code: 'nodes_disagree' },
     });
     await world.run();
     expect(world.product.credited(id)).toBe(0n);
@@ -74,10 +74,8 @@ describe('a second node', () => {
     ['is of another chain', { chainId: async () => 5 }],
     ['differs for a moment', { movements: async () => [] }],
   ])('that %s delays the last report, until it has the deposit', async (_, change) => {
-    const { id, address } = await world.address('ETH');
     await world.restart({ secondNode: { ...node(), ...change } });
-    await world.chain.pay(address, ETHER);
-    await world.blocks(CONFIRMATIONS);
+    const { id } = await world.deposit('ETH');
     expect(stages(id)).toEqual(['seen']);
     await world.restart({ secondNode: node() });
     await world.run();
@@ -85,15 +83,12 @@ describe('a second node', () => {
     expect(world.product.credited(id)).toBe(ETHER);
   });
 
-  it('is asked for deposits above the limit of their asset alone', async () => {
-    const [ether, token] = [await world.address('ETH'), await world.address('USDC')];
+  it('checks only deposits above the limit of their asset', async () => {
     await world.restart({
       secondNode: { ...node(), head: away },
       checkAbove: { ETH: ETHER, USDC: 0n },
     });
-    await world.chain.pay(ether.address, ETHER);
-    await world.chain.payToken(token.address, 1n);
-    await world.blocks(CONFIRMATIONS);
+    const [ether, token] = [await world.deposit('ETH', 0), await world.deposit('USDC')];
     expect(stages(ether.id)).toEqual(['seen', 'confirmed']);
     expect(stages(token.id)).toEqual(['seen']);
     await world.restart();
@@ -105,14 +100,13 @@ describe('a block whose bloom allows transfers, from a node without them,', () =
   const empty = { transfers: async () => [] };
   const lacking = { ...empty, provenTransfers: async () => undefined };
 
-  it('is not passed before the logs are there', async () => {
-    const { id, address } = await world.address('USDC');
+  it('waits for its logs', async () => {
     await world.restart({ node: { ...node(), ...lacking } });
-    await world.chain.payToken(address, 5n);
+    const { id } = await world.deposit('USDC', 0);
     await world.chain.mine();
     await expect(world.run()).rejects.toThrow('without its logs');
     await world.restart();
-    await world.blocks(CONFIRMATIONS);
+    await world.makeBlocks(CONFIRMATIONS);
     expect(world.product.credited(id)).toBe(5n);
   });
 
@@ -120,45 +114,38 @@ describe('a block whose bloom allows transfers, from a node without them,', () =
     ['all logs of the block', empty, undefined],
     ['the second node', lacking, node],
   ])('is read from %s', async (_, change, second) => {
-    const { id, address } = await world.address('USDC');
     await world.restart({ node: { ...node(), ...change }, secondNode: second?.() });
-    await world.chain.payToken(address, 6n);
-    await world.blocks(CONFIRMATIONS);
-    expect(world.product.credited(id)).toBe(6n);
+    const { id } = await world.deposit('USDC');
+    expect(world.product.credited(id)).toBe(5n);
   });
 
-  it('has none that are proven where its logs are not those of the bloom', async () => {
+  it('proves no transfers with logs that are not those of the bloom', async () => {
     await world.chain.payToken(world.payer.address, 1n);
     await world.chain.payToken(world.payer.address, 2n);
     await world.chain.mine();
-    const number = await world.chain.client.getBlockNumber();
-    const found = await node().block(number);
+    const found = await node().block(await world.chain.client.getBlockNumber());
     if (found === undefined) throw new Error('no block');
-    const logsBloom = `0x${'f'.repeat(512)}` as const;
-    expect(await node().provenTransfers(world.chain.token, found)).toHaveLength(2);
-    expect(await node().provenTransfers(world.chain.token, { ...found, logsBloom })).toBe(
-      undefined,
-    );
+    const prove = (of: typeof found) => node().provenTransfers(world.chain.token, of);
+    expect(await prove(found)).toHaveLength(2);
+    expect(await prove({ ...found, logsBloom: `0x${'f'.repeat(512)}` })).toBe(undefined);
     await world.run();
   });
 });
 
-describe('dust', () => {
-  it('is counted and listed, and reported only where it completes the amount due', async () => {
-    const { id, address } = await world.address('USDC', randomUUID(), { amount_due: '1000000' });
-    const dust = await world.chain.payToken(address, 9_999n);
-    await world.blocks(CONFIRMATIONS);
-    expect(world.product.about(id)).toEqual([]);
-    expect(world.followed).toMatchObject({ dust: 1 });
-    const listed = { crypto_payment_id: id, asset: 'USDC', amount: '9999', transaction_id: dust };
-    expect(await command('dust')).toMatchObject({ dust: [listed] });
-    const most = await world.chain.payToken(address, 995_000n);
-    await world.blocks(1);
-    const rest = await world.chain.payToken(address, 5_000n);
-    await world.blocks(CONFIRMATIONS);
-    expect(Object.keys(world.product.deposits(id))).toEqual([most, rest]);
-    expect(world.followed).toMatchObject({ dust: 1 });
-  });
+test('dust is counted and listed, and reported only when it completes the amount due', async () => {
+  const { id, address } = await world.giveAddress('USDC', { amount_due: '1000000' });
+  const dust = await world.chain.payToken(address, 9_999n);
+  await world.makeBlocks(CONFIRMATIONS);
+  expect(world.product.about(id)).toEqual([]);
+  expect(world.followed).toMatchObject({ dust: 1 });
+  const listed = { crypto_payment_id: id, asset: 'USDC', amount: '9999', transaction_id: dust };
+  expect(await command('dust')).toMatchObject({ dust: [listed] });
+  const most = await world.chain.payToken(address, 995_000n);
+  await world.makeBlocks(1);
+  const rest = await world.chain.payToken(address, 5_000n);
+  await world.makeBlocks(CONFIRMATIONS);
+  expect(Object.keys(world.product.deposits(id))).toEqual([most, rest]);
+  expect(world.followed).toMatchObject({ dust: 1 });
 });
 
 describe('rates', () => {
@@ -167,12 +154,12 @@ describe('rates', () => {
       ...{ crypto_payment_id: randomUUID(), network: 'ethereum', livemode: true },
       ...{ asset, amount: 10_000, currency },
     });
-  const rates = (prices: Rates['rates']) => ({ as_of: new Date().toISOString(), rates: prices });
-  const write = (prices: Rates['rates']) =>
-    writeFileSync(world.ratesFile, JSON.stringify(rates(prices)));
+  const buildRates = (rates: Rates['rates']) => ({ as_of: new Date().toISOString(), rates });
+  const write = (rates: Rates['rates']) =>
+    writeFileSync(world.ratesFile, JSON.stringify(buildRates(rates)));
   const REFUSED = { outcome: 'declined', code: 'rate_not_plausible' };
 
-  it('may change by a fifth in an hour, however many the steps', async () => {
+  it('may change by a fifth in an hour, in any number of steps', async () => {
     write({ ETH: { EUR: '2000' } });
     expect(await quote('ETH')).toMatchObject({ outcome: 'quoted', rate: '2000' });
     write({ ETH: { EUR: '2390' } });
@@ -191,58 +178,182 @@ describe('rates', () => {
 
   it.each([
     ['itself', { USDC: { USD: '0.9' } }, 'USD'],
-    ['itself, for another currency', { USDC: { USD: '0.9', GBP: '0.75' } }, 'GBP'],
+    ['itself, in another currency', { USDC: { USD: '0.9', GBP: '0.75' } }, 'GBP'],
     ['ether', { USDC: { GBP: '0.9' }, ETH: { USD: '2000', GBP: '1500' } }, 'GBP'],
-  ])('of USDC that is no dollar by %s are refused', async (_, prices, currency) => {
-    write(prices);
+  ])('that show USDC is no dollar, by the price of %s, are refused', async (_, rates, currency) => {
+    write(rates);
     expect(await quote('USDC', currency)).toMatchObject(REFUSED);
-    const dollar = { USDC: { USD: '1.01', GBP: '0.75' }, ETH: { USD: '2000', GBP: '1500' } };
-    write(dollar);
+    write({ USDC: { USD: '1.01', GBP: '0.75' }, ETH: { USD: '2000', GBP: '1500' } });
     expect(await quote('USDC', currency)).toMatchObject({ outcome: 'quoted' });
   });
 
   it.each([
     ['another price', { ETH: { USD: '2100' } }],
     ['no price', { USDC: { USD: '1' } }],
-  ])('are refused where the second source has %s', async (_, second) => {
+  ])('are refused if the second source has %s', async (_, second) => {
     write({ ETH: { USD: '2000' } });
-    await world.restart({ secondRates: async () => rates(second) });
+    await world.restart({ secondRates: async () => buildRates(second) });
     expect(await quote('ETH', 'USD')).toMatchObject(REFUSED);
-    await world.restart({ secondRates: async () => rates({ ETH: { USD: '2040' } }) });
+    await world.restart({ secondRates: async () => buildRates({ ETH: { USD: '2040' } }) });
     expect(await quote('ETH', 'USD')).toMatchObject({ outcome: 'quoted' });
   });
 });
 
-describe('the balance of an address', () => {
-  it('is compared when the window closes and six hours later, and what is unexplained is found', async () => {
-    const chainTime = async () => Number((await world.chain.client.getBlock()).timestamp) * 1_000;
-    const expires_at = new Date(await chainTime()).toISOString();
-    const [plain, late, clean] = await Promise.all(
-      [1, 2, 3].map(() => world.address('ETH', randomUUID(), { expires_at })),
+test('an unexplained balance is found when the payment expires and six hours later', async () => {
+  const { client } = world.chain;
+  const chainTime = Number((await client.getBlock()).timestamp) * 1_000;
+  const expires_at = new Date(chainTime).toISOString();
+  const give = () => world.giveAddress('ETH', { expires_at });
+  const [plain, late, clean] = await Promise.all([give(), give(), give()]);
+  await world.restart({ traces: false });
+  await world.chain.forward(plain.address, ETHER);
+  await world.chain.pay(clean.address, ETHER);
+  await world.chain.pay(clean.address, 1n);
+  await world.chain.payToken(clean.address, 5n);
+  await world.makeBlocks(2);
+  expect(await findings(plain.id)).toMatchObject([
+    { name: 'unexplained_balance', text: expect.stringContaining(' 1 ETH ') },
+  ]);
+  expect(await command('findings')).toMatchObject({
+    findings: expect.arrayContaining([expect.objectContaining({ crypto_payment_id: plain.id })]),
+  });
+  await world.chain.forward(late.address, 2n * ETHER);
+  await world.makeBlocks(2);
+  expect(await findings(late.id)).toEqual([]);
+  await client.increaseTime({ seconds: 6 * 3_600 });
+  await world.makeBlocks(2);
+  expect(await findings(late.id)).toMatchObject([{ name: 'unexplained_balance' }]);
+  expect(await findings(clean.id)).toEqual([]);
+  await world.chain.forward(clean.address, ETHER);
+  await client.increaseTime({ seconds: 24 * 3_600 });
+  await world.makeBlocks(2);
+  expect(await findings(clean.id)).toEqual([]);
+});
+
+describe('a restored database', () => {
+  /** Copies the connector's database. @returns function that restores it */
+  async function backUp(): Promise<() => Promise<void>> {
+    const names = (await world.db.listCollections().toArray()).map(({ name }) => name);
+    const copies: [string, Document[]][] = await Promise.all(
+      names.map(async (name) => [name, await world.db.collection(name).find().toArray()]),
     );
-    if (!plain || !late || !clean) throw new Error('no addresses');
-    await world.restart({ traces: false });
-    await world.chain.forward(plain.address, ETHER);
-    await world.chain.pay(clean.address, ETHER);
-    await world.chain.pay(clean.address, 1n);
-    await world.chain.payToken(clean.address, 5n);
-    await world.blocks(2);
-    expect(await findings(plain.id)).toMatchObject([
-      { name: 'unexplained_balance', text: expect.stringContaining(' 1 ETH ') },
-    ]);
-    expect(await command('findings')).toMatchObject({
-      findings: expect.arrayContaining([expect.objectContaining({ crypto_payment_id: plain.id })]),
-    });
-    await world.chain.forward(late.address, 2n * ETHER);
-    await world.blocks(2);
-    expect(await findings(late.id)).toEqual([]);
-    await world.chain.client.increaseTime({ seconds: 6 * 3_600 });
-    await world.blocks(2);
-    expect(await findings(late.id)).toMatchObject([{ name: 'unexplained_balance' }]);
-    expect(await findings(clean.id)).toEqual([]);
-    await world.chain.forward(clean.address, ETHER);
-    await world.chain.client.increaseTime({ seconds: 24 * 3_600 });
-    await world.blocks(2);
-    expect(await findings(clean.id)).toEqual([]);
+    return async () => {
+      for (const [name, documents] of copies) {
+        await world.db.collection(name).deleteMany({});
+        if (documents.length > 0) await world.db.collection(name).insertMany(documents);
+      }
+      await world.restart();
+    };
+  }
+
+  it('repeats the ids of deposits that were reported before', async () => {
+    const { id, address } = await world.giveAddress('ETH');
+    const restore = await backUp();
+    const hash = await world.chain.pay(address, ETHER);
+    await world.makeBlocks(CONFIRMATIONS + 1);
+    const before = deliveries(id);
+    const block = world.product.about(id)[0]?.callback.block_hash;
+    expect(before).toEqual([`${hash}:${id}:${block}:seen`, `${hash}:${id}:${block}:confirmed`]);
+    await restore();
+    await world.run();
+    const again = deliveries(id).slice(before.length);
+    expect(again).toEqual(before.slice(-again.length));
+    expect(world.product.credited(id)).toBe(ETHER);
+  });
+
+  it('confirms a deposit that was only seen under an id that was never used', async () => {
+    const { id, address } = await world.giveAddress('USDC');
+    const restore = await backUp();
+    await world.chain.payToken(address, 5n);
+    await world.makeBlocks(2);
+    const before = deliveries(id);
+    await restore();
+    await world.chain.mine(CONFIRMATIONS + 8);
+    await world.run();
+    const last = deliveries(id).at(-1);
+    expect(before).not.toContain(last);
+    expect(last).toMatch(/:confirmed$/);
+    expect(world.product.credited(id)).toBe(5n);
+  });
+
+  it('repeats the ids of settlements, with their fee and the time of their block', async () => {
+    const { id, send } = world.buildSettlement('ETH', ETHER);
+    await send();
+    const restore = await backUp();
+    await world.makeBlocks(CONFIRMATIONS);
+    const { transaction_id, block_hash, network_fee } = world.product.about(id)[0]?.callback ?? {};
+    expect(deliveries(id)).toEqual([`${id}:completed:${transaction_id}:${block_hash}`]);
+    expect(BigInt(network_fee ?? 0)).toBeGreaterThan(0n);
+    await restore();
+    world.clock.ahead_ms = 5_000;
+    await world.run();
+    expect(deliveries(id)).toEqual(Array(2).fill(deliveries(id)[0]));
+  });
+
+  it('reports a block that comes back after it was dropped under another id', async () => {
+    const { id } = await world.deposit('ETH', 1);
+    const deposits = world.db.collection('deposits');
+    const stored = await deposits.findOne({ crypto_payment_id: id });
+    for (const block of [null, stored?.['block']]) {
+      const change = { $set: { block, is_open: true } };
+      await deposits.updateOne({ crypto_payment_id: id }, change);
+      await world.run();
+    }
+    expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone', 'deposit']);
+    expect(deliveries(id)[2]).toBe(`${deliveries(id)[0]}:1`);
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(world.product.credited(id)).toBe(ETHER);
+  });
+
+  it('skips addresses that the product knows or that were used on the chain', async () => {
+    const key = readExtendedKey(ACCOUNT.publicExtendedKey);
+    const counters = world.db.collection<{ _id: string; next: number }>('address_lines');
+    const next = async () => (await counters.findOne({ _id: key.fingerprint }))?.next ?? 0;
+    const start = await next();
+    const taken = [key.addressAt(start), key.addressAt(start + 60)];
+    const findTaken = async (addresses: readonly string[]) =>
+      taken.filter((each) => addresses.includes(each));
+    await world.restart({ findTaken });
+    expect(await next()).toBe(start + 61);
+    await world.chain.pay(key.addressAt(start + 63), 1n);
+    await world.chain.payToken(key.addressAt(start + 61 + 19), 1n);
+    await world.chain.mine();
+    await world.restart({ findTaken });
+    expect(await next()).toBe(start + 81);
+    // While the process runs, too.
+    taken.push(key.addressAt(start + 81));
+    expect((await world.giveAddress('ETH')).address).toBe(key.addressAt(start + 82));
+  });
+});
+
+describe('the command that repeats reports', () => {
+  it('repeats those since a time under the same ids', async () => {
+    // Later than all reports of the tests before.
+    world.clock.ahead_ms = 60_000;
+    const { id } = await world.deposit('ETH', CONFIRMATIONS + 1);
+    const before = deliveries(id);
+    const since = new Date(now().getTime() - 1).toISOString();
+    const other = await world.deposit('USDC', CONFIRMATIONS + 1);
+    const settlement = world.buildSettlement('ETH', 1n);
+    await settlement.send();
+    await world.makeBlocks(CONFIRMATIONS + 1);
+    const results = await command('tell-again', '--since', since);
+    expect(results).toEqual({ deposits: 1, settlements: 1 });
+    await world.run();
+    expect(deliveries(id)).toEqual(before);
+    const [seen, confirmed] = deliveries(other.id);
+    expect(deliveries(other.id)).toEqual([seen, confirmed, confirmed]);
+    expect(deliveries(settlement.id)).toHaveLength(2);
+    expect(world.product.names(settlement.id)).toEqual(['completed']);
+    await world.run();
+    expect(deliveries(other.id)).toHaveLength(3);
+  });
+
+  it.each([
+    [['--since', 'yesterday'], 'must be a time'],
+    [['--since', '2999-01-01T00:00:00Z'], 'in the past'],
+    [[], 'must be a time'],
+  ])('refuses %j', async (args, message) => {
+    await expect(command('tell-again', ...args)).rejects.toThrow(message);
   });
 });

@@ -7,150 +7,138 @@ import { Killed, type Step } from './kills';
 import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
 const world = useEvmWorld();
-
-const TEN_ETHER = 10n * ETHER + 1n;
+const FACTS = { amount_due: '1', network: 'ethereum', livemode: true };
+const isOpen = async (crypto_payment_id: string) =>
+  (await world.db.collection('deposits').findOne({ crypto_payment_id }))?.['is_open'];
 
 describe('an address', () => {
-  it('is the payment’s own, the same however often it is asked for, and comes with its rules', async () => {
-    const { address: earlier } = await world.address('USDC');
+  it('is the payment’s own, stays the same for repeats, and comes with its rules', async () => {
+    const { address: earlier } = await world.giveAddress('USDC');
     const id = randomUUID();
-    const asked = await Promise.all([world.address('USDC', id), world.address('USDC', id)]);
-    expect(asked[0]).toEqual(asked[1]);
-    expect(asked[0].address).not.toBe(earlier);
-    expect(asked[0].answer).toEqual({
+    const give = () => world.giveAddress('USDC', { id });
+    const [first, second] = await Promise.all([give(), give()]);
+    expect(first).toEqual(second);
+    expect(first.address).not.toBe(earlier);
+    expect(first.answer).toEqual({
       outcome: 'given',
-      address: asked[0].address,
+      address: first.address,
       required_confirmations: CONFIRMATIONS,
       chain_id: 31_337,
       token_contract: getAddress(world.chain.token),
     });
   });
 
-  it('is given once where the process dies while it is derived', async () => {
+  it('is given once when the process dies while it is derived', async () => {
     const id = randomUUID();
     world.killAt('address derived');
-    await expect(world.address('ETH', id)).rejects.toThrow(Killed);
+    await expect(world.giveAddress('ETH', { id })).rejects.toThrow(Killed);
     await world.restart();
-    const { address } = await world.address('ETH', id);
+    const { address } = await world.giveAddress('ETH', { id });
     expect(await world.db.collection('addresses').countDocuments({ address })).toBe(1);
   });
 
-  it('is refused for an asset that is not served, and for the sandbox', async () => {
-    const ask = {
-      crypto_payment_id: randomUUID(),
-      amount_due: '1',
-      expires_at: '',
-      livemode: true,
-    };
+  it('is declined for an asset that is not served, and for the sandbox', async () => {
+    const question = { ...FACTS, crypto_payment_id: randomUUID(), expires_at: '' };
     const { giveAddress } = world.evm.activities;
-    const bitcoin = await giveAddress({ ...ask, asset: 'BTC', network: 'bitcoin' });
+    const bitcoin = await giveAddress({ ...question, asset: 'BTC', network: 'bitcoin' });
     expect(bitcoin).toMatchObject({ outcome: 'declined', code: 'asset_not_available' });
-    const sandbox = { ...ask, asset: 'ETH', network: 'ethereum', livemode: false };
-    expect(await giveAddress(sandbox)).toMatchObject({ code: 'sandbox_not_supported' });
+    const sandbox = await giveAddress({ ...question, asset: 'ETH', livemode: false });
+    expect(sandbox).toMatchObject({ code: 'sandbox_not_supported' });
   });
 });
 
-test('a rate says what is due, in the smallest unit and rounded up', async () => {
-  const question = { crypto_payment_id: randomUUID(), network: 'ethereum', livemode: true };
+test('a rate gives the amount due in the smallest unit, rounded up', async () => {
+  const question = { ...FACTS, crypto_payment_id: randomUUID(), asset: 'ETH' };
   const { quoteRate } = world.evm.activities;
-  const ether = await quoteRate({ ...question, asset: 'ETH', amount: 100_001, currency: 'EUR' });
+  const ether = await quoteRate({ ...question, amount: 100_001, currency: 'EUR' });
   expect(ether).toEqual({ outcome: 'quoted', amount_due: '500005000000000000', rate: '2000' });
-  const none = await quoteRate({ ...question, asset: 'ETH', amount: 1, currency: 'JPY' });
+  const none = await quoteRate({ ...question, amount: 1, currency: 'JPY' });
   expect(none).toMatchObject({ outcome: 'declined', code: 'rate_not_available' });
 });
 
 describe('a deposit', () => {
   it('in ether is reported when it is seen and when it counts, exact to the unit', async () => {
-    const { id, address } = await world.address('ETH');
-    const hash = await world.chain.pay(address, TEN_ETHER);
-    await world.blocks(1);
-    const [seen] = world.product.about(id);
-    expect(seen).toMatchObject({
+    const { id, address } = await world.giveAddress('ETH');
+    const amount = 10n * ETHER + 1n;
+    const hash = await world.chain.pay(address, amount);
+    await world.makeBlocks(1);
+    expect(world.product.about(id)[0]).toMatchObject({
       resource: 'crypto_payment',
       name: 'deposit',
-      callback: { transaction_id: hash, amount: String(TEN_ETHER), confirmations: 1 },
+      callback: { transaction_id: hash, amount: String(amount), confirmations: 1 },
     });
     expect(world.product.credited(id)).toBe(0n);
-    await world.blocks(CONFIRMATIONS - 1);
-    expect(world.product.credited(id)).toBe(TEN_ETHER);
-    await world.blocks(3);
-    const confirmations = world.product.about(id).map(({ callback }) => callback.confirmations);
-    expect(confirmations).toEqual([1, CONFIRMATIONS]);
+    await world.makeBlocks(CONFIRMATIONS - 1);
+    expect(world.product.credited(id)).toBe(amount);
+    await world.makeBlocks(3);
+    expect(world.product.confirmations(id)).toEqual([1, CONFIRMATIONS]);
   });
 
-  it('in a token is told with its top-up', async () => {
-    const { id, address } = await world.address('USDC');
+  it('in a token is reported with its top-up', async () => {
+    const { id, address } = await world.giveAddress('USDC');
     const first = await world.chain.payToken(address, 7_000_000n);
-    await world.blocks(CONFIRMATIONS);
+    await world.makeBlocks(CONFIRMATIONS);
     const second = await world.chain.payToken(address, 3_000_001n);
-    await world.blocks(CONFIRMATIONS);
+    await world.makeBlocks(CONFIRMATIONS);
     expect(world.product.deposits(id)).toEqual({
       [first]: { amount: '7000000', confirmations: CONFIRMATIONS },
       [second]: { amount: '3000001', confirmations: CONFIRMATIONS },
     });
   });
 
-  it('of nothing is not told; in another asset than was asked for it is told once, as such', async () => {
-    const { id, address } = await world.address('USDC');
+  it('in another asset is reported once as that, and one of nothing is not reported', async () => {
+    const { id, address } = await world.giveAddress('USDC');
     await world.chain.pay(address, ETHER);
     await world.chain.payToken(address, 0n);
-    await world.blocks(CONFIRMATIONS);
+    await world.makeBlocks(CONFIRMATIONS);
     expect(world.product.about(id)).toMatchObject([
       { name: 'wrong_asset', callback: { asset: 'ETH', amount: String(ETHER) } },
     ]);
     await world.chain.reorganise(CONFIRMATIONS + 1);
-    await world.blocks(CONFIRMATIONS + 2);
+    await world.makeBlocks(CONFIRMATIONS + 2);
     expect(world.product.names(id)).toEqual(['wrong_asset']);
   });
 
-  it('that a contract sends is seen, unless the contract took it back', async () => {
-    const { id, address } = await world.address('ETH');
+  it('that a contract sends is seen, unless the contract reverts', async () => {
+    const { id, address } = await world.giveAddress('ETH');
     const hash = await world.chain.forward(address, ETHER);
-    await world.blocks(1);
+    await world.makeBlocks(1);
     await world.chain.forward(address, ETHER, true);
-    await world.blocks(CONFIRMATIONS);
+    await world.makeBlocks(CONFIRMATIONS);
     expect(Object.keys(world.product.deposits(id))).toEqual([hash]);
     expect(world.product.credited(id)).toBe(ETHER);
   });
 
-  it('is seen without traces, too, where its transaction sends it', async () => {
-    const { id, address } = await world.address('ETH');
+  it('that its transaction sends is seen without traces, too', async () => {
     await world.restart({ traces: false });
-    await world.chain.pay(address, ETHER);
-    await world.blocks(CONFIRMATIONS);
+    const { id } = await world.deposit('ETH');
     await world.restart();
     expect(world.product.credited(id)).toBe(ETHER);
   });
 
-  it('is forgotten when a reorganisation undoes it before it counts, and counts once after', async () => {
-    const { id, address } = await world.address('ETH');
-    await world.chain.pay(address, ETHER);
-    await world.blocks(2);
+  it('is undone when a reorganization drops it, and counts once if it comes again', async () => {
+    const { id, address } = await world.deposit('ETH', 2);
     await world.chain.reorganise(2);
-    await world.blocks(3);
+    await world.makeBlocks(3);
     expect(world.product.deposits(id)).toEqual({});
     expect(world.product.names(id).at(-1)).toBe('deposit_undone');
     const again = await world.chain.pay(address, 2n * ETHER);
-    await world.blocks(CONFIRMATIONS + 1);
+    await world.makeBlocks(CONFIRMATIONS + 1);
     expect(Object.keys(world.product.deposits(id))).toEqual([again]);
     expect(world.product.credited(id)).toBe(2n * ETHER);
   });
 
-  it('is told as undone when a reorganisation undoes it after it counted', async () => {
-    const { id, address } = await world.address('USDC');
-    await world.chain.payToken(address, 5_000_000n);
-    await world.blocks(CONFIRMATIONS + 1);
-    expect(world.product.credited(id)).toBe(5_000_000n);
+  it('is undone when a reorganization drops it after it counted', async () => {
+    const { id } = await world.deposit('USDC', CONFIRMATIONS + 1);
+    expect(world.product.credited(id)).toBe(5n);
     await world.chain.reorganise(CONFIRMATIONS + 1);
-    await world.blocks(1);
+    await world.makeBlocks(1);
     expect(world.product.names(id).at(-1)).toBe('deposit_undone');
     expect(world.product.credited(id)).toBe(0n);
   });
 
-  it('is not undone for a node behind a balancer that lacks the blocks where branches part', async () => {
-    const { id, address } = await world.address('ETH');
-    await world.chain.pay(address, ETHER);
-    await world.blocks(CONFIRMATIONS);
+  it('stays when a node lacks the blocks where two branches part', async () => {
+    const { id } = await world.deposit('ETH');
     const counted = await world.chain.client.getBlockNumber();
     await world.chain.reorganise(1);
     await world.chain.mine(2);
@@ -165,19 +153,12 @@ describe('a deposit', () => {
     expect(world.product.credited(id)).toBe(ETHER);
   });
 
-  it('that a node hid, having a block without its logs, is found where the cursor is set back', async () => {
-    const { id, address } = await world.address('USDC');
+  it('that a node hid is found once the cursor is set back', async () => {
     const node = createNode(world.chain.url);
     const noBlooms = (block: Block | undefined) => block && { ...block, logsBloom: null };
-    await world.restart({
-      node: {
-        ...node,
-        transfers: async () => [],
-        block: async (number) => noBlooms(await node.block(number)),
-      },
-    });
-    await world.chain.payToken(address, 5n);
-    await world.blocks(CONFIRMATIONS);
+    const block: EvmNode['block'] = async (number) => noBlooms(await node.block(number));
+    await world.restart({ node: { ...node, transfers: async () => [], block } });
+    const { id } = await world.deposit('USDC');
     expect(world.product.about(id)).toEqual([]);
     const number = Number(await world.chain.client.getBlockNumber()) - CONFIRMATIONS;
     const blocks = world.db.collection<{ _id: number; hash: string }>('blocks');
@@ -189,51 +170,39 @@ describe('a deposit', () => {
     expect(world.product.credited(id)).toBe(5n);
   });
 
-  it('that another block takes in is undone and told anew, once for each branch', async () => {
-    const { id, address } = await world.address('ETH');
+  it('that comes into another block is undone and reported again, once for each branch', async () => {
+    const { id, address } = await world.giveAddress('ETH');
     const hash = await world.chain.pay(address, ETHER);
     const serializedTransaction = await world.chain.bytesOf(hash);
-    await world.blocks(CONFIRMATIONS);
+    await world.makeBlocks(CONFIRMATIONS);
     await world.chain.reorganise(CONFIRMATIONS);
     await world.chain.mine(2);
     await world.chain.client.sendRawTransaction({ serializedTransaction });
-    await world.blocks(CONFIRMATIONS);
+    await world.makeBlocks(CONFIRMATIONS);
     expect(world.product.credited(id)).toBe(ETHER);
-    const confirmed = ['deposit', 'deposit'];
-    expect(world.product.names(id)).toEqual([...confirmed, 'deposit_undone', ...confirmed]);
+    const branch = ['deposit', 'deposit'];
+    expect(world.product.names(id)).toEqual([...branch, 'deposit_undone', ...branch]);
   });
 
-  it('is told at last when the product was away, with the state that it has by then', async () => {
-    const { id, address } = await world.address('ETH');
+  it('waits for a product that is away, with the time of its block, and holds the chain time', async () => {
+    const readTime = async () =>
+      (await world.evm.activities.readChainTime?.(FACTS))?.reported_until ?? '';
     world.product.away(true);
-    await world.chain.pay(address, ETHER);
-    await world.blocks(2);
-    world.product.away(false);
-    await world.blocks(CONFIRMATIONS);
-    expect(world.product.credited(id)).toBe(ETHER);
-  });
-
-  it('carries the time of its block, and the cursor’s time stays before it until it is reported', async () => {
-    const { id, address } = await world.address('ETH');
-    const until = async () => {
-      const question = { network: 'ethereum', livemode: true };
-      return (await world.evm.activities.readChainTime?.(question))?.reported_until ?? '';
-    };
-    world.product.away(true);
-    await world.chain.pay(address, ETHER);
-    await world.blocks(2);
-    const number = (await world.chain.client.getBlockNumber()) - 1n;
-    const { timestamp } = await world.chain.client.getBlock({ blockNumber: number });
+    const { id } = await world.deposit('ETH', 2);
+    const blockNumber = (await world.chain.client.getBlockNumber()) - 1n;
+    const { timestamp } = await world.chain.client.getBlock({ blockNumber });
     const mined_at = new Date(Number(timestamp) * 1_000).toISOString();
-    expect((await until()) < mined_at).toBe(true);
+    expect((await readTime()) < mined_at).toBe(true);
     world.product.away(false);
     await world.run();
     expect(world.product.about(id)[0]).toMatchObject({ callback: { mined_at } });
-    expect((await until()) >= mined_at).toBe(true);
+    expect((await readTime()) >= mined_at).toBe(true);
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(world.product.credited(id)).toBe(ETHER);
   });
 
   it('is found after the node was away, with all blocks of the gap', async () => {
-    const { id, address } = await world.address('ETH');
+    const { id, address } = await world.giveAddress('ETH');
     await world.chain.pay(address, ETHER);
     await world.chain.mine(20);
     await world.chain.away();
@@ -245,34 +214,88 @@ describe('a deposit', () => {
   });
 });
 
-describe('killed', () => {
-  it.each(['block read', 'block kept', 'deposit to be told', 'deposit told'] satisfies Step[])(
-    'at “%s”, the connector loses nothing and counts nothing twice',
-    async (step) => {
-      const { id, address } = await world.address('ETH');
-      await world.chain.pay(address, ETHER);
-      let kills = 0;
-      for (let block = 0; block < CONFIRMATIONS; block += 1) {
-        await world.chain.mine();
-        world.killAt(step);
-        await world.run().catch((error) => {
-          expect(error).toBeInstanceOf(Killed);
-          kills += 1;
-        });
-        world.killAt(undefined);
-        await world.restart();
-        await world.run();
-      }
-      expect(kills).toBeGreaterThan(1);
-      expect(world.product.credited(id)).toBe(ETHER);
-      expect(world.product.names(id)).toEqual(['deposit', 'deposit']);
+describe('the number of confirmations', () => {
+  afterEach(() => world.restart());
+
+  it.each(['ETH', 'USDC'] as const)(
+    'of a payment in %s stays after the setting was lowered',
+    async (asset) => {
+      const { id, address, answer } = await world.giveAddress(asset);
+      await world.restart({ confirmations: 1 });
+      expect((await world.giveAddress(asset, { id })).answer).toEqual(answer);
+      if (asset === 'ETH') await world.chain.pay(address, ETHER);
+      else await world.chain.payToken(address, 7n);
+      await world.makeBlocks(1);
+      expect([world.product.confirmations(id), await isOpen(id)]).toEqual([[1], true]);
+      await world.makeBlocks(CONFIRMATIONS);
+      expect(world.product.confirmations(id)).toEqual([1, CONFIRMATIONS]);
+      expect(await isOpen(id)).toBe(false);
     },
   );
 
-  it('while a branch is left, it has left it', async () => {
-    const { id, address } = await world.address('ETH');
+  it('of a deposit that was seen before stays after the setting was lowered', async () => {
+    const { id } = await world.deposit('ETH', 1);
+    await world.restart({ confirmations: 1 });
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(world.product.confirmations(id)).toEqual([1, CONFIRMATIONS]);
+  });
+
+  it('of a new payment is the setting of today', async () => {
+    await world.restart({ confirmations: 1 });
+    const { id, answer } = await world.deposit('ETH');
+    expect(answer.required_confirmations).toBe(1);
+    expect([world.product.confirmations(id), await isOpen(id)]).toEqual([[1], false]);
+  });
+
+  it('of a payment stays after the setting was raised', async () => {
+    const { id, address, answer } = await world.giveAddress('ETH');
+    await world.restart({ confirmations: CONFIRMATIONS + 1 });
+    expect((await world.giveAddress('ETH', { id })).answer).toEqual(answer);
     await world.chain.pay(address, ETHER);
-    await world.blocks(CONFIRMATIONS);
+    await world.makeBlocks(CONFIRMATIONS + 2);
+    expect(world.product.confirmations(id)).toEqual([1, CONFIRMATIONS]);
+    expect(await isOpen(id)).toBe(false);
+  });
+
+  it('of a payment is one for two processes with different settings', async () => {
+    const other = world.build({ confirmations: CONFIRMATIONS + 4 });
+    const expires_at = new Date().toISOString();
+    const question = { ...FACTS, crypto_payment_id: randomUUID(), asset: 'ETH', expires_at };
+    const [first, second] = await Promise.all(
+      [world.evm, other].map(({ activities }) => activities.giveAddress(question)),
+    );
+    expect(first).toMatchObject({ outcome: 'given' });
+    expect(second).toEqual(first);
+  });
+});
+
+describe('a killed connector', () => {
+  it.each([
+    'block read',
+    'block stored',
+    'deposit to be reported',
+    'deposit reported',
+  ] satisfies Step[])('at “%s” loses nothing and counts nothing twice', async (step) => {
+    const { id } = await world.deposit('ETH', 0);
+    let kills = 0;
+    for (let block = 0; block < CONFIRMATIONS; block += 1) {
+      await world.chain.mine();
+      world.killAt(step);
+      await world.run().catch((error) => {
+        expect(error).toBeInstanceOf(Killed);
+        kills += 1;
+      });
+      world.killAt(undefined);
+      await world.restart();
+      await world.run();
+    }
+    expect(kills).toBeGreaterThan(1);
+    expect(world.product.credited(id)).toBe(ETHER);
+    expect(world.product.names(id)).toEqual(['deposit', 'deposit']);
+  });
+
+  it('has left a branch that it was leaving', async () => {
+    const { id } = await world.deposit('ETH');
     await world.chain.reorganise(CONFIRMATIONS);
     await world.chain.mine(CONFIRMATIONS + 1);
     world.killAt('branch left');
@@ -281,21 +304,20 @@ describe('killed', () => {
     await world.run();
     expect(world.product.deposits(id)).toEqual({});
   });
+});
 
-  it('where two processes began at once, the connector follows over what the other one left', async () => {
-    const { id, address } = await world.address('ETH');
+describe('two processes', () => {
+  it('that began at once leave blocks that a follower replaces', async () => {
     const next = Number(await world.chain.client.getBlockNumber()) + 1;
     const blocks = world.db.collection<{ _id: number; hash: string }>('blocks');
     await blocks.insertOne({ _id: next, hash: '0x' });
-    await world.chain.pay(address, ETHER);
-    await world.blocks(CONFIRMATIONS);
+    const { id } = await world.deposit('ETH');
     expect(world.product.credited(id)).toBe(ETHER);
   });
 
-  it('never by a second process, which may follow the same chain', async () => {
-    const { id, address } = await world.address('ETH');
+  it('may follow the same chain', async () => {
     const other = world.build();
-    await world.chain.pay(address, ETHER);
+    const { id } = await world.deposit('ETH', 0);
     for (let block = 0; block < CONFIRMATIONS; block += 1) {
       await world.chain.mine();
       await Promise.all([world.evm.round(), other.round()]);
@@ -308,18 +330,17 @@ describe('killed', () => {
 describe('a source', () => {
   const screen = (crypto_payment_id: string, transaction_id: string) =>
     world.evm.activities.screenSource({
+      ...FACTS,
       crypto_payment_id,
       transaction_id,
       asset: 'ETH',
-      network: 'ethereum',
-      livemode: true,
     });
 
-  it('passes unless it is on the list, and its address is told to nobody', async () => {
-    const { id, address } = await world.address('ETH');
+  it('passes unless it is on the list, and its address is in no report', async () => {
+    const { id, address } = await world.giveAddress('ETH');
     const clean = await world.chain.pay(address, ETHER);
     const listed = await world.chain.pay(address, ETHER, LISTED);
-    await world.blocks(CONFIRMATIONS);
+    await world.makeBlocks(CONFIRMATIONS);
     expect(await screen(id, clean)).toEqual({ outcome: 'passed' });
     const failed = await screen(id, listed);
     expect(failed).toMatchObject({ outcome: 'failed', code: 'source_listed' });
@@ -328,10 +349,8 @@ describe('a source', () => {
     await expect(screen(id, `0x${'0'.repeat(64)}`)).rejects.toThrow('no such deposit');
   });
 
-  it('is not passed while the list cannot be read', async () => {
-    const { id, address } = await world.address('ETH');
-    const hash = await world.chain.pay(address, ETHER);
-    await world.blocks(1);
+  it('does not pass while the list cannot be read', async () => {
+    const { id, hash } = await world.deposit('ETH', 1);
     writeFileSync(world.screeningFile, 'not an address\n');
     await expect(screen(id, hash)).rejects.toThrow('no address in line 1');
     rmSync(world.screeningFile);

@@ -26,7 +26,7 @@ export const CHAIN_ID = chain.id;
 export const CUSTOMER: Address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 export const LISTED: Address = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 
-/** A real Ethereum node that makes blocks when it is told to, and keeps its chain over a restart. */
+/** Starts a real Ethereum node that makes blocks on request, and keeps its chain over a restart. */
 export async function startEthereum() {
   const { signal } = new AbortController();
   const context = { cacheDir: cacheDirectory(process.env), env: process.env, signal };
@@ -76,7 +76,7 @@ export async function startEthereum() {
       const call = { account: CUSTOMER, to: contractAddress, value, data, gas: 100_000n };
       return await client.sendTransaction(call);
     },
-    /** Reads the bytes of a transaction, which another branch may take in too. */
+    /** Reads the bytes of a transaction, which another branch may include too. */
     bytesOf: (hash: Hash): Promise<Hex> =>
       client.request<{ Method: 'debug_getRawTransaction'; Parameters: [Hash]; ReturnType: Hex }>({
         method: 'debug_getRawTransaction',
@@ -102,14 +102,13 @@ export async function startEthereum() {
       }),
     /** Takes blocks back, with what was in them, and lets the next ones differ from them. */
     reorganise: async (blocks: number) => {
-      await client.request<{
-        Method: 'anvil_rollback';
-        Parameters: [number];
-        ReturnType: null;
-      }>({ method: 'anvil_rollback', params: [blocks] });
+      await client.request<{ Method: 'anvil_rollback'; Parameters: [number]; ReturnType: null }>({
+        method: 'anvil_rollback',
+        params: [blocks],
+      });
       await client.increaseTime({ seconds: 60 });
     },
-    /** Ends the node, which forgets what waits for a block, and starts it on its chain again. */
+    /** Ends the node, which loses what waits for a block, and starts it on its chain again. */
     restart: async () => {
       await running.child.stop();
       running.watchdog.dismiss();

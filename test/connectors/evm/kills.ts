@@ -5,41 +5,29 @@ export class Killed extends Error {
   override readonly name = 'Killed';
 }
 
-/** A call of the MongoDB driver, and whether the connector dies before or after it. */
-type Point = readonly [
-  when: 'before' | 'after',
-  method: Method,
-  collection?: string,
-  text?: string,
-];
-type Method = 'insertOne' | 'updateOne' | 'withTransaction';
-
-/** Steps between which a process may die. Each is next to one call, which `text` tells from others. */
+/** Steps at which a process may die: before or after a call of the MongoDB driver with this text. */
 const STEPS = {
-  'address derived': ['before', 'insertOne', 'addresses'],
-  'block read': ['before', 'updateOne', 'cursor'],
-  'block kept': ['after', 'withTransaction'],
-  'branch left': ['after', 'withTransaction'],
-  'deposit to be told': ['after', 'updateOne', 'deposits', '"telling":{'],
-  'deposit told': ['before', 'updateOne', 'deposits', '"$inc":{"reports"'],
-  'settlement signed': ['before', 'insertOne', 'settlements'],
-  'settlement kept': ['after', 'withTransaction'],
-  'settlement broadcast': ['before', 'updateOne', 'settlements', '"$set":{"broadcast"'],
-  'fee raised': ['after', 'updateOne', 'settlements', '"$push":{"attempts"'],
-  'settlement to be told': ['after', 'updateOne', 'settlements', '"telling":{'],
-  'settlement told': ['before', 'updateOne', 'settlements', '"$inc":{"reports"'],
-} as const satisfies Record<string, Point>;
+  'address derived': ['before insertOne addresses', ''],
+  'block read': ['before updateOne cursor', ''],
+  'block stored': ['after withTransaction', ''],
+  'branch left': ['after withTransaction', ''],
+  'deposit to be reported': ['after updateOne deposits', '"telling":{'],
+  'deposit reported': ['before updateOne deposits', '"$inc":{"reports"'],
+  'settlement signed': ['before insertOne settlements', ''],
+  'settlement stored': ['after withTransaction', ''],
+  'settlement broadcast': ['before updateOne settlements', '"$set":{"broadcast"'],
+  'fee raised': ['after updateOne settlements', '"$push":{"attempts"'],
+  'settlement to be reported': ['after updateOne settlements', '"telling":{'],
+  'settlement reported': ['before updateOne settlements', '"$inc":{"reports"'],
+} as const;
 
 export type Step = keyof typeof STEPS;
 
 /** Lets calls of the driver throw: what a killed process has not done by then never happens. */
 export function createKiller() {
   let step: Step | undefined;
-  const dieIf = (...[when, method, collection, text = '']: Point): void => {
-    if (step === undefined) return;
-    const point: Point = STEPS[step];
-    if (point[0] !== when || point[1] !== method || point[2] !== collection) return;
-    if (!text.includes(point[3] ?? '')) return;
+  const dieIf = (point: string, text = ''): void => {
+    if (step === undefined || STEPS[step][0] !== point || !text.includes(STEPS[step][1])) return;
     const message = `killed at: ${step}`;
     step = undefined;
     throw new Killed(message);
@@ -51,7 +39,7 @@ export function createKiller() {
       this: Collection,
       ...args
     ) {
-      dieIf('before', 'insertOne', this.collectionName);
+      dieIf(`before insertOne ${this.collectionName}`);
       return await insertOne.apply(this, args);
     }),
     jest.spyOn(Collection.prototype, 'updateOne').mockImplementation(async function (
@@ -59,9 +47,9 @@ export function createKiller() {
       ...args
     ) {
       const text = JSON.stringify(args[1]);
-      dieIf('before', 'updateOne', this.collectionName, text);
+      dieIf(`before updateOne ${this.collectionName}`, text);
       const result = await updateOne.apply(this, args);
-      dieIf('after', 'updateOne', this.collectionName, text);
+      dieIf(`after updateOne ${this.collectionName}`, text);
       return result;
     }),
     jest.spyOn(ClientSession.prototype, 'withTransaction').mockImplementation(async function (
@@ -69,7 +57,7 @@ export function createKiller() {
       ...args
     ) {
       const result = await withTransaction.apply(this, args);
-      dieIf('after', 'withTransaction');
+      dieIf('after withTransaction');
       return result;
     }),
   ];

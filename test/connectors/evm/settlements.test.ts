@@ -1,164 +1,154 @@
 import { randomUUID } from 'node:crypto';
-import type { Address } from 'viem';
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
-import type { SettlementInstruction } from '../../../connectors/contract/crypto';
 import { createNode } from '../../../connectors/evm/node';
-import type { Settlement } from '../../../connectors/evm/settlements';
 import { CHAIN_ID, CUSTOMER } from './ethereum';
 import { Killed, type Step } from './kills';
 import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
 const world = useEvmWorld();
 afterEach(async () => {
-  // Every test leaves the line of nonces free.
-  await world.blocks(CONFIRMATIONS + 1);
+  // Every test leaves no nonce in use.
+  await world.makeBlocks(CONFIRMATIONS + 1);
 });
 
-const wallet = (): Address => privateKeyToAddress(generatePrivateKey());
-const etherOf = (address: Address) => world.chain.client.getBalance({ address });
-const sentCount = () => world.chain.client.getTransactionCount({ address: world.payer.address });
-const kept = (_id: string) => world.db.collection<Settlement>('settlements').findOne({ _id });
+const countSent = () => world.chain.client.getTransactionCount({ address: world.payer.address });
+const countRows = () => world.db.collection('settlements').countDocuments();
 const CANCELLED = { outcome: 'cancelled' };
-const send = (input: SettlementInstruction) => world.evm.activities.sendSettlement(input);
+const NOT_FOUND = { outcome: 'not_found' };
+/** Time after which a fee is raised. */
+const RAISE_MS = 200_000;
+
+/** Builds a settlement, and sends it. */
+async function sendOne(...args: Parameters<typeof world.buildSettlement>) {
+  const settlement = world.buildSettlement(...args);
+  return { ...settlement, answer: await settlement.send() };
+}
+
+/** Builds a settlement whose process dies at a step while it sends. */
+async function killOne(step: Step, ...args: Parameters<typeof world.buildSettlement>) {
+  const settlement = world.buildSettlement(...args);
+  world.killAt(step);
+  await expect(settlement.send()).rejects.toThrow(Killed);
+  return settlement;
+}
 
 describe('a settlement', () => {
-  it('in ether arrives, exact to the unit, and is told as completed', async () => {
-    const to = wallet();
-    const input = world.settle('ETH', 10n * ETHER + 1n, to);
-    const answer = await send(input);
+  it('in ether arrives, exact to the unit, and is reported as completed', async () => {
+    const { id, answer, readBalance } = await sendOne('ETH', 10n * ETHER + 1n);
     expect(answer.outcome).toBe('sent');
-    await world.blocks(CONFIRMATIONS - 1);
-    expect(world.product.names(input.crypto_settlement_id)).toEqual([]);
-    await world.blocks(1);
-    expect(await etherOf(to)).toBe(10n * ETHER + 1n);
-    const [told] = world.product.about(input.crypto_settlement_id);
+    await world.makeBlocks(CONFIRMATIONS - 1);
+    expect(world.product.names(id)).toEqual([]);
+    await world.makeBlocks(1);
+    expect(await readBalance()).toBe(10n * ETHER + 1n);
     const transaction_id = answer.outcome === 'sent' ? answer.transaction_id : undefined;
-    expect(told).toMatchObject({ name: 'completed', callback: { transaction_id } });
+    expect(world.product.about(id)).toMatchObject([
+      { name: 'completed', callback: { transaction_id } },
+    ]);
   });
 
   it('in a token arrives', async () => {
-    const to = wallet();
-    const input = world.settle('USDC', 12_345_678n, to);
-    await send(input);
-    await world.blocks(CONFIRMATIONS);
-    expect(await world.chain.tokensOf(to)).toBe(12_345_678n);
-    expect(world.product.names(input.crypto_settlement_id)).toEqual(['completed']);
+    const { id, readBalance } = await sendOne('USDC', 12_345_678n);
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(await readBalance()).toBe(12_345_678n);
+    expect(world.product.names(id)).toEqual(['completed']);
   });
 
-  it('is one transaction however often it is asked for, also at once and after its end', async () => {
-    const before = await sentCount();
-    const input = world.settle('ETH', ETHER, wallet());
-    const other = world.build();
-    const answers = await Promise.all([
-      send(input),
-      send(input),
-      other.activities.sendSettlement(input),
-    ]);
-    await world.blocks(CONFIRMATIONS);
-    const later = [await send(input), await world.evm.activities.lookUpSettlement(input)];
-    const [first] = later;
-    expect(first?.outcome).toBe('sent');
-    for (const answer of [...answers, ...later]) {
-      // The node's answer to the first may have come after the last was asked.
-      if (answer.outcome !== 'pending') expect(answer).toEqual(first);
+  it('is one transaction for repeats at once, from two processes and after its end', async () => {
+    const before = await countSent();
+    const { input, send, lookUp } = world.buildSettlement('ETH', ETHER);
+    expect(await lookUp()).toEqual(NOT_FOUND);
+    const other = world.build().activities;
+    const answers = await Promise.all([send(), send(), other.sendSettlement(input)]);
+    await world.makeBlocks(CONFIRMATIONS);
+    const last = await send();
+    expect([last.outcome, await lookUp()]).toEqual(['sent', last]);
+    for (const answer of answers) {
+      // The node's answer to the first may come after the last instruction.
+      if (answer.outcome !== 'pending') expect(answer).toEqual(last);
     }
-    expect(await sentCount()).toBe(before + 1);
+    expect(await countSent()).toBe(before + 1);
   });
 
-  it('is not found before it was asked for', async () => {
-    const crypto_settlement_id = randomUUID();
-    const answer = await world.evm.activities.lookUpSettlement({ crypto_settlement_id });
-    expect(answer).toEqual({ outcome: 'not_found' });
-  });
-
-  it('takes its turn in the one line of nonces', async () => {
-    const to = wallet();
-    const inputs = [1n, 2n, 3n].map((amount) => world.settle('ETH', amount, to));
-    await Promise.all(inputs.map(send));
-    await world.blocks(CONFIRMATIONS);
-    expect(await etherOf(to)).toBe(6n);
-    const nonces = await Promise.all(
-      inputs.map(async (each) => (await kept(each.crypto_settlement_id))?.nonce),
-    );
-    expect(new Set(nonces).size).toBe(3);
+  it('has a nonce of its own when three are sent at once', async () => {
+    const first = world.buildSettlement('ETH', 1n);
+    const others = [2n, 3n].map((amount) => world.buildSettlement('ETH', amount, first.wallet));
+    const all = [first, ...others];
+    await Promise.all(all.map(({ send }) => send()));
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(await first.readBalance()).toBe(6n);
+    const rows = await Promise.all(all.map(({ readRow }) => readRow()));
+    expect(new Set(rows.map((row) => row?.nonce)).size).toBe(3);
   });
 });
 
-describe('a settlement is refused, for good', () => {
+describe('a settlement is refused for good', () => {
   it.each([
     ['wallet_invalid', { wallet_address: '0x123' }],
     ['wallet_invalid', { wallet_address: '0x70997970c51812DC3A010C7d01b50e0d17dc79C8' }],
     ['wallet_invalid', { wallet_address: `0x${'0'.repeat(40)}` }],
     ['asset_not_available', { asset: 'BTC', network: 'bitcoin' }],
     ['sandbox_not_supported', { livemode: false }],
-  ])('as %s', async (code, change) => {
-    const input = { ...world.settle('ETH', 1n, CUSTOMER), ...change };
-    const refused = await send(input);
-    expect(refused).toMatchObject({ outcome: 'refused', code });
-    expect(await world.evm.activities.lookUpSettlement(input)).toEqual(refused);
+  ])('as %s', async (code, changes) => {
+    const { answer, lookUp } = await sendOne('ETH', 1n, CUSTOMER, changes);
+    expect(answer).toMatchObject({ outcome: 'refused', code });
+    expect(await lookUp()).toEqual(answer);
   });
 
-  it('where the chain would revert it', async () => {
-    const to = wallet();
-    await world.chain.refuse(to);
-    await world.blocks(1);
-    const before = await sentCount();
-    const input = world.settle('USDC', 1n, to);
-    const refused = await send(input);
+  it('if the chain would revert it', async () => {
+    const settlement = world.buildSettlement('USDC', 1n);
+    await world.chain.refuse(settlement.wallet);
+    await world.makeBlocks(1);
+    const before = await countSent();
+    const refused = await settlement.send();
     expect(refused).toMatchObject({ outcome: 'refused', code: 'wallet_refused' });
-    expect(await send(input)).toEqual(refused);
-    expect(await sentCount()).toBe(before);
+    expect(await settlement.send()).toEqual(refused);
+    expect(await countSent()).toBe(before);
   });
 });
 
-describe('a settlement is not taken yet, and nothing is kept', () => {
-  afterEach(async () => {
-    await world.restart();
-  });
+describe('a settlement waits, and nothing is stored,', () => {
+  afterEach(() => world.restart());
 
   it.each([
     ['ether', 'ETH', 10_000n * ETHER],
     ['USDC', 'USDC', 10n ** 15n],
-  ] as const)('while the account holds too little %s', async (what, asset, amount) => {
-    const input = world.settle(asset, amount, wallet());
-    await expect(send(input)).rejects.toThrow(`too little ${what}`);
-    expect(await world.evm.activities.lookUpSettlement(input)).toEqual({ outcome: 'not_found' });
+  ] as const)('while the account has too little %s', async (what, asset, amount) => {
+    const { send, lookUp } = world.buildSettlement(asset, amount);
+    await expect(send()).rejects.toThrow(`too little ${what}`);
+    expect(await lookUp()).toEqual(NOT_FOUND);
   });
 
-  it('while the provider answers of another chain, which is not followed either', async () => {
-    const { client } = world.chain;
-    const become = (chainId: number) =>
-      client.request<{ Method: 'anvil_setChainId'; Parameters: [number]; ReturnType: null }>({
-        method: 'anvil_setChainId',
-        params: [chainId],
-      });
-    await become(5);
-    const input = world.settle('ETH', 1n, wallet());
-    await expect(send(input)).rejects.toThrow('on chain 5');
+  it('while the node answers from another chain, which is not followed either', async () => {
+    const setChainId = (chainId: number) =>
+      world.chain.client.request<{
+        Method: 'anvil_setChainId';
+        Parameters: [number];
+        ReturnType: null;
+      }>({ method: 'anvil_setChainId', params: [chainId] });
+    await setChainId(5);
+    const { send, lookUp } = world.buildSettlement('ETH', 1n);
+    await expect(send()).rejects.toThrow('on chain 5');
     await expect(world.evm.round()).rejects.toThrow('on chain 5');
-    await become(CHAIN_ID);
-    expect(await world.evm.activities.lookUpSettlement(input)).toEqual({ outcome: 'not_found' });
+    await setChainId(CHAIN_ID);
+    expect(await lookUp()).toEqual(NOT_FOUND);
   });
 
-  it('while the book lacks a settlement for a nonce that the chain has not seen', async () => {
-    const lines = world.db.collection('nonces');
-    await lines.updateOne({}, { $inc: { next: 1 } });
-    const input = world.settle('ETH', 1n, wallet());
-    await expect(send(input)).rejects.toThrow('compare them');
+  it('while the database lacks a settlement for a nonce that the chain has not seen', async () => {
+    const nonces = world.db.collection('nonces');
+    await nonces.updateOne({}, { $inc: { next: 1 } });
+    const { send, lookUp } = world.buildSettlement('ETH', 1n);
+    await expect(send()).rejects.toThrow('compare them');
     await expect(world.restart()).rejects.toThrow('compare them');
-    await lines.updateOne({}, { $inc: { next: -1 } });
-    expect(await world.evm.activities.lookUpSettlement(input)).toEqual({ outcome: 'not_found' });
+    await nonces.updateOne({}, { $inc: { next: -1 } });
+    expect(await lookUp()).toEqual(NOT_FOUND);
   });
 
-  it('by a process for another chain, on the same database', async () => {
-    const chainId = async () => 5;
-    const node = { ...createNode(world.chain.url), chainId };
-    await expect(world.restart({ chainId: 5, node })).rejects.toThrow(
-      'The database is of chain 31337',
-    );
+  it('in a process for another chain on the same database', async () => {
+    const node = { ...createNode(world.chain.url), chainId: async () => 5 };
+    const restart = world.restart({ chainId: 5, node });
+    await expect(restart).rejects.toThrow('The database is of chain 31337');
   });
 
-  it('by a process that pays from another account, before those under way have ended', async () => {
+  it('in a process that pays from another account, until those in progress have ended', async () => {
     const other = { _id: randomUUID(), from: CUSTOMER, nonce: 0, is_open: true };
     const rows = world.db.collection<typeof other>('settlements');
     await rows.insertOne(other);
@@ -166,226 +156,247 @@ describe('a settlement is not taken yet, and nothing is kept', () => {
     await rows.deleteOne({ _id: other._id });
   });
 
-  it('while gas is too dear', async () => {
+  it('while gas is too expensive', async () => {
     await world.restart({ feeCap: 1n });
-    await expect(send(world.settle('ETH', 1n, wallet()))).rejects.toThrow('Gas is dearer');
+    await expect(world.buildSettlement('ETH', 1n).send()).rejects.toThrow('Gas is dearer');
   });
 
-  it('once the record says that it has ended', async () => {
-    const input = world.settle('ETH', 1n, wallet());
-    world.product.endInRecord(input.crypto_settlement_id);
-    expect(await send(input)).toEqual({ outcome: 'outdated' });
+  it('once the product has ended it', async () => {
+    const { id, send } = world.buildSettlement('ETH', 1n);
+    world.product.endSettlement(id);
+    expect(await send()).toEqual({ outcome: 'outdated' });
+  });
+});
+
+describe('a node that is slow about gas', () => {
+  /** Starts a connector whose node lets something happen while it estimates. */
+  const restartSlow = (gas: bigint | undefined, meanwhile: () => void) => {
+    const estimateGas = async () => {
+      meanwhile();
+      return gas;
+    };
+    return world.restart({ node: { ...createNode(world.chain.url), estimateGas } });
+  };
+  const ANSWERS = [
+    ['accept', 21_000n],
+    ['revert', undefined],
+  ] as const;
+
+  afterEach(() => world.restart());
+
+  it.each(ANSWERS)(
+    'leaves a transfer that it would %s unsigned if the product has ended it meanwhile',
+    async (_, gas) => {
+      const [before, rows] = [await countSent(), await countRows()];
+      const { id, send, lookUp } = world.buildSettlement('ETH', ETHER);
+      await restartSlow(gas, () => world.product.endSettlement(id));
+      expect(await send()).toEqual({ outcome: 'outdated' });
+      expect(await lookUp()).toEqual(NOT_FOUND);
+      expect([await countSent(), await countRows()]).toEqual([before, rows]);
+    },
+  );
+
+  it.each(ANSWERS)(
+    'lets an attempt with a transfer that it would %s end after 25 seconds, and the next one pay',
+    async (_, gas) => {
+      const [before, rows] = [await countSent(), await countRows()];
+      const { send, lookUp, readBalance } = world.buildSettlement('ETH', ETHER);
+      await restartSlow(gas, () => (world.clock.ahead_ms += 25_000));
+      await expect(send()).rejects.toThrow('took too long');
+      await world.makeBlocks(1);
+      expect([await lookUp(), await countRows()]).toEqual([NOT_FOUND, rows]);
+      // The next attempt has time of its own, and the same nonce.
+      await world.restart();
+      expect(await send()).toMatchObject({ outcome: 'sent' });
+      await world.makeBlocks(CONFIRMATIONS);
+      expect(await readBalance()).toBe(ETHER);
+      expect(await countSent()).toBe(before + 1);
+    },
+  );
+
+  it('lets an attempt pay that takes less than 25 seconds', async () => {
+    const { send, readBalance } = world.buildSettlement('ETH', 1n);
+    world.clock.stopped_at = Date.now();
+    await restartSlow(21_000n, () => (world.clock.ahead_ms += 24_999));
+    expect(await send()).toMatchObject({ outcome: 'sent' });
+    world.clock.stopped_at = undefined;
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(await readBalance()).toBe(1n);
   });
 });
 
 describe('a cancellation', () => {
-  const cancel = (input: SettlementInstruction) => world.evm.activities.cancelSettlement?.(input);
-
-  it('keeps a settlement that is not signed from ever being signed', async () => {
-    const input = world.settle('ETH', 1n, wallet());
-    expect([await cancel(input), await cancel(input)]).toEqual(Array(2).fill(CANCELLED));
+  it('keeps a settlement that is not signed from being signed', async () => {
+    const { send, cancel, lookUp, readRow } = world.buildSettlement('ETH', 1n);
+    expect([await cancel(), await cancel()]).toEqual([CANCELLED, CANCELLED]);
     const refused = { outcome: 'refused', code: 'cancelled' };
-    expect(await send(input)).toMatchObject(refused);
-    expect(await world.evm.activities.lookUpSettlement(input)).toMatchObject(refused);
-    expect(await kept(input.crypto_settlement_id)).toBeNull();
+    expect(await send()).toMatchObject(refused);
+    expect(await lookUp()).toMatchObject(refused);
+    expect(await readRow()).toBeNull();
   });
 
   it('of a refused settlement changes nothing', async () => {
-    const input = world.settle('ETH', 1n, '0x0000000000000000000000000000000000000000');
-    const refused = await send(input);
-    expect(await cancel(input)).toEqual(CANCELLED);
-    expect(await send(input)).toEqual(refused);
+    const { answer, cancel, send } = await sendOne('ETH', 1n, `0x${'0'.repeat(40)}`);
+    expect([await cancel(), await send()]).toEqual([CANCELLED, answer]);
   });
 
-  it('comes too late for one that is signed, also before its broadcast', async () => {
-    const input = world.settle('ETH', 1n, wallet());
-    world.killAt('settlement kept');
-    await expect(send(input)).rejects.toThrow(Killed);
-    expect(await cancel(input)).toEqual({ outcome: 'too_late' });
+  it('comes too late for a signed settlement, also before its broadcast', async () => {
+    const { id, cancel } = await killOne('settlement stored', 'ETH', 1n);
+    expect(await cancel()).toEqual({ outcome: 'too_late' });
     await world.run();
-    await world.blocks(CONFIRMATIONS);
-    expect(world.product.names(input.crypto_settlement_id).at(-1)).toBe('completed');
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(world.product.names(id).at(-1)).toBe('completed');
   });
 
-  it('and an instruction at once are one of the two', async () => {
+  it('that races with the instruction gives one of the two results, eight times', async () => {
     for (let round = 0; round < 8; round += 1) {
-      const input = world.settle('ETH', 1n, wallet());
-      const sending = send(input).catch(() => undefined);
-      const [cancelled] = await Promise.all([cancel(input), sending]);
-      const isSigned = (await kept(input.crypto_settlement_id)) !== null;
-      expect(cancelled).toEqual(isSigned ? { outcome: 'too_late' } : CANCELLED);
+      const { send, cancel, readRow } = world.buildSettlement('ETH', 1n);
+      const sending = send().catch(() => undefined);
+      const [cancelled] = await Promise.all([cancel(), sending]);
+      expect(cancelled).toEqual((await readRow()) === null ? CANCELLED : { outcome: 'too_late' });
     }
   });
 });
 
 describe('a fee', () => {
-  it('is raised on the same nonce when no block takes the settlement, which is paid once', async () => {
-    const to = wallet();
-    const before = await sentCount();
-    const input = world.settle('ETH', ETHER, to);
-    const first = await send(input);
-    world.clock.ahead_ms += 200_000;
+  it('is raised on the same nonce when no block includes the settlement', async () => {
+    const before = await countSent();
+    const { id, answer, lookUp, readRow, readBalance } = await sendOne('ETH', ETHER);
+    world.clock.ahead_ms += RAISE_MS;
     await world.run();
     await world.run();
-    const { attempts = [], nonce } = (await kept(input.crypto_settlement_id)) ?? {};
-    expect(attempts).toHaveLength(2);
-    expect(nonce).toBe(before);
+    const { attempts = [], nonce } = (await readRow()) ?? {};
+    expect([attempts.length, nonce]).toEqual([2, before]);
     const second = { outcome: 'sent', transaction_id: attempts[1]?.hash };
-    expect(await world.evm.activities.lookUpSettlement(input)).toEqual(second);
-    expect(second).not.toEqual(first);
-    await world.blocks(CONFIRMATIONS);
-    expect(world.product.names(input.crypto_settlement_id)).toEqual(['sent', 'completed']);
-    expect(await etherOf(to)).toBe(ETHER);
-    expect(await sentCount()).toBe(before + 1);
+    expect(await lookUp()).toEqual(second);
+    expect(second).not.toEqual(answer);
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(world.product.names(id)).toEqual(['sent', 'completed']);
+    expect([await readBalance(), await countSent()]).toEqual([ETHER, before + 1]);
   });
 
-  it('is raised, too, where the chain grew too dear before the node took the settlement', async () => {
-    const to = wallet();
-    const input = world.settle('ETH', 6n, to);
-    world.killAt('settlement kept');
-    await expect(send(input)).rejects.toThrow(Killed);
-    const [first] = (await kept(input.crypto_settlement_id))?.attempts ?? [];
+  it('is raised when the chain became too expensive before the broadcast', async () => {
+    const { id, readRow, readBalance } = await killOne('settlement stored', 'ETH', 6n);
+    const [first] = (await readRow())?.attempts ?? [];
     const baseFeePerGas = 2n * BigInt(first?.fee_max ?? 0);
     await world.chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas });
-    await world.blocks(1);
-    expect(await etherOf(to)).toBe(0n);
-    world.clock.ahead_ms += 200_000;
+    await world.makeBlocks(1);
+    expect(await readBalance()).toBe(0n);
+    world.clock.ahead_ms += RAISE_MS;
     await world.run();
-    await world.blocks(CONFIRMATIONS);
-    expect(await etherOf(to)).toBe(6n);
-    expect(world.product.names(input.crypto_settlement_id).at(-1)).toBe('completed');
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(await readBalance()).toBe(6n);
+    expect(world.product.names(id).at(-1)).toBe('completed');
   });
 
-  it('is raised no further than it may be', async () => {
-    const input = world.settle('ETH', 1n, wallet());
-    await send(input);
-    const [first] = (await kept(input.crypto_settlement_id))?.attempts ?? [];
+  it('is never raised above its limit', async () => {
+    const { readRow } = await sendOne('ETH', 1n);
+    const [first] = (await readRow())?.attempts ?? [];
     await world.restart({ feeCap: BigInt(first?.fee_max ?? 0) });
-    world.clock.ahead_ms += 200_000;
+    world.clock.ahead_ms += RAISE_MS;
     await world.run();
-    expect((await kept(input.crypto_settlement_id))?.attempts).toHaveLength(1);
+    expect((await readRow())?.attempts).toHaveLength(1);
     await world.restart();
   });
 });
 
-describe('killed', () => {
-  it.each(['settlement signed', 'settlement kept', 'settlement broadcast'] satisfies Step[])(
-    'at “%s”, and the node with it, the connector pays once',
+describe('a killed connector', () => {
+  it.each(['settlement signed', 'settlement stored', 'settlement broadcast'] satisfies Step[])(
+    'at “%s”, together with its node, pays once',
     async (step) => {
-      const to = wallet();
-      const before = await sentCount();
-      const input = world.settle('ETH', ETHER, to);
-      world.killAt(step);
-      await expect(send(input)).rejects.toThrow(Killed);
+      const before = await countSent();
+      const { id, send, lookUp, readBalance } = await killOne(step, 'ETH', ETHER);
       await world.chain.restart();
       await world.restart();
-      const found = await world.evm.activities.lookUpSettlement(input);
+      const found = await lookUp();
       expect(found.outcome).toBe(step === 'settlement signed' ? 'not_found' : 'pending');
-      if (found.outcome === 'not_found') await send(input);
+      if (found.outcome === 'not_found') await send();
       await world.run();
-      await world.blocks(CONFIRMATIONS);
-      expect(await etherOf(to)).toBe(ETHER);
-      expect(await sentCount()).toBe(before + 1);
-      expect(world.product.names(input.crypto_settlement_id).at(-1)).toBe('completed');
+      await world.makeBlocks(CONFIRMATIONS);
+      expect([await readBalance(), await countSent()]).toEqual([ETHER, before + 1]);
+      expect(world.product.names(id).at(-1)).toBe('completed');
     },
   );
 
-  it('when the node has lost what it took, the connector broadcasts it again', async () => {
-    const to = wallet();
-    const input = world.settle('USDC', 4n, to);
-    await send(input);
-    await world.chain.restart();
-    await world.blocks(1);
-    expect(await world.chain.tokensOf(to)).toBe(0n);
-    world.clock.ahead_ms += 61_000;
-    await world.run();
-    await world.blocks(CONFIRMATIONS);
-    expect(await world.chain.tokensOf(to)).toBe(4n);
-  });
-
-  it('after a fee was raised and before it was broadcast, the connector pays once', async () => {
-    const to = wallet();
-    const input = world.settle('ETH', 5n, to);
-    await send(input);
-    world.clock.ahead_ms += 200_000;
+  it('after it raised a fee pays once', async () => {
+    const { readBalance } = await sendOne('ETH', 5n);
+    world.clock.ahead_ms += RAISE_MS;
     world.killAt('fee raised');
     await expect(world.run()).rejects.toThrow(Killed);
     await world.restart();
     await world.run();
-    await world.blocks(CONFIRMATIONS);
-    expect(await etherOf(to)).toBe(5n);
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(await readBalance()).toBe(5n);
   });
 
-  it.each(['settlement to be told', 'settlement told'] satisfies Step[])(
-    'at “%s”, the connector tells the end, and the same',
+  it.each(['settlement to be reported', 'settlement reported'] satisfies Step[])(
+    'at “%s” reports the end once',
     async (step) => {
-      const input = world.settle('ETH', 1n, wallet());
-      await send(input);
-      await world.blocks(CONFIRMATIONS - 1);
+      const { id } = await sendOne('ETH', 1n);
+      await world.makeBlocks(CONFIRMATIONS - 1);
       await world.chain.mine();
       world.killAt(step);
       await expect(world.run()).rejects.toThrow(Killed);
       await world.restart();
       await world.run();
-      expect(world.product.names(input.crypto_settlement_id)).toEqual(['completed']);
+      expect(world.product.names(id)).toEqual(['completed']);
     },
   );
 });
 
-describe('the end', () => {
-  it('is failed when the chain reverts what it would not have refused before', async () => {
-    const to = wallet();
-    const input = world.settle('USDC', 9n, to);
-    const answer = await send(input);
-    const hash = answer.outcome === 'sent' ? answer.transaction_id : '';
-    await world.chain.refuse(to);
-    await world.blocks(CONFIRMATIONS);
-    const [told] = world.product.about(input.crypto_settlement_id);
-    expect(told).toMatchObject({
-      name: 'failed',
-      callback: { transaction_id: hash, code: 'transaction_reverted' },
-    });
-    expect(await world.chain.tokensOf(to)).toBe(0n);
-  });
-
-  it('comes again after a reorganisation that took it back, and pays once', async () => {
-    const to = wallet();
-    const before = await sentCount();
-    const input = world.settle('ETH', 8n, to);
-    await send(input);
-    await world.blocks(CONFIRMATIONS);
-    await world.chain.reorganise(CONFIRMATIONS);
-    expect(await etherOf(to)).toBe(0n);
-    await world.chain.mine();
-    await world.run();
-    await world.blocks(CONFIRMATIONS);
-    expect(await etherOf(to)).toBe(8n);
-    expect(await sentCount()).toBe(before + 1);
-    expect(world.product.names(input.crypto_settlement_id)).toEqual(['completed']);
-  });
+test('a settlement that the node has lost is broadcast again', async () => {
+  const { readBalance } = await sendOne('USDC', 4n);
+  await world.chain.restart();
+  await world.makeBlocks(1);
+  expect(await readBalance()).toBe(0n);
+  world.clock.ahead_ms += 61_000;
+  await world.run();
+  await world.makeBlocks(CONFIRMATIONS);
+  expect(await readBalance()).toBe(4n);
 });
 
-describe('another program that uses the account', () => {
-  it('and takes a nonce fails the settlement, and stops all others until it is looked at', async () => {
-    const to = wallet();
-    const input = world.settle('ETH', ETHER, to);
-    await send(input);
-    const { nonce = 0 } = (await kept(input.crypto_settlement_id)) ?? {};
-    const { client } = world.chain;
-    const price = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n, gas: 21_000n };
-    const sign = async (at: number) =>
-      await world.payer.signTransaction({
-        ...{ type: 'eip1559', chainId: 31_337, nonce: at, to: CUSTOMER, value: 1n },
-        ...price,
-      });
-    await client.sendRawTransaction({ serializedTransaction: await sign(nonce) });
-    await client.sendRawTransaction({ serializedTransaction: await sign(nonce + 1) });
-    await expect(send(world.settle('ETH', 1n, to))).rejects.toThrow('compare them');
-    await world.blocks(CONFIRMATIONS);
-    const [told] = world.product.about(input.crypto_settlement_id);
-    expect(told).toMatchObject({ name: 'failed', callback: { code: 'nonce_taken' } });
-    expect(await etherOf(to)).toBe(0n);
-    await expect(send(world.settle('ETH', 1n, to))).rejects.toThrow('compare them');
-    await expect(world.restart()).rejects.toThrow('compare them');
+test('a settlement fails when the chain reverts it after it was sent', async () => {
+  const { id, answer, wallet, readBalance } = await sendOne('USDC', 9n);
+  const transaction_id = answer.outcome === 'sent' ? answer.transaction_id : '';
+  await world.chain.refuse(wallet);
+  await world.makeBlocks(CONFIRMATIONS);
+  expect(world.product.about(id)[0]).toMatchObject({
+    name: 'failed',
+    callback: { transaction_id, code: 'transaction_reverted' },
   });
+  expect(await readBalance()).toBe(0n);
+});
+
+test('a settlement that a reorganization drops is paid again, and reported once', async () => {
+  const before = await countSent();
+  const { id, readBalance } = await sendOne('ETH', 8n);
+  await world.makeBlocks(CONFIRMATIONS);
+  await world.chain.reorganise(CONFIRMATIONS);
+  expect(await readBalance()).toBe(0n);
+  await world.chain.mine();
+  await world.run();
+  await world.makeBlocks(CONFIRMATIONS);
+  expect([await readBalance(), await countSent()]).toEqual([8n, before + 1]);
+  expect(world.product.names(id)).toEqual(['completed']);
+});
+
+// The last test: the connector refuses to pay after it.
+test('another program that uses a nonce fails the settlement, and stops all others', async () => {
+  const { id, wallet, readRow, readBalance } = await sendOne('ETH', ETHER);
+  const { nonce = 0 } = (await readRow()) ?? {};
+  for (const at of [nonce, nonce + 1]) {
+    const serializedTransaction = await world.payer.signTransaction({
+      ...{ type: 'eip1559', chainId: 31_337, nonce: at, to: CUSTOMER, value: 1n, gas: 21_000n },
+      ...{ maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n },
+    });
+    await world.chain.client.sendRawTransaction({ serializedTransaction });
+  }
+  const next = world.buildSettlement('ETH', 1n, wallet);
+  await expect(next.send()).rejects.toThrow('compare them');
+  await world.makeBlocks(CONFIRMATIONS);
+  const [report] = world.product.about(id);
+  expect(report).toMatchObject({ name: 'failed', callback: { code: 'nonce_taken' } });
+  expect(await readBalance()).toBe(0n);
+  await expect(next.send()).rejects.toThrow('compare them');
+  await expect(world.restart()).rejects.toThrow('compare them');
 });

@@ -3,15 +3,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Address, getAddress } from 'viem';
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
 import type { Outdated } from '../../../connectors/contract/activities';
-import type { AddressInstruction } from '../../../connectors/contract/crypto';
+import type {
+  AddressInstruction,
+  SettlementInstruction,
+} from '../../../connectors/contract/crypto';
 import { createEvm, type Evm, type EvmDeps, type EvmSettings } from '../../../connectors/evm/evm';
 import { readExtendedKey } from '../../../connectors/evm/extended-key';
 import { createNode } from '../../../connectors/evm/node';
 import { createRates } from '../../../connectors/evm/rates';
 import type { Report } from '../../../connectors/evm/report';
 import { createScreening } from '../../../connectors/evm/screening';
+import type { Settlement } from '../../../connectors/evm/settlements';
 import { createLogger } from '../../../src/base/log';
 import { connectMongo } from '../../../src/base/mongo';
 import { useFixture } from '../../support/fixture';
@@ -24,23 +28,26 @@ import { ACCOUNT } from './words';
 export const CONFIRMATIONS = 3;
 export const ETHER = 10n ** 18n;
 
-/** Deposit as a product knows it that heeds every report once. */
+/** A deposit as a product knows it that applies every report once. */
 interface KnownDeposit {
   amount: string;
   confirmations: number;
   isHeld?: true;
 }
 
-/** Settings and node of a connector, as far as they are others than the usual ones. */
+/** Settings and parts of a connector that differ from the usual ones. */
 type Change = Partial<
   EvmSettings & Pick<EvmDeps, 'node' | 'secondNode' | 'secondRates' | 'findTaken'>
 >;
 
-type AddressChange = Partial<Pick<AddressInstruction, 'amount_due' | 'expires_at'>>;
+type Asset = 'ETH' | 'USDC';
+type AddressChange = Partial<Pick<AddressInstruction, 'amount_due' | 'expires_at'>> & {
+  id?: string;
+};
 
 export type EvmWorld = Awaited<ReturnType<typeof startEvmWorld>>;
 
-/** A connector on a real chain and a real database, and the product that it tells. */
+/** Starts a connector on a real chain and database, and the product to which it reports. */
 export async function startEvmWorld(
   real?: Pick<EvmDeps, 'deliver' | 'findOutdated' | 'findTaken'>,
 ) {
@@ -95,12 +102,33 @@ export async function startEvmWorld(
     });
   let evm = build();
   await evm.begin();
-  await chain.client.setBalance({ address: account.address, value: 1_000n * ETHER });
-  await chain.payToken(account.address, 10n ** 12n);
-  await chain.mine();
+  /** Works until nothing is due. */
   const run = async (): Promise<void> => {
     while (await evm.round());
   };
+  /** Makes blocks, each followed by what the connector does about it. */
+  const makeBlocks = async (count: number): Promise<void> => {
+    for (let made = 0; made < count; made += 1) {
+      await chain.mine();
+      await run();
+    }
+  };
+  /** Gives a payment an address, by default a new one. */
+  const giveAddress = async (
+    asset: Asset,
+    { id = randomUUID(), ...change }: AddressChange = {},
+  ) => {
+    const answer = await evm.activities.giveAddress({
+      ...{ crypto_payment_id: id, asset, network: 'ethereum', amount_due: '1', livemode: true },
+      expires_at: new Date(Date.now() + 1_800_000).toISOString(),
+      ...change,
+    });
+    if (answer.outcome !== 'given') throw new Error(answer.message);
+    return { id, address: getAddress(answer.address), answer };
+  };
+  await chain.client.setBalance({ address: account.address, value: 1_000n * ETHER });
+  await chain.payToken(account.address, 10n ** 12n);
+  await chain.mine();
   return {
     chain,
     product,
@@ -115,49 +143,48 @@ export async function startEvmWorld(
       return evm;
     },
     build,
-    /** Works until nothing is due. */
     run,
-    /** Makes blocks, each followed by what the connector does about it. */
-    blocks: async (count: number): Promise<void> => {
-      for (let made = 0; made < count; made += 1) {
-        await chain.mine();
-        await run();
-      }
-    },
+    makeBlocks,
     killAt,
     /** A new process on the same database. */
     restart: async (change?: Change): Promise<void> => {
       evm = build(change);
       await evm.begin();
     },
-    /** Address of a new payment. */
-    address: async (asset: 'ETH' | 'USDC', id = randomUUID(), change: AddressChange = {}) => {
-      const answer = await evm.activities.giveAddress({
-        crypto_payment_id: id,
-        asset,
-        network: 'ethereum',
-        amount_due: '1',
-        livemode: true,
-        expires_at: new Date(Date.now() + 1_800_000).toISOString(),
-        ...change,
-      });
-      if (answer.outcome !== 'given') throw new Error(answer.message);
-      return { id, address: getAddress(answer.address), answer };
+    giveAddress,
+    /** Pays a new payment 1 ETH or 0.000005 USDC, and makes blocks. */
+    deposit: async (asset: Asset, blocks: number = CONFIRMATIONS) => {
+      const payment = await giveAddress(asset);
+      const pay = asset === 'ETH' ? chain.pay : chain.payToken;
+      const hash = await pay(payment.address, asset === 'ETH' ? ETHER : 5n);
+      await makeBlocks(blocks);
+      return { ...payment, hash };
     },
-    settle: (
-      asset: 'ETH' | 'USDC',
+    /** Builds a settlement, by default to a new wallet, with what the connector can do about it. */
+    buildSettlement: (
+      asset: Asset,
       amount: bigint,
-      wallet: Address,
-      id: string = randomUUID(),
-    ) => ({
-      crypto_settlement_id: id,
-      version: 1,
-      asset,
-      network: 'ethereum',
-      amount: String(amount),
-      wallet_address: wallet,
-      livemode: true,
-    }),
+      wallet: Address = privateKeyToAddress(generatePrivateKey()),
+      changes: Partial<SettlementInstruction> = {},
+    ) => {
+      const id = randomUUID();
+      const input = {
+        ...{ crypto_settlement_id: id, version: 1, asset, network: 'ethereum' },
+        ...{ amount: String(amount), wallet_address: wallet, livemode: true, ...changes },
+      };
+      const { client, tokensOf } = chain;
+      return {
+        ...{ id, input, wallet },
+        send: () => evm.activities.sendSettlement(input),
+        lookUp: () => evm.activities.lookUpSettlement(input),
+        cancel: () => evm.activities.cancelSettlement?.(input),
+        readRow: () =>
+          mongo.db(database).collection<Settlement>('settlements').findOne({ _id: id }),
+        /** Reads what the wallet has, in the smallest unit. */
+        readBalance: () =>
+          asset === 'ETH' ? client.getBalance({ address: wallet }) : tokensOf(wallet),
+      };
+    },
     end: async () => {
       restore();
       await chain.stop();
@@ -168,7 +195,7 @@ export async function startEvmWorld(
   };
 }
 
-/** The product's side: each callback counts once, by its id, and means one thing. */
+/** Builds the product's side: each callback counts once, by its id, and means one thing. */
 function createProduct() {
   const heard = new Map<string, string>();
   const reports: Report[] = [];
@@ -183,19 +210,20 @@ function createProduct() {
       const { confirmations, ...facts } = report.callback;
       const said = JSON.stringify({ ...report, callback: facts });
       const before = heard.get(report.callback.callback_id);
-      if (before !== undefined && before !== said) throw new Error(`said anew: ${said}`);
+      if (before !== undefined && before !== said) throw new Error(`another report: ${said}`);
       deliveries.push(report.callback.callback_id);
       if (before === undefined) reports.push(report);
       heard.set(report.callback.callback_id, said);
     },
     findOutdated: (id: string): Outdated | undefined =>
       ended.has(id) ? { outcome: 'outdated' } : undefined,
-    /** The record says that a settlement has ended. */
-    endInRecord: (id: string) => ended.add(id),
+    /** Ends a settlement in the product. */
+    endSettlement: (id: string) => ended.add(id),
     away: (is: boolean) => {
       isAway = is;
     },
     about,
+    confirmations: (id: string) => about(id).map(({ callback }) => callback.confirmations),
     /** Ids of all callbacks, repeats included. */
     deliveries,
     names: (id: string) => about(id).map(({ name }) => name),
@@ -219,10 +247,10 @@ function createProduct() {
   };
 }
 
-/** A chain and its connector for one file's tests. */
-export function useEvmWorld(...args: Parameters<typeof startEvmWorld>): EvmWorld {
+/** Starts a chain and its connector for one file's tests. */
+export function useEvmWorld(): EvmWorld {
   return useFixture(
-    () => startEvmWorld(...args),
+    () => startEvmWorld(),
     (world) => world.end(),
   );
 }
