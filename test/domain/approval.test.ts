@@ -32,13 +32,27 @@ test.each(KINDS)('every act on a %s is known to credit or not', (kind) => {
 const EURO = { currency: 'EUR', amount: 1_000 };
 const COIN = { ...EURO, asset: 'ETH', network: 'ethereum' };
 const receipt = (amount: number, more: Partial<Receipt> = {}): Receipt => ({
-  ...{ id: `${amount}`, bank_reference: null, callback_id: null, amount, currency: 'EUR' },
-  ...{ value_date: null, received_at: '', reason: 'amount_differs', state: 'suspense' },
+  id: `${amount}`,
+  bank_reference: null,
+  callback_id: null,
+  amount,
+  currency: 'EUR',
+  value_date: null,
+  received_at: '',
+  reason: 'amount_differs',
+  state: 'suspense',
   ...more,
 });
 const deposit = (amount: string, more: Partial<Deposit>): Deposit => ({
-  ...{ transaction_id: amount, amount, confirmations: 3, required_confirmations: 3 },
-  ...{ status: 'held', seen_at: '', late: false, screening: 'passed', undone: false },
+  transaction_id: amount,
+  amount,
+  confirmations: 3,
+  required_confirmations: 3,
+  status: 'held',
+  seen_at: '',
+  late: false,
+  screening: 'passed',
+  undone: false,
   ...more,
 });
 const deposits = [

@@ -1,16 +1,5 @@
 import fc from 'fast-check';
-import type {
-  AddressAnswer,
-  AddressInstruction,
-  CryptoConnectorActivities,
-  RateAnswer,
-  RateQuestion,
-  ScreeningAnswer,
-  ScreeningQuestion,
-  SettlementAnswer,
-  SettlementInstruction,
-  SettlementLookup,
-} from '../../connectors/contract/crypto';
+import { assertLawful } from '../../src/domain/assert';
 import {
   ASSET_CODES,
   ASSETS,
@@ -27,36 +16,47 @@ import {
 import {
   CRYPTO_PAYMENT_CALLBACKS,
   CRYPTO_SETTLEMENT_CALLBACKS,
-  type CryptoPaymentCallbackName,
-  type CryptoSettlementCallbackName,
   readCryptoCallback,
 } from '../../src/domain/crypto/callback';
+import {
+  CRYPTO_SETTLEMENT_STATUSES,
+  CRYPTO_SETTLEMENT_TRANSITIONS,
+  decideSettlement,
+  isSettlementEnded,
+  settlementPathTo,
+} from '../../src/domain/crypto/settlement';
+import { type SimulatedDeposit, simulateReport } from '../../src/domain/crypto/simulation';
 import { Faults } from '../../src/domain/shape';
 import { CryptoReport } from '../../src/domain/wire/callback';
 
 const ETH = { asset: 'ETH', network: 'ethereum' } as const;
 
-test('windows differ by asset as the installation says, and faults are named', () => {
-  expect([...readWindows(' BTC=60, ETH=15,')]).toEqual([
-    ['BTC', 3_600],
-    ['ETH', 900],
-  ]);
-  expect([...readWindows('')]).toEqual([]);
-  for (const entry of ['DOGE=10', 'BTC', 'BTC=0', 'BTC=1.5', 'BTC=1441', 'BTC=-5', '=5']) {
-    expect(() => readWindows(`ETH=15,${entry}`)).toThrow(entry);
-  }
-});
-
-describe('amounts', () => {
-  test('are exact for people, however large', () => {
-    expect(formatUnits('1500000000000000000', ETH)).toBe('1.5 ETH');
-    expect(formatUnits('1', ETH)).toBe('0.000000000000000001 ETH');
-    expect(formatUnits('1000000000000000000000001', ETH)).toBe('1000000.000000000000000001 ETH');
-    expect(formatUnits(-10_000_000n, { asset: 'USDC', network: 'ethereum' })).toBe('-10 USDC');
-    expect(formatUnits(0n, ETH)).toBe('0 ETH');
+describe('the windows of assets', () => {
+  test.each([
+    [' BTC=60, ETH=15,', { BTC: 3_600, ETH: 900 }],
+    ['', {}],
+  ])('are read from "%s" in minutes', (text, seconds) => {
+    expect([...readWindows(text)]).toEqual(Object.entries(seconds));
   });
 
-  test('come back from the text to the unit', () => {
+  test.each(['DOGE=10', 'BTC', 'BTC=0', 'BTC=1.5', 'BTC=1441', 'BTC=-5', '=5'])(
+    'cannot be "%s", and the error names it',
+    (entry) => expect(() => readWindows(`ETH=15,${entry}`)).toThrow(entry),
+  );
+});
+
+describe('amounts of assets', () => {
+  test.each([
+    ['1500000000000000000', ETH, '1.5 ETH'],
+    ['1', ETH, '0.000000000000000001 ETH'],
+    ['1000000000000000000000001', ETH, '1000000.000000000000000001 ETH'],
+    [-10_000_000n, { asset: 'USDC', network: 'ethereum' }, '-10 USDC'],
+    [0n, ETH, '0 ETH'],
+  ] as const)('of %s units in %j read as %s', (units, asset, text) => {
+    expect(formatUnits(units, asset)).toBe(text);
+  });
+
+  test('keep every digit', () => {
     const amounts = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
     fc.assert(
       fc.property(amounts, fc.nat(18), (units, decimals) => {
@@ -67,10 +67,8 @@ describe('amounts', () => {
     );
   });
 
-  test('are integers and nothing else', () => {
-    for (const text of ['', '1.0', '1e3', ' 1', '0x1']) {
-      expect(() => parseUnits(text)).toThrow(RangeError);
-    }
+  test.each(['', '1.0', '1e3', ' 1', '0x1'])('must be integers, not "%s"', (text) => {
+    expect(() => parseUnits(text)).toThrow(RangeError);
   });
 });
 
@@ -80,30 +78,27 @@ describe('assets', () => {
     expect([...new Set(ASSETS.map(({ network }) => network))]).toEqual(NETWORKS);
     expect(assetRules('USDC', 'tron')).toBeUndefined();
     expect(CRYPTO_METHODS).toEqual(['btc_bitcoin', 'eth_ethereum', 'usdc_ethereum', 'usdt_tron']);
+    expect(cryptoMethod(ETH)).toBe('eth_ethereum');
   });
 
-  test('have a URI that wallets open', () => {
-    const address = '0x52908400098527886E0F7030069857D2E4169EE7';
-    const uri = (to: object) =>
-      paymentUri({ ...ETH, address, amount_due: '1500000', chain_id: 1, ...to });
-    expect(uri({})).toBe(`ethereum:${address}@1?value=1500000`);
-    expect(uri({ asset: 'USDC', token_contract: '0xA0b8' })).toBe(
-      `ethereum:0xA0b8@1/transfer?address=${address}&uint256=1500000`,
-    );
-    expect(uri({ asset: 'BTC', network: 'bitcoin', address: 'bc1q', chain_id: null })).toBe(
-      'bitcoin:bc1q?amount=0.015',
-    );
-    expect(uri({ asset: 'USDT', network: 'tron', address: 'T9' })).toBe(
-      'tron:T9?amount=1.5&token=USDT',
-    );
+  test.each([
+    [ETH, 'ethereum:ADDR@1?value=1500000'],
+    [
+      { asset: 'USDC', token_contract: '0xA0b8' },
+      'ethereum:0xA0b8@1/transfer?address=ADDR&uint256=1500000',
+    ],
+    [{ asset: 'BTC', network: 'bitcoin', chain_id: null }, 'bitcoin:ADDR?amount=0.015'],
+    [{ asset: 'USDT', network: 'tron' }, 'tron:ADDR?amount=1.5&token=USDT'],
+  ])('have a payment URI that wallets open: %j', (to, uri) => {
+    const payment = { ...ETH, address: 'ADDR', amount_due: '1500000', chain_id: 1, ...to };
+    expect(paymentUri(payment)).toBe(uri);
   });
 });
 
 describe('a report of a crypto connector', () => {
-  const id = '0d1f6a52-6f1c-4d1c-8f6e-2f5a4f3b2c1d';
-  const seen = { callback_id: 'a:1', occurred_at: '2026-11-22T05:00:00Z', transaction_id: '0xab' };
+  const times = { callback_id: 'a:1', occurred_at: '2026-11-22T05:00:00Z' };
 
-  test('reads alike at the border and in the workflow', () => {
+  test('is valid in the workflow exactly when the API accepts it', () => {
     const payload = fc.record(
       {
         callback_id: fc.constantFrom('', 'a', 1),
@@ -116,60 +111,103 @@ describe('a report of a crypto connector', () => {
       },
       { requiredKeys: [] },
     );
-    const about = {
-      connector: 'evm',
-      resource: 'crypto_payment',
-      resource_id: id,
-      name: 'deposit',
-    };
+    const resource_id = '0d1f6a52-6f1c-4d1c-8f6e-2f5a4f3b2c1d';
+    const about = { connector: 'evm', resource: 'crypto_payment', resource_id, name: 'deposit' };
     fc.assert(
       fc.property(payload, (callback) => {
-        const atBorder = CryptoReport.safeParse({ ...about, callback }).success;
-        expect(!(readCryptoCallback(callback) instanceof Faults)).toBe(atBorder);
+        const isAccepted = CryptoReport.safeParse({ ...about, callback }).success;
+        expect(!(readCryptoCallback(callback) instanceof Faults)).toBe(isAccepted);
       }),
     );
   });
 
-  test('keeps what is known and drops the rest', () => {
-    expect(readCryptoCallback({ ...seen, amount: '10', from: '0xpayer' })).toEqual({
-      ...seen,
-      amount: '10',
+  test('is read without unknown fields', () => {
+    const report = { ...times, transaction_id: '0xab', amount: '10' };
+    expect(readCryptoCallback({ ...report, from: '0xpayer' })).toEqual(report);
+  });
+
+  test('has one of these names', () => {
+    const names = ['deposit', 'deposit_undone', 'wrong_asset', 'expired'];
+    expect(CRYPTO_PAYMENT_CALLBACKS).toEqual(names);
+    expect(CRYPTO_SETTLEMENT_CALLBACKS).toEqual(['sent', 'completed', 'failed']);
+  });
+});
+
+describe('a crypto settlement', () => {
+  test('makes only lawful transitions, and none once it has ended', () => {
+    for (const status of CRYPTO_SETTLEMENT_STATUSES) {
+      for (const callback of CRYPTO_SETTLEMENT_CALLBACKS) {
+        const decision = decideSettlement(status, callback);
+        if (decision.kind === 'move') {
+          assertLawful(CRYPTO_SETTLEMENT_TRANSITIONS, status, decision.to);
+          expect(isSettlementEnded(status)).toBe(false);
+        } else if (!isSettlementEnded(status)) expect(callback).toBe('sent');
+      }
+    }
+  });
+
+  test('passes sent when its completion overtakes the broadcast', () => {
+    expect(settlementPathTo('pending', 'completed')).toEqual(['sent', 'completed']);
+    expect(settlementPathTo('failed', 'completed')).toEqual([]);
+  });
+});
+
+describe('a simulated deposit', () => {
+  const fresh = { transaction_id: '0xfresh', now: '2026-01-01T00:00:10.000Z' };
+  const seen = { transaction_id: '0xseen', amount: '40', seen_at: '2026-01-01T00:00:05.000Z' };
+  const payment = {
+    amount_due: '101',
+    amount_received: '0',
+    required_confirmations: 3,
+    deposits: [seen],
+  };
+  const simulate = (request: SimulatedDeposit, change = {}) =>
+    simulateReport({ ...payment, ...change }, request, fresh);
+
+  test.each([
+    ['an amount', { amount: '7' }, '7', 'passed'],
+    ['received', { event: 'received' }, '101', 'passed'],
+    ['underpaid', { event: 'underpaid' }, '50', 'passed'],
+    ['held', { event: 'held' }, '101', 'failed'],
+    ['held and an amount', { event: 'held', amount: '7' }, '7', 'failed'],
+  ] as const)('by %s is new and counts', (_, request, amount, screening) => {
+    const { transaction_id, now: occurred_at } = fresh;
+    expect(simulate(request)).toMatchObject({
+      name: 'deposit',
+      callback: { transaction_id, amount, screening, confirmations: 3, occurred_at },
     });
   });
-});
 
-test('a connector of the contract can be written', async () => {
-  const quote = async ({ amount }: RateQuestion): Promise<RateAnswer> => ({
-    outcome: 'quoted',
-    amount_due: String(amount),
-    rate: '2000',
+  test.each([
+    ['100', '1'],
+    ['101', '101'],
+    ['500', '101'],
+  ])('after %s of 101 were received pays %s, all once more when nothing is missing', (...all) => {
+    const [amount_received, amount] = all;
+    const { callback } = simulate({ event: 'received' }, { amount_received });
+    expect(callback.amount).toBe(amount);
   });
-  const give = async ({ crypto_payment_id }: AddressInstruction): Promise<AddressAnswer> => ({
-    outcome: 'given',
-    address: `0x${crypto_payment_id}`,
-    required_confirmations: 12,
-  });
-  const screen = async (_: ScreeningQuestion): Promise<ScreeningAnswer> => ({ outcome: 'passed' });
-  const send = async (_: SettlementInstruction): Promise<SettlementAnswer> => ({
-    outcome: 'pending',
-  });
-  const lookUp = async (): Promise<SettlementLookup> => ({ outcome: 'not_found' });
-  const connector: CryptoConnectorActivities = {
-    quoteRate: quote,
-    giveAddress: give,
-    screenSource: screen,
-    sendSettlement: send,
-    lookUpSettlement: lookUp,
-  };
-  expect(await connector.lookUpSettlement({ crypto_settlement_id: 'a' })).toEqual({
-    outcome: 'not_found',
-  });
-});
 
-test('its reports have names of their own', () => {
-  const ofPayment: readonly CryptoPaymentCallbackName[] = CRYPTO_PAYMENT_CALLBACKS;
-  const ofSettlement: readonly CryptoSettlementCallbackName[] = CRYPTO_SETTLEMENT_CALLBACKS;
-  expect(ofPayment).toEqual(['deposit', 'deposit_undone', 'wrong_asset', 'expired']);
-  expect(ofSettlement).toEqual(['sent', 'completed', 'failed']);
-  expect(cryptoMethod(ETH)).toBe('eth_ethereum');
+  test('that is known is confirmed as the chain has seen it', () => {
+    const { callback } = simulate({ transaction_id: '0xseen' });
+    expect(callback).toMatchObject({ amount: '40', occurred_at: seen.seen_at, confirmations: 3 });
+    expect(callback.screening).toBeUndefined();
+  });
+
+  test('can be seen before it counts', () => {
+    expect(simulate({ amount: '7', confirmations: 0 }).callback.confirmations).toBe(0);
+  });
+
+  test.each([
+    ['the last one', {}, {}, '0xseen'],
+    ['the one that is named', { transaction_id: '0xother' }, {}, '0xother'],
+    ['a new one when there is none', {}, { deposits: [] }, '0xfresh'],
+  ])('is undone: %s', (_, request, change, transaction_id) => {
+    const { name, callback } = simulate({ event: 'deposit_undone', ...request }, change);
+    expect([name, callback.transaction_id]).toEqual(['deposit_undone', transaction_id]);
+  });
+
+  test('can be the end of the window instead', () => {
+    expect(simulate({ event: 'expired' })).toMatchObject({ name: 'expired' });
+  });
 });

@@ -1,4 +1,5 @@
 import { RawJson } from '../../src/base/json';
+import { parseFeeName, payoutFee } from '../../src/domain/payout/fees';
 import { RAIL_IDS, type RecipientField } from '../../src/domain/payout/rails';
 import type { RecipientFacts } from '../../src/domain/payout/recipient';
 import {
@@ -12,134 +13,108 @@ const ALL = new Set<string>(RAIL_IDS);
 const AT = new Date('2026-11-30T23:59:59.999Z');
 const ADDRESS: RecipientField[] = ['address_line1', 'city', 'postal_code'];
 
-const card = (changes: Partial<RecipientFacts> = {}): RecipientFacts => ({
+const buildCard = (changes: Partial<RecipientFacts> = {}): RecipientFacts => ({
   type: 'card',
   scheme: 'visa',
-  has: ['card_number', 'date_of_birth', ...ADDRESS],
   card_expires: '2026-11',
   iban_in_sepa: null,
+  has: ['card_number', 'date_of_birth', ...ADDRESS],
   ...changes,
 });
-const bank = (changes: Partial<RecipientFacts> = {}): RecipientFacts => ({
+const buildBank = (changes: Partial<RecipientFacts> = {}): RecipientFacts => ({
   type: 'bank_account',
   scheme: null,
-  has: ['iban', ...ADDRESS, 'sort_code', 'account_number'],
   card_expires: null,
   iban_in_sepa: true,
+  has: ['iban', ...ADDRESS, 'sort_code', 'account_number'],
   ...changes,
 });
-const faults = (
+const card = buildCard();
+const bank = buildBank();
+const UK: Partial<RecipientFacts> = { has: ['sort_code', 'account_number'] };
+
+/** Faults by code and field, or the code of one that has no fields. */
+function findFaults(
   method: string,
   currency: string,
   recipient: RecipientFacts,
-  {
-    available = ALL,
-    at = AT,
-    reference = null,
-  }: { available?: ReadonlySet<string>; at?: Date; reference?: string | null } = {},
-) => {
+  { available = ALL, at = AT, reference = null as string | null } = {},
+): string[] {
   const fault = railFault({ method, currency, recipient, reference }, available, at);
   if (fault === undefined) return [];
-  return [fault.code, ...(fault.details ?? []).map(({ code, field }) => `${code} ${field}`)];
-};
+  if (fault.details === undefined) return [fault.code];
+  expect(fault.code).toBe('rail_requirements_not_met');
+  return fault.details.map(({ code, field }) => `${code} ${field}`);
+}
 
-describe('the rules of rails', () => {
+describe('a rail', () => {
   test.each([
-    ['card_payout', 'EUR', card()],
-    ['card_payout', 'JPY', card({ scheme: 'amex' })],
-    ['sepa_credit_transfer', 'EUR', bank()],
-    ['sepa_instant', 'EUR', bank({ has: ['iban', ...ADDRESS] })],
-    ['faster_payments', 'GBP', bank({ has: ['sort_code', 'account_number'], iban_in_sepa: null })],
-    ['faster_payments', 'GBP', bank({ iban_in_sepa: false })],
-  ])('%s takes %s to a recipient that has what it asks for', (method, currency, recipient) => {
-    expect(faults(method, currency, recipient)).toEqual([]);
+    ['card_payout', 'EUR', card],
+    ['card_payout', 'JPY', buildCard({ scheme: 'amex' })],
+    ['card_payout', 'EUR', buildCard({ card_expires: '2027-01' })],
+    ['sepa_credit_transfer', 'EUR', bank],
+    ['sepa_instant', 'EUR', buildBank({ has: ['iban', ...ADDRESS] })],
+    ['faster_payments', 'GBP', buildBank({ ...UK, iban_in_sepa: null })],
+    ['faster_payments', 'GBP', buildBank({ iban_in_sepa: false })],
+  ])('%s pays %s to a recipient that meets its requirements', (method, currency, recipient) => {
+    expect(findFaults(method, currency, recipient)).toEqual([]);
   });
 
-  test.each(['cash', 'toString', '', 'ideal'])('%j is no rail', (method) => {
-    expect(faults(method, 'EUR', card())).toEqual([
-      'rail_requirements_not_met',
-      'method_not_found method',
-    ]);
+  test.each<[string, string, RecipientFacts, string[]]>([
+    ['cash', 'EUR', card, ['method_not_found method']],
+    ['toString', 'EUR', card, ['method_not_found method']],
+    ['', 'EUR', card, ['method_not_found method']],
+    ['ideal', 'EUR', card, ['method_not_found method']],
+    ['card_payout', 'EUR', bank, ['recipient_type_mismatch']],
+    ['sepa_credit_transfer', 'EUR', card, ['recipient_type_mismatch']],
+    ['sepa_instant', 'EUR', card, ['recipient_type_mismatch']],
+    ['faster_payments', 'EUR', card, ['recipient_type_mismatch']],
+    ['sepa_credit_transfer', 'GBP', bank, ['currency_not_supported currency']],
+    ['sepa_instant', 'USD', bank, ['currency_not_supported currency']],
+    ['faster_payments', 'EUR', bank, ['currency_not_supported currency']],
+    ['card_payout', 'EUR', buildCard({ card_expires: '2025-12' }), ['card_expired expiry_year']],
+    ['card_payout', 'EUR', buildCard({ scheme: null }), ['scheme_not_supported scheme']],
+    ['sepa_instant', 'EUR', buildBank({ iban_in_sepa: false }), ['iban_not_in_sepa iban']],
+    ['sepa_credit_transfer', 'EUR', buildBank({ iban_in_sepa: false }), ['iban_not_in_sepa iban']],
+  ])('%s in %s refuses what it cannot pay: %#', (method, currency, recipient, faults) => {
+    expect(findFaults(method, currency, recipient)).toEqual(faults);
   });
 
-  test('a rail that the account cannot use is named beside every other fault', () => {
+  test.each([
+    ['card_payout', 'EUR', buildCard({ has: [] }), ['card_number', 'date_of_birth', ...ADDRESS]],
+    ['sepa_instant', 'EUR', buildBank({ has: [], iban_in_sepa: null }), ['iban', ...ADDRESS]],
+    ['faster_payments', 'GBP', buildBank({ has: ['iban'] }), ['sort_code', 'account_number']],
+    ['faster_payments', 'GBP', buildBank({ has: ['sort_code'] }), ['account_number']],
+  ])('%s in %s names every field that the recipient lacks', (method, currency, to, missing) => {
+    const faults = missing.map((field) => `field_required ${field}`);
+    expect(findFaults(method, currency, to)).toEqual(faults);
+  });
+
+  test('that the account cannot use is named next to every other fault', () => {
     const available = new Set(['faster_payments']);
-    expect(faults('sepa_instant', 'EUR', bank(), { available })).toEqual([
-      'rail_requirements_not_met',
-      'method_not_enabled method',
-    ]);
-    expect(faults('sepa_instant', 'GBP', bank({ has: ['city'] }), { available })).toEqual([
-      'rail_requirements_not_met',
-      'method_not_enabled method',
+    const disabled = 'method_not_enabled method';
+    expect(findFaults('sepa_instant', 'EUR', bank, { available })).toEqual([disabled]);
+    expect(findFaults('sepa_instant', 'EUR', card, { available })).toEqual([disabled]);
+    const incomplete = buildBank({ has: ['city'] });
+    expect(findFaults('sepa_instant', 'GBP', incomplete, { available })).toEqual([
+      disabled,
       'currency_not_supported currency',
       'field_required iban',
       'field_required address_line1',
       'field_required postal_code',
     ]);
-    expect(faults('sepa_instant', 'EUR', card(), { available })).toEqual([
-      'rail_requirements_not_met',
-      'method_not_enabled method',
-    ]);
   });
 
-  test.each([
-    ['card_payout', bank()],
-    ['sepa_credit_transfer', card()],
-    ['sepa_instant', card()],
-    ['faster_payments', card()],
-  ])('%s refuses a recipient of the other kind', (method, recipient) => {
-    expect(faults(method, 'EUR', recipient)).toEqual(['recipient_type_mismatch']);
-  });
-
-  test.each([
-    ['sepa_credit_transfer', 'GBP'],
-    ['sepa_instant', 'USD'],
-    ['faster_payments', 'EUR'],
-  ])('%s refuses %s', (method, currency) => {
-    expect(faults(method, currency, bank())).toEqual([
-      'rail_requirements_not_met',
-      'currency_not_supported currency',
-    ]);
-  });
-
-  test.each([
-    ['card_payout', 'EUR', card({ has: [] }), ['card_number', 'date_of_birth', ...ADDRESS]],
-    ['sepa_instant', 'EUR', bank({ has: [], iban_in_sepa: null }), ['iban', ...ADDRESS]],
-    ['faster_payments', 'GBP', bank({ has: ['iban'] }), ['sort_code', 'account_number']],
-    ['faster_payments', 'GBP', bank({ has: ['sort_code'] }), ['account_number']],
-  ])('%s names every field of the recipient that is missing', (method, currency, to, missing) => {
-    expect(faults(method, currency, to)).toEqual([
-      'rail_requirements_not_met',
-      ...missing.map((field) => `field_required ${field}`),
-    ]);
-  });
-
-  test('a card is good to the last millisecond of its month, and not after', () => {
-    const expired = ['rail_requirements_not_met', 'card_expired expiry_year'];
-    expect(faults('card_payout', 'EUR', card(), { at: AT })).toEqual([]);
+  test('pays to a card through the last millisecond of its month', () => {
+    expect(findFaults('card_payout', 'EUR', card, { at: AT })).toEqual([]);
     const at = new Date(AT.getTime() + 1);
-    expect(faults('card_payout', 'EUR', card(), { at })).toEqual(expired);
-    expect(faults('card_payout', 'EUR', card({ card_expires: '2025-12' }))).toEqual(expired);
-    expect(faults('card_payout', 'EUR', card({ card_expires: '2027-01' }))).toEqual([]);
+    expect(findFaults('card_payout', 'EUR', card, { at })).toEqual(['card_expired expiry_year']);
   });
 
-  test('a card of another network, and an account outside SEPA, are refused', () => {
-    expect(faults('card_payout', 'EUR', card({ scheme: null }))).toEqual([
-      'rail_requirements_not_met',
-      'scheme_not_supported scheme',
-    ]);
-    for (const method of ['sepa_credit_transfer', 'sepa_instant']) {
-      expect(faults(method, 'EUR', bank({ iban_in_sepa: false }))).toEqual([
-        'rail_requirements_not_met',
-        'iban_not_in_sepa iban',
-      ]);
-    }
-  });
-
-  test('all faults are named at once', () => {
-    const recipient = card({ scheme: null, card_expires: '2020-01', has: ['card_number', 'city'] });
-    expect(faults('card_payout', 'EUR', recipient)).toEqual([
-      'rail_requirements_not_met',
+  test('names all faults of a card at once', () => {
+    const has: RecipientField[] = ['card_number', 'city'];
+    const recipient = buildCard({ scheme: null, card_expires: '2020-01', has });
+    expect(findFaults('card_payout', 'EUR', recipient)).toEqual([
       'field_required date_of_birth',
       'field_required address_line1',
       'field_required postal_code',
@@ -147,37 +122,64 @@ describe('the rules of rails', () => {
       'scheme_not_supported scheme',
     ]);
   });
+
+  test('of files alone refuses text that no SEPA file carries, by its field', () => {
+    const recipient = buildBank({ sepa_faults: [{ field: 'city', code: 'too_long' }] });
+    const reference = 'Rechnung über 10 €';
+    expect(findFaults('sepa_credit_transfer', 'EUR', recipient, { reference })).toEqual([
+      'too_long city',
+      'characters_not_supported reference',
+    ]);
+    expect(findFaults('sepa_instant', 'EUR', recipient, { reference })).toEqual([]);
+  });
+
+  test.each<[string, RecipientFacts, string[]]>([
+    ['a card', card, ['card_payout']],
+    ['an expired card', buildCard({ card_expires: '2020-01' }), ['card_payout']],
+    ['a card without an address', buildCard({ has: ['card_number', 'date_of_birth'] }), []],
+    [
+      'an account with all numbers',
+      bank,
+      ['sepa_credit_transfer', 'sepa_instant', 'faster_payments'],
+    ],
+    [
+      'an IBAN outside the SEPA area',
+      buildBank({ has: ['iban', ...ADDRESS], iban_in_sepa: false }),
+      [],
+    ],
+    ['a sort code', buildBank(UK), ['faster_payments']],
+  ])('can ever pay %s', (_, recipient, rails) => {
+    expect(findRails(recipient)).toEqual(rails);
+  });
 });
 
 describe('the balance account of a payout', () => {
+  const NOT_FOUND = 'balance_account_not_found';
+
   test.each([
-    ['none', undefined],
+    ['nothing', undefined],
     ['null', null],
     ['metadata that is null', new RawJson('null')],
     ['an empty object', new RawJson('{}')],
-    ['the name left out', new RawJson('{"order": {"balance_account": "marketing"}}')],
+    ['a name of another object', new RawJson('{"order": {"balance_account": "marketing"}}')],
     ['a name that is null', new RawJson('{"balance_account": null}')],
     ['main itself', new RawJson('{"balance_account": "main"}')],
   ])('is main for %s', (_, metadata) => {
     expect(readBalanceAccount(metadata)).toEqual({ name: 'main' });
   });
 
-  test.each(['marketing', 'Payroll_2026-11', '0'])('is %s where it is named', (name) => {
+  test.each(['marketing', 'Payroll_2026-11', '0'])('is %s where that is named', (name) => {
     const metadata = new RawJson(`{"x": 1.10, "balance_\\u0061ccount": ${JSON.stringify(name)}}`);
     expect(readBalanceAccount(metadata)).toEqual({ name });
   });
 
   test.each(['1', '1.5', 'true', '[]', '{}', '["main"]', '{"$ne": null}'])(
-    'cannot be %s',
+    'must be a string, not %s',
     (value) => {
+      const [field, message] = ['metadata.balance_account', 'must be a string'];
+      const details = [{ code: 'invalid', field, message }];
       expect(readBalanceAccount(new RawJson(`{"balance_account": ${value}}`))).toEqual({
-        fault: {
-          code: 'invalid_request',
-          message: 'metadata.balance_account: must be a string',
-          details: [
-            { code: 'invalid', field: 'metadata.balance_account', message: 'must be a string' },
-          ],
-        },
+        fault: { code: 'invalid_request', message: `${field}: ${message}`, details },
       });
     },
   );
@@ -186,71 +188,67 @@ describe('the balance account of a payout', () => {
     'is not found under the name "%s", which no balance account can have',
     (name) => {
       const metadata = new RawJson(`{"balance_account": "${name}"}`);
-      expect(readBalanceAccount(metadata)).toMatchObject({
-        fault: { code: 'balance_account_not_found' },
-      });
+      expect(readBalanceAccount(metadata)).toMatchObject({ fault: { code: NOT_FOUND } });
     },
   );
-});
 
-describe('what the balance bears', () => {
   const rows = [
     { balance_account: 'main', currency: 'EUR', available: 1_000 },
     { balance_account: 'marketing', currency: 'EUR', available: 0 },
     { balance_account: 'marketing', currency: 'GBP', available: 500 },
   ];
   const draw = { balance_account: 'main', currency: 'EUR', amount: 900, fee: 100 };
+  const marketing = { ...draw, balance_account: 'marketing' };
 
-  test('is amount and fee to the last minor unit', () => {
-    expect(payoutBalanceFault(rows, draw)).toBeUndefined();
+  test.each([
+    ['the amount and the fee', draw, undefined],
+    ['more than the amount', { ...draw, amount: 901 }, 'insufficient_balance'],
+    ['more than the fee', { ...draw, fee: 101 }, 'insufficient_balance'],
+    ['nothing of another account', marketing, 'insufficient_balance'],
+    ['the same currency', { ...marketing, currency: 'GBP', amount: 500, fee: 0 }, undefined],
+    ['no other currency', { ...marketing, currency: 'USD' }, 'insufficient_balance'],
+    ['nothing before it was funded', { ...draw, balance_account: 'Marketing' }, NOT_FOUND],
+  ])('pays %s', (_, each, code) => {
+    expect(payoutBalanceFault(rows, each)?.code).toBe(code);
+  });
+
+  test('main exists before it is funded', () => {
+    expect(payoutBalanceFault([], draw)?.code).toBe('insufficient_balance');
+  });
+
+  test('says what it has and what is needed, in units of the currency', () => {
     expect(payoutBalanceFault(rows, { ...draw, amount: 901 })).toEqual({
       code: 'insufficient_balance',
       message: 'The balance has €10.00; €10.01 is needed.',
     });
-    expect(payoutBalanceFault(rows, { ...draw, fee: 101 })?.code).toBe('insufficient_balance');
-  });
-
-  test('counts by account and currency', () => {
-    const other = { ...draw, balance_account: 'marketing' };
-    expect(payoutBalanceFault(rows, other)?.code).toBe('insufficient_balance');
-    expect(
-      payoutBalanceFault(rows, { ...other, currency: 'GBP', amount: 500, fee: 0 }),
-    ).toBeUndefined();
-    expect(payoutBalanceFault(rows, { ...other, currency: 'USD' })?.code).toBe(
-      'insufficient_balance',
-    );
     expect(payoutBalanceFault(rows, { ...draw, currency: 'JPY' })?.message).toContain('¥1,000');
   });
+});
 
-  test('is nothing of an account that was never credited; main always is one', () => {
-    const unknown = { ...draw, balance_account: 'Marketing' };
-    expect(payoutBalanceFault(rows, unknown)?.code).toBe('balance_account_not_found');
-    expect(payoutBalanceFault([], draw)?.code).toBe('insufficient_balance');
+describe('the fee of a payout', () => {
+  test.each([
+    ['card_payout', 'EUR', 50],
+    ['card_payout', 'JPY', 80],
+    ['card_payout', 'KWD', 0],
+    ['sepa_instant', 'EUR', 0],
+  ] as const)('by %s in %s is %i', (rail, currency, fee) => {
+    const fees = { card_payout: 50, 'card_payout:JPY': 80, 'card_payout:KWD': 0 } as const;
+    expect(payoutFee(fees, rail, currency)).toBe(fee);
   });
-});
 
-test.each([
-  ['a card', card(), ['card_payout']],
-  ['an expired card', card({ card_expires: '2020-01' }), ['card_payout']],
-  ['a card without an address', card({ has: ['card_number', 'date_of_birth'] }), []],
-  [
-    'an account with all numbers',
-    bank(),
-    ['sepa_credit_transfer', 'sepa_instant', 'faster_payments'],
-  ],
-  ['an IBAN outside the SEPA area', bank({ has: ['iban', ...ADDRESS], iban_in_sepa: false }), []],
-  ['a sort code', bank({ has: ['sort_code', 'account_number'] }), ['faster_payments']],
-])('the rails that can ever pay %s', (_, recipient, rails) => {
-  expect(findRails(recipient)).toEqual(rails);
-});
+  test.each(['card_payout', 'card_payout:JPY', 'sepa_instant:EUR'])(
+    'can have the name %s',
+    (name) => {
+      expect(parseFeeName(name)).toBe(name);
+    },
+  );
 
-test('text that no SEPA file carries is refused for the rail of files alone, by its field', () => {
-  const recipient = bank({ sepa_faults: [{ field: 'city', code: 'too_long' }] });
-  const reference = 'Rechnung über 10 €';
-  expect(faults('sepa_credit_transfer', 'EUR', recipient, { reference })).toEqual([
-    'rail_requirements_not_met',
-    'too_long city',
-    'characters_not_supported reference',
-  ]);
-  expect(faults('sepa_instant', 'EUR', recipient, { reference })).toEqual([]);
+  test.each([
+    'sepa_instant:JPY',
+    'card_payout:',
+    'card_payout:jpy',
+    'card_payout:JPY:EUR',
+    'ideal',
+    '',
+  ])('cannot have the name "%s"', (name) => expect(parseFeeName(name)).toBeUndefined());
 });

@@ -17,7 +17,7 @@ import { REFUNDS } from '../support/promises';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const SETTLED_AT = '2026-03-01T12:34:56.789Z';
 
-function settled(changes: Partial<RefundablePayment> = {}): RefundablePayment {
+function buildSettled(changes: Partial<RefundablePayment> = {}): RefundablePayment {
   return {
     status: 'settled',
     method: 'ideal',
@@ -29,106 +29,81 @@ function settled(changes: Partial<RefundablePayment> = {}): RefundablePayment {
   };
 }
 
-/** The code of the refusal; `allowed` when there is none. */
-function judged(payment: RefundablePayment, amount: number | null, at: Date | string): string {
+/** Code of the refusal, or `allowed`. */
+function judge(payment: RefundablePayment, amount: number | null, at: Date | string): string {
   return refundFault(payment, amount, new Date(at))?.code ?? 'allowed';
 }
 const soon = new Date(Date.parse(SETTLED_AT) + 1);
 
-describe.each(PAYMENT_METHOD_IDS)('%s', (method) => {
+describe.each(PAYMENT_METHOD_IDS)('a payment by %s', (method) => {
   const { kind, withinDays } = REFUNDS[method];
-  const payment = settled({ method });
+  const payment = buildSettled({ method });
   const at = (days: number, ms: number) => new Date(Date.parse(SETTLED_AT) + days * DAY_MS + ms);
+  const message = (time: Date) => refundFault(payment, null, time)?.message ?? '';
 
   if (kind === 'standard') {
-    test(`can be refunded for ${withinDays} days, to the last millisecond`, () => {
-      for (const amount of [null, 1, 1_050]) {
-        expect(judged(payment, amount, at(0, 0))).toBe('allowed');
-        expect(judged(payment, amount, at(withinDays, -1))).toBe('allowed');
-        expect(judged(payment, amount, at(withinDays, 0))).toBe('allowed');
-        expect(judged(payment, amount, at(withinDays, 1))).toBe('refund_window_expired');
-        expect(judged(payment, amount, at(withinDays + 1, 0))).toBe('refund_window_expired');
-        expect(judged(payment, amount, at(10 * withinDays, 0))).toBe('refund_window_expired');
-      }
-    });
-
-    test('says after how many days it is too late', () => {
-      expect(refundFault(payment, null, at(withinDays, 1))?.message).toContain(
-        `for ${withinDays} days after`,
-      );
-    });
+    test.each([null, 1, 1_050])(
+      `can be refunded by %p for ${withinDays} days, to the last millisecond`,
+      (amount) => {
+        for (const time of [at(0, 0), at(withinDays, -1), at(withinDays, 0)]) {
+          expect(judge(payment, amount, time)).toBe('allowed');
+        }
+        for (const time of [at(withinDays, 1), at(withinDays + 1, 0), at(10 * withinDays, 0)]) {
+          expect(judge(payment, amount, time)).toBe('refund_window_expired');
+        }
+        expect(message(at(withinDays, 1))).toContain(`for ${withinDays} days after`);
+      },
+    );
   } else {
-    test('is never refunded, whatever the time, the state or the amount', () => {
+    test('is never refunded, at any time, in any status and by any amount', () => {
       for (const time of [at(-1, 0), at(0, 0), at(0, 1), at(90, 0), at(365, 1)]) {
         for (const amount of [null, 1, 1_050, 1_051]) {
           for (const status of PAYMENT_STATUSES) {
-            const each = settled({ method, status });
-            expect(judged(each, amount, time)).toBe('refund_not_supported');
+            const each = buildSettled({ method, status });
+            expect(judge(each, amount, time)).toBe('refund_not_supported');
           }
         }
       }
-    });
-
-    test('sends the merchant to payouts only where they are the way', () => {
-      const message = refundFault(payment, null, soon)?.message ?? '';
-      expect(message.includes('payout')).toBe(kind === 'payout_only');
+      // Only where payouts replace refunds does the message name them.
+      expect(message(soon).includes('payout')).toBe(kind === 'payout_only');
     });
   }
 });
 
 test.each([
-  ['ideal', '2026-01-01T23:59:59.999Z', '2027-01-01T23:59:59.999Z', '2027-01-02T00:00:00.000Z'],
-  ['ideal', '2026-01-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z', '2027-01-01T00:00:00.001Z'],
-  ['ideal', '2028-02-29T23:59:59.999Z', '2029-02-28T23:59:59.999Z', '2029-03-01T00:00:00.000Z'],
-  ['ideal', '2027-03-01T12:00:00.000Z', '2028-02-29T12:00:00.000Z', '2028-02-29T12:00:00.001Z'],
-  ['visa', '2027-09-02T23:59:59.999Z', '2028-02-29T23:59:59.999Z', '2028-03-01T00:00:00.000Z'],
-  ['visa', '2026-12-31T23:59:59.999Z', '2027-06-29T23:59:59.999Z', '2027-06-30T00:00:00.000Z'],
-  [
-    'przelewy24',
-    '2027-12-01T08:00:00.000Z',
-    '2028-02-29T08:00:00.000Z',
-    '2028-02-29T08:00:00.001Z',
-  ],
-  [
-    'przelewy24',
-    '2026-02-28T23:59:59.999Z',
-    '2026-05-29T23:59:59.999Z',
-    '2026-05-30T00:00:00.000Z',
-  ],
-])('%s settled at %s: the last moment is %s, too late is %s', (method, settled_at, last, late) => {
-  expect(Date.parse(late) - Date.parse(last)).toBe(1);
-  const payment = settled({ method, settled_at });
-  expect(judged(payment, null, last)).toBe('allowed');
-  expect(judged(payment, null, late)).toBe('refund_window_expired');
+  ['ideal', '2026-01-01T23:59:59.999Z', '2027-01-01T23:59:59.999Z'],
+  ['ideal', '2028-02-29T23:59:59.999Z', '2029-02-28T23:59:59.999Z'],
+  ['visa', '2026-12-31T23:59:59.999Z', '2027-06-29T23:59:59.999Z'],
+  ['przelewy24', '2027-12-01T08:00:00.000Z', '2028-02-29T08:00:00.000Z'],
+])('a payment by %s that settled at %s can be refunded until %s', (method, settled_at, last) => {
+  const payment = buildSettled({ method, settled_at });
+  expect(judge(payment, null, last)).toBe('allowed');
+  expect(judge(payment, null, new Date(Date.parse(last) + 1))).toBe('refund_window_expired');
 });
 
-/** Every status, and what a merchant is told to do about it. */
-const BY_STATUS: Record<PaymentStatus, [code: string, advice: RegExp]> = {
-  created: ['payment_not_settled', /Cancel it instead\.$/],
-  awaiting_customer: ['payment_not_settled', /Cancel it instead\.$/],
-  authorized: ['payment_not_settled', /Wait until it settles\.$/],
-  settled: ['allowed', /^$/],
-  failed: ['payment_not_settled', /only a settled payment can be refunded\.$/],
-  cancelled: ['payment_not_settled', /only a settled payment can be refunded\.$/],
-  expired: ['payment_not_settled', /only a settled payment can be refunded\.$/],
-};
-
-test.each(PAYMENT_STATUSES)('a payment that is %s', (status) => {
-  const [code, advice] = BY_STATUS[status];
-  const payment = settled({ status, settled_at: status === 'settled' ? SETTLED_AT : null });
+test.each<[PaymentStatus, RegExp]>([
+  ['created', /Cancel it instead\.$/],
+  ['awaiting_customer', /Cancel it instead\.$/],
+  ['authorized', /Wait until it settles\.$/],
+  ['failed', /only a settled payment can be refunded\.$/],
+  ['cancelled', /only a settled payment can be refunded\.$/],
+  ['expired', /only a settled payment can be refunded\.$/],
+])('a payment that is %s is not refunded, and the message says what to do', (status, advice) => {
+  const payment = buildSettled({ status, settled_at: null });
   for (const amount of [null, 1, 5_000]) {
     const fault = refundFault(payment, amount, soon);
-    if (code === 'allowed' && amount === 5_000) continue;
-    expect(fault?.code ?? 'allowed').toBe(code);
-    expect(fault?.message ?? '').toMatch(advice);
-    if (fault !== undefined) expect(fault.message).toContain(`The payment is ${status}`);
+    expect(fault?.code).toBe('payment_not_settled');
+    expect(fault?.message).toMatch(advice);
+    expect(fault?.message).toContain(`The payment is ${status}`);
   }
 });
 
-test('a method that has left the catalogue is not refunded', () => {
-  expect(judged(settled({ method: 'giropay' }), null, soon)).toBe('refund_not_supported');
-  expect(judged(settled({ method: 'constructor' }), null, soon)).toBe('refund_not_supported');
-});
+test.each(['giropay', 'constructor'])(
+  'a payment by %s, which is no method, is not refunded',
+  (method) => {
+    expect(judge(buildSettled({ method }), null, soon)).toBe('refund_not_supported');
+  },
+);
 
 test.each([
   [0, 1_050, 'allowed'],
@@ -142,8 +117,8 @@ test.each([
   [1_049, null, 'allowed'],
   [1_050, 1, 'refund_amount_exceeds_balance'],
   [1_050, null, 'refund_amount_exceeds_balance'],
-])('of 10.50, %s refunded already, a refund of %s is %s', (refunded, amount, code) => {
-  expect(judged(settled({ refunded }), amount, soon)).toBe(code);
+])('of 1050, of which %s are refunded, a refund of %s is %s', (refunded, amount, code) => {
+  expect(judge(buildSettled({ refunded }), amount, soon)).toBe(code);
 });
 
 test.each([
@@ -153,22 +128,21 @@ test.each([
   ['JPY', 1_050, 1_050, '¥0'],
   ['KWD', 1_234, 0, 'KWD\u00a01.234'],
 ])('the message states what remains in the units of %s', (currency, amount, refunded, text) => {
-  const payment = settled({ method: 'visa', currency, amount, refunded });
-  const message = `${text} of the payment can still be refunded.`;
+  const payment = buildSettled({ method: 'visa', currency, amount, refunded });
   expect(refundFault(payment, 99_999_999_999 + 1, soon)).toEqual({
     code: 'refund_amount_exceeds_balance',
-    message,
+    message: `${text} of the payment can still be refunded.`,
   });
 });
 
-test('any refunds that are allowed one after another never exceed the payment', () => {
+test('refunds that are allowed one after another never exceed the payment', () => {
   const amounts = fc.array(fc.option(fc.integer({ min: 1, max: 2_000 })), { maxLength: 20 });
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 5_000 }), amounts, (amount, asked) => {
+    fc.property(fc.integer({ min: 1, max: 5_000 }), amounts, (amount, requests) => {
       let refunded = 0;
-      for (const each of asked) {
-        const payment = settled({ amount, refunded });
-        if (judged(payment, each, soon) === 'allowed') refunded += each ?? amount - refunded;
+      for (const each of requests) {
+        const payment = buildSettled({ amount, refunded });
+        if (judge(payment, each, soon) === 'allowed') refunded += each ?? amount - refunded;
         else if (each === null && refunded < amount) return false;
       }
       return refunded <= amount;
@@ -176,7 +150,7 @@ test('any refunds that are allowed one after another never exceed the payment', 
   );
 });
 
-/** Every status × every callback, written out once more. */
+/** Every status × every callback, apart from the product's own table. */
 const DECIDED: Record<RefundStatus, Record<RefundCallbackName, string>> = {
   processing: { settled: 'move settled', failed: 'move failed' },
   settled: { settled: 'unapplied', failed: 'unapplied failed_after_settled' },
@@ -184,19 +158,20 @@ const DECIDED: Record<RefundStatus, Record<RefundCallbackName, string>> = {
 };
 
 describe.each(REFUND_STATUSES)('a refund that is %s', (status) => {
-  test.each(REFUND_CALLBACKS)('meets the callback %s', (callback) => {
+  test.each(REFUND_CALLBACKS)('decides about the callback %s as documented', (callback) => {
     const decision = decideRefund(status, callback);
-    const told =
-      decision.kind === 'move'
-        ? `move ${decision.to}`
-        : ['unapplied', decision.attention].filter((word) => word !== undefined).join(' ');
-    expect(told).toBe(DECIDED[status][callback]);
-    if (decision.kind === 'unapplied') expect(decision.reason).not.toBe('');
-    else expect(REFUND_TRANSITIONS[status]).toEqual(expect.arrayContaining([...decision.to]));
+    if (decision.kind === 'move') {
+      expect(`move ${decision.to}`).toBe(DECIDED[status][callback]);
+      expect(REFUND_TRANSITIONS[status]).toEqual(expect.arrayContaining([...decision.to]));
+    } else {
+      const words = ['unapplied', decision.attention].filter((word) => word !== undefined);
+      expect(words.join(' ')).toBe(DECIDED[status][callback]);
+      expect(decision.reason).not.toBe('');
+    }
   });
 });
 
-test('settled and failed are final; each has the event of its name, processing has none', () => {
+test('a refund is final once settled or failed, and each of the two has its event', () => {
   expect(REFUND_STATUSES.filter(isFinalRefund)).toEqual(['settled', 'failed']);
   expect(REFUND_EVENTS).toEqual({
     processing: undefined,

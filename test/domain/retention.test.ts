@@ -15,7 +15,8 @@ test('the periods that are not named have their defaults', () => {
   expect(parseRetention('')).toEqual(RETENTION);
   expect(parseRetention('events=24, recipients=1')).toEqual({
     ...RETENTION,
-    ...{ events: 24, recipients: 1 },
+    events: 24,
+    recipients: 1,
   });
 });
 

@@ -10,12 +10,20 @@ import {
 
 const AT = '2026-03-04T05:06:07.089Z';
 const sent = (id: string, more: Partial<SentHeld> = {}): SentHeld => ({
-  ...{ id, bank_reference: id, amount: 600, currency: 'EUR', at: AT },
+  id,
+  bank_reference: id,
+  amount: 600,
+  currency: 'EUR',
+  at: AT,
   ...more,
 });
 const taken = (items: SentHeld[], change: Partial<Parameters<typeof takeSent>[1]> = {}) =>
   takeSent(items, {
-    ...{ isFailed: false, sent: 1_000n, currency: 'EUR', isAct: true, at: AT },
+    isFailed: false,
+    sent: 1_000n,
+    currency: 'EUR',
+    isAct: true,
+    at: AT,
     ...change,
   });
 const rests = (items: SentHeld[]) => items.map((held) => Number(computeRest(held)));
