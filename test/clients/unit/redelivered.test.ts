@@ -16,13 +16,13 @@ function build(
 test.each([
   ['an event that had arrived', build('delivered', 1), build('delivered', 2), true],
   ['one whose attempts were over', build('exhausted', 12), build('pending', 13, LATER), true],
-  ['one that was not wanted', build('not_subscribed', 0), build('delivered', 1), true],
+  ['one that was not subscribed to', build('not_subscribed', 0), build('delivered', 1), true],
   ['a retry before its time', build('pending', 2, LATER), build('delivered', 3), true],
   ['a retry that was due', build('pending', 2, EARLIER), build('delivered', 3), false],
   ['the first attempt', build('pending', 0, LATER), build('delivered', 1), false],
   ['no new attempt', build('delivered', 1), build('delivered', 1), false],
   ['a run without an attempt yet', build('delivered', 1), build('pending', 1, LATER), false],
-  ['an endpoint that was not there', undefined, build('delivered', 1), false],
-])('%s: %j, then %j', (_, before, after, expected) => {
+  ['an endpoint that did not exist', undefined, build('delivered', 1), false],
+])('an event counts as redelivered or not: %s, %j, then %j', (_, before, after, expected) => {
   expect(isRedelivered(before, after, NOW)).toBe(expected);
 });

@@ -57,7 +57,7 @@ test.each([
   expect(server.calls).toHaveLength(1);
 });
 
-test('a simulation acts each time, so only a call without effect is repeated', async () => {
+test('a simulation is repeated only after a refusal without effect', async () => {
   server.script.push(refuse(429, 'rate_limited'), refuse(503, 'temporarily_unavailable'));
   const { sandbox } = connect();
   const call = sandbox.simulatePayment('p', { event: 'settled' });
@@ -65,14 +65,14 @@ test('a simulation acts each time, so only a call without effect is repeated', a
   expect(server.calls).toHaveLength(2);
 });
 
-test('retries end, and the last error is thrown', async () => {
+test('the last of all retries throws its error', async () => {
   server.script.push(breakOff);
   const call = connect({ retriesMax: 2 }).payments.get('p');
   await expect(call).rejects.toBeInstanceOf(ConnectionError);
   expect(server.calls).toHaveLength(3);
 });
 
-test('an answer that does not come is a TimeoutError, and is repeated', async () => {
+test('a call without an answer is repeated, and fails with a TimeoutError', async () => {
   server.script.push(stayRunning);
   const call = connect({ timeoutMs: 2_000 }).payments.get('p', { retriesMax: 1 });
   await expect(call).rejects.toBeInstanceOf(TimeoutError);
@@ -96,32 +96,27 @@ test('an error has the code, the fields and the ID of the request', async () => 
   const details = [{ code: 'required', field: 'amount', message: 'is required' }];
   const error = { type: 't', code: 'invalid_request', message: 'No.', details, request_id: 'r' };
   server.script.push(answer(400, { error }));
-  const refusal = await connect()
-    .refunds.create(BODY)
-    .catch((reason: unknown) => reason);
-  expect(refusal).toMatchObject({
-    status: 400,
-    type: 't',
-    message: 'No.',
-    details,
-    requestId: 'r',
-  });
+  const call = connect().refunds.create(BODY);
+  const refusal = await call.catch((reason: unknown) => reason);
+  const fields = { status: 400, type: 't', message: 'No.', details, requestId: 'r' };
+  expect(refusal).toMatchObject(fields);
   expect(isApiError(refusal, 'invalid_request', 'invalid_json')).toBe(true);
   expect(isApiError(refusal, 'invalid_json')).toBe(false);
   expect(isApiError(new Error('another'))).toBe(false);
 });
 
-test('what is not from the API is an error, whatever its status', async () => {
+test('an answer that is not from the API is an error, whatever its status', async () => {
   const page = (status: number) => answer(status, '<html>', { 'Request-Id': 'req_2' });
   server.script.push(page(404), (response) => response.end('<html>'), page(302));
   const { payments } = connect();
   const code = 'unexpected_response';
   await expect(payments.get('p')).rejects.toMatchObject({ status: 404, code, requestId: 'req_2' });
-  await expect(payments.get('p')).rejects.toMatchObject({ status: 200, code });
-  await expect(payments.get('p')).rejects.toMatchObject({ status: 302, code });
+  for (const status of [200, 302]) {
+    await expect(payments.get('p')).rejects.toMatchObject({ status, code });
+  }
 });
 
-test('IDs are encoded, and an empty one is refused', async () => {
+test('an ID is encoded, and refused if it is empty', async () => {
   server.script.push(answer(200, {}));
   await connect({ baseUrl: `${server.url}/base/` }).payments.get('a/../b?c');
   expect(server.calls[0]?.url).toBe('/base/v1/payments/a%2F..%2Fb%3Fc');

@@ -15,14 +15,14 @@ describe('the extended key', () => {
     expect(addressAt(index)).toBe(mnemonicToAccount(WORDS, { path }).address);
   });
 
-  it('must be public, and is not quoted where it is refused', () => {
+  it('must be public, and is not quoted when it is refused', () => {
     const secret = ACCOUNT.privateExtendedKey;
     expect(() => readExtendedKey(secret)).toThrow(/private one/);
     const broken = `${secret.slice(0, -4)}1111`;
     expect(() => readExtendedKey(broken)).toThrow(/^The extended key is not one of BIP-32/);
   });
 
-  it('has a name from which it cannot be told', () => {
+  it('has a fingerprint that reveals nothing of it', () => {
     const { fingerprint } = readExtendedKey(ACCOUNT.publicExtendedKey);
     expect(fingerprint).toMatch(/^[0-9a-f]{16}$/);
     expect(ACCOUNT.publicExtendedKey).not.toContain(fingerprint);
@@ -37,13 +37,13 @@ describe('the keystore', () => {
       Keystore.pbkdf2({ password: 'right', iterations: 1_000 }),
     ].map(([derived, options]) => JSON.stringify(Keystore.encrypt(key, derived, options)));
 
-  it('of either kind opens with its password', async () => {
+  it('of either kind is decrypted with its password', async () => {
     for (const file of files()) {
       expect((await decryptKeystore(file, 'right')).address).toBe(privateKeyToAddress(key));
     }
   });
 
-  it('is refused with another password, and where it is none', async () => {
+  it('is refused with another password, and if it is not one', async () => {
     for (const file of files()) {
       await expect(decryptKeystore(file, 'wrong')).rejects.toThrow('does not open');
     }
@@ -75,16 +75,14 @@ describe('the settings', () => {
     return readEvmConfig({ ...env, ...variables });
   };
 
-  it('have a default for all that is no secret and no choice of a chain', () => {
-    expect(read().settings).toMatchObject({
-      connector: 'evm',
-      confirmations: 12,
-      fee_max_gwei: '200',
-    });
+  it('have defaults for all but secrets and the choice of a chain', () => {
+    const defaults = { connector: 'evm', confirmations: 12, fee_max_gwei: '200' };
+    expect(read().settings).toMatchObject(defaults);
     const deposit_min = { ETH: '5' };
     expect(read({ deposit_min }).settings.deposit_min).toEqual({ ETH: '5', USDC: '10000' });
   });
 
+  const CLEAR = { ALLOW_CLEAR_TEXT: 'yes' };
   it.each([
     [{}, {}, 'https://node.example/v1/secret', undefined, []],
     [{}, {}, 'http://127.0.0.1:8545', undefined, []],
@@ -93,18 +91,18 @@ describe('the settings', () => {
     [{ rates: 'http://rates.example/' }, {}, 'http://localhost', undefined, ['rates']],
     [{ rates_check: 'http://r.example/' }, {}, 'http://localhost', undefined, ['rates_check']],
     [{ rates: '/etc/rates.json' }, {}, 'http://[::1]:8545', undefined, []],
-    [{}, { ALLOW_CLEAR_TEXT: 'yes' }, 'http://node.example/', undefined, []],
+    [{}, CLEAR, 'http://node.example/', undefined, []],
   ])(
-    '%j with %j allow nodes at %s and %s, except %j',
-    (change, variables, node, second, refused) => {
+    '%j, %j and nodes at %s and %s lack TLS in %j',
+    (change, variables, node, secondNode, names) => {
       let message = '';
       try {
-        assertTls(read(change, variables), { node, secondNode: second });
+        assertTls(read(change, variables), { node, secondNode });
       } catch (error) {
-        message = error instanceof Error ? error.message : '';
+        message = String(Object(error).message);
       }
       expect(message).not.toContain('secret');
-      expect([...message.matchAll(/^\w+/gm)].map(([name]) => name)).toEqual(refused);
+      expect([...message.matchAll(/^\w+/gm)].map(([name]) => name)).toEqual(names);
     },
   );
 
@@ -112,13 +110,12 @@ describe('the settings', () => {
     ['absent', undefined, ''],
     ['empty', '', ''],
     ['absent in a trial', undefined, 'yes'],
-  ])('are refused with a key for reports that is %s', (_what, CONNECTOR_KEY_FILE, demo) => {
-    expect(() => read({}, { CONNECTOR_KEY_FILE, ALLOW_LIVE_DEMO: demo })).toThrow(
-      /^The environment is not usable\.\n {2}CONNECTOR_KEY_FILE: \S/,
-    );
+  ])('are refused if the key for reports is %s', (_, CONNECTOR_KEY_FILE, ALLOW_LIVE_DEMO) => {
+    const message = /^The environment is not usable\.\n {2}CONNECTOR_KEY_FILE: \S/;
+    expect(() => read({}, { CONNECTOR_KEY_FILE, ALLOW_LIVE_DEMO })).toThrow(message);
   });
 
-  it('are refused where remote servers are used without TLS', () => {
+  it('are refused if they use remote servers without TLS', () => {
     const remote = { TEMPORAL_ADDRESS: 'temporal.example:7233' };
     expect(() => read({}, remote)).toThrow('Temporal at temporal.example');
     expect(read({}, { ...remote, TEMPORAL_API_KEY: 'key' }).temporal.tls).toBe(true);
@@ -131,15 +128,13 @@ describe('the settings', () => {
       /chain_id: .*start_block: .*usdc_address: must be an address with its checksum.*fee_max_gwei: /s;
     expect(() => read(bad)).toThrow(message);
     expect(() => read({ chainid: 1 })).toThrow('chainid');
-    expect(() => read({ deposit_min: { ETH: '0.1' } })).toThrow(
-      'deposit_min.ETH: must be an integer',
-    );
-    expect(() => read({ check_above: { ETH: '1' } })).toThrow(
-      'check_above: needs check_rpc_url_file',
-    );
+    const decimal = { deposit_min: { ETH: '0.1' } };
+    expect(() => read(decimal)).toThrow('deposit_min.ETH: must be an integer');
+    const alone = { check_above: { ETH: '1' } };
+    expect(() => read(alone)).toThrow('check_above: needs check_rpc_url_file');
   });
 
-  it('are refused where the file is missing or is no JSON', () => {
+  it('are refused if the file is missing or not JSON', () => {
     const missing = { ...env, EVM_CONFIG_FILE: join(folder, 'missing.json') };
     expect(() => readEvmConfig(missing)).toThrow(/missing\.json cannot be read/);
     writeFileSync(env.EVM_CONFIG_FILE, '{');

@@ -9,14 +9,14 @@ const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48';
 const account = privateKeyToAccount(`0x${'1'.repeat(64)}`);
 
 describe('fees', () => {
-  it('leave room for a rising base, up to the cap', () => {
+  it('allow the base to rise, up to the cap', () => {
     const price = { base: 20n * GWEI, tip: GWEI };
     expect(firstFees(price, 200n * GWEI)).toEqual({ fee_max: 41n * GWEI, tip: GWEI });
     expect(firstFees(price, 30n * GWEI)).toEqual({ fee_max: 30n * GWEI, tip: GWEI });
     expect(firstFees(price, 20n * GWEI)).toBeUndefined();
   });
 
-  it('rise by a tenth at least, as nodes ask of a replacement, and never over the cap', () => {
+  it('rise by a tenth at least, as nodes require of a replacement, and never over the cap', () => {
     const wei = fc.bigInt(0n, 1_000n * GWEI);
     fc.assert(
       fc.property(wei, wei, wei, wei, wei, (fee_max, tip, base, newTip, cap) => {
@@ -39,18 +39,14 @@ it.each([
   ['USDC', { to: USDC.toLowerCase() }],
 ] as const)(
   'a payment in %s is signed for its chain, and the same facts give the same bytes',
-  async (asset, said) => {
-    const call = buildCall(
-      { usdc: USDC },
-      { asset, amount: '5', wallet: WALLET, from: account.address },
-    );
-    const facts = {
-      ...{ account, chainId: 1, call, nonce: 7, gas: 60_000n, now: new Date(0) },
-      fees: { fee_max: 41n * GWEI, tip: GWEI },
-    };
+  async (asset, expected) => {
+    const payment = { asset, amount: '5', wallet: WALLET, from: account.address } as const;
+    const call = buildCall({ usdc: USDC }, payment);
+    const fees = { fee_max: 41n * GWEI, tip: GWEI };
+    const facts = { account, chainId: 1, call, nonce: 7, gas: 60_000n, now: new Date(0), fees };
     const attempt = await sign(facts);
     expect(await sign(facts)).toEqual(attempt);
     const transaction = parseTransaction(attempt.bytes);
-    expect(transaction).toMatchObject({ ...said, chainId: 1, nonce: 7, type: 'eip1559' });
+    expect(transaction).toMatchObject({ ...expected, chainId: 1, nonce: 7, type: 'eip1559' });
   },
 );
