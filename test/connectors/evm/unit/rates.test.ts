@@ -14,8 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'rates-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const path = join(folder, 'rates.json');
-const readRates = async (location = path) =>
-  (await createRates({ location, ageSecondsMax: 300 }, now)()).rates;
+const createReader = (location = path) => createRates({ location, ageSecondsMax: 300 }, now);
 
 test.each([
   ['ETH', 18, 10_000, 'EUR', '2000', 50_000_000_000_000_000n],
@@ -43,17 +42,19 @@ test('what is due is worth the amount at least, and one unit less is not', () =>
 });
 
 test('a file with rates is read again each time', async () => {
+  const read = createReader();
   for (const rates of [{ ETH: { EUR: '2000' } }, { ETH: { EUR: '1000.5' } }]) {
     writeFileSync(path, writeRates(rates));
-    expect(await readRates()).toEqual(rates);
+    expect((await read()).rates).toEqual(rates);
   }
 });
 
 test('rates are read over HTTP, and an error of the server is not a rate', async () => {
   const rates = { ETH: { EUR: '2000' } };
   server.script.push(answer(200, writeRates(rates)), answer(503, writeRates(rates)));
-  expect(await readRates(server.url)).toEqual(rates);
-  await expect(readRates(server.url)).rejects.toThrow('answered 503');
+  const read = createReader(server.url);
+  expect((await read()).rates).toEqual(rates);
+  await expect(read()).rejects.toThrow('answered 503');
 });
 
 test.each([
@@ -69,5 +70,5 @@ test.each([
   ['not JSON', 'ETH 2000', 'documented shape'],
 ])('rates that are %s are refused', async (_, text, message) => {
   writeFileSync(path, text);
-  await expect(readRates()).rejects.toThrow(message);
+  await expect(createReader()()).rejects.toThrow(message);
 });

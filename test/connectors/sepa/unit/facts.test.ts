@@ -49,6 +49,7 @@ test.each<[string, Messages, string[]]>([
   ['one whose references differ', [[note('A')], [stmt('X')]], ['A 1000']],
   ['one without a reference', [[note(null)], [stmt('X')]], ['null 1000']],
   ['one that loses its reference', [[stmt('X')], [note(null)]], ['X 1000']],
+  ['one that is repeated without its reference', [[note('A')], [note(null)]], ['A 1000']],
   ['a second in the same kind of message', [[note('A')], [note('B')]], ['A 1000', 'B 1000']],
   ['two at once', [[stmt('A'), stmt('B')]], ['A 1000', 'B 1000']],
   [
