@@ -4,8 +4,8 @@ import { once } from 'node:events';
 /** A real name server on a free port of this machine. */
 export interface NameServer {
   address: string;
-  /** Names that were asked for, once for each question. */
-  asked: string[];
+  /** Names of the questions, each once. */
+  questions: string[];
   close: () => Promise<void>;
 }
 
@@ -18,27 +18,27 @@ const FLAGS = 0x8180;
  * address is `silent` gets no answer.
  */
 export async function serveNames(
-  addressOf: (name: string) => string | 'silent' | undefined,
+  findAddress: (name: string) => string | 'silent' | undefined,
 ): Promise<NameServer> {
   const socket = createSocket('udp4');
-  const asked: string[] = [];
+  const questions: string[] = [];
   const seen = new Set<string>();
   socket.on('message', (question, { port, address }) => {
     const { name, type, end } = readQuestion(question);
     // A question that had no answer in a second is sent again, which is no new one.
     const sent = `${question.readUInt16BE(0)}:${name}:${type}`;
-    if (!seen.has(sent)) asked.push(name);
+    if (!seen.has(sent)) questions.push(name);
     seen.add(sent);
-    const known = addressOf(name);
+    const known = findAddress(name);
     if (known === 'silent') return;
-    const found = type === TYPE_A ? known : undefined;
-    socket.send(answer(question.subarray(0, end), found), port, address);
+    const ipv4 = type === TYPE_A ? known : undefined;
+    socket.send(buildAnswer(question.subarray(0, end), ipv4), port, address);
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
   return {
     address: `127.0.0.1:${socket.address().port}`,
-    asked,
+    questions,
     close: () => new Promise((resolve) => socket.close(() => resolve())),
   };
 }
@@ -53,7 +53,7 @@ function readQuestion(question: Buffer): { name: string; type: number; end: numb
   return { name: labels.join('.').toLowerCase(), type: question.readUInt16BE(at + 1), end: at + 5 };
 }
 
-function answer(question: Buffer, address: string | undefined): Buffer {
+function buildAnswer(question: Buffer, address: string | undefined): Buffer {
   const head = Buffer.from(question);
   head.writeUInt16BE(FLAGS, 2);
   head.writeUInt16BE(address === undefined ? 0 : 1, 6);

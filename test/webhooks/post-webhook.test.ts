@@ -1,19 +1,22 @@
+import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { createDenyCheck } from '../../src/webhooks/address';
 import { postOutside } from '../../src/webhooks/post';
+import { parseRetryAfter } from '../../src/webhooks/post-result';
 import { LOCALHOST_CERTIFICATE } from './certificate';
 import { post, useReceivers } from './posting';
+import { receiveHttp } from './receiver';
 
 const receivers = useReceivers();
 
-describe('an answer', () => {
-  test('carries the bytes, the headers and the path as they were given', async () => {
-    const seen: unknown[] = [];
+describe('a post', () => {
+  test('carries the bytes, the headers and the path unchanged', async () => {
+    const requests: unknown[] = [];
     const receiver = await receivers.http(async (request, response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk);
       const { headers, method, url } = request;
-      seen.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
+      requests.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
       response.writeHead(202).end('thanks');
     });
     expect(await post(receiver.url, { body: '{"name":"Zoë"}' })).toEqual({
@@ -22,7 +25,7 @@ describe('an answer', () => {
       excerpt: 'thanks',
       durationMs: expect.any(Number),
     });
-    expect(seen).toEqual([
+    expect(requests).toEqual([
       {
         method: 'POST',
         url: '/hook?source=test',
@@ -39,25 +42,22 @@ describe('an answer', () => {
     ]);
   });
 
-  test('over TLS is taken from a receiver whose certificate is trusted', async () => {
+  test('goes over TLS to a receiver whose certificate is trusted', async () => {
     const receiver = await receivers.https((_request, response) => response.end('ok'));
     const result = await post(receiver.url, { ca: LOCALHOST_CERTIFICATE });
     expect(result).toMatchObject({ outcome: 'response', status: 200, excerpt: 'ok' });
   });
 
-  test.each([301, 302, 307, 308])(
-    'of %i is the answer: the redirect is not followed',
-    async (status) => {
-      const target = await receivers.http();
-      const receiver = await receivers.http((_request, response) =>
-        response.writeHead(status, { Location: target.url }).end(),
-      );
-      expect(await post(receiver.url)).toMatchObject({ outcome: 'response', status });
-      expect(target.connections()).toBe(0);
-    },
-  );
+  test.each([301, 302, 307, 308])('does not follow the redirect %i', async (status) => {
+    const target = await receivers.http();
+    const receiver = await receivers.http((_request, response) =>
+      response.writeHead(status, { Location: target.url }).end(),
+    );
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'response', status });
+    expect(target.connections()).toBe(0);
+  });
 
-  test('is read no further than 64 KiB, and kept no further than 1 KiB', async () => {
+  test('reads at most 64 KiB of an answer, and keeps at most 1 KiB', async () => {
     let written = 0;
     const receiver = await receivers.http((_request, response) => {
       const flood = () => {
@@ -68,11 +68,11 @@ describe('an answer', () => {
     });
     const result = await post(receiver.url);
     expect(result).toMatchObject({ status: 200, excerpt: 'x'.repeat(1_024) });
-    // What the sockets' buffers took; an endless answer would have gone far beyond.
+    // The sockets' buffers take some; an endless answer would have gone far beyond.
     expect(written).toBeLessThan(32 * 1_024 * 1_024);
   });
 
-  test('is never decompressed', async () => {
+  test('never decompresses an answer', async () => {
     const packed = gzipSync('a'.repeat(1_000_000));
     const receiver = await receivers.http((_request, response) =>
       response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(packed),
@@ -82,80 +82,194 @@ describe('an answer', () => {
     if (result.outcome === 'response') expect(result.excerpt).not.toContain('aaaa');
   });
 
-  test('is cut between characters, never inside one', async () => {
-    const receiver = await receivers.http((_request, response) =>
-      response.end(`x${'é'.repeat(1_000)}`),
-    );
+  test('cuts an answer between characters, never inside one', async () => {
+    const text = `x${'é'.repeat(1_000)}`;
+    const receiver = await receivers.http((_request, response) => response.end(text));
     expect(await post(receiver.url)).toMatchObject({ excerpt: `x${'é'.repeat(511)}` });
   });
 
-  test('tells how long to wait, in seconds', async () => {
+  test('returns how many seconds the receiver asks to wait', async () => {
     const receiver = await receivers.http((_request, response) =>
       response.writeHead(503, { 'Retry-After': '120' }).end(),
     );
     expect(await post(receiver.url)).toMatchObject({ status: 503, retryAfterSeconds: 120 });
   });
-});
 
-describe('nothing is connected to', () => {
-  test.each(['127.0.0.1', '0x7f.1', '2130706433', '[::ffff:7f00:1]', '0.0.0.0', '[::]'])(
-    'at the literal %s, which no name lookup would catch',
-    async (host) => {
-      const receiver = await receivers.http();
-      const url = `https://${host}:${receiver.port}/`;
-      const result = await post(url, { allowPrivate: false });
-      expect(result).toMatchObject({ outcome: 'error', kind: 'refused_address' });
-      expect(receiver.connections()).toBe(0);
-    },
-  );
-
-  test('when one of several addresses is not public', async () => {
-    const receiver = await receivers.http();
-    const resolve = async () => ['93.184.216.34', '127.0.0.1'];
-    const url = `https://example.com:${receiver.port}/`;
-    const result = await post(url, { allowPrivate: false, resolve });
-    expect(result).toMatchObject({ kind: 'refused_address' });
-    expect(receiver.connections()).toBe(0);
-  });
-
-  test('in a network that the operator keeps from webhooks', async () => {
-    const receiver = await receivers.http();
-    const { url } = receiver;
-    const posts = { headers: {}, body: '', timeoutMs: 60_000, allowPrivate: true, url };
-    const outside = postOutside(createDenyCheck('127.0.0.0/8,::1'));
-    expect(await outside(posts)).toMatchObject({ kind: 'refused_address' });
-    expect(receiver.connections()).toBe(0);
-    expect(await postOutside(createDenyCheck('198.18.7.0/24'))(posts)).toMatchObject({
-      status: 200,
-    });
-  });
-
-  test('on this machine for a live endpoint, though the sandbox may', async () => {
-    const receiver = await receivers.http();
-    expect(await post(receiver.url, { allowPrivate: false })).toMatchObject({
-      kind: 'refused_address',
-    });
-    expect(receiver.connections()).toBe(0);
-    expect(await post(receiver.url)).toMatchObject({ status: 200 });
-  });
-
-  test('but the judged address: a name that changes its mind is asked once only', async () => {
-    const receiver = await receivers.http();
-    // A documentation name resolves nowhere by the system: only the pinned answer can connect.
-    const answers = [['127.0.0.1'], ['192.168.0.1'], ['10.0.0.1']];
-    let asked = 0;
-    const resolve = async () => answers[asked++] ?? [];
-    const url = `http://rebind.example.com:${receiver.port}/`;
-    expect(await post(url, { resolve })).toMatchObject({ status: 200 });
-    expect(asked).toBe(1);
-    expect(await post(url, { resolve })).toMatchObject({ kind: 'refused_address' });
-    expect(receiver.connections()).toBe(1);
-  });
-
-  test('twice: each attempt makes a connection of its own', async () => {
+  test('makes a connection of its own', async () => {
     const receiver = await receivers.http();
     await post(receiver.url);
     await post(receiver.url);
     expect(receiver.connections()).toBe(2);
+  });
+});
+
+test.each([
+  ['120', 120],
+  ['0', 0],
+  [' 7 ', 7],
+  ['Sun, 01 Mar 2026 12:01:30 GMT', 90],
+  ['Sun, 01 Mar 2026 11:00:00 GMT', 0],
+])('Retry-After %p is %i seconds', (header, seconds) => {
+  expect(parseRetryAfter(header, Date.parse('2026-03-01T12:00:00.000Z'))).toBe(seconds);
+});
+
+test('Retry-After is ignored when it is no number of seconds and no date', () => {
+  const dates = ['soon', '2026-03-01', 'Sun, 99 Mar 2026 99:00:00 GMT'];
+  const headers = [undefined, '', '-1', '1.5', '1e9', '9999999999', ...dates];
+  expect(headers.filter((header) => parseRetryAfter(header, 0) !== undefined)).toEqual([]);
+});
+
+describe('a post makes no connection', () => {
+  const refused = { outcome: 'error', kind: 'refused_address' };
+
+  test.each(['127.0.0.1', '0x7f.1', '2130706433', '[::ffff:7f00:1]', '0.0.0.0', '[::]'])(
+    'to the literal %s, which no look-up would catch',
+    async (host) => {
+      const receiver = await receivers.http();
+      const url = `https://${host}:${receiver.port}/`;
+      expect(await post(url, { allowPrivate: false })).toMatchObject(refused);
+      expect(receiver.connections()).toBe(0);
+    },
+  );
+
+  test('to a name when one of its addresses is not public', async () => {
+    const receiver = await receivers.http();
+    const resolve = async () => ['93.184.216.34', '127.0.0.1'];
+    const url = `https://example.com:${receiver.port}/`;
+    expect(await post(url, { allowPrivate: false, resolve })).toMatchObject(refused);
+    expect(receiver.connections()).toBe(0);
+  });
+
+  test('to a network that the operator denies', async () => {
+    const { url, connections } = await receivers.http();
+    const params = { headers: {}, body: '', timeoutMs: 60_000, allowPrivate: true, url };
+    expect(await postOutside(createDenyCheck('127.0.0.0/8,::1'))(params)).toMatchObject(refused);
+    expect(connections()).toBe(0);
+    const outside = postOutside(createDenyCheck('198.18.7.0/24'));
+    expect(await outside(params)).toMatchObject({ status: 200 });
+  });
+
+  test('to this machine for a live endpoint, though for one of the sandbox', async () => {
+    const receiver = await receivers.http();
+    expect(await post(receiver.url, { allowPrivate: false })).toMatchObject(refused);
+    expect(receiver.connections()).toBe(0);
+    expect(await post(receiver.url)).toMatchObject({ status: 200 });
+  });
+
+  test('to an address that it has not checked: it resolves a name only once', async () => {
+    const receiver = await receivers.http();
+    // A documentation name resolves nowhere by the system: only the pinned answer can connect.
+    const answers = [['127.0.0.1'], ['192.168.0.1'], ['10.0.0.1']];
+    let lookUps = 0;
+    const resolve = async () => answers[lookUps++] ?? [];
+    const url = `http://rebind.example.com:${receiver.port}/`;
+    expect(await post(url, { resolve })).toMatchObject({ status: 200 });
+    expect(lookUps).toBe(1);
+    expect(await post(url, { resolve })).toMatchObject(refused);
+    expect(receiver.connections()).toBe(1);
+  });
+});
+
+describe('the deadline of a post covers', () => {
+  test.each<[string, (socket: Socket) => void]>([
+    ['a receiver that never answers', () => undefined],
+    ['headers that drip', (socket) => drip(socket, 'HTTP/1.1 200 OK\r\n', 'X-Drip: 1\r\n')],
+    [
+      'a body that drips after the status 200',
+      (socket) => drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n', 'x'),
+    ],
+    [
+      'interim answers without end',
+      (socket) => drip(socket, '', 'HTTP/1.1 103 Early Hints\r\n\r\n'),
+    ],
+  ])('%s', async (_case, onConnection) => {
+    const receiver = await receivers.tcp(onConnection);
+    await expectTimeout(receiver.url);
+  });
+
+  test('a TLS handshake that never ends', async () => {
+    const receiver = await receivers.tcp();
+    await expectTimeout(receiver.url.replace('http:', 'https:'));
+  });
+
+  test('a name server that never answers', async () => {
+    const resolve = () => new Promise<string[]>(() => undefined);
+    const result = await post('https://example.com/', { timeoutMs: 300, resolve });
+    expect(result).toMatchObject({ kind: 'timeout' });
+  });
+
+  function drip(socket: Socket, start: string, text: string): void {
+    socket.write(start);
+    const timer = setInterval(() => socket.write(text), 20);
+    socket.on('close', () => clearInterval(timer));
+  }
+
+  async function expectTimeout(url: string): Promise<void> {
+    const result = await post(url, { timeoutMs: 300 });
+    expect(result).toEqual({
+      outcome: 'error',
+      kind: 'timeout',
+      message: 'No complete answer within 0.3 s.',
+      durationMs: expect.any(Number),
+    });
+    expect(result.durationMs).toBeGreaterThanOrEqual(295);
+    // No receiver ends by itself; a busy machine may be late.
+    expect(result.durationMs).toBeLessThan(60_000);
+  }
+});
+
+describe('a post returns an error when the receiver', () => {
+  test('refuses the connection', async () => {
+    const receiver = await receiveHttp(() => undefined);
+    await receiver.close();
+    expect(await post(receiver.url)).toMatchObject({
+      outcome: 'error',
+      kind: 'connect',
+      message: 'The connection could not be made (ECONNREFUSED).',
+    });
+  });
+
+  const UPGRADE = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n';
+  const TWO_LENGTHS = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n';
+  test.each([
+    ['resets at once', 'reset', ''],
+    ['closes within its headers', 'reset', 'HTTP/1.1 200 OK\r\nX-Half: '],
+    ['closes within its body', 'reset', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
+    ['switches protocols', 'reset', UPGRADE],
+    ['does not speak HTTP', 'protocol', 'SSH-2.0-OpenSSH_9.2\r\n'],
+    ['sends endless headers', 'protocol', `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(70_000)}`],
+    ['smuggles a second length', 'protocol', TWO_LENGTHS],
+  ])('%s', async (_case, kind, bytes) => {
+    const receiver = await receivers.tcp((socket) => {
+      if (kind === 'protocol') socket.write(bytes);
+      else if (bytes === '') socket.once('data', () => socket.resetAndDestroy());
+      else socket.once('data', () => socket.end(bytes));
+    });
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'error', kind });
+  });
+
+  test('has a certificate that is not trusted', async () => {
+    const requests: unknown[] = [];
+    const receiver = await receivers.https((request) => requests.push(request.url));
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'error', kind: 'tls' });
+    expect(requests).toEqual([]);
+  });
+
+  test('has a certificate for another name', async () => {
+    const receiver = await receivers.https();
+    const url = receiver.url.replace('localhost', 'other.localhost');
+    const resolve = async () => ['127.0.0.1'];
+    expect(await post(url, { ca: LOCALHOST_CERTIFICATE, resolve })).toMatchObject({ kind: 'tls' });
+  });
+
+  test('speaks plain HTTP where TLS is required', async () => {
+    const receiver = await receivers.http();
+    const url = receiver.url.replace('http:', 'https:');
+    expect(await post(url)).toMatchObject({ outcome: 'error', kind: 'tls' });
+  });
+
+  test('has a name that cannot be resolved', async () => {
+    const resolve = () => Promise.reject(new Error('ENOTFOUND'));
+    expect(await post('https://nowhere.example.com/', { resolve })).toMatchObject({ kind: 'dns' });
   });
 });

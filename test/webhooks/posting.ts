@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { postWebhook, type WebhookPost } from '../../src/webhooks/post';
 import { type Receiver, receiveHttp, receiveHttps, receiveTcp } from './receiver';
 
-/** Receivers of one test file, closed after each test. One over HTTP answers 200 unless told. */
+/** Receivers of one test file, closed after each test. One over HTTP answers 200 by default. */
 export function useReceivers() {
   const open: Receiver[] = [];
   afterEach(async () => {
@@ -23,7 +23,7 @@ export function useReceivers() {
   };
 }
 
-/** Posts as a delivery does, to this machine unless told otherwise. */
+/** Posts as a delivery does, by default to this machine. */
 export function post(url: string, options: Partial<WebhookPost> = {}) {
   return postWebhook({
     url,

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from './certificate';
 
 /** A real server on a free port of this machine. */
@@ -38,7 +38,9 @@ async function listen(
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const port = portOf(server.address());
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('Not listening on TCP.');
+  const { port } = address;
   return {
     port,
     url: `${scheme}://localhost:${port}/hook?source=test`,
@@ -49,9 +51,4 @@ async function listen(
         for (const socket of sockets) socket.destroy();
       }),
   };
-}
-
-function portOf(address: AddressInfo | string | null): number {
-  if (address === null || typeof address === 'string') throw new Error('Not listening on TCP.');
-  return address.port;
 }
