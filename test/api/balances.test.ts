@@ -7,11 +7,11 @@ import { adjustBalance } from '../../src/service/balances/adjust';
 import { reverseOperation } from '../../src/service/balances/reverse';
 import { actOn } from '../../src/service/operators/act';
 import { operatorsAudit } from '../support/audit';
-import { call, eventually, settledPayment } from '../support/http';
+import { buildRefund, fundAccount } from '../support/factories';
+import { call, settledPayment } from '../support/http';
 import { retryUntilDone } from '../support/insist';
 import { type Account, openKey, useService } from '../support/service';
 import { ASSET, openCryptoShop } from './crypto-setting';
-import { fund } from './fund';
 import { walkPages } from './pages';
 import { openShop, type Shop } from './payout-setting';
 import { expectRefusal } from './refusal';
@@ -75,20 +75,14 @@ async function expectSums(key: string): Promise<Row[]> {
   return rows;
 }
 
-const openFeeShop = async (): Promise<Shop> => {
+async function openFeeShop(): Promise<Shop> {
   const shop = await openShop(service);
   await service.stores.accounts.setPayoutFee(shop.account_id, 'sepa_instant', FEE);
   return shop;
-};
+}
 
 const simulate = ({ post }: Account, path: string, event: string) =>
   post(`/v1/sandbox/${path}/simulate`, { event });
-
-async function refund(shop: Account, payment_id: string, amount: number, event: string) {
-  const { id } = (await shop.post('/v1/refunds', { payment_id, amount })).body;
-  await simulate(shop, `refunds/${id}`, event);
-  return id;
-}
 
 const operators = () => {
   const { mongo, stores } = service;
@@ -104,20 +98,22 @@ async function chargeBack(shop: Account, payment_id: string) {
   await actOn(deps, 'payment', payment_id, { what: 'claw_back', ...CORRECTION });
 }
 
-/** Changes of one source: type, amount and fee, oldest first. */
-function changesOf(rows: readonly Row[], id: string) {
+/** Lists the changes of one source: type, amount and fee, oldest first. */
+function listChanges(rows: readonly Row[], id: string) {
   return rows
     .filter(({ source }) => source.id === id)
     .map(({ type, amount, fee, source }) => [type, Number(amount), Number(fee), source.object])
     .reverse();
 }
 
-test('each change of what is available has a row, and the rows sum up to the balance', async () => {
+test('each change of the available balance is a balance transaction, and they sum up to it', async () => {
   const shop = await openFeeShop();
   const { key, account_id } = shop;
   const { id: payment } = await settledPayment(service, key);
-  const settled = await refund(shop, payment, 100, 'settled');
-  const failed = await refund(shop, payment, 200, 'failed');
+  const refund = async (amount: number, status: 'settled' | 'failed') =>
+    (await buildRefund(shop, { payment_id: payment, amount, status })).id;
+  const settled = await refund(100, 'settled');
+  const failed = await refund(200, 'failed');
   const { id: completed } = (await shop.paid()).body;
   await shop.simulate(completed, { event: 'completed' });
   const { id: unsent } = (await shop.paid({ amount: 66_621 }, 'failed')).body;
@@ -132,41 +128,41 @@ test('each change of what is available has a row, and the rows sum up to the bal
   await adjustBalance(operators(), adjustment, CORRECTION, 'adjust_a');
   const rows = await expectSums(key);
 
-  expect(changesOf(rows, payment)).toEqual([['payment', 1_050, 0, 'payment']]);
-  expect(changesOf(rows, settled)).toEqual([['refund', -100, 0, 'refund']]);
-  expect(changesOf(rows, failed)).toEqual([
+  expect(listChanges(rows, payment)).toEqual([['payment', 1_050, 0, 'payment']]);
+  expect(listChanges(rows, settled)).toEqual([['refund', -100, 0, 'refund']]);
+  expect(listChanges(rows, failed)).toEqual([
     ['refund', -200, 0, 'refund'],
     ['refund_failure', 200, 0, 'refund'],
   ]);
-  expect(changesOf(rows, completed)).toEqual([['payout', -1_000, FEE, 'payout']]);
-  expect(changesOf(rows, unsent)).toEqual([
+  expect(listChanges(rows, completed)).toEqual([['payout', -1_000, FEE, 'payout']]);
+  expect(listChanges(rows, unsent)).toEqual([
     ['payout', -66_621, FEE, 'payout'],
     ['payout_failure', 66_621 + FEE, 0, 'payout'],
   ]);
-  expect(changesOf(rows, refused)).toEqual([
+  expect(listChanges(rows, refused)).toEqual([
     ['payout', -1_000, FEE, 'payout'],
     ['payout_failure', 1_000 + FEE, 0, 'payout'],
   ]);
-  expect(changesOf(rows, returned)).toEqual([
+  expect(listChanges(rows, returned)).toEqual([
     ['payout', -3_000, FEE, 'payout'],
     ['payout_return', 3_000, 0, 'payout'],
   ]);
-  expect(changesOf(rows, disputed)).toEqual([
+  expect(listChanges(rows, disputed)).toEqual([
     ['payment', 4_000, 0, 'payment'],
     ['chargeback', -4_000, 0, 'payment'],
   ]);
-  expect(changesOf(rows, 'adjust_a')).toEqual([['adjustment', -700, 0, 'adjustment']]);
+  expect(listChanges(rows, 'adjust_a')).toEqual([['adjustment', -700, 0, 'adjustment']]);
 
   await reverseOperation(operators(), `payment_clawed_back:${disputed}`, CORRECTION);
   await reverseOperation(operators(), 'adjusted:adjust_a', CORRECTION);
   const after = await expectSums(key);
-  expect(changesOf(after, disputed).at(-1)).toEqual(['chargeback_reversal', 4_000, 0, 'payment']);
-  expect(changesOf(after, 'adjust_a').at(-1)).toEqual(['adjustment', 700, 0, 'adjustment']);
+  expect(listChanges(after, disputed).at(-1)).toEqual(['chargeback_reversal', 4_000, 0, 'payment']);
+  expect(listChanges(after, 'adjust_a').at(-1)).toEqual(['adjustment', 700, 0, 'adjustment']);
   expect(after.filter(({ type }) => type === 'funding')).toHaveLength(6);
   expect(new Set(after.map(({ id }) => id)).size).toBe(after.length);
 });
 
-test('assets have their own balances, in texts', async () => {
+test('an asset has a balance of its own, whose amounts are texts', async () => {
   const account = await openCryptoShop(service);
   const { key, post } = account;
   await account.registerWallet();
@@ -175,22 +171,20 @@ test('assets have their own balances, in texts', async () => {
   const least = 10n ** 15n;
   const settle = async (amount: string, event: 'completed' | 'failed') => {
     const { id } = (await post('/v1/crypto/settlements', { ...ASSET, amount })).body;
-    const path = `/v1/crypto/settlements/${id}`;
-    const read = async () => (await get(key, path)).body.status;
-    await eventually('a settlement that is sent', async () => (await read()) === 'sent');
+    await service.becomes('crypto_settlements', id, { status: 'sent' });
     await simulate(account, `crypto/settlements/${id}`, event);
     return id;
   };
   const completed = await settle(String(least), 'completed');
   const failed = await settle(String(2n * least), 'failed');
   const rows = await expectSums(key);
-  expect(changesOf(rows, payment)).toEqual([
+  expect(listChanges(rows, payment)).toEqual([
     ['crypto_payment', Number(amount_due), 0, 'crypto_payment'],
   ]);
-  expect(changesOf(rows, completed)).toEqual([
+  expect(listChanges(rows, completed)).toEqual([
     ['crypto_settlement', -Number(least), 0, 'crypto_settlement'],
   ]);
-  expect(changesOf(rows, failed)).toEqual([
+  expect(listChanges(rows, failed)).toEqual([
     ['crypto_settlement', -2 * Number(least), 0, 'crypto_settlement'],
     ['crypto_settlement_failure', 2 * Number(least), 0, 'crypto_settlement'],
   ]);
@@ -224,7 +218,7 @@ test('assets have their own balances, in texts', async () => {
   expect((await list(key, { asset: 'ETH', currency: 'EUR' })).body.data).toEqual([]);
 });
 
-test('what a merchant owes after a chargeback is in the balance, without a row', async () => {
+test('a debt after a chargeback is shown in the balance, and is no balance transaction', async () => {
   const account = await service.account();
   const { account_id, key } = account;
   const { id } = await settledPayment(service, key);
@@ -233,7 +227,7 @@ test('what a merchant owes after a chargeback is in the balance, without a row',
   await adjustBalance(operators(), adjustment, CORRECTION);
   await chargeBack(account, id);
   const rows = await expectSums(key);
-  expect(changesOf(rows, id).at(-1)).toEqual(['chargeback', -50, 0, 'payment']);
+  expect(listChanges(rows, id).at(-1)).toEqual(['chargeback', -50, 0, 'payment']);
   const balance = { object: 'balance', balance_account: 'main', currency: 'EUR' };
   expect((await balances(key)).data).toEqual([
     { ...balance, available: 0, reserved: 0, pending: 0, owed: 1_000 },
@@ -254,7 +248,7 @@ test('a balance shows what a payout reserves', async () => {
   ]);
 });
 
-test('the list of balance transactions filters, also page by page', async () => {
+test('balance transactions are filtered by account, currency and type, also page by page', async () => {
   const shop = await openShop(service);
   await settledPayment(service, shop.key);
   const summary = async (query: Record<string, string>) =>
@@ -278,7 +272,7 @@ test('the list of balance transactions filters, also page by page', async () => 
   expect(pages.map((page) => page.length)).toEqual([4, 2]);
 });
 
-test('hundreds of rows of one millisecond come once each, newest first', async () => {
+test('balance transactions of one millisecond are listed once each, newest first', async () => {
   const { account_id, key } = await service.account();
   const written = new Date('2026-01-02T03:04:05.678Z');
   const { mongo, database } = service;
@@ -298,12 +292,12 @@ test('hundreds of rows of one millisecond come once each, newest first', async (
   expect((await list(key, { limit: '1' })).body.data[0]).toMatchObject({ created_at: at });
 });
 
-test("never another account's or environment's balances", async () => {
+test('balances of another account or environment are never shown', async () => {
   const { account_id, key } = await service.account();
   const other = await service.account();
   const live = await openKey(service.stores, account_id, true);
-  await fund(service, { account_id }, 100);
-  await fund(service, { account_id, livemode: true }, 200);
+  await fundAccount(service, { account_id }, { amount: 100 });
+  await fundAccount(service, { account_id }, { amount: 200, livemode: true });
   const amounts = async (of: string) =>
     (await list(of)).body.data.map(({ amount }: { amount: number }) => amount);
   const available = async (of: string) =>
@@ -321,24 +315,19 @@ test("never another account's or environment's balances", async () => {
 });
 
 test.each([
-  ['type=paid', ['type']],
-  ['currency=XXZ', ['currency']],
-  ['currency=eur', ['currency']],
-  ['asset=DOGE', ['asset']],
-  ['balance_account=', ['balance_account']],
-  ['balance_account=a.b', ['balance_account']],
-  ['balance_account=none', ['balance_account']],
-  ['limit=0', ['limit']],
-  ['network=ethereum&status=settled', ['network', 'status']],
-])('refuses ?%s', async (query, fields) => {
-  const { key } = await service.account();
-  const answer = await get(key, `/v1/balance_transactions?${query}`);
-  expectRefusal(answer, 'invalid_request', fields);
-});
-
-test('refuses a false cursor, and any parameter of the balances', async () => {
-  const { key } = await service.account();
-  const answer = await list(key, { created_before: 'yesterday' });
-  expectRefusal(answer, 'invalid_cursor', ['created_before']);
-  expectRefusal(await get(key, '/v1/balances?limit=1'), 'invalid_request', ['limit']);
+  ['balance_transactions?type=paid', ['type']],
+  ['balance_transactions?currency=XXZ', ['currency']],
+  ['balance_transactions?currency=eur', ['currency']],
+  ['balance_transactions?asset=DOGE', ['asset']],
+  ['balance_transactions?balance_account=', ['balance_account']],
+  ['balance_transactions?balance_account=a.b', ['balance_account']],
+  ['balance_transactions?balance_account=none', ['balance_account']],
+  ['balance_transactions?limit=0', ['limit']],
+  ['balance_transactions?network=ethereum&status=settled', ['network', 'status']],
+  ['balance_transactions?created_before=yesterday', ['created_before']],
+  ['balances?limit=1', ['limit']],
+])('%s is refused, naming the parameters', async (path, fields) => {
+  const answer = await (await service.account()).get(`/v1/${path}`);
+  const isCursor = path.includes('created_before');
+  expectRefusal(answer, isCursor ? 'invalid_cursor' : 'invalid_request', fields);
 });

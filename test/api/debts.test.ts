@@ -6,175 +6,171 @@ import { fundBalance } from '../../src/service/balances/fund';
 import { reverseOperation } from '../../src/service/balances/reverse';
 import { collectDebts, startCollecting } from '../../worker/collect-debts';
 import { operatorsAudit } from '../support/audit';
-import { call, eventually, settledPayment } from '../support/http';
+import { call, eventually } from '../support/http';
 import { useService } from '../support/service';
-import { openShop, type Shop } from './payout-setting';
+import { openShop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
 const service = useService();
 const CORRECTION = { operator: 'mia', reason: 'Ticket 42' };
+const MARKETING = { metadata: { balance_account: 'marketing' } };
 
-const deps = () => {
+const buildDeps = () => {
   const { mongo, stores } = service;
-  const now = () => new Date();
-  return { mongo, stores, now, audit: operatorsAudit(stores), approvalLimit: 0 };
+  const audit = operatorsAudit(stores);
+  return { mongo, stores, now: () => new Date(), audit, approvalLimit: 0 };
 };
 const log = createLogger('test', 'silent');
-const collect = (livemode = false) => collectDebts({ ...deps(), log, livemode }, '');
-/** Two at once, until an account has this: one leaves what is contended to its next round. */
-const collectUntil = (key: string, expected: [available: number, owed: number]) =>
-  eventually(`${expected} after the debt was collected`, async () => {
-    await Promise.all([collect(), collect()]);
-    return isDeepStrictEqual(await read(key), expected);
-  });
+const collect = (livemode = false) => collectDebts({ ...buildDeps(), log, livemode }, '');
 
-const get = async (key: string, path: string) =>
-  (await call(service.url, 'GET', path, { key })).body.data;
-const simulate = ({ post }: Pick<Shop, 'post'>, id: string, body: object) =>
-  post(`/v1/sandbox/payments/${id}/simulate`, body);
-
-/** Reads available and owed of a balance account in euros. */
-async function read(key: string, name = 'main') {
-  const rows: Record<string, unknown>[] = await get(key, '/v1/balances');
-  const row = rows.find((each) => each['balance_account'] === name && each['currency'] === 'EUR');
-  return [row?.['available'], row?.['owed']];
-}
-
-/** Opens a shop that owes 1,000 of a disputed payment, beside what is on `marketing`. */
-async function openDebtor(): Promise<Shop & { payment: string }> {
+/** Opens a shop that owes 10.00 EUR of a disputed payment, and has money on `marketing`. */
+async function openDebtor() {
   const shop = await openShop(service);
-  const { key, account_id } = shop;
-  const { id: payment } = await settledPayment(service, key, { amount: 1_015 });
+  const { account_id } = shop;
+  const get = async (path: string) => (await shop.get(path)).body.data;
+  /** Reads available and owed of a balance account in euros. */
+  const read = async (name = 'main') => {
+    const rows: Record<string, unknown>[] = await get('/v1/balances');
+    const row = rows.find((each) => each['balance_account'] === name && each['currency'] === 'EUR');
+    return [row?.['available'], row?.['owed']];
+  };
+  const simulate = async (id: string, body: object) => {
+    expect((await shop.post(`/v1/sandbox/payments/${id}/simulate`, body)).status).toBe(200);
+  };
+  const { id: payment } = await shop.settledPayment({ amount: 1_015 });
   const owner = { account_id, livemode: false, balance_account: 'main', currency: 'EUR' };
   const spent = { ...owner, amount: -1_001_000, against: 'adjustments' } as const;
-  await adjustBalance(deps(), spent, CORRECTION);
-  const dispute = { event: 'dispute_opened', dispute_id: 'D1', amount: 1_000, fee: 15 };
-  expect((await simulate(shop, payment, dispute)).status).toBe(200);
-  expect(await read(key)).toEqual([0, 1_000]);
-  return { ...shop, payment };
+  await adjustBalance(buildDeps(), spent, CORRECTION);
+  await simulate(payment, { event: 'dispute_opened', dispute_id: 'D1', amount: 1_000, fee: 15 });
+  expect(await read()).toEqual([0, 1_000]);
+  return {
+    ...shop,
+    getRows: get,
+    read,
+    earn: (amount: number) => shop.settledPayment({ amount }),
+    winDispute: () => simulate(payment, { event: 'dispute_won', dispute_id: 'D1' }),
+    reverseDispute: (approval: object = {}) => {
+      const entry = `payment_dispute_opened:${payment}:D1`;
+      return reverseOperation(buildDeps(), entry, { ...CORRECTION, ...approval });
+    },
+    /** Collects twice at once until this is the balance: a contended debt waits for the next round. */
+    collectUntil: (expected: [available: number, owed: number]) =>
+      eventually(`${expected} after the debt was collected`, async () => {
+        await Promise.all([collect(), collect()]);
+        return isDeepStrictEqual(await read(), expected);
+      }),
+    expectConsistent: async () => {
+      const book = `${account_id}:sandbox:EUR`;
+      const { differences } = await verifyLedger(service.mongo, service.database, { book });
+      expect(differences).toEqual([]);
+      const query = 'balance_account=main&currency=EUR&limit=100';
+      const rows: { net: number }[] = await get(`/v1/balance_transactions?${query}`);
+      const [available] = await read();
+      expect(rows.reduce((total, { net }) => total + net, 0)).toBe(available);
+    },
+    payment,
+  };
 }
 
-async function expectWhole({ account_id, key }: Shop): Promise<void> {
-  const book = `${account_id}:sandbox:EUR`;
-  const { differences } = await verifyLedger(service.mongo, service.database, { book });
-  expect(differences).toEqual([]);
-  const rows = await get(
-    key,
-    '/v1/balance_transactions?balance_account=main&currency=EUR&limit=100',
-  );
-  const sum = rows.reduce((total: number, { net }: { net: number }) => total + net, 0);
-  expect([sum]).toEqual((await read(key)).slice(0, 1));
-}
-
-test('what a merchant owes is collected from the next settled payments, once', async () => {
-  const shop = await openDebtor();
-  const { key } = shop;
-  await settledPayment(service, key, { amount: 700 });
-  // Another environment's collector leaves it.
+test('a debt is collected once, from the next settled payments', async () => {
+  const debtor = await openDebtor();
+  const { read, earn, collectUntil, getRows } = debtor;
+  await earn(700);
+  // The collector of live leaves the sandbox alone.
   await collect(true);
-  expect(await read(key)).toEqual([700, 1_000]);
-  await collectUntil(key, [0, 300]);
+  expect(await read()).toEqual([700, 1_000]);
+  await collectUntil([0, 300]);
   await collect();
-  await settledPayment(service, key, { amount: 400 });
-  await collectUntil(key, [100, 0]);
-  await settledPayment(service, key, { amount: 400 });
+  await earn(400);
+  await collectUntil([100, 0]);
+  await earn(400);
   await collect();
-  expect(await read(key)).toEqual([500, 0]);
-  const rows = await get(key, '/v1/balance_transactions?type=adjustment&limit=2');
-  expect(rows).toMatchObject([
+  expect(await read()).toEqual([500, 0]);
+  expect(await getRows('/v1/balance_transactions?type=adjustment&limit=2')).toMatchObject([
     { amount: -300, fee: 0, net: -300, balance_account: 'main', source: { object: 'adjustment' } },
     { amount: -700, net: -700 },
   ]);
-  await expectWhole(shop);
+  await debtor.expectConsistent();
 });
 
-test('a funding pays the debt at once, from the balance account that it credits', async () => {
-  const shop = await openDebtor();
-  const { key, account_id } = shop;
+test('a funding pays the debt at once, on the balance account that it credits', async () => {
+  const debtor = await openDebtor();
   const fund = (balance_account: string, amount: number, id: string) => {
+    const { account_id } = debtor;
     const owner = { account_id, livemode: false, balance_account, currency: 'EUR' };
-    return fundBalance(deps(), { ...owner, amount }, { id });
+    return fundBalance(buildDeps(), { ...owner, amount }, { id: `${account_id}:${id}` });
   };
   expect(await fund('main', 600, 'first')).toMatchObject({ available: 0 });
   expect(await fund('main', 600, 'first')).toMatchObject({ available: 0 });
-  expect(await read(key)).toEqual([0, 400]);
+  expect(await debtor.read()).toEqual([0, 400]);
   expect(await fund('marketing', 500, 'second')).toMatchObject({ available: 50_100 });
-  expect(await read(key)).toEqual([0, 0]);
-  await expectWhole(shop);
+  expect(await debtor.read()).toEqual([0, 0]);
+  await debtor.expectConsistent();
 });
 
-test('nothing is paid out while money is owed, also from other balance accounts', async () => {
-  const shop = await openDebtor();
-  const { key, account_id, pay } = shop;
-  await settledPayment(service, key, { amount: 900 });
-  const marketing = { amount: 100, metadata: { balance_account: 'marketing' } };
-  for (const payout of [{ amount: 100 }, marketing]) {
-    const refused = await pay(payout);
+test('a merchant with a debt over the limit gets no payout, from any balance account', async () => {
+  const debtor = await openDebtor();
+  const { account_id, pay, recipients } = debtor;
+  const payMarketing = () => pay({ ...MARKETING, amount: 100 });
+  const setLimit = (to: number | null) =>
+    service.stores.accounts.setOwedLimit(account_id, 'EUR', to);
+  await debtor.earn(900);
+  for (const refused of [await pay({ amount: 100 }), await payMarketing()]) {
     expectRefusal(refused, 'insufficient_balance');
     expect(refused.body.error.message).toContain('You owe €10.00');
   }
-  const pounds = { method: 'faster_payments', recipient_id: shop.recipients.faster_payments };
+  const pounds = { method: 'faster_payments', recipient_id: recipients.faster_payments };
   expect((await pay({ ...pounds, currency: 'GBP', amount: 100 })).status).toBe(201);
-  const limit = (to: number | null) => service.stores.accounts.setOwedLimit(account_id, 'EUR', to);
-  await limit(999);
-  expectRefusal(await pay(marketing), 'insufficient_balance');
-  await limit(1_000);
-  expect((await pay(marketing)).status).toBe(201);
-  await limit(null);
-  await collectUntil(key, [0, 100]);
-  expectRefusal(await pay(marketing), 'insufficient_balance');
-  await settledPayment(service, key, { amount: 100 });
-  await collectUntil(key, [0, 0]);
-  expect((await pay(marketing)).status).toBe(201);
-  await expectWhole(shop);
+  await setLimit(999);
+  expectRefusal(await payMarketing(), 'insufficient_balance');
+  await setLimit(1_000);
+  expect((await payMarketing()).status).toBe(201);
+  await setLimit(null);
+  await debtor.collectUntil([0, 100]);
+  expectRefusal(await payMarketing(), 'insufficient_balance');
+  await debtor.earn(100);
+  await debtor.collectUntil([0, 0]);
+  expect((await payMarketing()).status).toBe(201);
+  await debtor.expectConsistent();
 });
 
-test('a payout that was checked before the debt came is refused when it is reserved', async () => {
-  const shop = await openDebtor();
-  const { key, account_id, pay } = shop;
-  const receivables = service.stores.ledger.receivables;
+test('a debt that comes after the check of a payout refuses it at the reservation', async () => {
+  const { account_id, key, ask, read } = await openDebtor();
+  const { stores } = service;
   // The API has read the balances before the dispute was posted.
-  const spy = jest.spyOn(service.stores.ledger, 'receivables').mockResolvedValueOnce([]);
-  const refused = await pay({ amount: 100, metadata: { balance_account: 'marketing' } });
-  spy.mockRestore();
-  expect(service.stores.ledger.receivables).toBe(receivables);
-  expectRefusal(refused, 'insufficient_balance');
-  expect(await read(key, 'marketing')).toEqual([50_000, 0]);
-  expect(await service.stores.ledger.receivables(account_id, false)).toMatchObject([
-    { owed: 1_000 },
-  ]);
+  const ledger = { ...stores.ledger, receivables: async () => [] };
+  await service.withApp({ stores: { ...stores, ledger } }, async (url) => {
+    const body = ask({ ...MARKETING, amount: 100 });
+    expectRefusal(await call(url, 'POST', '/v1/payouts', { key, body }), 'insufficient_balance');
+  });
+  expect(await read('marketing')).toEqual([50_000, 0]);
+  expect(await stores.ledger.receivables(account_id, false)).toMatchObject([{ owed: 1_000 }]);
 });
 
 test('a dispute that is reversed after its debt was collected credits the merchant in full', async () => {
-  const shop = await openDebtor();
-  const { key, payment } = shop;
-  await settledPayment(service, key, { amount: 1_500 });
-  await collectUntil(key, [500, 0]);
-  await reverseOperation(deps(), `payment_dispute_opened:${payment}:D1`, {
-    ...CORRECTION,
-    approved_by: 'ben',
-  });
-  expect(await read(key)).toEqual([1_515, 0]);
-  const [row] = await get(key, '/v1/balance_transactions?limit=1');
-  expect(row).toMatchObject({
-    type: 'chargeback_reversal',
-    ...{ amount: 1_015, source: { object: 'payment', id: payment } },
-  });
-  const won = await simulate(shop, payment, { event: 'dispute_won', dispute_id: 'D1' });
-  expect(won.status).toBe(200);
-  expect(await read(key)).toEqual([1_515, 0]);
-  await expectWhole(shop);
+  const debtor = await openDebtor();
+  await debtor.earn(1_500);
+  await debtor.collectUntil([500, 0]);
+  await debtor.reverseDispute({ approved_by: 'ben' });
+  expect(await debtor.read()).toEqual([1_515, 0]);
+  const source = { object: 'payment', id: debtor.payment };
+  expect(await debtor.getRows('/v1/balance_transactions?limit=1')).toMatchObject([
+    { type: 'chargeback_reversal', amount: 1_015, source },
+  ]);
+  await debtor.winDispute();
+  expect(await debtor.read()).toEqual([1_515, 0]);
+  await debtor.expectConsistent();
 });
 
-test('a reversal of what is still owed leaves no debt', async () => {
-  const shop = await openDebtor();
-  await reverseOperation(deps(), `payment_dispute_opened:${shop.payment}:D1`, CORRECTION);
-  expect(await read(shop.key)).toEqual([15, 0]);
-  await expectWhole(shop);
+test('a dispute that is reversed before its debt is collected leaves no debt', async () => {
+  const debtor = await openDebtor();
+  await debtor.reverseDispute();
+  expect(await debtor.read()).toEqual([15, 0]);
+  await debtor.expectConsistent();
 });
 
 test('a worker that stops leaves the other debts of its round to the next worker', async () => {
-  const { mongo, stores } = deps();
+  const { mongo, stores } = buildDeps();
   const books = ['first', 'second', 'third'].map((account) => `${account}:sandbox:EUR`);
   const collected = new Set<string>();
   let stopped: Promise<void> | undefined;

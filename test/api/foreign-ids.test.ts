@@ -51,12 +51,12 @@ const setting = useFixture(async () => {
   };
 });
 
-function resourceOf(path: string): string {
+function readResource(path: string): string {
   return /^\/v1\/(?:sandbox\/)?(.+)\/\{id\}/.exec(path)?.[1] ?? '';
 }
 
 function idFor(path: string): string {
-  return setting.ids[resourceOf(path)] ?? '';
+  return setting.ids[readResource(path)] ?? '';
 }
 
 /** Id that nobody has, of the same form. */
@@ -64,24 +64,29 @@ function unknown(id: string): string {
   return `${id.slice(0, -6)}${id.endsWith('000000') ? '111111' : '000000'}`;
 }
 
-/** Answer without what is of its request alone. */
+/** Drops from an answer what differs for each request. */
 function comparable({ status, body }: Answer): object {
   return { status, body: { error: { ...body.error, request_id: undefined } } };
 }
 
+/** Reads all that the accounts have. */
 async function readAll() {
   const names = [
     ...['payments', 'refunds', 'payouts', 'recipients', 'events', 'webhook_endpoints'],
     ...['crypto_payments', 'crypto_settlements', 'bank_callbacks', 'audit_log'],
   ];
-  return await Promise.all(names.map((name) => service.collection(name).find().toArray()));
+  const { owner, stranger } = setting;
+  const accounts = [owner.account_id, stranger.account_id];
+  const resource_id = { $in: Object.values(setting.ids) };
+  const filter = { $or: [{ account_id: { $in: accounts } }, { resource_id }] };
+  return await Promise.all(names.map((name) => service.collection(name).find(filter).toArray()));
 }
 
 describe.each(WITH_ID)('%s %s', (method, path) => {
   const body = method === 'GET' ? undefined : BODIES.find(([end]) => end.test(path))?.[1];
 
   test.each(['stranger', 'live'] as const)(
-    'answers the key of a %s as for an id that nobody has, and changes nothing',
+    'answers a key of a %s as for an unknown id, and changes nothing',
     async (who) => {
       const before = await readAll();
       const id = idFor(path);
@@ -89,21 +94,21 @@ describe.each(WITH_ID)('%s %s', (method, path) => {
       const foreign = await client.send(method, path.replace('{id}', id), body);
       const none = await client.send(method, path.replace('{id}', unknown(id)), body);
       const isSandboxOnly = who === 'live' && path.startsWith('/v1/sandbox/');
-      const code = isSandboxOnly ? 'api_key_scope_insufficient' : CODES[resourceOf(path)];
+      const code = isSandboxOnly ? 'api_key_scope_insufficient' : CODES[readResource(path)];
       expectRefusal(foreign, code ?? 'internal_error');
       expect(comparable(foreign)).toEqual(comparable(none));
       expect(await readAll()).toEqual(before);
     },
   );
 
-  test('answers its owner', async () => {
+  test('answers a key of the owner', async () => {
     if (method !== 'GET') return;
     expect((await setting.owner.get(path.replace('{id}', idFor(path)))).status).toBe(200);
   });
 });
 
 test.each(['stranger', 'live'] as const)(
-  'the key of a %s refunds a payment of the owner no more than one that nobody has',
+  'a key of a %s cannot refund a payment of the owner, like an unknown one',
   async (who) => {
     const { payments: id = '' } = setting.ids;
     const before = await readAll();

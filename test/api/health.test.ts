@@ -16,7 +16,8 @@ import { useService } from '../support/service';
 /** Address at which nothing listens. */
 const NOWHERE = '127.0.0.1:1';
 
-const service = useService();
+// Other files would serve as its workers.
+const service = useService({ worker: false });
 
 afterEach(async () => {
   await service.stores.heartbeats.end('worker-1');
@@ -35,12 +36,12 @@ const beat = (worker: string, secondsAgo = 0) =>
 async function expectReadiness(
   expected: Awaited<ReturnType<typeof ask>>,
   begin: () => Promise<unknown> = async () => undefined,
-  asked = () => ask('/readyz'),
+  read = () => ask('/readyz'),
 ) {
   let answer: typeof expected | undefined;
   const isExpected = async () => {
     await begin();
-    answer = await asked();
+    answer = await read();
     return JSON.stringify(answer) === JSON.stringify(expected);
   };
   await eventually('the answer of /readyz', isExpected).catch(() => undefined);
@@ -54,7 +55,7 @@ const missing = (...parts: string[]) => ({
   body: { status: 'not_ready', missing: parts },
 });
 
-test('healthz answers while the process lives, without a key, whatever else is away', async () => {
+test('healthz answers without a key while the process runs', async () => {
   expect(await ask('/healthz')).toEqual({
     status: 200,
     retryAfter: null,
@@ -67,7 +68,7 @@ test('readyz says that no worker polls, until one does', async () => {
   await expectReadiness(READY, () => beat('worker-1'));
 });
 
-test('a worker that has been silent for long counts as dead, unless another lives', async () => {
+test('readyz ignores a worker that has been silent for 30 seconds', async () => {
   await expectReadiness(missing('worker'), () => beat('worker-1', 30));
   await expectReadiness(READY, () => beat('worker-2', 1));
 });
@@ -88,66 +89,66 @@ test('readyz names the environment that no worker serves', async () => {
   await expectReadiness(READY, before);
 });
 
-test('a worker that says goodbye is gone at once', async () => {
+test('readyz ignores a worker that has ended', async () => {
   await expectReadiness(READY, () => beat('worker-1'));
   await service.stores.heartbeats.end('worker-1');
   await expectReadiness(missing('worker'));
 });
 
-test('with Temporal away readyz names it, and answers in time', async () => {
+test('readyz names Temporal in time when it is unavailable', async () => {
   const connection = Connection.lazy({ address: NOWHERE });
   const client = new Client({ connection });
   const router = new Router();
   mountHealth(router, {
     mongo: service.mongo,
-    temporal: createTemporalClient({ ...doorDeps(), client }),
+    temporal: createTemporalClient({ ...buildClientDeps(), client }),
     heartbeats: service.stores.heartbeats,
     now: () => new Date(),
   });
   const alive = () => beat('worker-1');
-  await expectReadiness(missing('temporal'), alive, () => askedOf(router, '/readyz'));
+  await expectReadiness(missing('temporal'), alive, () => askServer(router, '/readyz'));
   await connection.close();
 });
 
-test('with MongoDB away readyz names it and what is kept there, and answers in time', async () => {
+test('readyz names MongoDB, and the workers stored there, in time when it is unavailable', async () => {
   const mongo = await connectMongo(mongodbUri(), 'health');
   const stores = createStores(mongo.db(service.database));
   await mongo.close();
   const router = new Router();
   mountHealth(router, {
     mongo,
-    temporal: createTemporalClient({ ...doorDeps(), client: service.temporal }),
+    temporal: createTemporalClient({ ...buildClientDeps(), client: service.temporal }),
     heartbeats: stores.heartbeats,
     now: () => new Date(),
   });
-  const asked = () => askedOf(router, '/readyz');
-  await expectReadiness(missing('mongodb', 'worker'), undefined, asked);
+  const read = () => askServer(router, '/readyz');
+  await expectReadiness(missing('mongodb', 'worker'), undefined, read);
 });
 
-test('a process that is about to end says so, whatever else is up', async () => {
+test('readyz names the API once its process is about to end', async () => {
   const stopping = new AbortController();
   const router = new Router();
   const { mongo, stores } = service;
-  const temporal = createTemporalClient({ ...doorDeps(), client: service.temporal });
+  const temporal = createTemporalClient({ ...buildClientDeps(), client: service.temporal });
   const now = () => new Date();
   const { signal } = stopping;
   mountHealth(router, { mongo, temporal, heartbeats: stores.heartbeats, now, stopping: signal });
-  const asked = (query = '') => [undefined, () => askedOf(router, `/readyz${query}`)] as const;
-  await expectReadiness(READY, ...asked('?only=api'));
-  await expectReadiness(missing('worker'), ...asked());
+  const readWith = (query = '') => [undefined, () => askServer(router, `/readyz${query}`)] as const;
+  await expectReadiness(READY, ...readWith('?only=api'));
+  await expectReadiness(missing('worker'), ...readWith());
   stopping.abort();
-  await expectReadiness(missing('api'), ...asked('?only=api'));
-  await expectReadiness(missing('worker', 'api'), ...asked());
+  await expectReadiness(missing('api'), ...readWith('?only=api'));
+  await expectReadiness(missing('worker', 'api'), ...readWith());
 });
 
-const doorDeps = () => ({
+const buildClientDeps = () => ({
   lifecycleQueue: 'none',
   stores: service.stores,
   now: () => new Date(),
 });
 
 /** Asks a server of its own; in two seconds, and time for a busy machine. */
-async function askedOf(router: Router, path: string) {
+async function askServer(router: Router, path: string) {
   const server = createServer(new Koa().use(router.routes()).callback());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -10,22 +10,23 @@ import { expectRefusal } from './refusal';
 /** Longest that a caller waits for a 503: the request limit of 8 s, and time for a busy machine. */
 const ANSWER_MS_MAX = 60_000;
 
+// No worker runs by default, which is the outage.
 const service = useService({ worker: false });
 const shop = useAccount(service);
-/** The claim of a call that no worker has taken up, as a pattern for others. */
+/** Record of a call that no worker has carried out, as a pattern for others. */
 let open: IdempotencyRecord | null = null;
 
 const create = (idempotencyKey: string, once = true) =>
   shop.post('/v1/payments', idealPayment(), { idempotencyKey, once });
-/** Asks again while a busy machine answers too late. */
+/** Repeats the call while a busy machine answers too late. */
 const insist = (idempotencyKey: string) => create(idempotencyKey, false);
-const claims = () => service.collection<IdempotencyRecord>('idempotency');
-const claimOf = (key: string, { account_id } = { ...shop }) =>
-  claims().findOne({ account_id, key });
+const records = () => service.collection<IdempotencyRecord>('idempotency');
+const findRecord = (key: string, { account_id } = { ...shop }) =>
+  records().findOne({ account_id, key });
 
-/** Claimed by a call whose process died at once: nothing was started at Temporal. */
-async function leaveClaim(idempotencyKey: string): Promise<string> {
-  if (open === null) throw new Error('There is no open claim to copy.');
+/** Reserves a key like a call whose process died at once: nothing was started at Temporal. */
+async function leaveRecord(idempotencyKey: string): Promise<string> {
+  if (open === null) throw new Error('There is no open record to copy.');
   const { fingerprint, livemode, operation, request } = open;
   const resource_id = randomUUID();
   await service.stores.idempotency.reserveKey(
@@ -44,8 +45,8 @@ async function leaveClaim(idempotencyKey: string): Promise<string> {
   return resource_id;
 }
 
-test('a create whose task went away with its worker is answered, since it is given to another', async () => {
-  const asked = create('lost');
+test('a create whose worker has died is answered by another worker', async () => {
+  const first = create('lost');
   // A poller that takes the task and is never heard of again.
   const poll = { namespace: 'default', taskQueue: { name: service.queues.lifecycle } };
   const taken = await eventually('the task', async () => {
@@ -56,7 +57,7 @@ test('a create whose task went away with its worker is answered, since it is giv
     return task.taskToken.length > 0 && task;
   });
   const workers = await service.startWorkers();
-  await asked;
+  await first;
   // A busy machine may have used up the first call's time.
   const { body } = await insist('lost');
   await workers.stop();
@@ -70,23 +71,26 @@ test('a create whose task went away with its worker is answered, since it is giv
   expect(Number(begun?.workflowTaskTimeout?.seconds)).toBe(4);
 });
 
-test('with no worker a create ends as 503 in time, with Retry-After; the claim stays', async () => {
+test('a create without a worker ends as 503 in time, and its key stays reserved', async () => {
   const begun = performance.now();
   const answer = await create('outage');
   expect(performance.now() - begun).toBeLessThan(ANSWER_MS_MAX);
   expectRefusal(answer, 'temporarily_unavailable');
   expect(answer.headers.get('Retry-After')).toBe('1');
   expect(answer.body.error.message).toContain('same Idempotency-Key');
-  open = await claimOf('outage');
+  open = await findRecord('outage');
   expect(open).toMatchObject({ status: null, request: expect.any(Object) });
 });
 
-test('a second caller during the first call waits, then is told it is in progress', async () => {
+test('a second caller waits for the first call, and is then refused as in progress', async () => {
   const first = create('crowd');
-  await eventually('the claim', () => claimOf('crowd'));
+  await eventually('the record', () => findRecord('crowd'));
   // As if the first had just come in, however busy the machine is.
   const created_at = new Date(Date.now() + 10 * ANSWER_MS_MAX);
-  await claims().updateOne({ account_id: shop.account_id, key: 'crowd' }, { $set: { created_at } });
+  await records().updateOne(
+    { account_id: shop.account_id, key: 'crowd' },
+    { $set: { created_at } },
+  );
   const begun = performance.now();
   const second = await create('crowd');
   expect(performance.now() - begun).toBeLessThan(ANSWER_MS_MAX);
@@ -95,25 +99,25 @@ test('a second caller during the first call waits, then is told it is in progres
   expectRefusal(await first, 'temporarily_unavailable');
 });
 
-test('an open claim is not freed by time, so that nothing is made twice', async () => {
-  const id = await leaveClaim('old');
+test('an open key is not freed by time, so that nothing is created twice', async () => {
+  const id = await leaveRecord('old');
   const long = new Date(Date.now() - 48 * 60 * 60 * 1_000);
-  await claims().updateOne({ resource_id: id }, { $set: { created_at: long } });
+  await records().updateOne({ resource_id: id }, { $set: { created_at: long } });
   expectRefusal(await create('old'), 'temporarily_unavailable');
-  expect((await claimOf('old'))?.resource_id).toBe(id);
+  expect((await findRecord('old'))?.resource_id).toBe(id);
 });
 
-describe('once a worker is up', () => {
+describe('once a worker runs', () => {
   useFixture(
     () => service.startWorkers(),
     (workers) => workers.stop(),
   );
 
-  test('the retry with the same key gives the one payment that the first call began', async () => {
-    const claimed = (await claimOf('outage'))?.resource_id;
+  test('a repeat under the same key answers with the payment of the first call', async () => {
+    const reserved = (await findRecord('outage'))?.resource_id;
     const retry = await insist('outage');
     expect(retry.status).toBe(201);
-    expect(retry.body.id).toBe(claimed);
+    expect(retry.body.id).toBe(reserved);
     const again = await insist('outage');
     expect(again.text).toBe(retry.text);
     expect(again.headers.get('Idempotent-Replayed')).toBe('true');
@@ -122,14 +126,14 @@ describe('once a worker is up', () => {
     ).toBe(1);
   });
 
-  test('both callers of one key come to the same payment', async () => {
+  test('both callers of one key get the same payment', async () => {
     const [one, two] = await Promise.all([insist('crowd'), insist('crowd')]);
     expect([one.status, two.status]).toEqual([201, 201]);
     expect(one.text).toBe(two.text);
   });
 
-  test('a claim left by a process that died is taken up: the payment has its id', async () => {
-    const id = await leaveClaim('left');
+  test('a repeat completes what a process left when it died, under the reserved id', async () => {
+    const id = await leaveRecord('left');
     const answers = await Promise.all([insist('left'), insist('left'), insist('left')]);
     expect(answers.map(({ status, body }) => [status, body.id])).toEqual(Array(3).fill([201, id]));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
@@ -150,29 +154,29 @@ describe('once a worker is up', () => {
     });
     sent.on('error', () => {});
     sent.end(JSON.stringify(idealPayment()));
-    const claim = await eventually('the claim', () => claimOf('gone'));
+    const record = await eventually('the record', () => findRecord('gone'));
     sent.destroy();
     const retry = await insist('gone');
     expect(retry.status).toBe(201);
-    expect(retry.body.id).toBe(claim.resource_id);
+    expect(retry.body.id).toBe(record.resource_id);
   });
 });
 
-test('ended from outside before it was stored: the key is free again, and makes a new payment', async () => {
+test('a key is free again when the workflow was terminated before the payment was stored', async () => {
   // On a busy machine a call may end before its workflow has begun.
   const first = await eventually('its workflow', async () => {
     expectRefusal(await create('ended'), 'temporarily_unavailable');
-    const claim = await claimOf('ended');
-    const handle = service.temporal.workflow.getHandle(`payment:${claim?.resource_id}`);
+    const record = await findRecord('ended');
+    const handle = service.temporal.workflow.getHandle(`payment:${record?.resource_id}`);
     return await handle.terminate('by hand').then(
-      () => claim,
+      () => record,
       () => undefined,
     );
   });
   // On a busy machine a call may end before it has learned so.
   await eventually('the key to be free', async () => {
     expectRefusal(await create('ended'), 'temporarily_unavailable');
-    return (await claimOf('ended')) === null;
+    return (await findRecord('ended')) === null;
   });
   const workers = await service.startWorkers();
   try {
@@ -184,7 +188,7 @@ test('ended from outside before it was stored: the key is free again, and makes 
   }
 });
 
-test('stored once and lost by the database: its key stays, so that no money moves twice', async () => {
+test('a key stays reserved when the database has lost its payment, so that no money moves twice', async () => {
   const workers = await service.startWorkers();
   try {
     const made = await create('restored', false);
@@ -192,9 +196,9 @@ test('stored once and lost by the database: its key stays, so that no money move
     await shop.post(`/v1/payments/${id}/cancel`);
     await service.temporal.workflow.getHandle(`payment:${id}`).result();
     // As a backup from before the answer would have it.
-    const request = (await claimOf('restored'))?.request ?? null;
+    const request = (await findRecord('restored'))?.request ?? null;
     await service.collection<{ _id: string }>('payments').deleteOne({ _id: id });
-    await claims().updateOne(
+    await records().updateOne(
       { resource_id: id },
       {
         $set: { status: null, body: null, request, created_at: new Date(Date.now() - 60_000) },
@@ -202,26 +206,26 @@ test('stored once and lost by the database: its key stays, so that no money move
       },
     );
     expectRefusal(await create('restored'), 'temporarily_unavailable');
-    expect(await claimOf('restored')).toMatchObject({ resource_id: id });
+    expect(await findRecord('restored')).toMatchObject({ resource_id: id });
   } finally {
     await workers.stop();
   }
 });
 
-describe('while nobody works on payouts', () => {
+describe('a payout without a worker', () => {
   const payer = useShop(service);
 
-  test('one is refused for good, no money moves later, and its key makes a new one', async () => {
+  test('is refused for good when a worker comes, and its key creates a new one', async () => {
     // On a busy machine a call may end before its workflow has begun.
     const { first, handle } = await eventually('its workflow', async () => {
       const late = await payer.pay({}, 'late', true);
       if (late.status === 409) return undefined;
       expectRefusal(late, 'temporarily_unavailable');
       expect(late.headers.get('Retry-After')).toBe('1');
-      const claim = await claimOf('late', payer);
-      const begun = service.temporal.workflow.getHandle(`payout:${claim?.resource_id}`);
+      const record = await findRecord('late', payer);
+      const begun = service.temporal.workflow.getHandle(`payout:${record?.resource_id}`);
       return await begun.describe().then(
-        () => ({ first: claim, handle: begun }),
+        () => ({ first: record, handle: begun }),
         () => undefined,
       );
     });
@@ -232,7 +236,7 @@ describe('while nobody works on payouts', () => {
         status: 'refused',
         code: 'temporarily_unavailable',
       });
-      expect(await claimOf('late', payer)).toBeNull();
+      expect(await findRecord('late', payer)).toBeNull();
       expect(await payer.balance()).toEqual([FUNDS.main, 0]);
       expect(await payer.count('payouts')).toBe(0);
       const next = await payer.pay({}, 'late');
@@ -246,7 +250,7 @@ describe('while nobody works on payouts', () => {
     }
   });
 
-  test('a crowd of callers with one key are all told to come back, and then one is made', async () => {
+  test('is refused to all simultaneous callers of its key, and later created once', async () => {
     const crowd = () => Promise.all(Array.from({ length: 3 }, () => payer.pay({}, 'crowd', true)));
     for (const answer of await crowd()) expect([409, 503]).toContain(answer.status);
     const paid = await payer.count('payouts');

@@ -8,7 +8,7 @@ const service = useService();
 // A refund has no metadata.
 const WITH_METADATA = CREATES.filter(({ resource }) => resource !== 'refund');
 
-describe.each(WITH_METADATA)('of a $resource', ({ resource, path, open }) => {
+describe.each(WITH_METADATA)('the metadata of a $resource', ({ resource, path, open }) => {
   let creator: Creator;
   beforeAll(async () => {
     creator = await open(service);
@@ -33,7 +33,7 @@ describe.each(WITH_METADATA)('of a $resource', ({ resource, path, open }) => {
     ['nesting', `{"a":${'['.repeat(150)}${']'.repeat(150)}}`],
     ['every kind of value', '{"a":null,"b":true,"c":[],"d":{},"e":"","f":"null"}'],
     ['nothing', '{}'],
-  ])('%s come back byte for byte: on create, read, list and replay', async (name, metadata) => {
+  ])('comes back byte for byte from create, read, list and replay: %s', async (name, metadata) => {
     const wanted = `"metadata":${metadata},"`;
     const created = await create(metadata, name);
     const { id } = created.body;
@@ -45,17 +45,14 @@ describe.each(WITH_METADATA)('of a $resource', ({ resource, path, open }) => {
     expect((await creator.get(`${path}/${id}`)).text).toContain(wanted);
   });
 
-  test.each([undefined, 'null'])(
-    'metadata that is %s comes back as an empty object',
-    async (none) => {
-      const raw = none === undefined ? JSON.stringify(creator.body) : bodyWith(none);
-      const { status, text } = await creator.postRaw(path, raw);
-      expect(status).toBe(201);
-      expect(text).toContain('"metadata":{},');
-    },
-  );
+  test.each([undefined, 'null'])('that is %s comes back as an empty object', async (none) => {
+    const raw = none === undefined ? JSON.stringify(creator.body) : bodyWith(none);
+    const { status, text } = await creator.postRaw(path, raw);
+    expect(status).toBe(201);
+    expect(text).toContain('"metadata":{},');
+  });
 
-  test('metadata of 50 keys and of 8 KiB is taken', async () => {
+  test('may have 50 keys or 8 KiB', async () => {
     const keys = Array.from({ length: 50 }, (_, i) => `"k${i}":${i}`);
     expect((await create(`{${keys.join()}}`, 'fifty')).status).toBe(201);
     const full = `{"a":"${'x'.repeat(8 * 1_024 - 8)}"}`;
@@ -64,26 +61,21 @@ describe.each(WITH_METADATA)('of a $resource', ({ resource, path, open }) => {
   });
 
   test.each([
-    ['a list', '[]'],
-    ['a string', '"{}"'],
-    ['a number', '1.5'],
-    ['a boolean', 'true'],
-    ['of 51 keys', `{${Array.from({ length: 51 }, (_, i) => `"k${i}":${i}`).join()}}`],
-    ['of one byte more than 8 KiB', `{"a":"${'x'.repeat(8 * 1_024 - 7)}"}`],
-    ['of more than 8 KiB in UTF-8', `{"a":"${'é'.repeat(4 * 1_024)}"}`],
-  ])('metadata that is %s is refused, naming it', async (name, metadata) => {
-    expectRefusal(await create(metadata, `bad ${name}`), 'invalid_request', ['metadata']);
-  });
-
-  test.each([
-    ['nested without end', '['.repeat(20_000), 'invalid_json'],
+    ['a list', '[]', 'invalid_request'],
+    ['a string', '"{}"', 'invalid_request'],
+    ['a number', '1.5', 'invalid_request'],
+    ['a boolean', 'true', 'invalid_request'],
+    ['51 keys', `{${Array.from({ length: 51 }, (_, i) => `"k${i}":${i}`)}}`, 'invalid_request'],
+    ['one byte over 8 KiB', `{"a":"${'x'.repeat(8 * 1_024 - 7)}"}`, 'invalid_request'],
+    ['more than 8 KiB in UTF-8', `{"a":"${'é'.repeat(4 * 1_024)}"}`, 'invalid_request'],
     ['nested past 200 levels', `{"a":${'['.repeat(300)}${']'.repeat(300)}}`, 'invalid_json'],
-    ['ambiguous: one key with two values', '{"a":1,"a":2}', 'invalid_json'],
-  ] as const)('metadata that is %s is refused', async (name, metadata, code) => {
-    expectRefusal(await create(metadata, `bad ${name}`), code);
+    ['one key with two values', '{"a":1,"a":2}', 'invalid_json'],
+  ] as const)('is refused when it is %s', async (name, metadata, code) => {
+    const fields = code === 'invalid_request' ? ['metadata'] : undefined;
+    expectRefusal(await create(metadata, `bad ${name}`), code, fields);
   });
 
-  test('metadata never reaches Temporal', async () => {
+  test('never reaches Temporal', async () => {
     const { body } = await create('{"secret":"metadata-marker-7f3a"}', 'temporal');
     const { text } = await readPayloads(service.temporal, `${resource}:${body.id}`);
     expect(text).toContain(body.method);

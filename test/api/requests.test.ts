@@ -52,7 +52,10 @@ test('a request with a refused key of the account is listed, one with an unknown
   const shop = await service.account();
   const reader = await service.withKey(shop, false, ['payments:read']);
   const createPayment = (key: string) =>
-    call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), once: true });
+    call(service.url, 'POST', '/v1/payments', {
+      ...{ key, body: idealPayment(), once: true },
+      idempotencyKey: randomUUID(),
+    });
   expectRefusal(await createPayment(reader.key), 'api_key_scope_insufficient');
   expectRefusal(await reader.get('/v1/requests'), 'api_key_scope_insufficient');
   const keys = service.collection<{ _id: string }>('api_keys');

@@ -24,6 +24,7 @@ const BANKS = { [NORTH]: scriptedBank(), [SOUTH]: scriptedBank() };
 /** The last one serves what no rule routes. */
 const sandboxConnectors = [NORTH, SOUTH].map((name) => `${name}=${RAIL}|card_payout|ideal`).join();
 
+// Banks of its own, and a cache whose reads are counted.
 const service = useService({ tests: sandboxConnectors, economical: true });
 
 useFixture(
@@ -97,7 +98,7 @@ function listSends(id: string): string[] {
   );
 }
 
-test('payouts run while the rule changes: each goes to one bank, once, and the last rule wins', async () => {
+test('payouts go to one bank each, once, while the routing rule changes', async () => {
   const { account_id } = ada;
   await withCache(async (url) => {
     const ids: string[] = [];
@@ -136,7 +137,7 @@ test('payouts run while the rule changes: each goes to one bank, once, and the l
   });
 });
 
-test('a currency has a rule of its own, and an account with another one goes before it', async () => {
+test('the rule of an account takes precedence over the rule of a currency', async () => {
   const method = 'card_payout';
   await route(NORTH, { method, currency: 'JPY' });
   await route(SOUTH, { method, currency: 'JPY', account_id: bob.account_id });
@@ -151,7 +152,7 @@ test('a currency has a rule of its own, and an account with another one goes bef
   });
 });
 
-test('a repeat under the same key stays with the first connector', async () => {
+test('a repeat under the same idempotency key stays with the first connector', async () => {
   const { account_id } = ada;
   const key = randomUUID();
   await route(NORTH, { account_id });
@@ -169,7 +170,7 @@ test('a repeat under the same key stays with the first connector', async () => {
   expect(listSends(id)).toEqual([NORTH]);
 });
 
-test('a refund goes to the bank of its payment, whatever the rules say by then', async () => {
+test('a refund goes to the bank of its payment, whatever the rules say now', async () => {
   const { account_id, key } = ada;
   await route(NORTH, { method: 'ideal', account_id });
   await service.withApp({ stores: createStores(service.db) }, async (url) => {
@@ -191,7 +192,7 @@ test('a refund goes to the bank of its payment, whatever the rules say by then',
   });
 });
 
-test('a rule that leads nowhere refuses like a method that no connector serves', async () => {
+test('a rule with an unknown connector refuses payouts as not enabled', async () => {
   const { account_id, key } = ada;
   await route(NORTH, { account_id });
   const left = sandboxConnectors.split(',').slice(1).join();
@@ -211,7 +212,7 @@ test('a rule that leads nowhere refuses like a method that no connector serves',
   });
 });
 
-test('a paused bank gets nothing new, and what it has goes on', async () => {
+test('a paused bank gets nothing new, and finishes what it has', async () => {
   const { account_id, key } = ada;
   const { mongo, stores: own } = service;
   const audit = operatorsAudit(own);
@@ -236,8 +237,8 @@ test('a paused bank gets nothing new, and what it has goes on', async () => {
     expect([another.status, another.body.error.details]).toMatchObject([
       ...[422, [{ code: 'method_not_enabled' }]],
     ]);
-    const asked = bob.ask({ method: RAIL, recipient_id: bob.recipients[RAIL] });
-    const payout = await call(url, 'POST', '/v1/payouts', { key: bob.key, body: asked });
+    const payoutBody = bob.ask({ method: RAIL, recipient_id: bob.recipients[RAIL] });
+    const payout = await call(url, 'POST', '/v1/payouts', { key: bob.key, body: payoutBody });
     expect(payout.body.error.details).toMatchObject([{ code: 'method_not_enabled' }]);
     const rails = await call(url, 'GET', '/v1/payout-methods', { key: bob.key });
     const available = rails.body.data.map(({ method }: { method: string }) => method);
