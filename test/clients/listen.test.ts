@@ -151,7 +151,7 @@ const areAllReceived = (ids: string[]) => async () => {
 };
 
 test(
-  'events are forwarded, whichever side is killed: none is missing, and repeats are marked',
+  'forwards every event, whichever side is killed, and marks repeats',
   async () => {
     await createPayments(10);
     const old = new Set(await listEvents(10));
@@ -181,7 +181,7 @@ test(
   Math.max(240_000, KILLS * 30_000),
 );
 
-test('what is sent again to an endpoint is forwarded again; an error is shown, and repeated', async () => {
+test('shows and repeats a failed delivery, and forwards an event that is sent again to an endpoint', async () => {
   await hook.register(account);
   const listen = await startListen('--events', 'payment.settled', '--from-now');
   shop.received.length = 0;
@@ -210,7 +210,7 @@ test('what is sent again to an endpoint is forwarded again; an error is shown, a
   await again.stop('SIGTERM');
 });
 
-test('every type of event can be triggered', async () => {
+test('triggers every type of event', async () => {
   const { account_id } = other;
   await fund(service, other, 1_000_000);
   await service.stores.accounts.setCrypto(account_id, true);
@@ -235,7 +235,7 @@ test.each([
   [['trigger', 'payment.settled', '--key', 'sk_sandbox_x'], 'api_key_invalid'],
   [['trigger', '--colour'], "Unknown option '--colour'"],
   [['play'], 'Unknown: play'],
-])('%j says what is wrong', async (args, words) => {
+])('names the mistake in %j', async (args, words) => {
   const { stderr, code } = await run(args).then(
     () => ({ stderr: '', code: 0 }),
     (error) => error,
@@ -246,7 +246,7 @@ test.each([
 });
 
 test.each([[[]], [['--help']], [['listen', '--help']], [['trigger', '--help']]])(
-  '%j prints help',
+  'prints help for %j',
   async (args) => {
     expect((await run(args)).stdout).toMatch(/^Usage: durable-payments/);
   },

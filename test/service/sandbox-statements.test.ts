@@ -21,7 +21,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A bank's book of its own, with a clock that the test sets. */
+/** A bank with movements of its own, and a clock that the test sets. */
 const bank = useFreshFixture(async () => {
   const { mongo, stores } = database;
   const name = `${database.db.databaseName}_${folders.length}`;
@@ -63,7 +63,7 @@ afterEach(() => bank.own.dropDatabase());
 const brief = ({ statement_id, day, opening, closing, lines }: StatementFile) =>
   [statement_id, day, opening, closing, lines].join(' ');
 
-test('a statement of each account and day follows the end of the day, also of days that were missed', async () => {
+test('writes a statement of each account after each day, also for days that were missed', async () => {
   await bank.book(1_000);
   await bank.book(-300);
   await bank.book(77, { currency: 'JPY' });
@@ -91,7 +91,7 @@ test('a statement of each account and day follows the end of the day, also of da
   expect(await bank.due()).toEqual(files);
 });
 
-test('a statement on demand covers what the last one does not, and again is the same', async () => {
+test('writes on demand what the last statement does not cover, and the same files again', async () => {
   expect(await bank.of('2026-11-20')).toEqual([]);
   await bank.book(1_000);
   const first = await bank.of('2026-11-20');
@@ -119,7 +119,7 @@ test('a statement on demand covers what the last one does not, and again is the 
   await expect(bank.of('2026-11-22')).rejects.toThrow('has not begun');
 });
 
-test('each movement is on one statement, however many processes write them while the bank books', async () => {
+test('puts each movement on one statement, however many processes write them while the bank books', async () => {
   const COUNT = 60;
   const booking = Array.from({ length: COUNT }, (_, n) => bank.book(n + 1));
   const writing = Array.from({ length: 4 }, async () => {
@@ -135,7 +135,7 @@ test('each movement is on one statement, however many processes write them while
   ]);
 });
 
-test('a statement that a killed process began is completed', async () => {
+test('completes a statement that a killed process began', async () => {
   await bank.book(1_000);
   await bank.book(500);
   const whole = await bank.of('2026-11-20');
@@ -160,7 +160,7 @@ test('a statement that a killed process began is completed', async () => {
   expect(readFileSync(whole[0]?.file ?? '', 'utf8')).toBe(text);
 });
 
-test('the file is a valid camt.053 with both balances, the totals and an entry for each movement', async () => {
+test('writes a valid camt.053 file with both balances, the totals and an entry for each movement', async () => {
   await bank.book(-1_234_567, { currency: 'KWD' });
   await bank.book(20, { currency: 'KWD', bank_reference: 'A & <B>' });
   const [file] = await bank.of('2026-11-20');

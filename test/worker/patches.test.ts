@@ -17,7 +17,7 @@ const server = useFixture(
   ({ env }) => env.teardown(),
 );
 
-test('a change ships inactive, is switched on by the next release, and outlives a rollback', async () => {
+test('a patch is inactive in its first release, active in the next, and stays active after a rollback in workflows that have met it', async () => {
   const taskQueue = `patches-${randomUUID()}`;
   const handle = await server.env.client.workflow.start<typeof changing>('changing', {
     taskQueue,

@@ -11,7 +11,7 @@ const { setting, withPayment, withPayout, withRefund } = useLifecycles('real');
 
 const rename = (step: string) => [`\\b${step}\\(`, `${step}Again(`] as const;
 
-/** Edits of the workflows' code, under which those that run would not continue. */
+/** Edits of the workflows' code under which running workflows would not continue. */
 const EDITS: [edit: string, type: string, from: string, to: string][] = [
   ['opens a payment by another step', 'payment', ...rename('activities.openPayment')],
   ['records a payment by another step', 'payment', ...rename('activities.recordPaymentMove')],
@@ -90,7 +90,7 @@ beforeAll(async () => {
   );
 });
 
-test('what has happened continues under the same code; of each path one is replayed', async () => {
+test('recorded histories continue under the same code, and one of each path is replayed', async () => {
   const { lifecycle } = await workflowBundles();
   const result = await rehearseUnder(lifecycle);
   expect(result).toEqual({
@@ -105,7 +105,7 @@ test('what has happened continues under the same code; of each path one is repla
   expect(formatRehearsal(result)).toContain('All continue under this build.');
 });
 
-test.each(EDITS)('an edit that %s is found', async (_edit, type, from, to) => {
+test.each(EDITS)('finds an edit that %s', async (_edit, type, from, to) => {
   const code = await readCode();
   const edited = code.replace(new RegExp(from, 'g'), to);
   expect(edited).not.toBe(code);
@@ -118,7 +118,7 @@ test.each(EDITS)('an edit that %s is found', async (_edit, type, from, to) => {
   });
 });
 
-test('no workflow of another installation is read', async () => {
+test('reads no workflow of another installation', async () => {
   const { lifecycle, webhooks } = await workflowBundles();
   const result = await rehearse({
     client: setting.env.client,

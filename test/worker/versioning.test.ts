@@ -21,8 +21,8 @@ const start = (buildId: string) =>
   service.startWorkers({ deploymentName: service.connector, buildId });
 
 /**
- * As `temporal worker deployment set-current-version` does it, once the server has met the worker;
- * its queues hear of it a little later.
+ * Makes a version current as `temporal worker deployment set-current-version` does, once the server
+ * knows its worker; its queues learn of it a little later.
  * @returns a payment that this version has begun
  */
 async function makeCurrent(buildId: string): Promise<string> {
@@ -36,14 +36,14 @@ async function makeCurrent(buildId: string): Promise<string> {
   await eventually(`${buildId} to be known`, isSet);
   return await eventually(`${buildId} to be current`, async () => {
     const id = await pay();
-    const told = await deliveryOf(id, 'payment.awaiting_customer');
-    const begun = await versionOf(paymentWorkflowId(id));
-    return begun.buildId === buildId && told.buildId === buildId && id;
+    const delivered = await readDeliveryVersion(id, 'payment.awaiting_customer');
+    const begun = await readVersion(paymentWorkflowId(id));
+    return begun.buildId === buildId && delivered.buildId === buildId && id;
   });
 }
 
-/** Version of a workflow, which it has at the end of its first task. */
-async function versionOf(workflowId: string) {
+/** Reads the version of a workflow, which it has at the end of its first task. */
+async function readVersion(workflowId: string) {
   return await eventually(`a version of ${workflowId}`, async () => {
     const handle = service.temporal.workflow.getHandle(workflowId);
     const described = await handle.describe().catch(() => undefined);
@@ -69,32 +69,32 @@ async function settle(id: string): Promise<void> {
   await service.temporal.workflow.getHandle(paymentWorkflowId(id)).result();
 }
 
-/** Version of the delivery of a payment's event. */
-async function deliveryOf(resource_id: string, type: string) {
-  const found = { account_id: shop.account_id, livemode: false, resource_id, limit: 10 };
-  const event = (await service.stores.events.list(found)).find((each) => each.type === type);
-  return await versionOf(webhookWorkflowId(event?._id ?? ''));
+/** Reads the version of the delivery of a payment's event. */
+async function readDeliveryVersion(resource_id: string, type: string) {
+  const filter = { account_id: shop.account_id, livemode: false, resource_id, limit: 10 };
+  const event = (await service.stores.events.list(filter)).find((each) => each.type === type);
+  return await readVersion(webhookWorkflowId(event?._id ?? ''));
 }
 
 const lifecycle = (buildId: string) => ({ behavior: VERSIONING_BEHAVIOR_AUTO_UPGRADE, buildId });
 const delivery = (buildId: string) => ({ behavior: VERSIONING_BEHAVIOR_PINNED, buildId });
 
-test('a new version takes over what waits, deliveries end where they began, and a rollback takes it back', async () => {
+test('a new version continues waiting resources, a delivery ends under its first version, and a rollback works the same way', async () => {
   await start('a');
   const first = await makeCurrent('a');
-  expect(await versionOf(paymentWorkflowId(first))).toEqual(lifecycle('a'));
+  expect(await readVersion(paymentWorkflowId(first))).toEqual(lifecycle('a'));
 
   await start('b');
-  expect(await versionOf(paymentWorkflowId(await pay()))).toEqual(lifecycle('a'));
+  expect(await readVersion(paymentWorkflowId(await pay()))).toEqual(lifecycle('a'));
 
   const second = await makeCurrent('b');
   await settle(first);
-  expect(await versionOf(paymentWorkflowId(first))).toEqual(lifecycle('b'));
-  expect(await deliveryOf(first, 'payment.awaiting_customer')).toEqual(delivery('a'));
-  expect(await deliveryOf(first, 'payment.settled')).toEqual(delivery('b'));
+  expect(await readVersion(paymentWorkflowId(first))).toEqual(lifecycle('b'));
+  expect(await readDeliveryVersion(first, 'payment.awaiting_customer')).toEqual(delivery('a'));
+  expect(await readDeliveryVersion(first, 'payment.settled')).toEqual(delivery('b'));
 
   await makeCurrent('a');
   await settle(second);
-  expect(await versionOf(paymentWorkflowId(second))).toEqual(lifecycle('a'));
-  expect(await deliveryOf(second, 'payment.settled')).toEqual(delivery('a'));
+  expect(await readVersion(paymentWorkflowId(second))).toEqual(lifecycle('a'));
+  expect(await readDeliveryVersion(second, 'payment.settled')).toEqual(delivery('a'));
 });
