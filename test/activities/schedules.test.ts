@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { CancelledFailure } from '@temporalio/activity';
+import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { createClockActivities } from '../../activities/clock';
 import { createAuditActivities } from '../../activities/schedules/audit';
 import { connectTemporal } from '../../src/temporal/connect';
+import { storedPayout } from '../api/payout-setting';
 import { useDatabase } from '../support/database';
 import { useFixture } from '../support/fixture';
 import { paymentAt } from '../support/list-rows';
@@ -17,7 +21,7 @@ const temporal = useFixture(
 );
 
 /** Activities of the audit, and what they report. */
-function audit(payments = database.stores.payments) {
+function createAudit(payments = database.stores.payments) {
   const heartbeats: unknown[] = [];
   const environment = new MockActivityEnvironment();
   environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
@@ -29,7 +33,7 @@ function audit(payments = database.stores.payments) {
   return { activities, environment, heartbeats };
 }
 
-test('an audit reports each callback, also one that it parks', async () => {
+test('the audit sends a heartbeat for each callback, also for one that it parks', async () => {
   for (let n = 0; n < COUNT; n += 1) {
     await database.stores.callbacks.insertOnce({
       ...{ connector: 'sandbox', resource: 'payout', resource_id: randomUUID(), name: 'sent' },
@@ -37,26 +41,41 @@ test('an audit reports each callback, also one that it parks', async () => {
       received_at: LONG_AGO,
     });
   }
-  const { activities, environment, heartbeats } = audit();
-  const found = await environment.run(activities.auditCallbacks);
-  expect(found).toMatchObject({ delivered: 0, waiting: 0, parked: COUNT });
+  const { activities, environment, heartbeats } = createAudit();
+  const result = await environment.run(activities.auditCallbacks);
+  expect(result).toMatchObject({ delivered: 0, waiting: 0, parked: COUNT });
   expect(heartbeats).toHaveLength(COUNT);
 });
 
-test('an audit reports each late reversal that it flags, with the place from which a try continues', async () => {
-  const overdue = Array.from({ length: COUNT }, (_, n) => paymentAt(n, LONG_AGO));
-  const reportsBefore: number[] = [];
-  const { activities, environment, heartbeats } = audit({
+test('the audit sends a heartbeat for each late reversal, with the place from which a retry continues', async () => {
+  const heartbeatsBefore: number[] = [];
+  const { activities, environment, heartbeats } = createAudit({
     ...database.stores.payments,
-    listUnconfirmedReversals: async () => overdue,
+    listUnconfirmedReversals: async () =>
+      Array.from({ length: COUNT }, (_, n) => paymentAt(n, LONG_AGO)),
     setAttention: async () => {
-      reportsBefore.push(heartbeats.length);
+      heartbeatsBefore.push(heartbeats.length);
       return true;
     },
   });
   await environment.run(activities.auditResources);
-  expect(reportsBefore).toHaveLength(COUNT);
-  expect(new Set(reportsBefore).size).toBe(COUNT);
+  expect(heartbeatsBefore).toHaveLength(COUNT);
+  expect(new Set(heartbeatsBefore).size).toBe(COUNT);
   const place = { part: 'everything', began_at_ms: expect.any(Number), orphans: [] };
   expect(heartbeats.slice(-COUNT)).toEqual(Array(COUNT).fill(expect.objectContaining(place)));
+});
+
+test('an advance of the sandbox clock ends when its worker stops, though no workflow answers', async () => {
+  const offset = { account_id: 'acct_clock', offset_ms: 60_000 };
+  const row = storedPayout(offset, { status: 'submitted' });
+  await database.db.collection<typeof row>('payouts').insertOne(row);
+  const environment = new MockActivityEnvironment();
+  const withDeadline = () => {
+    environment.cancel();
+    return new Promise(() => undefined);
+  };
+  const silent: Client = Object.create(temporal, { withDeadline: { value: withDeadline } });
+  const deps = { stores: database.stores, temporal: silent, now: () => new Date() };
+  const run = environment.run(() => createClockActivities(deps).advanceResources(offset));
+  await expect(run).rejects.toBeInstanceOf(CancelledFailure);
 });
