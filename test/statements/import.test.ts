@@ -4,7 +4,7 @@ import { useStatements } from './statement-setting';
 
 const setting = useStatements();
 
-test('a statement is matched, booked and reconciled, and its day closes', async () => {
+test('an imported statement is matched, booked and reconciled, and its day closes', async () => {
   const bank = await setting.openAccount();
   const paid = await bank.post(1000, { bank_reference: 'B-1' });
   const sent = await bank.post(-400);
@@ -34,9 +34,9 @@ test('a statement is matched, booked and reconciled, and its day closes', async 
   const balances = await Promise.all([...accounts, 'external.opening'].map(bank.balance));
   // Below 0 is what the bank holds: the closing balance.
   expect(balances).toEqual([-645, 600, 0, -5, 50]);
-  const found = await setting.database.stores.bankAccounts.get(bank.account._id);
   const closing = { amount: 645, day: TEST_DAY, statement_id: 'S-1' };
-  expect(found).toEqual({ ...bank.account, closing });
+  const account = await setting.database.stores.bankAccounts.get(bank.account._id);
+  expect(account).toEqual({ ...bank.account, closing });
   expect(await bank.verify()).toEqual([]);
 });
 
@@ -44,15 +44,9 @@ test('a file with several statements is imported in the order of its days', asyn
   const bank = await setting.openAccount('JPY');
   const [first, second] = [await bank.post(100), await bank.post(7, { day: '2026-11-21' })];
   const file = bank.write({ id: 'B', day: '2026-11-21', opening: 100, entries: [second] });
-  const both = Buffer.from(
-    file.toString().replace(
-      '<Stmt>',
-      `${bank
-        .write({ id: 'A', entries: [first] })
-        .toString()
-        .match(/<Stmt>.*<\/Stmt>/s)}<Stmt>`,
-    ),
-  );
+  const earlier = bank.write({ id: 'A', entries: [first] }).toString();
+  const text = `${earlier.match(/<Stmt>.*<\/Stmt>/s)}<Stmt>`;
+  const both = Buffer.from(file.toString().replace('<Stmt>', text));
   expect(await bank.import(both)).toMatchObject([
     { statement_id: 'A', matched: 1, already_imported: false },
     { statement_id: 'B', matched: 1, already_imported: false },
@@ -60,7 +54,7 @@ test('a file with several statements is imported in the order of its days', asyn
   expect(await bank.balance('cash')).toBe(-107);
 });
 
-describe('a file is refused, and nothing of it is stored but the refusal:', () => {
+describe('a refused file leaves only its refusal', () => {
   const entries = [{ amount: 1000 }];
   const setup = async () => {
     const bank = await setting.openAccount();
@@ -110,19 +104,16 @@ describe('a file is refused, and nothing of it is stored but the refusal:', () =
     const bank = await setup();
     const before = await bank.stored();
     const refusals = setting.database.db.collection('statement_refusals');
-    const count = () => refusals.countDocuments({ connector: bank.connector });
+    const refusal = { code, message: expect.stringMatching(message) };
     for (const _ of ['first', 'repeat']) {
-      await expect(bank.import(write(bank))).rejects.toMatchObject({
-        code,
-        message: expect.stringMatching(message),
-      });
+      await expect(bank.import(write(bank))).rejects.toMatchObject(refusal);
     }
     expect(await bank.stored()).toEqual(before);
-    expect(await count()).toBe(1);
+    expect(await refusals.countDocuments({ connector: bank.connector })).toBe(1);
     expect(await bank.import(bank.write({ opening: 50, entries }))).toMatchObject([{ open: 1 }]);
   });
 
-  test('also when only one of its statements is wrong', async () => {
+  test('if only one of its statements is wrong', async () => {
     const bank = await setup();
     const good = bank.write({ id: 'A', opening: 50, entries }).toString();
     const bad = bank.write({ id: 'B', opening: 1051, closing: 0 }).toString();
@@ -133,13 +124,13 @@ describe('a file is refused, and nothing of it is stored but the refusal:', () =
   });
 });
 
-test('value dates of 30 days ahead are accepted', async () => {
+test('a value date may be 30 days ahead', async () => {
   const bank = await setting.openAccount();
   const entries = [{ amount: 1, value_date: '2026-12-20' }];
   expect(await bank.import(bank.write({ entries }))).toMatchObject([{ lines: 1 }]);
 });
 
-test('imports of one file at once agree, and of two statements for one day one wins', async () => {
+test('concurrent imports of one file agree, and one of two statements for a day is refused', async () => {
   const bank = await setting.openAccount();
   const posted = [];
   for (let number = 1; number <= 7; number += 1) posted.push(await bank.post(number));
@@ -147,8 +138,8 @@ test('imports of one file at once agree, and of two statements for one day one w
   const file = bank.write({ entries: [...many, ...posted] });
   const importOnce = (bytes: Buffer) => retryTransient(() => bank.import(bytes));
   const [first, second] = await Promise.all([importOnce(file), importOnce(file)]);
-  expect(first).toMatchObject([{ lines: 407, matched: 7, open: 400 }]);
-  expect(second).toMatchObject([{ lines: 407, matched: 7, open: 400 }]);
+  const row = { lines: 407, matched: 7, open: 400 };
+  expect([first, second]).toMatchObject([[row], [row]]);
   expect(await bank.stored()).toEqual({ statements: 1, lines: 407, entries: 407 });
   const sum = 1200 + 28;
   const write = (id: string) => bank.write({ id, opening: sum, entries: [{ amount: 9 }] });

@@ -3,7 +3,6 @@ import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { importStatements } from '../../src/service/statements/import';
 import { reconcileAccounts } from '../../src/service/statements/reconciliation';
-import type { StatementDocument } from '../../src/store/statements';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
 import { type CamtStatement, camt, TEST_DAY } from '../support/camt';
@@ -37,7 +36,7 @@ export function useStatements() {
     };
     await mongo.withSession((session) => stores.bankAccounts.insert(account, session));
     const scope = { ...own, currency };
-    const env = livemode ? 'live' : 'sandbox';
+    const book = `${account._id}:${livemode ? 'live' : 'sandbox'}:${currency}`;
 
     const post = async (
       amount: number,
@@ -75,40 +74,27 @@ export function useStatements() {
       },
       uncleared: async () =>
         (await stores.ledger.listUncleared({ ...scope, limit: 100 })).map((e) => e.entry_id),
-      balance: async (path: string) =>
-        (await readBalances(stores, `${account._id}:${env}:${currency}`))(path) ?? 0,
+      balance: async (path: string) => (await readBalances(stores, book))(path) ?? 0,
       stored: async () => {
-        const bank_account_id = account._id;
-        const count = (name: string) =>
-          database.db.collection(name).countDocuments({ bank_account_id });
+        const count = (name: string, filter: object = { bank_account_id: account._id }) =>
+          database.db.collection(name).countDocuments(filter);
+        const entries = await count('ledger_postings', { book });
         return {
+          entries,
           statements: await count('statements'),
           lines: await count('statement_lines'),
-          entries: await database.db
-            .collection('ledger_postings')
-            .countDocuments({ book: `${account._id}:${env}:${currency}` }),
         };
       },
       /** Differences between the book of the account and its entries. */
-      verify: async () => {
-        const book = `${account._id}:${env}:${currency}`;
-        return (await verifyLedger(database.mongo, database.db.databaseName, { book })).differences;
-      },
-      lines: (filter: object = {}) =>
+      verify: async () =>
+        (await verifyLedger(database.mongo, database.db.databaseName, { book })).differences,
+      lines: () =>
         database.db
           .collection('statement_lines')
-          .find({ bank_account_id: account._id, ...filter })
+          .find({ bank_account_id: account._id })
           .sort({ _id: 1 })
           .toArray(),
-      statement: () =>
-        database.db
-          .collection<StatementDocument>('statements')
-          .findOne({ bank_account_id: account._id }),
     };
   };
-  return {
-    openAccount,
-    deps,
-    database,
-  };
+  return { openAccount, deps, database };
 }
