@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isBreachedPassword } from '../../src/encryption/breached-passwords';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { hashPassword, isPassword } from '../../src/encryption/password';
 
@@ -14,9 +15,24 @@ test('a flood of passwords does not delay the encryption of a payer', async () =
     expect(await isPassword('wrong', hash)).toBe(false);
     compared += 1;
   });
-  // All of them are handed to their thread.
+  // All of them have reached their thread.
   await new Promise(setImmediate);
   await encrypter.encrypt('ada@example.com', 'payment/1');
   expect(compared).toBeLessThan(FLOOD / 2);
   await Promise.all(flood);
+});
+
+test.each([
+  ['in the list', '1qaz2wsx3edc', true],
+  ['in the list, in other letters', 'Administrator', true],
+  ['with digits and signs behind', 'Iloveyou-2026!', true],
+  ['with digits before', '2026welcome', true],
+  ['twice', 'hunter2hunter2', true],
+  ['of several words', 'correct horse battery staple', false],
+  ['with a word of the list inside', 'my welcome mat', false],
+  ['without letters', '7302-9518-4466', false],
+  ['of random digits and letters', '9f86d081884c7d659a2f', false],
+  ['with a cut surrogate', 'longenough\ud800', false],
+])('a password %s is breached: %s', (_what, password, isBreached) => {
+  expect(isBreachedPassword(password)).toBe(isBreached);
 });

@@ -29,99 +29,121 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-const opener = (environment: 'sandbox' | 'live') => createDetailsDecrypter(dir, environment);
-const modeOf = (path: string) => statSync(path).mode & 0o777;
-const closed = (opening: Promise<string>) => expect(opening).rejects.toThrow(DecryptionError);
+const buildDecrypter = (environment: 'sandbox' | 'live') =>
+  createDetailsDecrypter(dir, environment);
+const expectRefused = (text: Promise<string>) => expect(text).rejects.toThrow(DecryptionError);
 
-test('what the public part seals, the private part of its environment opens and nothing else', async () => {
-  const sealers = createRecipientEncrypters(dir);
-  for (const [environment, other] of [
-    ['sandbox', 'live'],
-    ['live', 'sandbox'],
-  ] as const) {
-    const sealed = await sealers[environment].encrypt(PLAIN, OWNER, FACTS);
-    expect(decodeProtectedHeader(sealed)).toMatchObject({
+test.each([
+  ['sandbox', 'live'],
+  ['live', 'sandbox'],
+] as const)(
+  'only the private part of %s decrypts what its public part encrypts',
+  async (own, other) => {
+    const value = await createRecipientEncrypters(dir)[own].encrypt(PLAIN, OWNER, FACTS);
+    expect(decodeProtectedHeader(value)).toMatchObject({
       alg: 'ECDH-ES+A256KW',
-      kid: expect.stringMatching(new RegExp(`^recipients[.]${environment}:k20260301-`)),
+      kid: expect.stringMatching(new RegExp(`^recipients[.]${own}:k20260301-`)),
     });
-    expect(await opener(environment).decrypt(sealed, OWNER)).toBe(PLAIN);
-    await closed(opener(other).decrypt(sealed, OWNER));
-    await closed(opener(environment).decrypt(sealed, 'recipient/r2'));
-    const publicKeys = createEncrypter(followPairs(dir, environment, 'public'));
-    await closed(publicKeys.decrypt(sealed, OWNER));
-  }
-});
+    expect(await buildDecrypter(own).decrypt(value, OWNER)).toBe(PLAIN);
+    await expectRefused(buildDecrypter(other).decrypt(value, OWNER));
+    await expectRefused(buildDecrypter(own).decrypt(value, 'recipient/r2'));
+    const publicKeys = createEncrypter(followPairs(dir, own, 'public'));
+    await expectRefused(publicKeys.decrypt(value, OWNER));
+  },
+);
 
-test('public files hold no private part, and only they may be read by others', () => {
-  for (const environment of ['sandbox', 'live'] as const) {
-    const [own, open] = [
-      keyRingPath(dir, environment, 'private'),
-      keyRingPath(dir, environment, 'public'),
-    ];
-    expect([modeOf(own), modeOf(open)]).toEqual([0o600, 0o644]);
-    expect(readFileSync(own, 'utf8')).toContain('"d"');
-    expect(readFileSync(open, 'utf8')).not.toContain('"d"');
-  }
-});
+test.each(['sandbox', 'live'] as const)(
+  'the public file of %s holds no private part, and only it may be read by others',
+  (environment) => {
+    for (const [part, mode] of [
+      ['private', 0o600],
+      ['public', 0o644],
+    ] as const) {
+      const path = keyRingPath(dir, environment, part);
+      expect(statSync(path).mode & 0o777).toBe(mode);
+      expect(readFileSync(path, 'utf8').includes('"d"')).toBe(part === 'private');
+    }
+  },
+);
 
-test('made again, what stands stays; a public part that is missing or old is written', () => {
-  const [own, open] = [keyRingPath(dir, 'live', 'private'), keyRingPath(dir, 'live', 'public')];
-  const before = [readFileSync(own, 'utf8'), readFileSync(open, 'utf8')];
+test('existing key rings stay; a public part that is missing or old is written again', () => {
+  const paths = [keyRingPath(dir, 'live', 'private'), keyRingPath(dir, 'live', 'public')] as const;
+  const read = () => paths.map((path) => readFileSync(path, 'utf8'));
+  const before = read();
   expect(createRecipientKeyRings(dir, now)).toEqual([]);
-  writeFileSync(open, readFileSync(keyRingPath(dir, 'sandbox', 'public')));
-  expect(createRecipientKeyRings(dir, now)).toEqual([open]);
-  expect([readFileSync(own, 'utf8'), readFileSync(open, 'utf8')]).toEqual(before);
+  writeFileSync(paths[1], readFileSync(keyRingPath(dir, 'sandbox', 'public')));
+  expect(createRecipientKeyRings(dir, now)).toEqual([paths[1]]);
+  expect(read()).toEqual(before);
 });
 
-test('a rotation reaches who opens at once; the earlier pair opens its own until it is removed', async () => {
-  const opening = opener('live');
+test('a rotation takes effect at once, and the earlier pair decrypts until it is removed', async () => {
+  const decrypter = buildDecrypter('live');
   const before = await createRecipientEncrypters(dir).live.encrypt(PLAIN, OWNER, FACTS);
   const kid = addPair(dir, 'live', now);
-  const sealer = createRecipientEncrypters(dir).live;
-  const after = await sealer.encrypt(PLAIN, OWNER, FACTS);
-  expect(sealer.getKid(after)).toBe(kid);
-  for (const sealed of [before, after]) expect(await opening.decrypt(sealed, OWNER)).toBe(PLAIN);
+  const { live } = createRecipientEncrypters(dir);
+  const after = await live.encrypt(PLAIN, OWNER, FACTS);
+  expect(live.getKid(after)).toBe(kid);
+  for (const value of [before, after]) expect(await decrypter.decrypt(value, OWNER)).toBe(PLAIN);
   expect(() => removePair(dir, 'live', kid)).toThrow('is the current key');
-  removePair(dir, 'live', sealer.getKid(before));
-  await closed(opener('live').decrypt(before, OWNER));
-  expect(await opener('live').decrypt(after, OWNER)).toBe(PLAIN);
+  removePair(dir, 'live', live.getKid(before));
+  await expectRefused(buildDecrypter('live').decrypt(before, OWNER));
+  expect(await buildDecrypter('live').decrypt(after, OWNER)).toBe(PLAIN);
 });
 
-test('what a process needs and lacks is told in words, and nothing of a key', () => {
-  const own = keyRingPath(dir, 'sandbox', 'private');
-  const text = readFileSync(own, 'utf8');
-  writeFileSync(own, text.replaceAll('recipients.sandbox:', 'recipients.live:'));
-  expect(() => opener('sandbox')).toThrow('foreign name');
-  writeFileSync(own, text.replace(/"d": "[^"]+"/, '"d": "AA"'));
-  expect(() => opener('sandbox')).toThrow(/^The private part of recipients.sandbox:\S+ is no key/);
+/** A private key of a phrase, in the file's form. */
+function buildWeakKey() {
   const pair = createECDH('prime256v1');
   pair.setPrivateKey(Buffer.from('correct horse battery staple 123'));
   const point = pair.getPublicKey();
-  const jwk = {
-    ...{ kty: 'EC', crv: 'P-256', d: pair.getPrivateKey('base64url') },
-    ...{ x: point.toString('base64url', 1, 33), y: point.toString('base64url', 33) },
-  };
-  const kid = 'recipients.sandbox:weak';
-  writeFileSync(own, JSON.stringify({ current: kid, keys: { [kid]: jwk } }));
-  expect(() => opener('sandbox')).toThrow(`The private part of ${kid} must be random bytes`);
-  writeFileSync(own, text);
-  chmodSync(own, 0o644);
-  expect(() => opener('sandbox')).toThrow('Everybody may read');
-  chmodSync(own, 0o440);
-  expect(() => opener('sandbox')).not.toThrow();
+  const [x, y] = [point.toString('base64url', 1, 33), point.toString('base64url', 33)];
+  return { kty: 'EC', crv: 'P-256', d: pair.getPrivateKey('base64url'), x, y };
+}
+const WEAK = 'recipients.sandbox:weak';
+const WEAK_KEY_RING = JSON.stringify({ current: WEAK, keys: { [WEAK]: buildWeakKey() } });
+
+test.each<[string, (text: string) => string, number, string | RegExp]>([
+  [
+    'of another environment',
+    (text) => text.replaceAll('.sandbox:', '.live:'),
+    0o600,
+    'foreign name',
+  ],
+  [
+    'with a broken key',
+    (text) => text.replace(/"d": "[^"]+"/, '"d": "AA"'),
+    0o600,
+    /^The private part of recipients.sandbox:\S+ is no key/,
+  ],
+  [
+    'with a weak key',
+    () => WEAK_KEY_RING,
+    0o600,
+    `The private part of ${WEAK} must be random bytes`,
+  ],
+  ['that everybody may read', (text) => text, 0o644, 'Everybody may read'],
+])('a private file %s is refused with a reason that quotes no key', (_, change, mode, fault) => {
+  const path = keyRingPath(dir, 'sandbox', 'private');
+  writeFileSync(path, change(readFileSync(path, 'utf8')));
+  chmodSync(path, mode);
+  expect(() => buildDecrypter('sandbox')).toThrow(fault);
+});
+
+test('a private file may be read by its group, and a missing public one is named', () => {
+  chmodSync(keyRingPath(dir, 'sandbox', 'private'), 0o440);
+  expect(() => buildDecrypter('sandbox')).not.toThrow();
   rmSync(keyRingPath(dir, 'live', 'public'));
   expect(() => createRecipientEncrypters(dir)).toThrow('live.public.json is missing (KEYS_DIR)');
 });
 
-test('a key file that others may read is warned of', () => {
+test('a key file that others may read is logged as a warning', () => {
   const path = join(dir, 'keys.json');
   writeFileSync(path, '{}');
-  const told: object[] = [];
+  const warnings: object[] = [];
   for (const mode of [0o600, 0o640, 0o644]) {
     chmodSync(path, mode);
-    warnOfReaders(path, { warn: (facts) => told.push(facts) });
+    warnOfReaders(path, { warn: (facts) => warnings.push(facts) });
   }
-  expect(told).toEqual([
+  expect(warnings).toEqual([
     { path, readers: 'its group' },
     { path, readers: 'everybody' },
   ]);

@@ -18,54 +18,53 @@ const RIGHT = {
   tron: ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t'],
 } as const;
 
-test.each(Object.entries(RIGHT))(
-  '%s: right addresses pass, with one character off they fail',
-  (...of) => {
-    const [name, addresses] = of;
-    const network = name === 'ethereum' || name === 'bitcoin' ? name : 'tron';
-    for (const address of addresses) {
-      expect([address, addressFault(network, address, true)]).toEqual([address, undefined]);
-      const last = address.at(-1) === '2' ? '3' : '2';
-      expect(addressFault(network, `${address.slice(0, -1)}${last}`, true)).toBeDefined();
-      expect(addressFault(network, ` ${address}`, true)).toBeDefined();
-    }
+const ALL = (['ethereum', 'bitcoin', 'tron'] as const).flatMap((network) =>
+  RIGHT[network].map((address) => [network, address] as const),
+);
+
+test.each(ALL)(
+  'the %s address %s is right, and wrong with one character changed',
+  (network, address) => {
+    expect(addressFault(network, address, true)).toBeUndefined();
+    const last = address.at(-1) === '2' ? '3' : '2';
+    expect(addressFault(network, `${address.slice(0, -1)}${last}`, true)).toBeDefined();
+    expect(addressFault(network, ` ${address}`, true)).toBeDefined();
   },
 );
 
-test('an address without a checksum, or of another network, is refused', () => {
-  const [ethereum, bitcoin] = [RIGHT.ethereum[1], RIGHT.bitcoin[0]];
-  expect(addressFault('ethereum', ethereum.toLowerCase(), false)).toMatch(/EIP-55/);
-  expect(addressFault('tron', bitcoin, false)).toBeDefined();
-  expect(addressFault('bitcoin', RIGHT.tron[0], false)).toBeDefined();
-  expect(
-    addressFault('bitcoin', 'bc1QW508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', false),
-  ).toBeDefined();
+test('an Ethereum address needs a checksum', () => {
+  const address = RIGHT.ethereum[1].toLowerCase();
+  expect(addressFault('ethereum', address, false)).toMatch(/EIP-55/);
 });
 
-test('a text with a right checksum that is no address is refused', () => {
-  for (const text of [
-    // A first witness version under the checksum of the later ones, and the other way round.
-    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kemeawh',
-    'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd',
-    // Programs of no size that there is, and a version after the last.
-    'bc1rw5uspcuh',
-    'BC1QR508D6QEJXTDG4Y5R3ZARVARYV98GJ9P',
-    'BC13W508D6QEJXTDG4Y5R3ZARVARY0C5XW7KN40WF2',
-    // Hashes of another size, and one with a leading 1 too many.
-    '5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ',
-    `1${RIGHT.bitcoin[0]}`,
-    '',
-  ]) {
-    expect([text, addressFault('bitcoin', text, true)]).toEqual([text, expect.any(String)]);
-  }
+test.each([
+  ['of another network', 'tron', RIGHT.bitcoin[0]],
+  ['of another network', 'bitcoin', RIGHT.tron[0]],
+  ['in mixed case', 'bitcoin', 'bc1QW508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'],
+] as const)('an address %s is no %s address', (_, network, address) => {
+  expect(addressFault(network, address, false)).toBeDefined();
 });
 
-test('addresses of test networks are for the sandbox', () => {
-  for (const address of [
-    'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx',
-    'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn',
-  ]) {
+test.each([
+  // A first witness version under the checksum of the later ones, and the other way round.
+  'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kemeawh',
+  'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd',
+  // Programs of a wrong size, and a version after the last.
+  'bc1rw5uspcuh',
+  'BC1QR508D6QEJXTDG4Y5R3ZARVARYV98GJ9P',
+  'BC13W508D6QEJXTDG4Y5R3ZARVARY0C5XW7KN40WF2',
+  // Hashes of another size, and one with a leading 1 too many.
+  '5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ',
+  `1${RIGHT.bitcoin[0]}`,
+  '',
+])('the text "%s" is no address, though its checksum is right', (text) => {
+  expect(addressFault('bitcoin', text, true)).toEqual(expect.any(String));
+});
+
+test.each(['tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx', 'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn'])(
+  'the address %s of a test network is only for the sandbox',
+  (address) => {
     expect(addressFault('bitcoin', address, false)).toBeUndefined();
     expect(addressFault('bitcoin', address, true)).toBeDefined();
-  }
-});
+  },
+);
