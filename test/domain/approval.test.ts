@@ -13,7 +13,7 @@ import type { Dispute } from '../../src/domain/payment/dispute';
 import type { Receipt } from '../../src/domain/payment/receipt';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 
-/** Repeats the rule: what an operator can credit a merchant with. @see docs/operators.md#approvals */
+/** Acts by which an operator credits a merchant, apart from the product's own table. @see docs/operators.md#approvals */
 const CREDITING: Record<CallbackResource, string[]> = {
   payment: ['dispute_won', 'mark_settled'],
   refund: ['mark_failed', 'mark_settled'],
@@ -22,7 +22,7 @@ const CREDITING: Record<CallbackResource, string[]> = {
   crypto_settlement: ['mark_failed'],
 };
 
-test.each(KINDS)('every act on a %s is known to credit or not', (kind) => {
+test.each(KINDS)('each act on a %s is listed as crediting a merchant or not', (kind) => {
   const { acts } = RESOURCES[kind];
   expect(Object.keys(CREDITS[kind]).sort()).toEqual([...acts].sort());
   expect(acts.filter((act) => mayCredit(kind, act)).sort()).toEqual(CREDITING[kind]);
@@ -30,7 +30,7 @@ test.each(KINDS)('every act on a %s is known to credit or not', (kind) => {
 });
 
 const EURO = { currency: 'EUR', amount: 1_000 };
-const COIN = { ...EURO, asset: 'ETH', network: 'ethereum' };
+const ETH = { ...EURO, asset: 'ETH', network: 'ethereum' };
 const receipt = (amount: number, more: Partial<Receipt> = {}): Receipt => ({
   id: `${amount}`,
   bank_reference: null,
@@ -80,11 +80,11 @@ test.each<[CallbackResource, string, object, number | undefined, bigint]>([
   ['payout', 'mark_failed', { ...EURO, fee: 25 }, undefined, 1_025n],
   ['payout', 'mark_returned', { ...EURO, fee: 25 }, 900, 900n],
   ['payout', 'mark_completed', EURO, undefined, 0n],
-  ['crypto_payment', 'release', { ...COIN, deposits }, undefined, 5n],
-  ['crypto_payment', 'credit_late', { ...COIN, deposits }, undefined, 70n],
-  ['crypto_payment', 'accept', { ...COIN, deposits }, undefined, 0n],
-  ['crypto_settlement', 'mark_failed', { ...COIN, amount: '10', fee: '1' }, undefined, 11n],
-])('a %s by %s of %j, named %p, counts as %p', (kind, act, facts, named, amount) => {
+  ['crypto_payment', 'release', { ...ETH, deposits }, undefined, 5n],
+  ['crypto_payment', 'credit_late', { ...ETH, deposits }, undefined, 70n],
+  ['crypto_payment', 'accept', { ...ETH, deposits }, undefined, 0n],
+  ['crypto_settlement', 'mark_failed', { ...ETH, amount: '10', fee: '1' }, undefined, 11n],
+])('the credit of a %s by %s of %j with the amount %p is %p', (kind, act, facts, named, amount) => {
   const currency = 'asset' in facts ? 'ETH.ethereum' : 'EUR';
   const credited = computeCredit(kind, act, { ...EURO, ...facts }, { amount: named });
   expect(credited).toEqual({ amount, currency });
@@ -104,6 +104,6 @@ test.each([
 });
 
 test.each(['', 'EUR', 'EUR=', 'EUR=-1', 'EUR=1.5', 'XXX=5', 'eur=5', 'EUR=1,EUR=2', '-1', '1e3'])(
-  '%j is no limit',
+  '%j is no approval limit',
   (text) => expect(parseApprovalLimits(text)).toBeUndefined(),
 );

@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { describeDifference, readCallback } from '../../src/domain/callback/callback';
+import { Refusal } from '../../src/domain/errors';
 import { readAct } from '../../src/domain/operator-act';
 import { Faults } from '../../src/domain/shape';
-import { BankCallback } from '../../src/domain/wire/callback';
+import { BankCallback, HttpCallback } from '../../src/domain/wire/callback';
+import { validate } from '../../src/domain/wire/validate';
 
 const good = { callback_id: 'cb-1', occurred_at: '2026-03-01T12:00:00.000Z' };
 
-test('a callback is read with its known fields only', () => {
+test('a callback is read without unknown fields', () => {
   expect(readCallback({ ...good, code: 'declined', extra: 1 })).toEqual({
     ...good,
     code: 'declined',
@@ -54,28 +56,63 @@ test('the workflow and the connector kit accept and refuse the same payloads', (
   );
 });
 
-test('a bank speaks of other money only where it names another amount or currency', () => {
-  const asked = { amount: 1_050, currency: 'EUR' };
-  expect(describeDifference({}, asked)).toBeUndefined();
-  expect(describeDifference({ amount: 1_050, currency: 'EUR' }, asked)).toBeUndefined();
-  expect(describeDifference({ amount: 1_049 }, asked)).toContain('1049 EUR');
-  expect(describeDifference({ currency: 'USD' }, asked)).toContain('1050 USD');
+const callback = { ...good, amount: 1_000 };
+
+/** Fields that the API refuses in a callback with this currency. */
+function findRefusedFields(currency: string): string[] {
+  const resource_id = '0b7d6d52-4a3f-4a5d-9b53-0f0f6d1a3c11';
+  const body = { ...callback, resource: 'payout', resource_id, event: 'completed', currency };
+  try {
+    validate(HttpCallback, body);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return (error.details ?? []).map(({ field }) => field);
+  }
+}
+
+test.each(['EUR', 'JPY', 'KWD'])('a callback may name the currency %s', (currency) => {
+  expect(readCallback({ ...callback, currency })).toEqual({ ...callback, currency });
+  expect(findRefusedFields(currency)).toEqual([]);
 });
 
-test('an operator has to say who acts and why', () => {
-  const fault = (read: unknown) => (read instanceof Faults ? read.text : 'accepted');
-  const asked = { operator: 'ada', reason: 'asked the bank' };
-  expect(fault(readAct('mark_failed', asked))).toBe('accepted');
-  expect(fault(readAct('mark_failed', { operator: ' ' }))).toBe(
-    'operator: must have at least 1 character; reason: is required',
-  );
-  expect(fault(readAct('mark_failed', null))).toBe('must be an object');
-  const act = { operator: 'ada', reason: 'later' };
-  expect(fault(readAct('snooze', { ...act, hours: 24 }))).toBe('accepted');
-  for (const hours of [0, -1, 721, Number.NaN, '24', undefined]) {
-    expect(fault(readAct('snooze', { ...act, hours }))).toMatch(/^hours/);
-  }
-  expect(fault(readAct('mark_settled', { ...act, amount: 1_049 }))).toBe('accepted');
-  expect(fault(readAct('mark_settled', { ...act, amount: 0.5 }))).toMatch(/^amount/);
-  expect(fault(readAct('mark_failed', { ...act, amount: 1_049 }))).toMatch(/^amount/);
+test.each(['XYZ', 'XXX', 'XAU', 'eur', 'EURO', ''])('no currency has the code "%s"', (currency) => {
+  const read = readCallback({ ...callback, currency });
+  expect(read instanceof Faults ? read.text : read).toBe('currency: must be an ISO 4217 code');
+  expect(findRefusedFields(currency)).toEqual(['currency']);
 });
+
+test.each([
+  [{}, undefined],
+  [{ amount: 1_050, currency: 'EUR' }, undefined],
+  [{ amount: 1_049 }, expect.stringContaining('1049 EUR')],
+  [{ currency: 'USD' }, expect.stringContaining('1050 USD')],
+])('a callback with %j about 1050 EUR names a difference only where there is one', (...all) => {
+  const [reported, difference] = all;
+  const expected = { amount: 1_050, currency: 'EUR' };
+  expect(describeDifference(reported, expected)).toEqual(difference);
+});
+
+test.each([
+  ['mark_failed', {}, 'accepted'],
+  ['snooze', { hours: 24 }, 'accepted'],
+  ['mark_settled', { amount: 1_049 }, 'accepted'],
+  ['mark_settled', { amount: 0.5 }, /^amount/],
+  ['mark_failed', { amount: 1_049 }, /^amount/],
+  ['mark_failed', null, 'must be an object'],
+  [
+    'mark_failed',
+    { operator: ' ', reason: undefined },
+    'operator: must have at least 1 character; reason: is required',
+  ],
+  ...[0, -1, 721, Number.NaN, '24', undefined].map((hours) => ['snooze', { hours }, /^hours/]),
+] as [Parameters<typeof readAct>[0], object | null, string | RegExp][])(
+  'the act %s with %j of an operator who gives a reason is %s',
+  (name, changes, expected) => {
+    const act = changes && { operator: 'ada', reason: 'later', ...changes };
+    const read = readAct(name, act);
+    const text = read instanceof Faults ? read.text : 'accepted';
+    if (typeof expected === 'string') expect(text).toBe(expected);
+    else expect(text).toMatch(expected);
+  },
+);

@@ -7,7 +7,7 @@ import {
 
 const digits = fc.stringMatching(/^\d{16}$/);
 
-test('references of others have the same check digits', () => {
+test('references of other issuers have valid check digits', () => {
   // The examples of ISO 11649, of Finland's and of Belgium's banks.
   for (const reference of ['RF18539007547034', 'RF712348231', 'RF45G72UUR', 'RF332348236']) {
     expect(isCreditorReference(reference)).toBe(true);
@@ -15,7 +15,7 @@ test('references of others have the same check digits', () => {
   }
 });
 
-test('a reference of ours is valid, and not with one digit changed or two next to each other swapped', () => {
+test('a reference of the service is valid until a digit changes or two neighbors are swapped', () => {
   fc.assert(
     fc.property(digits, fc.nat(14), (text, at) => {
       const reference = buildCreditorReference(text);
@@ -62,6 +62,6 @@ test.each([
   ['one with a wrong digit', [`${REFERENCE.slice(0, -1)}9`]],
   ['two of ours', [`${REFERENCE} ${OTHER}`]],
   ['two of ours in two places', [REFERENCE, OTHER]],
-])('%s is no reference', (_what, texts) => {
+])('no reference is found in a text with %s', (_what, texts) => {
   expect(findCreditorReference(texts)).toBeNull();
 });

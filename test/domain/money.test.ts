@@ -9,11 +9,11 @@ const NOT_MONEY = ['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'XDR', 'XSU', 'ZWL'];
 /** Funds codes and the newest ones, which Intl leaves out. */
 const NOT_IN_INTL = ['BOV', 'CHE', 'CHW', 'CLF', 'COU', 'MXV', 'USN', 'UYI', 'UYW', 'VED', 'XAD'];
 
-const withDigits = (digits: number) =>
+const listByDigits = (digits: number) =>
   CURRENCIES.filter((code) => MINOR_UNIT_DIGITS.get(code) === digits).join(' ');
 
 describe('the currency table', () => {
-  test('is ISO 4217 as Intl has it, but for the known differences', () => {
+  test('is ISO 4217 as in Intl, except for the known differences', () => {
     const known = new Set(Intl.supportedValuesOf('currency'));
     expect(CURRENCIES).toHaveLength(165);
     expect(CURRENCIES.filter((code) => !known.has(code) && !NOT_IN_INTL.includes(code))).toEqual(
@@ -22,12 +22,12 @@ describe('the currency table', () => {
     expect([...known].filter((code) => !isCurrency(code) && !NOT_MONEY.includes(code))).toEqual([]);
   });
 
-  test('has each code once, in order', () => {
+  test('has each code once, in alphabetical order', () => {
     expect(CURRENCIES).toEqual([...new Set(CURRENCIES)].sort());
     expect(CURRENCIES.filter((code) => !/^[A-Z]{3}$/.test(code))).toEqual([]);
   });
 
-  test('has the recent codes, and none that is withdrawn or no money', () => {
+  test('has the recent codes, and no withdrawn ones', () => {
     expect(['EUR', 'SLE', 'VES', 'XCG', 'ZWG', 'MRU', 'STN'].filter((c) => !isCurrency(c))).toEqual(
       [],
     );
@@ -35,26 +35,26 @@ describe('the currency table', () => {
     expect([...NOT_MONEY, ...others].filter(isCurrency)).toEqual([]);
   });
 
-  test('gives every currency two minor-unit digits but those of ISO 4217 that have others', () => {
-    expect(withDigits(0)).toBe(
+  test('has two minor-unit digits for every currency but these', () => {
+    expect(listByDigits(0)).toBe(
       'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
     );
-    expect(withDigits(3)).toBe('BHD IQD JOD KWD LYD OMR TND');
-    expect(withDigits(4)).toBe('CLF UYW');
+    expect(listByDigits(3)).toBe('BHD IQD JOD KWD LYD OMR TND');
+    expect(listByDigits(4)).toBe('CLF UYW');
     expect(minorUnitDigits('EUR')).toBe(2);
     expect(() => minorUnitDigits('XYZ')).toThrow(RangeError);
   });
 });
 
 describe('the country table', () => {
-  test('is ISO 3166-1: 249 codes that Intl has a name for, each once, in order', () => {
+  test('is ISO 3166-1: 249 codes with a name in Intl, each once, in order', () => {
     const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
     expect(COUNTRIES).toHaveLength(249);
     expect(COUNTRIES).toEqual([...new Set(COUNTRIES)].sort());
     expect(COUNTRIES.filter((code) => names.of(code) === undefined)).toEqual([]);
   });
 
-  test('has every region that Intl names, but for those ISO does not assign', () => {
+  test('has every region that Intl names, except those that ISO does not assign', () => {
     const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
     const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
     const named = letters
@@ -72,7 +72,7 @@ describe('the country table', () => {
   });
 });
 
-describe('an amount for people', () => {
+describe('a formatted amount', () => {
   test.each([
     [1050, 'EUR', '€10.50'],
     [5, 'EUR', '€0.05'],
@@ -89,7 +89,7 @@ describe('an amount for people', () => {
     [2n ** 53n + 1n, 'EUR', '€90,071,992,547,409.93'],
     [-(2n ** 62n), 'JPY', '-¥4,611,686,018,427,387,904'],
     [5n, 'KWD', 'KWD\u00a00.005'],
-  ])('%d minor units of %s are %s', (amount, currency, text) => {
+  ])('of %d minor units of %s is %s', (amount, currency, text) => {
     expect(formatMoney(amount, currency)).toBe(text);
   });
 
@@ -119,7 +119,7 @@ describe('an amount for people', () => {
     },
   );
 
-  test('is a number in JSON as long as that is exact, and text beyond', () => {
+  test('is a number in JSON as long as that is exact, and a text beyond', () => {
     expect([5, -5n, 2n ** 53n - 1n, 2n ** 53n].map(amountInJson)).toEqual([
       5,
       -5,
@@ -128,7 +128,7 @@ describe('an amount for people', () => {
     ]);
   });
 
-  test('is refused for a currency that is none', () => {
+  test('is refused for an unknown currency', () => {
     expect(() => formatMoney(1, 'XXX')).toThrow(RangeError);
   });
 });

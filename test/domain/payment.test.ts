@@ -65,7 +65,7 @@ const EXPECTED: Record<PaymentStatus, Partial<Record<PaymentCallbackName, string
 
 function decide(status: PaymentStatus, callback: PaymentCallbackName): string {
   const decision = decidePayment(status, callback);
-  if (decision.kind === 'move') return `move ${decision.to.join(',')}`;
+  if (decision.kind === 'move') return `${decision.kind} ${decision.to.join(',')}`;
   if (decision.kind === 'dispute') return `dispute ${decision.attention}`;
   if (decision.kind !== 'unapplied') return decision.kind;
   return decision.attention === undefined ? 'unapplied' : `unapplied ${decision.attention}`;

@@ -26,7 +26,7 @@ function buildReturnable(status: PayoutStatus, can_be_returned = true): Returnab
 
 function decide(status: PayoutStatus, callback: PayoutCallbackName, can_be_returned = true) {
   const decision = decidePayout(status, callback, buildReturnable(status, can_be_returned), SOON);
-  if (decision.kind === 'move') return `move ${decision.to.join(' ')}`;
+  if (decision.kind === 'move') return `${decision.kind} ${decision.to.join(' ')}`;
   expect(decision.reason).not.toBe('');
   return ['unapplied', decision.attention].filter((word) => word !== undefined).join(' ');
 }

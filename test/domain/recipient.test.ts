@@ -19,8 +19,9 @@ const CARD = {
   expiry_year: '2028',
   date_of_birth: '1990-02-28',
 } as const;
-const card = (changes: Partial<RecipientDetails> = {}) => recipientDetails({ ...CARD, ...changes });
-const bank = (changes: Partial<RecipientDetails>) =>
+const buildCard = (changes: Partial<RecipientDetails> = {}) =>
+  recipientDetails({ ...CARD, ...changes });
+const buildBank = (changes: Partial<RecipientDetails>) =>
   recipientDetails({ type: 'bank_account', first_name: 'A', last_name: 'B', ...changes });
 
 test.each([
@@ -34,7 +35,7 @@ test.each([
   ['00000000000000000000', false],
   ['4111 1111 1111 1111', false],
   ['４１１１１１１１１１１１１１１１', false],
-])('the card number %s: %s', (number, right) => {
+])('the card number %s is valid: %s', (number, right) => {
   expect(isCardNumber(number)).toBe(right);
 });
 
@@ -52,7 +53,7 @@ test.each([
   ['350000000000000', null],
   ['370000000000000', 'amex'],
   ['6011000000000000', null],
-])('the network of %s is %s', (number, scheme) => {
+])('the network of the card %s is %s', (number, scheme) => {
   expect(detectScheme(number)).toBe(scheme);
 });
 
@@ -66,7 +67,7 @@ test.each([
   ['GB29NWBK60161331926819', true],
   ['', false],
   ['   ', false],
-])('the IBAN %s: %s', (iban, right) => {
+])('the IBAN %s is valid: %s', (iban, right) => {
   expect(isIban(iban)).toBe(right);
 });
 
@@ -80,26 +81,23 @@ test.each([
   ['2023-1-1', false],
   ['2023-01-01T00:00:00Z', false],
   ['', false],
-])('the date of birth %s: %s', (date, right) => {
+])('the date of birth %s is valid: %s', (date, right) => {
   expect(isBirthDate(date)).toBe(right);
 });
 
-test('a card is valid through the last millisecond of its month, in UTC', () => {
-  const fields = (now: string) => faultsAt(card(), new Date(now)).map(({ field }) => field);
-  expect(fields('2028-02-29T23:59:59.999Z')).toEqual([]);
-  expect(fields('2028-03-01T00:00:00.000Z')).toEqual(['expiry_month', 'expiry_year']);
-  expect(fields('2027-12-31T00:00:00.000Z')).toEqual([]);
-  expect(fields('2029-01-01T00:00:00.000Z')).toEqual(['expiry_month', 'expiry_year']);
+test.each([
+  ['2028-02-29T23:59:59.999Z', []],
+  ['2028-03-01T00:00:00.000Z', ['expiry_month', 'expiry_year']],
+  ['2027-12-31T00:00:00.000Z', []],
+  ['2029-01-01T00:00:00.000Z', ['expiry_month', 'expiry_year']],
+  ['1990-02-28T23:59:59.999Z', ['date_of_birth']],
+  ['1990-03-01T00:00:00.000Z', []],
+])('a card of 02/2028 of someone born on 1990-02-28 has, at %s, the faults %j', (now, fields) => {
+  expect(faultsAt(buildCard(), new Date(now)).map(({ field }) => field)).toEqual(fields);
 });
 
-test('a birth is in the past', () => {
-  const fields = (now: string) => faultsAt(card(), new Date(now)).map(({ field }) => field);
-  expect(fields('1990-02-28T23:59:59.999Z')).toEqual(['date_of_birth']);
-  expect(fields('1990-03-01T00:00:00.000Z')).toEqual([]);
-});
-
-test('of a card, only what checks a rail stays in clear', () => {
-  const facts = recipientFacts(card({ address_line1: 'Street 1', postal_code: '1' }));
+test('the facts of a card hold only what a rail checks', () => {
+  const facts = recipientFacts(buildCard({ address_line1: 'Street 1', postal_code: '1' }));
   expect(facts).toEqual({
     type: 'card',
     scheme: 'visa',
@@ -114,27 +112,30 @@ test.each([
   ['CH9300762011623852957', true, '2957'],
   ['RS35260005601001611379', true, '1379'],
   ['TR330006100519786457841326', false, '1326'],
-])('the account %s is in the SEPA area: %s', (iban, iban_in_sepa, last4) => {
-  const details = bank({ iban });
-  expect(recipientFacts(details)).toEqual({
-    type: 'bank_account',
-    scheme: null,
-    has: ['iban'],
-    card_expires: null,
-    iban_in_sepa,
-  });
-  expect(getLast4(details)).toBe(last4);
-});
+])(
+  'the facts of the account %s say that it is in the SEPA area: %s',
+  (iban, iban_in_sepa, last4) => {
+    const details = buildBank({ iban });
+    expect(recipientFacts(details)).toEqual({
+      type: 'bank_account',
+      scheme: null,
+      has: ['iban'],
+      card_expires: null,
+      iban_in_sepa,
+    });
+    expect(getLast4(details)).toBe(last4);
+  },
+);
 
-test('an account of both kinds is known by its IBAN; one without, by its number', () => {
+test('an account is identified by its IBAN, or without one by its number', () => {
   const uk = { sort_code: '601613', account_number: '31926819' };
-  expect(getLast4(bank(uk))).toBe('6819');
-  expect(getLast4(bank({ ...uk, iban: 'NL91ABNA0417164300' }))).toBe('4300');
-  expect(recipientFacts(bank(uk)).iban_in_sepa).toBeNull();
+  expect(getLast4(buildBank(uk))).toBe('6819');
+  expect(getLast4(buildBank({ ...uk, iban: 'NL91ABNA0417164300' }))).toBe('4300');
+  expect(recipientFacts(buildBank(uk)).iban_in_sepa).toBeNull();
 });
 
-test('what was left out is null, and an IBAN and a BIC are kept in one form', () => {
-  const kept = bank({ iban: 'nl91 abna 0417 1643 00', bic: 'abnanl2a' });
-  expect(kept).toMatchObject({ iban: 'NL91ABNA0417164300', bic: 'ABNANL2A', email: null });
-  expect(Object.values(kept)).not.toContain(undefined);
+test('recipient details have null for what is missing, and normal forms of IBAN and BIC', () => {
+  const details = buildBank({ iban: 'nl91 abna 0417 1643 00', bic: 'abnanl2a' });
+  expect(details).toMatchObject({ iban: 'NL91ABNA0417164300', bic: 'ABNANL2A', email: null });
+  expect(Object.values(details)).not.toContain(undefined);
 });

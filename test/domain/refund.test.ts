@@ -161,7 +161,7 @@ describe.each(REFUND_STATUSES)('a refund that is %s', (status) => {
   test.each(REFUND_CALLBACKS)('decides about the callback %s as documented', (callback) => {
     const decision = decideRefund(status, callback);
     if (decision.kind === 'move') {
-      expect(`move ${decision.to}`).toBe(DECIDED[status][callback]);
+      expect(`${decision.kind} ${decision.to}`).toBe(DECIDED[status][callback]);
       expect(REFUND_TRANSITIONS[status]).toEqual(expect.arrayContaining([...decision.to]));
     } else {
       const words = ['unapplied', decision.attention].filter((word) => word !== undefined);

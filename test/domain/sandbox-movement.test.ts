@@ -59,9 +59,12 @@ test.each<[BankDecision['resource'], Step[], number[][]]>([
   ['payout', ['completed', ['returned', { amount: 400 }]], [[-1_000], [400]]],
   ['payout', ['returned', 'returned'], [[-1_000, 1_000], []]],
   ['payout', ['sent', 'failed', 'completed'], [[-1_000], [1_000], [-1_000]]],
-])('a %s that is %j moves %j', (resource, steps, amounts) => {
-  expect(moved(resource, steps)).toEqual(amounts);
-});
+])(
+  'the sandbox bank posts for a %s with the decisions %j the amounts %j',
+  (resource, steps, amounts) => {
+    expect(moved(resource, steps)).toEqual(amounts);
+  },
+);
 
 test('each currency has a valid IBAN of its own', () => {
   const ibans = CURRENCIES.map(sandboxIban);

@@ -28,20 +28,20 @@ const taken = (items: SentHeld[], change: Partial<Parameters<typeof takeSent>[1]
   });
 const rests = (items: SentHeld[]) => items.map((held) => Number(computeRest(held)));
 
-test('an act takes all that was sent in its currency, up to what it sends', () => {
+test('an act applies what was sent in its currency, up to its amount', () => {
   const { items, posted, back } = taken([sent('a'), sent('b'), sent('c', { currency: 'USD' })]);
   expect(rests(items)).toEqual([0, 200, 600]);
   expect([posted, back, sumPosted({ sent_held: items })]).toEqual([1_000n, [], 1_000n]);
   expect(holdsSent({ sent_held: items })).toBe(true);
 });
 
-test('a report takes what has its own name, or none', () => {
+test('a report applies what has its own bank reference, or none', () => {
   const items = [sent('a'), sent('b', { bank_reference: null }), sent('c')];
   const { items: after } = taken(items, { isAct: false, bank_reference: 'c' });
   expect(rests(after)).toEqual([600, 0, 200]);
 });
 
-test('a failure takes all of it, since nothing is sent', () => {
+test('a failure returns all of it, since nothing is sent', () => {
   const items = [sent('a', { posted: 600 }), sent('b'), sent('c', { currency: 'USD' })];
   const { items: after, back, posted } = taken(items, { isFailed: true, isAct: false });
   expect(back.map(({ id }) => id)).toEqual(['b', 'c']);
@@ -50,18 +50,18 @@ test('a failure takes all of it, since nothing is sent', () => {
   expect(holdsSent({ sent_held: after })).toBe(false);
 });
 
-test('an asset is taken exactly, beyond what a number holds', () => {
+test('an amount of an asset is exact, beyond what a number holds', () => {
   const amount = '10000000000000000000001';
   const { items, posted } = taken([sent('a', { amount })], { sent: BigInt(amount) - 1n });
   expect([posted, items[0]?.posted]).toEqual([BigInt(amount) - 1n, '10000000000000000000000']);
 });
 
 test.each([
-  ['its name', { callback_id: 'x', bank_reference: 'a' }, 'a'],
+  ['its bank reference', { callback_id: 'x', bank_reference: 'a' }, 'a'],
   ['its callback', { callback_id: 'a' }, 'a'],
-  ['no name at all', { callback_id: 'x' }, 'a'],
-  ['the name of money that had none', { callback_id: 'x', bank_reference: 'new' }, 'b'],
-])('%s is known again', (_what, report, id) => {
+  ['nothing else when it has no bank reference', { callback_id: 'x' }, 'a'],
+  ['a new bank reference of funds without one', { callback_id: 'x', bank_reference: 'new' }, 'b'],
+])('a report is matched by %s', (_what, report, id) => {
   expect(findReportedSent([sent('a'), sent('b', { bank_reference: null })], report)?.id).toBe(id);
 });
 
@@ -69,17 +69,17 @@ const sentBefore = { status: 'failed', bank_reference: 'own', sent_at: '2026-01-
 test.each([
   ['a repeat', { callback_id: 'x', bank_reference: 'own', says: 'sent' }, false],
   ['a repeat without a name', { callback_id: 'x', says: 'sent' }, false],
-  ['other money', { callback_id: 'x', bank_reference: 'other', says: 'sent' }, true],
+  ['different funds', { callback_id: 'x', bank_reference: 'other', says: 'sent' }, true],
   [
-    'the same money, moved again',
+    'the same funds, sent again',
     { callback_id: 'x', bank_reference: 'own', says: 'completed' },
     true,
   ],
-] as const)('after a failure of what was sent, a report may be %s', (_what, report, is) => {
+] as const)('a report after a failure is new unless it repeats: %s', (_what, report, is) => {
   expect(isUnbooked(sentBefore, 'payout', report)).toBe(is);
 });
 
-test('another name is other money', () => {
+test('a report with another bank reference has no match', () => {
   expect(findReportedSent([sent('a')], { callback_id: 'x', bank_reference: 'b' })).toBeUndefined();
   expect(findReportedSent([], { callback_id: 'x' })).toBeUndefined();
 });
@@ -97,7 +97,10 @@ test.each([
   ['refund', 'settled', 'own', other, false],
   ['crypto_settlement', 'sent', 'own', other, true],
   ['refund', 'processing', 'own', { callback_id: 'applied' }, false],
-] as const)('a report about a %s that is %s is new money: %#', (kind, status, name, report, is) => {
-  const resource = { status, bank_reference: name, applied_callbacks: ['applied'] };
-  expect(isUnbooked(resource, kind, report)).toBe(is);
-});
+] as const)(
+  'a report about a %s that is %s has new funds or not: %#',
+  (kind, status, name, report, is) => {
+    const resource = { status, bank_reference: name, applied_callbacks: ['applied'] };
+    expect(isUnbooked(resource, kind, report)).toBe(is);
+  },
+);

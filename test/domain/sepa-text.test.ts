@@ -6,7 +6,7 @@ import {
   toLatin,
 } from '../../src/domain/payout/sepa-text';
 
-const PERSON = { first_name: 'Ada', last_name: 'Lovelace' };
+const NAME = { first_name: 'Ada', last_name: 'Lovelace' };
 const ADDRESS = { address_line1: '12 Long Lane', city: 'London', postal_code: 'EC1A 9PT' };
 const nowhere = { address_line1: null, city: null, postal_code: null, country: null };
 
@@ -18,11 +18,11 @@ test.each([
   ['Øre Æbelø', 'Ore AEbelo'],
   ['Ørsted þór', 'Orsted thor'],
   ["O'Brien", "O'Brien"],
-])('%s is written as %s', (text, latin) => {
+])('"%s" is written as "%s" in SEPA files', (text, latin) => {
   expect(toLatin(text)).toBe(latin);
 });
 
-test('a name of letters with accents has no fault', () => {
+test('a name with accents is valid', () => {
   expect(findSepaFaults({ first_name: 'Zoë', last_name: 'Ångström', ...nowhere })).toEqual([]);
   expect(joinName({ first_name: ' Zoë ', last_name: 'Ångström' })).toBe('Zoe Angstrom');
 });
@@ -33,12 +33,12 @@ test.each([
   ['last_name', 'Love<lace'],
   ['last_name', 'Love\u0001lace'],
   ['last_name', '李'],
-])('%s "%s" has characters that no transfer carries', (field, text) => {
-  const faults = findSepaFaults({ ...PERSON, [field]: text, ...nowhere });
+])('%s "%s" is refused, since no transfer carries its characters', (field, text) => {
+  const faults = findSepaFaults({ ...NAME, [field]: text, ...nowhere });
   expect(faults).toEqual([{ field, code: 'characters_not_supported' }]);
 });
 
-test('a name counts as a whole: 70 characters fit, 71 do not', () => {
+test('first and last name together may have 70 characters', () => {
   const name = (length: number) => ({ first_name: 'A'.repeat(34), last_name: 'B'.repeat(length) });
   expect(findSepaFaults({ ...name(35), ...nowhere })).toEqual([]);
   expect(findSepaFaults({ ...name(36), ...nowhere })).toEqual([
@@ -46,15 +46,15 @@ test('a name counts as a whole: 70 characters fit, 71 do not', () => {
   ]);
 });
 
-test('ß makes a text longer', () => {
+test('ß counts as two characters', () => {
   expect(findReferenceFaults('ß'.repeat(70))).toEqual([]);
   expect(findReferenceFaults('ß'.repeat(71))).toEqual([{ field: 'reference', code: 'too_long' }]);
 });
 
-test('an address counts only with a country, since it is not sent without one', () => {
+test('an address is checked only with a country, since it is not sent without one', () => {
   const long = { ...ADDRESS, city: 'C'.repeat(36), postal_code: '1'.repeat(17) };
-  expect(findSepaFaults({ ...PERSON, ...long, country: null })).toEqual([]);
-  expect(findSepaFaults({ ...PERSON, ...long, country: 'GB' })).toEqual([
+  expect(findSepaFaults({ ...NAME, ...long, country: null })).toEqual([]);
+  expect(findSepaFaults({ ...NAME, ...long, country: 'GB' })).toEqual([
     { field: 'city', code: 'too_long' },
     { field: 'postal_code', code: 'too_long' },
   ]);
@@ -70,7 +70,7 @@ test.each([
   expect(findReferenceFaults(reference).map(({ code }) => code)).toEqual(codes);
 });
 
-test('text without faults is Latin once it is written so', () => {
+test('a text has a fault exactly when it cannot be written in Latin letters', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
       const isLatin = /^[A-Za-z0-9/?:().,'+ -]*$/.test(toLatin(text).trim());

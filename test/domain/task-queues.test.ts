@@ -6,7 +6,7 @@ import {
 } from '../../src/domain/task-queues';
 
 test.each(['', 'shop', 'eu_2-a', 'lifecycle', 'a-lifecycle', 'a-lifecycle-live'])(
-  'the prefix "%s" is found again from both lifecycle queues',
+  'the prefix "%s" is read back from both lifecycle queues',
   (prefix) => {
     const { lifecycleQueue } = taskQueues(prefix);
     for (const livemode of [false, true]) {
@@ -15,7 +15,7 @@ test.each(['', 'shop', 'eu_2-a', 'lifecycle', 'a-lifecycle', 'a-lifecycle-live']
   },
 );
 
-test('queues of two installations, and of the environments of one, are never the same', () => {
+test('installations, and environments of one installation, never share a queue', () => {
   const names = ['', 'a', 'b'].flatMap((prefix) => {
     const { lifecycleQueue, webhookQueue } = taskQueues(prefix);
     const own = [lifecycleQueue, webhookQueue];

@@ -90,46 +90,27 @@ test('a rotation takes effect at once, and the earlier pair decrypts until it is
   expect(await buildDecrypter('live').decrypt(after, OWNER)).toBe(PLAIN);
 });
 
-/** A private key of a phrase, in the file's form. */
-function buildWeakKey() {
+test('a key ring that is foreign, broken, weak, readable or missing is refused by name', () => {
+  const own = keyRingPath(dir, 'sandbox', 'private');
+  const text = readFileSync(own, 'utf8');
+  const expectFault = (content: string, fault: string | RegExp) => {
+    writeFileSync(own, content);
+    expect(() => buildDecrypter('sandbox')).toThrow(fault);
+  };
+  expectFault(text.replaceAll('recipients.sandbox:', 'recipients.live:'), 'foreign name');
+  const broken = /^The private part of recipients.sandbox:\S+ is no key/;
+  expectFault(text.replace(/"d": "[^"]+"/, '"d": "AA"'), broken);
   const pair = createECDH('prime256v1');
   pair.setPrivateKey(Buffer.from('correct horse battery staple 123'));
   const point = pair.getPublicKey();
   const [x, y] = [point.toString('base64url', 1, 33), point.toString('base64url', 33)];
-  return { kty: 'EC', crv: 'P-256', d: pair.getPrivateKey('base64url'), x, y };
-}
-const WEAK = 'recipients.sandbox:weak';
-const WEAK_KEY_RING = JSON.stringify({ current: WEAK, keys: { [WEAK]: buildWeakKey() } });
-
-test.each<[string, (text: string) => string, number, string | RegExp]>([
-  [
-    'of another environment',
-    (text) => text.replaceAll('.sandbox:', '.live:'),
-    0o600,
-    'foreign name',
-  ],
-  [
-    'with a broken key',
-    (text) => text.replace(/"d": "[^"]+"/, '"d": "AA"'),
-    0o600,
-    /^The private part of recipients.sandbox:\S+ is no key/,
-  ],
-  [
-    'with a weak key',
-    () => WEAK_KEY_RING,
-    0o600,
-    `The private part of ${WEAK} must be random bytes`,
-  ],
-  ['that everybody may read', (text) => text, 0o644, 'Everybody may read'],
-])('a private file %s is refused with a reason that quotes no key', (_, change, mode, fault) => {
-  const path = keyRingPath(dir, 'sandbox', 'private');
-  writeFileSync(path, change(readFileSync(path, 'utf8')));
-  chmodSync(path, mode);
-  expect(() => buildDecrypter('sandbox')).toThrow(fault);
-});
-
-test('a private file may be read by its group, and a missing public one is named', () => {
-  chmodSync(keyRingPath(dir, 'sandbox', 'private'), 0o440);
+  const jwk = { kty: 'EC', crv: 'P-256', d: pair.getPrivateKey('base64url'), x, y };
+  const kid = 'recipients.sandbox:weak';
+  const weak = JSON.stringify({ current: kid, keys: { [kid]: jwk } });
+  expectFault(weak, `The private part of ${kid} must be random bytes`);
+  chmodSync(own, 0o644);
+  expectFault(text, 'Everybody may read');
+  chmodSync(own, 0o440);
   expect(() => buildDecrypter('sandbox')).not.toThrow();
   rmSync(keyRingPath(dir, 'live', 'public'));
   expect(() => createRecipientEncrypters(dir)).toThrow('live.public.json is missing (KEYS_DIR)');

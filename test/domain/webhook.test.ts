@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { EVENT_TYPES, firstDeliveryStatus, type Subscriber } from '../../src/domain/webhook/event';
 import {
   ATTEMPTS_MAX,
   attemptOffsetMs,
@@ -7,19 +8,20 @@ import {
   nextAttemptDelayMs,
 } from '../../src/domain/webhook/schedule';
 
+const OTHERS = EVENT_TYPES.filter((type) => type !== 'payment.settled');
 const FIRST_AT = 1_770_000_000_000;
 /** Time that all attempts must fit into, as merchants are promised it. */
 const WINDOW_MS = 24 * 60 * 60 * 1_000;
 const ATTEMPT_MS_MAX = 30_000;
 const STARTS = Array.from({ length: ATTEMPTS_MAX }, (_, index) => attemptOffsetMs(index + 1));
 
-test('twelve attempts, the first at once, then 11 waits that double from 42 s', () => {
+test('a webhook has twelve attempts, the first at once, then after waits that double from 42 s', () => {
   expect(STARTS.map((ms) => ms / 1_000)).toEqual([
     0, 42, 126, 294, 630, 1_302, 2_646, 5_334, 10_710, 21_462, 42_966, 85_974,
   ]);
 });
 
-test('the waits sum to 24 h, less the minutes that slow answers and jitter may take', () => {
+test('the waits leave some minutes of 24 h for slow answers and jitter', () => {
   expect(WINDOW_MS - (STARTS.at(-1) ?? 0)).toBe(426_000);
 });
 
@@ -27,29 +29,29 @@ test.each([0, 13, 1.5, Number.NaN])('there is no attempt %p', (attempt) => {
   expect(() => attemptOffsetMs(attempt)).toThrow(RangeError);
 });
 
-test('a slow answer is made up for: the next attempt keeps its offset', () => {
+test('the next attempt keeps its offset after a slow answer', () => {
   const nowMs = FIRST_AT + 9_900;
   expect(nextAttemptDelayMs({ attempt: 1, firstAtMs: FIRST_AT, nowMs, jitter: 0 })).toBe(32_100);
 });
 
-test('Retry-After pushes later, never earlier', () => {
+test('Retry-After can delay an attempt, never advance it', () => {
   const failed = { attempt: 3, firstAtMs: FIRST_AT, nowMs: FIRST_AT + 126_000, jitter: 0 };
   expect(nextAttemptDelayMs({ ...failed, retryAfterMs: 1_000 })).toBe(168_000);
   expect(nextAttemptDelayMs({ ...failed, retryAfterMs: 600_000 })).toBe(600_000);
 });
 
-test('Retry-After takes an even share of the time left at most', () => {
+test('Retry-After takes at most an even share of the time left', () => {
   const failed = { attempt: 1, firstAtMs: FIRST_AT, nowMs: FIRST_AT, jitter: 0 };
   const longest = nextAttemptDelayMs({ ...failed, retryAfterMs: 10 * WINDOW_MS });
   expect(longest).toBe(Math.round((STARTS.at(-1) ?? 0) / 11));
 });
 
-test('after an outage of our own, what is left follows a second apart', () => {
+test('the attempts left after an outage of the service follow a second apart', () => {
   const nowMs = FIRST_AT + 2 * WINDOW_MS;
   expect(nextAttemptDelayMs({ attempt: 10, firstAtMs: FIRST_AT, nowMs, jitter: 1 })).toBe(1_000);
 });
 
-/** Anything that a receiver and chance may do to each of the eleven waits. */
+/** Whatever a receiver and chance may do to each of the eleven waits. */
 const failures = fc.array(
   fc.record({
     tookMs: fc.integer({ min: 0, max: ATTEMPT_MS_MAX }),
@@ -59,10 +61,8 @@ const failures = fc.array(
   { minLength: ATTEMPTS_MAX - 1, maxLength: ATTEMPTS_MAX - 1 },
 );
 
-type Failure = { tookMs: number; jitter: number; retryAfterMs: number | undefined };
-
-/** When each attempt starts, and what was asked for before it. */
-function play(story: Failure[]) {
+/** Times at which the attempts start. */
+function play(story: { tookMs: number; jitter: number; retryAfterMs: number | undefined }[]) {
   const starts = [0];
   for (const [index, { tookMs, jitter, retryAfterMs }] of story.entries()) {
     const nowMs = (starts.at(-1) ?? 0) + tookMs;
@@ -72,7 +72,7 @@ function play(story: Failure[]) {
   return starts;
 }
 
-test('whatever a receiver does, all twelve start within 24 h and none before its offset', () => {
+test('all twelve attempts start within 24 h and none before its offset, whatever a receiver does', () => {
   fc.assert(
     fc.property(failures, (story) => {
       const starts = play(story);
@@ -86,7 +86,7 @@ test('whatever a receiver does, all twelve start within 24 h and none before its
   );
 });
 
-test('without Retry-After every attempt is at its offset, give or take the stated jitter', () => {
+test('an attempt without Retry-After is at its offset, plus at most the documented jitter', () => {
   fc.assert(
     fc.property(failures, (story) => {
       const plain = story.map((failure) => ({
@@ -105,7 +105,7 @@ test('without Retry-After every attempt is at its offset, give or take the state
   );
 });
 
-test('a Retry-After that leaves room for the others is kept to', () => {
+test('a Retry-After that leaves time for the other attempts is obeyed', () => {
   fc.assert(
     fc.property(failures, (story) => {
       const starts = play(story);
@@ -118,4 +118,14 @@ test('a Retry-After that leaves room for the others is kept to', () => {
     }),
     { numRuns: 500 },
   );
+});
+
+test.each<[Omit<Subscriber, 'endpoint_id'>, string]>([
+  [{ wants: 'all', isDisabled: false }, 'pending'],
+  [{ wants: ['payment.settled'], isDisabled: false }, 'pending'],
+  [{ wants: [], isDisabled: false }, 'not_subscribed'],
+  [{ wants: OTHERS, isDisabled: false }, 'not_subscribed'],
+  [{ wants: 'all', isDisabled: true }, 'disabled'],
+])('an event for the endpoint %j is %s', (subscriber, status) => {
+  expect(firstDeliveryStatus(subscriber, 'payment.settled')).toBe(status);
 });

@@ -1,0 +1,64 @@
+import { parseAccent, parseDisplayName } from '../../src/domain/account/brand';
+import { monthsBefore, parseRetention, RETENTION } from '../../src/domain/account/retention';
+
+test.each([
+  ['  Tulip  &\tSons ', 'Tulip & Sons'],
+  ['花'.repeat(60), '花'.repeat(60)],
+  ['', undefined],
+  [' \n ', undefined],
+])('the display name %j is shown as %j', (text, value) => {
+  expect(parseDisplayName(text)).toEqual({ ok: true, value });
+});
+
+test.each([
+  ['x'.repeat(61), 'at most 60 characters'],
+  ['Shop \u202Egnp', 'invisible'],
+  ['Shop\u200B', 'invisible'],
+  ['Shop\u0000', 'invisible'],
+])('the display name %j is refused', (text, fault) => {
+  expect(parseDisplayName(text)).toEqual({ ok: false, fault: expect.stringContaining(fault) });
+});
+
+test.each([
+  ['#FF6600', '#ff6600'],
+  [' 0a7c5a ', '#0a7c5a'],
+  ['', undefined],
+])('the accent color %j is %j', (text, value) => {
+  expect(parseAccent(text)).toEqual({ ok: true, value });
+});
+
+test.each(['#fff', 'red', '#ff66001', 'rgb(1,2,3)', '#ff660g', '#ff6600;}', '＃ff6600'])(
+  'the accent color %j is refused',
+  (text) => {
+    expect(parseAccent(text)).toEqual({ ok: false, fault: expect.stringContaining('#0a7c5a') });
+  },
+);
+
+test.each([
+  ['2026-11-22T10:00:00.000Z', 13, '2025-10-22T10:00:00.000Z'],
+  ['2026-03-31T23:59:59.999Z', 1, '2026-02-28T23:59:59.999Z'],
+  ['2028-03-31T00:00:00.000Z', 1, '2028-02-29T00:00:00.000Z'],
+  ['2026-01-15T00:00:00.000Z', 120, '2016-01-15T00:00:00.000Z'],
+  ['2026-12-31T00:00:00.000Z', 18, '2025-06-30T00:00:00.000Z'],
+])('%s minus %i months is %s', (now, months, before) => {
+  expect(monthsBefore(new Date(now), months).toISOString()).toBe(before);
+});
+
+test('a retention period that is not named has its default', () => {
+  expect(RETENTION).toEqual({ recipients: 13, events: 13, dismissed_callbacks: 13 });
+  expect(parseRetention('')).toEqual(RETENTION);
+  expect(parseRetention('events=24, recipients=1')).toEqual({
+    ...RETENTION,
+    events: 24,
+    recipients: 1,
+  });
+});
+
+test.each(['events', 'events=0', 'events=121', 'events=1.5', 'payments=13', 'events=1=2'])(
+  '"%s" is no retention period',
+  (text) => {
+    expect(() => parseRetention(text)).toThrow(
+      'takes NAME=MONTHS from 1 to 120, with a NAME of recipients, events, dismissed_callbacks',
+    );
+  },
+);
