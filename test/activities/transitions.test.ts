@@ -1,0 +1,271 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { MongoServerError } from 'mongodb';
+import { createPaymentActivities } from '../../activities/payments';
+import { openWithRetry } from '../../activities/shared/opening';
+import type { SessionAnswer } from '../../connectors/contract/activities';
+import { createLogger } from '../../src/base/log';
+import type { PaymentAttention, PaymentStatus } from '../../src/domain/payment/payment';
+import { webhookWorkflowId } from '../../src/domain/webhook/event';
+import { retryTransient } from '../support/eventually';
+import { recordKey, useRecords } from '../support/records';
+
+/**
+ * A workflow task that is lost takes the reports of all its writes with it, so each write may be
+ * requested again after later ones were made.
+ */
+const records = useRecords();
+
+const SESSION: SessionAnswer = {
+  outcome: 'opened',
+  bank_reference: 'b',
+  session_url: 'https://b.example',
+};
+
+/** A payment whose key is reserved, and the activities that a workflow calls about it. */
+async function reservePayment() {
+  const payment_id = randomUUID();
+  const owner = { account_id: `acct_${payment_id}`, livemode: false, request_id: 'req-1' };
+  const facts = {
+    ...{ payment_id, ...owner, amount: 1_050, currency: 'EUR', method: 'ideal', country: 'NL' },
+    ...{ connector: 'bank', settlement_due_seconds: 86_400 },
+  };
+  const routing = { ...facts, expires_in_seconds: 1_800 };
+  const customer = { reference: null, sealed: null };
+  const urls = { success_url: 'https://s.example', error_url: 'https://e.example' };
+  const stored = { reference: null, customer, metadata: '{}', ...urls };
+  await recordKey(records.stores, 'createPayment', payment_id, owner, { stored, routing });
+  const created_at = new Date().toISOString();
+  const times = { created_at, expires_at: created_at };
+  const open = (session: SessionAnswer | null = SESSION) => {
+    const input = { ...facts, ...times, session, return_url: 'https://pay.example/return' };
+    return retryTransient(() => records.payments.openPayment(input));
+  };
+  const buildTransition = (
+    from: { status: PaymentStatus; version: number },
+    to: PaymentStatus[],
+    attention: PaymentAttention | null = null,
+  ) => ({
+    ...{ resource_id: payment_id, ...owner, from, to, change: {}, attention },
+    at: new Date().toISOString(),
+  });
+  return {
+    ...{ ...owner, payment_id, open, buildTransition },
+    advance: (
+      status: PaymentStatus,
+      version: number,
+      to: PaymentStatus[],
+      attention?: PaymentAttention,
+    ) => {
+      const input = buildTransition({ status, version }, to, attention);
+      return retryTransient(() => records.payments.recordPaymentMove(input));
+    },
+    setAttention: (attention: PaymentAttention, attention_at: number) =>
+      records.payments.recordPaymentAttention({
+        ...{ resource_id: payment_id, request_id: 'req-1', version: 2 },
+        ...{ attention, attention_at, audit: null },
+      }),
+    read: () => records.stores.payments.get(payment_id),
+    listEvents: async () => {
+      const filter = { ...owner, resource_id: payment_id, limit: 10 };
+      return (await records.stores.events.list(filter)).map(({ type }) => type).reverse();
+    },
+  };
+}
+
+/** A payment that waits for its customer, at version 2. */
+async function openPayment() {
+  const payment = await reservePayment();
+  const opened = await payment.open();
+  return { ...payment, opened };
+}
+
+describe('opening a payment again', () => {
+  test('answers as the first time, whatever has happened since', async () => {
+    const { open, opened, advance } = await openPayment();
+    await advance('awaiting_customer', 2, ['failed']);
+    expect(await open()).toEqual(opened);
+  });
+
+  test('answers by the record, not by what the bank answers this time', async () => {
+    const slow = await reservePayment();
+    const created = await slow.open(null);
+    expect(created).toMatchObject({ status: 'created', version: 1 });
+    expect(await slow.open()).toEqual(created);
+    const { open, opened } = await openPayment();
+    expect(await open(null)).toEqual(opened);
+    expect(await open({ outcome: 'declined', code: 'no', message: 'No.' })).toEqual(opened);
+  });
+
+  test('answers as the payment is now when its idempotency record is gone', async () => {
+    const { open, advance, payment_id } = await openPayment();
+    await advance('awaiting_customer', 2, ['authorized']);
+    await records.db.collection('idempotency').deleteOne({ resource_id: payment_id });
+    const state = { status: 'authorized', version: 3, verification: 'checked' };
+    expect(await open(null)).toEqual(state);
+  });
+
+  const duplicate = 'E11000 duplicate key error index: position';
+  test.each([
+    ['twice when another process chose the same key', 11_000, duplicate, 3, 'open'],
+    ['no more than twice, since there is no pause between', 11_000, duplicate, 3, duplicate],
+    ['never after another error', 1, 'the database is away', 1, 'the database is away'],
+  ])('retries %s', async (_rule, code, message, tries, outcome) => {
+    let calls = 0;
+    const opened = openWithRetry(async () => {
+      calls += 1;
+      if (outcome === 'open' && calls === tries) return 'open';
+      throw new MongoServerError({ code, message });
+    });
+    expect(await opened.catch((error: Error) => error.message)).toBe(outcome);
+    expect(calls).toBe(tries);
+  });
+});
+
+describe('a transition', () => {
+  test('that was made answers the same again, also after later ones', async () => {
+    const { advance, listEvents, read } = await openPayment();
+    await advance('awaiting_customer', 2, ['authorized']);
+    await advance('authorized', 3, ['settled']);
+    const first = { status: 'authorized', version: 3 };
+    expect(await advance('awaiting_customer', 2, ['authorized'])).toEqual(first);
+    const second = { status: 'settled', version: 4 };
+    expect(await advance('authorized', 3, ['settled'])).toEqual(second);
+    expect(await listEvents()).toHaveLength(3);
+    expect(await read()).toMatchObject(second);
+  });
+
+  test('of several steps completes a record that has made the first', async () => {
+    const { advance, listEvents } = await openPayment();
+    await advance('awaiting_customer', 2, ['authorized']);
+    const settled = { status: 'settled', version: 4 };
+    expect(await advance('awaiting_customer', 2, ['authorized', 'settled'])).toEqual(settled);
+    expect(await listEvents()).toEqual([
+      ...['payment.awaiting_customer', 'payment.authorized', 'payment.settled'],
+    ]);
+  });
+
+  test('answers with the stale state of a record on another path, and changes nothing', async () => {
+    const { advance, listEvents } = await openPayment();
+    await advance('awaiting_customer', 2, ['authorized']);
+    expect(await advance('awaiting_customer', 2, ['cancelled'])).toEqual({
+      ...{ status: 'authorized', version: 3, stale: { attention: null } },
+    });
+    expect(await listEvents()).toEqual(['payment.awaiting_customer', 'payment.authorized']);
+  });
+
+  test.each<[string, string, PaymentStatus, number, PaymentStatus]>([
+    [
+      'begins where the record is not yet',
+      'is not where this transition begins',
+      'authorized',
+      3,
+      'settled',
+    ],
+    [
+      'is in no table',
+      'There is no transition from awaiting_customer to settled.',
+      ...(['awaiting_customer', 2, 'settled'] as const),
+    ],
+  ])('that %s is refused and changes nothing', async (_what, message, status, version, to) => {
+    const { advance, listEvents, read } = await openPayment();
+    await expect(advance(status, version, [to])).rejects.toThrow(message);
+    expect(await listEvents()).toEqual(['payment.awaiting_customer']);
+    expect(await read()).toMatchObject({ status: 'awaiting_customer', version: 2 });
+  });
+
+  test('that many request at once is made once', async () => {
+    const { open, advance, listEvents } = await reservePayment();
+    await Promise.all(Array.from({ length: 8 }, () => open()));
+    const results = await Promise.all(
+      Array.from({ length: 8 }, () => advance('awaiting_customer', 2, ['authorized', 'settled'])),
+    );
+    expect(new Set(results.map(({ version }) => version))).toEqual(new Set([4]));
+    expect(await listEvents()).toHaveLength(3);
+  });
+
+  test('loses no delivery when the worker is killed between its event and the deliveries', async () => {
+    const payment = await openPayment();
+    const { payment_id: resource_id, account_id, livemode } = payment;
+    const { mongo, stores, temporal } = records;
+    for (const slot of [0, 1, 2]) {
+      const at = `2026-03-01T12:00:0${slot}.000Z`;
+      await stores.endpoints.insert({
+        ...{ account_id, livemode, endpoint_id: `we_${slot}`, slot, position: at, secrets: [] },
+        ...{ url: 'https://shop.example/', created_at: at, updated_at: at },
+      });
+    }
+    const killed = () => Promise.reject(new Error('killed'));
+    const dying = createPaymentActivities({
+      ...{ mongo, stores, log: createLogger('test', 'silent'), webhookQueue: 'unused' },
+      temporal: Object.assign(Object.create(temporal), { workflow: { start: killed } }),
+      payTokenKey: randomBytes(32),
+    });
+    const from = { status: 'awaiting_customer', version: 2 } as const;
+    const transition = payment.buildTransition(from, ['authorized']);
+    const recording = retryTransient(() => dying.recordPaymentMove(transition));
+    await expect(recording).rejects.toThrow('killed');
+    const [event] = await stores.events.list({ account_id, livemode, resource_id, limit: 1 });
+    const id = event?._id ?? '';
+    const pending = await stores.deliveries.pending(resource_id, account_id, livemode);
+    expect(pending.sort((a, b) => (a._id < b._id ? -1 : 1))).toMatchObject([
+      { _id: id, delivery: { endpoint_id: 'we_0' } },
+      { _id: `${id}:we_1`, event_id: id, delivery: { endpoint_id: 'we_1' } },
+      { _id: `${id}:we_2`, event_id: id, delivery: { endpoint_id: 'we_2' } },
+    ]);
+    await retryTransient(() => records.payments.recordPaymentMove(transition));
+    for (const delivery of [id, `${id}:we_1`, `${id}:we_2`]) {
+      const handle = temporal.workflow.getHandle(webhookWorkflowId(delivery));
+      expect((await handle.describe()).status.name).toBe('RUNNING');
+      await handle.terminate('end of test');
+    }
+  });
+});
+
+describe('an attention reason', () => {
+  test('is not replaced by an older one that arrives later', async () => {
+    const { setAttention, read, payment_id } = await openPayment();
+    await setAttention('late_money_pending', 10);
+    await setAttention('late_settlement_reversed', 20);
+    await setAttention('late_money_pending', 10);
+    expect((await read())?.attention).toBe('late_settlement_reversed');
+    const load = { resource_id: payment_id, request_id: 'req-2' };
+    expect(await records.payments.loadPayment(load)).toMatchObject({ attention_at: 20 });
+  });
+
+  test('that a lost task set for an earlier version is written with its repeated transition', async () => {
+    const { advance, setAttention, read, payment_id } = await openPayment();
+    await advance('awaiting_customer', 2, ['authorized']);
+    // The repeat has applied a callback that the first task had not.
+    await setAttention('amount_differs', 10);
+    expect((await read())?.attention).toBeNull();
+    await advance('awaiting_customer', 2, ['authorized'], 'amount_differs');
+    expect((await read())?.attention).toBe('amount_differs');
+    // A late attempt neither hides a later reason nor restores one that was acknowledged.
+    const { version = 0 } = (await read()) ?? {};
+    const cleared = { version, attention: null, audit: null, attention_at: Date.now() + 60_000 };
+    await records.stores.payments.setAttention(payment_id, cleared);
+    await advance('awaiting_customer', 2, ['authorized'], 'amount_differs');
+    expect((await read())?.attention).toBeNull();
+  });
+
+  test('is cleared once by an act of an operator, which answers with a later state', async () => {
+    const { advance, setAttention, read, payment_id } = await openPayment();
+    const act = (id: string, version: number) =>
+      records.payments.recordPaymentAttention({
+        ...{ resource_id: payment_id, request_id: 'req-1', version },
+        ...{ attention: null, attention_at: 30 },
+        audit: { id, who: 'ada', what: 'snooze', why: 'a call', at: new Date().toISOString() },
+      });
+    await setAttention('malformed_callback', 40);
+    expect(await act('one', 2)).toBeUndefined();
+    expect(await act('one', 2)).toBeUndefined();
+    await setAttention('settlement_overdue', 35);
+    expect((await read())?.attention).toBeNull();
+    await expect(act('two', 3)).rejects.toThrow(/does not have the version of this act/);
+    await advance('awaiting_customer', 2, ['authorized']);
+    expect(await act('one', 2)).toBeUndefined();
+    const stale = { status: 'authorized', version: 3, stale: { attention: null } };
+    expect(await act('three', 2)).toEqual(stale);
+    expect((await read())?.audit).toHaveLength(1);
+  });
+});
