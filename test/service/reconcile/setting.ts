@@ -1,5 +1,7 @@
-import type { Db, Document } from 'mongodb';
-import type { CallbackResource } from '../../../src/domain/callback/callback';
+import { randomUUID } from 'node:crypto';
+import type { Document } from 'mongodb';
+import { deliverCallback } from '../../../src/callbacks/deliver';
+import type { CallbackName, CallbackResource } from '../../../src/domain/callback/callback';
 import { ServiceError } from '../../../src/domain/errors';
 import { isInFlight, KINDS, type Resource } from '../../../src/lifecycles';
 import { actOn } from '../../../src/service/operators/act';
@@ -15,7 +17,7 @@ import type { ServiceOptions } from '../../support/service';
 
 export type RestoreSetting = Awaited<ReturnType<typeof openRestoreSetting>>;
 
-/** A bank that takes a payout to `sent` and stays silent. */
+/** Amount with which the bank takes a payout to `sent` and stays silent. */
 export const SILENT = { amount: 66_623 };
 
 /** A document as it was but for some fields, and the random part of its place in a list. */
@@ -25,7 +27,7 @@ export const sameBut = (document: object | null | undefined, changes: object) =>
   ...changes,
 });
 
-type Kept = Map<string, Document[]>;
+type Backup = Map<string, Document[]>;
 
 /** The whole product with a merchant, whose database can be put back to an earlier moment. */
 async function openRestoreSetting(options: ServiceOptions = {}) {
@@ -74,40 +76,61 @@ async function openRestoreSetting(options: ServiceOptions = {}) {
           throw error;
         });
       }),
-    /** Differences that `ledger verify` finds. */
+    /** Delivers what a bank reports. */
+    report: (resource: CallbackResource, resource_id: string, name: CallbackName, facts = {}) =>
+      deliverCallback(deps, {
+        ...{ connector: service.connector, resource, resource_id, name },
+        callback: { callback_id: randomUUID(), occurred_at: new Date().toISOString(), ...facts },
+      }),
+    /** Lists the differences that `ledger verify` finds. */
     verified: async () => {
       const { stdout } = await setting.cli('ledger', 'verify', '--json');
       return JSON.parse(stdout).data.differences;
     },
-    backUp: async () => {
+    backUp: async (): Promise<Backup> => {
       await untilQuiet(setting);
-      return await backUp(db);
+      const names = (await db.listCollections().toArray()).map(({ name }) => name);
+      const read = async (name: string) =>
+        [name, await db.collection(name).find({}, { promoteLongs: false }).toArray()] as const;
+      return new Map(await Promise.all(names.map(read)));
     },
-    restore: async (kept: Kept) => {
+    /** Puts a backup back, so that what came since is gone. */
+    restore: async (backup: Backup) => {
       await untilQuiet(setting);
-      await restore(db, kept);
+      for (const { name } of await db.listCollections().toArray()) {
+        await db.collection(name).deleteMany();
+        const rows = backup.get(name) ?? [];
+        if (rows.length > 0) await db.collection(name).insertMany(rows);
+      }
     },
-    /** Everything of one resource that money and merchants hang on. */
-    recorded: async (id: string) => {
-      const { account_id } = setting.shop;
-      const events = await stores.events.list({
-        account_id,
-        livemode: false,
-        resource_id: id,
-        limit: 50,
-      });
-      return {
-        // Neither the time of the insert is what happened, nor whether the balance has it by now.
-        postings: (await stores.ledger.forResource(id))
-          .toSorted(byId)
-          .map(({ written_at, position, open, ...posting }) => posting),
-        events: events
-          .map(({ _id, type, created, body }) => ({ _id, type, created, body }))
-          .toSorted(byId),
-      };
-    },
+    /** Reads what must be the same afterwards: balances, and documents, events and entries of resources. */
+    read: async (...resources: (readonly [kind: CallbackResource, id: string])[]) => ({
+      balances: await stores.ledger.balances(setting.shop.account_id, false),
+      documents: await Promise.all(
+        resources.map(([kind, id]) =>
+          db.collection<{ _id: string }>(`${kind}s`).findOne({ _id: id }),
+        ),
+      ),
+      recorded: await Promise.all(resources.map(([, id]) => readRecorded(setting, id))),
+    }),
   };
 }
+
+async function readRecorded({ service: { stores }, shop }: ResourceSetting, resource_id: string) {
+  const filter = { account_id: shop.account_id, livemode: false, resource_id, limit: 50 };
+  const events = await stores.events.list(filter);
+  return {
+    // Neither the time of the insert is what happened, nor whether the balance has it by now.
+    entries: (await stores.ledger.forResource(resource_id))
+      .toSorted(byId)
+      .map(({ written_at, position, open, ...entry }) => entry),
+    events: events
+      .map(({ _id, type, created, body }) => ({ _id, type, created, body }))
+      .toSorted(byId),
+  };
+}
+
+const byId = (a: { _id: string }, b: { _id: string }) => a._id.localeCompare(b._id);
 
 /** The product and its copies for one file's tests. */
 export function useRestoreSetting(options?: () => ServiceOptions): RestoreSetting {
@@ -140,25 +163,5 @@ async function untilQuiet({ service, handle }: ResourceSetting): Promise<void> {
     const resources = await service.collection<Resource>(`${kind}s`).find().toArray();
     const ended = resources.filter(({ status }) => !isInFlight(kind, status));
     await Promise.all(ended.map(({ _id }) => handle(kind, _id).result()));
-  }
-}
-
-const byId = (a: { _id: string }, b: { _id: string }) => a._id.localeCompare(b._id);
-
-async function backUp(db: Db): Promise<Kept> {
-  const names = (await db.listCollections().toArray()).map(({ name }) => name);
-  const kept: Kept = new Map();
-  for (const name of names) {
-    kept.set(name, await db.collection(name).find({}, { promoteLongs: false }).toArray());
-  }
-  return kept;
-}
-
-/** Puts a copy back, so that what came since is gone. */
-async function restore(db: Db, kept: Kept): Promise<void> {
-  for (const { name } of await db.listCollections().toArray()) {
-    await db.collection(name).deleteMany();
-    const rows = kept.get(name) ?? [];
-    if (rows.length > 0) await db.collection(name).insertMany(rows);
   }
 }

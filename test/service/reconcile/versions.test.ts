@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { deliverCallback } from '../../../src/callbacks/deliver';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { SILENT, useRestoreSetting } from './setting';
 
-/** Temporal's list of workflows says which histories are worth reading. */
+/** Temporal's list of workflows shows which histories must be read. */
 const setting = useRestoreSetting();
 
 const PAYOUTS = 6;
@@ -27,7 +25,7 @@ async function countReads<T>(compare: () => Promise<T>): Promise<{ result: T; re
 const untilListed = () =>
   eventually('a list that is current', async () => (await setting.look()).histories === 0);
 
-test('only the histories of those that differ are read', async () => {
+test('reads only the histories of workflows whose version differs from the document', async () => {
   const ids: string[] = [];
   while (ids.length < PAYOUTS) ids.push(await setting.payout(SILENT));
   await untilListed();
@@ -48,26 +46,16 @@ test('only the histories of those that differ are read', async () => {
   }
 });
 
-test('a run that posts without a transition shows no version, so that its history is read', async () => {
-  const { stores, deps, service } = setting;
+test('reads the history of a run that has posted without a transition, since it shows no version', async () => {
+  const { stores } = setting;
   const id = await setting.payment();
   const handle = setting.handle('payment', id);
   const version = async () =>
     (await handle.describe()).typedSearchAttributes.get(SEARCH_KEYS.version);
   const { version: stored } = (await stores.payments.get(id)) ?? {};
   expect(await version()).toBe(stored);
-  await deliverCallback(
-    { ...deps, lifecycleQueue: service.queues.lifecycle },
-    {
-      ...{ connector: service.connector, resource: 'payment', resource_id: id },
-      ...{ name: 'settled' },
-      callback: {
-        ...{ callback_id: randomUUID(), occurred_at: new Date().toISOString() },
-        ...{ amount: 1, currency: 'EUR' },
-      },
-    },
-  );
-  const receipts = await eventually('money in suspense', async () => {
+  await setting.report('payment', id, 'settled', { amount: 1, currency: 'EUR' });
+  const receipts = await eventually('funds in suspense', async () => {
     return (await stores.payments.get(id))?.receipts;
   });
   expect(await version()).toBeUndefined();
@@ -82,10 +70,10 @@ test('a run that posts without a transition shows no version, so that its histor
 });
 
 const LOAD_MS = 12_000;
-/** A task of a busy machine may take so long after it has written. */
+/** A workflow task may take so long on a busy machine after it has written. */
 const SETTLE_MS = 25_000;
 
-test('next to a service under load it reports nothing that is under way', async () => {
+test('reports nothing that is in progress in a service under load', async () => {
   const { shop } = setting;
   const endAt = Date.now() + LOAD_MS;
   let isCompared = false;
@@ -97,20 +85,20 @@ test('next to a service under load it reports nothing that is under way', async 
     }
   };
   const compare = async () => {
-    const found: unknown[] = [];
+    const findings: unknown[] = [];
     try {
       for (let runs = 0; Date.now() < endAt || runs < 2 || made < 5; runs += 1) {
-        found.push(...(await setting.look(false, { settleMs: SETTLE_MS })).findings);
+        findings.push(...(await setting.look(false, { settleMs: SETTLE_MS })).findings);
       }
     } finally {
       isCompared = true;
     }
-    return found;
+    return findings;
   };
-  const [found] = await Promise.all([
+  const [findings] = await Promise.all([
     compare(),
     ...[1, 2].map(() => load(() => shop.settledPayment())),
     ...[1, 2].map(() => load(() => setting.payout())),
   ]);
-  expect(found).toEqual([]);
+  expect(findings).toEqual([]);
 }, 480_000);
