@@ -24,18 +24,19 @@ import { startSmtpServer } from '../support/smtp-server';
 
 const service = useService();
 
-const NAMED = { door: 'command_line', system_user: 'jo', host: 'box', operator: 'Jo' } as const;
+const OPERATOR = { door: 'command_line', system_user: 'jo', host: 'box', operator: 'Jo' } as const;
 
 /** Dependencies of an act by an operator. */
 function deps() {
   const { mongo, stores, keys } = service;
   const encrypter = createEncrypter(keys.seal);
-  const { accounts } = stores;
-  const payers = createPayers({ accounts, encrypter, log: createLogger('payers', 'silent') });
+  const payers = createPayers({ accounts: stores.accounts, encrypter, log });
   const now = () => new Date();
-  return { mongo, stores, encrypter, payers, now, audit: auditBy({ stores, now }, NAMED) };
+  return { mongo, stores, encrypter, payers, now, audit: auditBy({ stores, now }, OPERATOR) };
 }
 
+const log = createLogger('mail', 'silent');
+const publicUrl = 'https://pay.example';
 const mails = () => service.collection<MailDocument>('mails');
 
 beforeEach(async () => {
@@ -43,32 +44,33 @@ beforeEach(async () => {
   await service.stores.mails.publish(true);
 });
 
-async function shop() {
+async function openShop() {
   const { account_id } = await service.account();
   const owner = await openUser(service.stores, account_id);
   await openUser(service.stores, account_id, 'read_only');
   await mails().deleteMany();
-  return { account_id, owner };
+  const setLimit = (EUR: number) => updateAccount(deps(), account_id, { payout_limit: { EUR } });
+  return { account_id, owner, setLimit };
 }
 
-const subjects = async () =>
+const listMails = async () =>
   (await mails().find().sort({ created_at: 1 }).toArray()).map(({ to, subject }) => ({
     to,
     kind: subject.kind,
   }));
 
-/** Sends all that is due at a time. */
+/** Sends all mails that are due at a time. */
 async function sendAll(send: SendMail, at = new Date()) {
   const { stores } = service;
-  const log = createLogger('mail', 'silent');
-  const now = () => at;
-  while (await sendNextMail({ stores, now, send, publicUrl: 'https://pay.example', log }));
+  while (await sendNextMail({ stores, now: () => at, send, publicUrl, log }));
 }
 
-function mailerOf(url: string): SendMail {
-  const server = readSmtpServer(url, false);
-  if (server === undefined) throw new Error('no server');
-  return createMailer(server, { publicUrl: 'https://pay.example' });
+/** Starts a mail server, and a mailer that sends to it. */
+async function openServer(refuse: (address: string) => number | undefined = () => undefined) {
+  const server = await startSmtpServer({ refuse });
+  const config = readSmtpServer(server.url, false);
+  if (config === undefined) throw new Error('no server');
+  return { ...server, send: createMailer(config, { publicUrl }) };
 }
 
 const newInvitation = (account_id: string, email = `${randomUUID()}@example.com`) => ({
@@ -77,11 +79,14 @@ const newInvitation = (account_id: string, email = `${randomUUID()}@example.com`
 
 const byPassword = { stage: 'whole', proof: { by: 'password' }, oldSecret: null } as const;
 
-const ACTS: readonly [
-  kind: string,
-  to: 'user' | 'owner',
-  act: (user: UserDocument) => Promise<unknown>,
-][] = [
+type Act = (user: UserDocument) => Promise<unknown>;
+
+const WALLET = {
+  network: 'ethereum',
+  address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+} as const;
+
+const ACTS: readonly [kind: string, to: 'user' | 'owner', act: Act][] = [
   [
     'signed_in',
     'user',
@@ -91,9 +96,9 @@ const ACTS: readonly [
     'password_changed',
     'user',
     async (user) => {
-      const secret = await insertSession(service.stores.sessions, user, 'whole', new Date());
-      const keep =
-        (await service.stores.sessions.listSignedIn(user._id, new Date()))[0]?._id ?? secret;
+      const { sessions } = service.stores;
+      const secret = await insertSession(sessions, user, 'whole', new Date());
+      const keep = (await sessions.listSignedIn(user._id, new Date()))[0]?._id ?? secret;
       expect(await changePassword(deps(), user, { password_hash: 'other', keep })).toBe(true);
     },
   ],
@@ -118,11 +123,7 @@ const ACTS: readonly [
   [
     'wallet_set',
     'owner',
-    ({ account_id }) =>
-      setWallet(deps(), {
-        ...{ account_id, livemode: true, network: 'ethereum' as const },
-        address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-      }),
+    ({ account_id }) => setWallet(deps(), { account_id, livemode: true, ...WALLET }),
   ],
   [
     'payout_limit_changed',
@@ -131,54 +132,48 @@ const ACTS: readonly [
   ],
 ];
 
-test.each(ACTS)('%s: a mail to the %s, in the transaction of the act', async (kind, to, act) => {
-  const { account_id, owner } = await shop();
+test.each(ACTS)('%s mails the %s in the transaction of the act', async (kind, to, act) => {
+  const { account_id, owner } = await openShop();
   const user = to === 'user' ? await openUser(service.stores, account_id, 'finance') : owner;
   await act(user);
-  expect(await subjects()).toEqual([{ to: user.email, kind }]);
+  expect(await listMails()).toEqual([{ to: user.email, kind }]);
 });
 
-test.each(ACTS)('%s: no mail without a mail server', async (_, __, act) => {
+test.each(ACTS)('%s mails nobody without a mail server', async (_, __, act) => {
   await service.stores.mails.publish(false);
-  const { owner } = await shop();
+  const { owner } = await openShop();
   await act(owner);
-  expect(await subjects()).toEqual([]);
+  expect(await listMails()).toEqual([]);
 });
 
-test('a browser that has signed in, a sandbox key, wallet or other setting is no news', async () => {
-  const { account_id, owner } = await shop();
+test('a known browser, a sandbox key or wallet, and other settings mail nobody', async () => {
+  const { account_id, owner } = await openShop();
   const session = { ...byPassword, device: 'known' };
   await startSession(deps(), { ...owner, device_hashes: ['known'] }, session);
   await createKey(deps(), { account_id, livemode: false, scopes: [...SCOPES] });
-  await setWallet(deps(), {
-    ...{ account_id, livemode: false, network: 'ethereum' },
-    address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-  });
+  await setWallet(deps(), { account_id, livemode: false, ...WALLET });
   await updateAccount(deps(), account_id, { refund_step_up: { EUR: 1 } });
   await setFrozen(deps(), account_id, { freeze: true, reason: 'fraud', operator: 'Jo' });
-  expect(await subjects()).toEqual([]);
+  expect(await listMails()).toEqual([]);
 });
 
-test('an act that fails, and a login that was made up, have no mail', async () => {
-  const { account_id } = await shop();
+test('an act that fails, and an invitation of a demo user, mail nobody', async () => {
+  const { account_id } = await openShop();
   const key = { account_id, livemode: true, scopes: [...SCOPES], id: `key_${randomUUID()}` };
   await createKey(deps(), key);
   await expect(createKey(deps(), key)).rejects.toThrow(/duplicate key/);
-  expect(await subjects()).toHaveLength(1);
+  expect(await listMails()).toHaveLength(1);
   await invite(deps(), newInvitation(account_id, 'merchant-1@dashboard.localhost'));
-  expect(await subjects()).toHaveLength(1);
+  expect(await listMails()).toHaveLength(1);
 });
 
-test('what is sent is gone, names no operator, and a worker sends it by itself', async () => {
-  const { account_id, owner } = await shop();
-  await updateAccount(deps(), account_id, { payout_limit: { EUR: 100 } });
-  const server = await startSmtpServer();
+test('a worker sends each mail by itself, without the name of the operator, and deletes it', async () => {
+  const { owner, setLimit } = await openShop();
+  await setLimit(100);
+  const server = await openServer();
   const { stores } = service;
-  const log = createLogger('mail', 'silent');
-  const publicUrl = 'https://pay.example';
-  const stop = startSendingMail({
-    ...{ stores, now: () => new Date(), log, publicUrl, send: mailerOf(server.url) },
-  });
+  const { send } = server;
+  const stop = startSendingMail({ stores, now: () => new Date(), log, publicUrl, send });
   await eventually('an empty outbox', async () => (await mails().countDocuments()) === 0);
   await stop();
   await server.close();
@@ -187,15 +182,15 @@ test('what is sent is gone, names no operator, and a worker sends it by itself',
   expect(server.mails[0]?.text).not.toMatch(/\bJo\b|box/);
 });
 
-test('an invitation’s mailed link joins the team once, as the shown one, and is stored nowhere', async () => {
-  const { account_id } = await shop();
-  const server = await startSmtpServer();
-  const linkOf = (text = '') => /invitation\/([\w-]{43})/.exec(text)?.[1] ?? '';
+test('the mailed link of an invitation joins the team once, like the shown one, and is stored nowhere', async () => {
+  const { account_id } = await openShop();
+  const server = await openServer();
+  const readToken = (text = '') => /invitation\/([\w-]{43})/.exec(text)?.[1] ?? '';
   const invitation = newInvitation(account_id);
   const shown = await invite(deps(), invitation);
   expect(shown.is_mailed).toBe(true);
-  await sendAll(mailerOf(server.url));
-  const token = linkOf(server.mails[0]?.text);
+  await sendAll(server.send);
+  const token = readToken(server.mails[0]?.text);
   expect(token).not.toBe(shown.token);
   const stored = JSON.stringify(await service.collection('dashboard_invitations').find().toArray());
   expect(stored).not.toContain(token);
@@ -205,17 +200,17 @@ test('an invitation’s mailed link joins the team once, as the shown one, and i
   const withdrawn = newInvitation(account_id);
   await invite(deps(), withdrawn);
   await withdrawInvitation(deps(), account_id, withdrawn.email);
-  await sendAll(mailerOf(server.url));
+  await sendAll(server.send);
   await server.close();
   expect(server.mails).toHaveLength(1);
-  expect(await subjects()).toEqual([]);
+  expect(await listMails()).toEqual([]);
 });
 
-test('a killed worker repeats the mail that it was sending, under the same id, and loses none', async () => {
-  const { account_id } = await shop();
-  for (const EUR of [1, 2]) await updateAccount(deps(), account_id, { payout_limit: { EUR } });
-  const server = await startSmtpServer();
-  const send = mailerOf(server.url);
+test('a killed worker repeats the mail that it was sending under the same id, and loses none', async () => {
+  const { setLimit } = await openShop();
+  for (const EUR of [1, 2]) await setLimit(EUR);
+  const server = await openServer();
+  const { send } = server;
   const killed: SendMail = async (mail) => {
     await send(mail);
     throw new Error('killed');
@@ -231,22 +226,22 @@ test('a killed worker repeats the mail that it was sending, under the same id, a
   expect([ids.length, new Set(ids).size]).toEqual([3, 2]);
 });
 
-test('of many workers, one sends a mail', async () => {
-  const { account_id } = await shop();
-  await updateAccount(deps(), account_id, { payout_limit: { EUR: 1 } });
-  const server = await startSmtpServer();
-  const send = mailerOf(server.url);
+test('one of many workers sends a mail', async () => {
+  const { setLimit } = await openShop();
+  await setLimit(1);
+  const server = await openServer();
+  const { send } = server;
   await Promise.all(Array.from({ length: 5 }, () => sendAll(send)));
   await server.close();
   expect(server.mails).toHaveLength(1);
 });
 
-test('attempts repeat ever more rarely while the server is away, and end after a day', async () => {
-  const { account_id } = await shop();
-  await updateAccount(deps(), account_id, { payout_limit: { EUR: 1 } });
-  const server = await startSmtpServer();
+test('attempts repeat at growing intervals while the server is away, and end after a day', async () => {
+  const { setLimit } = await openShop();
+  await setLimit(1);
+  const server = await openServer();
   await server.close();
-  const send = mailerOf(server.url);
+  const { send } = server;
   const [start] = await mails().find().toArray();
   const times: number[] = [];
   for (let mail = start; mail?.due_at != null; mail = (await mails().find().toArray())[0]) {
@@ -259,14 +254,12 @@ test('attempts repeat ever more rarely while the server is away, and end after a
   expect(await service.stores.mails.count()).toEqual({ waiting: 0, given_up: 1, since: null });
 });
 
-test('an address that the server refuses is given up at once; others wait for nothing', async () => {
-  const { account_id, owner } = await shop();
+test('a refused address is given up at once, and delays no other mail', async () => {
+  const { account_id, owner, setLimit } = await openShop();
   const other = await openUser(service.stores, account_id);
-  await updateAccount(deps(), account_id, { payout_limit: { EUR: 1 } });
-  const server = await startSmtpServer({
-    refuse: (address) => (address === owner.email ? 550 : undefined),
-  });
-  await sendAll(mailerOf(server.url));
+  await setLimit(1);
+  const server = await openServer((address) => (address === owner.email ? 550 : undefined));
+  await sendAll(server.send);
   await server.close();
   expect(server.mails).toMatchObject([{ to: [other.email] }]);
   expect(await service.stores.mails.count()).toMatchObject({ waiting: 0, given_up: 1 });
