@@ -10,7 +10,7 @@ import { eventually } from '../support/http';
 
 const database = useDatabase({ indexed: false });
 let chain: Chain;
-/** What the product has heard, by callback id, and how it treats the chain from now on. */
+/** Reports that the product received, by callback ID, and its treatment of the chain from now on. */
 let product: ReturnType<typeof createProduct>;
 /** Clock of the chain; `stopped_at` freezes it. */
 let clock: { ahead_ms: number; stopped_at?: number };

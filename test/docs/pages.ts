@@ -27,9 +27,6 @@ export function readText(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** Tests of connectors still read pages by this name. */
-export const textOf = readText;
-
 /** Reads a page without its code blocks. */
 export function readProse(path: string): string {
   return readText(path).replace(/^ *(```|~~~)[\s\S]*?^ *\1 *$/gm, '');

@@ -80,7 +80,7 @@ export async function buildRefund(
 }
 
 /** A recipient with an IBAN; `fields` may make it any other. */
-export async function buildRecipient(account: Account, fields: Fields = {}): Promise<Resource> {
+async function buildRecipient(account: Account, fields: Fields = {}): Promise<Resource> {
   return await create(account, '/v1/payout-recipients', {
     type: 'bank_account',
     first_name: 'Grace',
@@ -114,18 +114,6 @@ export async function buildPayout(
   await untilStatus(account, path, 'sent');
   if (status !== 'sent') await simulate(account, `payouts/${id}`, status);
   return await untilStatus(account, path, status);
-}
-
-/** A crypto payment of 100 EUR in ether, of an account with crypto. */
-export async function buildCryptoPayment(
-  account: Account,
-  { status = 'awaiting_deposit', ...fields }: Fields & { status?: string } = {},
-): Promise<Resource> {
-  const asset = { asset: 'ETH', network: 'ethereum' };
-  const body = { amount: 10_000, currency: 'EUR', ...asset, ...fields };
-  const { id } = await create(account, '/v1/crypto/payments', body);
-  if (status !== 'awaiting_deposit') await simulate(account, `crypto/payments/${id}`, status);
-  return await untilStatus(account, `/v1/crypto/payments/${id}`, status);
 }
 
 /** A webhook endpoint; the answer of its create, with the signing secret. */

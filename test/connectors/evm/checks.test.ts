@@ -10,7 +10,7 @@ import { createLogger } from '../../../src/base/log';
 import { ACCOUNT } from './words';
 import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
-/** What the connector compares before it reports, and what it does after its database was restored. */
+/** Comparisons of the connector before it reports, and its acts after a restore of its database. */
 const world = useEvmWorld();
 beforeEach(async () => {
   Object.assign(world.clock, { ahead_ms: 0, stopped_at: undefined });
