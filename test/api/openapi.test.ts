@@ -308,7 +308,10 @@ describe('an example', () => {
         return id;
       },
     ],
-    [/refunds/, async () => create('/v1/refunds', { payment_id: await createSettled() })],
+    [
+      /^\/v1\/(?:sandbox\/)?refunds/,
+      async () => create('/v1/refunds', { payment_id: await createSettled() }),
+    ],
     [
       /payouts/,
       async () => {
