@@ -1,0 +1,262 @@
+import { randomUUID } from 'node:crypto';
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createClient, isApiError, verifyWebhook } from '../../clients/typescript/src';
+import { signPayload } from '../../src/webhooks/signature';
+import { findOnPath } from '../../stack/provision/command';
+import { fund } from '../api/fund';
+import { useFixture } from '../support/fixture';
+import { useHook } from '../support/hook';
+import { eventually, idealPayment } from '../support/http';
+import { runProgram } from '../support/programs';
+import { describeWith, installPythonTools } from '../support/python-tools';
+import { useAccount, useService } from '../support/service';
+
+const ROOT = join(__dirname, '../..');
+const TYPESCRIPT = join(ROOT, 'clients/typescript');
+const PYTHON = join(ROOT, 'clients/python');
+const EXAMPLES = join(ROOT, 'docs/examples');
+
+const service = useService({ autoplay: false });
+const account = useAccount(service);
+const pythonAccount = useAccount(service);
+const hook = useHook(service);
+const settings = () => ({ apiKey: account.key, baseUrl: service.url });
+const client = useFixture(async () => createClient(settings()));
+
+/** What a shop prints that has created a payment, and has read one that does not exist. */
+const SHOP_OUTPUT = /^(?:created|awaiting_customer) payment_not_found\n$/;
+
+describe('the TypeScript client', () => {
+  test('creates a payment, which settles, is reported by a webhook, and is refunded', async () => {
+    await hook.register(account);
+    const { id } = await client.payments.create(idealPayment());
+    await client.sandbox.simulatePayment(id, { event: 'settled' });
+    await eventually('a settled payment', async () => {
+      return (await client.payments.get(id)).status === 'settled';
+    });
+    const [delivery] = await eventually('the webhook', async () => {
+      const settled = hook.about(id).filter(({ body }) => body.includes('payment.settled'));
+      return settled.length > 0 && settled;
+    });
+    const event = verifyWebhook({
+      body: delivery?.body ?? '',
+      signature: String(delivery?.headers['service-signature']),
+      secret: hook.secret,
+    });
+    expect(event).toMatchObject({ type: 'payment.settled', data: { payment_id: id } });
+    const refund = await client.refunds.create({ payment_id: id, amount: 250 });
+    await client.sandbox.simulateRefund(refund.id, { event: 'settled' });
+    expect(await client.refunds.get(refund.id)).toMatchObject({ amount: 250 });
+    const { data } = await client.payments.listRefunds(id);
+    expect(data.map((each) => each.id)).toEqual([refund.id]);
+    const types = (await client.balanceTransactions.list()).data.map(({ type }) => type);
+    expect(types).toEqual(expect.arrayContaining(['payment', 'refund']));
+  });
+
+  test('gives the first answer again to a create that is repeated under its key', async () => {
+    const idempotencyKey = randomUUID();
+    const replays: (string | null)[] = [];
+    const options = {
+      idempotencyKey,
+      onResponse: ({ headers }: { headers: Headers }) =>
+        replays.push(headers.get('Idempotent-Replayed')),
+    };
+    const first = await client.payments.create(idealPayment(), options);
+    const second = await client.payments.create(idealPayment(), options);
+    expect(second.id).toBe(first.id);
+    expect(replays.at(-1)).toBe('true');
+    const reused = client.payments.create(idealPayment({ amount: 1 }), { idempotencyKey });
+    await expect(reused).rejects.toMatchObject({ code: 'idempotency_key_reused', status: 422 });
+  });
+
+  test('pays a recipient, and lists payouts page by page', async () => {
+    await fund(service, account, 1_000_000);
+    const recipient = await client.recipients.create({
+      ...{ type: 'bank_account', first_name: 'Ada', last_name: 'Lovelace' },
+      ...{ iban: 'NL91ABNA0417164300', address_line1: 'Keizersgracht 1' },
+      ...{ city: 'Amsterdam', postal_code: '1015 CN' },
+    });
+    const ids: string[] = [];
+    for (let amount = 101; amount <= 103; amount += 1) {
+      const body = { recipient_id: recipient.id, method: 'sepa_instant', amount, currency: 'EUR' };
+      ids.unshift((await client.payouts.create(body)).id);
+    }
+    const rows: string[] = [];
+    for await (const { id } of client.payouts.list({ limit: 2 })) rows.push(id);
+    expect(rows).toEqual(ids);
+    const pages = [];
+    for await (const page of client.payouts.list({ limit: 2 }).pages())
+      pages.push(page.data.length);
+    expect(pages).toEqual([2, 1]);
+    expect((await client.payouts.listMethods()).map(({ method }) => method)).toContain(
+      'sepa_instant',
+    );
+    expect((await client.recipients.delete(recipient.id)).deleted).toBe(true);
+  });
+
+  test('throws a refusal with its code, the wrong fields and the ID of the request', async () => {
+    const body = idealPayment({ currency: 'JPY', country: 'PT' });
+    const error = await client.payments.create(body).catch((reason: unknown) => reason);
+    expect(isApiError(error, 'method_requirements_not_met')).toBe(true);
+    expect(error).toMatchObject({ status: 422, requestId: expect.stringMatching(/^[\w-]{8,}$/) });
+    const { details } = isApiError(error) ? error : { details: [] };
+    expect(details.map(({ field }) => field).toSorted()).toEqual(['country', 'currency']);
+    const stranger = createClient({ ...settings(), apiKey: 'sk_sandbox_of_nobody' });
+    await expect(stranger.balances.list()).rejects.toMatchObject({ code: 'api_key_invalid' });
+  });
+
+  test('gives the exact text of an answer, whatever numbers are in metadata', async () => {
+    const metadata = { exact: '12345678901234567890', number: 1.5 };
+    const payment = await client.payments.create({ ...idealPayment(), metadata });
+    expect(payment.metadata).toEqual(metadata);
+    const raw = await account.postRaw(
+      '/v1/payments',
+      JSON.stringify(idealPayment()).replace(/}$/, ',"metadata":{"n":12345678901234567890}}'),
+    );
+    let text = '';
+    await client.payments.get(raw.body.id, {
+      onResponse: (response) => {
+        text = response.text;
+      },
+    });
+    expect(text).toContain('"n":12345678901234567890');
+  });
+
+  test('reads balances, methods and crypto in the shapes of their types', async () => {
+    const [balance] = await client.balances.list();
+    expect(balance).toMatchObject({ object: 'balance', available: expect.any(Number) });
+    const catalog = await client.paymentMethods.list();
+    const available = await client.paymentMethods.listAvailable();
+    expect(catalog.map(({ method }) => method)).toContain(available[0]?.method);
+    await service.stores.accounts.setCrypto(account.account_id, true);
+    const pair = { asset: 'ETH', network: 'ethereum' };
+    const { id } = await client.crypto.payments.create({ ...pair, amount: 1_000, currency: 'EUR' });
+    await client.sandbox.simulateCryptoPayment(id, { event: 'received' });
+    await eventually('the deposit', async () => {
+      return (await client.crypto.payments.get(id)).status === 'received';
+    });
+    expect((await client.crypto.settlements.list()).data).toEqual([]);
+  });
+
+  describe('as a package', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'consumer-'));
+    const run = (command: string, args: string[], cwd = folder) =>
+      runProgram(command, args, { cwd });
+
+    beforeAll(async () => {
+      cpSync(join(TYPESCRIPT, 'consumer'), folder, { recursive: true });
+      await run('npm', ['pack', '--silent', '--pack-destination', folder], TYPESCRIPT);
+      await run('npm', [
+        'install',
+        '--offline',
+        '--no-save',
+        './durable-payments-client-1.0.0.tgz',
+      ]);
+      symlinkSync(join(ROOT, 'node_modules/@types'), join(folder, 'node_modules/@types'));
+    });
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    test('has its types, and neither sources nor tests', async () => {
+      const output = await run('find', ['node_modules/@durable-payments', '-type', 'f']);
+      const files = output.split('\n');
+      expect(files.some((path) => path.endsWith('dist/index.d.ts'))).toBe(true);
+      expect(files.filter((path) => /\/src\/|consumer|lock/.test(path))).toEqual([]);
+    });
+
+    test('type-checks in a project, as an ES module and as CommonJS', async () => {
+      expect(await run(join(ROOT, 'node_modules/.bin/tsc'), ['-p', '.'])).toBe('');
+    });
+
+    test.each(['esm.mjs', 'cjs.cjs'])('runs in Node.js: %s', async (file) => {
+      const output = await run(process.execPath, [file, service.url, account.key]);
+      expect(output).toMatch(SHOP_OUTPUT);
+    });
+  });
+});
+
+describeWith('python3', 'the Python client', () => {
+  const work = useFixture(
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'python-client-'));
+      const source = join(folder, 'package');
+      cpSync(PYTHON, source, { recursive: true });
+      const tools = await installPythonTools(join(PYTHON, 'requirements-dev.txt'));
+      return { folder, source, env: { PYTHONPATH: tools, PYTHONDONTWRITEBYTECODE: '1' } };
+    },
+    ({ folder }) => rmSync(folder, { recursive: true }),
+  );
+
+  test('passes its own tests against the service', async () => {
+    const { source: cwd, env } = work;
+    const PYTHONPATH = join(cwd, 'src');
+    await fund(service, pythonAccount, 1_000_000);
+    const stack = { DURABLE_PAYMENTS_URL: service.url, DURABLE_PAYMENTS_KEY: pythonAccount.key };
+    const args = ['-W', 'error', '-m', 'unittest', 'discover', '-s', 'tests', '-t', '.'];
+    await runProgram('python3', args, { cwd, env: { ...env, ...stack, PYTHONPATH } });
+  });
+
+  test('is fully typed', async () => {
+    const { source: cwd, env } = work;
+    expect(await runProgram('python3', ['-m', 'mypy'], { cwd, env })).toContain('no issues found');
+  });
+
+  test('is a wheel, with which a project type-checks and runs', async () => {
+    const { folder, source, env } = work;
+    const wheel = ['wheel', '-q', '--no-deps', '--no-build-isolation', '--no-index', '-w', folder];
+    await runProgram('python3', ['-m', 'pip', ...wheel, source], { env });
+    const file = readdirSync(folder).find((name) => name.endsWith('.whl')) ?? '';
+    expect(file).toBe('durable_payments-1.0.0-py3-none-any.whl');
+    const venv = join(folder, 'venv');
+    await runProgram('python3', ['-m', 'venv', '--without-pip', venv]);
+    const python = join(venv, 'bin/python');
+    const install = ['--python', python, 'install', '-q', '--no-index', join(folder, file)];
+    await runProgram('python3', ['-m', 'pip', ...install]);
+    const shop = join(PYTHON, 'consumer/shop.py');
+    const check = ['-m', 'mypy', '--strict', '--python-executable', python, shop];
+    await runProgram('python3', check, { cwd: folder, env });
+    const output = await runProgram(python, [shop, service.url, pythonAccount.key]);
+    expect(output).toMatch(SHOP_OUTPUT);
+  });
+});
+
+const SECRET = 'whsec_of_a_test';
+const BODY = '{"id":"evt_1","type":"payment.settled","data":{"payment_id":"Zoë"}}';
+
+const LANGUAGES = [
+  ['php', ['shop.php']],
+  ['go', ['run', 'shop.go']],
+  ['java', ['Shop.java']],
+] as const;
+
+describe.each(LANGUAGES)('the example in %s', (program, args) => {
+  const isHere = findOnPath(program, process.env['PATH']) !== undefined;
+  const testIfHere = isHere ? test : test.skip;
+  const run = (more: string[], input = '') =>
+    runProgram(program, [...args, ...more], { cwd: EXAMPLES, input });
+
+  testIfHere(`creates a payment (skipped without ${program})`, async () => {
+    const output = await run(['create', service.url, account.key]);
+    expect(output).toMatch(/http\S+\/pay\/[\w-]{40,}/);
+  });
+
+  testIfHere(`verifies webhooks (skipped without ${program})`, async () => {
+    const now = Math.floor(Date.now() / 1_000);
+    const verify = (signature: string, secret = SECRET) => run(['verify', secret, signature], BODY);
+    const genuine = signPayload(SECRET, BODY, now);
+    expect(await verify(genuine)).toContain('payment.settled');
+    expect(await verify(signPayload(SECRET, BODY, now - 600))).toBe('refused\n');
+    expect(await verify(genuine, 'whsec_another')).toBe('refused\n');
+  });
+});
+
+describeWith('php', 'the example in PHP', () => {
+  test('gives a shop that includes it its functions alone', async () => {
+    const signature = signPayload(SECRET, BODY, Math.floor(Date.now() / 1_000));
+    const code = `require 'shop.php';
+    echo json_encode([isGenuine($argv[1], $argv[2], $argv[3]), isGenuine($argv[1], $argv[2], 'x')]);`;
+    const args = ['-d', 'display_errors=1', '-r', code, BODY, signature, SECRET];
+    expect(await runProgram('php', args, { cwd: EXAMPLES })).toBe('[true,false]');
+  });
+});
