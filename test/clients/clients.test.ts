@@ -18,7 +18,7 @@ const TYPESCRIPT = join(ROOT, 'clients/typescript');
 const PYTHON = join(ROOT, 'clients/python');
 const EXAMPLES = join(ROOT, 'docs/examples');
 
-const service = useService({ autoplay: false });
+const service = useService();
 const account = useAccount(service);
 const pythonAccount = useAccount(service);
 const hook = useHook(service);
