@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { inTransaction } from '../../src/base/mongo';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { fundSandbox } from '../../src/service/balances/fund';
-import { asOperator, CliError, openProvisioning, run, useProvisioning } from './cli';
+import { useFixture } from '../support/fixture';
+import { asOperator, CliError, commandsIn, openProvisioning, run, useProvisioning } from './cli';
 
 const Row = z.strictObject({
   balance_account: z.string(),
@@ -35,12 +36,13 @@ function funding(account: string, changes: Record<string, string | undefined> = 
     reason: 'Wire',
     ...changes,
   };
-  const given = Object.entries(options).flatMap(([name, value]) =>
+  const words = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, value],
   );
-  return ['balance', 'fund', account, ...given];
+  return ['balance', 'fund', account, ...words];
 }
 
+const EUROS = { balance_account: 'main', currency: 'EUR', reserved: 0 };
 const SANDBOX_START = [
   ...['EUR', 'GBP', 'USD'].map((currency) => ['main', currency, 10_000_000]),
   ...['EUR', 'GBP', 'USD'].map((currency) => ['marketing', currency, 1_000_000]),
@@ -52,20 +54,20 @@ const SANDBOX_START = [
 }));
 
 describe('the test funds of a new account', () => {
-  test('stand on main and marketing in its sandbox, in three currencies; live has none', async () => {
+  test('are on main and marketing of its sandbox, in three currencies, and not on live', async () => {
     const { account_id } = await service.account();
     expect(await balances(account_id, 'sandbox')).toEqual(SANDBOX_START);
     expect(await balances(account_id, 'live')).toEqual([]);
   });
 
-  test('are given once', async () => {
+  test('are credited once', async () => {
     const { account_id } = await service.account();
     const deps = { mongo: service.mongo, stores: service.stores, now: () => new Date() };
     await expect(fundSandbox(deps, account_id)).rejects.toThrow(/duplicate key/);
     expect(await balances(account_id, 'sandbox')).toEqual(SANDBOX_START);
   });
 
-  test('may grow beyond 2^53 minor units, and are shown to the last one', async () => {
+  test('are shown exactly, also beyond 2^53 minor units', async () => {
     const rich = await openProvisioning();
     const { account_id } = await rich.account();
     await rich.db
@@ -77,19 +79,12 @@ describe('the test funds of a new account', () => {
     const show = ['balance', 'show', account_id, '--env', 'sandbox'];
     expect((await rich.cli(...show)).stdout).toContain('€90,071,992,547,409.93');
     expect(await rich.json(...show)).toMatchObject({
-      data: expect.arrayContaining([
-        {
-          balance_account: 'main',
-          currency: 'EUR',
-          available: '9007199254740993',
-          reserved: 0,
-        },
-      ]),
+      data: expect.arrayContaining([{ ...EUROS, available: '9007199254740993' }]),
     });
     await rich.close();
   });
 
-  test('that can not be posted fail the account, before any key is made or shown', async () => {
+  test('fail the account if they cannot be posted, before any key is created or shown', async () => {
     const broken = await openProvisioning();
     await broken.db.createCollection('ledger_books', { validator: { _id: 'never' } });
     const { exit, stdout, stderr } = await broken.cli('account', 'create', '--name', 'A', '--json');
@@ -104,7 +99,7 @@ describe('the test funds of a new account', () => {
 });
 
 describe('balance show', () => {
-  test('is a table for people, in the decimals of each currency', async () => {
+  test('prints a table, in the decimals of each currency', async () => {
     const { account_id } = await service.account();
     await service.json(...funding(account_id, { currency: 'JPY', amount: '1050' }));
     await service.json(...funding(account_id, { 'balance-account': 'ads', currency: 'KWD' }));
@@ -119,7 +114,7 @@ describe('balance show', () => {
     );
   });
 
-  test('says in words that an account holds nothing yet', async () => {
+  test('says that an account holds nothing yet', async () => {
     const { account_id } = await service.account();
     const { exit, stdout } = await service.cli('balance', 'show', account_id, '--env', 'live');
     expect({ exit, stdout }).toEqual({
@@ -130,16 +125,11 @@ describe('balance show', () => {
 });
 
 describe('balance fund', () => {
-  test('credits the balance, posts it, and gives the balance as it is then', async () => {
+  test('credits the balance, posts an entry, and answers with the new balance', async () => {
     const { account_id } = await service.account();
     const first = Funded.parse(await service.json(...funding(account_id)));
-    expect(first).toEqual({
-      balance_account: 'main',
-      currency: 'EUR',
-      available: 100_000,
-      reserved: 0,
-      operation_id: expect.stringMatching(/^funded:fund_[0-9a-f-]{36}$/),
-    });
+    const operation = { operation_id: expect.stringMatching(/^funded:fund_[0-9a-f-]{36}$/) };
+    expect(first).toEqual({ ...EUROS, available: 100_000, ...operation });
     const most = funding(account_id, { amount: '99999999999' });
     const second = Funded.parse(await service.json(...most));
     expect(second.available).toBe(100_000_099_999);
@@ -156,30 +146,25 @@ describe('balance fund', () => {
     });
   });
 
-  test('makes a balance account of any good name, and leaves the other environment alone', async () => {
+  test('creates a balance account of any valid name, and changes nothing in the other environment', async () => {
     const { account_id } = await service.account();
     const more = { env: 'sandbox', 'balance-account': 'Ads_2-b', amount: '1' };
     await service.json(...funding(account_id, more));
     expect(await balances(account_id, 'sandbox')).toEqual([
-      { balance_account: 'Ads_2-b', currency: 'EUR', available: 1, reserved: 0 },
+      { ...EUROS, balance_account: 'Ads_2-b', available: 1 },
       ...SANDBOX_START,
     ]);
     expect(await balances(account_id, 'live')).toEqual([]);
   });
 
-  test('credits once under an id of its own, also when it is asked for at once', async () => {
+  test('credits once under one operation id, also when several commands run at once', async () => {
     const { account_id } = await service.account();
     const id = `wire-${account_id}`;
     const once = funding(account_id, { 'operation-id': id, 'balance-account': 'ads' });
     const runs = await Promise.all([1, 2, 3, 4].map(() => service.json(...once)));
     const [first] = runs.map((said) => Funded.parse(said));
-    expect(first).toEqual({
-      balance_account: 'ads',
-      currency: 'EUR',
-      available: 100_000,
-      reserved: 0,
-      operation_id: `funded:${id}`,
-    });
+    const row = { ...EUROS, balance_account: 'ads', available: 100_000 };
+    expect(first).toEqual({ ...row, operation_id: `funded:${id}` });
     expect(runs).toEqual(runs.map(() => first));
     const printed = funding(account_id, {
       'operation-id': first?.operation_id,
@@ -191,7 +176,7 @@ describe('balance fund', () => {
     expect(await balances(account_id, 'live')).toHaveLength(1);
   });
 
-  test('refuses the id of another funding', async () => {
+  test('refuses the operation id of another funding', async () => {
     const { account_id } = await service.account();
     const id = { 'operation-id': `wire-${account_id}`, 'balance-account': 'ads' };
     await service.json(...funding(account_id, id));
@@ -214,7 +199,7 @@ describe('balance fund', () => {
     expect(live.map(({ available }) => available)).toEqual([100_000]);
   });
 
-  test('keeps who did it and why beside the posting, and the books verify', async () => {
+  test('stores operator and reason with the entry, and the ledger verifies', async () => {
     const { account_id } = await service.account();
     const said = { operator: 'mia', reason: 'Wire of 1 March' };
     const { operation_id } = Funded.parse(await service.json(...funding(account_id, said)));
@@ -225,7 +210,7 @@ describe('balance fund', () => {
     expect(await service.json('ledger', 'verify')).toMatchObject({ data: { differences: [] } });
   });
 
-  test('tells a person what was credited and what is there', async () => {
+  test('prints what was credited and the new balance', async () => {
     const { account_id } = await service.account();
     const { stdout } = await service.cli(...funding(account_id, { env: 'sandbox', amount: '5' }));
     expect(stdout).toMatch(
@@ -233,7 +218,7 @@ describe('balance fund', () => {
     );
   });
 
-  test('many at once all count', async () => {
+  test('credits every one of several fundings at once', async () => {
     const { account_id } = await service.account();
     const fund = () => service.json(...funding(account_id));
     const all = Array.from({ length: 8 }, fund);
@@ -262,7 +247,7 @@ describe('balance fund', () => {
     [{ amount: undefined }, "required option '--amount <minor>' not specified"],
   ];
 
-  test.each(WRONG)('refuses %p before it asks any server', async (changes, words) => {
+  test.each(WRONG)('refuses %p before it connects to any server', async (changes, words) => {
     const { exit, stdout, stderr } = await run({}, ...funding('acct_1', changes), '--json');
     expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });
     expect(CliError.parse(JSON.parse(stderr)).error).toEqual({
@@ -290,7 +275,7 @@ describe('balance adjust and balance reverse', () => {
       .find({ book: `${account}:live:EUR` })
       .toArray();
 
-  test('correct a balance up and down, never below 0, with who and why', async () => {
+  test('correct a balance up and down, never below 0, with operator and reason', async () => {
     const { account_id } = await service.account();
     const up = Funded.parse(await service.json(...adjusting(account_id, '5000')));
     expect(up).toMatchObject({ balance_account: 'main', available: 5_000, reserved: 0 });
@@ -306,7 +291,7 @@ describe('balance adjust and balance reverse', () => {
     expect(text).toMatch(/Adjusted: +€0\.01/);
   });
 
-  test('under an id of their own they are posted once', async () => {
+  test('are posted once under one operation id', async () => {
     const { account_id } = await service.account();
     const once = adjusting(account_id, '5000', '--operation-id', 'ticket-42');
     await service.json(...once);
@@ -316,14 +301,14 @@ describe('balance adjust and balance reverse', () => {
     expect(await ledger(account_id)).toHaveLength(1);
   });
 
-  test('correct a balance of coins to the unit', async () => {
+  test('correct a balance of an asset to the unit', async () => {
     const { account_id } = await service.account();
-    const coins = (amount: string, ...more: string[]) => {
+    const adjustEther = (amount: string, ...more: string[]) => {
       const where = ['--env', 'sandbox', '--balance-account', 'main'];
-      const coin = ['--asset', 'ETH', '--network', 'ethereum', '--amount', amount];
-      return ['balance', 'adjust', account_id, ...where, ...coin, ...WHO, ...more];
+      const asset = ['--asset', 'ETH', '--network', 'ethereum', '--amount', amount];
+      return ['balance', 'adjust', account_id, ...where, ...asset, ...WHO, ...more];
     };
-    const up = coins('5000000000000000001', '--operation-id', 'reorg-1');
+    const up = adjustEther('5000000000000000001', '--operation-id', 'reorg-1');
     const row = { balance_account: 'main', asset: 'ETH', network: 'ethereum', reserved: '0' };
     for (const _repeat of [1, 2]) {
       expect(await service.json(...up)).toEqual({
@@ -332,44 +317,39 @@ describe('balance adjust and balance reverse', () => {
         operation_id: 'adjusted:reorg-1',
       });
     }
-    const down = coins('-5000000000000000000');
+    const down = adjustEther('-5000000000000000000');
     expect((await service.cli(...down)).stdout).toMatch(
       /Adjusted: +-5 ETH\nAvailable: +0\.0{17}1 ETH/,
     );
     expect((await service.refusal(...down)).code).toBe('insufficient_balance');
     const reverse = ['balance', 'reverse', 'adjusted:reorg-1', ...WHO];
     expect((await service.refusal(...reverse)).code).toBe('insufficient_balance');
-    await service.json(...coins('5000000000000000000'));
+    await service.json(...adjustEther('5000000000000000000'));
     expect(await service.json(...reverse)).toMatchObject({ ...row, available: '0' });
     for (const wrong of [
-      coins('1.5'),
-      coins('0'),
-      coins('1', '--currency', 'EUR'),
-      coins('-1', '--against', 'receivable'),
-      coins('1').filter((word) => word !== '--network' && word !== 'ethereum'),
+      adjustEther('1.5'),
+      adjustEther('0'),
+      adjustEther('1', '--currency', 'EUR'),
+      adjustEther('-1', '--against', 'receivable'),
+      adjustEther('1').filter((word) => word !== '--network' && word !== 'ethereum'),
     ]) {
       expect((await service.refusal(...wrong)).code).toBe('invalid_usage');
     }
     expect((await service.cli('ledger', 'verify', '--full')).exit).toBe(0);
   });
 
-  test('who and why are required', async () => {
+  test('require an operator and a reason', async () => {
     const { account_id } = await service.account();
     const nobody = adjusting(account_id, '1').filter((word) => !WHO.includes(word));
     expect((await service.refusal(...nobody)).code).toBe('invalid_usage');
   });
 
-  test('undo a funding once; a repeat posts nothing', async () => {
+  test('reverse a funding once; a repeat posts nothing', async () => {
     const { account_id } = await service.account();
     const { operation_id } = Funded.parse(await service.json(...funding(account_id)));
     const reverse = ['balance', 'reverse', operation_id, ...WHO];
-    expect(await service.json(...reverse)).toEqual({
-      balance_account: 'main',
-      currency: 'EUR',
-      available: 0,
-      reserved: 0,
-      operation_id: `reversed:${operation_id}`,
-    });
+    const row = { ...EUROS, available: 0, operation_id: `reversed:${operation_id}` };
+    expect(await service.json(...reverse)).toEqual(row);
     expect(await service.json(...reverse)).toMatchObject({ available: 0 });
     expect(await ledger(account_id)).toHaveLength(2);
     const unknown = ['balance', 'reverse', 'funded:nothing', ...WHO];
@@ -378,7 +358,7 @@ describe('balance adjust and balance reverse', () => {
     expect((await service.refusal(...twice)).code).toBe('not_reversible');
   });
 
-  test('refuse to undo what was spent meanwhile', async () => {
+  test('refuse to reverse what was spent meanwhile', async () => {
     const { account_id } = await service.account();
     const { operation_id } = Funded.parse(await service.json(...funding(account_id)));
     await service.json(...adjusting(account_id, '-1'));
@@ -386,7 +366,7 @@ describe('balance adjust and balance reverse', () => {
     expect((await service.refusal(...reverse)).code).toBe('insufficient_balance');
   });
 
-  test('collect what a merchant owes, and no more', async () => {
+  test('collect at most what a merchant owes', async () => {
     const { account_id } = await service.account();
     await service.json(...funding(account_id));
     const owner = { account_id, livemode: true, currency: 'EUR', at: new Date().toISOString() };
@@ -406,7 +386,124 @@ describe('balance adjust and balance reverse', () => {
     expect((await service.refusal(...collect('5'))).code).toBe('nothing_owed');
     expect(await service.json(...collect('-700'))).toMatchObject({ available: 99_300 });
     expect(await service.json('balance', 'show', account_id, '--env', 'live')).toEqual({
-      data: [{ balance_account: 'main', currency: 'EUR', available: 99_300, reserved: 0 }],
+      data: [{ ...EUROS, available: 99_300 }],
     });
+  });
+});
+
+describe('balance adjust --against', () => {
+  /** Opens a sandbox account with 100,000.00 on `main`, and builds its `balance adjust`. */
+  async function openAdjusting() {
+    const { account_id } = await service.account();
+    const adjusting = (amount: string, ...more: string[]) => [
+      ...['balance', 'adjust', account_id, '--env', 'sandbox', '--balance-account', 'main'],
+      ...['--currency', 'EUR', '--operator', 'mia', '--reason', 'Ticket 42', '--amount', amount],
+      ...more,
+    ];
+    const adjust = (...args: Parameters<typeof adjusting>) => service.json(...adjusting(...args));
+    const entries = () =>
+      service.db
+        .collection('ledger_postings')
+        .find({ book: `${account_id}:sandbox:EUR`, kind: { $in: ['adjusted', 'reversed'] } })
+        .sort({ written_at: 1 })
+        .toArray();
+    return { account_id, adjusting, adjust, entries };
+  }
+
+  /** Account of refused corrections. */
+  const merchant = useFixture(openAdjusting);
+
+  const lines = (account: string, amount: number) => [
+    { account, amount: -amount },
+    { account: 'balances.main.available', amount },
+  ];
+
+  test.each([
+    ['bank_fees', 'expense.bank_fees', 5],
+    ['suspense', 'suspense.held', -5],
+    ['adjustments', 'external.adjustments', 5],
+  ])('%s moves no money at a bank', async (against, account, amount) => {
+    const { adjust, entries } = await openAdjusting();
+    const row = await adjust(String(amount), '--against', against);
+    expect(row).toMatchObject({ available: 10_000_000 + amount });
+    const [entry] = await entries();
+    expect(entry).toMatchObject({ legs: lines(account, amount) });
+    expect(entry).not.toHaveProperty('uncleared');
+  });
+
+  test('clearing waits for a line of the bank statement', async () => {
+    const { adjust, adjusting, entries } = await openAdjusting();
+    const bank = ['--against', 'clearing:sandbox', '--bank-reference', 'ACCT-7'];
+    const once = ['-700', ...bank, '--operation-id', 'ticket-43'] as const;
+    expect(await adjust(...once)).toMatchObject({ available: 9_999_300 });
+    expect(await adjust(...once)).toMatchObject({ available: 9_999_300 });
+    const [entry, ...others] = await entries();
+    expect(others).toEqual([]);
+    expect(entry).toMatchObject({
+      ...{ legs: lines('clearing.sandbox', -700), bank_reference: 'ACCT-7' },
+      ...{ uncleared: 'sandbox', bank_amount: -700, livemode: false, currency: 'EUR' },
+    });
+    const scope = { connector: 'sandbox', livemode: false, currency: 'EUR' };
+    expect(
+      await service.stores.ledger.findUncleared({ ...scope, bank_reference: 'ACCT-7' }),
+    ).toMatchObject([{ entry_id: 'adjusted:ticket-43', amount: -700 }]);
+    const other = adjusting(...once).map((word) => (word === 'ACCT-7' ? 'ACCT-8' : word));
+    expect((await service.refusal(...other)).code).toBe('operation_id_used');
+  });
+
+  test('a reversed mistake needs no statement line; the reversal of a matched entry does', async () => {
+    const { adjust, entries } = await openAdjusting();
+    const reverse = (id: string) =>
+      service.json('balance', 'reverse', id, '--operator', 'mia', '--reason', 'Typo');
+    const against = ['--against', 'clearing:sandbox'] as const;
+    await adjust('700', ...against, '--operation-id', 'typo');
+    await reverse('adjusted:typo');
+    const cleared = { cleared: 'sandbox', cleared_at: expect.any(String) };
+    expect(await entries()).toMatchObject([cleared, cleared]);
+    await adjust('800', ...against, '--operation-id', 'moved');
+    const { mongo, ledger } = { mongo: service.mongo, ...service.stores };
+    await mongo.withSession((session) => ledger.clear(['adjusted:moved'], session));
+    await reverse('adjusted:moved');
+    expect((await entries()).slice(2)).toMatchObject([
+      cleared,
+      { kind: 'reversed', uncleared: 'sandbox', bank_amount: -800 },
+    ]);
+  });
+
+  test('suspense gives back at most what an operator has put there', async () => {
+    const { adjust, adjusting } = await openAdjusting();
+    await adjust('-5', '--against', 'suspense');
+    const refused = await service.refusal(...adjusting('6', '--against', 'suspense'));
+    expect(refused).toEqual({
+      code: 'insufficient_balance',
+      message: 'Less is in suspense. Nothing was posted.',
+    });
+    expect(await adjust('5', '--against', 'suspense')).toMatchObject({ available: 10_000_000 });
+  });
+
+  test.each([
+    [['--against', 'clearing:acme'], 'connector_unknown', /no connector acme/],
+    [['--against', 'clearing:a.b'], 'invalid_usage', /clearing:CONNECTOR/],
+    [['--against', 'clearing:'], 'invalid_usage', /clearing:CONNECTOR/],
+    [['--against', 'clearing'], 'invalid_usage', /clearing:CONNECTOR/],
+    [['--bank-reference', 'ACCT-7'], 'invalid_usage', /needs --against clearing:CONNECTOR/],
+    [
+      ['--against', 'suspense', '--bank-reference', 'ACCT-7'],
+      ...(['invalid_usage', /needs --against clearing:CONNECTOR/] as const),
+    ],
+  ])('%j is refused with a message', async (options, code, message) => {
+    const { adjusting, entries } = merchant;
+    const refusal = await service.refusal(...adjusting('5', ...options));
+    expect(refusal).toEqual({ code, message: expect.stringMatching(message) });
+    expect(await entries()).toEqual([]);
+  });
+
+  test('the sandbox bank is refused on live', async () => {
+    const { adjusting } = await openAdjusting();
+    const live = adjusting('5', '--against', 'clearing:sandbox').map((word) =>
+      word === 'sandbox' ? 'live' : word,
+    );
+    const { refusal } = commandsIn({ ...service.env, LIVE_CONNECTORS: 'acme=ideal' });
+    expect((await refusal(...live)).code).toBe('connector_unknown');
   });
 });

@@ -89,7 +89,7 @@ async function openLedgerSetting() {
     name,
     all: await documents(name).find({}, { promoteLongs: false }).toArray(),
   }));
-  const kept = await Promise.all(keep);
+  const saved = await Promise.all(keep);
   return {
     account_id,
     book,
@@ -102,7 +102,7 @@ async function openLedgerSetting() {
     documents,
     close,
     restore: async () => {
-      for (const { name, all } of kept) {
+      for (const { name, all } of saved) {
         await documents(name).deleteMany();
         if (all.length > 0) await documents(name).insertMany(all);
       }
@@ -144,7 +144,7 @@ export function useLedgerSetting(): LedgerSetting {
   return setting;
 }
 
-/** Makes 7 postings: one payment authorised, two settled, one of these sent back in three refunds. */
+/** Makes 7 journal entries: one payment authorised, two settled, one of these sent back in three refunds. */
 async function liveALittle(records: Records, account_id: string) {
   const payment = (amount: number) => authorizedPayment(records, { account_id, amount });
   const refund = async (amount: number | null, to?: 'settled' | 'failed') => {
@@ -168,7 +168,7 @@ async function liveALittle(records: Records, account_id: string) {
   };
 }
 
-/** A payout in each state and with each history, of 1,000 and a fee of 50: 15 postings in all. */
+/** A payout in each state and with each history, of 1,000 and a fee of 50: 15 journal entries in all. */
 async function payOut(records: Records, account_id: string) {
   const francs = { account_id, currency: 'CHF', balance_account: 'ads' };
   await fund(records, payoutFacts(francs), 10_000);
