@@ -22,7 +22,7 @@ import { patientClient } from './resource-setting';
 
 export type DeliverySetting = Awaited<ReturnType<typeof openDeliverySetting>>;
 
-/** A command line, a merchant's receiver, and a worker for deliveries when one is asked for. */
+/** A command line, a merchant's receiver, and a worker for deliveries while a test needs one. */
 async function openDeliverySetting() {
   Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
   const service = await openProvisioning();
@@ -37,14 +37,15 @@ async function openDeliverySetting() {
     await retryUntilDone(() => store.ensureIndexes());
   }
   const webhookQueue = `webhooks-${randomUUID()}`;
-  const handleOf = ({ _id }: EventDocument) => temporal.workflow.getHandle(webhookWorkflowId(_id));
+  const getDelivery = ({ _id }: EventDocument) =>
+    temporal.workflow.getHandle(webhookWorkflowId(_id));
   return {
     service,
     temporal,
     inbox,
     /** Bodies that were posted. */
     bodies: () => inbox.received.map(({ body }) => body),
-    handleOf,
+    getDelivery,
     /** Dependencies on a queue that nobody else works on. */
     deps: {
       stores,
@@ -53,24 +54,24 @@ async function openDeliverySetting() {
       lifecycleQueue: `lifecycle-${randomUUID()}`,
       now: () => new Date(),
     },
-    /** An event of a new merchant with an endpoint, its delivery standing like this. */
-    event: async (standing: Omit<EventDelivery, 'run'>): Promise<EventDocument> => {
+    /** An event of a new merchant with an endpoint, with this state of its delivery. */
+    event: async (state: Omit<EventDelivery, 'run'>): Promise<EventDocument> => {
       const { account_id } = await openAccount(stores, {});
       await registerEndpoint(service, account_id, inbox.url);
       const [event] = await recordEvents(service, account_id, ['payment.settled']);
       if (event === undefined) throw new Error('No event was recorded.');
-      await stores.events.setDelivery(event._id, standing);
-      return { ...event, delivery: { ...standing, run: 0 } };
+      await stores.events.setDelivery(event._id, state);
+      return { ...event, delivery: { ...state, run: 0 } };
     },
     /** State of the delivery, which goes to the one endpoint. */
-    deliveryOf: async ({ _id }: EventDocument) => {
+    readState: async ({ _id }: EventDocument) => {
       const event = await stores.events.get(_id);
       if (event === null) return undefined;
       const { endpoint_id: _, ...delivery } = event.delivery;
       return delivery;
     },
     /** Input with which the running delivery was started. */
-    inputOf: async ({ _id }: EventDocument) =>
+    readInput: async ({ _id }: EventDocument) =>
       (await readPayloads(temporal, webhookWorkflowId(_id))).input,
     /** Runs a worker for deliveries while `work` is done. */
     working: async (work: () => Promise<void>): Promise<void> => {

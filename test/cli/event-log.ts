@@ -19,7 +19,7 @@ export async function registerEndpoint(
   await stores.endpoints.set({ account_id, livemode: false, url, sealed, now: new Date() });
 }
 
-/** Events of one payment, recorded as its moves would, all within one millisecond. */
+/** Events of one payment, recorded as its transitions would, all within one millisecond. */
 export async function recordEvents(
   { db }: Pick<Provisioning, 'db'>,
   account_id: string,
