@@ -21,7 +21,7 @@ import { useFixture } from '../support/fixture';
 import { retryUntilDone } from '../support/insist';
 import { openProvisioning } from './cli';
 
-/** Text that is sealed for a recipient here. */
+/** Text that is encrypted for a recipient here. */
 export const DETAILS = '{"first_name":"Ada"}';
 export const SECRET = 'whsec_of_an_endpoint';
 
@@ -29,7 +29,7 @@ const PLAIN = { reference: null, metadata: '{}', success_url: '', error_url: '' 
 
 export type KeysSetting = Awaited<ReturnType<typeof openKeysSetting>>;
 
-/** A database with sealed values and a key file of its own; nothing waits. */
+/** A database with encrypted values and a key file of its own; no wait takes time. */
 async function openKeysSetting() {
   const { stores, db, env, cli, refusal, close } = await openProvisioning();
   await retryUntilDone(() => ensureIndexes(stores));
@@ -55,10 +55,10 @@ async function openKeysSetting() {
     },
     progress: (line) => lines.push(line),
   };
-  /** As a process that has just been started. */
-  const sealer = () => createEncrypter(followKeyFile(keysFile).seal);
+  /** Encrypts and decrypts as a process that has just started. */
+  const createSecrets = () => createEncrypter(followKeyFile(keysFile).seal);
   const account_id = 'acct_keys';
-  const sealedRecipient = async (id: string) => {
+  const encryptRecipient = async (id: string) => {
     const { sandbox } = createRecipientEncrypters(keysDir);
     const sealed = await sandbox.encrypt(DETAILS, recipientOwner(id));
     const facts = { scheme: null, has: [], card_expires: null, iban_in_sepa: null };
@@ -67,7 +67,7 @@ async function openKeysSetting() {
   };
   const addPayers = async (ids: readonly string[]): Promise<void> => {
     const log = { error: () => undefined };
-    const payers = createPayers({ accounts: stores.accounts, encrypter: sealer(), log });
+    const payers = createPayers({ accounts: stores.accounts, encrypter: createSecrets(), log });
     const owner = { account_id, livemode: false };
     const names = { email: 'jan@example.com', first_name: null, last_name: null, reference: null };
     for (const [index, _id] of ids.entries()) {
@@ -97,40 +97,40 @@ async function openKeysSetting() {
     deps,
     lines,
     waits,
-    sealer,
+    createSecrets,
     current: () => readKeys(keysFile).seal.current,
     /** Current key of recipients of the sandbox. */
     currentPair: () => readPairs(keysDir, 'sandbox').current,
     recipient: async (id: string = randomUUID()): Promise<string> => {
       const owner = { id, account_id, livemode: false, request_id: 'req' };
-      await stores.recipients.insert(buildRecipient(owner, await sealedRecipient(id), new Date()));
+      await stores.recipients.insert(buildRecipient(owner, await encryptRecipient(id), new Date()));
       return id;
     },
-    /** Accepted, and its writer killed. */
-    claim: async (): Promise<string> => {
+    /** Reserves a key for a recipient whose writer was killed before it stored it. */
+    openRecord: async (): Promise<string> => {
       const resource_id = randomUUID();
       const use = { account_id, livemode: false, operation: 'createRecipient', key: resource_id };
-      const request = await sealedRecipient(resource_id);
+      const request = await encryptRecipient(resource_id);
       const rest = { fingerprint: 'f', resource_id, request, request_id: 'req' };
       await stores.idempotency.reserveKey({ ...use, ...rest }, new Date());
       return resource_id;
     },
     endpoint: async (account: string): Promise<void> => {
-      const sealed = await sealer().encrypt(SECRET, endpointOwner(account, false));
+      const sealed = await createSecrets().encrypt(SECRET, endpointOwner(account, false));
       const place = { account_id: account, livemode: false, url: 'https://shop.example/hook' };
       await stores.endpoints.set({ ...place, sealed, now: new Date() });
     },
     /** Person with a second factor. */
     user: async (): Promise<void> => {
       const user = await openUser(stores, account_id);
-      const sealed = await sealer().encrypt(SECRET, totpOwner(user._id));
+      const sealed = await createSecrets().encrypt(SECRET, totpOwner(user._id));
       const totp_offer = { session: '', until: new Date() };
       await stores.users.offerTotp(user._id, { totp_offered: sealed, totp_offer });
     },
     /** Key that a connector signs with. */
     connectorKey: async (): Promise<void> => {
       const _id = `cnkey_${randomUUID()}`;
-      const sealed = await sealer().encrypt(SECRET, connectorKeyOwner(_id));
+      const sealed = await createSecrets().encrypt(SECRET, connectorKeyOwner(_id));
       const created_at = new Date().toISOString();
       const key = { _id, connector: 'sandbox', sealed, created_at, revoked_at: null };
       await stores.connectorKeys.insert(key);
@@ -158,7 +158,7 @@ async function openKeysSetting() {
     },
     /** Empties the database, keys stay. */
     clear: async () => {
-      const sealed = [
+      const collections = [
         'accounts',
         'recipients',
         'idempotency',
@@ -167,7 +167,7 @@ async function openKeysSetting() {
         'connector_keys',
         'payments',
       ];
-      for (const name of sealed) {
+      for (const name of collections) {
         await db.collection(name).deleteMany();
       }
       lines.length = 0;
@@ -191,7 +191,7 @@ export function killedAfter(stores: Stores, calls: number): Stores {
   return { ...stores, recipients };
 }
 
-/** A database for one file's tests, each of which begins with no sealed values. */
+/** A database for one file's tests, each of which begins without encrypted values. */
 export function useKeysSetting(): KeysSetting {
   const setting = useFixture(openKeysSetting, (opened) => opened.close());
   beforeEach(() => setting.clear());

@@ -1,18 +1,25 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { createEncrypter, DecryptionError, Encrypted } from '../../src/encryption/encrypter';
 import { lockKeyFile } from '../../src/encryption/key-file';
-import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
+import {
+  createDetailsDecrypter,
+  createRecipientEncrypters,
+} from '../../src/encryption/recipient-keys';
 import { keyRingPath } from '../../src/encryption/recipient-pairs';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
+import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import {
   continueRotation,
+  createPairs,
+  type KeyDeps,
   retireKey,
   rotateKeys,
   showKeys,
 } from '../../src/service/key-rotation/rotate';
 import { endpointOwner } from '../../src/store/endpoints';
-import { recipientOwner } from '../../src/store/recipients';
+import { buildRecipient, recipientOwner } from '../../src/store/recipients';
 import { eventually } from '../support/http';
 import { DETAILS, killedAfter, SECRET, useKeysSetting } from './keys-setting';
 
@@ -20,26 +27,22 @@ const setting = useKeysSetting();
 
 const SANDBOX = 'recipients.sandbox';
 const none = {
-  recipients: 0,
-  endpoints: 0,
-  claims: 0,
-  users: 0,
-  connector_keys: 0,
-  payer_keys: 0,
+  ...{ recipients: 0, endpoints: 0, claims: 0 },
+  ...{ users: 0, connector_keys: 0, payer_keys: 0 },
 };
 const refused = (code: string) => expect.objectContaining({ name: 'ServiceError', code });
-const heldBy = async (kid: string) =>
+const countHeld = async (kid: string) =>
   (await showKeys(setting.deps)).keys.find((key) => key.kid === kid);
-const opened = async (id: string) => {
+const decrypt = async (id: string) => {
   const recipient = await setting.stores.recipients.get(id);
   if (!recipient?.sealed) throw new Error(`no recipient ${id}`);
   const bank = createDetailsDecrypter(setting.keysDir, 'sandbox');
   return await bank.decrypt(recipient.sealed, recipientOwner(id));
 };
-const payerOf = async (id: string) => (await setting.stores.payments.get(id))?.customer.sealed;
+const readPayer = async (id: string) => (await setting.stores.payments.get(id))?.customer.sealed;
 
-test('a rotation makes a key, waits, and seals with it whatever was sealed before', async () => {
-  const { deps, stores, sealer, lines, waits, keysFile } = setting;
+test('a rotation creates a key, waits, and encrypts all values again with it', async () => {
+  const { deps, stores, createSecrets, lines, waits, keysFile } = setting;
   const before = readKeys(keysFile);
   const old = before.seal.current;
   await setting.endpoint('acct_1');
@@ -63,7 +66,7 @@ test('a rotation makes a key, waits, and seals with it whatever was sealed befor
   });
   const secret = (await stores.endpoints.get('acct_1', false))?.secrets[0]?.sealed;
   if (secret === undefined) throw new Error('no secret');
-  expect(await sealer().decrypt(secret, endpointOwner('acct_1', false))).toBe(SECRET);
+  expect(await createSecrets().decrypt(secret, endpointOwner('acct_1', false))).toBe(SECRET);
   // Until each process has looked, and what it had sealed before is stored.
   expect(waits).toEqual([expect.any(Number)]);
   expect(waits[0]).toBeGreaterThan(14_000);
@@ -72,7 +75,7 @@ test('a rotation makes a key, waits, and seals with it whatever was sealed befor
   expect(lines).toContainEqual('signing secrets re-encrypted: 2');
 });
 
-test('killed while it waits, the new key is current, and reseal does the rest', async () => {
+test('a rotation that is killed while it waits leaves the new key current, and a continuation finishes it', async () => {
   const { deps } = setting;
   const id = await setting.recipient();
   const killed = async () => {
@@ -86,22 +89,22 @@ test('killed while it waits, the new key is current, and reseal does the rest', 
   // The wait that was cut short is made up for.
   expect(setting.waits[0]).toBeGreaterThan(0);
   expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
-  expect(await opened(id)).toBe(DETAILS);
+  expect(await decrypt(id)).toBe(DETAILS);
 });
 
-test('killed in the middle, it goes on where it stood', async () => {
+test('a rotation that is killed halfway continues with the values that are left', async () => {
   const { deps, stores } = setting;
   const ids = await Promise.all(Array.from({ length: 150 }, () => setting.recipient()));
   const dying = { ...deps, stores: killedAfter(stores, 120) };
   await expect(rotateKeys(dying, false, SANDBOX)).rejects.toThrow('killed');
   const kid = setting.currentPair();
   // Writes that were under way at the kill end after it.
-  await eventually('120 values', async () => (await heldBy(kid))?.recipients === 120);
+  await eventually('120 values', async () => (await countHeld(kid))?.recipients === 120);
   expect(await continueRotation(deps)).toMatchObject({ resealed: 30, remaining: 0 });
-  for (const id of ids) expect(await opened(id)).toBe(DETAILS);
+  for (const id of ids) expect(await decrypt(id)).toBe(DETAILS);
 });
 
-test('two that reseal at once do each value once', async () => {
+test('of two continuations at once, one encrypts all values and the other is refused', async () => {
   const { deps, stores } = setting;
   const ids = await Promise.all(Array.from({ length: 40 }, () => setting.recipient()));
   await expect(
@@ -111,17 +114,17 @@ test('two that reseal at once do each value once', async () => {
   const [done, other] = both;
   expect(done).toMatchObject({ value: { resealed: 40, remaining: 0 } });
   expect(other).toMatchObject({ reason: refused('keys_file_busy') });
-  for (const id of ids) expect(await opened(id)).toBe(DETAILS);
+  for (const id of ids) expect(await decrypt(id)).toBe(DETAILS);
 });
 
 test.each([
   ['recipients', () => setting.recipient()],
   ['endpoints', () => setting.endpoint('acct_3')],
-  ['claims', () => setting.claim()],
+  ['claims', () => setting.openRecord()],
   ['users', () => setting.user()],
   ['connector_keys', () => setting.connectorKey()],
   ['payer_keys', () => setting.payer()],
-])('a key that holds %s is not retired before reseal has moved them', async (what, make) => {
+])('a key that encrypts %s is not retired before they are encrypted again', async (what, make) => {
   const { deps } = setting;
   const isOfPair = ['recipients', 'claims'].includes(what);
   const [ring, current] = isOfPair
@@ -131,7 +134,7 @@ test.each([
   await make();
   const wait = () => Promise.reject(new Error('killed'));
   await expect(rotateKeys({ ...deps, wait }, false, ring)).rejects.toThrow('killed');
-  expect(await heldBy(old)).toEqual({ kid: old, ...none, [what]: 1 });
+  expect(await countHeld(old)).toEqual({ kid: old, ...none, [what]: 1 });
   await expect(retireKey(deps, old)).rejects.toEqual(refused('sealing_key_in_use'));
   // A key of payers, and the payer that it holds.
   const resealed = what === 'payer_keys' ? 2 : 1;
@@ -143,8 +146,8 @@ test.each([
   await expect(retireKey(deps, current())).rejects.toEqual(refused('sealing_key_current'));
 });
 
-test('payers get another data key: an old key file and an old dump open nothing that is stored', async () => {
-  const { deps, stores, sealer, keysFile, readPayers } = setting;
+test('payers get another data key: an old key file and an old dump decrypt nothing that is stored', async () => {
+  const { deps, stores, createSecrets, keysFile, readPayers } = setting;
   const copy = `${keysFile}.leaked`;
   writeFileSync(copy, readFileSync(keysFile));
   await setting.payer(...Array.from({ length: 24 }, (_, index) => `p${index}`));
@@ -165,14 +168,14 @@ test('payers get another data key: an old key file and an old dump open nothing 
   await expect(rotateKeys(deps, false)).rejects.toEqual(refused('rotation_unfinished'));
   // The key file, then the data keys.
   expect(setting.waits).toEqual([expect.any(Number), expect.any(Number)]);
-  expect(await readPayers(sealer())).toEqual(jan(24));
+  expect(await readPayers(createSecrets())).toEqual(jan(24));
 
   await setting.addPayers(['new', 'newer']);
   setting.waits.length = 0;
   expect(await continueRotation(deps)).toMatchObject({ remaining: 0 });
   // Requests under way may still decrypt what they have read.
   expect(setting.waits.at(-1)).toBe(10_000);
-  expect(await readPayers(sealer())).toEqual(jan(26));
+  expect(await readPayers(createSecrets())).toEqual(jan(26));
   expect(await thief()).toEqual(Array.from({ length: 26 }, () => null));
   const { sandbox } = (await stores.accounts.get('acct_keys'))?.payer_keys ?? {};
   expect(sandbox).toEqual({ ...sandbox, kid: setting.current(), earlier: undefined });
@@ -181,15 +184,15 @@ test('payers get another data key: an old key file and an old dump open nothing 
   // One that no key decrypts is named, and the key stays that may have encrypted it.
   await stores.payments.reencryptPayer(
     'p1',
-    (await payerOf('p1')) ?? '',
-    (await payerOf('p2')) ?? '',
+    (await readPayer('p1')) ?? '',
+    (await readPayer('p2')) ?? '',
   );
   expect(await rotateKeys(deps, false)).toMatchObject({ remaining: 1 });
   expect(setting.lines).toContain('the payer of p1 cannot be decrypted with these keys');
-  expect((await readPayers(sealer())).filter((email) => email === null)).toHaveLength(1);
+  expect((await readPayers(createSecrets())).filter((email) => email === null)).toHaveLength(1);
 });
 
-test('what nobody can open is named, stays, and holds up neither the rest nor a forced rotation', async () => {
+test('a value that no key decrypts is named and left, and stops neither the others nor a forced rotation', async () => {
   const { deps, stores, lines } = setting;
   const [lost, sound] = [await setting.recipient(), await setting.recipient()];
   const foreign = await stores.recipients.get(sound);
@@ -203,22 +206,22 @@ test('what nobody can open is named, stays, and holds up neither the rest nor a 
   await expect(rotateKeys(deps, false, SANDBOX)).rejects.toEqual(refused('rotation_unfinished'));
   const again = await rotateKeys(deps, true, SANDBOX);
   expect(again).toMatchObject({ resealed: 1, remaining: 1 });
-  expect((await heldBy(again.kid))?.recipients).toBe(1);
+  expect((await countHeld(again.kid))?.recipients).toBe(1);
 });
 
-test('a claim that was left open becomes its recipient, sealed with the current key', async () => {
+test('an idempotency record left open becomes its recipient, encrypted with the current key', async () => {
   const { deps, stores } = setting;
-  const id = await setting.claim();
+  const id = await setting.openRecord();
   const old = setting.currentPair();
-  expect(await heldBy(old)).toMatchObject({ ...none, claims: 1 });
+  expect(await countHeld(old)).toMatchObject({ ...none, claims: 1 });
   const { kid, ...counts } = await rotateKeys(deps, false, SANDBOX);
   expect(counts).toEqual({ resealed: 1, remaining: 0 });
-  expect(await opened(id)).toBe(DETAILS);
+  expect(await decrypt(id)).toBe(DETAILS);
   expect(await stores.recipients.get(id)).toMatchObject({ kid, account_id: 'acct_keys' });
   expect(await stores.idempotency.forResource(id)).toMatchObject({ request: null });
 });
 
-test('while another process changes the keys, none of it begins', async () => {
+test('rotation and continuation are refused while another process changes the keys', async () => {
   const { deps, keysFile } = setting;
   const release = lockKeyFile(keysFile);
   const before = readFileSync(keysFile, 'utf8');
@@ -230,7 +233,7 @@ test('while another process changes the keys, none of it begins', async () => {
   expect(await continueRotation(deps)).toMatchObject({ remaining: 0 });
 });
 
-test('keys show tells what each key holds, in words and in JSON', async () => {
+test('keys show counts what each key encrypts, and shows no key', async () => {
   await setting.recipient();
   await setting.endpoint('acct_4');
   await setting.user();
@@ -247,7 +250,7 @@ test('keys show tells what each key holds, in words and in JSON', async () => {
   }
 });
 
-test('what is wrong is refused in words', async () => {
+test('retire refuses an unknown and the current key', async () => {
   const { refusal } = setting;
   expect(await refusal('keys', 'retire', 'k0')).toMatchObject({ code: 'sealing_key_not_found' });
   const current = await refusal('keys', 'retire', setting.current());
@@ -255,24 +258,24 @@ test('what is wrong is refused in words', async () => {
   expect(await refusal('keys', 'retire')).toMatchObject({ code: 'invalid_usage' });
 });
 
-test('a recipient is forgotten by its id, its key holds nothing of it, and it is not sealed anew', async () => {
+test('an erased recipient is not encrypted again, and its key holds nothing of it', async () => {
   const { cli, refusal, deps, stores, currentPair } = setting;
   const id = await setting.recipient();
-  const kept = await setting.recipient();
-  const forget = async () => JSON.parse((await cli('recipient', 'forget', id, '--json')).stdout);
-  const forgotten = await forget();
-  expect(forgotten).toMatchObject({ id, last4: '0000', deleted_at: expect.any(String) });
-  expect(await forget()).toEqual(forgotten);
-  expect(await heldBy(currentPair())).toMatchObject({ recipients: 1 });
+  const other = await setting.recipient();
+  const erase = async () => JSON.parse((await cli('recipient', 'forget', id, '--json')).stdout);
+  const erased = await erase();
+  expect(erased).toMatchObject({ id, last4: '0000', deleted_at: expect.any(String) });
+  expect(await erase()).toEqual(erased);
+  expect(await countHeld(currentPair())).toMatchObject({ recipients: 1 });
   expect(await rotateKeys(deps, false, SANDBOX)).toMatchObject({ resealed: 1, remaining: 0 });
   expect(await stores.recipients.get(id)).toMatchObject({ sealed: null, kid: null });
-  expect(await opened(kept)).toBe(DETAILS);
+  expect(await decrypt(other)).toBe(DETAILS);
   expect(await refusal('recipient', 'forget', 'none')).toMatchObject({
     code: 'recipient_not_found',
   });
 });
 
-test('the audit log has the request of each change of the files, and its outcome', async () => {
+test('the audit log has the request and the outcome of each change of the key files', async () => {
   const { deps, stores } = setting;
   const { kid: first } = await rotateKeys(deps, false, SANDBOX);
   const { kid } = await rotateKeys(deps, false, SANDBOX);
@@ -291,7 +294,7 @@ test('the audit log has the request of each change of the files, and its outcome
   ]);
 });
 
-test('links and fingerprints have one key each, which is not rotated', async () => {
+test('the keys of payment links and fingerprints are not rotated', async () => {
   for (const ring of ['pay_token', 'fingerprint']) {
     expect(await setting.refusal('keys', 'rotate', '--ring', ring)).toMatchObject({
       code: 'invalid_usage',
@@ -306,9 +309,9 @@ test('only the key pair of its environment decrypts a recipient', async () => {
   const ids = [await setting.recipient(), await setting.recipient()];
   const live = createDetailsDecrypter(keysDir, 'live');
   for (const id of ids) {
-    expect(await opened(id)).toBe(DETAILS);
+    expect(await decrypt(id)).toBe(DETAILS);
     const sealed = (await stores.recipients.get(id))?.sealed ?? Encrypted.parse('');
-    for (const other of [live, setting.sealer()]) {
+    for (const other of [live, setting.createSecrets()]) {
       await expect(other.decrypt(sealed, recipientOwner(id))).rejects.toThrow(DecryptionError);
     }
   }
@@ -333,4 +336,136 @@ test('only the key pair of its environment decrypts a recipient', async () => {
   delete env['KEYS_DIR'];
   expect(await refusal('keys', 'show')).toMatchObject({ code: 'keys_dir_missing' });
   env['KEYS_DIR'] = keysDir;
+});
+
+describe('keys of connectors', () => {
+  const ROUTES = 'acme=card_payout,polbank=sepa_credit_transfer|sepa_instant';
+  const ADDRESS = ['address_line1', 'city', 'postal_code'] as const;
+  const NO_DETAILS = { scheme: null, card_expires: null, iban_in_sepa: null, last4: '0000' };
+  const CARD = {
+    ...{ ...NO_DETAILS, type: 'card' as const },
+    has: ['card_number' as const, 'date_of_birth' as const, ...ADDRESS],
+  };
+  const SEPA = {
+    ...{ ...NO_DETAILS, type: 'bank_account' as const, iban_in_sepa: true },
+    has: ['iban' as const, ...ADDRESS],
+  };
+
+  const routed = (routes: string): KeyDeps => ({
+    ...setting.deps,
+    connectors: createConnectors(SANDBOX_CONNECTOR, routes),
+  });
+
+  /** Recipient of live, as an API with these routes stores it, or has only accepted it. */
+  async function addRecipient(
+    { connectors, keysDir, stores }: KeyDeps,
+    facts: typeof CARD | typeof SEPA,
+    isWritten = true,
+  ): Promise<string> {
+    const id = randomUUID();
+    const { live } = createRecipientEncrypters(keysDir, (rail) =>
+      connectors.listConnectors(rail, true),
+    );
+    const sealed = await live.encrypt(DETAILS, recipientOwner(id), facts);
+    const request = { recipient: { ...facts, sealed, kid: live.getKid(sealed) } };
+    const owner = { account_id: 'acct_live', livemode: true, request_id: 'req' };
+    if (isWritten) {
+      await stores.recipients.insert(buildRecipient({ id, ...owner }, request, new Date()));
+      return id;
+    }
+    const use = { operation: 'createRecipient', key: id, fingerprint: 'f' };
+    await stores.idempotency.reserveKey({ ...owner, ...use, resource_id: id, request }, new Date());
+    return id;
+  }
+
+  /** Lists connectors whose private file decrypts the recipient, each without that of the others. */
+  async function listReaders(id: string): Promise<string[]> {
+    const sealed = (await setting.stores.recipients.get(id))?.sealed;
+    if (!sealed) throw new Error(`no recipient ${id}`);
+    const readers = await Promise.all(
+      ['acme', 'polbank'].map(async (connector) => {
+        const decrypter = createDetailsDecrypter(setting.keysDir, 'live', connector);
+        const text = await decrypter.decrypt(sealed, recipientOwner(id)).catch(() => undefined);
+        return text === DETAILS ? [connector] : [];
+      }),
+    );
+    return readers.flat();
+  }
+
+  const listKeyRings = async (id: string) =>
+    (await setting.stores.recipients.get(id))?.kid?.split('+').map((kid) => kid.split(':')[0]);
+
+  test('each gets a key ring, and recipients are encrypted again for those that may pay them', async () => {
+    const deps = routed(ROUTES);
+    const [card, sepa] = [await addRecipient(deps, CARD), await addRecipient(deps, SEPA)];
+    const accepted = await addRecipient(deps, CARD, false);
+    expect(await listKeyRings(card)).toEqual(['recipients.live']);
+
+    const written = await createPairs(deps);
+    expect(written.map((path) => basename(path))).toEqual([
+      ...['recipients.live-acme.json', 'recipients.live-acme.public.json'],
+      ...['recipients.live-polbank.json', 'recipients.live-polbank.public.json'],
+    ]);
+    expect(await createPairs(deps)).toEqual([]);
+    // The shared file still decrypts for both.
+    expect(await listReaders(card)).toEqual(['acme', 'polbank']);
+
+    expect(await continueRotation(deps)).toMatchObject({ resealed: 3, remaining: 0 });
+    expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
+    expect([await listReaders(card), await listReaders(sepa)]).toEqual([['acme'], ['polbank']]);
+    expect(await listKeyRings(accepted)).toEqual(['recipients.live-acme']);
+    const { recipients, keys } = await showKeys(deps);
+    expect(Object.keys(recipients)).toEqual(['sandbox', 'live', 'live-acme', 'live-polbank']);
+    const acme = keys.find(({ kid }) => kid === recipients['live-acme']);
+    expect(acme).toMatchObject({ recipients: 2, claims: 0 });
+  });
+
+  test('the key of one is rotated and retired alone', async () => {
+    const deps = routed(ROUTES);
+    const name = 'recipients.live-polbank';
+    const first = (await showKeys(deps)).recipients['live-polbank'] ?? '';
+    const sepa = await addRecipient(deps, SEPA);
+    await expect(retireKey(deps, first)).rejects.toMatchObject({ code: 'sealing_key_current' });
+    const { kid, remaining } = await rotateKeys(deps, false, name);
+    expect(remaining).toBe(0);
+    expect((await setting.stores.recipients.get(sepa))?.kid).toBe(kid);
+    expect(await retireKey(deps, first)).toEqual([kid]);
+    expect(await listReaders(sepa)).toEqual(['polbank']);
+  });
+
+  test('recipients are encrypted for every connector that serves their rail', async () => {
+    const both = routed('acme=card_payout|sepa_instant,polbank=sepa_credit_transfer');
+    const sepa = await addRecipient(routed(ROUTES), SEPA);
+    expect(await listReaders(sepa)).toEqual(['polbank']);
+    expect(await continueRotation(both)).toMatchObject({ remaining: 0 });
+    expect(await listReaders(sepa)).toEqual(['acme', 'polbank']);
+    const kids = (await setting.stores.recipients.get(sepa))?.kid?.split('+') ?? [];
+    for (const kid of kids) {
+      const counts = (await showKeys(both)).keys.find((key) => key.kid === kid);
+      expect(counts?.recipients).toBeGreaterThan(0);
+    }
+    expect(await continueRotation(routed(ROUTES))).toMatchObject({ remaining: 0 });
+    expect(await listReaders(sepa)).toEqual(['polbank']);
+  });
+
+  test('nothing is encrypted again without the routes of the API', async () => {
+    const id = await addRecipient(routed(ROUTES), CARD);
+    const noRoutes = {
+      code: 'keys_dir_invalid',
+      message: expect.stringContaining('LIVE_CONNECTORS'),
+    };
+    await expect(continueRotation(routed(''))).rejects.toMatchObject(noRoutes);
+    await expect(rotateKeys(routed(''), true)).rejects.toMatchObject(noRoutes);
+    expect(await setting.refusal('keys', 'show')).toMatchObject(noRoutes);
+    const unknown = rotateKeys(routed(ROUTES), true, 'recipients.live-nobody');
+    await expect(unknown).rejects.toMatchObject({ code: 'keys_dir_invalid' });
+    expect(await listReaders(id)).toEqual(['acme']);
+  });
+
+  test('one that has only its own file decrypts nothing of another', async () => {
+    const deps = routed(ROUTES);
+    const [card, sepa] = [await addRecipient(deps, CARD), await addRecipient(deps, SEPA)];
+    rmSync(join(deps.keysDir, 'recipients.live.json'));
+    expect([await listReaders(card), await listReaders(sepa)]).toEqual([['acme'], ['polbank']]);
+  });
 });
