@@ -166,7 +166,7 @@ describe('above the limit, on live', () => {
     });
   });
 
-  test('what a bank sent otherwise is written off by two operators, once', async () => {
+  test('a loss of what a bank sent otherwise is posted once, by two operators', async () => {
     const { account_id } = await service.account();
     const _id = `payout-of-${account_id}`;
     const at = new Date().toISOString();
@@ -193,7 +193,7 @@ describe('above the limit, on live', () => {
     expect(line).toMatchObject({ act: 'balance.resolved', after: { as: 'loss' } });
   });
 
-  test('the sandbox asks nobody', async () => {
+  test('no approval is needed in the sandbox', async () => {
     const { account_id } = await service.account();
     const much = funding(account_id).map((word) => (word === 'live' ? 'sandbox' : word));
     expect(await service.json(...much)).toMatchObject({ available: 10_000_000 + MUCH });
@@ -201,7 +201,7 @@ describe('above the limit, on live', () => {
 });
 
 describe('who decides', () => {
-  test('neither the requester, under any spelling, nor an operator, nor nobody', async () => {
+  test('refuses the requester under any spelling, an operator without the role, and no key', async () => {
     const { account_id } = await service.account();
     const id = Required.parse(await bo.json(...funding(account_id))).approval_id;
     const again = await asOperator(service, ' BO', 'approver');
@@ -219,7 +219,7 @@ describe('who decides', () => {
     expect(await available(account_id)).toBe(MUCH);
   });
 
-  test('what is rejected is never posted, and may be requested again', async () => {
+  test('a rejected request is never posted, and may be made again', async () => {
     const { account_id } = await service.account();
     const wire = funding(account_id, MUCH, 'EUR', '--operation-id', `wire-${account_id}`);
     const id = await request(...wire);
@@ -235,7 +235,7 @@ describe('who decides', () => {
     expect(await available(account_id)).toBe(0);
   });
 
-  test('nobody after a day', async () => {
+  test('nobody decides after a day', async () => {
     const { account_id } = await service.account();
     const wire = funding(account_id, MUCH, 'EUR', '--operation-id', `wire-${account_id}`);
     const id = await request(...wire);
@@ -255,7 +255,7 @@ describe('an approved act', () => {
     return id;
   };
 
-  test('whose command was killed is done by a repeat, once, and not after its time', async () => {
+  test('is carried out once by a repeat after its command was killed, and not after it expires', async () => {
     const { account_id } = await service.account();
     const id = await approved(account_id);
     expect((await ada.refusal(...decision('reject', id))).code).toBe('approval_decided');
@@ -267,7 +267,7 @@ describe('an approved act', () => {
     expect(await available(account_id)).toBe(MUCH);
   });
 
-  test('that is not possible any more is refused in words, which the approval keeps', async () => {
+  test('that is no longer possible is refused, and the approval stores the refusal', async () => {
     const { account_id } = await service.account();
     await mia.json(...adjusting(account_id, 100_000));
     await bo.json(...decision('approve', await request(...funding(account_id, MUCH))));
@@ -282,7 +282,7 @@ describe('an approved act', () => {
     expect(await available(account_id)).toBe(200_010);
   });
 
-  test('of two approvers, a rejection and a repeat at once ends in one state', async () => {
+  test('ends in one state when approvals and rejections run at once', async () => {
     for (let round = 0; round < 3; round += 1) {
       const { account_id } = await service.account();
       const id = await request(...funding(account_id));

@@ -26,14 +26,14 @@ test('a bank account is added once, and listed', async () => {
   expect(lines.filter(({ act }) => act === 'bank_account.added')).toHaveLength(2);
 });
 
-test('a live bank is one that LIVE_CONNECTORS names', async () => {
+test('a connector on live must be in LIVE_CONNECTORS', async () => {
   const { json } = commandsIn({ ...service.env, LIVE_CONNECTORS: 'acme=ideal' });
   const live = { connector: 'acme', env: 'live' };
   const added = await json('bank-account', 'add', ...options(live));
   expect(added).toMatchObject(live);
 });
 
-test('a test system of a bank is one that SANDBOX_CONNECTORS names, and not on live', async () => {
+test('a connector of SANDBOX_CONNECTORS is accepted in the sandbox, and refused on live', async () => {
   const env = { ...service.env, SANDBOX_CONNECTORS: 'test-acme=ideal' };
   const { json, refusal } = commandsIn(env);
   const change = { connector: 'test-acme', iban: 'NL91ABNA0417164300' };
@@ -52,7 +52,7 @@ test.each([
   [{ env: 'live' }, 'connector_unknown', /nothing on live/],
   [{ connector: 'a.b' }, 'connector_name_invalid', /"a.b"/],
   [{ currency: 'ETH' }, 'invalid_usage', /ISO 4217/],
-])('%j is refused in words', async (change, code, message) => {
+])('%j is refused with a message', async (change, code, message) => {
   const refusal = await service.refusal('bank-account', 'add', ...options(change));
   expect(refusal).toEqual({ code, message: expect.stringMatching(message) });
 });

@@ -21,7 +21,7 @@ async function readHealth(name: string) {
   return { code, ...Object(JSON.parse(stdout)) };
 }
 
-test('a connector is paused and resumed once, and routing shows it meanwhile', async () => {
+test('a connector is paused and resumed once, and routing shows the pause', async () => {
   const { json, cli } = routed();
   const paused = {
     ...{ connector: 'trial', env: 'sandbox', paused: true, operator: 'mia', reason: 'Ticket 42' },
@@ -49,7 +49,7 @@ test('a connector is paused and resumed once, and routing shows it meanwhile', a
   expect((await cli('audit', 'verify')).exit).toBe(0);
 });
 
-test('of several at once, one pauses it', async () => {
+test('of several pauses at once, one changes something', async () => {
   const { json } = routed();
   const answers = await Promise.all(
     [1, 2, 3, 4].map(() => json('connector', 'pause', 'sandbox', ...BY_MIA)),
@@ -60,7 +60,7 @@ test('of several at once, one pauses it', async () => {
   await json('connector', 'resume', 'sandbox');
 });
 
-test('on live it needs a key and a reason, and one that no variable names can be resumed', async () => {
+test('a pause on live needs a key and a reason; a connector that no variable names can be resumed', async () => {
   const { refusal } = routed();
   const pause = ['connector', 'pause', 'north'];
   expect((await refusal(...pause, ...BY_MIA)).code).toBe('operator_key_required');
@@ -79,7 +79,7 @@ test('on live it needs a key and a reason, and one that no variable names can be
   expect((await refusal('connector', 'pause', 'no/name')).code).toBe('connector_name_invalid');
 });
 
-test('a planted pause is found', async () => {
+test('audit verify finds a planted pause', async () => {
   const pauses = service.db.collection<{ _id: string }>('connector_pauses');
   const planted = { connector: 'planted', livemode: true, paused_at: new Date().toISOString() };
   await pauses.insertOne({ _id: 'live:planted', ...planted, ...{ operator: null, reason: null } });
@@ -91,7 +91,7 @@ test('a planted pause is found', async () => {
   ]);
 });
 
-test('health names each fault of a connector that does not run', async () => {
+test('health lists each fault of a connector that does not run', async () => {
   expect(await readHealth('north')).toMatchObject({
     ...{ code: 'connector_unhealthy', connector: 'north', env: 'live', healthy: false },
     ...{ pause: null, report: null, callbacks_waiting: 0, keys: 0 },

@@ -23,7 +23,7 @@ const Reset = z.strictObject({ email: z.string(), password: z.string() });
 const lines = (account_id: string) =>
   service.stores.auditLog.list({ account_id, livemode: false, limit: 100 });
 
-test('a person is invited by a link, joins, and is listed', async () => {
+test('a person who is invited by a link joins, and is listed', async () => {
   const { account_id, dashboard_email } = await service.account();
   const args = ['--email', 'Ana@Example.com', '--role', 'developer'];
   const made = Invited.parse(await service.json('dashboard', 'invite', account_id, ...args));
@@ -39,7 +39,7 @@ test('a person is invited by a link, joins, and is listed', async () => {
   });
 });
 
-test('a forgotten password is replaced by a new one, shown once', async () => {
+test('reset-password replaces the password and shows the new one once', async () => {
   const { account_id, dashboard_email, dashboard_password } = await service.account();
   const args = ['dashboard', 'reset-password', dashboard_email.toUpperCase()];
   const passkey = { id: 'passkey_1', credential_id: account_id, public_key: '', counter: 0 };
@@ -62,7 +62,7 @@ test('a forgotten password is replaced by a new one, shown once', async () => {
   });
 });
 
-test('a user who is kept out is unlocked, and unlocked by a new password', async () => {
+test('unlock and reset-password let a locked-out user sign in again', async () => {
   const { account_id, dashboard_email } = await service.account();
   const throttles = service.db.collection<{ _id: string }>('dashboard_throttles');
   const attempts = () => throttles.countDocuments();
@@ -96,7 +96,7 @@ test('a user who is kept out is unlocked, and unlocked by a new password', async
   });
 });
 
-test('each change on the command line leaves a line: who, before and after, no secret', async () => {
+test('the audit log has each change of the command line: actor, before and after, no secret', async () => {
   const made = await service.account();
   const { account_id } = made;
   await service.json(
@@ -165,7 +165,7 @@ describe('the chains of the audit log', () => {
     return { exit, ...Verified.parse(JSON.parse(stdout)) };
   };
 
-  test('lines that are written at once stand one after the other, each account by itself', async () => {
+  test('lines written at once are chained one after the other, per account', async () => {
     const [one, other] = [await service.account(), await service.account()];
     const make = ({ account_id }: typeof one) =>
       service.json('key', 'create', account_id, '--env', 'sandbox');
@@ -182,7 +182,7 @@ describe('the chains of the audit log', () => {
     expect(await verify()).toMatchObject({ exit: 0, broken: [] });
   });
 
-  /** Everything that lines explain, after a life of changes. */
+  /** Makes every kind of change that audit lines explain. */
   async function live() {
     const { account_id } = await service.account();
     const { json, stores, mongo } = service;
@@ -243,7 +243,7 @@ describe('the chains of the audit log', () => {
     return { account_id, key, connectorKey, user: ana, operator: operator?._id ?? '' };
   }
 
-  test('lines explain who may do what, and find each row that was planted or changed', async () => {
+  test('audit verify finds each planted or changed row that no line explains', async () => {
     const own = await live();
     expect(await verify()).toMatchObject({ exit: 0, broken: [], unexplained: 0, findings: [] });
     const { account_id } = own;
@@ -292,7 +292,7 @@ describe('the chains of the audit log', () => {
     await keys.replaceOne({ _id: key?._id }, { ...key });
   });
 
-  test('a line without a place is told, and no merchant reads it', async () => {
+  test('audit verify finds a line outside every chain, which no merchant reads', async () => {
     const { account_id } = await service.account();
     const [line] = await service.stores.auditLog.list({ account_id, limit: 1 });
     const { seq: _, ...forged } = { ...line, _id: '2999-01-01T00:00:00.000Z_0123456789abcdef' };
@@ -308,13 +308,13 @@ describe('the chains of the audit log', () => {
     await log.deleteOne({ _id: forged._id });
   });
 
-  test('a line that is changed or taken out, or a chain made anew, is told', async () => {
+  test('audit verify finds a changed or deleted line, and with --against a replaced chain', async () => {
     const { account_id } = await service.account();
     const before = await verify();
-    const kept = join(service.folder, 'heads.json');
-    writeFileSync(kept, JSON.stringify(before));
+    const heads = join(service.folder, 'heads.json');
+    writeFileSync(heads, JSON.stringify(before));
     await service.json('account', 'update', account_id, '--crypto', 'on');
-    expect(await verify('--against', kept)).toMatchObject({ exit: 0, broken: [] });
+    expect(await verify('--against', heads)).toMatchObject({ exit: 0, broken: [] });
     const rows = service.db.collection('audit_log');
     const second = { account_id, seq: 2 };
     await rows.updateOne(second, { $set: { 'actor.host': 'elsewhere' } });
@@ -326,7 +326,7 @@ describe('the chains of the audit log', () => {
     await service.db.collection<{ _id: string }>('audit_heads').deleteOne({ _id: account_id });
     // The account, two keys and the owner.
     expect(await verify()).toMatchObject({ exit: 1, broken: [], unexplained: 4 });
-    const { stdout, stderr, exit } = await service.cli('audit', 'verify', '--against', kept);
+    const { stdout, stderr, exit } = await service.cli('audit', 'verify', '--against', heads);
     expect(exit).toBe(1);
     expect(stdout).toContain('the line is missing');
     expect(stderr).toBe('The audit log has 1 broken chain.\n');

@@ -44,7 +44,7 @@ async function refused(env: NodeJS.ProcessEnv, ...args: string[]) {
   return CliError.parse(JSON.parse(stderr));
 }
 
-test('processes refuse what is not prepared, and say how it is', async () => {
+test('processes refuse a database and a namespace without `migrate`, and say how to prepare them', async () => {
   await expect(checkIndexes(shop.stores, log)).rejects.toThrow(/idempotency.*cli -- migrate/s);
   await expect(checkAttributes()).rejects.toMatchObject({
     name: 'ConfigFault',
@@ -52,7 +52,7 @@ test('processes refuse what is not prepared, and say how it is', async () => {
   });
 });
 
-test('migrate makes what is missing, once, and processes take it then', async () => {
+test('migrate creates what is missing once, and processes start then', async () => {
   const missing = await shop.json('migrate', '--dry-run');
   expect(missing).toEqual({
     indexes: expect.arrayContaining(['api_keys.hash', 'payments.status_position']),
@@ -65,7 +65,7 @@ test('migrate makes what is missing, once, and processes take it then', async ()
   await checkAttributes();
 });
 
-test('an index that only makes lists quick is no reason to refuse', async () => {
+test('a missing index that only speeds up lists is a warning', async () => {
   await shop.db.collection('payments').dropIndex('status_position');
   warnings.length = 0;
   await checkIndexes(shop.stores, log);
@@ -86,7 +86,7 @@ test('a database of version 1 is refused by migrate and by the processes', async
   await payments.dropIndex('clear_payer');
 });
 
-test('a namespace that is not there is told as a fault of the settings', async () => {
+test('an unknown namespace is reported as a fault of the settings', async () => {
   const elsewhere = commandsIn({ ...shop.env, TEMPORAL_NAMESPACE: 'elsewhere' });
   expect(await elsewhere.refusal('migrate')).toEqual({
     code: 'temporal_refused',
@@ -94,7 +94,7 @@ test('a namespace that is not there is told as a fault of the settings', async (
   });
 });
 
-test('the API tells no caller to try again what only an operator can mend', async () => {
+test('the API does not ask callers to try again what only an operator can fix', async () => {
   const client = connectTemporal({ address: temporalAddress(), namespace: 'elsewhere' });
   const { stores } = shop;
   const deps = { client, stores, lifecycleQueue: 'none', now: () => new Date() };
@@ -106,7 +106,7 @@ test('the API tells no caller to try again what only an operator can mend', asyn
   await client.connection.close();
 });
 
-test('servers beyond this machine are not spoken to in clear, unless it is allowed', async () => {
+test('remote servers without TLS are refused unless ALLOW_CLEAR_TEXT allows it', async () => {
   const remote = { MONGODB_URI: 'mongodb://192.0.2.1/?serverSelectionTimeoutMS=100' };
   const env = { ...shop.env, ...remote };
   const { error } = await refused(env, 'account', 'list');

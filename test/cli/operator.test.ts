@@ -46,7 +46,7 @@ test('a key is shown once, listed without its secret, and audited', async () => 
   });
 });
 
-test('keys are replaced one by one, and revoked by name or id, once', async () => {
+test('a revoked key acts no more; keys are revoked by id or name, once', async () => {
   const [old, next] = [await create('Bo'), await create('bo')];
   const { account_id } = await openAccount(service.stores, {});
   const revoke = (what: string) => service.json('operator', 'revoke', what);
@@ -94,7 +94,7 @@ describe('on live a command that moves money', () => {
     }
   });
 
-  test('is written under the name of the key, and needs a reason', async () => {
+  test('is recorded under the name of its key, and needs a reason', async () => {
     const { account_id } = await openAccount(service.stores, {});
     const dora = await asOperator(service, 'dora');
     const typed = ['--operator', 'mia', '--approved-by', 'ada'];
@@ -141,7 +141,7 @@ test.each([
   [['operator', 'create', 'eve'], "required option '--role <role>' not specified"],
   [['operator', 'create', 'eve', '--role', 'admin'], 'Allowed choices are operator, approver.'],
   [['operator', 'create', ' ', '--role', 'operator'], 'It must have 1 to 100 characters.'],
-])('refuses %j before it asks any server', async (args, words) => {
+])('refuses %j before it connects to any server', async (args, words) => {
   const { exit, stderr } = await run({}, ...args);
   expect({ exit, stderr }).toEqual({ exit: 1, stderr: expect.stringContaining(words) });
 });

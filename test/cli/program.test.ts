@@ -52,7 +52,7 @@ const COMMANDS = Object.entries(GROUPED).flatMap(([group, names]) =>
 
 const service = useProvisioning();
 
-test('the commands are these, and no other', () => {
+test('the program has exactly these commands', () => {
   const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
   const { context } = createContext(io, false, { openRebuilder, checkConnector });
   const program = createProgram(context, io, false);
@@ -67,7 +67,7 @@ test('the commands are these, and no other', () => {
 const GROUPS = Object.keys(GROUPED);
 
 test.each([...new Set(['', ...GROUPS, ...COMMANDS])])(
-  '"%s --help" says how it is used and what its exit codes mean, and exits 0',
+  '"%s --help" prints usage, examples and exit codes, and exits with 0',
   async (command) => {
     const args = command.split(' ').filter((word) => word !== '');
     const { exit, stdout, stderr } = await run({}, ...args, '--help');
@@ -92,7 +92,7 @@ test.each([['account'], ['nonsense'], ['account', 'nonsense'], ['account', 'list
   },
 );
 
-test('--json is taken before and after the command, and prints one document', async () => {
+test('--json is accepted before and after the command, and prints one document', async () => {
   await service.account();
   const list = ['account', 'list'];
   const answers = [
@@ -109,7 +109,7 @@ test('--json is taken before and after the command, and prints one document', as
 /** Four or five seconds, and time for a busy machine; the driver's own limit is 30, waited for twice. */
 const IN_TIME_MS = 60_000;
 
-test('MongoDB away: within about three seconds, in words that do not show its password', async () => {
+test('an unreachable MongoDB is reported in time, without its password', async () => {
   const env = { ...service.env, MONGODB_URI: 'mongodb://me:secret@127.0.0.1:1/' };
   const startedAt = performance.now();
   const { exit, stderr } = await run(env, 'account', 'list');
@@ -124,7 +124,7 @@ test('MongoDB away: within about three seconds, in words that do not show its pa
   }
 });
 
-test('a server that accepts and says nothing is given up as quickly', async () => {
+test('a server that accepts connections and never answers is reported in time', async () => {
   const silent = createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const address = silent.address();
@@ -140,7 +140,7 @@ test('a server that accepts and says nothing is given up as quickly', async () =
   await new Promise((resolve) => silent.close(resolve));
 });
 
-test('only sealing needs the key file, and says what is wrong with it', async () => {
+test('only encryption needs the key file, and reports what is wrong with it', async () => {
   const { account_id } = await service.account();
   const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', 'http://localhost:1/'];
   const codes = [];
@@ -162,7 +162,7 @@ test('only sealing needs the key file, and says what is wrong with it', async ()
   expect(weak.stderr).not.toContain(word);
 });
 
-test('who may read the key file besides its owner is said, in words alone', async () => {
+test('a key file that others can read is a warning, except with --json', async () => {
   const { account_id } = await service.account();
   const KEYS_FILE = join(service.folder, 'shared.json');
   copyFileSync(service.env['KEYS_FILE'] ?? '', KEYS_FILE);
@@ -174,7 +174,7 @@ test('who may read the key file besides its owner is said, in words alone', asyn
   expect(await cli(...set, '--json')).toMatchObject({ exit: 0, stderr: '' });
 });
 
-test('as a process: JSON on stdout with exit code 0, errors on stderr with 1', async () => {
+test('the process prints JSON on stdout with exit code 0, and errors on stderr with 1', async () => {
   const made = await spawned('account', 'create', '--name', 'Process', '--json');
   expect({ exit: made.exit, stderr: made.stderr }).toEqual({ exit: 0, stderr: '' });
   expect(JSON.parse(made.stdout)).toHaveProperty('sandbox_key');

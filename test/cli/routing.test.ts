@@ -45,7 +45,7 @@ function listAudited(act: 'routing.set' | 'routing.removed') {
   return service.stores.auditLog.list({ act, limit: 100 });
 }
 
-test('without rules, the variables and the sandbox bank serve everything', async () => {
+test('without rules, the variables and the sandbox bank decide every route', async () => {
   const line = {
     ...{ currency: null, account_id: null, served: true, set_at: null, operator: null },
     ...{ seen_at: expect.any(String), silent: false, missing: [] },
@@ -107,7 +107,7 @@ test('a rule on live needs a key and a reason, is set once, shown, audited and r
   ]);
 });
 
-test('an account sees the lines that decide something for it', async () => {
+test('show --account lists the lines that decide something for it', async () => {
   const { json } = routed();
   const { account_id } = await service.account();
   const other = await service.account();
@@ -148,7 +148,7 @@ test.each([
   [set('eth_ethereum', 'sandbox', '--currency', 'EUR'), 'currency_not_supported', /an asset/],
   [set(RAIL, 'trial', '--account', 'acct_1'), 'account_not_found', /no account acct_1/],
   [['routing', 'show', '--account', 'acct_1'], 'account_not_found', /no account acct_1/],
-])('%j is refused in words, and nothing is stored', async (args, code, message) => {
+])('%j is refused with a message, and nothing is stored', async (args, code, message) => {
   const { stores } = service;
   const before = await stores.routingRules.read();
   const refused = await routed().refusal(...args);
@@ -164,7 +164,7 @@ test('on live, neither the sandbox bank nor a test system is chosen', async () =
   }
 });
 
-test('changes at once happen one after the other, each with its line', async () => {
+test('concurrent changes happen one after the other, each with its audit line', async () => {
   const { json } = routed();
   const { account_id } = await service.account();
   const wanted = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? 'trial' : 'sandbox'));
@@ -185,7 +185,7 @@ test('changes at once happen one after the other, each with its line', async () 
   expect((await service.stores.routingRules.read()).get(target)?.connector).toBe(connector);
 });
 
-test('a rule whose connector the variables name no longer is shown, and may be removed', async () => {
+test('a rule of a connector that no variable names is shown as refused, and may be removed', async () => {
   const { json } = routed();
   await json(...set('ideal', 'sandbox'));
   const { routingRules } = service.stores;
@@ -203,7 +203,7 @@ test('a rule whose connector the variables name no longer is shown, and may be r
   expect(await routingRules.read()).toEqual(before);
 });
 
-test('the audit log explains every rule, and a planted or changed one is found', async () => {
+test('audit verify finds a planted or changed rule', async () => {
   expect((await routed().cli('audit', 'verify')).exit).toBe(0);
   const rules = service.db.collection<{ _id: string; connector: string }>('routing_rules');
   const [known] = (await service.stores.routingRules.read()).values();
@@ -234,7 +234,7 @@ describe('what a connector reports of itself', () => {
     await fresh().cli('routing', 'remove', RAIL, '--env', 'sandbox');
   });
 
-  test('one that has never reported is refused, unless --unseen', async () => {
+  test('a connector that has never reported is refused without --unseen', async () => {
     const { refusal, json } = fresh();
     expect(await refusal(...set(RAIL, 'fresh'))).toEqual({
       code: 'connector_never_seen',
@@ -245,7 +245,7 @@ describe('what a connector reports of itself', () => {
     expect((await read()).every((line) => line.endsWith('never'))).toBe(true);
   });
 
-  test('one that is silent is chosen, with a warning', async () => {
+  test('a silent connector is accepted with a warning', async () => {
     const seen_at = new Date('2026-03-01T09:00:00Z');
     await report('fresh', { seen_at });
     const { stdout } = await fresh().cli(...set(RAIL, 'fresh'));
@@ -256,7 +256,7 @@ describe('what a connector reports of itself', () => {
     expect((await read()).every((line) => line.endsWith(' now'))).toBe(true);
   });
 
-  test('one that lacks the method, or a function that it needs, is refused in words', async () => {
+  test('a connector without the method, or a function that it needs, is refused', async () => {
     const functions = FUNCTIONS.filter((name) => name !== 'sendRefund');
     await report('fresh', { serves: ['visa', 'multibanco'], functions });
     const { refusal, json } = fresh();
@@ -276,7 +276,7 @@ describe('what a connector reports of itself', () => {
     await json('routing', 'remove', 'multibanco', '--env', 'sandbox');
   });
 
-  test('one of another version of the contract is refused in words, and shown', async () => {
+  test('a connector of another version of the contract is refused, and shown so', async () => {
     await report('fresh', { contract: 2 });
     const { refusal, json } = fresh();
     expect(await refusal(...set(RAIL, 'fresh', '--unseen'))).toEqual({

@@ -72,7 +72,7 @@ useFixture(
   ({ drop }) => drop(),
 );
 
-test('a refused file is listed and shown, and its payouts are freed once, but no booked one', async () => {
+test('resend frees the payouts of a refused file once, except booked ones', async () => {
   expect(await service.json('sepa', 'file', 'list')).toMatchObject({
     data: [REFUSED, BOOKED, LIVE].map(() => ({ id: expect.any(String) })),
     has_more: false,
@@ -123,7 +123,7 @@ test.each([
   expect([exit, CliError.parse(JSON.parse(stderr)).error.code]).toEqual([1, code]);
 });
 
-test('a cut is answered by the connector, with its files', async () => {
+test('cut waits for the connector, and prints its files', async () => {
   const { requests } = openBook();
   const answering = setInterval(() => {
     void requests.updateMany({ files: null }, { $set: { files: [BOOKED] } });

@@ -23,7 +23,7 @@ beforeAll(async () => {
   await service.json('bank-account', 'add', ...SOURCE, ...account);
 });
 
-test('a statement is imported, shown, and its open line handled', async () => {
+test('a statement is imported once, shown, and its open line matched and unmatched', async () => {
   const entries = [
     { amount: 1_050, reference: 'ORDER-7', bank_reference: 'B-1' },
     { amount: -5, code: 'PMNT.MDOP.CHRG' },
@@ -133,11 +133,11 @@ test.each([
   ['it is another format', 'format_not_supported', () => write('x.xml', '<a/>')],
   ['it is cut off', 'file_invalid', () => write('cut.xml', camt([{}]).subarray(0, -9))],
   ['its day is missing', 'statement_gap', () => write('g.xml', camt([{ id: 'S-9', opening: 7 }]))],
-])('a file is refused in words when %s', async (_, code, path) => {
+])('a file is refused when %s', async (_, code, path) => {
   expect(await service.refusal('statement', 'import', path(), ...SOURCE)).toMatchObject({ code });
 });
 
-test('an account that nobody added is refused', async () => {
+test('an unregistered bank account is refused', async () => {
   const other = ['--account', 'GB82WEST12345698765432'];
   const refusal = await service.refusal('reconciliation', 'show', ...SOURCE, ...other);
   expect(refusal.code).toBe('bank_account_unknown');

@@ -106,13 +106,13 @@ const unmatched = {
   ),
 };
 
-test('there is nothing where nothing was posted', async () => {
+test('is empty without journal entries', async () => {
   expect(await fixture.read()).toEqual({ rows: [], rows_total: 0, totals: [], findings: [] });
   const { stdout } = await fixture.cli('ledger', 'trial-balance');
   expect(stdout).toBe('There are no books.\n\nFindings: none.\n');
 });
 
-test('merchants and bank agree but for what is in transit or unmatched', async () => {
+test('reports money in transit and unmatched statement lines', async () => {
   const { waiting } = await live();
   const { bankBook } = fixture;
   const { rows, rows_total, totals, findings } = await fixture.read();
@@ -132,7 +132,7 @@ test('merchants and bank agree but for what is in transit or unmatched', async (
   expect(findings).toEqual([inTransit(700, waiting), unmatched]);
 });
 
-test('a line that is matched or put back later counts as it is now', async () => {
+test('counts a line that is matched or unmatched later in its current state', async () => {
   const { waiting } = await live();
   const { bank, post, read, clear } = fixture;
   const line = { ...bank, resource_id: 'stmt_1:3', step: '1' };
@@ -151,7 +151,7 @@ test('a line that is matched or put back later counts as it is now', async () =>
   ]);
 });
 
-test('two open lines that sum to 0 are a finding all the same', async () => {
+test('reports two open lines though they sum to 0', async () => {
   const { bank, post, read } = fixture;
   for (const [resource_id, amount] of [
     ['stmt_1:1', 40],
@@ -165,7 +165,7 @@ test('two open lines that sum to 0 are a finding all the same', async () => {
   ]);
 });
 
-test('--at is the time of posting, and knows what was in transit then', async () => {
+test('--at selects by the time of posting, and reports what was in transit then', async () => {
   const { paid, waiting } = await live();
   const then = await fixture.read('--at', '2026-03-04T05:06:07.089Z');
   expect(then.rows).toHaveLength(4);
@@ -179,7 +179,7 @@ test('--at is the time of posting, and knows what was in transit then', async ()
   }
 });
 
-test('environments are apart, and assets are rows', async () => {
+test('sums each environment and each asset by itself', async () => {
   await fixture.settle(700, { livemode: true });
   const legs = ENTRY_LINES.crypto_payment_credited('evm', 10n ** 20n);
   await fixture.post({ kind: 'crypto_payment_credited', currency: 'ETH.ethereum', legs });
@@ -256,7 +256,7 @@ describe('ledger verify', () => {
   });
 });
 
-test('a book that does not sum to 0 is a finding', async () => {
+test('reports a book that does not sum to 0', async () => {
   await live();
   const books = fixture.db.collection<{ _id: string }>('ledger_books');
   await books.updateOne({ _id: fixture.bankBook }, { $inc: { cash: Long.fromNumber(7) } });
@@ -268,7 +268,7 @@ test('a book that does not sum to 0 is a finding', async () => {
   });
 });
 
-test('a terminal gets an aligned table for each currency', async () => {
+test('prints an aligned table for each currency', async () => {
   await live();
   const { stdout } = await fixture.cli('ledger', 'trial-balance', '--env', 'sandbox');
   const lines = stdout.replaceAll(fixture.bankBook, 'BANK:sandbox:EUR  ').split('\n');
