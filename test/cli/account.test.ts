@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { verify } from '@node-rs/argon2';
+import { z } from 'zod';
 import { SCOPES } from '../../src/domain/account/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
@@ -7,10 +8,13 @@ import { CACHE_MS } from '../../src/store/cache';
 import { hashKey } from '../../src/store/keys';
 import { CreatedAccount, everythingStored, useProvisioning } from './cli';
 
+const MadeKey = z.strictObject({ key_id: z.string(), key: z.string() });
+const RevokedKey = z.strictObject({ key_id: z.string(), revoked_at: z.string() });
+
 const service = useProvisioning();
 
 describe('account create', () => {
-  test('makes an account with a working key per environment and a dashboard login', async () => {
+  test('creates an account with a valid key per environment and a dashboard login', async () => {
     const made = await service.account();
     expect(made.account_id).toMatch(/^acct_[0-9a-f-]{36}$/);
     expect(made.sandbox_key).toMatch(/^sk_sandbox_[\w-]{43}$/);
@@ -33,7 +37,7 @@ describe('account create', () => {
     });
   });
 
-  test('keeps the password as argon2id of 19 MiB, two passes, one lane', async () => {
+  test('stores the password as argon2id of 19 MiB, two passes, one lane', async () => {
     const made = await service.account();
     const [owner] = await service.stores.users.byEmail(made.dashboard_email);
     expect(owner).toMatchObject({ account_id: made.account_id, role: 'owner' });
@@ -45,14 +49,14 @@ describe('account create', () => {
   test.each([
     [[], true],
     [['--keep-password'], false],
-  ])('with %j its user must replace the password: %s', async (options, mustReplace) => {
+  ])('with %j the owner must replace the password: %s', async (options, mustReplace) => {
     const args = ['account', 'create', '--name', 'Acme', ...options];
     const { dashboard_email } = CreatedAccount.parse(await service.json(...args));
     const [owner] = await service.stores.users.byEmail(dashboard_email);
     expect(owner?.password_expires_at !== undefined).toBe(mustReplace);
   });
 
-  test('stores neither keys nor password in clear', async () => {
+  test('stores neither keys nor the password as plain text', async () => {
     const { sandbox_key, live_key, dashboard_password } = await service.account();
     const stored = await everythingStored(service.db);
     expect(stored).toContain(hashKey(live_key));
@@ -61,7 +65,7 @@ describe('account create', () => {
     }
   });
 
-  test('takes the login asked for, in lower case, once', async () => {
+  test('takes the login of --email in lower case, and refuses it a second time', async () => {
     const args = ['account', 'create', '--name', 'Ana', '--email', 'Ana@Example.com'];
     const made = CreatedAccount.parse(await service.json(...args));
     expect(made.dashboard_email).toBe('ana@example.com');
@@ -91,7 +95,7 @@ describe('account create', () => {
 });
 
 describe('account update, show and list', () => {
-  test('switch crypto and methods on and off, each time showing the account', async () => {
+  test('update switches crypto and methods on and off, and answers with the account', async () => {
     const { account_id, dashboard_email } = await service.account('Update');
     const off = ['--disable-method', 'amex', '--disable-method', 'visa'];
     const changed = await service.json('account', 'update', account_id, '--crypto', 'on', ...off);
@@ -117,7 +121,7 @@ describe('account update, show and list', () => {
     expect(performance.now() - began).toBeGreaterThan(CACHE_MS - 100);
   });
 
-  test('switch rails on and off, and set what their payouts cost', async () => {
+  test('update switches rails on and off, and sets payout fees', async () => {
     const { account_id } = await service.account('Payouts');
     const update = (...args: string[]) => service.json('account', 'update', account_id, ...args);
     const off = ['--disable-method', 'card_payout', '--disable-method', 'faster_payments'];
@@ -146,7 +150,7 @@ describe('account update, show and list', () => {
     expect(await update(...removed)).toMatchObject({ payout_fees: {} });
   });
 
-  test('set for how long payers are kept', async () => {
+  test('update sets for how many months payer data is stored', async () => {
     const { account_id } = await service.account();
     const update = (months: string) => [
       'account',
@@ -162,7 +166,7 @@ describe('account update, show and list', () => {
     }
   });
 
-  test('refuse a fee that is none, and one rail twice', async () => {
+  test('update refuses an invalid fee, and one rail twice', async () => {
     const { account_id } = await service.account();
     const update = (...fees: string[]) =>
       service.refusal(
@@ -201,7 +205,7 @@ describe('account update, show and list', () => {
     expect(await service.json('account', 'show', account_id)).toEqual(before);
   });
 
-  test('list gives the newest accounts first, with or without more to come', async () => {
+  test('list begins with the newest account, and says whether there are more', async () => {
     const { account_id } = await service.account('Newest');
     expect(await service.json('account', 'list', '--limit', '1')).toEqual({
       data: [expect.objectContaining({ account_id, name: 'Newest' })],
@@ -210,7 +214,7 @@ describe('account update, show and list', () => {
     expect(await service.json('account', 'list')).toMatchObject({ has_more: false });
   });
 
-  test('a name is printed without the characters that steer a terminal', async () => {
+  test('a name is printed without control characters', async () => {
     const { account_id } = await service.account('\u001b[2J\u202eEvil\u0007\nLine');
     const { stdout } = await service.cli('account', 'show', account_id);
     expect(stdout).toContain('Name:             [2JEvil Line\n');
@@ -244,7 +248,7 @@ describe('account update, show and list', () => {
 });
 
 describe('a freeze', () => {
-  test('is shown with its reason, kept in the audit log once, and ended', async () => {
+  test('is shown with its reason, logged once, and ended by unfreeze', async () => {
     const { account_id } = await service.account();
     const why = ['--reason', 'Ticket 42: a live key leaked', '--operator', 'mia'];
     const frozen = await service.json('account', 'freeze', account_id, ...why);
@@ -282,4 +286,100 @@ test.each([
     const { message } = await service.refusal(...update, option, wrong);
     expect(message).toContain('It must be CURRENCY=MINOR');
   }
+});
+
+describe('API keys', () => {
+  test('key create creates a key of all scopes or of those of --scopes, and stores its hash alone', async () => {
+    const { account_id } = await service.account();
+    const create = ['key', 'create', account_id, '--env'];
+    const live = MadeKey.parse(await service.json(...create, 'live'));
+    const scoped = MadeKey.parse(
+      await service.json(...create, 'sandbox', '--scopes', 'refunds:read, payments:read'),
+    );
+    expect(live.key).toMatch(/^sk_live_/);
+    expect(scoped.key).toMatch(/^sk_sandbox_/);
+    const { keys } = service.stores;
+    expect(await keys.byHash(hashKey(live.key))).toMatchObject({
+      _id: live.key_id,
+      scopes: SCOPES,
+    });
+    expect(await keys.byHash(hashKey(scoped.key))).toMatchObject({
+      account_id,
+      livemode: false,
+      scopes: ['payments:read', 'refunds:read'],
+    });
+    expect(await everythingStored(service.db)).not.toContain(live.key.slice('sk_live_'.length));
+  });
+
+  test('key list shows the last four characters of each key, and no key', async () => {
+    const { account_id, sandbox_key, live_key } = await service.account();
+    const seen = { scopes: SCOPES, last_used_at: null, revoked_at: null };
+    const rest = {
+      key_id: expect.stringMatching(/^key_/),
+      created_at: expect.stringMatching(/Z$/),
+    };
+    expect(await service.json('key', 'list', account_id)).toEqual({
+      data: [
+        { ...rest, ...seen, env: 'sandbox', last4: sandbox_key.slice(-4) },
+        { ...rest, ...seen, env: 'live', last4: live_key.slice(-4) },
+      ],
+    });
+    const { stdout } = await service.cli('key', 'list', account_id);
+    expect(stdout).toMatch(/^KEY +ENV +ENDS +CREATED +LAST USED +REVOKED +SCOPES\n/);
+    expect(stdout).toContain(`…${sandbox_key.slice(-4)}`);
+    expect(stdout).not.toContain(sandbox_key);
+  });
+
+  test('a second revocation keeps the time of the first', async () => {
+    const { account_id } = await service.account();
+    const { key_id, key } = MadeKey.parse(
+      await service.json('key', 'create', account_id, '--env', 'live'),
+    );
+    const first = RevokedKey.parse(await service.json('key', 'revoke', key_id));
+    expect(first.key_id).toBe(key_id);
+    expect(await service.json('key', 'revoke', key_id)).toEqual(first);
+    expect(await service.stores.keys.byHash(hashKey(key))).toMatchObject({
+      revoked_at: first.revoked_at,
+    });
+  });
+
+  test('refuses a wrong environment, scope and key id, and names what is allowed', async () => {
+    const { account_id } = await service.account();
+    const create = ['key', 'create', account_id];
+    const before = await service.json('key', 'list', account_id);
+    const messages = [
+      [await service.refusal(...create), "required option '--env <env>' not specified"],
+      [await service.refusal(...create, '--env', 'test'), 'Allowed choices are sandbox, live.'],
+      [
+        await service.refusal(...create, '--env', 'live', '--scopes', 'payments:read,payments'),
+        `Allowed, separated by commas: ${SCOPES.join(', ')}.`,
+      ],
+      [await service.refusal(...create, '--env', 'live', '--scopes', ''), 'Allowed, separated by'],
+      [await service.refusal('key', 'revoke', 'key_1'), 'There is no key key_1.'],
+    ] as const;
+    for (const [{ message }, words] of messages) expect(message).toContain(words);
+    expect(await service.json('key', 'list', account_id)).toEqual(before);
+  });
+
+  test('a key may expire, and may be limited to some networks', async () => {
+    const { account_id } = await service.account();
+    const create = ['key', 'create', account_id, '--env', 'live'];
+    const until = ['--expires-at', '2999-01-01T01:00:00+01:00'];
+    const from = ['--allow-cidr', '203.0.113.0/24', '--allow-cidr', '2001:db8::/32'];
+    const { key_id } = MadeKey.parse(await service.json(...create, ...until, ...from));
+    const bounds = {
+      expires_at: '2999-01-01T00:00:00.000Z',
+      allowed_cidrs: ['203.0.113.0/24', '2001:db8::/32'],
+    };
+    const { data } = z
+      .object({ data: z.array(z.looseObject({ key_id: z.string() })) })
+      .parse(await service.json('key', 'list', account_id));
+    expect(data.find((key) => key.key_id === key_id)).toMatchObject(bounds);
+    const [line] = await service.stores.auditLog.list({ account_id, limit: 1 });
+    expect(line).toMatchObject({ act: 'api_key.created', target: key_id, after: bounds });
+    const past = await service.refusal(...create, '--expires-at', '2020-01-01T00:00:00Z');
+    expect(past.message).toBe('--expires-at has to be in the future.');
+    const { message } = await service.refusal(...create, '--allow-cidr', '203.0.113.0/33');
+    expect(message).toContain('It must be a network');
+  });
 });

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { EventDocument } from '../../src/store/events';
 import { openAccount } from '../support/service';
 import { useProvisioning } from './cli';
 import { recordEvents } from './event-log';
@@ -17,10 +16,8 @@ async function page(account: string, ...options: string[]) {
   return Page.parse(await service.json('event', 'list', account, '--env', 'sandbox', ...options));
 }
 
-const idsOf = (events: readonly EventDocument[]) => events.map(({ _id }) => _id);
-
 describe('event list', () => {
-  test('gives each event as it is sent, with where its delivery stands', async () => {
+  test('shows each event as it is sent, with the state of its delivery', async () => {
     const { account_id } = await openAccount(service.stores, {});
     const [event] = await recordEvents(service, account_id, ['payment.settled']);
     const { _id: id, type, created, data } = event ?? fail();
@@ -40,7 +37,7 @@ describe('event list', () => {
     });
   });
 
-  test('walks through events of one millisecond, newest first, each once', async () => {
+  test('pages through events of one millisecond, newest first, each once', async () => {
     const { account_id } = await openAccount(service.stores, {});
     const types = ['payment.awaiting_customer', 'payment.authorized', 'payment.settled'] as const;
     const events = [
@@ -59,10 +56,10 @@ describe('event list', () => {
       });
       next = next_cursor === null ? [] : ['--before', next_cursor];
     }
-    expect(seen).toEqual(idsOf(newestFirst));
+    expect(seen).toEqual(newestFirst.map(({ _id }) => _id));
   });
 
-  test('keeps to the account, the environment, the resource and the time asked for', async () => {
+  test('filters by account, environment, resource and time', async () => {
     const { account_id } = await openAccount(service.stores, {});
     const events = await recordEvents(service, account_id, ['payment.failed']);
     await recordEvents(service, account_id, ['payment.expired']);
@@ -79,7 +76,7 @@ describe('event list', () => {
     expect(live).toEqual({ data: [], has_more: false, next_cursor: null });
   });
 
-  test('prints a table for people, and how to go on', async () => {
+  test('prints a table, and the option for the next page', async () => {
     const { account_id } = await openAccount(service.stores, {});
     await recordEvents(service, account_id, ['payment.authorized', 'payment.settled']);
     const list = ['event', 'list', account_id, '--env', 'sandbox'];
@@ -102,7 +99,7 @@ describe('event list', () => {
   });
 });
 
-test('event show tells every attempt, the first one first', async () => {
+test('event show lists every attempt, the first one first', async () => {
   const { account_id } = await openAccount(service.stores, {});
   const [event] = await recordEvents(service, account_id, ['payment.settled']);
   const event_id = event?._id ?? '';

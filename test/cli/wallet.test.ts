@@ -14,7 +14,7 @@ function set(account: string, env: string, address: string, network = 'ethereum'
   return service.json('wallet', 'set', account, ...named);
 }
 
-test('a wallet counts at once in the sandbox', async () => {
+test('a wallet takes effect at once in the sandbox', async () => {
   const { account_id } = await openAccount(service.stores, {});
   const wallet = await set(account_id, 'sandbox', FIRST);
   expect(wallet).toMatchObject({ network: 'ethereum', address: FIRST, counting: FIRST });
@@ -34,14 +34,14 @@ test('a wallet counts at once in the sandbox', async () => {
   ]);
 });
 
-test('on live it counts after 24 hours, and the one before it gets nothing until then', async () => {
+test('a wallet on live takes effect after 24 hours, and its predecessor receives nothing until then', async () => {
   const { account_id } = await openAccount(service.stores, {});
   const first = await set(account_id, 'live', FIRST);
   expect(first).toMatchObject({ counting: null, previous: null });
   expect(await set(account_id, 'live', FIRST)).toEqual(first);
   const { wallets } = service.stores;
-  const kept = await wallets.get(account_id, true, 'ethereum');
-  const countsIn = Date.parse(kept?.counts_from ?? '') - Date.parse(kept?.set_at ?? '');
+  const stored = await wallets.get(account_id, true, 'ethereum');
+  const countsIn = Date.parse(stored?.counts_from ?? '') - Date.parse(stored?.set_at ?? '');
   expect(countsIn).toBe(DAY_MS);
   // A day later it is replaced.
   const past = new Date(Date.now() - 1_000).toISOString();
@@ -69,7 +69,7 @@ test('a wrong checksum, network or account is refused', async () => {
   }
 });
 
-test('balance show has a row for each coin, exact at any size', async () => {
+test('balance show has a row for each asset, exact at any size', async () => {
   const { account_id } = await openAccount(service.stores, {});
   const { mongo, ledger } = { mongo: service.db.client, ledger: service.stores.ledger };
   const at = new Date().toISOString();

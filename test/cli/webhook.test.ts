@@ -18,7 +18,7 @@ async function setUrl(account: string, env: string, url: string) {
 }
 
 describe('webhook set', () => {
-  test('gives a secret of 256 bits per environment, kept when the URL changes', async () => {
+  test('creates a secret of 256 bits per environment, which a change of the URL keeps', async () => {
     const { account_id } = await service.account();
     const sandbox = await setUrl(account_id, 'sandbox', LOCAL);
     const live = await setUrl(account_id, 'live', 'https://1.1.1.1/hook');
@@ -41,7 +41,7 @@ describe('webhook set', () => {
     expect(await service.json('webhook', 'show', account_id, '--env', 'sandbox')).toEqual(moved);
   });
 
-  test('shows a secret in words once: a later one says that it stays, and adds no line', async () => {
+  test('prints a secret once: a repeat says that it is unchanged', async () => {
     const { account_id } = await service.account();
     const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', LOCAL];
     const first = await service.cli(...set);
@@ -90,7 +90,7 @@ describe('webhook set', () => {
     expect(message).toContain('https://');
   });
 
-  test('changes nothing when the present secret was sealed with other keys', async () => {
+  test('changes nothing when the current secret was encrypted with other keys', async () => {
     const { account_id } = await service.account();
     const before = await setUrl(account_id, 'sandbox', LOCAL);
     const env = { ...service.env, KEYS_FILE: `${service.folder}/other-keys.json` };
@@ -104,7 +104,7 @@ describe('webhook set', () => {
 });
 
 describe('webhook set --events', () => {
-  test('names the events that are sent; they stay when the URL changes, and all come back', async () => {
+  test('selects events, which a change of the URL keeps, until `all` removes the selection', async () => {
     const { account_id } = await service.account();
     const place = [account_id, '--env', 'sandbox'];
     const set = async (...more: string[]) =>
@@ -137,15 +137,15 @@ describe('webhook roll', () => {
   test.each([
     ['1h', HOUR_MS],
     ['24h', 24 * HOUR_MS],
-  ])('--after %s keeps the present secret until then', async (after, ms) => {
+  ])('--after %s keeps the current secret until then', async (after, ms) => {
     const { account_id } = await service.account();
     const place = [account_id, '--env', 'sandbox'];
     const before = await setUrl(account_id, 'sandbox', LOCAL);
-    const asked = Date.now();
+    const startedAt = Date.now();
     const rolled = Rolled.parse(await service.json('webhook', 'roll', ...place, '--after', after));
     expect(rolled.signing_secret).not.toBe(before.signing_secret);
     const active = Date.parse(rolled.active_from);
-    expect(active).toBeGreaterThanOrEqual(asked + ms);
+    expect(active).toBeGreaterThanOrEqual(startedAt + ms);
     expect(active).toBeLessThanOrEqual(Date.now() + ms);
     expect(await service.json('webhook', 'show', ...place)).toEqual({
       ...before,
@@ -154,7 +154,7 @@ describe('webhook roll', () => {
     });
   });
 
-  test('now, which is the default, puts the new secret in the place of the old one', async () => {
+  test('replaces the secret at once by default, and with --after now', async () => {
     const { account_id } = await service.account();
     const place = [account_id, '--env', 'sandbox'];
     await setUrl(account_id, 'sandbox', LOCAL);
@@ -165,7 +165,7 @@ describe('webhook roll', () => {
     expect(again.signing_secret).not.toBe(signing_secret);
   });
 
-  test('is refused without an endpoint, and for another time', async () => {
+  test('is refused without an endpoint, and for another --after', async () => {
     const { account_id } = bare;
     const roll = ['webhook', 'roll', account_id, '--env', 'live'];
     expect((await service.refusal(...roll)).code).toBe('webhook_not_set');
@@ -192,7 +192,7 @@ async function findAudited(id: string) {
   return Findings.parse(JSON.parse(stdout)).findings.filter((finding) => finding.id === id);
 }
 
-test('endpoints are listed, added, changed and removed; the oldest is the one of `set`', async () => {
+test('endpoints are added, listed, updated and removed; `show` takes the oldest by default', async () => {
   const { account_id } = await service.account();
   const place = [account_id, '--env', 'sandbox'];
   const { signing_secret } = await setUrl(account_id, 'sandbox', LOCAL);
@@ -232,7 +232,7 @@ test('endpoints are listed, added, changed and removed; the oldest is the one of
   ]);
 });
 
-test('no signing secret is stored in clear, and none opens for another environment', async () => {
+test('no signing secret is stored as plain text, and none decrypts for another environment', async () => {
   const { account_id, sandbox_key } = await service.account();
   const place = [account_id, '--env', 'sandbox'];
   const { signing_secret } = await setUrl(account_id, 'sandbox', LOCAL);
