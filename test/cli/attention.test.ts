@@ -6,7 +6,8 @@ import { createMetricStore } from '../../src/store/metrics';
 import { call, eventually } from '../support/http';
 import { useResourceSetting } from './resource-setting';
 
-const setting = useResourceSetting();
+// Alone: it counts all reasons in the metrics.
+const setting = useResourceSetting({ alone: true });
 
 const WHY = ['--operator', 'mia', '--reason', 'Ticket 42'];
 const ACT = { what: 'acknowledge', operator: 'mia', reason: 'Ticket 42' };
@@ -18,7 +19,7 @@ async function listed(id: string, ...options: string[]): Promise<ShownAttention[
 }
 
 /** Waits for a row of the list with this reason. */
-const rowOf = (id: string, reason: string) =>
+const awaitRow = (id: string, reason: string) =>
   eventually(reason, async () => (await listed(id)).find((row) => row.reason === reason));
 
 const stored = async (kind: CallbackResource, id: string) => {
@@ -62,7 +63,7 @@ describe.each<[CallbackResource, string, () => Promise<string>]>([
     const id = await open();
     const report = () => setting.handle(kind, id).signal(name, { unreadable: true });
     await report();
-    const row = await rowOf(id, 'malformed_callback');
+    const row = await awaitRow(id, 'malformed_callback');
     const { amount, currency } = await stored(kind, id);
     expect(row).toEqual({
       id: expect.stringContaining(`${kind}:${id}:`),
@@ -93,7 +94,7 @@ describe.each<[CallbackResource, string, () => Promise<string>]>([
     expect((await stored(kind, id)).audit).toHaveLength(1);
 
     await report();
-    const again = await rowOf(id, 'malformed_callback');
+    const again = await awaitRow(id, 'malformed_callback');
     expect(again.id).not.toBe(row.id);
     expect(await listed(id, '--all')).toEqual([{ ...row, acknowledged: true }, again]);
     const act = await setting.json(kind.replace('_', '-'), 'act', id, 'acknowledge', ...WHY);
@@ -102,10 +103,10 @@ describe.each<[CallbackResource, string, () => Promise<string>]>([
   });
 });
 
-test('after the end, a reason that needs nothing is acknowledged, and leaves the Temporal UI', async () => {
+test('a reason of an ended payment is acknowledged, and leaves the search attributes of Temporal', async () => {
   const id = await endedPayment();
   await setting.simulate('payment', id, { event: 'authorized' });
-  const row = await rowOf(id, 'late_authorization_voided');
+  const row = await awaitRow(id, 'late_authorization_voided');
   await setting.handle('payment', id).result();
   const act = { operator: 'mia', reason: 'Ticket 42' };
   expect(await acknowledgeAttention(setting.deps, row.id, act)).toMatchObject({
@@ -122,10 +123,10 @@ test('after the end, a reason that needs nothing is acknowledged, and leaves the
   });
 });
 
-test('a reason whose money is in suspense is refused until the money has left', async () => {
+test('a reason whose money is in suspense is acknowledged only after the money has left', async () => {
   const id = await endedPayment();
   await setting.simulate('payment', id, { event: 'settled' });
-  const row = await rowOf(id, 'late_settlement_reversed');
+  const row = await awaitRow(id, 'late_settlement_reversed');
   const acknowledge = () =>
     acknowledgeAttention(setting.deps, row.id, { operator: 'mia', reason: 'Ticket 42' });
   await expect(acknowledge()).rejects.toMatchObject({ code: 'money_in_suspense' });
@@ -137,10 +138,10 @@ test('a reason whose money is in suspense is refused until the money has left', 
   expect(await listed(id)).toEqual([]);
 });
 
-test('another reason than the operator saw is not acknowledged', async () => {
+test('a reason other than the one that the operator saw is not acknowledged', async () => {
   const id = await setting.payment();
   await setting.handle('payment', id).signal('settled', { unreadable: true });
-  const row = await rowOf(id, 'malformed_callback');
+  const row = await awaitRow(id, 'malformed_callback');
   const stale = actOn(setting.deps, 'payment', id, { ...ACT, attention: 'amount_differs' });
   await expect(stale).rejects.toMatchObject({
     code: 'wrong_state',
@@ -154,30 +155,28 @@ test('another reason than the operator saw is not acknowledged', async () => {
   }
 });
 
-test('the oldest come first, and a page continues at its cursor', async () => {
+test('the list begins with the oldest reason, and --after continues it', async () => {
   const ids = [await setting.payment(), await setting.payment(), await setting.payment()];
   for (const id of ids) {
     await setting.handle('payment', id).signal('settled', { unreadable: true });
-    await rowOf(id, 'malformed_callback');
+    await awaitRow(id, 'malformed_callback');
   }
-  const pages: ShownAttention[] = [];
-  let cursor: string[] = [];
-  for (;;) {
-    const page = (await setting.json('attention', 'list', '--all', '--limit', '2', ...cursor)) as {
-      data: ShownAttention[];
-      has_more: boolean;
-      next_cursor: string | null;
-    };
-    pages.push(...page.data);
-    expect(page.next_cursor).toBe(page.has_more ? page.data.at(-1)?.id : null);
-    if (page.next_cursor === null) break;
-    cursor = ['--after', page.next_cursor];
+  const [first] = await listed(ids[0] ?? '');
+  const pages = first === undefined ? [] : [first];
+  // Others' reasons may stand between those of this file.
+  while (pages.at(-1)?.resource_id !== ids.at(-1)) {
+    const after = ['--after', pages.at(-1)?.id ?? ''];
+    const page = await setting.json('attention', 'list', '--all', '--limit', '1', ...after);
+    const { data, has_more, next_cursor } = Object(page);
+    expect(data).toHaveLength(1);
+    expect(next_cursor).toBe(has_more ? data[0].id : null);
+    pages.push(...data);
   }
   const order = pages.map(({ id }) => id);
   expect(new Set(order).size).toBe(order.length);
   expect(pages.map(({ since }) => since)).toEqual(pages.map(({ since }) => since).toSorted());
-  const mine = pages.filter(({ resource_id }) => ids.includes(resource_id));
-  expect(mine.map(({ resource_id }) => resource_id)).toEqual(ids);
+  const own = pages.filter(({ resource_id }) => ids.includes(resource_id));
+  expect(own.map(({ resource_id }) => resource_id)).toEqual(ids);
   const { stdout } = await setting.cli('attention', 'list', '--limit', '1');
   expect(stdout).toMatch(/^ATTENTION +SINCE +REASON +AMOUNT +CURRENCY +ACKNOWLEDGED\n/);
   expect(stdout).toMatch(/\n\nThere are more: --after payment:\S+\n$/);

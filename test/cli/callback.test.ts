@@ -6,16 +6,21 @@ import { createMetricStore } from '../../src/store/metrics';
 import { useResourceSetting } from './resource-setting';
 
 const setting = useResourceSetting();
+/** Connectors of this file alone: what it lists and deletes is its own. */
+const BANK = `bank-${randomUUID().slice(0, 8)}`;
+const OTHER = `other-${randomUUID().slice(0, 8)}`;
+const ofBank = ['--connector', BANK];
 afterEach(async () => {
-  await setting.deps.db.collection('bank_callbacks').deleteMany({});
+  const callbacks = setting.deps.db.collection('bank_callbacks');
+  await callbacks.deleteMany({ connector: { $in: [BANK, OTHER] } });
 });
 
 const PARKED = 'no such refund at this connector';
 const NO_CALLBACK = { data: [], has_more: false };
 const OCCURRED_AT = '2026-03-01T12:00:00.000Z';
 
-/** As it is kept when its connector dies before the signal. */
-function keep(resource_id: string, { connector = setting.service.connector, day = 1 } = {}) {
+/** Stores a callback as it is when its connector dies before the signal. */
+function store(resource_id: string, { connector = BANK, day = 1 } = {}) {
   return setting.service.stores.callbacks.insertOnce({
     connector,
     resource: 'payout',
@@ -26,85 +31,58 @@ function keep(resource_id: string, { connector = setting.service.connector, day 
   });
 }
 
-/** As it is kept when the bank speaks of what nobody knows. */
+/** Delivers a callback about a resource that does not exist. */
 async function park(resource_id = randomUUID()) {
   const warned: [object, string][] = [];
   const log = { warn: (...line: [object, string]) => void warned.push(line) };
   const deps = { ...setting.deps, now: () => new Date(), log };
   const callback = { callback_id: `cb_${randomUUID()}`, occurred_at: OCCURRED_AT };
-  const { connector } = setting.service;
-  const report: ResourceCallback = {
-    connector,
-    resource: 'refund',
-    resource_id,
-    name: 'settled',
-    callback,
-  };
+  const about = { resource: 'refund', resource_id, name: 'settled' } as const;
+  const report: ResourceCallback = { connector: BANK, ...about, callback };
   expect(await deliverCallback(deps, report)).toBe('parked');
-  return { id: `${connector}:${callback.callback_id}`, callback, warned };
+  return { id: `${BANK}:${callback.callback_id}`, callback, warned };
 }
 
-const listed = async (...options: string[]) => await setting.json('callback', 'list', ...options);
-const rowOf = ({ _id: id, connector, resource, resource_id, name }: CallbackDocument) =>
+const list = async (...options: string[]) => await setting.json('callback', 'list', ...options);
+const buildRow = ({ _id: id, connector, resource, resource_id, name }: CallbackDocument) =>
   expect.objectContaining({ id, connector, resource, resource_id, name, signalled_at: null });
 
-test('one that was never signalled is listed, delivered once, and refused from then on', async () => {
+test('a callback that was never signalled is listed, delivered once, and then refused', async () => {
   const id = await setting.payout({ amount: 66_623 });
-  const kept = await keep(id);
-  expect(await listed('--unsignalled')).toEqual({
+  const { connector } = setting.service;
+  const { _id } = await store(id, { connector });
+  const about = ['--resource-id', id];
+  expect(await list('--unsignalled', ...about)).toEqual({
     data: [
       {
-        id: kept._id,
-        connector: setting.service.connector,
-        resource: 'payout',
-        resource_id: id,
-        name: 'completed',
-        received_at: '2026-03-01T12:00:00.000Z',
-        signalled_at: null,
-        parked: null,
-        unapplied: null,
-        signed_by: null,
+        ...{ id: _id, connector, resource: 'payout', resource_id: id, name: 'completed' },
+        ...{ received_at: '2026-03-01T12:00:00.000Z', signalled_at: null },
+        ...{ parked: null, unapplied: null, signed_by: null },
       },
     ],
     has_more: false,
   });
-  expect(await setting.json('callback', 'deliver', kept._id)).toEqual({
-    id: kept._id,
-    status: 'delivered',
-  });
+  const delivered = { id: _id, status: 'delivered' };
+  expect(await setting.json('callback', 'deliver', _id)).toEqual(delivered);
   await setting.service.becomes('payouts', id, { status: 'completed' });
-  expect(await setting.refusal('callback', 'deliver', kept._id)).toEqual({
+  expect(await setting.refusal('callback', 'deliver', _id)).toEqual({
     code: 'callback_signalled',
-    message: `${kept._id} was signalled to its workflow: \`callback show ${kept._id}\` shows when.`,
+    message: `${_id} was signalled to its workflow: \`callback show ${_id}\` shows when.`,
   });
-  expect(await listed()).toEqual(NO_CALLBACK);
-  expect((await setting.cli('callback', 'list')).stdout).toBe('No callback waits.\n');
-  const { stdout } = await setting.cli('callback', 'show', kept._id);
+  expect(await list(...about)).toEqual(NO_CALLBACK);
+  expect((await setting.cli('callback', 'list', ...about)).stdout).toBe('No callback waits.\n');
+  const { stdout } = await setting.cli('callback', 'show', _id);
   expect(stdout).toMatch(/\nReason: +It arrived\n/);
   expect(stdout).toMatch(/\nOutcome: +signalled\n/);
 });
 
-test('one whose signal Temporal lost is delivered again, and those that were applied are not', async () => {
-  const { callbacks } = setting.service.stores;
-  const id = await setting.payout({ amount: 66_623 });
-  const [lost, old] = [await keep(id, { day: 3 }), await keep(randomUUID(), { day: 1 })];
-  for (const { _id } of [lost, old]) await callbacks.markSignalled({ _id }, OCCURRED_AT);
-  const again = ['callback', 'deliver', '--again', '--since', '2026-03-02T00:00:00Z'];
-  expect(await setting.json(...again)).toEqual({ delivered: [lost._id], failed: [] });
-  await setting.service.becomes('payouts', id, { status: 'completed' });
-  expect(await setting.json(...again)).toEqual({ delivered: [], failed: [] });
-  expect(await setting.refusal('callback', 'deliver', '--again')).toMatchObject({
-    code: 'invalid_request',
-  });
-});
-
-test('a parked one stays so until its resource is there, and its connector is warned', async () => {
+test('a parked callback stays parked until its resource exists, and is logged as a warning', async () => {
   const { id, callback, warned } = await park();
   expect(warned).toEqual([
     [
       {
         callback_id: callback.callback_id,
-        connector: setting.service.connector,
+        connector: BANK,
         refund_id: expect.any(String),
         code: 'settled',
       },
@@ -112,33 +90,39 @@ test('a parked one stays so until its resource is there, and its connector is wa
     ],
   ]);
   const row = { id, parked: PARKED };
-  expect(await listed('--parked')).toMatchObject({ data: [{ ...row, signalled_at: null }] });
+  expect(await list('--parked', ...ofBank)).toMatchObject({
+    data: [{ ...row, signalled_at: null }],
+  });
   expect(await setting.json('callback', 'show', id)).toMatchObject({ ...row, callback });
   expect(await setting.json('callback', 'deliver', id)).toEqual({ id, status: 'parked' });
   const { stdout } = await setting.cli('callback', 'deliver', id);
   expect(stdout).toBe(`${id} stays parked: its connector still has no such resource.\n`);
 });
 
-test('the list is narrowed, and begins with the longest waiting', async () => {
-  const other = await keep(randomUUID(), { connector: 'other', day: 3 });
-  const second = await keep(randomUUID(), { day: 2 });
-  const first = await keep(randomUUID());
+test('the list is filtered, and begins with the callback that waits longest', async () => {
+  const other = await store(randomUUID(), { connector: OTHER, day: 3 });
+  const second = await store(randomUUID(), { day: 2 });
+  const first = await store(randomUUID());
   const { id: parked } = await park();
-  const all = [rowOf(first), rowOf(second), rowOf(other)];
-  expect(await listed()).toMatchObject({ data: [...all, { id: parked }], has_more: false });
-  expect(await listed('--unsignalled')).toEqual({ data: all, has_more: false });
-  expect(await listed('--parked')).toMatchObject({ data: [{ id: parked }] });
-  expect(await listed('--connector', 'other')).toMatchObject({ data: [rowOf(other)] });
-  expect(await listed('--resource-id', second.resource_id)).toMatchObject({
-    data: [rowOf(second)],
+  const own = [buildRow(first), buildRow(second)];
+  const all = { data: [...own, expect.objectContaining({ id: parked })], has_more: false };
+  expect(await list(...ofBank)).toEqual(all);
+  expect(await list('--unsignalled', ...ofBank)).toEqual({ data: own, has_more: false });
+  expect(await list('--parked', ...ofBank)).toMatchObject({ data: [{ id: parked }] });
+  expect(await list('--connector', OTHER)).toMatchObject({ data: [buildRow(other)] });
+  expect(await list('--resource-id', second.resource_id)).toMatchObject({
+    data: [buildRow(second)],
   });
-  expect(await listed('--limit', '1')).toEqual({ data: [rowOf(first)], has_more: true });
-  const { stdout } = await setting.cli('callback', 'list', '--limit', '1');
+  expect(await list('--limit', '1', ...ofBank)).toEqual({ data: own.slice(0, 1), has_more: true });
+  // Without a filter all connectors are listed.
+  const { data } = Object(await list('--limit', '1000'));
+  expect(data).toEqual(expect.arrayContaining([...all.data, buildRow(other)]));
+  const { stdout } = await setting.cli('callback', 'list', '--limit', '1', ...ofBank);
   expect(stdout).toMatch(/^CALLBACK +RECEIVED +RESOURCE +ID +SAYS +WAITS\n/);
   expect(stdout).toMatch(/ payout +\S+ +completed +never signalled\n\nThere are more\.\n$/);
 });
 
-test('an unknown one and one that no connector may report are refused', async () => {
+test('an unknown callback and one about an invalid id are refused', async () => {
   expect(await setting.refusal('callback', 'show', 'sandbox:none')).toEqual({
     code: 'callback_not_found',
     message: 'There is no callback sandbox:none.',
@@ -146,7 +130,7 @@ test('an unknown one and one that no connector may report are refused', async ()
   expect((await setting.refusal('callback', 'deliver', 'sandbox:none')).code).toBe(
     'callback_not_found',
   );
-  const { _id } = await keep('no id of ours');
+  const { _id } = await store('no id of ours');
   expect((await setting.refusal('callback', 'deliver', _id)).code).toBe('callback_unreadable');
 });
 
@@ -154,16 +138,16 @@ test.each<WaitingFilter>([
   { waits: 'any' },
   { waits: 'parked', connector: 'sandbox' },
   { waits: 'unsignalled', received_before: '2026-03-02T12:00:00.000Z' },
-])('an index of those that wait serves %j', async (filter) => {
+])('the index of waiting callbacks serves %j', async (filter) => {
   const { callbacks } = setting.service.stores;
   const plan = JSON.stringify(await callbacks.waiting(filter).explain('queryPlanner'));
   expect(plan).toContain('"indexName":"waiting"');
   expect(plan).not.toContain('COLLSCAN');
 });
 
-/** Id of a kept one, parked if `isParked`. */
-async function store(isParked: boolean): Promise<string> {
-  const { _id } = await keep(randomUUID(), { connector: 'stranger' });
+/** @returns id of a stored callback, parked if `isParked` */
+async function storeAnother(isParked: boolean): Promise<string> {
+  const { _id } = await store(randomUUID());
   if (isParked) await setting.service.stores.callbacks.park(_id, PARKED);
   return _id;
 }
@@ -171,16 +155,17 @@ async function store(isParked: boolean): Promise<string> {
 const dismiss = (id: string) =>
   setting.json('callback', 'dismiss', id, '--reason', 'Another service has it');
 
-test('a dismissed callback leaves the list and the metrics, and its audit line says why', async () => {
-  const id = await store(true);
+test('a dismissed callback leaves the list and the metrics, and the audit log has the reason', async () => {
+  const id = await storeAnother(true);
   const { db } = setting.deps;
-  const listWaiting = async () => (await createMetricStore(db).read(new Date())).callbacks;
-  expect(await listWaiting()).toEqual([
-    { waits: 'parked', connector: expect.any(String), count: 1 },
-  ]);
+  const listWaiting = async () => {
+    const { callbacks } = await createMetricStore(db).read(new Date());
+    return callbacks.filter(({ connector }) => connector === BANK);
+  };
+  expect(await listWaiting()).toEqual([{ waits: 'parked', connector: BANK, count: 1 }]);
   expect(await dismiss(id)).toEqual({ id, status: 'dismissed' });
   expect(await listWaiting()).toEqual([]);
-  for (const options of [[], ['--parked']]) {
+  for (const options of [ofBank, ['--parked', ...ofBank]]) {
     expect(await setting.json('callback', 'list', ...options)).toEqual(NO_CALLBACK);
     expect(await setting.json('callback', 'list', ...options, '--all')).toMatchObject({
       data: [{ id, parked: PARKED, dismissed_at: expect.any(String) }],
@@ -198,12 +183,12 @@ test('a dismissed callback leaves the list and the metrics, and its audit line s
 });
 
 test('only a parked callback is dismissed', async () => {
-  const unsignalled = await store(false);
+  const unsignalled = await storeAnother(false);
   const refusal = (id: string) =>
     setting.refusal('callback', 'dismiss', id, '--reason', 'Another service has it');
   expect((await refusal(unsignalled)).code).toBe('callback_not_parked');
   expect((await refusal('stranger:none')).code).toBe('callback_not_found');
-  const signalled = await store(true);
+  const signalled = await storeAnother(true);
   const { callbacks } = setting.service.stores;
   await callbacks.markSignalled({ _id: signalled }, '2026-03-01T12:01:00.000Z');
   expect((await refusal(signalled)).code).toBe('callback_signalled');

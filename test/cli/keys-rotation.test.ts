@@ -10,6 +10,7 @@ import { mongodbUri } from '../support/servers';
 import { useAccount, useService } from '../support/service';
 import { commandsIn, type Outcome } from './cli';
 
+// Of its own: the rotations replace the keys of the product.
 const service = useService({ worker: false });
 const merchant = useAccount(service);
 
@@ -44,7 +45,7 @@ async function creatingWhile(work: Promise<Outcome>): Promise<{ outcome: Outcome
   return { outcome, ids };
 }
 
-test('rotations next to a running service leave nothing behind and lose nothing', async () => {
+test('rotations next to a running service encrypt every value again and lose none', async () => {
   // As a worker and a bank that have only decrypted since before the rotations.
   const worker = createEncrypter(followKeyFile(service.keysFile).seal);
   const bank = createDetailsDecrypter(service.keysDir, 'sandbox');

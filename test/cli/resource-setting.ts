@@ -36,7 +36,7 @@ export async function openResourceSetting(options?: ServiceOptions) {
     TEMPORAL_ADDRESS: options?.temporal ?? temporalAddress(),
     TASK_QUEUE_PREFIX: prefix,
   };
-  const idOf = ({ status, body, text }: Answer): string => {
+  const getId = ({ status, body, text }: Answer): string => {
     if (status !== 201) throw new Error(text);
     return body.id;
   };
@@ -72,28 +72,28 @@ export async function openResourceSetting(options?: ServiceOptions) {
         customer: { email: 'ada@example.com', first_name: 'Ada' },
         metadata: { k: 'M0' },
       };
-      const id = idOf(await shop.post('/v1/payments', body));
+      const id = getId(await shop.post('/v1/payments', body));
       await eventually('a payment at the bank', async () => {
         return (await service.stores.payments.get(id))?.status !== 'created';
       });
       return id;
     },
-    /** Refund of a payment that has settled; the bank has not said what became of it. */
+    /** Refund of a payment that has settled; no callback has reported its result. */
     refund: async () => {
       const { id: payment_id } = await shop.settledPayment();
       const body = { payment_id, amount: 300, reason: 'R0 for Ada' };
-      const id = idOf(await shop.post('/v1/refunds', body));
+      const id = getId(await shop.post('/v1/refunds', body));
       return { id, payment_id };
     },
     /** Makes one of 100 EUR in ether, for an account that has crypto from now on. */
     cryptoPayment: async (more: { idempotencyKey?: string } = {}) => {
       await service.stores.accounts.setCrypto(shop.account_id, true);
-      return idOf(await shop.post('/v1/crypto/payments', IN_ETHER, more));
+      return getId(await shop.post('/v1/crypto/payments', IN_ETHER, more));
     },
     /** Makes one of units of ether that the balance holds. */
     cryptoSettlement: async (amount: string) => {
       const body = { asset: 'ETH', network: 'ethereum', amount };
-      return idOf(await shop.post('/v1/crypto/settlements', body));
+      return getId(await shop.post('/v1/crypto/settlements', body));
     },
     registerWallet: async (address: string) => {
       const now = new Date().toISOString();

@@ -9,7 +9,8 @@ import {
 import { createClient, eventually, idealPayment } from '../support/http';
 import { useResourceSetting } from './resource-setting';
 
-const setting = useResourceSetting();
+// Alone: a product whose MongoDB looks restored refuses all writes.
+const setting = useResourceSetting({ alone: true });
 
 const BACKUP = '2026-01-01T00:00:00.000Z';
 const createDeps = () => {
@@ -67,7 +68,7 @@ test('a new database, and one that agrees, are written to', async () => {
   expect(refused).toMatchObject({ code: 'not_behind' });
 });
 
-test('after a restore of MongoDB nothing is written until `reconcile` has run', async () => {
+test('refuses writes after a restore of MongoDB until `reconcile` has run', async () => {
   await advance();
   await restore();
   await watch(true, async ({ fault, lines, behind, metrics }) => {
@@ -97,7 +98,7 @@ test('after a restore of MongoDB nothing is written until `reconcile` has run', 
   await watch(true, async ({ fault }) => expect(fault()).toBeDefined());
 });
 
-test('`reconcile --apply` lets the service write again, if it looked back far enough', async () => {
+test('`reconcile --apply` allows writes again if --since is early enough', async () => {
   await advance();
   await restore();
   const isBehind = async () => {
@@ -140,7 +141,7 @@ test('`reconcile --apply` lets the service write again, if it looked back far en
   });
 });
 
-test('a process that cannot compare at its start writes nothing, and compares as soon as it can', async () => {
+test('a process that cannot compare at its start refuses writes, and compares as soon as it can', async () => {
   await advance();
   await restore();
   const deps = createDeps();
@@ -166,7 +167,7 @@ test('a process that cannot compare at its start writes nothing, and compares as
   );
 });
 
-test('a process that reads while another one advances takes nothing for restored', async () => {
+test('a process that reads while another one advances the epoch sees no restore', async () => {
   await advance();
   const deps = createDeps();
   const current = deps.epoch.read;
@@ -187,7 +188,7 @@ test('a process that reads while another one advances takes nothing for restored
   );
 });
 
-test('a comparison counts though the epochs cannot be raised', async () => {
+test('a comparison is valid though the epochs cannot be raised', async () => {
   await advance();
   const deps = createDeps();
   const raise = async () => {
@@ -204,7 +205,7 @@ test('a comparison counts though the epochs cannot be raised', async () => {
   );
 });
 
-test('a Temporal that denies access to schedules guards nothing', async () => {
+test('a Temporal that denies access to schedules stops no writes', async () => {
   await advance();
   const grpc = { code: 7, details: 'Request unauthorized.', metadata: {} };
   const denied = Object.assign(new Error('denied'), grpc);
@@ -222,7 +223,7 @@ test('a Temporal that denies access to schedules guards nothing', async () => {
   }
 });
 
-test('a worker names the time from which Temporal may have lost signals', async () => {
+test('a worker logs the time since which Temporal may have lost signals', async () => {
   await advance();
   const later = new Date(Date.now() + 3_600_000).toISOString();
   await epochs().updateOne({ _id: 'epoch' }, { $set: { at: later } });

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { deliverCallback } from '../../src/callbacks/deliver';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { actOn } from '../../src/service/operators/act';
 import { eventually } from '../support/http';
@@ -7,7 +8,168 @@ import { run } from './cli';
 import { useResourceSetting } from './resource-setting';
 
 const setting = useResourceSetting();
-/** Payouts that the bank has queued and says no more of: opening one takes five seconds. */
+
+const at = expect.stringMatching(/^\d{4}-.+Z$/);
+
+/** Reports a callback as a connector does. */
+async function report(
+  id: string,
+  callback_id: string,
+  name: 'completed' | 'failed',
+  from?: string,
+) {
+  const { service, deps } = setting;
+  return await deliverCallback(
+    { ...deps, now: () => new Date() },
+    {
+      connector: from ?? service.connector,
+      resource: 'payout',
+      resource_id: id,
+      name,
+      callback: { callback_id, occurred_at: '2026-03-01T12:00:00.000Z', reason: 'Said so' },
+    },
+  );
+}
+
+test('payout show has its transitions, journal entries, callbacks and audit trail', async () => {
+  const { shop, service } = setting;
+  const id = await setting.payout({ metadata: { secret: 'M0' }, reference: 'salary-7' });
+  await report(id, `${id}-1`, 'completed');
+  await service.becomes('payouts', id, { status: 'completed' });
+  await report(id, `${id}-2`, 'failed');
+  await eventually('the reason', async () => {
+    const key = `${service.connector}:${id}-2`;
+    return (await service.stores.callbacks.get(key))?.unapplied;
+  });
+  expect(await report(id, `${id}-3`, 'failed', 'other')).toBe('parked');
+  // The attention reason is written after that of the callback.
+  await eventually(
+    'the attention reason',
+    async () => (await service.stores.payouts.get(id))?.attention,
+  );
+  const shown = await setting.json('payout', 'show', id);
+  const event = (type: string) => ({
+    id: expect.stringMatching(/^evt_/),
+    type,
+    created: at,
+    delivery: { status: 'no_endpoint', attempts: 0, next_attempt_at: null },
+  });
+  const entry = (kind: string, lines: [string, number][]) => ({
+    ...{ id: `${kind}:${id}`, kind, at, book: `${shop.account_id}:sandbox:EUR` },
+    legs: lines.map(([account, amount]) => ({ account, amount })),
+  });
+  const said = { occurred_at: '2026-03-01T12:00:00.000Z', received_at: at, code: null };
+  const callback = { ...said, bank_reference: null, reason: 'Said so' };
+  expect(shown).toEqual({
+    payout: {
+      ...{ id, workflow_id: `payout:${id}`, account_id: shop.account_id, livemode: false },
+      ...{ status: 'completed', version: 4, amount: 1_000, fee: 0, currency: 'EUR' },
+      ...{ balance_account: 'main', recipient_id: shop.recipients.sepa_instant },
+      ...{ reference: 'salary-7', method: 'sepa_instant', connector: service.connector },
+      ...{ bank_reference: expect.any(String), request_id: expect.any(String) },
+      ...{ attention: 'failed_after_completed', failure: null, returned: null },
+      ...{ created_at: at, updated_at: at, due_at: at, sent_at: at, completed_at: at },
+    },
+    recipient: { type: 'bank_account', scheme: null, last4: '3000' },
+    events: ['submitted', 'sent', 'completed'].map((name) => event(`payout.${name}`)),
+    postings: [
+      entry('payout_reserved', [
+        ['balances.main.available', -1_000],
+        ['balances.main.reserved', 1_000],
+      ]),
+      entry('payout_captured', [
+        ['balances.main.reserved', -1_000],
+        [`clearing.${service.connector}`, 1_000],
+      ]),
+    ],
+    callbacks: expect.arrayContaining([
+      expect.objectContaining({ ...callback, callback_id: `${id}-1`, unapplied: null }),
+      expect.objectContaining({
+        ...callback,
+        callback_id: `${id}-2`,
+        name: 'failed',
+        signalled_at: at,
+        parked: null,
+        unapplied: 'a completed payout never fails',
+      }),
+      expect.objectContaining({
+        ...callback,
+        callback_id: `${id}-3`,
+        connector: 'other',
+        signalled_at: null,
+        parked: 'no such payout at this connector',
+      }),
+    ]),
+    audit: [],
+  });
+  const { stdout } = await setting.cli('payout', 'show', id);
+  expect(stdout).toMatch(/^Amount: +€10\.00$/m);
+  expect(stdout).toMatch(/^Recipient: +bank_account …3000$/m);
+  expect(stdout).toMatch(/^Attention: +failed_after_completed$/m);
+  expect(stdout).toMatch(/\n\nMOVES\nAT +EVENT +ID .+\n.+ payout\.submitted .+\n.+ payout\.sent /);
+  expect(stdout).toMatch(/ payout_reserved +balances\.main\.available +-€10\.00\n +balances\.main/);
+  expect(stdout).toMatch(/ failed +sandbox-\S+ +\S+-2 +Said so +not applied: a completed payout/);
+  expect(stdout).toMatch(/ failed +other +\S+-3 +Said so +parked: no such payout/);
+  expect(stdout).toMatch(/\n\nAUDIT TRAIL\nNo operator has acted\.\n$/);
+  for (const hidden of ['M0', 'Lovelace', 'DE8937', '12 Long Lane']) {
+    expect(stdout + JSON.stringify(shown)).not.toContain(hidden);
+  }
+});
+
+test('payout show prints the audit trail as a table', async () => {
+  const id = await setting.payout({ amount: 66_623 });
+  const act = ['payout', 'act', id, 'mark_completed', '--operator', 'mia', '--reason', 'Rang them'];
+  expect((await setting.cli(...act)).exit).toBe(0);
+  const entry = { who: 'mia', when: at, what: 'mark_completed', why: 'Rang them' };
+  expect(await setting.json('payout', 'show', id)).toMatchObject({
+    audit: [{ ...entry, before: 'sent', after: 'completed' }],
+  });
+  const { stdout } = await setting.cli('payout', 'show', id);
+  expect(stdout).toMatch(
+    /\nWHO +WHEN +WHAT +WHY +BEFORE +AFTER\nmia +\S+ \S+ UTC +mark_completed +Rang them +sent +completed\n$/,
+  );
+});
+
+test('payment show and refund show name each other, and show nothing of the customer', async () => {
+  const { id, payment_id } = await setting.refund();
+  const refund = await setting.json('refund', 'show', id);
+  expect(refund).toMatchObject({
+    refund: { id, payment_id, status: 'processing', amount: 300, workflow_id: `refund:${id}` },
+    postings: [{ kind: 'refund_accepted' }],
+    callbacks: [],
+  });
+  expect(JSON.stringify(refund)).not.toContain('R0');
+  const payment = await setting.json('payment', 'show', payment_id);
+  expect(payment).toMatchObject({
+    payment: { id: payment_id, status: 'settled', refunded: 300 },
+    refunds: [{ id, status: 'processing', amount: 300 }],
+    postings: [{ kind: 'payment_settled' }],
+  });
+  const { stdout } = await setting.cli('payment', 'show', payment_id);
+  expect(stdout).toMatch(new RegExp(`\\n\\nREFUNDS\\nREFUND .+\\n${id} .+ processing +€3\\.00`));
+});
+
+test('payment show hides customers, metadata and addresses', async () => {
+  const id = await setting.payment();
+  const { stdout } = await setting.cli('payment', 'show', id);
+  const shown = stdout + JSON.stringify(await setting.json('payment', 'show', id));
+  expect(shown).toContain('awaiting_customer');
+  for (const hidden of ['ada@example.com', 'Ada', 'M0', 'http', 'token', 'hash']) {
+    expect(shown).not.toContain(hidden);
+  }
+});
+
+test.each(['payment', 'refund', 'payout'])('%s show and act refuse an unknown id', async (kind) => {
+  const id = setting.unknownId();
+  expect(await setting.refusal(kind, 'show', id)).toEqual({
+    code: `${kind}_not_found`,
+    message: `There is no ${kind} ${id}.`,
+  });
+  const act = ['act', id, 'mark_failed', '--operator', 'mia', '--reason', 'Why'];
+  expect(await setting.refusal(kind, ...act)).toMatchObject({ code: `${kind}_not_found` });
+});
+
+/** Payouts that the bank has queued without a further callback: creating one takes five seconds. */
 let queued: string[];
 beforeAll(async () => {
   const silent = () => setting.payout({ amount: 66_624 }, 'submitted');
@@ -24,7 +186,7 @@ const act = (kind: CallbackResource, id: string, what: string, ...more: string[]
   ...BY,
   ...more,
 ];
-/** As the command does it, with workers that it does not know: for a workflow that has ended. */
+/** Acts as the command does, with the workers of the product: for a workflow that has ended. */
 const actAgain = (kind: CallbackResource, id: string, what: string, hours?: number) =>
   actOn(setting.deps, kind, id, { what, operator: 'mia', reason: 'The bank said so', hours });
 function queuedPayout(): string {
@@ -35,7 +197,7 @@ function queuedPayout(): string {
 const payout = (id: string) => setting.service.stores.payouts.get(id);
 
 describe('payout act', () => {
-  test('marks one that the bank is silent about, and prints the state after', async () => {
+  test('marks a payout without callbacks as completed, and prints the new state', async () => {
     const id = queuedPayout();
     expect(await setting.json(...act('payout', id, 'mark_completed'))).toEqual({
       payout_id: id,
@@ -61,7 +223,7 @@ describe('payout act', () => {
     );
   });
 
-  test('resubmits by asking the bank first, and tells what it said', async () => {
+  test('resubmits after a look-up at the bank, and prints its answer', async () => {
     const id = queuedPayout();
     expect(await setting.json(...act('payout', id, 'resubmit'))).toEqual({
       payout_id: id,
@@ -88,7 +250,7 @@ describe('payout act', () => {
     ]);
   });
 
-  test('marks one that the bank holds as failed by a confirmation alone', async () => {
+  test('marks a payout that the bank holds as failed only with a confirmation', async () => {
     const id = queuedPayout();
     expect(await setting.refusal(...act('payout', id, 'mark_failed'))).toEqual({
       code: 'held_by_bank',
@@ -104,7 +266,7 @@ describe('payout act', () => {
     expect(stdout).toContain('mark_failed (bank_confirmed_not_executed)');
   });
 
-  test("is refused in the workflow's words, and changes nothing", async () => {
+  test('is refused with the message of the workflow, and changes nothing', async () => {
     const id = await setting.payout({ amount: 66_623 });
     const before = await payout(id);
     expect(await setting.refusal(...act('payout', id, 'resubmit'))).toEqual({
@@ -143,7 +305,7 @@ describe.each([
   ['refund', async () => (await setting.refund()).id, 'processing'],
   ['payment', () => setting.payment(), 'awaiting_customer'],
 ] as const)('%s act', (kind, open, status) => {
-  test('settles and fails it; what has ended stays as it is', async () => {
+  test('marks it as settled or failed; a final state stays', async () => {
     const settled = await open();
     const done = { [`${kind}_id`]: settled, status: 'settled', attention: null };
     expect(await setting.json(...act(kind, settled, 'mark_settled'))).toMatchObject(done);
@@ -164,7 +326,7 @@ describe.each([
     await setting.handle(kind, id).result();
   });
 
-  test('speaks of the state that it has, also when the workflow has just started again', async () => {
+  test('names the stored state, also when the workflow has just started again', async () => {
     const id = await open();
     await setting.terminate(kind, id);
     const snoozed = actAgain(kind, id, 'snooze', 2);
@@ -188,7 +350,7 @@ async function endRun(id: string): Promise<boolean> {
   }
 }
 
-test('an act with no answer in time says that its outcome is unknown', async () => {
+test('an act without an answer in time reports that its outcome is unknown', async () => {
   const id = await setting.payout({ amount: 66_623 });
   await setting.terminate('payout', id);
   // The client without patience: its deadline is what is checked.
@@ -221,13 +383,13 @@ const WRONG: [string[], string][] = [
   [['payout', 'act', 'x', 'resubmit', '--reason', 'Why'], "'--operator <name>' not specified"],
 ];
 
-test.each(WRONG)('refuses %j before it asks any server', async (args, words) => {
+test.each(WRONG)('refuses %j before it connects to any server', async (args, words) => {
   const { exit, stderr } = await run({}, ...args);
   expect(exit).toBe(1);
   expect(stderr).toContain(words);
 });
 
-test('says when Temporal is away, and does nothing', async () => {
+test('reports that Temporal does not answer, and changes nothing', async () => {
   const id = await setting.payout({ amount: 66_623 });
   const env = { ...setting.env, TEMPORAL_ADDRESS: '127.0.0.1:1' };
   const { exit, stderr } = await run(env, ...act('payout', id, 'mark_failed'));
