@@ -67,7 +67,7 @@ test('a rotation creates a key, waits, and encrypts all values again with it', a
   const secret = (await stores.endpoints.get('acct_1', false))?.secrets[0]?.sealed;
   if (secret === undefined) throw new Error('no secret');
   expect(await createSecrets().decrypt(secret, endpointOwner('acct_1', false))).toBe(SECRET);
-  // Until each process has looked, and what it had sealed before is stored.
+  // Until each process has read the file, and what it had encrypted before is stored.
   expect(waits).toEqual([expect.any(Number)]);
   expect(waits[0]).toBeGreaterThan(14_000);
   expect(lines[0]).toContain(result.kid);

@@ -219,7 +219,7 @@ describeWithBank('files that are interrupted, repeated and refused', () => {
     const first = await world.importAll();
     expect(first.map(({ refusal }) => refusal)).toEqual(first.map(() => null));
     await passDay();
-    // The bank's file gets lost on its way.
+    // The bank's file is lost.
     const lost = { 'statement.imported_at': { $type: 'null' as const }, message: /^camt[.]053/ };
     expect((await world.book.inbound.deleteMany(lost)).deletedCount).toBe(1);
     await passDay();

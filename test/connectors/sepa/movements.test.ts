@@ -50,7 +50,7 @@ describeWithBank('money that the bank moves again, or otherwise', () => {
     expect((await world.bank.account('ACME')).balance).toBe(before - 1_000);
     expect(sent_again).toEqual([expect.objectContaining({ amount: 1_000, currency: 'EUR' })]);
     await world.restart();
-    // The statement of the day tells both movements again.
+    // The statement of the day reports both movements again.
     await world.advance(1);
     await world.drained();
     const statements = await world.importAll();
@@ -103,7 +103,7 @@ describeWithBank('money that the bank moves again, or otherwise', () => {
     ['amount', { amount: '9.50' }, { amount: 950, currency: 'EUR' }],
     ['currency', { currency: 'USD' }, { amount: 1_000, currency: 'USD' }],
   ])(
-    'a booking in another %s is held, until the bank books what it was told',
+    'holds a booking in another %s until the bank books what it was instructed',
     async (key, wrong, held) => {
       const payout = await payer.submit();
       const [file = ''] = await world.cut();

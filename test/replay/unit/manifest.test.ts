@@ -16,18 +16,18 @@ const pins = readLines('pins.txt').map((line) => {
 });
 
 const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');
-const hashOf = (name: string) => sha256(readFileSync(join(FOLDER, 'histories', name)));
-const sealed = lines.map((line) => {
+const hashHistory = (name: string) => sha256(readFileSync(join(FOLDER, 'histories', name)));
+const rows = lines.map((line) => {
   const [hash = '', name = ''] = line.split('  ');
   return { hash, name };
 });
 
-test.each(sealed)('$name is as it was sealed', ({ hash, name }) => {
-  expect(hashOf(name)).toBe(hash);
+test.each(rows)('$name is as the manifest has it', ({ hash, name }) => {
+  expect(hashHistory(name)).toBe(hash);
 });
 
 test('every history is in the manifest, once', () => {
-  const names = sealed.map(({ name }) => name);
+  const names = rows.map(({ name }) => name);
   expect(names.toSorted()).toEqual(readdirSync(join(FOLDER, 'histories')).toSorted());
 });
 
