@@ -25,7 +25,7 @@ const hook = useHook(service);
 const settings = () => ({ apiKey: account.key, baseUrl: service.url });
 const client = useFixture(async () => createClient(settings()));
 
-/** What a shop prints that has created a payment, and has read one that does not exist. */
+/** Output of a shop that created a payment, and read one that does not exist. */
 const SHOP_OUTPUT = /^(?:created|awaiting_customer) payment_not_found\n$/;
 
 describe('the TypeScript client', () => {

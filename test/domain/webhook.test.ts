@@ -51,7 +51,7 @@ test('the attempts left after an outage of the service follow a second apart', (
   expect(nextAttemptDelayMs({ attempt: 10, firstAtMs: FIRST_AT, nowMs, jitter: 1 })).toBe(1_000);
 });
 
-/** Whatever a receiver and chance may do to each of the eleven waits. */
+/** Delays by a receiver and by chance in each of the eleven waits. */
 const failures = fc.array(
   fc.record({
     tookMs: fc.integer({ min: 0, max: ATTEMPT_MS_MAX }),
