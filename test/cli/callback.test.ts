@@ -5,7 +5,8 @@ import type { CallbackDocument, WaitingFilter } from '../../src/store/callbacks'
 import { createMetricStore } from '../../src/store/metrics';
 import { useResourceSetting } from './resource-setting';
 
-const setting = useResourceSetting();
+// The list without a filter reads the callbacks of all accounts, and other files store incomplete ones.
+const setting = useResourceSetting({ alone: true });
 /** Connectors of this file alone: what it lists and deletes is its own. */
 const BANK = `bank-${randomUUID().slice(0, 8)}`;
 const OTHER = `other-${randomUUID().slice(0, 8)}`;

@@ -8,9 +8,9 @@ const LONG = [
   'connectors/conformance/mutants',
   'connectors/conformance/connectors',
   'workflows/audit/resume',
-  'api/webhook-health',
+  'api/webhooks',
   'connectors/sepa/files',
-  'api/moves',
+  'api/bank-reports',
   'workflows/shared/missed',
   'workflows/payment/lifecycle',
   'connectors/http/example',
@@ -19,6 +19,8 @@ const LONG = [
   'connectors/sepa/payouts',
   'api/idempotency-outage',
   'dashboard/attacks',
+  'api/limits',
+  'api/clock',
 ].map((name) => `/test/${name}.test.ts`);
 
 /**
