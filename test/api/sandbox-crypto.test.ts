@@ -143,7 +143,7 @@ test('a merchant gets each of the six crypto events signed, complete and in orde
   for (const event of events) await assertWebhook(service.url, event.type, event);
 });
 
-test('magic amounts play their scripts, and the balance is the sum of what was credited', async () => {
+test('magic amounts play their scripts, and the balance is the sum of all credits', async () => {
   /** Status in the end, and halves of the amount due that are credited. */
   const scripts: [amount: number, status: string, halves: bigint][] = [
     [66_631, 'received', 2n],

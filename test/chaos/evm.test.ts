@@ -161,7 +161,7 @@ async function told(transaction_id: Hash, confirmations: number): Promise<void> 
   const deposits = book().collection<Deposit>('deposits');
   const isReported = async () =>
     (await deposits.findOne({ transaction_id }))?.told?.confirmations === confirmations;
-  await eventually(`${confirmations} confirmations are told`, isReported, STEP_MS_MAX);
+  await eventually(`${confirmations} confirmations to be reported`, isReported, STEP_MS_MAX);
 }
 
 async function until(id: string, status: string): Promise<void> {

@@ -166,7 +166,7 @@ describe('above the limit, on live', () => {
     });
   });
 
-  test('a loss of what a bank sent otherwise is posted once, by two operators', async () => {
+  test('a loss by a different amount that a bank sent is posted once, by two operators', async () => {
     const { account_id } = await service.account();
     const _id = `payout-of-${account_id}`;
     const at = new Date().toISOString();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { createWebhookActivities } from '../../activities/webhooks/deliver';
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import { createEncrypter } from '../../src/encryption/encrypter';
@@ -13,6 +13,7 @@ import { useFixture } from '../support/fixture';
 import { readPayloads } from '../support/histories';
 import { openInbox } from '../support/hook';
 import { retryUntilDone } from '../support/insist';
+import { quietTemporal } from '../support/quiet';
 import { runWhile } from '../support/run-while';
 import { temporalAddress } from '../support/servers';
 import { openAccount } from '../support/service';
@@ -24,7 +25,7 @@ export type DeliverySetting = Awaited<ReturnType<typeof openDeliverySetting>>;
 
 /** A command line, a merchant's receiver, and a worker for deliveries while a test needs one. */
 async function openDeliverySetting() {
-  Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
+  quietTemporal();
   const service = await openProvisioning();
   const connection = await Connection.connect({
     address: temporalAddress(),

@@ -81,7 +81,7 @@ export default async function globalSetup(): Promise<void> {
   }
 }
 
-/** Writes a program that does as another, and keeps from the report what that prints. */
+/** Writes a program that runs another with its output in a log. */
 function writeQuietProgram(folder: string, program: string): string {
   const path = join(folder, basename(program));
   const script = `#!/bin/sh\nexec "${program}" "$@" >>"${path}.log" 2>&1\n`;
@@ -100,6 +100,8 @@ async function startSharedProduct(folder: string, servers: Child[]): Promise<str
     name: 'the shared product',
     command: process.execPath,
     args: ['--require', register, join(__dirname, 'product-process.ts'), placeFile],
+    // Its keys go with the folder, also when it is killed.
+    env: { ...process.env, TMPDIR: folder },
     logFile,
     graceMs: 10_000,
   });

@@ -39,7 +39,7 @@ export const timeSkippingServer = (): string => fromEnvironment('timeSkippingSer
 /** Path of a Chromium or Chrome executable. */
 export const chromium = (): string => fromEnvironment('chromium');
 
-/** Folder of what servers log. */
+/** Folder of the servers' logs. */
 export const logFolder = (): string => fromEnvironment('logs');
 
 /** The product that runs for all files. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { cancellationSignal } from '@temporalio/activity';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { createAuditActivities } from '../../../activities/schedules/audit';
 import type { AuditResult } from '../../../src/domain/audit';
 import type { Stores } from '../../../src/store';
@@ -12,10 +12,11 @@ import { storedPayout } from '../../api/payout-setting';
 import { useDatabase } from '../../support/database';
 import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
+import { quietTemporal } from '../../support/quiet';
 import { runWhile } from '../../support/run-while';
 import { temporalAddress } from '../../support/servers';
 
-Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
+quietTemporal();
 
 const PAGE = 200;
 const PAYOUTS = 3 * PAGE;

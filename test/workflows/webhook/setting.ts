@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { createWebhookActivities } from '../../../activities/webhooks/deliver';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { connectMongo } from '../../../src/base/mongo';
@@ -16,10 +16,11 @@ import { postWebhook } from '../../../src/webhooks/post';
 import { webhookDelivery } from '../../../workflows/webhook/delivery';
 import { useFixture } from '../../support/fixture';
 import { retryUntilDone } from '../../support/insist';
+import { quietTemporal } from '../../support/quiet';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 
 // Once a test file: failed attempts are what is tested, not news.
-Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
+quietTemporal();
 
 export const SECRET = 'whsec_of_the_sandbox_endpoint';
 
