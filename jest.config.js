@@ -59,7 +59,6 @@ module.exports = {
   reporters: ['default', '<rootDir>/test/support/reporter.js'],
   // Read here only: a project's own would be passed over in silence.
   testTimeout: 240_000,
-  testSequencer: '<rootDir>/test/support/sequencer.js',
   // One more than two cores: many files wait for timers, polls and processes most of their time.
   maxWorkers: 3,
   // What ended files leave in memory is walked at each garbage collection.

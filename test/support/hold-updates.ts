@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gate } from './gate';
 
-const HELD_MS_MAX = 90_000;
+const HELD_MS_MAX = 30_000;
 
 interface Updatable<Args extends unknown[], Result> {
   update: (...args: Args) => Promise<Result>;

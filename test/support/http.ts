@@ -31,7 +31,7 @@ export interface Call {
 }
 
 /** Time in which a busy machine answers at last. */
-const PATIENCE_MS = 180_000;
+const PATIENCE_MS = 30_000;
 const BUSY_MS = 1_000;
 
 /**
@@ -180,7 +180,7 @@ export async function settledPayment(
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | undefined | null | false>,
-  timeoutMs = 90_000,
+  timeoutMs = 30_000,
 ): Promise<T> {
   const giveUpAt = Date.now() + timeoutMs;
   while (Date.now() < giveUpAt) {

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/activity';
 
-const PATIENCE_MS = 200_000;
+const PATIENCE_MS = 30_000;
 const PAUSE_MS = 50;
 
 /** Repeats a call until it answers, as Temporal does with an activity. */

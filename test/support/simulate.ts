@@ -4,7 +4,7 @@ import { type Client, eventually } from './http';
 
 /** The API answers a simulation after this time also where its report is not applied yet. */
 const ANSWERED_AFTER_MS = 5_000;
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 30_000;
 const SIMULATION = /^\/v1\/sandbox\/((?:crypto\/)?\w+)\/([^/]+)\/simulate$/;
 
 /**
