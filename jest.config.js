@@ -59,8 +59,8 @@ module.exports = {
   reporters: ['default', '<rootDir>/test/support/reporter.js'],
   // Read here only: a project's own would be passed over in silence.
   testTimeout: 240_000,
-  // One more than two cores: many files wait for timers, polls and processes most of their time.
-  maxWorkers: 3,
+  // As many as cores: servers and workers of a file use another half of one.
+  maxWorkers: 2,
   // What ended files leave in memory is walked at each garbage collection.
   workerIdleMemoryLimit: '700MB',
 };

@@ -90,15 +90,15 @@ test('lines beyond those of a page are in the CSV and in the closing balance', a
     const position = buildPosition(Date.parse(at) + 1, n);
     return { ...row, _id: `copy ${n} of ${_id}`, position };
   });
-  await service.mongo
-    .db(service.database)
-    .collection<{ _id: string }>('ledger_postings')
-    .insertMany(copies);
+  const copyRows = service.collection<{ _id: string }>('ledger_postings');
+  await copyRows.insertMany(copies);
   const text = await show(`?month=${last}`);
   expect(text).toContain('The CSV has all lines of this month.');
   expect(text).toContain('Opening balance €0.00 Closing balance €50,200.00');
   expect(text.split('adjustment ')).toHaveLength(501);
   expect((await csv(`?month=${last}`)).rows).toHaveLength(504);
+  // The ledger check of the shared product would report them.
+  await copyRows.deleteMany({ _id: { $in: copies.map((copy) => copy._id) } });
 });
 
 test('a merchant without money has an empty statement, without lines of others', async () => {

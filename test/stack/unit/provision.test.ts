@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheDirectory } from '../../../stack/provision';
+import { checkHash, MONGODB_ARCHIVES, TEMPORAL_ARCHIVES } from '../../../stack/provision/archives';
 import { needSpace } from '../../../stack/provision/cache';
+import { download } from '../../../stack/provision/download';
 import { mongodVersion } from '../../../stack/provision/mongod';
 import { provision, type Route, type Server } from '../../../stack/provision/provision';
 import { isUsableTemporal, temporalCli } from '../../../stack/provision/temporal';
@@ -203,4 +205,26 @@ test('the version of a mongod is read from its output', () => {
 test('the cache is in the cache folder of the user', () => {
   expect(cacheDirectory({ XDG_CACHE_HOME: '/x' })).toBe('/x/durable-payments');
   expect(cacheDirectory({})).toMatch(/\/\.cache\/durable-payments$/);
+});
+
+describe('an archive', () => {
+  const all = [TEMPORAL_ARCHIVES, MONGODB_ARCHIVES].flatMap((archives) => Object.entries(archives));
+
+  test.each(all)('the archive for %s is fetched by https and known by its hash', (_, archive) => {
+    expect(archive?.url).toMatch(/^https:\/\/(github\.com|fastdl\.mongodb\.org)\//);
+    expect(archive?.sha256).toMatch(/^[0-9a-f]{64}$/);
+    expect(all.filter(([, { sha256 } = {}]) => sha256 === archive?.sha256)).toHaveLength(1);
+  });
+
+  test('an archive with another hash than the known one is refused by its URL', () => {
+    const known = { url: 'https://example.com/a.tgz', sha256: 'ab' };
+    expect(() => checkHash('cd', known)).toThrow('https://example.com/a.tgz has the SHA-256 cd');
+    expect(() => checkHash('ab', known)).not.toThrow();
+  });
+
+  test('nothing is downloaded without TLS', async () => {
+    const { signal } = new AbortController();
+    const archive = download('http://127.0.0.1:1/a.tgz', '/dev/null', { say: () => {} }, signal);
+    await expect(archive).rejects.toThrow('127.0.0.1:1 has no https URL');
+  });
 });

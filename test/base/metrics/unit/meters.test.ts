@@ -1,6 +1,11 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Registry } from 'prom-client';
 import { createEvmMeter } from '../../../../connectors/evm/metrics';
 import { createKitMeter } from '../../../../connectors/kit/metrics';
 import { createApiMeter } from '../../../../src/api/metrics';
+import { createClockMeter } from '../../../../src/base/clock-meter';
+import { METRIC_NAMES } from '../../../../src/base/metrics';
 import { createRegistry, serveMetrics } from '../../../../src/base/metrics-page';
 import { createConnectors } from '../../../../src/routing';
 import { measureStores } from '../../../../src/service/metrics';
@@ -212,4 +217,91 @@ test('a process shows its metrics on a separate port, and nothing else', async (
 
 test('a process has no metrics page without a port', async () => {
   await (await serveMetrics({ METRICS_HOST }, createRegistry())).close();
+});
+
+const ROOT = join(__dirname, '../../../..');
+const readText = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+
+test('the docs have a row for each metric, and for no other', () => {
+  const rows = readText('docs/operations.md').match(/^\| `payments_.*$/gm) ?? [];
+  const names = rows.flatMap((row) => row.split('|')[1]?.match(/payments_\w+/g) ?? []);
+  expect(names.sort()).toEqual([...METRIC_NAMES].sort());
+});
+
+test('alerts and panels use only metrics of the table', () => {
+  const names = expressions()
+    .flatMap(({ expr }) => metricsIn(expr))
+    .filter((name) => name.startsWith('payments_'))
+    .map((name) => name.replace(/_(bucket|sum|count)$/, ''));
+  expect(names.length).toBeGreaterThan(METRIC_NAMES.length / 2);
+  expect(names.filter((name) => !METRIC_NAMES.includes(name))).toEqual([]);
+});
+
+test.each([
+  ['SignInsFail', 'payments_sign_in_attempts_total'],
+  ['KeysRefused', 'payments_api_keys_refused_total'],
+  ['WatchedAct', 'payments_watched_acts'],
+  // A test team that has the key of the sandbox must not page the operators.
+  ['CallbacksWait', 'payments_callbacks_waiting{connector!="sandbox"}'],
+])('the alert %s reads %s', (alert, series) => {
+  expect(expressions().find(({ of }) => of === alert)?.expr).toContain(series);
+});
+
+test('each meter takes its name from the table', () => {
+  const folders = ['src', 'activities', 'workflows', 'worker', 'connectors', 'stack'];
+  const texts = folders
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((path) => path.endsWith('.ts'))
+        .map((path) => readText(join(folder, path))),
+    )
+    .filter((text) => /new (Counter|Gauge|Histogram)\(/.test(text));
+  expect(texts.length).toBeGreaterThan(5);
+  expect(texts.filter((text) => !text.includes('describeMetric('))).toEqual([]);
+  expect(texts.filter((text) => /name: 'payments_/.test(text))).toEqual([]);
+});
+
+describe('the clock of this machine', () => {
+  const GAUGE = 'payments_clock_ahead_seconds';
+  const START = 1_000_000;
+
+  function openMeter() {
+    const registry = new Registry();
+    const warn = jest.fn();
+    const clock = { now: START };
+    const meter = createClockMeter(registry, { warn }, () => clock.now);
+    const read = async () => {
+      const line = (await registry.metrics())
+        .split('\n')
+        .find((each) => each.startsWith(`${GAUGE} `));
+      return line === undefined ? undefined : Number(line.slice(GAUGE.length));
+    };
+    return { clock, warn, read, observe: (late: number) => meter.observe(clock.now - late) };
+  }
+
+  test.each([
+    ['fast: the least difference counts, since queues add to it', [9_000, 5_200, 30_000], 5.2],
+    ['slow', [-2_500, 40, 60], -2.5],
+    ['correct', [3, 700, 4_000], 0.003],
+  ])('the meter shows a clock that is %s', async (_, lates, seconds) => {
+    const { observe, read, clock, warn } = openMeter();
+    for (const late of lates) observe(late);
+    expect(await read()).toBe(seconds);
+    clock.now += 60_000;
+    observe(10);
+    expect(warn.mock.calls.map(([fields]) => fields)).toEqual(
+      Math.abs(seconds) < 1 ? [] : [{ seconds, code: 'clock_differs' }],
+    );
+  });
+
+  test('a clock difference needs three tasks of the last three minutes', async () => {
+    const { observe, read, clock } = openMeter();
+    observe(8_000);
+    observe(8_000);
+    expect(await read()).toBeUndefined();
+    observe(8_000);
+    expect(await read()).toBe(8);
+    clock.now += 180_000;
+    expect(await read()).toBeUndefined();
+  });
 });

@@ -1,4 +1,5 @@
 import { renderToString } from 'preact-render-to-string';
+import { nameBrowser } from '../../../src/dashboard/frame/browser-name';
 import { buildBars, VolumeChart } from '../../../src/dashboard/overview/chart';
 import { buildDays, DAYS, listCurrencies, successRate } from '../../../src/service/overview';
 
@@ -41,4 +42,26 @@ test('currencies are ordered by their payments, and the success rate ignores ope
       { status: 'expired', payments: 1 },
     ]),
   ).toBe(0.75);
+});
+
+const WEBKIT = 'AppleWebKit/537.36 (KHTML, like Gecko)';
+
+test.each([
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox on Linux'],
+  [
+    `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${WEBKIT} Chrome/140.0.0.0 Safari/537.36 Edg/140.0`,
+    'Edge on Windows',
+  ],
+  [
+    `Mozilla/5.0 (Linux; Android 10; K) ${WEBKIT} Chrome/140.0.0.0 Mobile Safari/537.36`,
+    'Chrome on Android',
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1',
+    'Safari on iPhone',
+  ],
+  ['<script>alert(1)</script>', 'Unknown browser'],
+  ['', 'Unknown browser'],
+])('the user agent "%s" is %s', (userAgent, name) => {
+  expect(nameBrowser(userAgent)).toBe(name);
 });

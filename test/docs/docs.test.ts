@@ -1,0 +1,305 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { z } from 'zod';
+import { EvmSettings } from '../../connectors/evm/config';
+import { httpSettings } from '../../connectors/http/settings';
+import { fill } from '../../docs/generate/blocks';
+import { blocksByPage } from '../../docs/generate/pages';
+import { KINDS, RESOURCES } from '../../src/domain/resources';
+import { WRITES } from '../../src/service/mongo-roles';
+import { LIBRARIES, LIBRARY_VARIABLES } from '../../src/variables';
+import { listFields, listVariables, USAGE } from '../../stack/usage';
+import { runbooks } from '../support/monitoring';
+import { filesEndingIn, listAnchors, ROOT, readProse, readText } from './pages';
+
+describe('the links', () => {
+  const PAGES = filesEndingIn('.md');
+  const CODE = filesEndingIn('.ts', '.tsx', '.mjs');
+
+  /** A path in code, without patterns such as `{payment,refund}` or `*`. */
+  const PATH =
+    /`((?:src|workflows|activities|connectors|worker|stack|bench|docs|test)\/[\w./-]+)`/g;
+
+  interface Link {
+    page: string;
+    target: string;
+  }
+
+  /** Links from pages to files, headings and pictures of the project, without the web. */
+  const LINKS: Link[] = PAGES.flatMap((page) =>
+    [...readProse(page).matchAll(/\]\(([^)\s]+)\)/g)]
+      .map(([, target = '']) => ({ page, target }))
+      .filter(({ target }) => !/^[a-z]+:/.test(target)),
+  );
+
+  function leadsSomewhere({ page, target }: Link): boolean {
+    const [path = '', anchor] = target.split('#');
+    const file = path === '' ? page : join(dirname(page), path);
+    if (!existsSync(join(ROOT, file))) return false;
+    return anchor === undefined || listAnchors(file).includes(anchor);
+  }
+
+  test('every link of a page leads to a file, and to a heading where it names one', () => {
+    expect(LINKS.length).toBeGreaterThan(30);
+    expect(LINKS.filter((link) => !leadsSomewhere(link))).toEqual([]);
+    for (const target of ['nowhere.md', '#nowhere', 'webhooks.md#nowhere']) {
+      expect(leadsSomewhere({ page: 'docs/api.md', target })).toBe(false);
+    }
+  });
+
+  test('the page of alerts has one heading for each alert, to which the alert links', () => {
+    const links = runbooks().map(({ alert, page, anchor }) => [alert, `${page}#${anchor}`]);
+    const headings = readProse('docs/alerts.md').match(/^### .+$/gm) ?? [];
+    const alerts = headings.map((heading) => heading.replace('### ', ''));
+    expect(alerts.length).toBeGreaterThan(30);
+    expect(links.toSorted()).toEqual(
+      alerts.toSorted().map((alert) => [alert, `docs/alerts.md#${alert.toLowerCase()}`]),
+    );
+  });
+
+  test('every picture is shown on a page, and all of them stay small', () => {
+    const pictures = readdirSync(join(ROOT, 'docs/images'));
+    const shown = new Set(LINKS.map(({ target }) => target));
+    expect(pictures.filter((name) => !shown.has(`images/${name}`))).toEqual([]);
+    const sizes = pictures.map((name) => statSync(join(ROOT, 'docs/images', name)).size);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(1_500_000);
+  });
+
+  // Each version of the changelog has the same headings.
+  test.each(PAGES.filter((page) => page !== 'CHANGELOG.md'))(
+    'no two headings of %s have the same anchor',
+    (page) => {
+      expect(listAnchors(page).filter((anchor) => /-\d+$/.test(anchor))).toEqual([]);
+    },
+  );
+
+  test('every file that the docs name exists', () => {
+    const paths = PAGES.flatMap((page) =>
+      [...readProse(page).matchAll(PATH)].map(([, path]) => path),
+    );
+    expect(paths.length).toBeGreaterThan(30);
+    expect(paths.filter((path = '') => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  test('every heading that the code cites exists', () => {
+    const cited = CODE.flatMap((path) =>
+      [...readText(path).matchAll(/\bdocs\/([\w-]+\.md#[\w-]+)/g)].map(([, target = '']) => target),
+    );
+    expect(cited.length).toBeGreaterThan(100);
+    const broken = cited.filter((target) => !leadsSomewhere({ page: 'docs/api.md', target }));
+    expect(broken).toEqual([]);
+  });
+
+  test('no code cites a document that is not in the project', () => {
+    const elsewhere = /\b[Ss]pec(ification)? §|\bDecided\b:/;
+    expect(CODE.filter((path) => elsewhere.test(readText(path)))).toEqual([]);
+  });
+
+  test('the list of recorded histories names every file of their folder, and no other', () => {
+    const listed = readText('test/replay/README.md').matchAll(
+      /`((?:payment|refund|payout|webhook|crypto|schedule|clock)-[\w-]+)`/g,
+    );
+    const files = readdirSync(join(ROOT, 'test/replay/histories'));
+    expect([...listed].map(([, name]) => name).sort()).toEqual(
+      files.map((name) => basename(name, '.json')).sort(),
+    );
+  });
+});
+
+describe('what is generated', () => {
+  describe('generated blocks of a page', () => {
+    const PAGE = 'a\n<!-- generated: x -->\nold\n<!-- end -->\nb\n';
+
+    test.each(Object.entries(blocksByPage()))(
+      'in %s have the text that the code generates: else run `npm run docs`',
+      (page, blocks) => {
+        expect(readText(page)).toBe(fill(readText(page), blocks));
+        for (const block of Object.values(blocks)) expect(block.length).toBeGreaterThan(40);
+      },
+    );
+
+    test('are replaced between their markers, and the rest of the page stays', () => {
+      const filled = 'a\n<!-- generated: x -->\n\nnew\n\n<!-- end -->\nb\n';
+      expect(fill(PAGE, { x: 'new' })).toBe(filled);
+      expect(fill(filled, { x: 'new' })).toBe(filled);
+    });
+
+    test('need a place on the page, and each place needs a block', () => {
+      expect(() => fill(PAGE, { x: 'new', y: 'new' })).toThrow('no place for y');
+      expect(() => fill(PAGE, {})).toThrow('Nothing makes the block "x"');
+    });
+  });
+
+  describe('the variables of the environment', () => {
+    const variables = listVariables();
+
+    test('are at most 47 without those of libraries, and each has a description', () => {
+      const own = variables.filter(({ name }) => !(name in LIBRARIES));
+      expect(own.length).toBeLessThanOrEqual(47);
+      const settings = [...listFields(EvmSettings), ...listFields(z.object(httpSettings))];
+      const all = [...variables, ...settings];
+      expect(all.filter(({ description }) => description === '')).toEqual([]);
+    });
+
+    test('of a library are described with the others of their library', () => {
+      const prefixes = Object.keys(LIBRARIES).map((name) => name.replace('*', ''));
+      const names = Object.keys(LIBRARY_VARIABLES.shape);
+      expect(names.filter((name) => !prefixes.some((each) => name.startsWith(each)))).toEqual([]);
+    });
+
+    test('have the default of the schema, unless npm start has another', () => {
+      expect(variables).toContainEqual(
+        expect.objectContaining({ name: 'MONGODB_URI', usual: 'none', alone: 'required' }),
+      );
+      expect(variables).toContainEqual(
+        expect.objectContaining({ name: 'RATE_LIMIT_PER_SECOND', usual: '500', alone: '500' }),
+      );
+    });
+
+    test('are listed by --help where the launcher applies them, and no others are', () => {
+      const listed = [...USAGE.matchAll(/^ {2}([A-Z_*]+) +\S/gm)].map(([, name]) => name);
+      const applied = variables.filter(({ isLauncher }) => !isLauncher);
+      expect(listed).toEqual(applied.map(({ name }) => name));
+    });
+  });
+
+  /** Collections without personal data. */
+  const IMPERSONAL = [
+    ...['api_keys', 'approval_limits', 'audit_heads', 'bank_accounts', 'brand_logos'],
+    ...['connector_capabilities', 'connector_keys', 'event_orders', 'ledger_books'],
+    ...['ledger_checkpoints', 'ledger_checks', 'ledger_postings', 'ledger_verified'],
+    ...['mail_settings', 'payout_days', 'sandbox_reports', 'schedule_runs', 'service_epoch'],
+    ...['statements', 'webhook_endpoints', 'worker_heartbeats'],
+  ];
+
+  test('the table of personal data names every collection that has some, and no other', () => {
+    const [, section = ''] =
+      /\n## Personal data\n([\s\S]*?)\n## /.exec(readText('docs/operations.md')) ?? [];
+    const cells = [...section.matchAll(/^\|[^|]*\|([^|]*)\|/gm)].map(([, cell = '']) => cell);
+    const names = cells.flatMap((cell) => [
+      ...[...cell.matchAll(/`([a-z_]+)`/g)].map(([, name = '']) => name),
+      ...(cell.includes('with the resource')
+        ? KINDS.map((kind) => RESOURCES[kind].collection)
+        : []),
+    ]);
+    expect(names.length).toBeGreaterThan(0);
+    const all = [...new Set(names), ...IMPERSONAL];
+    expect(all.toSorted()).toEqual(Object.keys(WRITES).toSorted());
+  });
+});
+
+describe('the glossary', () => {
+  /** Evaluates an expression over the tool, which is an ES module, and parses the JSON that it gives. */
+  function evaluate(expression: string): unknown {
+    const tool = pathToFileURL(join(ROOT, 'tools/glossary.mjs')).href;
+    const code = `import('${tool}').then((tool) => console.log(JSON.stringify(${expression})))`;
+    const run = spawnSync(process.execPath, ['-e', code], { cwd: ROOT, encoding: 'utf8' });
+    expect(run.stderr).toBe('');
+    return JSON.parse(run.stdout);
+  }
+
+  test('no file has a word that the glossary avoids', () => {
+    expect(evaluate('tool.findAll()')).toEqual([]);
+  });
+
+  test.each([
+    ['a.ts', `const ${'seal'}edSecret = 1;`, [`${'seal'}edSecret`]],
+    ['a.md', `A caller is ${'to'}ld.`, [`${'to'}ld`]],
+    ['a.ts', "const dispute = row['clawed_back'];", []],
+  ])('in %s, the text "%s" has the avoided words %j', (path, text, words) => {
+    const findings = evaluate(`tool.checkText(${JSON.stringify(path)}, ${JSON.stringify(text)})`);
+    expect(findings).toEqual(words.map((word) => expect.objectContaining({ line: 1, word })));
+  });
+
+  test('the glossary in CONTRIBUTING lists every word that the tool recommends', () => {
+    const page = readText('CONTRIBUTING.md');
+    const words = z.array(z.string()).parse(evaluate('tool.GLOSSARY.map(({ write }) => write)'));
+    expect(words.filter((word) => !page.includes(`| ${word} |`))).toEqual([]);
+  });
+});
+
+describe('the controls of ASVS', () => {
+  /** Number of requirements of levels 1 and 2 in each section of ASVS 5.0.0. */
+  const REQUIREMENTS: Record<string, number> = {
+    ...{ '1.1': 2, '1.2': 9, '1.3': 11, '1.4': 3, '1.5': 2 },
+    ...{ '2.1': 3, '2.2': 3, '2.3': 4, '2.4': 1 },
+    ...{ '3.2': 2, '3.3': 4, '3.4': 6, '3.5': 5, '3.7': 2 },
+    ...{ '4.1': 3, '4.2': 1, '4.3': 2, '4.4': 4 },
+    ...{ '5.1': 1, '5.2': 3, '5.3': 2, '5.4': 3 },
+    ...{ '6.1': 3, '6.2': 12, '6.3': 4, '6.4': 4, '6.5': 5, '6.6': 3, '6.8': 4 },
+    ...{ '7.1': 3, '7.2': 4, '7.3': 2, '7.4': 5, '7.5': 2, '7.6': 2 },
+    ...{ '8.1': 2, '8.2': 3, '8.3': 1, '8.4': 1 },
+    ...{ '9.1': 3, '9.2': 4 },
+    ...{ '10.1': 2, '10.2': 2, '10.3': 4, '10.4': 11, '10.5': 5, '10.6': 2, '10.7': 3 },
+    ...{ '11.1': 2, '11.2': 3, '11.3': 3, '11.4': 4, '11.5': 1, '11.6': 1 },
+    ...{ '12.1': 3, '12.2': 2, '12.3': 4 },
+    ...{ '13.1': 1, '13.2': 5, '13.3': 2, '13.4': 5 },
+    ...{ '14.1': 2, '14.2': 4, '14.3': 3 },
+    ...{ '15.1': 3, '15.2': 3, '15.3': 7 },
+    ...{ '16.1': 1, '16.2': 5, '16.3': 4, '16.4': 3, '16.5': 3 },
+    ...{ '17.1': 1, '17.2': 4, '17.3': 2 },
+  };
+
+  const NUMBERS = String.raw`(?:\d+\.)*\d+(?:–\d+)?(?:, (?:\d+\.)*\d+(?:–\d+)?)*`;
+
+  /** Lists the requirements of a section, or of a whole chapter. */
+  function listAll(name: string): string[] {
+    const sections = Object.entries(REQUIREMENTS).filter(
+      ([section]) => section === name || section.startsWith(`${name}.`),
+    );
+    return sections.flatMap(([section, count]) => listRange(section, '1', String(count)));
+  }
+
+  /** Reads `1–3, 5`, `6.3.1, 4` or `4.3, 10`; a number alone belongs to the section before it. */
+  function expand(numbers: string, section?: string): string[] {
+    let current = section;
+    return numbers.split(', ').flatMap((text) => {
+      const [, name = '', first = '', last = first] =
+        /^((?:\d+\.)*)(\d+)(?:–(\d+))?$/.exec(text) ?? [];
+      const parts = name.split('.').length;
+      if (parts === 3) current = name.slice(0, -1);
+      if (parts === 2 || current === undefined) return listAll(`${name}${first}`);
+      return listRange(current, first, last);
+    });
+  }
+
+  function listRange(prefix: string, first: string, last: string): string[] {
+    const length = Number(last) - Number(first) + 1;
+    return Array.from({ length }, (_, index) => `${prefix}.${Number(first) + index}`);
+  }
+
+  /** Sections that a row names: `6.1`, `12.1, 12.3` or `5.1–5.3`. */
+  function readSections(text: string): string[] {
+    return [...text.matchAll(/(\d+)\.(\d+)(?:–\d+\.(\d+))?/g)].flatMap(
+      ([, chapter, first = '', last = first]) => listRange(`${chapter}`, first, last),
+    );
+  }
+
+  /** Requirements of a row's cells, each before its place or its reason. */
+  function readRow([, head = '', ...cells]: string[]): string[] {
+    const sections = readSections(head);
+    const [section] = sections;
+    return cells.flatMap((cell) => [
+      ...(/^ all(?: else)?:/.test(cell) ? sections.flatMap(listAll) : []),
+      ...[...cell.matchAll(new RegExp(String.raw`(?:^ |[.;] )(${NUMBERS})(?=:| \()`, 'g'))].flatMap(
+        ([, numbers = '']) => expand(numbers, section),
+      ),
+    ]);
+  }
+
+  test('the table of ASVS names each requirement of levels 1 and 2, and no other', () => {
+    const page = readText('docs/asvs.md');
+    const rows = [...page.matchAll(/^\| \d.*\|$/gm)].map(([line]) => line.split('|').slice(0, -1));
+    const [, unused = ''] = /\nNot used: ([\s\S]*)$/.exec(page) ?? [];
+    const inBrackets = [...unused.replaceAll('\n', ' ').matchAll(/\(([^)]*)\)/g)];
+    const named = [
+      ...rows.flatMap(readRow),
+      ...inBrackets.flatMap(([, text = '']) => expand(text.replace(/:.*$/, ''))),
+    ];
+    const all = Object.keys(REQUIREMENTS).flatMap(listAll);
+    expect(all.filter((each) => !named.includes(each))).toEqual([]);
+    expect(named.filter((each) => !all.includes(each))).toEqual([]);
+  });
+});
