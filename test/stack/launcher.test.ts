@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tryLock } from '../../src/base/file-lock';
 import { connectMongo } from '../../src/base/mongo';
 import { isAlive, readCommandLine } from '../../src/base/process-table';
-import { freePort, LOOPBACK } from '../../stack/ports';
+import { freePort, isPortFree, LOOPBACK } from '../../stack/ports';
 import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/state-file';
 import { listVariables } from '../../stack/usage';
 import { fetchPage, visitor } from '../support/dashboard';
@@ -268,4 +268,17 @@ test('the stack starts, restarts a killed part, survives a killed launcher and s
   expect(existsSync(stateFile(dataDir))).toBe(false);
   expect(existsSync(join(dataDir, 'launcher.lock'))).toBe(false);
   expect(readFileSync(join(dataDir, 'demo-account.json'), 'utf8')).not.toContain('sk_live_');
+});
+
+test('a stop while the servers start begins no other part and leaves nothing running', async () => {
+  const log = (part: string) => join(dataDir, 'logs', `${part}.log`);
+  const launcher = start();
+  await eventually('the first server', async () => existsSync(log('mongodb')));
+  launcher.process.kill('SIGTERM');
+  expect(await launcher.exited).toBe(0);
+  expect(existsSync(log('worker'))).toBe(false);
+  const stored: Record<string, number> = JSON.parse(
+    readFileSync(join(dataDir, 'ports.json'), 'utf8'),
+  );
+  expect(await Promise.all(Object.values(stored).map(isPortFree))).not.toContain(false);
 });
