@@ -18,17 +18,21 @@ import type { MailDocument } from '../../src/store/mails';
 import type { UserDocument } from '../../src/store/users';
 import { startSendingMail } from '../../worker/send-mails';
 import { addSecondFactor, openUser } from '../support/dashboard';
+import { useDatabase } from '../support/database';
 import { eventually } from '../support/http';
-import { useService } from '../support/service';
+import { newServiceKeys } from '../support/key-rings';
+import { openAccount } from '../support/service';
 import { startSmtpServer } from '../support/smtp-server';
 
-const service = useService();
+// Mails of all accounts are one queue: that of the shared product has those of other files.
+const database = useDatabase();
+const keys = newServiceKeys();
 
 const OPERATOR = { door: 'command_line', system_user: 'jo', host: 'box', operator: 'Jo' } as const;
 
 /** Dependencies of an act by an operator. */
 function deps() {
-  const { mongo, stores, keys } = service;
+  const { mongo, stores } = database;
   const encrypter = createEncrypter(keys.seal);
   const payers = createPayers({ accounts: stores.accounts, encrypter, log });
   const now = () => new Date();
@@ -37,17 +41,17 @@ function deps() {
 
 const log = createLogger('mail', 'silent');
 const publicUrl = 'https://pay.example';
-const mails = () => service.collection<MailDocument>('mails');
+const mails = () => database.db.collection<MailDocument>('mails');
 
 beforeEach(async () => {
   await mails().deleteMany();
-  await service.stores.mails.publish(true);
+  await database.stores.mails.publish(true);
 });
 
 async function openShop() {
-  const { account_id } = await service.account();
-  const owner = await openUser(service.stores, account_id);
-  await openUser(service.stores, account_id, 'read_only');
+  const { account_id } = await openAccount(database.stores, {});
+  const owner = await openUser(database.stores, account_id);
+  await openUser(database.stores, account_id, 'read_only');
   await mails().deleteMany();
   const setLimit = (EUR: number) => updateAccount(deps(), account_id, { payout_limit: { EUR } });
   return { account_id, owner, setLimit };
@@ -61,7 +65,7 @@ const listMails = async () =>
 
 /** Sends all mails that are due at a time. */
 async function sendAll(send: SendMail, at = new Date()) {
-  const { stores } = service;
+  const { stores } = database;
   while (await sendNextMail({ stores, now: () => at, send, publicUrl, log }));
 }
 
@@ -96,7 +100,7 @@ const ACTS: readonly [kind: string, to: 'user' | 'owner', act: Act][] = [
     'password_changed',
     'user',
     async (user) => {
-      const { sessions } = service.stores;
+      const { sessions } = database.stores;
       const secret = await insertSession(sessions, user, 'whole', new Date());
       const keep = (await sessions.listSignedIn(user._id, new Date()))[0]?._id ?? secret;
       expect(await changePassword(deps(), user, { password_hash: 'other', keep })).toBe(true);
@@ -107,10 +111,10 @@ const ACTS: readonly [kind: string, to: 'user' | 'owner', act: Act][] = [
     'recovery_code_used',
     'user',
     async (user) => {
-      await addSecondFactor(service, user);
+      await addSecondFactor({ keys, collection: (of) => database.db.collection(of) }, user);
       const hashes = [hashRecoveryCode('ABCD')];
-      await inTransaction(service.mongo, (session) =>
-        service.stores.users.setRecovery(user._id, hashes, session),
+      await inTransaction(database.mongo, (session) =>
+        database.stores.users.setRecovery(user._id, hashes, session),
       );
       expect(await checkCode(deps(), user, 'abcd')).toMatchObject({ outcome: 'right' });
     },
@@ -134,13 +138,13 @@ const ACTS: readonly [kind: string, to: 'user' | 'owner', act: Act][] = [
 
 test.each(ACTS)('%s mails the %s in the transaction of the act', async (kind, to, act) => {
   const { account_id, owner } = await openShop();
-  const user = to === 'user' ? await openUser(service.stores, account_id, 'finance') : owner;
+  const user = to === 'user' ? await openUser(database.stores, account_id, 'finance') : owner;
   await act(user);
   expect(await listMails()).toEqual([{ to: user.email, kind }]);
 });
 
 test.each(ACTS)('%s mails nobody without a mail server', async (_, __, act) => {
-  await service.stores.mails.publish(false);
+  await database.stores.mails.publish(false);
   const { owner } = await openShop();
   await act(owner);
   expect(await listMails()).toEqual([]);
@@ -171,7 +175,7 @@ test('a worker sends each mail by itself, without the name of the operator, and 
   const { owner, setLimit } = await openShop();
   await setLimit(100);
   const server = await openServer();
-  const { stores } = service;
+  const { stores } = database;
   const { send } = server;
   const stop = startSendingMail({ stores, now: () => new Date(), log, publicUrl, send });
   await eventually('an empty outbox', async () => (await mails().countDocuments()) === 0);
@@ -192,7 +196,9 @@ test('the mailed link of an invitation joins the team once, like the shown one, 
   await sendAll(server.send);
   const token = readToken(server.mails[0]?.text);
   expect(token).not.toBe(shown.token);
-  const stored = JSON.stringify(await service.collection('dashboard_invitations').find().toArray());
+  const stored = JSON.stringify(
+    await database.db.collection('dashboard_invitations').find().toArray(),
+  );
   expect(stored).not.toContain(token);
   const accept = (each: string) => acceptInvitation(deps(), each, 'hash');
   expect(await accept(token)).toMatchObject({ email: invitation.email, role: 'finance' });
@@ -251,16 +257,16 @@ test('attempts repeat at growing intervals while the server is away, and end aft
   expect(times.slice(0, 8)).toEqual([0, 1, 3, 7, 15, 31, 63, 123]);
   expect(times.at(-1)).toBeGreaterThanOrEqual(24 * 60);
   expect(times.length).toBeLessThan(35);
-  expect(await service.stores.mails.count()).toEqual({ waiting: 0, given_up: 1, since: null });
+  expect(await database.stores.mails.count()).toEqual({ waiting: 0, given_up: 1, since: null });
 });
 
 test('a refused address is given up at once, and delays no other mail', async () => {
   const { account_id, owner, setLimit } = await openShop();
-  const other = await openUser(service.stores, account_id);
+  const other = await openUser(database.stores, account_id);
   await setLimit(1);
   const server = await openServer((address) => (address === owner.email ? 550 : undefined));
   await sendAll(server.send);
   await server.close();
   expect(server.mails).toMatchObject([{ to: [other.email] }]);
-  expect(await service.stores.mails.count()).toMatchObject({ waiting: 0, given_up: 1 });
+  expect(await database.stores.mails.count()).toMatchObject({ waiting: 0, given_up: 1 });
 });
