@@ -29,9 +29,9 @@ type Bank = ReturnType<typeof scriptedBank>;
 interface Instructed {
   resource: 'refund' | 'payout';
   bank: (script: Script) => Bank;
-  /** Tells a story of one that has the bank's answer, where one comes soon. */
+  /** Runs a story of one that has the bank's answer, where one comes soon. */
   open: (at: Lifecycles, bank: Bank, story: (opened: Opened) => Promise<void>) => Promise<void>;
-  /** Tells a story of one that nobody waits for. */
+  /** Runs a story of one that nobody waits for. */
   start: (at: Lifecycles, bank: Bank, story: (started: Started) => Promise<void>) => Promise<void>;
   /** Waits until the bank's word that it takes the instruction has been applied. */
   isTaken: (subject: Started) => Promise<unknown>;

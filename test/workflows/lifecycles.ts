@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
+import { createLogger } from '../../src/base/log';
 import type { CallbackName } from '../../src/domain/callback/callback';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
 import type { PayoutInput, PayoutState } from '../../src/domain/payout/workflow';
 import type { RefundInput } from '../../src/domain/refund/workflow';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import type { Documents } from '../../src/lifecycles';
+import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
 import { eventually } from '../support/http';
 import {
@@ -32,7 +35,7 @@ export const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
 export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
   const setting = useWorkflowSetting(...args);
 
-  /** Opens a payment of 1,050 at `bank`, and tells the story with it. */
+  /** Opens a payment of 1,050 at `bank`, and runs the story with it. */
   const withPayment = (
     bank: ScriptedBank,
     story: (payment: TrackedPayment) => Promise<unknown>,
@@ -44,7 +47,7 @@ export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
       await story({ ...trackPayment(setting, input, handle), ...bank, opened });
     });
 
-  /** Settles a payment of 1,050 at `bank`, opens a refund of it, and tells the story with both. */
+  /** Settles a payment of 1,050 at `bank`, opens a refund of it, and runs the story with both. */
   const withRefund = (
     bank: ScriptedBank,
     story: (refund: TrackedRefund) => Promise<unknown>,
@@ -57,7 +60,7 @@ export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
       await story({ ...trackRefund(setting, input.refund_id, payment, handle), ...bank, opened });
     });
 
-  /** Funds an account, opens a payout of 1,000, and tells the story when the bank has answered. */
+  /** Funds an account, opens a payout of 1,000, and runs the story when the bank has answered. */
   const withPayout = (
     bank: ScriptedBank,
     story: (payout: TrackedPayout & { opened: PayoutState }) => Promise<unknown>,
@@ -117,7 +120,18 @@ export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
     sent: (story: (payout: TrackedPayout) => Promise<unknown>) => withPayout(scriptedBank(), story),
   };
 
-  return { setting, withPayment, withRefund, withPayout, withUnsentPayout, withStatus };
+  /** Builds what activities, services and the API's client need, to call them next to a workflow. */
+  const buildDeps = () => {
+    const { mongo, stores, env, queues } = setting;
+    return {
+      ...{ mongo, stores, temporal: env.client, client: env.client },
+      ...{ webhookQueue: queues.webhooks, lifecycleQueue: queues.lifecycle },
+      ...{ audit: operatorsAudit(stores), log: createLogger('test', 'silent') },
+      ...{ now: () => new Date(), payTokenKey: randomBytes(32) },
+    };
+  };
+
+  return { setting, buildDeps, withPayment, withRefund, withPayout, withUnsentPayout, withStatus };
 }
 
 /** A bank that queues each payout. */
@@ -179,6 +193,12 @@ function track<K extends Kind>(
         workflowIdConflictPolicy: 'USE_EXISTING',
       }),
     });
+  /** Reports as the connector's kit does: the workflow is started again when it has ended. */
+  const signalAfterEnd = async (name: CallbackName, facts: object = {}) => {
+    const report = { signal: name, signalArgs: [callback(facts)] };
+    await env.client.workflow.signalWithStart(kind, { ...resumed, ...report });
+    return handle;
+  };
   return {
     id,
     account_id,
@@ -201,12 +221,10 @@ function track<K extends Kind>(
     },
     act,
     refusal: (update: string, ...args: [] | [unknown]) => refusalOf(act(update, ...args)),
-    /** Reports as the connector's kit does: the workflow is started again when it has ended. */
-    signalAfterEnd: async (name: CallbackName, facts: object = {}): Promise<WorkflowHandle> => {
-      const report = { signal: name, signalArgs: [callback(facts)] };
-      await env.client.workflow.signalWithStart(kind, { ...resumed, ...report });
-      return handle;
-    },
+    signalAfterEnd,
+    /** As `signalAfterEnd`, until the workflow has ended again. */
+    report: async (name: CallbackName, facts: object = {}): Promise<object> =>
+      await (await signalAfterEnd(name, facts)).result(),
     actAfterEnd,
     refusalAfterEnd: (update: string, args?: object) => refusalOf(actAfterEnd(update, args)),
     /** Starts the workflow again, as `orphan restart` does. */
@@ -341,27 +359,24 @@ export async function shows(handle: WorkflowHandle, words: string): Promise<stri
 
 const QUESTIONS_MAX = 10;
 
-/** Sends an act again when the bank could not be asked in the seconds that it has for an answer. */
-export async function unlessUnreachable<T>(act: () => Promise<T>): Promise<T> {
+/** Repeats work while a busy machine fails it. */
+async function repeatWhile<T>(isSlow: (error: unknown) => boolean, work: () => Promise<T>) {
   for (let left = QUESTIONS_MAX; ; left -= 1) {
     try {
-      return await act();
+      return await work();
     } catch (error) {
-      if (Object(error).cause?.type !== 'bank_unreachable' || left === 1) throw error;
+      if (!isSlow(error) || left === 1) throw error;
     }
   }
 }
 
+/** Sends an act again when the bank could not be asked in the seconds that it has for an answer. */
+export const unlessUnreachable = <T>(act: () => Promise<T>): Promise<T> =>
+  repeatWhile((error) => Object(error).cause?.type === 'bank_unreachable', act);
+
 /** Asks the API's client again where a busy machine could not answer it in time. */
-export async function unlessUnavailable<T>(ask: () => Promise<T>): Promise<T> {
-  for (let left = QUESTIONS_MAX; ; left -= 1) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (Object(error).code !== 'temporarily_unavailable' || left === 1) throw error;
-    }
-  }
-}
+export const unlessUnavailable = <T>(ask: () => Promise<T>): Promise<T> =>
+  repeatWhile((error) => Object(error).code === 'temporarily_unavailable', ask);
 
 /** Code and message with which an update or an opening was refused; undefined when it was not. */
 export async function refusalOf(sent: Promise<unknown>) {

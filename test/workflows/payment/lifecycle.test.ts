@@ -1,160 +1,255 @@
-import { randomBytes } from 'node:crypto';
 import { createPaymentActivities, type PaymentTransition } from '../../../activities/payments';
-import { createLogger } from '../../../src/base/log';
+import type {
+  CloseAnswer,
+  ConnectorActivities,
+  SessionAnswer,
+  SessionInstruction,
+} from '../../../connectors/contract/activities';
+import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import type { PaymentStatus } from '../../../src/domain/payment/payment';
+import type { Stores } from '../../../src/store';
+import { createTemporalClient } from '../../../src/temporal/client';
+import { messages } from '../../../workflows/payment/messages';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { terminateIdle } from '../../support/skipping-server';
 import {
   callback,
+  open,
   openPayment,
   paymentInput,
   recordPaymentKey,
   scriptedBank,
   withBank,
 } from '../../support/workflow-setting';
-import { ACT, trackPayment, useLifecycles } from '../lifecycles';
+import { ACT, type TrackedPayment, trackPayment, useLifecycles } from '../lifecycles';
 
-const { setting, withPayment, withStatus } = useLifecycles();
+const { setting, buildDeps, withPayment, withStatus } = useLifecycles();
 
-// A machine that stalls for the 4 s of a session has the bank asked for it twice.
+// A machine that stalls for the 4 s of a session, or the 3 s of a cancellation, has the bank asked
+// for a session twice, or the payment cancelled.
 jest.retryTimes(3, { logErrorsBeforeRetry: true });
 
+const MERCHANT = { by: 'merchant' };
 const ALL_EVENTS = ['payment.awaiting_customer', 'payment.authorized', 'payment.settled'];
 
-test('a payment is opened, authorised and settled', async () => {
-  await withPayment(scriptedBank(), async ({ id, handle, opened, signal, endBy, eventTypes }) => {
+/** Opens the database's payments to a write that the workflow does not make. */
+const openPayments = () =>
+  setting.mongo.db(setting.database).collection<{ _id: string }>('payments');
+
+test('a payment is opened, authorized and settled', () =>
+  withPayment(scriptedBank(), async ({ id, handle, opened, signal, endBy, eventTypes }) => {
     const opening = { status: 'awaiting_customer', failure: null, created_at: expect.any(String) };
     const state = { payment_id: id, status: 'awaiting_customer', version: 2 };
     expect(opened).toEqual({ ...state, opening });
     await signal('authorized');
-    expect(await endBy('settled')).toEqual({ payment_id: id, status: 'settled', version: 4 });
+    const facts = { amount: 1_050, currency: 'EUR', value_date: '2026-02-27' };
+    const result = await endBy('settled', facts);
+    expect(result).toEqual({ payment_id: id, status: 'settled', version: 4 });
     expect(await eventTypes()).toEqual(ALL_EVENTS);
+    const { value_date } = facts;
+    expect(await setting.stores.ledger.forResource(id)).toMatchObject([{ value_date }]);
     await saveHistory(handle, 'payment-settled');
-  });
-});
+  }));
 
-test('nobody pays: it expires by its timer, the bank is asked to close first', async () => {
-  await withPayment(scriptedBank(), async ({ handle, stored, told }) => {
+test('a payment expires by its timer, after the bank has closed its session', () =>
+  withPayment(scriptedBank(), async ({ handle, stored, told }) => {
     expect(await handle.result()).toMatchObject({ status: 'expired' });
-    const payment = await stored();
-    const lived = Date.parse(payment.updated_at) - Date.parse(payment.created_at);
-    expect(lived).toBeGreaterThanOrEqual(1_800_000);
-    expect(lived).toBeLessThan(1_860_000);
-    expect(payment.failure).toBeNull();
+    const { created_at, updated_at, failure } = await stored();
+    const open_ms = Date.parse(updated_at) - Date.parse(created_at);
+    expect(open_ms).toBeGreaterThanOrEqual(1_800_000);
+    expect(open_ms).toBeLessThan(1_860_000);
+    expect(failure).toBeNull();
     expect(told).toEqual(['openSession', 'closeSession']);
     await saveHistory(handle, 'payment-expired');
+  }));
+
+/** Fails whenever it is asked to close a session; its report comes the first time. */
+function reportInstead(name: PaymentCallbackName, facts: object = {}) {
+  let requests = 0;
+  const closeSession: ConnectorActivities['closeSession'] = async ({ payment_id: id }) => {
+    requests += 1;
+    const { workflow } = setting.env.client;
+    if (requests === 1) await workflow.getHandle(`payment:${id}`).signal(name, callback(facts));
+    throw new Error('the bank is away');
+  };
+  return closeSession;
+}
+
+const answerAuthorized = async () => ({ outcome: 'already_authorized' }) as const;
+
+test.each([
+  ['cancelled', 'authorizes it', answerAuthorized, 'authorized', 'cancel-refused'],
+  ['expired', 'authorizes it', answerAuthorized, 'authorized', 'cancel-refused'],
+  ['cancelled', 'pays', reportInstead('settled'), 'settled', 'paid-before-cancelled'],
+  ['expired', 'authorizes', reportInstead('authorized'), 'authorized', 'paid-before-expired'],
+] as const)('a payment is not %s when its customer %s first', (...row) => {
+  const [end, , closeSession, status, history] = row;
+  return withPayment(scriptedBank({ closeSession }), async (payment) => {
+    const { handle, refusal, stored } = payment;
+    if (end === 'expired') await setting.env.sleep('40m');
+    else expect(await refusal('cancel', MERCHANT)).toMatchObject({ code: 'cannot_cancel' });
+    if (status === 'settled') await handle.result();
+    expect(await stored()).toMatchObject({ status, attention: null });
+    if (status === 'authorized') await payment.signal('settled');
+    expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+    await saveHistory(handle, `payment-${history}`);
   });
 });
 
-test('a cash-machine reference lives for three days', async () => {
-  await withPayment(
-    scriptedBank(),
-    async ({ handle, stored }) => {
-      await setting.env.sleep('71h');
-      expect((await stored()).status).toBe('awaiting_customer');
-      expect(await handle.result()).toMatchObject({ status: 'expired' });
-    },
-    { method: 'multibanco', expires_in_seconds: 259_200 },
-  );
-});
-
-test('at expiry the customer was faster: it is authorised instead', async () => {
-  const bank = scriptedBank({ closeSession: async () => ({ outcome: 'already_authorized' }) });
-  await withPayment(bank, async ({ stored, endBy }) => {
-    await setting.env.sleep('31m');
-    expect((await stored()).status).toBe('authorized');
-    expect(await endBy('settled')).toMatchObject({ status: 'settled' });
+test('a payment with a different amount in suspense is cancelled only once it is returned', () => {
+  const bank = scriptedBank({ closeSession: reportInstead('settled', { amount: 7 }) });
+  return withPayment(bank, async ({ handle, act, becomes, stored }) => {
+    const temporal = createTemporalClient(buildDeps());
+    const cancel = async () => await temporal.cancelPayment(await stored(), 'merchant');
+    await cancel();
+    await becomes({ attention: 'amount_differs' });
+    await cancel();
+    expect(await stored()).toMatchObject({ status: 'awaiting_customer' });
+    await act('mark_reversed');
+    await cancel();
+    expect(await stored()).toMatchObject({ status: 'cancelled' });
+    await terminateIdle(handle);
   });
 });
 
-test('an authorised payment never expires; overdue, it is shown to operators', async () => {
-  await withPayment(scriptedBank(), async ({ handle, signal, stored, attention, act }) => {
-    await signal('authorized');
-    await setting.env.sleep('25h');
-    const overdue = { status: 'authorized', attention: 'settlement_overdue' };
-    expect(await stored()).toMatchObject(overdue);
-    await act('snooze', { ...ACT, hours: 2 });
-    expect(await attention()).toBeNull();
-    await setting.env.sleep('3h');
-    expect(await attention()).toBe('settlement_overdue');
-    await act('mark_settled');
-    expect(await handle.result()).toMatchObject({ status: 'settled' });
-    expect(await stored()).toMatchObject({
-      attention: null,
-      audit: [
-        { who: 'ada', what: 'snooze', before: 'settlement_overdue', after: 'no attention' },
-        { who: 'ada', what: 'mark_settled', before: 'authorized', after: 'settled' },
-      ],
+describe('a cancelled payment whose session the bank cannot close', () => {
+  /** A bank that fails to close a session until `isBack`. */
+  const awayBank = (isBack: (requests: number) => boolean, answer: CloseAnswer) => {
+    let requests = 0;
+    return scriptedBank({
+      closeSession: async () => {
+        requests += 1;
+        if (!isBack(requests)) throw new Error('the bank is away');
+        return answer;
+      },
     });
-    await saveHistory(handle, 'payment-overdue-marked-settled');
+  };
+
+  test.each([
+    ['is closed', 'closed', null],
+    ['turns out to be authorized', 'already_authorized', 'late_authorization_voided'],
+  ] as const)('has it closed later: a session that %s', (_which, outcome, attention) => {
+    const bank = awayBank((requests) => requests > 12, { outcome });
+    return withPayment(bank, async (payment) => {
+      const { id, handle, told } = payment;
+      expect(await payment.act('cancel', MERCHANT)).toMatchObject({ status: 'cancelled' });
+      expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+      expect(told.at(-1)).toBe(attention === null ? 'closeSession' : `voidPayment void:${id}`);
+      expect(await payment.attention()).toBe(attention);
+      if (attention !== null) await saveHistory(handle, 'payment-closed-later');
+    });
+  });
+
+  test('needs attention, and late funds are returned meanwhile', () => {
+    let isAway = true;
+    const bank = awayBank(() => !isAway, { outcome: 'closed' });
+    return withPayment(bank, async ({ handle, act, refusal, signal, becomes, attention }) => {
+      await act('cancel', MERCHANT);
+      await becomes({ attention: 'session_not_closed' });
+      await signal('settled');
+      await becomes({ attention: 'late_settlement_reversed' });
+      expect(await refusal('cancel', MERCHANT)).toMatchObject({ code: 'cannot_cancel' });
+      isAway = false;
+      expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+      expect(await attention()).toBe('late_settlement_reversed');
+      await saveHistory(handle, 'payment-session-not-closed');
+    });
+  });
+
+  test('ends when an operator gives up closing it', () => {
+    const bank = awayBank(() => false, { outcome: 'closed' });
+    return withPayment(bank, async ({ handle, act, refusal, becomes, stored, refusalAfterEnd }) => {
+      expect(await refusal('give_up_closing')).toMatchObject({
+        code: 'wrong_state',
+        message: 'The payment is awaiting_customer; it has not ended.',
+      });
+      await act('cancel', MERCHANT);
+      await becomes({ attention: 'session_not_closed' });
+      await act('give_up_closing');
+      expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+      const audit = [{ what: 'give_up_closing' }];
+      expect(await stored()).toMatchObject({ attention: null, audit });
+      expect(await refusalAfterEnd('give_up_closing')).toMatchObject({ code: 'wrong_state' });
+      await saveHistory(handle, 'payment-closing-given-up');
+    });
   });
 });
 
-test('an attention reason that says more than lateness stays, and lateness is told once', async () => {
-  await withPayment(scriptedBank(), async ({ handle, signal, endBy, attention }) => {
-    await signal('authorized');
-    await setting.env.sleep('25h');
-    expect(await attention()).toBe('settlement_overdue');
-    await handle.signal('settled', { occurred_at: 'yesterday' });
-    await setting.env.sleep('1h');
-    expect(await attention()).toBe('malformed_callback');
-    const events = (await handle.fetchHistory()).events?.length;
-    await setting.env.sleep('24h');
-    expect(await attention()).toBe('malformed_callback');
-    expect((await handle.fetchHistory()).events).toHaveLength(events ?? 0);
-    expect(await endBy('settled')).toMatchObject({ status: 'settled' });
-  });
+test('an authorization after the end is voided at the bank, under one instruction id', () =>
+  withPayment(scriptedBank(), async ({ id, handle, act, report, told, attention }) => {
+    await act('cancel', MERCHANT);
+    await handle.result();
+    expect(await report('authorized')).toMatchObject({ status: 'cancelled', version: 3 });
+    await saveHistory(handle, 'payment-resumed-void');
+    await report('authorized');
+    const voids = told.filter((line) => line.startsWith('voidPayment'));
+    expect(voids).toEqual([`voidPayment void:${id}`, `voidPayment void:${id}`]);
+    expect(await attention()).toBe('late_authorization_voided');
+  }));
+
+describe('an authorized payment', () => {
+  test('never expires, and needs attention whenever its settlement is overdue', () =>
+    withPayment(scriptedBank(), async ({ handle, signal, stored, attention, act }) => {
+      await signal('authorized');
+      await setting.env.sleep('25h');
+      const overdue = { status: 'authorized', attention: 'settlement_overdue' };
+      expect(await stored()).toMatchObject(overdue);
+      await act('snooze', { ...ACT, hours: 2 });
+      expect(await attention()).toBeNull();
+      await setting.env.sleep('3h');
+      expect(await attention()).toBe('settlement_overdue');
+      await act('mark_settled');
+      expect(await handle.result()).toMatchObject({ status: 'settled' });
+      expect(await stored()).toMatchObject({
+        attention: null,
+        audit: [
+          { who: 'ada', what: 'snooze', before: 'settlement_overdue', after: 'no attention' },
+          { who: 'ada', what: 'mark_settled', before: 'authorized', after: 'settled' },
+        ],
+      });
+      await saveHistory(handle, 'payment-overdue-marked-settled');
+    }));
+
+  test('is flagged as overdue once, and keeps an attention reason that says more', () =>
+    withPayment(scriptedBank(), async ({ handle, signal, endBy, attention }) => {
+      await signal('authorized');
+      await setting.env.sleep('25h');
+      expect(await attention()).toBe('settlement_overdue');
+      await handle.signal('settled', { occurred_at: 'yesterday' });
+      await setting.env.sleep('1h');
+      expect(await attention()).toBe('malformed_callback');
+      const events = (await handle.fetchHistory()).events?.length;
+      await setting.env.sleep('24h');
+      expect(await attention()).toBe('malformed_callback');
+      expect((await handle.fetchHistory()).events).toHaveLength(events ?? 0);
+      expect(await endBy('settled')).toMatchObject({ status: 'settled' });
+    }));
+
+  test('is overdue by its authorization, not by a new start', () =>
+    withStatus.authorized(async (payment) => {
+      const { id, handle, becomes } = payment;
+      await terminateIdle(handle);
+      const longAgo = { authorized_at: '2026-01-01T00:00:00.000Z' };
+      await openPayments().updateOne({ _id: id }, { $set: longAgo });
+      await payment.restart();
+      await becomes({ attention: 'settlement_overdue' });
+      expect(await payment.endBy('settled')).toMatchObject({ status: 'settled' });
+      expect(await payment.attention()).toBeNull();
+    }));
 });
 
-test('in a wrong state, an act is refused in words and changes nothing', async () => {
-  await withStatus.awaiting_customer(async ({ refusal, stored }) => {
+test('a snooze of a payment that is not authorized is refused and changes nothing', () =>
+  withStatus.awaiting_customer(async ({ refusal, stored }) => {
     expect(await refusal('snooze', { ...ACT, hours: 1 })).toEqual({
       code: 'wrong_state',
       message: 'Only an authorised payment can be snoozed; it is awaiting_customer.',
     });
     expect(await stored()).toMatchObject({ version: 2, audit: [] });
-  });
-});
+  }));
 
-test('a slow bank: stored as created after 4 s, awaiting the customer when it answers', async () => {
-  let isAway = true;
-  const bank = scriptedBank({
-    openSession: async ({ payment_id }) => {
-      if (isAway) throw new Error('the bank is away');
-      return { outcome: 'opened', bank_reference: payment_id, session_url: 'https://bank.example' };
-    },
-  });
-  await withPayment(bank, async ({ handle, opened, stored, endBy, eventTypes }) => {
-    expect(opened).toMatchObject({ status: 'created', version: 1 });
-    expect(await eventTypes()).toEqual([]);
-    isAway = false;
-    await setting.env.sleep('5m');
-    expect(await stored()).toMatchObject({
-      status: 'awaiting_customer',
-      session_url: 'https://bank.example',
-    });
-    expect(await eventTypes()).toEqual(['payment.awaiting_customer']);
-    const facts = { code: 'declined_by_bank', reason: 'No.' };
-    expect(await endBy('failed', facts)).toMatchObject({ status: 'failed' });
-    expect((await stored()).failure).toEqual({ code: 'declined_by_bank', message: 'No.' });
-    await saveHistory(handle, 'payment-slow-bank-failed');
-  });
-});
-
-test('the bank declines to open: the payment fails at once, with its event', async () => {
-  const failure = { code: 'closed', message: 'Not today.' };
-  const bank = scriptedBank({ openSession: async () => ({ outcome: 'declined', ...failure }) });
-  await withPayment(bank, async ({ handle, opened, stored, eventTypes }) => {
-    expect(opened).toMatchObject({ status: 'failed', version: 2 });
-    expect(await handle.result()).toMatchObject({ status: 'failed' });
-    expect(await eventTypes()).toEqual(['payment.failed']);
-    expect((await stored()).failure).toEqual(failure);
-  });
-});
-
-test('the same callback_id counts once; an out-of-order one is kept as unapplied', async () => {
-  await withPayment(scriptedBank(), async ({ handle, eventTypes, unapplied }) => {
+test('a callback counts once, and one out of order is stored as unapplied', () =>
+  withPayment(scriptedBank(), async ({ handle, eventTypes, unapplied }) => {
     const [settled, late] = [callback(), callback()];
     await handle.signal('settled', settled);
     await handle.signal('settled', settled);
@@ -163,202 +258,236 @@ test('the same callback_id counts once; an out-of-order one is kept as unapplied
     expect(await eventTypes()).toHaveLength(3);
     expect(await unapplied()).toEqual([expect.stringMatching(/^authorized: .*settled already/)]);
     await saveHistory(handle, 'payment-out-of-order');
-  });
-});
+  }));
 
-test('a malformed callback never throws: it is shown, and the payment goes on', async () => {
-  await withPayment(scriptedBank(), async ({ handle, act, stored }) => {
+test('no malformed callback, update or cancel request keeps the customer from cancelling', () =>
+  withStatus.awaiting_customer(async ({ id, handle, act, refusal, stored }) => {
     await handle.signal('settled', { callback_id: 7 });
     await handle.signal('settled');
-    await act('cancel', { by: 'customer' });
-    expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+    for (const args of [{ by: 'ops' }, null]) {
+      expect(await refusal('cancel', args)).toMatchObject({ code: 'invalid_request' });
+    }
+    // As from the Temporal UI.
+    await handle.cancel();
+    const state = { payment_id: id, status: 'cancelled', version: 3 };
+    expect(await act('cancel', { by: 'customer' })).toEqual(state);
     expect(await stored()).toMatchObject({
       attention: 'malformed_callback',
       failure: { code: 'cancelled_by_customer' },
     });
-  });
-});
+  }));
 
-test('a cancel request from the Temporal UI ends nothing, and updates are still answered', async () => {
-  await withPayment(scriptedBank(), async ({ id, handle, signal, becomes, act, endBy }) => {
+test('a cancel request from the Temporal UI ends nothing, and updates are still answered', () =>
+  withPayment(scriptedBank(), async ({ id, handle, signal, becomes, act, endBy }) => {
     await handle.cancel();
-    const open = await handle.executeUpdate('open');
-    expect(open).toMatchObject({ payment_id: id, status: 'awaiting_customer', version: 2 });
+    const opened = await handle.executeUpdate('open');
+    expect(opened).toMatchObject({ payment_id: id, status: 'awaiting_customer', version: 2 });
     await signal('authorized');
     await becomes({ status: 'authorized' });
     const state = { payment_id: id, status: 'authorized', version: 3 };
     expect(await act('snooze', { ...ACT, hours: 1 })).toEqual(state);
     expect(await endBy('settled')).toMatchObject({ status: 'settled' });
     await saveHistory(handle, 'payment-ui-cancel');
-  });
-});
+  }));
 
-test('bank details of a slow bank are stored in place of a page', async () => {
-  let isAway = true;
+describe('a payment whose bank opens no session within 4 s', () => {
+  const REFERENCE = { outcome: 'opened', bank_reference: 'B-77' } as const;
+  const PAGE = { session_url: 'https://bank.example' };
   const instructions = {
     ...{ iban: 'DE89370400440532013000', account_holder: 'ACME', bic: null, amount: 1_050 },
     reference: 'RF18539007547034',
   };
-  const bank = scriptedBank({
-    openSession: async () => {
+
+  /** Runs a story in which the bank answers once it is back. */
+  function withSlowBank(
+    story: (payment: TrackedPayment & { returnBank: () => void }) => Promise<void>,
+    answer: (instruction: SessionInstruction) => SessionAnswer = () => ({ ...REFERENCE, ...PAGE }),
+  ) {
+    let isAway = true;
+    const openSession = async (instruction: SessionInstruction) => {
       if (isAway) throw new Error('the bank is away');
-      return { outcome: 'opened', bank_reference: 'B-77', instructions };
-    },
-  });
-  await withPayment(bank, async ({ opened, stored, endBy }) => {
-    expect(opened).toMatchObject({ status: 'created' });
-    isAway = false;
-    await setting.env.sleep('5m');
-    const facts = { status: 'awaiting_customer', session_url: null, instructions };
-    expect(await stored()).toMatchObject(facts);
-    await endBy('settled');
+      return answer(instruction);
+    };
+    const returnBank = () => {
+      isAway = false;
+    };
+    return withPayment(scriptedBank({ openSession }), async (payment) => {
+      expect(payment.opened).toMatchObject({ status: 'created', version: 1 });
+      await story({ ...payment, returnBank });
+    });
+  }
+
+  test.each([
+    ['the address of its page', PAGE],
+    ['the bank details that replace a page', { instructions }],
+  ])('is created, and gets %s when the bank answers', (_what, session) =>
+    withSlowBank(
+      async ({ handle, returnBank, stored, endBy, eventTypes }) => {
+        expect(await eventTypes()).toEqual([]);
+        returnBank();
+        await setting.env.sleep('5m');
+        const awaiting = { status: 'awaiting_customer', session_url: null, ...session };
+        expect(await stored()).toMatchObject(awaiting);
+        expect(await eventTypes()).toEqual(['payment.awaiting_customer']);
+        const facts = { code: 'declined_by_bank', reason: 'No.' };
+        expect(await endBy('failed', facts)).toMatchObject({ status: 'failed' });
+        expect((await stored()).failure).toEqual({ code: 'declined_by_bank', message: 'No.' });
+        await saveHistory(handle, 'payment-slow-bank-failed');
+      },
+      () => ({ ...REFERENCE, ...session }),
+    ),
+  );
+
+  test('stores the reference of a session that comes after the authorization', () =>
+    withSlowBank(async ({ returnBank, signal, becomes, endBy, stored }) => {
+      await signal('authorized');
+      await becomes({ status: 'authorized' });
+      returnBank();
+      await setting.env.sleep('5m');
+      await endBy('settled');
+      expect(await stored()).toMatchObject({ status: 'settled', bank_reference: 'B-77' });
+    }));
+
+  test('gets a session by a new run after its workflow was ended from outside', () =>
+    withSlowBank(
+      async ({ input, handle, returnBank, becomes, restart, endBy }) => {
+        await terminateIdle(handle);
+        returnBank();
+        await restart();
+        const { session_url } = await becomes({ status: 'awaiting_customer' });
+        expect(session_url).toBe(input.return_url);
+        expect(await endBy('settled')).toMatchObject({ status: 'settled' });
+        await saveHistory(handle, 'payment-resumed-created');
+      },
+      ({ return_url }) => ({ ...REFERENCE, session_url: return_url }),
+    ));
+
+  test('gets its session when it is opened again', () =>
+    withBank(setting, scriptedBank(), async (connector) => {
+      const input = paymentInput(connector);
+      await recordPaymentKey(setting, input);
+      const { expires_in_seconds, ...facts } = input;
+      const created_at = new Date().toISOString();
+      const before = { ...facts, created_at, expires_at: created_at, session: null };
+      await createPaymentActivities(buildDeps()).openPayment(before);
+      const { handle, opened } = await openPayment(setting, input);
+      const { stored, endBy, eventTypes } = trackPayment(setting, input, handle);
+      expect(opened).toMatchObject({ status: 'created', version: 1 });
+      await eventually('the session', async () => (await stored()).session_url !== null);
+      expect(await endBy('settled')).toMatchObject({ status: 'settled', version: 4 });
+      expect(await eventTypes()).toHaveLength(3);
+      await saveHistory(handle, 'payment-opened-before');
+    }));
+});
+
+test('a payment fails at once, with its event, when the bank declines to open a session', () => {
+  const failure = { code: 'closed', message: 'Not today.' };
+  const bank = scriptedBank({ openSession: async () => ({ outcome: 'declined', ...failure }) });
+  return withPayment(bank, async ({ handle, opened, stored, eventTypes }) => {
+    expect(opened).toMatchObject({ status: 'failed', version: 2 });
+    expect(await handle.result()).toMatchObject({ status: 'failed' });
+    expect(await eventTypes()).toEqual(['payment.failed']);
+    expect((await stored()).failure).toEqual(failure);
   });
 });
 
-test('a session that comes after the authorization keeps its reference for refunds', async () => {
-  let isAway = true;
-  const bank = scriptedBank({
-    openSession: async () => {
-      if (isAway) throw new Error('the bank is away');
-      return { outcome: 'opened', bank_reference: 'B-77', session_url: 'https://bank.example' };
-    },
-  });
-  await withPayment(bank, async ({ signal, becomes, endBy, stored }) => {
-    await signal('authorized');
-    await becomes({ status: 'authorized' });
-    isAway = false;
-    await setting.env.sleep('5m');
-    await endBy('settled');
-    expect(await stored()).toMatchObject({ status: 'settled', bank_reference: 'B-77' });
-  });
-});
-
-test('a payment that was opened before, while the bank was slow, gets its session', async () => {
-  await withBank(setting, scriptedBank(), async (connector) => {
-    const input = paymentInput(connector);
-    await recordPaymentKey(setting, input);
-    const { expires_in_seconds, ...facts } = input;
-    const created_at = new Date().toISOString();
-    const before = { ...facts, created_at, expires_at: created_at, session: null };
-    await activitiesBehind().openPayment(before);
-    const { handle, opened } = await openPayment(setting, input);
-    const { stored, endBy, eventTypes } = trackPayment(setting, input, handle);
-    expect(opened).toMatchObject({ status: 'created', version: 1 });
-    await eventually('the session', async () => (await stored()).session_url !== null);
-    expect(await endBy('settled')).toMatchObject({ status: 'settled', version: 4 });
-    expect(await eventTypes()).toHaveLength(3);
-    await saveHistory(handle, 'payment-opened-before');
-  });
-});
-
-test('one without a session, whose workflow was ended from outside, asks the bank for it again', async () => {
-  let isAway = true;
-  const bank = scriptedBank({
-    openSession: async ({ payment_id, return_url }) => {
-      if (isAway) throw new Error('the bank is away');
-      return { outcome: 'opened', bank_reference: payment_id, session_url: return_url };
-    },
-  });
-  await withPayment(bank, async ({ input, handle, opened, becomes, restart, endBy }) => {
-    expect(opened).toMatchObject({ status: 'created' });
-    await terminateIdle(handle);
-    isAway = false;
-    await restart();
-    const { session_url } = await becomes({ status: 'awaiting_customer' });
-    expect(session_url).toBe(input.return_url);
-    expect(await endBy('settled')).toMatchObject({ status: 'settled' });
-    await saveHistory(handle, 'payment-resumed-created');
-  });
-});
-
-test('a settlement is due from the authorisation, not from a new start', async () => {
-  await withPayment(scriptedBank(), async (payment) => {
-    const { id, handle, becomes } = payment;
-    await payment.signal('authorized');
-    await becomes({ status: 'authorized' });
-    await terminateIdle(handle);
-    const { dbName } = setting.stores.ledger.collections.books;
-    const payments = setting.mongo.db(dbName).collection<{ _id: string }>('payments');
-    const longAgo = { authorized_at: '2026-01-01T00:00:00.000Z' };
-    await payments.updateOne({ _id: id }, { $set: longAgo });
-    await payment.restart();
-    await becomes({ attention: 'settlement_overdue' });
-    expect(await payment.endBy('settled')).toMatchObject({ status: 'settled' });
-    expect(await payment.attention()).toBeNull();
-  });
-});
-
-/** Writes to the record behind a workflow's back. */
-function activitiesBehind() {
-  const { mongo, stores, env } = setting;
-  return createPaymentActivities({
-    mongo,
-    stores,
-    temporal: env.client,
-    webhookQueue: 'unused',
-    payTokenKey: randomBytes(32),
-    log: createLogger('behind', 'silent'),
-  });
-}
-
-describe('a record that is ahead of its workflow, as after an older backup of Temporal', () => {
-  /** Changes the status behind the workflow's back. */
-  const changeBehind = async (
+describe('a workflow whose state is stale, as after a restore of Temporal', () => {
+  const changeRecord = (
     id: string,
     to: PaymentStatus,
     from: PaymentTransition['from'] = { status: 'awaiting_customer', version: 2 },
-  ) => {
-    await activitiesBehind().recordPaymentMove({
-      resource_id: id,
-      account_id: `acct_${id}`,
-      livemode: false,
-      from,
-      to: [to],
-      at: new Date().toISOString(),
-      attention: null,
-      change: {},
+  ) =>
+    createPaymentActivities(buildDeps()).recordPaymentMove({
+      ...{ resource_id: id, account_id: `acct_${id}`, livemode: false, from, to: [to] },
+      ...{ at: new Date().toISOString(), attention: null, change: {} },
       request_id: 'before the restore',
     });
-  };
 
-  test('by the first of two transitions: the rest follows, each with one event', async () => {
-    await withPayment(scriptedBank(), async ({ id, endBy, eventTypes }) => {
-      await changeBehind(id, 'authorized');
+  test('makes the transitions that the database lacks, each with one event', () =>
+    withPayment(scriptedBank(), async ({ id, endBy, eventTypes }) => {
+      await changeRecord(id, 'authorized');
       expect(await endBy('settled')).toEqual({ payment_id: id, status: 'settled', version: 4 });
-      // In any order: the transition from behind has the time of another clock.
+      // In any order: the transition from outside has the time of another clock.
       expect((await eventTypes()).toSorted()).toEqual(ALL_EVENTS.toSorted());
-    });
-  });
+    }));
 
-  test('on another path: the callback is decided on the state that the record says', async () => {
-    await withPayment(scriptedBank(), async ({ id, handle, endBy, told, attention }) => {
-      await changeBehind(id, 'expired');
+  test('decides about a callback by the state in the database', () =>
+    withPayment(scriptedBank(), async ({ id, handle, endBy, told, attention }) => {
+      await changeRecord(id, 'expired');
       expect(await endBy('settled')).toEqual({ payment_id: id, status: 'expired', version: 3 });
       expect(told.at(-1)).toBe(`reversePayment reversal:${id}`);
       expect(await attention()).toBe('late_settlement_reversed');
       await saveHistory(handle, 'payment-record-ahead');
-    });
-  });
+    }));
 
-  test('a cancel is answered by the state that the record says', async () => {
-    await withPayment(scriptedBank(), async ({ id, refusal, endBy }) => {
-      await changeBehind(id, 'authorized');
-      expect(await refusal('cancel', { by: 'merchant' })).toMatchObject({ code: 'cannot_cancel' });
-      expect(await endBy('settled')).toMatchObject({ status: 'settled', version: 4 });
-    });
-  });
-
-  test('an act that changes only the attention is refused in the words of the record', async () => {
-    await withPayment(scriptedBank(), async (payment) => {
-      const { id, handle, refusal, stored } = payment;
-      await payment.signal('authorized');
-      await payment.becomes({ status: 'authorized' });
-      await changeBehind(id, 'settled', { status: 'authorized', version: 3 });
-      const refused = await refusal('snooze', { ...ACT, hours: 1 });
-      expect(refused).toMatchObject({ code: 'wrong_state' });
+  test.each([
+    ['cancel', MERCHANT, 'cannot_cancel', 'awaiting_customer', 2, 'authorized'],
+    ['snooze', { ...ACT, hours: 1 }, 'wrong_state', 'authorized', 3, 'settled'],
+  ] as const)('refuses the update %s by the state in the database', async (...row) => {
+    const [update, args, code, status, version, to] = row;
+    await withStatus[status](async ({ id, handle, refusal, signal, stored }) => {
+      await changeRecord(id, to, { status, version });
+      expect(await refusal(update, args)).toMatchObject({ code });
+      if (to === 'authorized') await signal('settled');
       expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
       expect((await stored()).audit).toEqual([]);
-      await saveHistory(handle, 'payment-act-record-ahead');
+      if (update === 'snooze') await saveHistory(handle, 'payment-act-record-ahead');
+    });
+  });
+});
+
+describe('a payment that another writer changes before each write of its workflow', () => {
+  type Payments = Stores['payments'];
+  type Story = (payment: ReturnType<typeof trackPayment>) => Promise<void>;
+
+  const raiseVersion = (id: string) =>
+    openPayments().updateOne({ _id: id }, { $inc: { version: 1 } });
+
+  /** Runs the story of a payment whose workers have a store that is changed. */
+  async function withPayments(changes: Partial<Payments>, story: Story): Promise<void> {
+    const { stores, queues, startWorkers } = setting;
+    const queue = `${queues.lifecycle}-${Object.keys(changes)}`;
+    const payments = { ...stores.payments, ...changes };
+    const stop = await startWorkers(queue, { ...stores, payments });
+    const run = withBank(setting, scriptedBank(), async (connector) => {
+      const input = paymentInput(connector);
+      await recordPaymentKey(setting, input);
+      const { payment_id: id } = input;
+      const { handle } = await open(setting, 'payment', id, input, messages.open, queue);
+      await story(trackPayment(setting, input, handle));
+    });
+    await run.finally(stop);
+  }
+
+  test('gives a callback up, names it, and needs attention', () => {
+    let isCalm = false;
+    const update: Payments['update'] = async (id, version, ...rest) => {
+      if (!isCalm && version > 2) await raiseVersion(id);
+      return await setting.stores.payments.update(id, version, ...rest);
+    };
+    return withPayments({ update }, async ({ handle, signal, becomes, shows, endBy }) => {
+      await signal('authorized');
+      await becomes({ status: 'authorized' });
+      await handle.signal('settled', callback({ callback_id: 'lost-one' }));
+      await becomes({ attention: 'message_given_up' });
+      await shows('changed each time: callback `settled` (lost-one)');
+      isCalm = true;
+      expect(await handle.query('state')).toMatchObject({ status: 'authorized' });
+      expect(await endBy('settled')).toMatchObject({ status: 'settled' });
+    });
+  });
+
+  test('refuses an update, and the payment continues', () => {
+    const setAttention: Payments['setAttention'] = async (id, update, session) => {
+      if (update.audit !== null) await raiseVersion(id);
+      return await setting.stores.payments.setAttention(id, update, session);
+    };
+    return withPayments({ setAttention }, async ({ handle, refusal, stored, act }) => {
+      await handle.signal('settled', { unreadable: true });
+      expect(await refusal('acknowledge')).toMatchObject({ code: 'temporarily_unavailable' });
+      expect(await stored()).toMatchObject({ attention: 'malformed_callback', audit: [] });
+      await act('mark_failed');
+      expect(await handle.result()).toMatchObject({ status: 'failed' });
     });
   });
 });

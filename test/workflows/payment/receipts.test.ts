@@ -1,413 +1,442 @@
 import { createPaymentMoney } from '../../../activities/payment-money';
-import { createLogger } from '../../../src/base/log';
 import { inTransaction } from '../../../src/base/mongo';
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
+import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   callback,
-  openPayment,
-  paymentInput,
+  openRefund,
+  refundInput,
   type ScriptedBank,
   scriptedBank,
-  useWorkflowSetting,
-  withBank,
 } from '../../support/workflow-setting';
-import { isAt, refusalOf } from '../lifecycles';
-import {
-  ACT,
-  actAfterEnd,
-  bookOf,
-  differencesOf,
-  reportAfterEnd,
-  resume,
-  storedPayment,
-} from './setting';
+import { ACT, isAt, refusalOf, type TrackedPayment, useLifecycles } from '../lifecycles';
 
-const setting = useWorkflowSetting();
+/**
+ * Holds docs/ledger.md#money-that-goes-wrong for payments of 1,050. A test that lets time pass comes
+ * before the ones that leave an instruction without an answer: those hold the clock.
+ */
+const { setting, buildDeps, withPayment } = useLifecycles();
 
-interface Opened {
-  handle: Awaited<ReturnType<typeof openPayment>>['handle'];
-  id: string;
-  account: string;
-}
+type Story = (payment: TrackedPayment) => Promise<unknown>;
 
-async function opened(
-  story: (of: Opened) => Promise<void>,
-  { bank = scriptedBank() }: { bank?: ScriptedBank } = {},
-): Promise<void> {
-  await withBank(setting, bank, async (connector) => {
-    const input = paymentInput(connector);
-    const { handle } = await openPayment(setting, input);
-    const { payment_id: id, account_id: account } = input;
-    await isAt(handle, 'awaiting_customer');
-    await story({ handle, id, account });
-    expect(await differencesOf(setting, id)).toEqual([]);
-    expect(await differencesOf(setting, account)).toEqual([]);
-  });
-}
+const MERCHANT = { by: 'merchant' };
 
-async function ended(
-  how: 'cancelled' | 'settled',
-  story: (of: Opened) => Promise<void>,
-  bank = scriptedBank(),
-): Promise<void> {
-  const story2 = async (of: Opened) => {
-    if (how === 'settled') await of.handle.signal('settled', callback({ bank_reference: 'first' }));
-    else {
-      const args: [object] = [{ by: 'merchant' }];
-      await of.handle.executeUpdate<unknown, [object]>('cancel', { args });
-    }
-    await of.handle.result();
-    await story(of);
-  };
-  await opened(story2, { bank });
-}
-
-const act = ({ handle }: Opened, name: string, more: object = {}) =>
-  handle.executeUpdate<unknown, [object]>(name, { args: [{ ...ACT, ...more }] });
-const kindsOf = async (id: string) =>
-  (await setting.stores.ledger.forResource(id)).map(({ kind }) => kind);
-const receiptsOf = async (id: string) => (await storedPayment(setting, id)).receipts ?? [];
-const until = (id: string, attention: string) =>
-  eventually(attention, async () => (await storedPayment(setting, id)).attention === attention);
-
-async function reportOther({ handle, id }: Opened, money: object): Promise<void> {
-  await handle.signal('settled', callback({ bank_reference: 'odd', ...money }));
-  await until(id, 'amount_differs');
-}
-
-describe('a settlement of another amount', () => {
-  // It comes first: a payment that another test leaves open would hold the clock.
-  test('keeps the payment from its end: it is not cancelled, and does not expire', async () => {
-    await opened(async (of) => {
-      const { handle, id } = of;
-      await reportOther(of, { amount: 999 });
-      const args: [object] = [{ by: 'merchant' }];
-      const cancel = handle.executeUpdate<unknown, [object]>('cancel', { args });
-      expect(await refusalOf(cancel)).toMatchObject({ code: 'cannot_cancel' });
-      await setting.env.sleep('31 minutes');
-      expect((await storedPayment(setting, id)).status).toBe('awaiting_customer');
-      // Once it is back with the customer, the payment expires.
-      await handle.signal('reversed', callback({ amount: 999 }));
-      expect(await handle.result()).toMatchObject({ status: 'expired' });
-      expect(await storedPayment(setting, id)).toMatchObject({ attention: null });
-      await saveHistory(handle, 'payment-receipt-reversed-expired');
-    });
+/** Runs the story of a payment that waits for its customer, and verifies the ledger afterwards. */
+const withOpen = (story: Story, bank: ScriptedBank = scriptedBank()) =>
+  withPayment(bank, async (payment) => {
+    await isAt(payment.handle, 'awaiting_customer');
+    await story(payment);
+    expect(await payment.differences()).toEqual([]);
   });
 
+const withEnded = (how: 'cancelled' | 'expired' | 'settled', story: Story, bank?: ScriptedBank) =>
+  withOpen(async (payment) => {
+    if (how === 'settled') await payment.signal('settled', { bank_reference: 'first' });
+    if (how === 'cancelled') await payment.act('cancel', MERCHANT);
+    expect(await payment.handle.result()).toMatchObject({ status: how });
+    await story(payment);
+  }, bank);
+
+const readEntries = ({ id }: TrackedPayment) => setting.stores.ledger.forResource(id);
+
+async function reportOdd({ signal, becomes }: TrackedPayment, facts: object): Promise<void> {
+  await signal('settled', { bank_reference: 'odd', ...facts });
+  await becomes({ attention: 'amount_differs' });
+}
+
+describe('a settlement of a different amount', () => {
   test.each([
-    ['EUR', { amount: 1_049, currency: 'EUR' }],
-    ['USD', { amount: 1_050, currency: 'USD' }],
-  ])('in %s is in suspense at once, in the book of its currency', async (currency, money) => {
-    await opened(async (of) => {
-      const { id, account } = of;
-      await reportOther(of, { ...money, value_date: '2026-03-01' });
-      expect(await receiptsOf(id)).toEqual([
-        {
-          ...{ id: 'odd', bank_reference: 'odd', ...money, value_date: '2026-03-01' },
-          callback_id: expect.any(String),
-          received_at: expect.any(String),
-          ...{ reason: 'amount_differs', state: 'suspense' },
-        },
-      ]);
-      expect(await setting.stores.ledger.forResource(id)).toMatchObject([
-        {
-          _id: `payment_receipt_held:${id}:odd`,
-          book: `${account}:sandbox:${currency}`,
-          value_date: '2026-03-01',
-        },
-      ]);
-      expect(await storedPayment(setting, id)).toMatchObject({ status: 'awaiting_customer' });
-      await act(of, 'mark_reversed');
-      expect(await storedPayment(setting, id)).toMatchObject({ attention: null });
-      expect(await receiptsOf(id)).toMatchObject([{ state: 'returned' }]);
-      expect(await bookOf(setting, account)).toMatchObject({ suspense: 0, clearing: 0 });
-    });
-  });
-
-  test('reported again, or by less, is posted once, and settles nothing', async () => {
-    await opened(async (of) => {
-      const { handle, id, account } = of;
-      await reportOther(of, { amount: 999 });
-      await handle.signal('settled', callback({ bank_reference: 'odd', amount: 999 }));
-      await handle.signal('settled', callback({ bank_reference: 'odd', amount: 1_050 }));
-      await handle.signal('settled', callback());
-      await handle.signal('authorized', callback());
-      await handle.signal('expired', callback());
-      await eventually('all reports', async () => {
-        const rows = await setting.stores.callbacks.forResource(id);
-        return rows.filter(({ unapplied }) => unapplied !== null).length === 6;
-      });
-      expect(await storedPayment(setting, id)).toMatchObject({
-        status: 'awaiting_customer',
-        attention: 'amount_differs',
-      });
-      expect(await bookOf(setting, account)).toMatchObject({ suspense: 999, clearing: -999 });
-    });
-  });
+    ['EUR', 1_049, 'reversed'],
+    ['USD', 1_050, 'mark_reversed'],
+  ] as const)(
+    'in %s is in suspense, and keeps the payment open until it is returned',
+    (currency, amount, how) =>
+      withOpen(async (payment) => {
+        const { id, account_id, handle, stored } = payment;
+        const value_date = '2026-03-01';
+        await reportOdd(payment, { amount, currency, value_date });
+        expect((await stored()).receipts).toEqual([
+          {
+            ...{ id: 'odd', bank_reference: 'odd', amount, currency, value_date },
+            callback_id: expect.any(String),
+            received_at: expect.any(String),
+            ...{ reason: 'amount_differs', state: 'suspense' },
+          },
+        ]);
+        const book = `${account_id}:sandbox:${currency}`;
+        expect(await readEntries(payment)).toMatchObject([
+          { _id: `payment_receipt_held:${id}:odd`, book, value_date },
+        ]);
+        expect(await payment.refusal('cancel', MERCHANT)).toMatchObject({ code: 'cannot_cancel' });
+        await setting.env.sleep('31 minutes');
+        expect(await stored()).toMatchObject({ status: 'awaiting_customer' });
+        if (how === 'reversed') await payment.signal(how, { amount });
+        else await payment.act(how);
+        expect(await handle.result()).toMatchObject({ status: 'expired' });
+        expect(await stored()).toMatchObject({
+          attention: null,
+          receipts: [{ state: 'returned' }],
+        });
+        expect(await payment.money()).toMatchObject({ suspense: 0, clearing: 0 });
+        if (how === 'reversed') await saveHistory(handle, 'payment-receipt-reversed-expired');
+      }),
+  );
 
   test.each([
     ['what came', {}, 999, ['suspense.late -999', 'balances.main.available 999']],
     [
-      'more, as the bank says then',
+      'more, as the bank says later',
       { amount: 1_050 },
       1_050,
       ['clearing.BANK -51', 'suspense.late -999', 'balances.main.available 1050'],
     ],
-  ])('is credited from suspense: %s', async (_what, more, settled_amount, lines) => {
-    await opened(async (of) => {
-      const { handle, id, account } = of;
-      await reportOther(of, { amount: 999 });
-      await act(of, 'mark_settled', more);
-      expect(await handle.result()).toMatchObject({ status: 'settled' });
-      expect(await storedPayment(setting, id)).toMatchObject({ settled_amount, attention: null });
-      expect(await receiptsOf(id)).toMatchObject([{ state: 'credited' }]);
-      const entries = await setting.stores.ledger.forResource(id);
-      const legs = entries.find(({ kind }) => kind === 'payment_settled')?.legs ?? [];
-      const text = legs.map((leg) => `${leg.account} ${leg.amount}`);
-      expect(text.map((line) => line.replace(/clearing\.\S+/, 'clearing.BANK'))).toEqual(lines);
-      expect(await bookOf(setting, account)).toMatchObject({
-        ...{ available: settled_amount, clearing: -settled_amount, suspense: 0 },
-      });
-      // The bank repeats the same money, now that the payment is settled.
-      const again = callback({ bank_reference: 'odd', amount: 999 });
-      await reportAfterEnd(setting, id, 'settled', again);
-      expect(await storedPayment(setting, id)).toMatchObject({ attention: null });
-      expect(await kindsOf(id)).toHaveLength(2);
-    });
-  });
+  ])(
+    'is posted once, whatever is reported, until an operator credits %s',
+    (_what, facts, settled_amount, lines) =>
+      withOpen(async (payment) => {
+        const { signal, stored } = payment;
+        await reportOdd(payment, { amount: 999 });
+        await signal('settled', { bank_reference: 'odd', amount: 999 });
+        await signal('settled', { bank_reference: 'odd', amount: 1_050 });
+        for (const name of ['settled', 'authorized', 'expired'] as const) await signal(name);
+        await eventually('all reports', async () => (await payment.unapplied()).length === 6);
+        const unchanged = { status: 'awaiting_customer', attention: 'amount_differs' };
+        expect(await stored()).toMatchObject(unchanged);
+        expect(await payment.money()).toMatchObject({ suspense: 999, clearing: -999 });
+        await payment.act('mark_settled', { ...ACT, ...facts });
+        expect(await payment.handle.result()).toMatchObject({ status: 'settled' });
+        expect(await stored()).toMatchObject({
+          ...{ amount: 1_050, settled_amount, attention: null, receipts: [{ state: 'credited' }] },
+        });
+        const { legs = [] } =
+          (await readEntries(payment)).find(({ kind }) => kind === 'payment_settled') ?? {};
+        const text = legs.map(({ account, amount }) => `${account} ${amount}`);
+        expect(text.map((line) => line.replace(/clearing\.\S+/, 'clearing.BANK'))).toEqual(lines);
+        expect(await payment.money()).toMatchObject({
+          ...{ available: settled_amount, clearing: -settled_amount, suspense: 0 },
+        });
+        // The bank repeats the same money, now that the payment is settled.
+        await payment.report('settled', { bank_reference: 'odd', amount: 999 });
+        expect(await payment.attention()).toBeNull();
+        expect(await payment.entryKinds()).toHaveLength(2);
+        const refund = (amount: number | null) =>
+          openRefund(setting, refundInput(payment.input, { amount }));
+        expect(await refusalOf(refund(settled_amount + 1))).toMatchObject({
+          code: 'refund_amount_exceeds_balance',
+        });
+        const { handle, opened } = await refund(null);
+        expect((await setting.stores.refunds.get(opened.refund_id))?.amount).toBe(settled_amount);
+        // Left open, its instruction would hold the clock once this bank is gone.
+        await handle.signal('settled', callback());
+        await handle.result();
+        await saveHistory(payment.handle, 'payment-amount-differs');
+      }),
+  );
 
-  test('stays in suspense over a failure, a chargeback and every other reason', async () => {
-    await opened(async (of) => {
-      const { handle, id, account } = of;
-      await reportOther(of, { amount: 999 });
-      await act(of, 'mark_failed');
-      expect(await handle.result()).toMatchObject({ status: 'failed' });
-      const late = callback({ bank_reference: 'late', amount: 1_050 });
-      await reportAfterEnd(setting, id, 'settled', late);
-      expect(await storedPayment(setting, id)).toMatchObject({ attention: 'amount_differs' });
-      expect(await bookOf(setting, account)).toMatchObject({ suspense: 2_049 });
-      await actAfterEnd(setting, id, 'mark_reversed');
-      expect(await storedPayment(setting, id)).toMatchObject({ attention: null });
-      expect(await bookOf(setting, account)).toMatchObject({ suspense: 0, clearing: 0 });
-    });
-  });
-});
+  test('stays in suspense after a failure and next to late funds', () =>
+    withOpen(async (payment) => {
+      await reportOdd(payment, { amount: 999 });
+      await payment.act('mark_failed');
+      expect(await payment.handle.result()).toMatchObject({ status: 'failed' });
+      await payment.report('settled', { bank_reference: 'late', amount: 1_050 });
+      expect(await payment.attention()).toBe('amount_differs');
+      expect(await payment.money()).toMatchObject({ suspense: 2_049 });
+      await payment.actAfterEnd('mark_reversed');
+      expect(await payment.attention()).toBeNull();
+      expect(await payment.money()).toMatchObject({ suspense: 0, clearing: 0 });
+    }));
 
-describe('a second settlement', () => {
   test.each([
-    ['another reference', { bank_reference: 'second' }, true],
-    ['no reference', {}, true],
-    ['the same reference', { bank_reference: 'first' }, false],
-  ])('with %s', async (_which, report, isSecond) => {
-    await ended('settled', async ({ id, account }) => {
-      const handle = await reportAfterEnd(setting, id, 'settled', callback(report));
-      const attention = isSecond ? 'second_settlement' : null;
-      expect(await storedPayment(setting, id)).toMatchObject({ status: 'settled', attention });
-      const { available, suspense = 0 } = await bookOf(setting, account);
-      expect({ available, suspense }).toEqual({ available: 1_050, suspense: isSecond ? 1_050 : 0 });
-      if (!isSecond) return;
-      await reportAfterEnd(setting, id, 'clawed_back', callback());
-      await actAfterEnd(setting, id, 'claw_back');
-      expect(await storedPayment(setting, id)).toMatchObject({ attention });
-      if ('bank_reference' in report) {
-        await reportAfterEnd(setting, id, 'settled', callback(report));
-        await actAfterEnd(setting, id, 'mark_reversed');
-      } else await reportAfterEnd(setting, id, 'reversed', callback({ bank_reference: 'back' }));
-      expect(await storedPayment(setting, id)).toMatchObject({ attention: null });
-      expect(await bookOf(setting, account)).toMatchObject({ suspense: 0 });
-      expect(await receiptsOf(id)).toMatchObject([
-        { reason: 'second_settlement', state: 'returned' },
-      ]);
-      await saveHistory(handle, 'payment-second-settlement');
-    });
+    ['the true settlement', [], 'payment-amount-differs-unread'],
+    [
+      'a malformed callback and the true settlement',
+      [{ callback_id: 7 }],
+      'payment-malformed-under-mark',
+    ],
+  ])('keeps its attention reason over %s', (_what, malformed, history) =>
+    withOpen(async (payment) => {
+      await reportOdd(payment, { amount: 1_049 });
+      for (const each of malformed) await payment.handle.signal('settled', each);
+      const settled = await payment.endBy('settled', { amount: 1_050 });
+      expect(settled).toMatchObject({ status: 'settled' });
+      expect(await payment.attention()).toBe('amount_differs');
+      await saveHistory(payment.handle, history);
+    }),
+  );
+});
+
+test('an authorization of a different amount posts nothing and needs attention', () =>
+  withOpen(async (payment) => {
+    await payment.signal('authorized', { amount: 1_051, currency: 'EUR' });
+    await payment.becomes({ attention: 'amount_differs' });
+    expect(await payment.stored()).toMatchObject({ status: 'awaiting_customer' });
+    expect(await payment.entryKinds()).toEqual([]);
+    await payment.act('mark_failed');
+    expect(await payment.attention()).toBeNull();
+  }));
+
+test.each([
+  ['another reference', { bank_reference: 'second' }, true],
+  ['no reference', {}, true],
+  ['the same reference', { bank_reference: 'first' }, false],
+])('another settlement, with %s, is in suspense unless it repeats the first', (...row) => {
+  const [reference, facts, isSecond] = row;
+  return withEnded('settled', async (payment) => {
+    await payment.report('settled', facts);
+    const attention = isSecond ? 'second_settlement' : null;
+    expect(await payment.stored()).toMatchObject({ status: 'settled', attention });
+    const { available, suspense = 0 } = await payment.money();
+    expect({ available, suspense }).toEqual({ available: 1_050, suspense: isSecond ? 1_050 : 0 });
+    if (!isSecond) return;
+    await payment.report('clawed_back');
+    await payment.actAfterEnd('claw_back');
+    expect(await payment.attention()).toBe(attention);
+    if (reference === 'another reference') {
+      await payment.report('settled', facts);
+      await payment.actAfterEnd('mark_reversed');
+    } else await payment.report('reversed', { bank_reference: 'back' });
+    const returned = { reason: 'second_settlement', state: 'returned' };
+    expect(await payment.stored()).toMatchObject({ attention: null, receipts: [returned] });
+    expect(await payment.money()).toMatchObject({ suspense: 0 });
+    await saveHistory(payment.handle, 'payment-second-settlement');
   });
 });
+
+const [SENT_BACK, NOT_SENT_BACK] = ['late_settlement_reversed', 'late_settlement_not_reversed'];
+const RECEIVED = 'payment_late_received EUR';
+const REVERSED = 'payment_late_reversed EUR';
+const ONE = { bank_reference: 'one' };
+const TWO = { bank_reference: 'two', amount: 700 };
+const BACK_TWO = { bank_reference: 'back-two', amount: 700 };
+
+/** A report or act; then what is in suspense, the attention reason, and the returns the bank got. */
+type LateStep = [
+  name: PaymentCallbackName | 'mark_reversed',
+  facts: object,
+  suspense: number,
+  attention: string | null,
+  returns?: string[],
+];
 
 describe('late funds', () => {
-  test('each is posted and sent back by itself, once', async () => {
-    const bank = scriptedBank();
-    const reversals = () => bank.told.filter((line) => line.startsWith('reversePayment'));
-    await ended(
-      'cancelled',
-      async ({ id, account }) => {
-        const late = (name: PaymentCallbackName, report: object) =>
-          reportAfterEnd(setting, id, name, callback(report));
-        await late('settled', { bank_reference: 'one' });
-        await late('settled', { bank_reference: 'two', amount: 700 });
-        expect(reversals()).toEqual([
-          `reversePayment reversal:${id}`,
-          `reversePayment reversal:${id}:two`,
-        ]);
-        expect(await bookOf(setting, account)).toMatchObject({ suspense: 1_750 });
-        await late('reversed', { bank_reference: 'back-two', amount: 700 });
-        await late('reversed', { bank_reference: 'back-two', amount: 700 });
-        expect(await bookOf(setting, account)).toMatchObject({ suspense: 1_050 });
-        await late('reversed', {});
-        await late('settled', { bank_reference: 'two', amount: 700 });
-        expect(reversals()).toHaveLength(2);
-        expect(await receiptsOf(id)).toMatchObject([
-          { id: 'one', state: 'returned' },
-          { id: 'two', state: 'returned', returned_by: 'back-two' },
-        ]);
-        expect(await bookOf(setting, account)).toMatchObject({ suspense: 0, clearing: 0 });
-        expect((await storedPayment(setting, id)).attention).toBe('late_settlement_reversed');
-      },
-      bank,
-    );
-  });
-
-  test('that are back before the bank reports that they came are posted once', async () => {
-    await ended('cancelled', async ({ id, account }) => {
-      await reportAfterEnd(setting, id, 'reversed', callback({ bank_reference: 'back' }));
-      await reportAfterEnd(setting, id, 'settled', callback({ bank_reference: 'one' }));
-      expect(await kindsOf(id)).toEqual(['payment_late_received', 'payment_late_reversed']);
-      expect(await bookOf(setting, account)).toMatchObject({ suspense: 0, clearing: 0 });
-      expect(await receiptsOf(id)).toMatchObject([{ bank_reference: 'one', state: 'returned' }]);
-    });
-  });
-});
-
-describe('an instruction without an answer', () => {
-  const signal = (id: string, name: PaymentCallbackName, report: object) =>
-    setting.env.client.workflow.signalWithStart('payment', {
-      workflowId: `payment:${id}`,
-      taskQueue: setting.queues.lifecycle,
-      args: [{ payment_id: id, resume: true, request_id: 'late' }],
-      signal: name,
-      signalArgs: [callback(report)],
-    });
-
-  function silentBank() {
-    let answer = () => {};
-    const silence = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    let asked = 0;
+  test.each<{ title: string; steps: LateStep[]; entries: string[]; receipts: object[] }>([
+    {
+      title: 'are in suspense until the bank has returned them, and count once',
+      steps: [
+        ['settled', ONE, 1_050, SENT_BACK],
+        // Sent again under the same id.
+        ['settled', ONE, 1_050, SENT_BACK, [' 1050', ' 1050']],
+        ['reversed', { value_date: '2026-03-02' }, 0, SENT_BACK, [' 1050', ' 1050']],
+        ['reversed', {}, 0, SENT_BACK, [' 1050', ' 1050']],
+      ],
+      entries: [RECEIVED, REVERSED],
+      receipts: [{ id: 'one', state: 'returned' }],
+    },
+    {
+      title: 'of two settlements are posted and returned one by one',
+      steps: [
+        ['settled', ONE, 1_050, SENT_BACK],
+        ['settled', TWO, 1_750, SENT_BACK, [' 1050', ':two 700']],
+        ['reversed', BACK_TWO, 1_050, SENT_BACK, [' 1050', ':two 700']],
+        ['reversed', BACK_TWO, 1_050, SENT_BACK, [' 1050', ':two 700']],
+        ['reversed', {}, 0, SENT_BACK, [' 1050', ':two 700']],
+        ['settled', TWO, 0, SENT_BACK, [' 1050', ':two 700']],
+      ],
+      entries: [RECEIVED, RECEIVED, REVERSED, REVERSED],
+      receipts: [
+        { id: 'one', state: 'returned' },
+        { id: 'two', state: 'returned', returned_by: 'back-two' },
+      ],
+    },
+    {
+      title: 'of a different amount are returned in the amount that came',
+      steps: [
+        ['settled', { ...ONE, amount: 700 }, 700, SENT_BACK, [' 700']],
+        ['reversed', { amount: 650 }, 700, 'amount_differs', [' 700']],
+        ['reversed', { amount: 700 }, 0, SENT_BACK, [' 700']],
+      ],
+      entries: [RECEIVED, REVERSED],
+      receipts: [{ id: 'one', state: 'returned' }],
+    },
+    {
+      title: 'in another currency wait for an operator',
+      steps: [['settled', { ...ONE, currency: 'USD' }, 1_050, 'amount_differs', []]],
+      entries: ['payment_receipt_held USD'],
+      receipts: [{ id: 'one', state: 'suspense' }],
+    },
+    {
+      title: 'are in suspense when the bank reports their return in another currency',
+      steps: [
+        ['settled', ONE, 1_050, SENT_BACK],
+        ['reversed', { amount: 1_050, currency: 'USD' }, 1_050, 'amount_differs'],
+      ],
+      entries: [RECEIVED],
+      receipts: [{ id: 'one', state: 'suspense' }],
+    },
+    {
+      title: 'that the bank returns before it reports that they came are posted once',
+      steps: [
+        ['reversed', { bank_reference: 'back' }, 0, 'amount_differs', []],
+        ['settled', ONE, 0, SENT_BACK, []],
+      ],
+      entries: [RECEIVED, REVERSED],
+      receipts: [{ bank_reference: 'one', state: 'returned' }],
+    },
+    {
+      title: 'that the bank cannot return are returned by hand, and an operator records it',
+      steps: [
+        ['settled', ONE, 1_050, SENT_BACK],
+        ['reversal_failed', {}, 1_050, NOT_SENT_BACK],
+        ['mark_reversed', ACT, 0, null],
+      ],
+      entries: [RECEIVED, REVERSED],
+      receipts: [{ id: 'one', state: 'returned' }],
+    },
+  ])('$title', async ({ steps, entries, receipts }) => {
+    const sent: string[] = [];
     const bank = scriptedBank({
-      reversePayment: async () => {
-        asked += 1;
-        if (asked === 1) await silence;
+      reversePayment: async ({ instruction_id, amount }) => {
+        sent.push(`${instruction_id} ${amount}`);
         return { outcome: 'accepted', bank_reference: 'back' };
       },
     });
-    return { bank, answer };
+    const story: Story = async (payment) => {
+      for (const [name, facts, held, attention, returns = [' 1050']] of steps) {
+        if (name === 'mark_reversed') await payment.actAfterEnd(name, facts);
+        else await payment.report(name, facts);
+        const { suspense = 0, clearing = 0 } = await payment.money();
+        expect({ suspense, clearing }).toEqual({ suspense: held, clearing: 0 - held });
+        expect(await payment.attention()).toBe(attention);
+        expect(sent).toEqual(returns.map((each) => `reversal:${payment.id}${each}`));
+        expect(await payment.differences()).toEqual([]);
+      }
+      const books = (await readEntries(payment)).map(({ kind, book }) => [
+        kind,
+        book.split(':')[2],
+      ]);
+      expect(books.map((each) => each.join(' '))).toEqual(entries);
+      const acts = steps.filter(([name]) => name === 'mark_reversed');
+      const audit = acts.map(([what]) => ({ who: 'ada', what }));
+      expect(await payment.stored()).toMatchObject({ receipts, audit });
+      if (entries.length === 2) await saveHistory(payment.handle, 'payment-late-reversed');
+    };
+    await withEnded('cancelled', story, bank);
+  });
+
+  test.each([
+    ['known', 'cancelled', { amount: 1_050, currency: 'EUR' }, SENT_BACK, 1_050],
+    ['different', 'expired', { amount: 100, currency: 'EUR' }, SENT_BACK, 100],
+    ['unknown', 'cancelled', {}, NOT_SENT_BACK, undefined],
+  ] as const)(
+    'of a late authorization that cannot be voided are returned unless their amount is unknown: %s',
+    (_which, how, money, attention, amount) => {
+      const voidPayment = async () => ({ outcome: 'already_settled', ...money }) as const;
+      const story: Story = async (payment) => {
+        const { id, told } = payment;
+        await payment.report('authorized');
+        expect(await payment.stored()).toMatchObject({ status: how, attention });
+        expect(await payment.entryKinds()).toHaveLength(amount === undefined ? 0 : 1);
+        const instructions = [`voidPayment void:${id}`, `reversePayment reversal:${id}`];
+        expect(told.slice(-2)).toEqual(
+          amount === undefined ? ['closeSession', instructions[0]] : instructions,
+        );
+        // The bank's own report is of the same money.
+        const settled = { ...ONE, amount: amount ?? 1_050 };
+        await payment.report('settled', settled);
+        expect(await payment.stored()).toMatchObject({ receipts: [settled] });
+        expect(await payment.money()).toMatchObject({ suspense: settled.amount });
+      };
+      return withEnded(how, story, scriptedBank({ voidPayment }));
+    },
+  );
+
+  const recordReversal = async (payment_id: string, ids: string[]) => {
+    const at = new Date().toISOString();
+    await createPaymentMoney(buildDeps()).recordReversal({ payment_id, at, ids });
+  };
+  const creditReceipts = async (payment_id: string, ids: string[]) => {
+    const { payments } = setting.stores;
+    for (const id of ids) {
+      const before = { id, state: 'suspense' } as const;
+      await inTransaction(setting.mongo, (session) =>
+        payments.changeReceipt(payment_id, before, { state: 'credited' }, session),
+      );
+    }
+  };
+
+  test.each([
+    ['returned', recordReversal, SENT_BACK],
+    ['credited', creditReceipts, null],
+  ] as const)(
+    'that only the record has as %s, as after a reset, are not called refused or reversed',
+    (state, changeRecord, attention) => {
+      const bank = scriptedBank({
+        reversePayment: async ({ payment_id }) => {
+          const { receipts } = (await setting.stores.payments.get(payment_id)) ?? {};
+          await changeRecord(payment_id, receipts?.map(({ id }) => id) ?? []);
+          return { outcome: 'outdated' };
+        },
+      });
+      const story: Story = async (payment) => {
+        await payment.report('settled', ONE);
+        expect(await payment.stored()).toMatchObject({ attention, receipts: [{ state }] });
+      };
+      return withEnded('cancelled', story, bank);
+    },
+  );
+});
+
+describe('a return that the bank has not answered', () => {
+  function silentBank() {
+    const { opened, release } = gate();
+    let instructions = 0;
+    const bank = scriptedBank({
+      reversePayment: async () => {
+        instructions += 1;
+        if (instructions === 1) await opened;
+        return { outcome: 'accepted', bank_reference: 'back' };
+      },
+    });
+    return { bank, release };
   }
 
-  test('holds up nothing: what the bank reports is applied, an act is refused', async () => {
-    const { bank, answer } = silentBank();
-    await ended(
-      'cancelled',
-      async ({ id, account }) => {
-        const handle = await signal(id, 'settled', { bank_reference: 'one' });
-        await until(id, 'late_money_pending');
-        const early = await refusalOf(actAfterEnd(setting, id, 'mark_reversed'));
-        expect(early).toMatchObject({ code: 'wrong_state' });
-        await handle.signal('reversed', callback());
-        await until(id, 'late_settlement_reversed');
-        expect(await bookOf(setting, account)).toMatchObject({ suspense: 0, clearing: 0 });
-        answer();
-        await handle.result();
-        expect(await storedPayment(setting, id)).toMatchObject({
-          attention: 'late_settlement_reversed',
-        });
-      },
-      bank,
-    );
+  test('delays nothing that the bank reports, and cannot be recorded by hand', () => {
+    const { bank, release } = silentBank();
+    const story: Story = async (payment) => {
+      expect(await payment.refusalAfterEnd('mark_reversed')).toEqual({
+        code: 'wrong_state',
+        message: 'No money of the payment is in suspense.',
+      });
+      await payment.signalAfterEnd('settled', ONE);
+      await payment.becomes({ attention: 'late_money_pending' });
+      expect(await payment.money()).toMatchObject({ suspense: 1_050, clearing: -1_050 });
+      expect(await payment.refusalAfterEnd('mark_reversed')).toMatchObject({ code: 'wrong_state' });
+      await payment.signal('reversed');
+      await payment.becomes({ attention: SENT_BACK });
+      expect(await payment.money()).toMatchObject({ suspense: 0, clearing: 0 });
+      release();
+      await payment.handle.result();
+      expect(await payment.attention()).toBe(SENT_BACK);
+    };
+    return withEnded('cancelled', story, bank);
   });
 
-  test('is given again by a new run, with the same id', async () => {
-    const { bank, answer } = silentBank();
-    await ended(
-      'cancelled',
-      async ({ id }) => {
-        const handle = await signal(id, 'settled', { bank_reference: 'one' });
-        const reversals = () => bank.told.filter((line) => line.startsWith('reversePayment'));
-        await eventually('the instruction', async () => reversals().length === 1);
-        await handle.terminate('a test');
-        const again = await resume(setting, id);
-        await again.result();
-        answer();
-        expect(reversals()).toEqual(Array(2).fill(`reversePayment reversal:${id}`));
-        expect(await storedPayment(setting, id)).toMatchObject({
-          attention: 'late_settlement_reversed',
-        });
-        await saveHistory(again, 'payment-resumed-reversal');
-      },
-      bank,
-    );
-  });
-});
-
-test('late funds that the record has back already are not taken for refused', async () => {
-  const { mongo, stores, env, queues } = setting;
-  const log = createLogger('test', 'silent');
-  const deps = { mongo, stores, temporal: env.client, webhookQueue: queues.webhooks, log };
-  const bank = scriptedBank({
-    // Only the record knows of it, as after a reset of the workflow.
-    reversePayment: async ({ payment_id }) => {
-      const ids = (await receiptsOf(payment_id)).map(({ id }) => id);
-      const booking = { payment_id, at: new Date().toISOString(), ids };
-      await createPaymentMoney(deps).recordReversal(booking);
-      return { outcome: 'outdated' };
-    },
-  });
-  const story = async ({ id }: Opened) => {
-    await reportAfterEnd(setting, id, 'settled', callback({ bank_reference: 'one' }));
-    expect(await storedPayment(setting, id)).toMatchObject({
-      attention: 'late_settlement_reversed',
-    });
-  };
-  await ended('cancelled', story, bank);
-});
-
-test('late funds that an operator has credited meanwhile are not called reversed', async () => {
-  const { mongo, stores } = setting;
-  const bank = scriptedBank({
-    // Only the record knows of it, as after a reset of the workflow.
-    reversePayment: async ({ payment_id }) => {
-      for (const { id } of await receiptsOf(payment_id)) {
-        const before = { id, state: 'suspense' } as const;
-        await inTransaction(mongo, (session) =>
-          stores.payments.changeReceipt(payment_id, before, { state: 'credited' }, session),
-        );
-      }
-      return { outcome: 'outdated' };
-    },
-  });
-  // No entry credits it here, so the books are not compared.
-  await withBank(setting, bank, async (connector) => {
-    const input = paymentInput(connector);
-    const { handle } = await openPayment(setting, input);
-    const id = input.payment_id;
-    await handle.executeUpdate<unknown, [object]>('cancel', { args: [{ by: 'merchant' }] });
-    await handle.result();
-    await reportAfterEnd(setting, id, 'settled', callback({ bank_reference: 'one' }));
-    expect(await receiptsOf(id)).toMatchObject([{ state: 'credited' }]);
-    expect(await storedPayment(setting, id)).toMatchObject({ attention: null });
-  });
-});
-
-describe('a late authorization that has settled', () => {
-  test.each([
-    ['in a known amount', { amount: 1_050, currency: 'EUR' }, 'late_settlement_reversed'],
-    ['in an unknown amount', {}, 'late_settlement_not_reversed'],
-  ])('%s', async (_which, money, attention) => {
-    const voidPayment = async () => ({ outcome: 'already_settled', ...money }) as const;
-    const bank = scriptedBank({ voidPayment });
-    await ended(
-      'cancelled',
-      async ({ id, account }) => {
-        await reportAfterEnd(setting, id, 'authorized', callback());
-        expect(await storedPayment(setting, id)).toMatchObject({ attention });
-        expect(await kindsOf(id)).toHaveLength('amount' in money ? 1 : 0);
-        // The bank's own report is of the same money.
-        await reportAfterEnd(setting, id, 'settled', callback({ bank_reference: 'one' }));
-        expect(await receiptsOf(id)).toMatchObject([{ bank_reference: 'one', amount: 1_050 }]);
-        expect(await bookOf(setting, account)).toMatchObject({ suspense: 1_050 });
-      },
-      bank,
-    );
+  test('is sent again by a new run, with the same id', () => {
+    const { bank, release } = silentBank();
+    const listReturns = () => bank.told.filter((line) => line.startsWith('reversePayment'));
+    const story: Story = async (payment) => {
+      await payment.signalAfterEnd('settled', ONE);
+      await eventually('the instruction', async () => listReturns().length === 1);
+      await payment.handle.terminate('a test');
+      await payment.restart();
+      await payment.handle.result();
+      release();
+      expect(listReturns()).toEqual(Array(2).fill(`reversePayment reversal:${payment.id}`));
+      expect(await payment.attention()).toBe(SENT_BACK);
+      await saveHistory(payment.handle, 'payment-resumed-reversal');
+    };
+    return withEnded('cancelled', story, bank);
   });
 });

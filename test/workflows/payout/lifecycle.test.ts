@@ -1,6 +1,10 @@
-import { defineSearchAttributeKey } from '@temporalio/common';
+import { randomUUID } from 'node:crypto';
+import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { createTemporalClient } from '../../../src/temporal/client';
+import { assertNotBehind } from '../../../src/temporal/reopening';
+import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
 import {
   callback,
   fund,
@@ -9,22 +13,25 @@ import {
   scriptedBank,
   withBank,
 } from '../../support/workflow-setting';
+import { PAYOUTS } from '../instructed';
 import {
+  ACT,
   MONEY,
   refusalOf,
   submittingBank,
+  type TrackedPayout,
   trackPayout,
   unlessUnavailable,
   useLifecycles,
 } from '../lifecycles';
 
-const { setting, withPayout, withUnsentPayout, withStatus } = useLifecycles();
+const { setting, buildDeps, withPayout, withUnsentPayout, withStatus } = useLifecycles();
 
-const STATUS = defineSearchAttributeKey('ServiceStatus', 'KEYWORD');
 const ALL_EVENTS = ['payout.submitted', 'payout.sent', 'payout.completed'];
+const [RESERVED, CAPTURED] = ['payout_reserved', 'payout_captured'];
 
-test('a payout is accepted with its money reserved, sent by the bank and completed', async () => {
-  await withPayout(scriptedBank(), async (payout) => {
+test('a payout reserves its money, is sent by the bank and completed', () =>
+  withPayout(scriptedBank(), async (payout) => {
     const { id, handle, opened, input, money } = payout;
     expect(opened).toEqual({ payout_id: id, status: 'sent', version: 3 });
     expect(await money()).toEqual(MONEY.captured);
@@ -43,31 +50,27 @@ test('a payout is accepted with its money reserved, sent by the bank and complet
       completed_at: expect.any(String),
     });
     expect(await payout.eventTypes()).toEqual(ALL_EVENTS);
-    expect(await payout.entryKinds()).toEqual(['payout_reserved', 'payout_captured']);
+    expect(await payout.entryKinds()).toEqual([RESERVED, CAPTURED]);
     expect(await money()).toEqual(MONEY.captured);
     expect(payout.told).toEqual([`sendPayout ${id}`]);
-    expect((await handle.describe()).typedSearchAttributes.get(STATUS)).toBe('completed');
+    const { typedSearchAttributes } = await handle.describe();
+    expect(typedSearchAttributes.get(SEARCH_KEYS.status)).toBe('completed');
     await saveHistory(handle, 'payout-completed');
-  });
-});
+  }));
 
-test('a bank that only queues it: the API is answered after 5 s, each step is recorded', async () => {
-  await withPayout(
-    submittingBank(),
-    async ({ id, handle, opened, signal, endBy, stored, money }) => {
-      expect(opened).toEqual({ payout_id: id, status: 'submitted', version: 2 });
-      expect(await money()).toEqual(MONEY.reserved);
-      await signal('sent');
-      const facts = { bank_reference: 'from-callback' };
-      expect(await endBy('completed', facts)).toMatchObject({ status: 'completed', version: 4 });
-      expect(await stored()).toMatchObject(facts);
-      await saveHistory(handle, 'payout-queued-first');
-    },
-  );
-});
+test('a payout that the bank queues is answered as submitted, and each step is recorded', () =>
+  withPayout(submittingBank(), async ({ id, handle, opened, signal, endBy, stored, money }) => {
+    expect(opened).toEqual({ payout_id: id, status: 'submitted', version: 2 });
+    expect(await money()).toEqual(MONEY.reserved);
+    await signal('sent');
+    const facts = { bank_reference: 'from-callback' };
+    expect(await endBy('completed', facts)).toMatchObject({ status: 'completed', version: 4 });
+    expect(await stored()).toMatchObject(facts);
+    await saveHistory(handle, 'payout-queued-first');
+  }));
 
-test('a callback that jumps: no state is skipped in the record', async () => {
-  await withStatus.submitted(async ({ id, handle, endBy, eventTypes, stored, money }) => {
+test('a callback that skips a status has it recorded as well', () =>
+  withStatus.submitted(async ({ id, handle, endBy, eventTypes, stored, money }) => {
     const state = { payout_id: id, status: 'completed', version: 4 };
     expect(await endBy('completed')).toEqual(state);
     expect(await eventTypes()).toEqual(ALL_EVENTS);
@@ -76,45 +79,37 @@ test('a callback that jumps: no state is skipped in the record', async () => {
     expect(bank_reference).toBe('queue-1');
     expect(await money()).toEqual(MONEY.captured);
     await saveHistory(handle, 'payout-jumped');
-  });
-});
+  }));
+
+const NO_REASON = { code: 'payout_rejected', message: 'The bank rejected the payout.' };
 
 test.each([
-  [
-    { code: 'AC01', reason: 'No such account.' },
-    { code: 'AC01', message: 'No such account.' },
-  ],
-  [{}, { code: 'payout_rejected', message: 'The bank rejected the payout.' }],
-])('failed before it was sent, with %j: amount and fee are given back', async (words, failure) => {
-  await withStatus.submitted(async (payout) => {
-    const { id, handle, money } = payout;
-    expect(await money()).toEqual(MONEY.reserved);
-    const result = await payout.endBy('failed', words);
-    expect(result).toEqual({ payout_id: id, status: 'failed', version: 3 });
-    const nothing = { returned: null, sent_at: null, completed_at: null };
-    expect(await payout.stored()).toMatchObject({ failure, ...nothing });
-    expect(await payout.eventTypes()).toEqual(['payout.submitted', 'payout.failed']);
-    expect(await payout.entryKinds()).toEqual(['payout_reserved', 'payout_released']);
-    expect(await money()).toEqual(MONEY.untouched);
-    if ('code' in words) await saveHistory(handle, 'payout-failed-before-sent');
+  ['submitted', { code: 'AC01', reason: 'No.' }, { code: 'AC01', message: 'No.' }, 'before'],
+  ['submitted', {}, NO_REASON, 'before'],
+  ['sent', {}, NO_REASON, 'after'],
+] as const)('a %s payout that fails, with %j, gives amount and fee back', (...row) => {
+  const [status, facts, failure, when] = row;
+  const isSent = status === 'sent';
+  return withStatus[status](async (payout) => {
+    expect(await payout.money()).toEqual(isSent ? MONEY.captured : MONEY.reserved);
+    const state = { payout_id: payout.id, status: 'failed', version: isSent ? 4 : 3 };
+    expect(await payout.endBy('failed', facts)).toEqual(state);
+    const sent_at = isSent ? expect.any(String) : null;
+    const ended = { failure, returned: null, completed_at: null, sent_at };
+    expect(await payout.stored()).toMatchObject(ended);
+    const events = ALL_EVENTS.slice(0, isSent ? 2 : 1);
+    expect(await payout.eventTypes()).toEqual([...events, 'payout.failed']);
+    const kinds = isSent ? [CAPTURED, 'payout_reversed'] : ['payout_released'];
+    expect(await payout.entryKinds()).toEqual([RESERVED, ...kinds]);
+    expect(await payout.money()).toEqual(MONEY.untouched);
+    await saveHistory(payout.handle, `payout-failed-${when}-sent`);
   });
 });
 
-test('failed after it was sent: the money never left, amount and fee are given back', async () => {
-  await withStatus.sent(async ({ handle, endBy, entryKinds, money }) => {
-    expect(await money()).toEqual(MONEY.captured);
-    expect(await endBy('failed')).toMatchObject({ status: 'failed', version: 4 });
-    const kinds = ['payout_reserved', 'payout_captured', 'payout_reversed'];
-    expect(await entryKinds()).toEqual(kinds);
-    expect(await money()).toEqual(MONEY.untouched);
-    await saveHistory(handle, 'payout-failed-after-sent');
-  });
-});
-
-test('the bank refuses the instruction: the payout fails, the API is told so', async () => {
+test('a payout whose instruction the bank refuses is answered as failed', () => {
   const failure = { code: 'blocked', message: 'Blocked.' };
   const bank = scriptedBank({ sendPayout: async () => ({ outcome: 'refused', ...failure }) });
-  await withPayout(bank, async ({ id, handle, opened, stored, eventTypes, money }) => {
+  return withPayout(bank, async ({ id, handle, opened, stored, eventTypes, money }) => {
     expect(opened).toEqual({ payout_id: id, status: 'failed', version: 2 });
     expect(await stored()).toMatchObject({ failure });
     expect(await eventTypes()).toEqual(['payout.failed']);
@@ -124,15 +119,8 @@ test('the bank refuses the instruction: the payout fails, the API is told so', a
   });
 });
 
-test('without a fee, only the amount moves', async () => {
-  const moved = { available: 9_000, reserved: 0, fees: 0, atBank: 1_000 };
-  await withPayout(scriptedBank(), async ({ money }) => expect(await money()).toEqual(moved), {
-    fee: 0,
-  });
-});
-
-test('a cancel request from the Temporal UI ends nothing, and updates are still answered', async () => {
-  await withUnsentPayout(
+test('a cancel request from the Temporal UI ends nothing, and updates are still answered', () =>
+  withUnsentPayout(
     submittingBank(),
     async ({ id, handle, shows, act }) => {
       const opening = handle.executeUpdate('open');
@@ -146,29 +134,26 @@ test('a cancel request from the Temporal UI ends nothing, and updates are still 
     },
     // Otherwise `open` answers 5 s after the start, before a busy machine has done all this.
     { caller_waits: true },
-  );
-});
+  ));
 
-test('duplicates: the same callback_id counts once, the same news is kept and moves nothing', async () => {
-  await withStatus.sent(async (payout) => {
+test('a callback counts once, and one with no news is stored and changes nothing', () =>
+  withStatus.sent(async (payout) => {
     const { id, handle, signal } = payout;
     const sent = callback();
     await handle.signal('sent', sent);
     await handle.signal('sent', sent);
     await signal('submitted');
     await payout.endBy('completed');
-    await payout.signalAfterEnd('completed');
-    expect(await handle.result()).toEqual({ payout_id: id, status: 'completed', version: 4 });
-    expect((await payout.unapplied()).sort()).toEqual([
-      'completed: the payout has passed this state already',
-      'sent: the payout has passed this state already',
-      'submitted: the payout has passed this state already',
-    ]);
+    const state = { payout_id: id, status: 'completed', version: 4 };
+    expect(await payout.report('completed')).toEqual(state);
+    const repeated = ['completed', 'sent', 'submitted'];
+    expect((await payout.unapplied()).sort()).toEqual(
+      repeated.map((name) => `${name}: the payout has passed this state already`),
+    );
     expect(await payout.attention()).toBeNull();
     expect(await payout.eventTypes()).toHaveLength(3);
     expect(await payout.money()).toEqual(MONEY.captured);
-  });
-});
+  }));
 
 const PAYOUTS_MAX = 20;
 
@@ -178,10 +163,9 @@ async function openInTime(connector: string, balance_account: string, amount: nu
     const input = payoutInput(connector, { balance_account });
     if (amount > 0) await fund(setting, input, amount);
     const refusal = await refusalOf(openPayout(setting, input));
-    if (refusal?.code !== 'temporarily_unavailable' || left === 1) return { input, refusal };
-    // What was not known in time is refused as well.
-    const result = await trackPayout(setting, input).handle.result();
-    expect(result).toMatchObject({ status: 'refused' });
+    const payout = trackPayout(setting, input);
+    expect(await payout.handle.result()).toMatchObject({ payout_id: payout.id, status: 'refused' });
+    if (refusal?.code !== 'temporarily_unavailable' || left === 1) return { ...payout, refusal };
   }
 }
 
@@ -189,30 +173,272 @@ test.each([
   ['insufficient_balance', 'main', 1_024],
   ['insufficient_balance', 'main', 0],
   ['balance_account_not_found', 'marketing', 10_000],
-])('refused with %s: on %s, with %i on main; its key is free', async (code, account, amount) => {
+])('a payout is refused with %s on %s, with %i on main, and stores nothing', (...row) => {
+  const [code, account, amount] = row;
   const bank = scriptedBank();
-  await withBank(setting, bank, async (connector) => {
-    const { input, refusal } = await openInTime(connector, account, amount);
-    const { payout_id } = input;
+  return withBank(setting, bank, async (connector) => {
+    const { id, input, handle, refusal, ...payout } = await openInTime(connector, account, amount);
     expect(refusal).toMatchObject({ code });
-    const { handle, entryKinds, money } = trackPayout(setting, input);
-    expect(await handle.result()).toMatchObject({ payout_id, status: 'refused', code });
-    expect((await handle.describe()).typedSearchAttributes.get(STATUS)).toBe('refused');
-    const { stores, env, queues } = setting;
-    expect(await stores.payouts.get(payout_id)).toBeNull();
-    expect(await stores.idempotency.forResource(payout_id)).toBeNull();
-    expect(await entryKinds()).toEqual([]);
-    expect((await money()).available).toBe(amount);
+    expect(await handle.result()).toMatchObject({ code });
+    const { typedSearchAttributes } = await handle.describe();
+    expect(typedSearchAttributes.get(SEARCH_KEYS.status)).toBe('refused');
+    const { payouts, idempotency } = setting.stores;
+    expect(await payouts.get(id)).toBeNull();
+    expect(await idempotency.forResource(id)).toBeNull();
+    expect(await payout.entryKinds()).toEqual([]);
+    expect((await payout.money()).available).toBe(amount);
     expect(bank.told).toEqual([]);
     // Asked again after the end, the answer is the same.
-    const client = createTemporalClient({
-      client: env.client,
-      lifecycleQueue: queues.lifecycle,
-      stores,
-      now: () => new Date(),
-    });
+    const client = createTemporalClient(buildDeps());
     const again = unlessUnavailable(() => client.openPayout(input));
     await expect(again).rejects.toMatchObject({ code });
     if (amount === 1_024) await saveHistory(handle, 'payout-insufficient-balance');
+  });
+});
+
+describe('an act in a wrong state is refused in words, and changes nothing:', () => {
+  test.each([
+    [
+      'mark_returned',
+      'submitted',
+      'only one that was sent, and did not fail or return, can come back.',
+    ],
+    ['resubmit', 'sent', 'only one that the bank has not sent can be given to it again.'],
+  ] as const)('%s of a payout that is %s', (act, status, words) =>
+    withStatus[status](async ({ refusal, stored, money }) => {
+      const message = `The payout is ${status}; ${words}`;
+      expect(await refusal(act)).toEqual({ code: 'wrong_state', message });
+      expect((await stored()).audit).toEqual([]);
+      expect(await money()).toEqual(status === 'sent' ? MONEY.captured : MONEY.reserved);
+    }),
+  );
+
+  const ALL_ACTS = ['resubmit', 'mark_returned', 'mark_completed', 'mark_failed'];
+
+  test.each([
+    ['completed', ALL_ACTS.filter((act) => act !== 'mark_returned'), MONEY.captured],
+    ['failed', ALL_ACTS, MONEY.untouched],
+    ['returned', ALL_ACTS, MONEY.returned],
+  ] as const)('on a payout that has %s: %j', (end, acts, money) =>
+    withStatus.sent(async (payout) => {
+      const { id, handle } = payout;
+      await payout.endBy(end);
+      for (const act of acts) {
+        expect(await payout.refusalAfterEnd(act)).toEqual({
+          code: 'wrong_state',
+          message: expect.stringMatching(`^The payout is ${end}; only one that `),
+        });
+        expect(await handle.result()).toEqual({ payout_id: id, status: end, version: 4 });
+      }
+      expect((await payout.stored()).audit).toEqual([]);
+      expect(await payout.money()).toEqual(money);
+      await saveHistory(handle, `payout-refused-act-after-${end}`);
+    }),
+  );
+
+  test('on a payout that does not exist, and its workflow fails', async () => {
+    const { handle, actAfterEnd } = trackPayout(setting, payoutInput(randomUUID()));
+    await expect(actAfterEnd('mark_returned')).rejects.toThrow();
+    expect((await handle.describe()).status.name).toBe('FAILED');
+  });
+});
+
+async function sleepUntil(time: string): Promise<void> {
+  const left_ms = Date.parse(time) - (await setting.env.currentTimeMs());
+  await setting.env.sleep(Math.max(0, left_ms));
+}
+
+describe('an overdue payout', () => {
+  test.each([
+    [{ method: 'sepa_instant' }, 60],
+    [{ method: 'card_payout' }, 15 * 60],
+    [{ method: 'faster_payments', currency: 'GBP' }, 2 * 3_600],
+  ] as const)('by %j needs attention after %i s, once', (changes, seconds) =>
+    withPayout(
+      scriptedBank(),
+      async ({ stored, shows, attention, becomes, endBy }) => {
+        const { created_at, due_at } = await stored();
+        expect(Date.parse(due_at) - Date.parse(created_at)).toBe(seconds * 1_000);
+        await sleepUntil(due_at);
+        await setting.env.sleep('1s');
+        await becomes({ attention: 'not_completed' });
+        const details = await shows('not_completed');
+        expect(details).toContain('`mark_completed`, `mark_failed` or `mark_returned`');
+        await setting.env.sleep('30 days');
+        expect(await shows('not_completed')).toBe(details);
+        await endBy('completed');
+        expect(await attention()).toBeNull();
+      },
+      changes,
+    ),
+  );
+
+  test('that a bank has lost each time is still created, and can be resubmitted', () => {
+    const bank = scriptedBank({ sendPayout: () => Promise.reject(new Error('the bank is away')) });
+    return withUnsentPayout(bank, async ({ shows, becomes, endBy }) => {
+      await shows('never reached the bank');
+      await setting.env.sleep('70s');
+      await becomes({ attention: 'not_submitted' });
+      expect(await shows('not_submitted')).toContain('`resubmit` asks the bank');
+      expect(await endBy('completed')).toMatchObject({ status: 'completed', version: 4 });
+    });
+  });
+
+  test('by SEPA over Easter needs attention at 18:00 in Frankfurt on the next business day', async () => {
+    await sleepUntil('2032-03-25T12:00:00.000Z');
+    const due = '2032-03-30T16:00:00.000Z';
+    await withPayout(
+      scriptedBank(),
+      async ({ handle, stored, shows, attention, becomes, endBy }) => {
+        expect((await stored()).due_at).toBe(due);
+        await shows(`due ${due}`);
+        await sleepUntil('2032-03-30T15:59:00.000Z');
+        expect(await attention()).toBeNull();
+        await setting.env.sleep('2m');
+        await becomes({ attention: 'not_completed' });
+        await endBy('completed');
+        await saveHistory(handle, 'payout-due-after-easter');
+      },
+      { method: 'sepa_credit_transfer' },
+    );
+  });
+
+  test('needs attention again after a snooze, and again in its next status', () =>
+    withStatus.submitted(async ({ handle, signal, becomes, attention, stored, act }) => {
+      const { env } = setting;
+      await env.sleep('61s');
+      await becomes({ attention: 'not_sent' });
+      expect(await act('snooze', { ...ACT, hours: 2 })).toMatchObject({ version: 2 });
+      expect(await attention()).toBeNull();
+      await env.sleep('119m');
+      expect(await attention()).toBeNull();
+      await env.sleep('2m');
+      await becomes({ attention: 'not_sent' });
+      await signal('sent');
+      await becomes({ attention: null });
+      await env.sleep('25s');
+      expect(await attention()).toBeNull();
+      await env.sleep('36s');
+      await becomes({ attention: 'not_completed' });
+      await act('mark_completed');
+      await handle.result();
+      expect(await stored()).toMatchObject({
+        attention: null,
+        audit: [
+          { what: 'snooze', before: 'not_sent', after: 'no attention' },
+          { what: 'mark_completed', before: 'sent', after: 'completed' },
+        ],
+      });
+      await saveHistory(handle, 'payout-overdue-snoozed');
+    }));
+});
+
+describe('a payout whose workflow was ended from outside', () => {
+  test('is looked up by the run that the next callback starts, where the bank has not sent it', () => {
+    const queued = { outcome: 'submitted', bank_reference: 'queue-1' } as const;
+    const bank = scriptedBank({
+      sendPayout: async () => queued,
+      lookUpPayout: async () => ({ ...queued, outcome: 'sent' }),
+    });
+    return withUnsentPayout(bank, async (payout) => {
+      const { id, handle, shows } = payout;
+      await shows('instruction at the bank: submitted');
+      await handle.terminate('by hand');
+      await payout.signalAfterEnd('submitted');
+      expect(await shows('instruction at the bank: sent')).toContain('restarted_in_flight');
+      expect(payout.told).toEqual([`sendPayout ${id}`, `lookUpPayout ${id}`]);
+      const state = { payout_id: id, status: 'completed', version: 4 };
+      expect(await payout.endBy('completed')).toEqual(state);
+      expect(await payout.attention()).toBeNull();
+      expect(await payout.money()).toEqual(MONEY.captured);
+      await saveHistory(handle, 'payout-resumed-submitted');
+    });
+  });
+
+  test('is not sent again, where the bank has sent it', () =>
+    withStatus.sent(async ({ id, handle, report, attention, told }) => {
+      await handle.terminate('by hand');
+      expect(await report('completed')).toMatchObject({ status: 'completed', version: 4 });
+      expect(await attention()).toBeNull();
+      expect(told).toEqual([`sendPayout ${id}`]);
+      await saveHistory(handle, 'payout-resumed-sent');
+    }));
+});
+
+test('a document that was read before the run ended is not behind', () =>
+  withStatus.sent(async ({ id, endBy, attention }) => {
+    await endBy('completed');
+    await assertNotBehind(buildDeps(), 'payout', { _id: id, version: 3 });
+    expect(await attention()).toBeNull();
+  }));
+
+describe('resubmit', () => {
+  const resubmit = async ({ id, act, shows }: TrackedPayout, expected: object): Promise<void> => {
+    await shows('looked up again later');
+    expect(await act('resubmit')).toEqual({ payout_id: id, ...expected });
+  };
+  /** The first instruction was lost, and the connector could not look it up: it waits a minute. */
+  const stuckBank = (known: 'not found' | 'refused') =>
+    PAYOUTS.bank({ send: ['loses the connection', 'taken'], lookUp: ['gives up', known] });
+
+  test('sends a payout again at once, under the same id, that the bank does not know', () =>
+    withUnsentPayout(stuckBank('not found'), async (payout) => {
+      const { id, handle, told } = payout;
+      await resubmit(payout, { status: 'sent', version: 3, bank: 'sent' });
+      const round = [`sendPayout ${id}`, `lookUpPayout ${id}`];
+      expect(told).toEqual([...round, `lookUpPayout ${id}`, `sendPayout ${id}`]);
+      const unchanged = { before: 'no attention', after: 'no attention' };
+      const { operator: who, reason: why } = ACT;
+      expect(await payout.stored()).toMatchObject({
+        bank_reference: 'sent-2',
+        audit: [{ who, what: 'resubmit', why, when: expect.any(String), ...unchanged }],
+      });
+      expect(await payout.eventTypes()).toEqual(['payout.submitted', 'payout.sent']);
+      expect(await payout.money()).toEqual(MONEY.captured);
+      await setting.env.sleep('2h');
+      expect(await payout.endBy('completed')).toMatchObject({ status: 'completed' });
+      expect(told).toHaveLength(4);
+      await saveHistory(handle, 'payout-resubmitted');
+    }));
+
+  test('fails a payout that the bank has refused', () =>
+    withUnsentPayout(stuckBank('refused'), async (payout) => {
+      await resubmit(payout, { status: 'failed', version: 2, bank: 'refused' });
+      expect(await payout.money()).toEqual(MONEY.untouched);
+    }));
+
+  test('sends nothing that the bank has queued, and answers so', () => {
+    const queued = async () => ({ outcome: 'submitted', bank_reference: 'queue-1' }) as const;
+    const bank = scriptedBank({ sendPayout: queued, lookUpPayout: queued });
+    return withUnsentPayout(bank, async ({ id, shows, act, told, money }) => {
+      await shows('instruction at the bank: submitted');
+      const answer = { payout_id: id, status: 'submitted', version: 2, bank: 'submitted' };
+      expect(await act('resubmit')).toEqual(answer);
+      expect(told).toEqual([`sendPayout ${id}`, `lookUpPayout ${id}`]);
+      expect(await money()).toEqual(MONEY.reserved);
+    });
+  });
+
+  /** Last: an activity under way, even one left by its workflow, keeps this server from skipping time. */
+  test('waits for no look-up once the bank has reported the payout', () => {
+    const { opened, release } = gate();
+    const notFound = () => opened.then(() => 'not found' as const);
+    const bank = PAYOUTS.bank({ send: ['loses the connection'], lookUp: [notFound] });
+    return withUnsentPayout(bank, async ({ id, handle, shows, endBy, told, money }) => {
+      await eventually('the question', async () => told.includes(`lookUpPayout ${id}`));
+      const resubmission = await handle.startUpdate<object, [object]>('resubmit', {
+        args: [ACT],
+        waitForStage: 'ACCEPTED',
+      });
+      await shows('operator ada: resubmit');
+      const ended = endBy('completed', { bank_reference: 'from-callback' });
+      const state = { payout_id: id, status: 'completed', version: 4 };
+      expect(await resubmission.result()).toEqual(state);
+      expect(await ended).toMatchObject({ status: 'completed', version: 4 });
+      release();
+      expect(told.filter((line) => line.startsWith('sendPayout'))).toHaveLength(1);
+      expect(await money()).toEqual(MONEY.captured);
+      await saveHistory(handle, 'payout-callback-first');
+    });
   });
 });

@@ -1,9 +1,9 @@
 import { reverseOperation } from '../../../src/service/balances/reverse';
-import { operatorsAudit } from '../../support/audit';
 import { readBalances } from '../../support/book';
 import { saveHistory } from '../../support/histories';
 import { callback, openRefund, refundInput, scriptedBank } from '../../support/workflow-setting';
 import {
+  ACT,
   MONEY,
   refusalOf,
   type Tracked,
@@ -12,18 +12,16 @@ import {
   useLifecycles,
 } from '../lifecycles';
 
-const { setting, withRefund, withPayout } = useLifecycles();
+const { setting, buildDeps, withRefund, withPayout } = useLifecycles();
 
-/** Ends a refund of 1,050 under the reference `first`, and tells the story of what is reported then. */
+/** Ends a refund of 1,050 under the reference `first`, and runs the story of what is reported then. */
 const endedRefund =
   (how: 'settled' | 'failed') => (story: (refund: TrackedRefund) => Promise<void>) =>
     withRefund(scriptedBank(), async (refund) => {
       await refund.endBy(how, { bank_reference: 'first' });
       await story(refund);
-      const { id, payment, account_id, differences } = refund;
-      for (const subject of [id, payment.payment_id, account_id]) {
-        expect(await differences(subject)).toEqual([]);
-      }
+      expect(await refund.differences()).toEqual([]);
+      expect(await refund.differences(refund.payment.payment_id)).toEqual([]);
     });
 
 const completedPayout = (story: (payout: TrackedPayout) => Promise<void>) =>
@@ -33,53 +31,46 @@ const completedPayout = (story: (payout: TrackedPayout) => Promise<void>) =>
     expect(await payout.differences()).toEqual([]);
   });
 
-type Report = Parameters<Tracked['signalAfterEnd']>;
-
-async function report({ handle, signalAfterEnd }: Tracked, ...what: Report): Promise<void> {
-  await signalAfterEnd(...what);
-  await handle.result();
-}
+const REFUNDED = { refunded: 1_050, available: 0 };
 
 describe('a failed refund that settles', () => {
   const failed = endedRefund('failed');
-  const noMore = async ({ payment }: TrackedRefund) => {
+  const expectNoMore = async ({ payment }: TrackedRefund) => {
     const more = await refusalOf(openRefund(setting, refundInput(payment, { amount: 1 })));
     expect(more).toMatchObject({ code: 'refund_amount_exceeds_balance' });
   };
 
   test('is debited again, once, and the customer gets no second one', () =>
     failed(async (refund) => {
-      const { handle, money, stored } = refund;
-      await report(refund, 'settled', { bank_reference: 'sent' });
-      await report(refund, 'settled', { bank_reference: 'sent' });
-      expect(await money()).toEqual({ refunded: 1_050, available: 0 });
-      expect(await stored()).toMatchObject({
+      for (const _ of ['first', 'repeat']) {
+        await refund.report('settled', { bank_reference: 'sent' });
+      }
+      expect(await refund.money()).toEqual(REFUNDED);
+      expect(await refund.stored()).toMatchObject({
         ...{ status: 'failed', attention: 'settled_after_failed' },
         sent_late: { id: 'sent', amount: 1_050, held: 1_050, owed: 0 },
       });
-      await noMore(refund);
-      await saveHistory(handle, 'refund-resumed-settled-after-failed');
+      await expectNoMore(refund);
+      await saveHistory(refund.handle, 'refund-resumed-settled-after-failed');
     }));
 
-  test('is owed where the balance is gone; another refund that fails releases nothing', () =>
+  test('is owed where the balance is gone, and another refund that fails releases nothing', () =>
     failed(async (refund) => {
       const { payment, account_id, money } = refund;
       const { handle } = await openRefund(setting, refundInput(payment, { amount: null }));
-      await report(refund, 'settled');
-      expect(await money()).toEqual({ refunded: 1_050, available: 0 });
+      await refund.report('settled');
+      expect(await money()).toEqual(REFUNDED);
       const { payments, ledger } = setting.stores;
       expect(await payments.get(payment.payment_id)).toMatchObject({ refunded_over: 1_050 });
-      expect(await ledger.receivables(account_id, false)).toEqual([
-        { currency: 'EUR', owed: 1_050 },
-      ]);
+      const owed = [{ currency: 'EUR', owed: 1_050 }];
+      expect(await ledger.receivables(account_id, false)).toEqual(owed);
       await handle.signal('failed', callback());
       await handle.result();
       expect(await money()).toEqual({ refunded: 1_050, available: 1_050 });
-      await noMore(refund);
+      await expectNoMore(refund);
     }));
 });
 
-const REFUNDED = { refunded: 1_050, available: 0 };
 const { available, atBank } = MONEY.captured;
 const PAID = { available, atBank };
 const PAID_TWICE = { available, atBank: atBank + 1_000 };
@@ -87,32 +78,28 @@ const PAID_TWICE = { available, atBank: atBank + 1_000 };
 describe.each([
   ['refund', 'settled', endedRefund('settled'), REFUNDED, REFUNDED, -1_050],
   ['payout', 'completed', completedPayout, PAID, PAID_TWICE, -1_000],
-] as const)('a %s that is %s again', (resource, status, ended, once, twice, owed) => {
+] as const)('a %s that is %s again', (resource, status, withEnded, once, twice, owed) => {
   test.each([
     ['another reference', { bank_reference: 'second' }, true],
     ['the same reference', { bank_reference: 'first' }, false],
     ['no reference', {}, false],
-  ])('with %s', (_which, facts, isSecond) =>
-    ended(async (subject: Tracked) => {
-      const { id, account_id, handle, stored, money, entryKinds } = subject;
-      const owedByBank = async () => {
-        const read = await readBalances(setting.stores, `${account_id}:sandbox:EUR`);
-        return read('receivable.bank') ?? 0;
-      };
-      await report(subject, status, facts);
-      await report(subject, status, facts);
+  ])('with %s is owed by the bank unless it is a repeat', (_which, facts, isSecond) =>
+    withEnded(async (subject: Tracked) => {
+      const { id, account_id, report } = subject;
+      const readOwed = async () =>
+        (await readBalances(setting.stores, `${account_id}:sandbox:EUR`))('receivable.bank') ?? 0;
+      await report(status, facts);
+      await report(status, facts);
       const attention = isSecond ? 'second_completion' : null;
-      expect(await stored()).toMatchObject({ status, attention });
-      expect(await owedByBank()).toBe(isSecond ? owed : 0);
-      expect(await money()).toMatchObject(isSecond ? twice : once);
-      expect(await entryKinds()).toHaveLength(isSecond ? 3 : 2);
+      expect(await subject.stored()).toMatchObject({ status, attention });
+      expect(await readOwed()).toBe(isSecond ? owed : 0);
+      expect(await subject.money()).toMatchObject(isSecond ? twice : once);
+      expect(await subject.entryKinds()).toHaveLength(isSecond ? 3 : 2);
       if (!isSecond) return;
-      await saveHistory(handle, `${resource}-second-completion`);
+      await saveHistory(subject.handle, `${resource}-second-completion`);
       if (resource === 'payout') return;
-      const deps = { ...setting, now: () => new Date(), audit: operatorsAudit(setting.stores) };
-      const by = { operator: 'ana', reason: 'the bank has it back' };
-      await reverseOperation(deps, `refund_sent_again:${id}:second`, by);
-      expect(await owedByBank()).toBe(0);
+      await reverseOperation(buildDeps(), `refund_sent_again:${id}:second`, ACT);
+      expect(await readOwed()).toBe(0);
     }),
   );
 });

@@ -1,0 +1,326 @@
+import { randomUUID } from 'node:crypto';
+import { createPayoutActivities } from '../../../activities/payouts';
+import type { ConnectorActivities, PayoutLookup } from '../../../connectors/contract/activities';
+import { PAYOUT_FAILURES, type PayoutStatus } from '../../../src/domain/payout/payout';
+import { gate } from '../../support/gate';
+import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
+import { scriptedBank } from '../../support/workflow-setting';
+import { instructions, PAYOUTS } from '../instructed';
+import {
+  ACT,
+  MONEY,
+  refusalOf,
+  type TrackedPayout,
+  unlessUnreachable,
+  useLifecycles,
+} from '../lifecycles';
+
+// The time-skipping server loses an activity that ends while its cancellation is under way.
+const { setting, buildDeps, withPayout, withUnsentPayout } = useLifecycles('real');
+
+// A machine that stalls while the bank is asked uses up the seconds that an operator waits.
+jest.retryTimes(3, { logErrorsBeforeRetry: true });
+
+type Story = (payout: TrackedPayout) => Promise<void>;
+
+const NOT_FOUND = { outcome: 'not_found' } as const;
+const REFUSED = { outcome: 'refused', code: 'closed', message: 'Closed.' } as const;
+const QUEUED = { outcome: 'submitted', bank_reference: 'queue-1' } as const;
+const SENT = { outcome: 'sent', bank_reference: 'queue-1' } as const;
+
+const CONFIRMED = { ...ACT, bank_confirmed_not_executed: true };
+
+const loseConnection = () => Promise.reject(new Error('connection reset'));
+
+/** A bank that has queued a payout; with `cancel` it can cancel one. */
+function queueingBank(
+  changes: Partial<ConnectorActivities>,
+  cancel?: 'cancelled' | 'too_late' | 'unknown',
+) {
+  const bank = scriptedBank({ sendPayout: async () => QUEUED, ...changes });
+  const cancelPayout = async ({ payout_id }: { payout_id: string }) => {
+    bank.told.push(`cancelPayout ${payout_id}`);
+    return { outcome: cancel };
+  };
+  const activities = { ...bank.activities, ...(cancel === undefined ? {} : { cancelPayout }) };
+  return { ...bank, activities };
+}
+
+const withQueued = (bank: ReturnType<typeof queueingBank>, story: Story) =>
+  withUnsentPayout(bank, async (payout) => {
+    await payout.becomes({ status: 'submitted' });
+    await story(payout);
+  });
+
+const countSends = ({ told }: Pick<TrackedPayout, 'told'>) =>
+  told.filter((line) => line.startsWith('sendPayout')).length;
+
+const markFailed = ({ act }: TrackedPayout, params: object = ACT) =>
+  unlessUnreachable(() => act('mark_failed', params));
+
+/** Changes the status in the database alone, as a workflow did whose task was lost. */
+async function changeRecord(id: string, to: PayoutStatus[], change: object = {}): Promise<void> {
+  await createPayoutActivities(buildDeps()).recordPayoutMove({
+    ...{ resource_id: id, request_id: randomUUID(), account_id: `acct_${id}`, livemode: false },
+    ...{ from: { status: 'created', version: 1 }, to, change },
+    ...{ at: new Date().toISOString(), attention: null },
+  });
+}
+
+describe('mark_failed on a payout that a bank has queued', () => {
+  test.each<[string, PayoutLookup, Parameters<typeof queueingBank>[1], string]>([
+    ['does not know it', NOT_FOUND, undefined, 'failed'],
+    ['has refused it', REFUSED, undefined, 'failed'],
+    ['cancels it', QUEUED, 'cancelled', 'failed'],
+    ['does not know it, nor whether it is cancelled', NOT_FOUND, 'unknown', 'failed'],
+    ['has it in its queue', QUEUED, undefined, 'submitted'],
+    ['has sent it on', SENT, undefined, 'sent'],
+    ['is too late to cancel it', NOT_FOUND, 'too_late', 'submitted'],
+    ['has it, and cannot cancel it', QUEUED, 'unknown', 'submitted'],
+  ])('asks a bank that %s', (_which, known, cancel, status) =>
+    withQueued(queueingBank({ lookUpPayout: async () => known }, cancel), async (payout) => {
+      const isHeld = status !== 'failed';
+      if (isHeld) {
+        const unconfirmed = { ...ACT, bank_confirmed_not_executed: false };
+        expect(await refusalOf(markFailed(payout, unconfirmed))).toEqual({
+          code: 'held_by_bank',
+          message: expect.stringMatching(/^The bank holds the payout.*bank_confirmed_not_executed/),
+        });
+        expect(await payout.stored()).toMatchObject({ status, audit: [] });
+        expect(countSends(payout)).toBe(1);
+      }
+      const version = status === 'sent' ? 4 : 3;
+      const failed = { status: 'failed', version };
+      expect(await markFailed(payout, isHeld ? CONFIRMED : ACT)).toMatchObject(failed);
+      expect(await payout.handle.result()).toMatchObject(failed);
+      expect(await payout.money()).toEqual(MONEY.untouched);
+      const { audit, attention } = await payout.stored();
+      expect(audit).toMatchObject([{ who: 'ada', what: 'mark_failed', after: 'failed' }]);
+      expect('bank_confirmed_not_executed' in Object(audit[0])).toBe(isHeld);
+      expect(attention).toBeNull();
+    }),
+  );
+
+  test('asks no bank when the operator has its confirmation, and audits that', () => {
+    const bank = queueingBank({ lookUpPayout: async () => QUEUED }, 'too_late');
+    return withQueued(bank, async (payout) => {
+      const { refusal } = payout;
+      const invalid = { ...ACT, bank_confirmed_not_executed: 'yes' };
+      expect(await refusal('mark_failed', invalid)).toEqual({
+        code: 'invalid_request',
+        message: 'bank_confirmed_not_executed: must be true or false',
+      });
+      const code = 'invalid_request';
+      expect(await refusal('mark_completed', CONFIRMED)).toMatchObject({ code });
+      expect(await payout.act('mark_failed', CONFIRMED)).toMatchObject({ status: 'failed' });
+      await payout.handle.result();
+      expect(bank.told).toEqual([`sendPayout ${payout.id}`]);
+      const { audit, account_id } = await payout.stored();
+      const act = { what: 'mark_failed', bank_confirmed_not_executed: true };
+      expect(audit).toMatchObject([act]);
+      const lines = await setting.stores.auditLog.list({ account_id, limit: 10 });
+      expect(lines).toMatchObject([{ after: act }]);
+    });
+  });
+
+  test('asks once for two operators, while callbacks are applied that decide instead', () => {
+    const { opened, release } = gate();
+    const bank = queueingBank({ lookUpPayout: () => opened.then(() => NOT_FOUND) });
+    return withQueued(bank, async ({ id, handle, refusal, signal, becomes, endBy }) => {
+      const refusals = [refusal('mark_failed'), refusal('mark_failed')];
+      await eventually('the question', async () => bank.told.includes(`lookUpPayout ${id}`));
+      await signal('sent');
+      await becomes({ status: 'sent' });
+      release();
+      const held = {
+        code: 'held_by_bank',
+        message: expect.stringMatching(/became sent meanwhile/),
+      };
+      expect(await Promise.all(refusals)).toMatchObject([held, held]);
+      expect(bank.told.filter((line) => line.startsWith('lookUpPayout'))).toHaveLength(1);
+      expect(await endBy('completed')).toMatchObject({ status: 'completed' });
+      await saveHistory(handle, 'payout-mark-failed-held');
+    });
+  });
+});
+
+test('mark_failed is refused while the bank is away, and the instruction goes on', () => {
+  let isAway = true;
+  const lookUpPayout = async () => (isAway ? await loseConnection() : SENT);
+  const bank = queueingBank({ sendPayout: loseConnection, lookUpPayout });
+  return withUnsentPayout(bank, async (payout) => {
+    const { id, handle, stored, becomes } = payout;
+    await eventually('a look-up', async () => bank.told.includes(`lookUpPayout ${id}`));
+    expect(await payout.refusal('mark_failed')).toEqual({
+      code: 'bank_unreachable',
+      message: expect.stringMatching(/did not answer in time.*bank_confirmed_not_executed/),
+    });
+    expect(await stored()).toMatchObject({ status: 'created', audit: [] });
+    isAway = false;
+    await becomes({ status: 'sent' });
+    expect(countSends(payout)).toBe(1);
+    await payout.endBy('completed');
+    expect(await payout.money()).toEqual(MONEY.captured);
+    await saveHistory(handle, 'payout-mark-failed-unreachable');
+  });
+});
+
+test('mark_failed is refused after a restart while the earlier instruction may still arrive', () => {
+  const { opened, release } = gate();
+  const sendPayout = () => opened.then(() => QUEUED);
+  const bank = queueingBank({ sendPayout, lookUpPayout: async () => NOT_FOUND });
+  return withUnsentPayout(bank, async (payout) => {
+    await eventually('the connector to begin', async () => bank.told.length === 1);
+    await payout.handle.terminate('by mistake');
+    await payout.restart();
+    await payout.shows('restarted_in_flight');
+    expect(await refusalOf(markFailed(payout))).toMatchObject({
+      code: 'wrong_state',
+      message: expect.stringMatching(/an earlier instruction may still arrive/),
+    });
+    release();
+    await markFailed(payout, CONFIRMED);
+    await payout.handle.result();
+  });
+});
+
+test('each resubmit cancels the look-up of the one before', () => {
+  const bank = queueingBank({ sendPayout: loseConnection, lookUpPayout: loseConnection });
+  return withUnsentPayout(bank, async (payout) => {
+    const { handle, act, stored } = payout;
+    const untilOneLookUp = () =>
+      eventually('one look-up', async () => {
+        const { pendingActivities } = (await handle.describe()).raw;
+        const names = (pendingActivities ?? []).map(({ activityType }) => activityType?.name);
+        return names.filter((name) => name === 'lookUpPayout').length === 1;
+      });
+    await untilOneLookUp();
+    const resubmits = Promise.all([act('resubmit'), act('resubmit')]);
+    await eventually('both acts', async () => (await stored()).audit.length === 2);
+    await untilOneLookUp();
+    await markFailed(payout, CONFIRMED);
+    expect(await resubmits).toMatchObject([{ status: 'failed' }, { status: 'failed' }]);
+    await handle.result();
+  });
+});
+
+describe('a resubmit during an instruction', () => {
+  /** Runs a story of two attempts, each held until it is released; a look-up finds neither. */
+  function withHeldSends(
+    story: (
+      payout: TrackedPayout,
+      release: Record<'first' | 'second', () => void>,
+    ) => Promise<void>,
+  ) {
+    const [first, second] = [gate(), gate()];
+    const bank = PAYOUTS.bank({
+      send: [
+        () => first.opened.then(() => 'loses the connection'),
+        () => second.opened.then(() => 'taken'),
+      ],
+    });
+    return withUnsentPayout(bank, async (payout) => {
+      await eventually('the connector to begin', async () => countSends(payout) === 1);
+      await story(payout, { first: first.release, second: second.release });
+    });
+  }
+
+  test('waits for it, and sends nothing when the payout is marked as failed meanwhile', () =>
+    withHeldSends(async (payout, release) => {
+      const { handle, act, shows, stored, money } = payout;
+      const resubmitted = act('resubmit');
+      await shows('resubmit');
+      const marked = act('mark_failed');
+      await shows('mark_failed');
+      expect(countSends(payout)).toBe(1);
+      release.first();
+      expect(await marked).toMatchObject({ status: 'failed' });
+      expect(await resubmitted).toMatchObject({ status: 'failed' });
+      await handle.result();
+      expect(countSends(payout)).toBe(1);
+      expect(await money()).toMatchObject({ reserved: 0 });
+      expect(await stored()).toMatchObject({ status: 'failed', attention: null });
+    }));
+
+  test('sends again once it has ended, and mark_failed waits for that', () =>
+    withHeldSends(async (payout, release) => {
+      const { act, refusal, shows, endBy, stored } = payout;
+      const resubmitted = act('resubmit');
+      await shows('resubmit');
+      release.first();
+      await eventually('the second attempt', async () => countSends(payout) === 2);
+      const marked = refusal('mark_failed');
+      await shows('mark_failed');
+      release.second();
+      expect(await marked).toMatchObject({ code: 'held_by_bank' });
+      expect(await resubmitted).toMatchObject({ bank: 'sent', status: 'sent' });
+      await endBy('completed');
+      expect(await stored()).toMatchObject({ status: 'completed' });
+    }));
+});
+
+describe('an instruction whose payout fails by a callback', () => {
+  test.each([
+    ['and its answer is applied before the run ends', [], 'moved_after_failed'],
+    // A worker that dies writes it in a task that it does not complete.
+    ['and moves nothing when a dying worker has written its answer', ['submitted', 'sent'], null],
+  ] as const)('is waited for, %s', (_what, written, attention) => {
+    const { opened, release } = gate();
+    const bank = PAYOUTS.bank({ send: [() => opened.then(() => 'taken')] });
+    return withUnsentPayout(bank, async (payout) => {
+      const { id, handle, signal, shows } = payout;
+      await eventually('the connector to begin', async () => instructions(bank).length === 1);
+      if (written.length > 0) await changeRecord(id, [...written]);
+      await signal('failed');
+      await shows('**failed**');
+      expect((await handle.describe()).status.name).toBe('RUNNING');
+      release();
+      await handle.result();
+      expect(await payout.stored()).toMatchObject({ status: 'failed', attention });
+      expect(await payout.differences()).toEqual([]);
+      if (attention !== null) return;
+      expect(await payout.money()).toMatchObject(MONEY.untouched);
+      expect(await payout.entryKinds()).not.toContain('payout_sent_held');
+    });
+  });
+
+  test('does not delay the end when no connector has accepted it', () =>
+    withUnsentPayout(
+      scriptedBank(),
+      async ({ shows, endBy }) => {
+        await shows('**created**');
+        expect(await endBy('failed')).toMatchObject({ status: 'failed' });
+      },
+      { connector: `nobody-${randomUUID().slice(0, 8)}` },
+    ));
+});
+
+test.each([
+  ['again after a look-up', ['send', 'lookUp', 'send'], 'payout-outdated'],
+  ['when its instruction arrives late', ['send'], null],
+])('a payout that failed in the database meanwhile is not sent %s', (_when, calls, history) => {
+  const failInRecord = (id: string) =>
+    changeRecord(id, ['failed'], { failure: PAYOUT_FAILURES.operator });
+  let sends = 0;
+  const bank = scriptedBank({
+    sendPayout: async ({ payout_id, version }) => {
+      sends += 1;
+      if (calls.length > 1 && sends === 1) return await loseConnection();
+      if (calls.length === 1) await failInRecord(payout_id);
+      // As the guard of a connector does.
+      const stored = await setting.stores.payouts.get(payout_id);
+      return stored?.version === version ? SENT : { outcome: 'outdated' };
+    },
+    lookUpPayout: async ({ payout_id }) => {
+      await failInRecord(payout_id);
+      return NOT_FOUND;
+    },
+  });
+  return withPayout(bank, async ({ id, handle, money, told }) => {
+    expect(await handle.result()).toMatchObject({ status: 'failed', version: 2 });
+    expect(told).toEqual(calls.map((call) => `${call}Payout ${id}`));
+    expect(await money()).toEqual(MONEY.untouched);
+    if (history !== null) await saveHistory(handle, history);
+  });
+});
