@@ -54,8 +54,8 @@ export const REFUNDS: Instructed = {
   resource: 'refund',
   bank: ({ send, lookUp = ['not found'] }) =>
     scriptedBank({
-      sendRefund: instructed(inTurn('accepted', 'sent', send)),
-      lookUpRefund: inTurn('accepted', 'looked-up', lookUp),
+      sendRefund: answerInOrder('accepted', 'sent', send, fail),
+      lookUpRefund: answerInOrder('accepted', 'looked-up', lookUp, findNothing),
     }),
   open: ({ withRefund }, bank, story) => withRefund(bank, story),
   start: ({ withRefund }, bank, story) => withRefund(bank, story),
@@ -76,8 +76,8 @@ export const PAYOUTS: Instructed = {
   resource: 'payout',
   bank: ({ send, lookUp = ['not found'] }) =>
     scriptedBank({
-      sendPayout: instructed(inTurn('sent', 'sent', send)),
-      lookUpPayout: inTurn('sent', 'looked-up', lookUp),
+      sendPayout: answerInOrder('sent', 'sent', send, fail),
+      lookUpPayout: answerInOrder('sent', 'looked-up', lookUp, findNothing),
     }),
   open: ({ withPayout }, bank, story) => withPayout(bank, story),
   start: ({ withUnsentPayout }, bank, story) => withUnsentPayout(bank, story),
@@ -101,17 +101,29 @@ export function instructions({ told }: Bank): string[] {
 }
 
 /** Answers under a reference that says by which call of its kind it was given, such as `sent-2`. */
-function inTurn<Taken extends string>(taken: Taken, reference: string, steps: Step[]) {
+function answerInOrder<Taken extends string, None>(
+  taken: Taken,
+  reference: string,
+  steps: Step[],
+  answerNone: () => None,
+) {
   let calls = 0;
   return async () => {
     const step = steps[calls] ?? steps.at(-1) ?? 'not found';
     calls += 1;
     const bank_reference = `${reference}-${calls}`;
     const word = await play(step);
-    if (word === 'not found') return { outcome: 'not_found' } as const;
+    if (word === 'not found') return answerNone();
     if (word === 'refused') return { outcome: 'refused', code: 'no', message: 'No.' } as const;
     return { outcome: taken, bank_reference };
   };
+}
+
+const findNothing = () => ({ outcome: 'not_found' }) as const;
+
+/** Only a look-up finds nothing. */
+function fail(): never {
+  throw new Error('The script has no answer.');
 }
 
 async function play(step: Step): Promise<'taken' | 'refused' | 'not found'> {
@@ -119,19 +131,4 @@ async function play(step: Step): Promise<'taken' | 'refused' | 'not found'> {
   if (step === 'loses the connection') throw new Error('the connection was lost');
   if (step === 'gives up') throw ApplicationFailure.nonRetryable('unexpected answer');
   return step;
-}
-
-/** Only a look-up finds nothing. */
-function instructed<Answer extends { outcome: string }>(send: () => Promise<Answer>) {
-  return async (): Promise<Exclude<Answer, { outcome: 'not_found' }>> => {
-    const answer = await send();
-    if (isFound(answer)) return answer;
-    throw new Error('The script has no answer.');
-  };
-}
-
-function isFound<Answer extends { outcome: string }>(
-  answer: Answer,
-): answer is Exclude<Answer, { outcome: 'not_found' }> {
-  return answer.outcome !== 'not_found';
 }

@@ -189,28 +189,6 @@ test('an authorization after the end is voided at the bank, under one instructio
   }));
 
 describe('an authorized payment', () => {
-  test('never expires, and needs attention whenever its settlement is overdue', () =>
-    withPayment(scriptedBank(), async ({ handle, signal, stored, attention, act }) => {
-      await signal('authorized');
-      await setting.env.sleep('25h');
-      const overdue = { status: 'authorized', attention: 'settlement_overdue' };
-      expect(await stored()).toMatchObject(overdue);
-      await act('snooze', { ...ACT, hours: 2 });
-      expect(await attention()).toBeNull();
-      await setting.env.sleep('3h');
-      expect(await attention()).toBe('settlement_overdue');
-      await act('mark_settled');
-      expect(await handle.result()).toMatchObject({ status: 'settled' });
-      expect(await stored()).toMatchObject({
-        attention: null,
-        audit: [
-          { who: 'ada', what: 'snooze', before: 'settlement_overdue', after: 'no attention' },
-          { who: 'ada', what: 'mark_settled', before: 'authorized', after: 'settled' },
-        ],
-      });
-      await saveHistory(handle, 'payment-overdue-marked-settled');
-    }));
-
   test('is flagged as overdue once, and keeps an attention reason that says more', () =>
     withPayment(scriptedBank(), async ({ handle, signal, endBy, attention }) => {
       await signal('authorized');
@@ -275,19 +253,6 @@ test('no malformed callback, update or cancel request keeps the customer from ca
       attention: 'malformed_callback',
       failure: { code: 'cancelled_by_customer' },
     });
-  }));
-
-test('a cancel request from the Temporal UI ends nothing, and updates are still answered', () =>
-  withPayment(scriptedBank(), async ({ id, handle, signal, becomes, act, endBy }) => {
-    await handle.cancel();
-    const opened = await handle.executeUpdate('open');
-    expect(opened).toMatchObject({ payment_id: id, status: 'awaiting_customer', version: 2 });
-    await signal('authorized');
-    await becomes({ status: 'authorized' });
-    const state = { payment_id: id, status: 'authorized', version: 3 };
-    expect(await act('snooze', { ...ACT, hours: 1 })).toEqual(state);
-    expect(await endBy('settled')).toMatchObject({ status: 'settled' });
-    await saveHistory(handle, 'payment-ui-cancel');
   }));
 
 describe('a payment whose bank opens no session within 4 s', () => {

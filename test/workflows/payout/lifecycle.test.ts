@@ -119,23 +119,6 @@ test('a payout whose instruction the bank refuses is answered as failed', () => 
   });
 });
 
-test('a cancel request from the Temporal UI ends nothing, and updates are still answered', () =>
-  withUnsentPayout(
-    submittingBank(),
-    async ({ id, handle, shows, act }) => {
-      const opening = handle.executeUpdate('open');
-      await shows('instruction at the bank: submitted');
-      await handle.cancel();
-      const state = { payout_id: id, status: 'completed', version: 4 };
-      expect(await act('mark_completed')).toEqual(state);
-      expect(await opening).toEqual(state);
-      expect(await handle.result()).toMatchObject({ status: 'completed' });
-      await saveHistory(handle, 'payout-ui-cancel');
-    },
-    // Otherwise `open` answers 5 s after the start, before a busy machine has done all this.
-    { caller_waits: true },
-  ));
-
 test('a callback counts once, and one with no news is stored and changes nothing', () =>
   withStatus.sent(async (payout) => {
     const { id, handle, signal } = payout;
@@ -302,35 +285,6 @@ describe('an overdue payout', () => {
       { method: 'sepa_credit_transfer' },
     );
   });
-
-  test('needs attention again after a snooze, and again in its next status', () =>
-    withStatus.submitted(async ({ handle, signal, becomes, attention, stored, act }) => {
-      const { env } = setting;
-      await env.sleep('61s');
-      await becomes({ attention: 'not_sent' });
-      expect(await act('snooze', { ...ACT, hours: 2 })).toMatchObject({ version: 2 });
-      expect(await attention()).toBeNull();
-      await env.sleep('119m');
-      expect(await attention()).toBeNull();
-      await env.sleep('2m');
-      await becomes({ attention: 'not_sent' });
-      await signal('sent');
-      await becomes({ attention: null });
-      await env.sleep('25s');
-      expect(await attention()).toBeNull();
-      await env.sleep('36s');
-      await becomes({ attention: 'not_completed' });
-      await act('mark_completed');
-      await handle.result();
-      expect(await stored()).toMatchObject({
-        attention: null,
-        audit: [
-          { what: 'snooze', before: 'not_sent', after: 'no attention' },
-          { what: 'mark_completed', before: 'sent', after: 'completed' },
-        ],
-      });
-      await saveHistory(handle, 'payout-overdue-snoozed');
-    }));
 });
 
 describe('a payout whose workflow was ended from outside', () => {

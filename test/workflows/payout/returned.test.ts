@@ -1,246 +1,207 @@
+import type { Duration } from '@temporalio/common';
+import type { PayoutCallbackName } from '../../../src/domain/callback/callback';
+import type { PayoutInput } from '../../../src/domain/payout/workflow';
 import { reverseOperation } from '../../../src/service/balances/reverse';
-import { operatorsAudit } from '../../support/audit';
 import { readBalances } from '../../support/book';
 import { saveHistory } from '../../support/histories';
 import { scriptedBank } from '../../support/workflow-setting';
-import { MONEY, type TrackedPayout, useLifecycles } from '../lifecycles';
+import { ACT, MONEY, type TrackedPayout, useLifecycles } from '../lifecycles';
 
-const { setting, withPayout, withStatus } = useLifecycles();
+const { setting, buildDeps, withPayout } = useLifecycles();
 
-const CAME_BACK = { code: 'AC04', reason: 'Account closed' };
-/** While what came back is in suspense. */
-const HELD = { ...MONEY.captured, atBank: 0 };
-const BY = { operator: 'ada', reason: 'asked the bank' };
+/** What the bank reports, an operator does, or happens meanwhile. */
+type Step =
+  | [what: 'sleep', duration: Duration]
+  | [what: 'save', history: string]
+  | [what: 'reverse', entry: { step: string }, expected: Partial<State>]
+  /** Part of the refusal, or the payout and its balances then. */
+  | [what: 'mark_returned' | 'acknowledge', params: object, expected: string | Partial<State>]
+  | [what: PayoutCallbackName, facts: object, expected: Partial<State>];
+type State = Awaited<ReturnType<typeof readState>>;
 
-async function readSuspense({ account_id }: TrackedPayout) {
+async function readState({ account_id, stored, money }: TrackedPayout) {
+  const { status, attention } = await stored();
   const at = await readBalances(setting.stores, `${account_id}:sandbox:EUR`);
-  return { late: at('suspense.late') ?? 0, held: at('suspense.held') ?? 0 };
+  const [late = 0, held = 0] = [at('suspense.late'), at('suspense.held')];
+  return { status, attention, ...(await money()), late, held };
 }
 
-async function reverse({ id }: TrackedPayout, step: string) {
-  const deps = { ...setting, now: () => new Date(), audit: operatorsAudit(setting.stores) };
-  return await reverseOperation(deps, `payout_return_held:${id}:${step}`, BY);
+async function play(payout: TrackedPayout, step: Step): Promise<void> {
+  const { id, handle } = payout;
+  if (step[0] === 'sleep') return await setting.env.sleep(step[1]);
+  if (step[0] === 'save') return await saveHistory(handle, step[1]);
+  const [what, params, expected] = step;
+  if (typeof expected === 'string') {
+    const { code, message } = (await payout.refusalAfterEnd(what, { ...ACT, ...params })) ?? {};
+    return expect(`${code}: ${message}`).toContain(expected);
+  }
+  if (what === 'reverse') {
+    await reverseOperation(buildDeps(), `payout_return_held:${id}:${params.step}`, ACT);
+  } else if (what === 'mark_returned' || what === 'acknowledge') {
+    await payout.actAfterEnd(what, { ...ACT, ...params });
+  } else {
+    const occurred_at = new Date(await setting.env.currentTimeMs()).toISOString();
+    await payout.signalAfterEnd(what, { occurred_at, ...params });
+  }
+  const { status, attention } = expected;
+  if (status !== undefined && status !== 'sent') await handle.result();
+  if (attention !== undefined) await payout.becomes({ attention });
+  expect(await readState(payout)).toMatchObject(expected);
+  expect(await payout.differences()).toEqual([]);
 }
 
-test('straight from sent: the amount is credited, the fee stays', async () => {
-  await withStatus.sent(async ({ id, handle, endBy, stored, eventTypes, money }) => {
-    const state = { payout_id: id, status: 'returned', version: 4 };
-    expect(await endBy('returned', CAME_BACK)).toEqual(state);
-    expect(await stored()).toMatchObject({
-      returned: CAME_BACK,
-      failure: null,
-      completed_at: expect.any(String),
-    });
-    const types = ['payout.submitted', 'payout.sent', 'payout.returned'];
-    expect(await eventTypes()).toEqual(types);
-    expect(await money()).toEqual(MONEY.returned);
-    await saveHistory(handle, 'payout-returned-from-sent');
-  });
+interface Row {
+  title: string;
+  steps: Step[];
+  stored?: object;
+  changes?: Partial<PayoutInput>;
+  /** Of journal entries after the payout was sent. */
+  kinds?: string[];
+  unapplied?: string[];
+}
+
+const AC04 = { code: 'AC04', reason: 'Account closed' };
+const [LESS, R1, R2] = [
+  { amount: 900, currency: 'EUR', bank_reference: 'R-1' },
+  { bank_reference: 'R-1' },
+  { bank_reference: 'R-2' },
+];
+const NOTHING_HELD = { late: 0, held: 0 };
+const COMPLETED = { status: 'completed', attention: null, ...MONEY.captured } as const;
+const RETURNED = {
+  ...({ status: 'returned', attention: null } as const),
+  ...{ ...MONEY.returned, ...NOTHING_HELD },
+};
+/** All of it is back, and in suspense. */
+const HELD = { ...MONEY.captured, atBank: 0, late: 1_000, held: 0 };
+const LESS_HELD = {
+  ...({ status: 'sent', attention: 'amount_differs' } as const),
+  ...{ ...MONEY.captured, atBank: 100, late: 900, held: 0 },
+};
+const SECOND = {
+  ...({ ...RETURNED, attention: 'second_return' } as const),
+  ...{ atBank: -1_000, held: 1_000 },
+};
+
+test.each<Row>([
+  {
+    title: 'straight from sent credits the amount without the fee',
+    steps: [
+      ['returned', AC04, RETURNED],
+      ['save', 'payout-returned-from-sent'],
+    ],
+    stored: { version: 4, returned: AC04, failure: null, completed_at: expect.any(String) },
+    kinds: ['payout_returned'],
+  },
+  {
+    title: 'without a reason gets one',
+    steps: [['returned', {}, RETURNED]],
+    stored: {
+      returned: { code: 'returned', reason: 'The receiving bank sent the payout back.' },
+    },
+  },
+  {
+    title: 'counts once, and a second one without a reference needs attention',
+    steps: [
+      ['completed', {}, COMPLETED],
+      ['sleep', '5 days'],
+      ['returned', { ...AC04, callback_id: 'R-1' }, RETURNED],
+      ['save', 'payout-returned-days-later'],
+      // The connector repeats it when it crashed before it knew that the signal had arrived.
+      ['returned', { ...AC04, callback_id: 'R-1' }, RETURNED],
+      ['returned', { reason: 'Once more' }, { ...RETURNED, attention: 'second_return' }],
+      ['save', 'payout-second-return'],
+    ],
+    stored: { version: 5, returned: AC04 },
+    kinds: ['payout_returned'],
+    unapplied: ['returned: the payout has come back already'],
+  },
+  {
+    title: 'of day 61 is in suspense until an operator marks it',
+    steps: [
+      ['completed', {}, COMPLETED],
+      ['sleep', '61 days'],
+      ['returned', AC04, { ...COMPLETED, ...HELD, attention: 'return_too_late' }],
+      ['mark_returned', {}, RETURNED],
+      ['save', 'payout-marked-returned-after-end'],
+    ],
+    stored: {
+      version: 5,
+      returned: { code: 'returned', reason: 'The bank reported that the payout came back.' },
+      audit: [{ who: 'ada', what: 'mark_returned', before: 'completed', after: 'returned' }],
+    },
+    unapplied: ['returned: a payout comes back within 60 days'],
+  },
+  {
+    title: 'on a rail where nothing comes back is in suspense, and cannot be marked',
+    changes: { method: 'card_payout', can_be_returned: false },
+    steps: [
+      ['mark_returned', {}, 'wrong_state: Nothing comes back on the rail card_payout.'],
+      ['returned', AC04, { status: 'sent', ...HELD, attention: 'return_not_possible' }],
+      ['completed', {}, { ...COMPLETED, ...HELD, attention: 'return_not_possible' }],
+      ['mark_returned', {}, 'wrong_state'],
+    ],
+    stored: { returned: null },
+    unapplied: ['returned: nothing comes back on this rail'],
+  },
+  {
+    title: 'of less is in suspense, whatever is reported, until an operator credits it',
+    steps: [
+      ['returned', LESS, LESS_HELD],
+      ['returned', LESS, LESS_HELD],
+      ['returned', {}, LESS_HELD],
+      ['completed', {}, { ...LESS_HELD, status: 'completed' }],
+      ['save', 'payout-return-held'],
+      ['acknowledge', {}, 'money_in_suspense'],
+      ['mark_returned', { amount: 900 }, { ...RETURNED, available: 8_975 + 900, atBank: 100 }],
+    ],
+    kinds: ['payout_return_held', 'payout_returned'],
+  },
+  {
+    title: 'of less that never came is reversed by an operator',
+    steps: [
+      ['returned', LESS, LESS_HELD],
+      ['reverse', { step: 'R-1' }, { ...MONEY.captured, ...NOTHING_HELD }],
+      ['mark_returned', {}, RETURNED],
+    ],
+  },
+  {
+    title: 'of less is part of what is given back when the payout fails',
+    steps: [
+      ['returned', LESS, LESS_HELD],
+      ['failed', {}, { status: 'failed', ...MONEY.untouched, ...NOTHING_HELD }],
+    ],
+  },
+  {
+    title: 'under another reference is held for an operator, who reverses it once',
+    steps: [
+      ['returned', R1, RETURNED],
+      ['returned', R1, { status: 'returned', ...MONEY.returned }],
+      ['returned', R2, SECOND],
+      ['returned', R2, SECOND],
+      ['reverse', { step: 'R-2' }, { ...MONEY.returned, ...NOTHING_HELD }],
+      ['reverse', { step: 'R-2' }, { ...MONEY.returned, ...NOTHING_HELD }],
+    ],
+  },
+])('a return $title', ({ steps, stored = {}, changes, kinds, unapplied }) => {
+  const story = async (payout: TrackedPayout) => {
+    for (const step of steps) await play(payout, step);
+    expect(await payout.stored()).toMatchObject(stored);
+    if (unapplied !== undefined) expect(await payout.unapplied()).toEqual(unapplied);
+    expect(payout.told).toEqual([`sendPayout ${payout.id}`]);
+    if (kinds === undefined) return;
+    expect(await payout.entryKinds()).toEqual(['payout_reserved', 'payout_captured', ...kinds]);
+    const events = (await payout.eventTypes()).filter((type) => type !== 'payout.completed');
+    expect(events).toEqual(['payout.submitted', 'payout.sent', 'payout.returned']);
+  };
+  return withPayout(scriptedBank(), story, changes);
 });
 
-test('days after it completed, then a second time: credited once, operators see it', async () => {
-  await withStatus.sent(async (payout) => {
-    const { id, handle, signalAfterEnd, stored, attention, money } = payout;
-    await payout.endBy('completed');
-    await setting.env.sleep('5 days');
-    await signalAfterEnd('returned', CAME_BACK);
-    const state = { payout_id: id, status: 'returned', version: 5 };
-    expect(await handle.result()).toEqual(state);
-    expect(await stored()).toMatchObject({ returned: CAME_BACK, attention: null });
-    expect(await money()).toEqual(MONEY.returned);
-    await saveHistory(handle, 'payout-returned-days-later');
-
-    // The connector repeats it, since it crashed before it knew that the signal had arrived.
-    const [applied] = (await stored()).applied_callbacks?.slice(-1) ?? [];
-    await signalAfterEnd('returned', { ...CAME_BACK, callback_id: applied });
-    expect(await handle.result()).toEqual(state);
-    expect(await attention()).toBeNull();
-
-    await signalAfterEnd('returned', { reason: 'Once more' });
-    expect(await handle.result()).toEqual(state);
-    const second = { returned: CAME_BACK, attention: 'second_return' };
-    expect(await stored()).toMatchObject(second);
-    expect(await payout.unapplied()).toEqual(['returned: the payout has come back already']);
-    const kinds = ['payout_reserved', 'payout_captured', 'payout_returned'];
-    expect(await payout.entryKinds()).toEqual(kinds);
-    expect(await money()).toEqual(MONEY.returned);
-    expect(payout.told).toEqual([`sendPayout ${id}`]);
-    await saveHistory(handle, 'payout-second-return');
-  });
-});
-
-test('without words it gets ours', async () => {
-  await withStatus.sent(async ({ endBy, stored }) => {
-    await endBy('returned');
-    expect((await stored()).returned).toEqual({
-      code: 'returned',
-      reason: 'The receiving bank sent the payout back.',
-    });
-  });
-});
-
-test('on day 59 it counts', async () => {
-  await withStatus.sent(async ({ handle, endBy, signalAfterEnd, stored, money }) => {
-    await endBy('completed');
-    await setting.env.sleep('59 days');
-    await signalAfterEnd('returned');
-    await handle.result();
-    expect(await stored()).toMatchObject({ status: 'returned' });
-    expect(await money()).toEqual(MONEY.returned);
-  });
-});
-
-test('one of day 59 counts, also when its report comes on day 61', async () => {
-  await withStatus.sent(async ({ handle, endBy, signalAfterEnd, stored }) => {
-    await endBy('completed');
+test('a return of day 59 counts, also when it is reported on day 61', () =>
+  withPayout(scriptedBank(), async (payout) => {
+    await play(payout, ['completed', {}, COMPLETED]);
     await setting.env.sleep('59 days');
     const occurred_at = new Date(await setting.env.currentTimeMs()).toISOString();
     await setting.env.sleep('2 days');
-    await signalAfterEnd('returned', { occurred_at });
-    await handle.result();
-    expect(await stored()).toMatchObject({ status: 'returned', attention: null });
-  });
-});
-
-test('on day 61 it is kept and shown; an operator may still mark it as returned', async () => {
-  await withStatus.sent(async (payout) => {
-    const { id, handle, money } = payout;
-    await payout.endBy('completed');
-    await setting.env.sleep('61 days');
-    const occurred_at = new Date(await setting.env.currentTimeMs()).toISOString();
-    await payout.signalAfterEnd('returned', { ...CAME_BACK, occurred_at });
-    expect(await handle.result()).toMatchObject({ status: 'completed', version: 4 });
-    expect(await payout.attention()).toBe('return_too_late');
-    const reason = 'returned: a payout comes back within 60 days';
-    expect(await payout.unapplied()).toEqual([reason]);
-    expect(await money()).toEqual(HELD);
-    expect(await readSuspense(payout)).toEqual({ late: 1_000, held: 0 });
-
-    const state = { payout_id: id, status: 'returned', version: 5 };
-    expect(await payout.actAfterEnd('mark_returned')).toEqual(state);
-    expect(await handle.result()).toMatchObject({ status: 'returned' });
-    expect(await payout.stored()).toMatchObject({
-      returned: { code: 'returned', reason: 'The bank reported that the payout came back.' },
-      audit: [{ who: 'ada', what: 'mark_returned', before: 'completed', after: 'returned' }],
-    });
-    expect(await money()).toEqual(MONEY.returned);
-    expect(await payout.differences()).toEqual([]);
-    await saveHistory(handle, 'payout-marked-returned-after-end');
-  });
-});
-
-describe('on a rail where nothing comes back', () => {
-  const card = { method: 'card_payout', can_be_returned: false } as const;
-
-  test('a return is in suspense, and shown', async () => {
-    await withPayout(
-      scriptedBank(),
-      async ({ signal, shows, endBy, stored, unapplied, money }) => {
-        await signal('returned', CAME_BACK);
-        await shows('return_not_possible');
-        await endBy('completed');
-        expect(await stored()).toMatchObject({
-          status: 'completed',
-          attention: 'return_not_possible',
-          returned: null,
-        });
-        expect(await unapplied()).toEqual(['returned: nothing comes back on this rail']);
-        expect(await money()).toEqual(HELD);
-      },
-      card,
-    );
-  });
-
-  test('none can be marked as returned', async () => {
-    await withPayout(
-      scriptedBank(),
-      async ({ handle, act, refusal, refusalAfterEnd }) => {
-        expect(await refusal('mark_returned')).toEqual({
-          code: 'wrong_state',
-          message: 'Nothing comes back on the rail card_payout.',
-        });
-        await act('mark_completed');
-        expect(await handle.result()).toMatchObject({ status: 'completed' });
-        expect(await refusalAfterEnd('mark_returned')).toMatchObject({ code: 'wrong_state' });
-      },
-      card,
-    );
-  });
-});
-
-describe('less than was sent', () => {
-  const LESS = { amount: 900, currency: 'EUR', bank_reference: 'R-1' };
-
-  test('is in suspense until an operator credits it, whatever is reported meanwhile', async () => {
-    await withStatus.sent(async (payout) => {
-      const { handle, signal, becomes, money, stored } = payout;
-      await signal('returned', LESS);
-      await becomes({ attention: 'amount_differs' });
-      expect(await readSuspense(payout)).toEqual({ late: 900, held: 0 });
-      await signal('returned', LESS);
-      await signal('returned');
-      await signal('completed');
-      await becomes({ status: 'completed' });
-      expect(await stored()).toMatchObject({ attention: 'amount_differs' });
-      expect(await readSuspense(payout)).toEqual({ late: 900, held: 0 });
-      expect(await money()).toEqual({ ...MONEY.captured, atBank: 100 });
-      expect(await payout.differences()).toEqual([]);
-      await handle.result();
-      await saveHistory(handle, 'payout-return-held');
-      expect(await payout.refusalAfterEnd('acknowledge')).toMatchObject({
-        code: 'money_in_suspense',
-      });
-      await payout.actAfterEnd('mark_returned', { ...BY, amount: 900 });
-      expect(await readSuspense(payout)).toEqual({ late: 0, held: 0 });
-      expect(await money()).toMatchObject({ available: 8_975 + 900, atBank: 100 });
-      expect(await stored()).toMatchObject({ status: 'returned', attention: null });
-      expect(await payout.entryKinds()).toEqual([
-        ...['payout_reserved', 'payout_captured', 'payout_return_held', 'payout_returned'],
-      ]);
-      expect(await payout.differences()).toEqual([]);
-    });
-  });
-
-  test('that never came is reversed by an operator, once', async () => {
-    await withStatus.sent(async (payout) => {
-      await payout.signal('returned', LESS);
-      await payout.becomes({ attention: 'amount_differs' });
-      await reverse(payout, 'R-1');
-      expect(await payout.money()).toEqual(MONEY.captured);
-      expect(await payout.differences()).toEqual([]);
-      await payout.act('mark_returned');
-      expect(await payout.money()).toEqual(MONEY.returned);
-      expect(await payout.differences()).toEqual([]);
-    });
-  });
-
-  test('and then fails: what came back is part of what is given back', async () => {
-    await withStatus.sent(async (payout) => {
-      await payout.signal('returned', LESS);
-      await payout.becomes({ attention: 'amount_differs' });
-      await payout.endBy('failed');
-      expect(await payout.money()).toEqual(MONEY.untouched);
-      expect(await readSuspense(payout)).toEqual({ late: 0, held: 0 });
-      expect(await payout.differences()).toEqual([]);
-    });
-  });
-});
-
-test('a second return under another reference is held for an operator, who finds it to be the same', async () => {
-  await withStatus.sent(async (payout) => {
-    await payout.endBy('returned', { bank_reference: 'R-1' });
-    for (const bank_reference of ['R-1', 'R-2', 'R-2']) {
-      await payout.signalAfterEnd('returned', { bank_reference });
-      await payout.handle.result();
-    }
-    expect(await payout.attention()).toBe('second_return');
-    expect(await readSuspense(payout)).toEqual({ late: 0, held: 1_000 });
-    expect(await payout.money()).toEqual({ ...MONEY.returned, atBank: -1_000 });
-    expect(await payout.differences()).toEqual([]);
-    await reverse(payout, 'R-2');
-    expect(await payout.money()).toEqual(MONEY.returned);
-    await expect(reverse(payout, 'R-2')).resolves.toBeDefined();
-    expect(await readSuspense(payout)).toEqual({ late: 0, held: 0 });
-    expect(await payout.differences()).toEqual([]);
-  });
-});
+    await play(payout, ['returned', { occurred_at }, RETURNED]);
+  }));

@@ -13,7 +13,6 @@ import {
   withBank,
 } from '../../support/workflow-setting';
 import {
-  ACT,
   readRefunded,
   refusalOf,
   trackRefund,
@@ -21,7 +20,7 @@ import {
   useLifecycles,
 } from '../lifecycles';
 
-const { setting, buildDeps, withRefund, withStatus } = useLifecycles();
+const { setting, buildDeps, withRefund } = useLifecycles();
 
 // A machine that stalls for the 4 s of a session has the bank asked for it twice.
 jest.retryTimes(3, { logErrorsBeforeRetry: true });
@@ -101,15 +100,6 @@ test('a refund without an amount is of all that remains, and operators find it b
     await saveHistory(handle, 'refund-whole-remainder');
   }));
 
-test('a cancel request from the Temporal UI ends nothing, and updates are still answered', () =>
-  withStatus.processing(async ({ id, handle, act }) => {
-    await handle.cancel();
-    const state = { refund_id: id, status: 'settled', version: 2 };
-    expect(await act('mark_settled')).toEqual(state);
-    expect(await handle.result()).toMatchObject({ status: 'settled' });
-    await saveHistory(handle, 'refund-ui-cancel');
-  }));
-
 test.each([
   [
     {
@@ -150,30 +140,6 @@ test.each([
     if (cause !== 'a debit') await saveHistory(handle, 'refund-refused');
   });
 });
-
-test('a refund that the bank does not report is overdue, again after a snooze, until it is marked', () =>
-  withStatus.processing(async ({ id, handle, stored, attention, act }) => {
-    await setting.env.sleep('71h');
-    expect(await attention()).toBeNull();
-    await setting.env.sleep('2h');
-    const overdue = { status: 'processing', attention: 'refund_overdue' };
-    expect(await stored()).toMatchObject(overdue);
-    const state = { refund_id: id, status: 'processing', version: 1 };
-    expect(await act('snooze', { ...ACT, hours: 2 })).toEqual(state);
-    expect(await attention()).toBeNull();
-    await setting.env.sleep('3h');
-    expect(await attention()).toBe('refund_overdue');
-    await act('mark_settled');
-    expect(await handle.result()).toMatchObject({ status: 'settled' });
-    expect(await stored()).toMatchObject({
-      attention: null,
-      audit: [
-        { who: 'ada', what: 'snooze', before: 'refund_overdue', after: 'no attention' },
-        { who: 'ada', what: 'mark_settled', before: 'processing', after: 'settled' },
-      ],
-    });
-    await saveHistory(handle, 'refund-overdue-marked-settled');
-  }));
 
 /** Last: an activity under way, even one left by its workflow, keeps this server from skipping time. */
 describe('a refund that ends before the bank has answered', () => {

@@ -1,18 +1,102 @@
-import { reverseOperation } from '../../../src/service/balances/reverse';
-import { readBalances } from '../../support/book';
-import { saveHistory } from '../../support/histories';
-import { callback, openRefund, refundInput, scriptedBank } from '../../support/workflow-setting';
+import { reverseOperation } from '../../src/service/balances/reverse';
+import { readBalances } from '../support/book';
+import { saveHistory } from '../support/histories';
+import { callback, openRefund, refundInput, scriptedBank } from '../support/workflow-setting';
 import {
   ACT,
   MONEY,
   refusalOf,
+  submittingBank,
   type Tracked,
   type TrackedPayout,
   type TrackedRefund,
   useLifecycles,
-} from '../lifecycles';
+} from './lifecycles';
 
-const { setting, buildDeps, withRefund, withPayout } = useLifecycles();
+/** Rules of payments, refunds and payouts alike, and of refunds and payouts, which instruct a bank. */
+const { setting, buildDeps, withRefund, withPayout, withUnsentPayout, withStatus } =
+  useLifecycles();
+
+// A machine that stalls for the 4 s of a session has the bank asked for it twice.
+jest.retryTimes(3, { logErrorsBeforeRetry: true });
+
+type Story = (subject: Tracked) => Promise<void>;
+
+const REFUNDED = { refunded: 1_050, available: 0 };
+
+/** Otherwise `open` answers 5 s after the start, before a busy machine has done all this. */
+const withWaitingCaller = (story: Story) =>
+  withUnsentPayout(
+    submittingBank(),
+    async (payout) => {
+      await payout.shows('instruction at the bank: submitted');
+      await story(payout);
+    },
+    { caller_waits: true },
+  );
+
+test.each([
+  ['payment', withStatus.authorized, { status: 'authorized', version: 3 }, 'mark_settled', 4],
+  ['refund', withStatus.processing, { status: 'processing', version: 1 }, 'mark_settled', 2],
+  ['payout', withWaitingCaller, { status: 'completed', version: 4 }, 'mark_completed', 4],
+] as const)(
+  'a cancel request from the Temporal UI ends no %s, and updates are still answered',
+  (kind, reach, opened, act, version) =>
+    reach(async (subject: Tracked) => {
+      const { id, handle } = subject;
+      const opening = handle.executeUpdate('open');
+      await handle.cancel();
+      const state = { [`${kind}_id`]: id, status: act.replace('mark_', ''), version };
+      expect(await subject.act(act)).toEqual(state);
+      expect(await opening).toMatchObject({ [`${kind}_id`]: id, ...opened });
+      expect(await handle.result()).toEqual(state);
+      await saveHistory(handle, `${kind}-ui-cancel`);
+    }),
+);
+
+test.each([
+  ['payment', withStatus.authorized, '23h', '2h', 'settlement_overdue', 'settled'],
+  ['refund', withStatus.processing, '71h', '2h', 'refund_overdue', 'settled'],
+  ['payout', withStatus.submitted, '1s', '60s', 'not_sent', 'completed'],
+] as const)('a %s is overdue, again after a snooze, until it is marked', (...row) => {
+  const [kind, reach, early, rest, reason, last] = row;
+  return reach(async (subject: Tracked) => {
+    const { id, handle, stored, signal, act, attention, becomes } = subject;
+    const { sleep } = setting.env;
+    const { status, version } = await stored();
+    await sleep(early);
+    expect(await attention()).toBeNull();
+    await sleep(rest);
+    await becomes({ status, attention: reason });
+    const state = { [`${kind}_id`]: id, status, version };
+    expect(await act('snooze', { ...ACT, hours: 2 })).toEqual(state);
+    expect(await attention()).toBeNull();
+    await sleep('119m');
+    expect(await attention()).toBeNull();
+    await sleep('2m');
+    await becomes({ attention: reason });
+    if (kind === 'payout') {
+      await signal('sent');
+      await becomes({ attention: null });
+      await sleep('25s');
+      expect(await attention()).toBeNull();
+      await sleep('36s');
+      await becomes({ attention: 'not_completed' });
+    }
+    await act(`mark_${last}`);
+    expect(await handle.result()).toMatchObject({ status: last });
+    const before = kind === 'payout' ? 'sent' : status;
+    expect(await stored()).toMatchObject({
+      attention: null,
+      audit: [
+        { who: 'ada', what: 'snooze', before: reason, after: 'no attention' },
+        { who: 'ada', what: `mark_${last}`, before, after: last },
+      ],
+    });
+    const history = kind === 'payout' ? 'overdue-snoozed' : 'overdue-marked-settled';
+    await saveHistory(handle, `${kind}-${history}`);
+  });
+});
 
 /** Ends a refund of 1,050 under the reference `first`, and runs the story of what is reported then. */
 const endedRefund =
@@ -30,8 +114,6 @@ const completedPayout = (story: (payout: TrackedPayout) => Promise<void>) =>
     await story(payout);
     expect(await payout.differences()).toEqual([]);
   });
-
-const REFUNDED = { refunded: 1_050, available: 0 };
 
 describe('a failed refund that settles', () => {
   const failed = endedRefund('failed');
