@@ -1,6 +1,7 @@
 import { reverseOperation } from '../../src/service/balances/reverse';
 import { readBalances } from '../support/book';
 import { saveHistory } from '../support/histories';
+import { readAccountRows } from '../support/trial-balance';
 import { callback, openRefund, refundInput, scriptedBank } from '../support/workflow-setting';
 import {
   ACT,
@@ -128,6 +129,7 @@ describe('a failed refund that settles', () => {
         await refund.report('settled', { bank_reference: 'sent' });
       }
       expect(await refund.money()).toEqual(REFUNDED);
+      expect(await readAccountRows(setting, refund.account_id)).toEqual({});
       expect(await refund.stored()).toMatchObject({
         ...{ status: 'failed', attention: 'settled_after_failed' },
         sent_late: { id: 'sent', amount: 1_050, held: 1_050, owed: 0 },

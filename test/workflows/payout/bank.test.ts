@@ -89,6 +89,8 @@ describe('mark_failed on a payout that a bank has queued', () => {
         });
         expect(await payout.stored()).toMatchObject({ status, audit: [] });
         expect(countSends(payout)).toBe(1);
+        const money = status === 'sent' ? MONEY.captured : MONEY.reserved;
+        expect(await payout.money()).toEqual(money);
       }
       const version = status === 'sent' ? 4 : 3;
       const failed = { status: 'failed', version };
