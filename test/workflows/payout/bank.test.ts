@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createPayoutActivities } from '../../../activities/payouts';
+import { createPayoutActivities, type PayoutChange } from '../../../activities/payouts';
 import type { ConnectorActivities, PayoutLookup } from '../../../connectors/contract/activities';
 import { PAYOUT_FAILURES, type PayoutStatus } from '../../../src/domain/payout/payout';
 import { gate } from '../../support/gate';
@@ -60,7 +60,11 @@ const markFailed = ({ act }: TrackedPayout, params: object = ACT) =>
   unlessUnreachable(() => act('mark_failed', params));
 
 /** Changes the status in the database alone, as a workflow did whose task was lost. */
-async function changeRecord(id: string, to: PayoutStatus[], change: object = {}): Promise<void> {
+async function changeRecord(
+  id: string,
+  to: PayoutStatus[],
+  change: Partial<PayoutChange> = {},
+): Promise<void> {
   await createPayoutActivities(buildDeps()).recordPayoutMove({
     ...{ resource_id: id, request_id: randomUUID(), account_id: `acct_${id}`, livemode: false },
     ...{ from: { status: 'created', version: 1 }, to, change },
