@@ -80,12 +80,12 @@ function reportInstead(name: PaymentCallbackName, facts: object = {}) {
 const answerAuthorized = async () => ({ outcome: 'already_authorized' }) as const;
 
 test.each([
-  ['cancelled', 'authorizes it', answerAuthorized, 'authorized', 'cancel-refused'],
-  ['expired', 'authorizes it', answerAuthorized, 'authorized', 'cancel-refused'],
-  ['cancelled', 'pays', reportInstead('settled'), 'settled', 'paid-before-cancelled'],
-  ['expired', 'authorizes', reportInstead('authorized'), 'authorized', 'paid-before-expired'],
-] as const)('a payment is not %s when its customer %s first', (...row) => {
-  const [end, , closeSession, status, history] = row;
+  ['cancelled', 'authorized', 'by the answer of', answerAuthorized, 'cancel-refused'],
+  ['expired', 'authorized', 'by the answer of', answerAuthorized, 'cancel-refused'],
+  ['cancelled', 'settled', 'in spite of', reportInstead('settled'), 'paid-before-cancelled'],
+  ['expired', 'authorized', 'in spite of', reportInstead('authorized'), 'paid-before-expired'],
+] as const)('a payment is not %s but %s %s a bank that does not close its session', (...row) => {
+  const [end, status, , closeSession, history] = row;
   return withPayment(scriptedBank({ closeSession }), async (payment) => {
     const { handle, refusal, stored } = payment;
     if (end === 'expired') await setting.env.sleep('40m');
