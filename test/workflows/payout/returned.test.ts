@@ -60,6 +60,7 @@ interface Row {
   unapplied?: string[];
 }
 
+const CARD = { method: 'card_payout', can_be_returned: false } as const;
 const AC04 = { code: 'AC04', reason: 'Account closed' };
 const [LESS, R1, R2] = [
   { amount: 900, currency: 'EUR', bank_reference: 'R-1' },
@@ -133,13 +134,20 @@ test.each<Row>([
     unapplied: ['returned: a payout comes back within 60 days'],
   },
   {
-    title: 'on a rail where nothing comes back is in suspense, and cannot be marked',
-    changes: { method: 'card_payout', can_be_returned: false },
+    title: 'on a rail where nothing comes back cannot be marked after the end',
+    changes: CARD,
+    steps: [
+      ['completed', {}, COMPLETED],
+      ['mark_returned', {}, 'wrong_state: Nothing comes back on the rail card_payout.'],
+    ],
+  },
+  {
+    title: 'on a rail where nothing comes back is in suspense',
+    changes: CARD,
     steps: [
       ['mark_returned', {}, 'wrong_state: Nothing comes back on the rail card_payout.'],
       ['returned', AC04, { status: 'sent', ...HELD, attention: 'return_not_possible' }],
       ['completed', {}, { ...COMPLETED, ...HELD, attention: 'return_not_possible' }],
-      ['mark_returned', {}, 'wrong_state'],
     ],
     stored: { returned: null },
     unapplied: ['returned: nothing comes back on this rail'],
