@@ -12,104 +12,136 @@ import type {
 } from '../../../src/domain/crypto/workflow';
 import type { NewEntry } from '../../../src/ledger/entries';
 import { ENTRY_LINES } from '../../../src/ledger/entry-lines';
-import { LIFECYCLES } from '../../../src/lifecycles';
+import { toBigInt } from '../../../src/ledger/integers';
+import { verifyLedger } from '../../../src/ledger-check/verify';
+import { type Documents, LIFECYCLES } from '../../../src/lifecycles';
 import { setWallet } from '../../../src/service/wallets';
 import type { Stores } from '../../../src/store';
-import { firstRun } from '../../../src/temporal/start';
+import { firstRun, nextRun } from '../../../src/temporal/start';
 import { operatorsAudit } from '../../support/audit';
 import { eventually } from '../../support/http';
 import { recordKey } from '../../support/records';
+import { type ScriptedChain, scriptedChain } from '../../support/scripted-chain';
 import { askTwice } from '../../support/skipping-server';
-import { callback, type WorkflowSetting } from '../../support/workflow-setting';
+import { callback, type WorkflowSetting, withBank } from '../../support/workflow-setting';
 import { postOnce } from '../../support/write-once';
+import { ACT } from '../lifecycles';
 
 export const ETHER = 10n ** 18n;
 export const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
-export const COIN = { asset: 'ETH', network: 'ethereum', method: 'eth_ethereum' } as const;
+export const ETH = { asset: 'ETH', network: 'ethereum', method: 'eth_ethereum' } as const;
+const currency = bookCurrency(ETH);
 
-/** A payment of one ether, opened as the API does it. */
+interface PaymentOptions {
+  id?: string;
+  livemode?: boolean;
+}
+
+export type TrackedCryptoPayment = Awaited<ReturnType<typeof openPayment>>;
+export type TrackedSettlement = Awaited<ReturnType<typeof settle>>;
+
+/** Runs the story of a crypto payment at a chain of its own. */
+export const withPayment = (
+  setting: WorkflowSetting,
+  story: (payment: TrackedCryptoPayment) => Promise<unknown>,
+  { chain = scriptedChain(), ...options }: PaymentOptions & { chain?: ScriptedChain } = {},
+) =>
+  withBank(setting, chain, async (connector) => {
+    await story(await openPayment(setting, connector, options));
+  });
+
+/** Opens a payment of one ether as the API does. */
 export async function openPayment(
   setting: WorkflowSetting,
   connector: string,
-  id: string = randomUUID(),
-  livemode = false,
+  { id = randomUUID(), livemode = false }: PaymentOptions = {},
 ) {
   const account_id = `acct_${id}`;
   const routing = {
-    ...{ account_id, livemode, amount: 10_000, currency: 'EUR', ...COIN, connector },
+    ...{ account_id, livemode, amount: 10_000, currency: 'EUR', ...ETH, connector },
     expires_in_seconds: 1_800,
   };
   const input: CryptoPaymentInput = { ...routing, crypto_payment_id: id, request_id: 'req-1' };
   const crypto_payment = { reference: null, metadata: '{}' };
   await recordKey(setting.stores, 'createCryptoPayment', id, input, { crypto_payment, routing });
-  return { id, account_id, ...(await open(setting, 'crypto_payment', id, input)) };
+  const { get } = setting.stores.crypto_payments;
+  return await open(setting, 'crypto_payment', id, input, get);
 }
 
-/** A settlement of a balance of one ether, to a wallet that counts. */
+/** Opens a settlement of a balance of one ether to a valid wallet. */
 export async function openSettlement(
   setting: WorkflowSetting,
   connector: string,
   changes: Partial<CryptoSettlementInput> = {},
 ) {
-  const owner = await openBalance(setting, false);
-  await registerWallet(setting, owner, WALLET, new Date(0));
+  const owner = await openBalance(setting);
+  await registerWallet(setting, owner, WALLET);
   return await settle(setting, connector, { ...owner, ...changes });
 }
 
-/** A settlement of the whole balance, unless the changes say otherwise. */
+/** Opens a settlement of the whole balance, unless the changes say otherwise. */
 export async function settle(
   setting: WorkflowSetting,
   connector: string,
-  changes: Owner & Partial<CryptoSettlementInput>,
+  { crypto_settlement_id: id = randomUUID(), ...changes }: Owner & Partial<CryptoSettlementInput>,
 ) {
-  const { crypto_settlement_id: id = randomUUID(), ...asked } = changes;
-  const currency = bookCurrency(COIN);
-  const settlement = { amount: null, currency, ...COIN, connector, ...asked };
+  const settlement = { amount: null, currency, ...ETH, connector, ...changes };
   const input = { ...settlement, crypto_settlement_id: id, request_id: 'req-2' };
   await recordKey(setting.stores, 'createCryptoSettlement', id, input, { settlement });
-  const { account_id } = changes;
-  return { id, account_id, ...(await open(setting, 'crypto_settlement', id, input)) };
+  const { get } = setting.stores.crypto_settlements;
+  return await open(setting, 'crypto_settlement', id, input, get);
 }
 
-/** Account, in one of its environments. */
+/** Account in one of its environments. */
 interface Owner {
   account_id: string;
   livemode: boolean;
 }
 
-/** A new account with a balance of one ether. */
-export async function openBalance(setting: WorkflowSetting, livemode: boolean): Promise<Owner> {
+/** Builds a new account with a balance of one ether. */
+export async function openBalance(setting: WorkflowSetting, livemode = false): Promise<Owner> {
   const owner = { account_id: `acct_${randomUUID()}`, livemode };
   await credit(setting, owner, ETHER);
   return owner;
 }
 
-/** Brings coins onto a balance, as a deposit does. */
-export async function credit(
-  setting: WorkflowSetting,
-  owner: Owner,
-  amount: bigint,
-): Promise<void> {
-  const posting = {
+/** Credits a balance as a deposit does. */
+export const credit = (setting: WorkflowSetting, owner: Owner, amount: bigint) =>
+  post(setting, owner, {
     ...({ kind: 'crypto_payment_credited', resource_id: randomUUID(), step: 'tx' } as const),
-    ...{ ...owner, currency: bookCurrency(COIN) },
-    ...{ at: new Date().toISOString(), legs: ENTRY_LINES.crypto_payment_credited('chain', amount) },
-  } as const;
-  await postOnce(setting, posting);
+    legs: ENTRY_LINES.crypto_payment_credited('chain', amount),
+  });
+
+/** Debits a balance as a settlement does. @returns credits it again */
+export async function debit(setting: WorkflowSetting, owner: Owner, amount: bigint) {
+  const resource_id = randomUUID();
+  await post(setting, owner, {
+    ...({ kind: 'crypto_settlement_reserved', resource_id } as const),
+    legs: ENTRY_LINES.crypto_settlement_reserved(amount),
+  });
+  const release = { kind: 'crypto_settlement_released', resource_id } as const;
+  const legs = ENTRY_LINES.crypto_settlement_released(amount);
+  return () => post(setting, owner, { ...release, legs });
 }
+
+const post = (
+  setting: WorkflowSetting,
+  { account_id, livemode }: Owner,
+  entry: Omit<NewEntry, 'account_id' | 'livemode' | 'currency' | 'at'>,
+) => postOnce(setting, { account_id, livemode, currency, at: new Date().toISOString(), ...entry });
 
 /** Registers a wallet; `at` is a time of the test's server, which may be days ahead. */
 export async function registerWallet(
   { mongo, stores }: WorkflowSetting,
   owner: Owner,
   address: string,
-  at: Date,
+  at = new Date(0),
 ): Promise<void> {
   const deps = { mongo, stores, audit: operatorsAudit(stores), now: () => at };
   await setWallet(deps, { ...owner, network: 'ethereum', address });
 }
 
-/** Steps that write to the record behind a workflow's back, on other stores if need be. */
+/** Builds activities that write to the database behind a workflow's back. */
 export function activitiesBehind(setting: WorkflowSetting, stores: Stores = setting.stores) {
   const deps = {
     mongo: setting.mongo,
@@ -122,36 +154,14 @@ export function activitiesBehind(setting: WorkflowSetting, stores: Stores = sett
   return { ...createCryptoPaymentActivities(deps), ...createCryptoSettlementActivities(deps) };
 }
 
-/** Takes coins off a balance, as a settlement does. @returns brings them back */
-export async function spend(
-  setting: WorkflowSetting,
-  account_id: string,
-  amount: bigint,
-): Promise<() => Promise<void>> {
-  const resource_id = randomUUID();
-  const about = {
-    ...{ resource_id, account_id, livemode: false, currency: bookCurrency(COIN) },
-    at: new Date().toISOString(),
-  };
-  const post = (posting: NewEntry) => postOnce(setting, posting);
-  await post({
-    ...about,
-    kind: 'crypto_settlement_reserved',
-    legs: ENTRY_LINES.crypto_settlement_reserved(amount),
-  });
-  return () =>
-    post({
-      ...about,
-      kind: 'crypto_settlement_released',
-      legs: ENTRY_LINES.crypto_settlement_released(amount),
-    });
-}
+type Kind = 'crypto_payment' | 'crypto_settlement';
 
-async function open(
-  { env, queues, connectorKey }: WorkflowSetting,
-  kind: 'crypto_payment' | 'crypto_settlement',
+async function open<K extends Kind>(
+  { env, mongo, queues, stores, connectorKey }: WorkflowSetting,
+  kind: K,
   id: string,
   input: CryptoPaymentInput | CryptoSettlementInput,
+  get: (id: string) => Promise<Documents[K] | null>,
 ) {
   const { workflowType, workflowId } = LIFECYCLES[kind];
   await askTwice(() =>
@@ -165,41 +175,65 @@ async function open(
     }),
   );
   const handle = env.client.workflow.getHandle(workflowId(id));
-  const { livemode, connector } = input;
-  /** Reports as a connector has to: on live with a mac. */
+  const { account_id, livemode, connector } = input;
+  const stored = async (): Promise<Documents[K]> => {
+    const document = await get(id);
+    if (document === null) throw new Error('not stored');
+    return document;
+  };
+  /** Reports as a connector does, on live with a signature. */
   const report = async (name: CallbackName, more: object = {}) => {
     const facts = callback({ occurred_at: new Date(0).toISOString(), ...more });
     if (!livemode) return await handle.signal(name, facts);
-    const told = { connector, resource: kind, resource_id: id, name, callback: facts };
-    const mac = signCallback(await connectorKey(connector), told);
-    return await handle.signal(name, { ...facts, mac });
+    const signed = { connector, resource: kind, resource_id: id, name, callback: facts };
+    const signature = signCallback(await connectorKey(connector), signed);
+    return await handle.signal(name, { ...facts, mac: signature });
   };
   return {
+    id,
+    account_id,
+    livemode,
+    connector,
     handle,
+    stored,
     report,
     deposit: (transaction_id: string, amount: bigint, confirmations: number, more: object = {}) =>
       report('deposit', { transaction_id, amount: String(amount), confirmations, ...more }),
+    act: (name: string, more: object = {}) =>
+      handle.executeUpdate<object, [object]>(name, { args: [{ ...ACT, ...more }] }),
+    /** Waits until it is stored with these values. */
+    becomes: (values: { status?: string; attention?: string | null; amount_received?: string }) =>
+      eventually(`${kind} ${JSON.stringify(values)}`, async () => {
+        const document = await get(id);
+        const isStored = Object.entries(values).every(
+          ([name, value]) => document !== null && Reflect.get(document, name) === value,
+        );
+        return isStored && document;
+      }),
+    /** Starts the workflow again, as `orphan restart` does. */
+    restart: async () => {
+      const run = nextRun(kind, await stored(), queues.lifecycle, 'req-3');
+      return await env.client.workflow.start(workflowType, run);
+    },
+    /** Balance of its account in ether. */
+    balance: async () => {
+      const [row] = await stores.ledger.balances(account_id, livemode);
+      return { available: String(row?.available ?? 0), reserved: String(row?.reserved ?? 0) };
+    },
+    /** Sum of all lines of a ledger account in its account's book. */
+    sum: async (account: string, asset = 'ETH') => {
+      const { postings: entries } = stores.ledger.collections;
+      const book = `${account_id}:sandbox:${asset}.ethereum`;
+      return (await entries.find({ book }).toArray())
+        .flatMap(({ legs: lines }) => lines)
+        .filter((line) => line.account === account)
+        .reduce((sum, { amount }) => sum + (toBigInt(amount) ?? 0n), 0n);
+    },
+    /** Differences that `ledger verify` finds about it. */
+    differences: async () => {
+      const { dbName } = stores.ledger.collections.books;
+      const { differences } = await verifyLedger(mongo, dbName, { full: true });
+      return differences.filter((each) => JSON.stringify(each).includes(id));
+    },
   };
-}
-
-/** Money of one coin, as its balance shows it. */
-export async function balanceOf({ stores }: WorkflowSetting, account_id: string) {
-  const [row] = await stores.ledger.balances(account_id, false);
-  return { available: String(row?.available ?? 0), reserved: String(row?.reserved ?? 0) };
-}
-
-/** Waits for the mark of a payment. */
-export function marked({ stores }: WorkflowSetting, id: string, mark: string | null) {
-  return eventually(String(mark), async () => {
-    const payment = await stores.crypto_payments.get(id);
-    return payment?.attention === mark && payment;
-  });
-}
-
-/** Waits until the record of a payment is in a state. */
-export function stands({ stores }: WorkflowSetting, id: string, status: string) {
-  return eventually(status, async () => {
-    const payment = await stores.crypto_payments.get(id);
-    return payment?.status === status && payment;
-  });
 }

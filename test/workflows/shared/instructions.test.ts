@@ -6,11 +6,15 @@ import { INSTRUCTED, instructions, REFUNDS } from '../instructed';
 import { ACT, useLifecycles } from '../lifecycles';
 
 const lifecycles = useLifecycles();
+/** The time-skipping server loses an activity that ends while its cancellation is under way. */
+const realLifecycles = useLifecycles('real');
 
-describe.each(INSTRUCTED)('the instruction of a $resource', (row) => {
+const RESUMED = { refund: 'refund-resumed-in-flight', payout: 'payout-resumed-created' };
+
+describe.each(INSTRUCTED)('an instruction of a $resource', (row) => {
   const { resource, done, money } = row;
 
-  test('without an answer had arrived: it is looked up, not sent again', async () => {
+  test('that arrived without an answer is looked up, and is not sent again', async () => {
     const bank = row.bank({ send: ['loses the connection'], lookUp: ['taken'] });
     await row.open(lifecycles, bank, async (subject) => {
       expect(subject.opened).toMatchObject(row.taken);
@@ -23,7 +27,7 @@ describe.each(INSTRUCTED)('the instruction of a $resource', (row) => {
     });
   });
 
-  test('was refused without our hearing it: it is looked up, and fails', async () => {
+  test('whose refusal was lost is looked up, and fails', async () => {
     const bank = row.bank({ send: ['loses the connection'], lookUp: ['refused'] });
     await row.open(lifecycles, bank, async (subject) => {
       expect(subject.opened).toMatchObject(row.openedRefused);
@@ -33,7 +37,7 @@ describe.each(INSTRUCTED)('the instruction of a $resource', (row) => {
     });
   });
 
-  test('never arrived: it is sent again, under the same id', async () => {
+  test('that never arrived is sent again under the same id', async () => {
     const bank = row.bank({ send: ['loses the connection', 'taken'] });
     await row.open(lifecycles, bank, async (subject) => {
       expect(subject.opened).toMatchObject(row.taken);
@@ -56,7 +60,7 @@ describe.each(INSTRUCTED)('the instruction of a $resource', (row) => {
       await subject.shows('looked up again later');
       await terminateIdle(handle);
       await subject.restart();
-      await eventually('the bank to be asked', async () => instructions(bank).length === 3);
+      await eventually('the look-up', async () => instructions(bank).length === 3);
       // A connector might still be at what the run that was ended had sent.
       await lifecycles.setting.env.sleep('31s');
       await row.isTaken(subject);
@@ -72,8 +76,6 @@ describe.each(INSTRUCTED)('the instruction of a $resource', (row) => {
   });
 });
 
-const RESUMED = { refund: 'refund-resumed-in-flight', payout: 'payout-resumed-created' };
-
 test('an instruction that gets lost three times is sent again each time', async () => {
   const { withRefund, setting } = lifecycles;
   const lost = 'loses the connection';
@@ -88,7 +90,7 @@ test('an instruction that gets lost three times is sent again each time', async 
   });
 });
 
-test('a connector that gives up twice: the bank is asked until it says what it knows', async () => {
+test('an instruction that its connector gives up is looked up until the bank answers', async () => {
   const { withRefund, setting } = lifecycles;
   const lookUp = ['gives up', 'loses the connection', 'taken'] as const;
   const bank = REFUNDS.bank({ send: ['gives up'], lookUp: [...lookUp] });
@@ -97,16 +99,15 @@ test('a connector that gives up twice: the bank is asked until it says what it k
     await setting.env.sleep('2m');
     await shows('instruction at the bank: accepted');
     await endBy('settled');
-    const asked = Array(3).fill(`lookUp ${id}`);
-    expect(instructions(bank)).toEqual([`send ${id}`, ...asked]);
+    expect(instructions(bank)).toEqual([`send ${id}`, ...Array(3).fill(`lookUp ${id}`)]);
     expect((await stored()).bank_reference).toBe('looked-up-3');
     await saveHistory(handle, 'refund-connector-gives-up');
   });
 });
 
-/** Last: an activity under way, even one left by its workflow, keeps this server from skipping time. */
+/** Last here: an activity under way, even one left by its workflow, keeps the server from skipping time. */
 test.each(INSTRUCTED)(
-  'a $resource that an operator ends before the answer is not sent again',
+  'an instruction of a $resource that an operator marks as failed is not sent again',
   async (row) => {
     const { opened, release } = gate();
     const notFound = async () => {
@@ -115,7 +116,7 @@ test.each(INSTRUCTED)(
     };
     const bank = row.bank({ send: ['loses the connection'], lookUp: [notFound] });
     await row.start(lifecycles, bank, async ({ id, act, handle, money }) => {
-      await eventually('the question', async () => instructions(bank).includes(`lookUp ${id}`));
+      await eventually('the look-up', async () => instructions(bank).includes(`lookUp ${id}`));
       await act('mark_failed', { ...ACT, ...row.confirmation });
       expect(await handle.result()).toMatchObject({ status: 'failed', version: 2 });
       release();
@@ -124,3 +125,44 @@ test.each(INSTRUCTED)(
     });
   },
 );
+
+/** Releasing money while an instruction may still arrive would pay it twice. */
+describe.each(INSTRUCTED)('mark_failed on a $resource that a connector is sending', (row) => {
+  // A machine that stalls while the bank is queried uses up the seconds that an operator waits.
+  beforeAll(() => void jest.retryTimes(3, { logErrorsBeforeRetry: true }));
+  afterAll(() => void jest.retryTimes(0));
+
+  test('is refused when the bank accepts it meanwhile', async () => {
+    const { opened, release } = gate();
+    const bank = row.bank({ send: [() => opened.then(() => 'taken')] });
+    await row.start(realLifecycles, bank, async (subject) => {
+      await eventually('the instruction', async () => instructions(bank).length === 1);
+      const marked = subject.refusal('mark_failed');
+      await subject.shows('mark_failed');
+      release();
+      const message = expect.stringMatching(/just taken|holds the payout/);
+      expect(await marked).toMatchObject({ code: row.held, message });
+      await row.isTaken(subject);
+      await subject.endBy(row.done);
+      expect(await subject.stored()).toMatchObject({ status: row.done, failure: null });
+      expect(await subject.money()).toEqual(row.money.taken);
+    });
+  });
+
+  test('succeeds when the instruction ends without an answer', async () => {
+    const { opened, release } = gate();
+    const bank = row.bank({ send: [() => opened.then(() => 'loses the connection')] });
+    await row.start(realLifecycles, bank, async (subject) => {
+      const { id, handle } = subject;
+      await eventually('the instruction', async () => instructions(bank).length === 1);
+      const marked = subject.act('mark_failed');
+      await subject.shows('mark_failed');
+      release();
+      expect(await marked).toMatchObject({ status: 'failed' });
+      await handle.result();
+      expect(instructions(bank)).toEqual(['send', ...row.question].map((word) => `${word} ${id}`));
+      expect(await subject.stored()).toMatchObject({ status: 'failed', attention: null });
+      expect(await subject.money()).toEqual(row.money.untouched);
+    });
+  });
+});

@@ -1,0 +1,411 @@
+import { randomUUID } from 'node:crypto';
+import type { ServiceError } from '../../../src/domain/errors';
+import { readAct } from '../../../src/domain/operator-act';
+import { actOn } from '../../../src/service/operators/act';
+import { createMetricStore } from '../../../src/store/metrics';
+import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
+import { scriptedChain } from '../../support/scripted-chain';
+import { terminateIdle } from '../../support/skipping-server';
+import { eventTypes, useWorkflowSetting, withBank } from '../../support/workflow-setting';
+import { ACT, refusalOf } from '../lifecycles';
+import {
+  activitiesBehind,
+  debit,
+  ETHER,
+  openPayment,
+  type TrackedCryptoPayment,
+  withPayment,
+} from './setting';
+
+const setting = useWorkflowSetting('time-skipping', ['sandbox', 'live']);
+
+const QUARTER = ETHER / 4n;
+const UNDERPAID_EVENT = 'crypto.payment.underpaid';
+const RECEIVED_EVENT = 'crypto.payment.received';
+
+type Story = (payment: TrackedCryptoPayment) => Promise<unknown>;
+
+/** Time before the end of a payment's window, or after it where `ms` is below 0. */
+async function timeBeforeEnd({ stored }: TrackedCryptoPayment, ms: number): Promise<string> {
+  return new Date(Date.parse((await stored()).expires_at) - ms).toISOString();
+}
+
+// Tests that skip hours come first: an activity that another test leaves holds the clock.
+describe('the window of a crypto payment', () => {
+  test.each([
+    ['', 'crypto-payment-expired', false],
+    [', also while its attention reason is snoozed', 'crypto-payment-snoozed-expired', true],
+  ])('ends without a deposit in the status expired%s', (_when, history, isSnoozed) =>
+    withPayment(setting, async ({ id, handle, act, becomes }) => {
+      if (isSnoozed) {
+        await act('snooze', { hours: 24 });
+        await setting.env.sleep('1 hour');
+        await becomes({ status: 'expired' });
+      }
+      expect(await handle.result()).toMatchObject({ status: 'expired' });
+      expect(await eventTypes(setting, id)).toEqual(['crypto.payment.expired']);
+      await saveHistory(handle, history);
+    }),
+  );
+
+  test('stays open for a deposit that has been seen, which needs attention after a day', () =>
+    withPayment(setting, async ({ handle, deposit, report, act, becomes }) => {
+      await deposit('tx', ETHER, 1);
+      await setting.env.sleep('2 hours');
+      expect(await handle.query('state')).toMatchObject({ status: 'awaiting_deposit' });
+      await setting.env.sleep('24 hours');
+      await becomes({ attention: 'deposit_unconfirmed' });
+      const { stuck } = await createMetricStore(setting.mongo.db(setting.database)).read(
+        new Date(),
+      );
+      const about = { resource: 'crypto_payment', reason: 'deposit_unconfirmed' };
+      expect(stuck).toEqual([{ ...about, livemode: 'false', count: 1 }]);
+      await act('snooze', { hours: 1 });
+      await becomes({ attention: null });
+      await report('deposit_undone', { transaction_id: 'tx' });
+      expect(await handle.result()).toMatchObject({ status: 'expired' });
+      await saveHistory(handle, 'crypto-payment-unconfirmed');
+    }));
+
+  test('accepts the rest of an underpaid payment in its last minute', () =>
+    withPayment(setting, async (payment) => {
+      const { id, handle, deposit, becomes } = payment;
+      await deposit('tx', QUARTER, 3);
+      await becomes({ status: 'underpaid' });
+      const lastMinute = Date.parse(await timeBeforeEnd(payment, 59_000));
+      await setting.env.sleep(lastMinute - (await setting.env.currentTimeMs()));
+      expect(await handle.query('state')).toMatchObject({ status: 'underpaid' });
+      await deposit('rest', 3n * QUARTER, 3);
+      await becomes({ status: 'received' });
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      expect(await payment.balance()).toMatchObject({ available: `${ETHER}` });
+      expect(await eventTypes(setting, id)).toEqual([UNDERPAID_EVENT, RECEIVED_EVENT]);
+    }));
+
+  const withUnderpaid = (story: Story) =>
+    withPayment(setting, async (payment) => {
+      await payment.deposit('tx', ETHER - 1n, 3);
+      await payment.becomes({ status: 'underpaid' });
+      expect(await refusalOf(payment.act('return'))).toMatchObject({ code: 'wrong_state' });
+      await setting.env.sleep('1 hour');
+      await payment.becomes({ attention: 'underpaid' });
+      await story(payment);
+    });
+
+  test('leaves an underpaid payment to an operator, who returns what the balance holds', () =>
+    withUnderpaid(async (payment) => {
+      const { id, handle, act } = payment;
+      const creditAgain = await debit(setting, payment, ETHER - 1n);
+      expect(await refusalOf(act('return'))).toMatchObject({ code: 'insufficient_balance' });
+      expect(await handle.query('state')).toMatchObject({ status: 'underpaid' });
+      await creditAgain();
+      await act('return');
+      expect(await handle.result()).toMatchObject({ status: 'expired' });
+      expect(await payment.balance()).toMatchObject({ available: '0' });
+      expect(await payment.stored()).toMatchObject({
+        ...{ amount_received: '0', attention: 'deposit_to_return' },
+        deposits: [{ status: 'rejected', returned: true }],
+      });
+      expect(await eventTypes(setting, id)).toEqual([UNDERPAID_EVENT, 'crypto.payment.expired']);
+      await saveHistory(handle, 'crypto-payment-returned');
+    }));
+
+  test('leaves an underpaid payment open for a late deposit that an operator credits', () =>
+    withUnderpaid(async (payment) => {
+      const { handle, deposit, act, balance } = payment;
+      await deposit('late', 1n, 3, { occurred_at: await timeBeforeEnd(payment, -1) });
+      await payment.becomes({ attention: 'late_deposit' });
+      expect(await balance()).toMatchObject({ available: `${ETHER - 1n}` });
+      await act('credit_late');
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      expect(await balance()).toMatchObject({ available: `${ETHER}` });
+      await saveHistory(handle, 'crypto-payment-underpaid');
+    }));
+
+  test('is over for a deposit that is still pending, which an operator confirms and credits', () =>
+    withPayment(setting, async (payment) => {
+      const { id, handle, deposit, becomes } = payment;
+      await deposit('late', ETHER, 1, { occurred_at: await timeBeforeEnd(payment, -1) });
+      await setting.env.sleep('20 hours');
+      await becomes({ status: 'expired' });
+      await setting.env.sleep('6 hours');
+      await becomes({ attention: 'deposit_unconfirmed' });
+      expect(await handle.result()).toMatchObject({ status: 'expired' });
+      const { stores, env, queues } = setting;
+      const deps = { stores, temporal: env.client, lifecycleQueue: queues.lifecycle };
+      await actOn(deps, 'crypto_payment', id, { ...ACT, what: 'confirm', transaction_id: 'late' });
+      await becomes({ attention: 'late_deposit' });
+      await actOn(deps, 'crypto_payment', id, { ...ACT, what: 'credit_late' }).catch(
+        (error: ServiceError) => {
+          // Where this server fails an answer, the client repeats the update, and the next run
+          // refuses it, maybe before the first is stored.
+          if (error.code !== 'wrong_state') throw error;
+        },
+      );
+      await becomes({ status: 'received' });
+      expect(await payment.balance()).toMatchObject({ available: `${ETHER}` });
+      expect(await payment.differences()).toEqual([]);
+    }));
+
+  /** Builds a chain that is read up to a time, or whose connector is away where that is undefined. */
+  const buildChain = (readTime: () => string | undefined) =>
+    scriptedChain({
+      readChainTime: async () => {
+        const reported_until = readTime();
+        if (reported_until === undefined) throw new Error('The node is away.');
+        return { reported_until };
+      },
+    });
+
+  test('ends once the connector has read the chain up to it, and counts what was mined in time', () => {
+    let readUntil: string | undefined;
+    const story: Story = async (payment) => {
+      const { id, handle, deposit, becomes } = payment;
+      await setting.env.sleep('2 hours');
+      readUntil = await timeBeforeEnd(payment, 60_000);
+      await setting.env.sleep('1 hour');
+      await becomes({ status: 'awaiting_deposit' });
+      await deposit('tx', ETHER / 2n, 3, {
+        occurred_at: await timeBeforeEnd(payment, -1),
+        mined_at: await timeBeforeEnd(payment, 1_000),
+      });
+      await becomes({ status: 'underpaid' });
+      readUntil = await timeBeforeEnd(payment, 0);
+      await setting.env.sleep('1 hour');
+      await becomes({ attention: 'underpaid' });
+      await payment.act('accept');
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      expect(await eventTypes(setting, id)).toEqual([UNDERPAID_EVENT, RECEIVED_EVENT]);
+      expect(await payment.balance()).toMatchObject({ available: `${ETHER / 2n}` });
+    };
+    return withPayment(setting, story, { chain: buildChain(() => readUntil) });
+  });
+
+  test('ends after six hours without the connector, and a deposit in time still counts', () => {
+    const story: Story = async ({ handle, becomes, restart }) => {
+      await setting.env.sleep('5 hours');
+      await becomes({ status: 'awaiting_deposit' });
+      await setting.env.sleep('3 hours');
+      await becomes({ status: 'expired' });
+      expect(await handle.result()).toMatchObject({ status: 'expired' });
+      const next = await restart();
+      await next.signal('deposit', {
+        ...{ callback_id: 'late-report', occurred_at: new Date(0).toISOString() },
+        ...{ transaction_id: 'tx', amount: `${ETHER}`, confirmations: 3 },
+      });
+      await becomes({ status: 'received' });
+      expect(await next.result()).toMatchObject({ status: 'received' });
+    };
+    return withPayment(setting, story, { chain: buildChain(() => undefined) });
+  });
+});
+
+describe('a crypto payment', () => {
+  test('that no connector opens is refused, and its key is free', () => {
+    const decline = { outcome: 'declined', code: 'no_rate', message: 'There is no rate.' } as const;
+    const chain = scriptedChain({ quoteRate: async () => decline });
+    return withBank(setting, chain, async (connector) => {
+      const id = randomUUID();
+      expect(await refusalOf(openPayment(setting, connector, { id }))).toEqual({
+        code: 'asset_not_available',
+        message: 'There is no rate.',
+      });
+      const { idempotency } = setting.stores;
+      expect(await idempotency.forResource(id)).toBeNull();
+      const handle = setting.env.client.workflow.getHandle(`crypto-payment:${id}`);
+      await saveHistory(handle, 'crypto-payment-not-available');
+    });
+  });
+
+  test('that is given the address of another is refused, and stores nothing', () => {
+    const chain = scriptedChain();
+    const { giveAddress } = chain.activities;
+    const address = `0x${randomUUID()}`;
+    chain.activities.giveAddress = async (input) => ({ ...(await giveAddress(input)), address });
+    return withBank(setting, chain, async (connector) => {
+      const first = await openPayment(setting, connector);
+      const id = randomUUID();
+      expect(await refusalOf(openPayment(setting, connector, { id }))).toEqual({
+        code: 'asset_not_available',
+        message: expect.stringMatching(/another payment/),
+      });
+      expect(await setting.stores.crypto_payments.get(id)).toBeNull();
+      expect(await setting.stores.idempotency.forResource(id)).toBeNull();
+      const handle = setting.env.client.workflow.getHandle(`crypto-payment:${id}`);
+      await saveHistory(handle, 'crypto-payment-address-in-use');
+      // Left open, it would query a connector that is gone, which holds the clock for minutes.
+      expect(await first.handle.result()).toMatchObject({ status: 'expired' });
+    });
+  });
+
+  test('keeps an attention reason that no deposit explains until an operator has looked', () =>
+    withPayment(setting, async ({ handle, deposit, act, becomes }) => {
+      await deposit('tx', QUARTER, 3);
+      await becomes({ status: 'underpaid' });
+      await deposit('tx', 2n * QUARTER, 3);
+      await becomes({ attention: 'amount_differs' });
+      await deposit('more', 2n * QUARTER, 3);
+      await becomes({ amount_received: String(3n * QUARTER) });
+      await act('snooze', { hours: 1 });
+      await deposit('rest', QUARTER, 3);
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      const { audit } = await becomes({ attention: null });
+      expect(audit).toMatchObject([{ what: 'snooze', before: 'amount_differs' }]);
+      await saveHistory(handle, 'crypto-payment-mark-kept');
+    }));
+
+  /** Builds an input that records a change behind the workflow, of what is stored with one deposit. */
+  async function waitForDeposit({ stored }: TrackedCryptoPayment) {
+    const payment = await eventually('the deposit', async () => {
+      const document = await stored();
+      return document.deposits.length === 1 && document;
+    });
+    const { _id: resource_id, account_id, livemode, status, version, attention } = payment;
+    return {
+      ...payment,
+      input: {
+        ...{ resource_id, account_id, livemode, request_id: 'req', attention },
+        ...{ from: { status, version }, at: new Date().toISOString() },
+      },
+    };
+  }
+
+  test('that is started again continues from what the database has', () =>
+    withPayment(setting, async (payment) => {
+      await payment.deposit('tx', ETHER, 1);
+      await waitForDeposit(payment);
+      await terminateIdle(payment.handle);
+      const next = await payment.restart();
+      await payment.deposit('tx', ETHER, 3);
+      expect(await next.result()).toMatchObject({ status: 'received' });
+      await saveHistory(next, 'crypto-payment-resumed');
+    }));
+
+  test('with a stale state reads its deposits again before an act changes it', () =>
+    withPayment(setting, async (payment) => {
+      const { handle, deposit } = payment;
+      const half = ETHER / 2n;
+      await deposit('tx', half, 1);
+      const { version, deposits, input } = await waitForDeposit(payment);
+      const counted = { confirmations: 3, screening: 'passed', status: 'confirmed' } as const;
+      await activitiesBehind(setting).recordCryptoPaymentMove({
+        ...{ ...input, to: ['underpaid'] },
+        change: {
+          deposits: deposits.map((each) => ({ ...each, ...counted })),
+          ...{ amount_received: String(half), accepted: false, credited: ['tx'] },
+          ...{ reported: [{ status: 'underpaid', version: version + 1 }], is_reported: true },
+        },
+      });
+      const snoozed = await payment.act('snooze', { hours: 1 });
+      expect(snoozed).toMatchObject({ status: 'underpaid', version: version + 1 });
+      await deposit('rest', half, 3);
+      await payment.becomes({ status: 'received' });
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      const after = await payment.stored();
+      expect(after.deposits).toMatchObject([counted, counted]);
+      expect(after.audit).toMatchObject([{ what: 'snooze' }]);
+      expect(await payment.balance()).toMatchObject({ available: `${ETHER}` });
+      await saveHistory(handle, 'crypto-payment-act-record-ahead');
+    }));
+
+  test('knows a transition whose answer was lost as its own by its id', () =>
+    withPayment(setting, async (payment) => {
+      await payment.deposit('tx', ETHER, 1);
+      const { status, version, deposits, input } = await waitForDeposit(payment);
+      const record = (id: string) =>
+        activitiesBehind(setting).recordCryptoPaymentMove({
+          ...{ ...input, to: [status], id },
+          change: { deposits, credited: [], entries: [], is_reported: false },
+        });
+      const first = await record('run:1');
+      expect(first).toEqual({ status, version: version + 1 });
+      expect(await record('run:1')).toEqual(first);
+      expect(await record('run:2')).toMatchObject({ version: version + 1, stale: {} });
+    }));
+});
+
+describe('a deposit that is not credited', () => {
+  test('is in suspense from its confirmation until it is sent back to the payer', () =>
+    withPayment(setting, async (payment) => {
+      const { connector, handle, deposit, act, becomes } = payment;
+      await deposit('late', ETHER, 3, { occurred_at: await timeBeforeEnd(payment, -1) });
+      await becomes({ attention: 'late_deposit' });
+      expect(await payment.sum('suspense.deposits')).toBe(ETHER);
+      expect(await refusalOf(act('acknowledge'))).toMatchObject({ code: 'money_in_suspense' });
+      await act('reject');
+      await becomes({ attention: 'deposit_to_return' });
+      const other = act('mark_sent_back', { deposit: 'other' });
+      expect(await refusalOf(other)).toMatchObject({ code: 'wrong_state' });
+      await act('mark_sent_back', { transaction_id: 'out', address: '0xabc' });
+      const { deposits } = await becomes({ attention: null });
+      expect(await payment.sum('suspense.deposits')).toBe(0n);
+      expect(await payment.sum(`clearing.${connector}`)).toBe(0n);
+      const left = { as: 'returned', transaction_id: 'out', address: '0xabc' };
+      expect(deposits).toMatchObject([{ status: 'rejected', left }]);
+      expect(await payment.differences()).toEqual([]);
+      expect(await handle.result()).toMatchObject({ status: 'expired' });
+      await saveHistory(handle, 'crypto-payment-sent-back');
+    }));
+
+  test.each<[string, string[], bigint, bigint]>([
+    ['is credited from suspense', ['release'], ETHER, 0n],
+    ['is written off', ['reject', 'write_off'], 0n, ETHER],
+  ])('%s when an operator decides so', (_title, acts, credited, adjusted) =>
+    withPayment(setting, async (payment) => {
+      await payment.deposit('bad', ETHER, 3);
+      await payment.becomes({ attention: 'deposit_held' });
+      expect(await payment.sum('suspense.deposits')).toBe(ETHER);
+      for (const name of acts) await payment.act(name);
+      await payment.becomes({ attention: null });
+      expect(await payment.balance()).toMatchObject({ available: `${credited}` });
+      expect(await payment.sum('suspense.deposits')).toBe(0n);
+      expect(await payment.sum('external.adjustments')).toBe(adjusted);
+      expect(await payment.differences()).toEqual([]);
+    }),
+  );
+
+  test('is in the book of its own asset', () =>
+    withPayment(setting, async (payment) => {
+      const wrong = { transaction_id: 'usdc', amount: '5000000', asset: 'USDC' };
+      await payment.report('wrong_asset', wrong);
+      await payment.becomes({ attention: 'wrong_asset' });
+      expect(await payment.sum('suspense.deposits', 'USDC')).toBe(5_000_000n);
+      await payment.act('mark_sent_back', { transaction_id: 'out' });
+      await payment.becomes({ attention: null });
+      expect(await payment.sum('suspense.deposits', 'USDC')).toBe(0n);
+      expect(await payment.differences()).toEqual([]);
+    }));
+
+  test('is sent back on live only by a transaction that an operator names', () => {
+    const story: Story = async ({ deposit, act, becomes }) => {
+      await deposit('bad', ETHER, 3);
+      await becomes({ attention: 'deposit_held' });
+      const message = expect.stringContaining('transaction_id');
+      expect(await refusalOf(act('mark_sent_back'))).toEqual({ code: 'invalid_request', message });
+      await act('mark_sent_back', { transaction_id: 'out' });
+      await becomes({ attention: null });
+    };
+    return withPayment(setting, story, { livemode: true });
+  });
+
+  test('changes nothing on live when it is dust, so that the real one counts', () => {
+    const story: Story = async ({ handle, deposit, stored }) => {
+      for (const n of [1, 2, 3]) await deposit(`dust ${n}`, 1n, 3);
+      await deposit('tx', ETHER, 3);
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      expect((await stored()).deposits).toMatchObject([{ amount: `${ETHER}` }]);
+    };
+    return withPayment(setting, story, { livemode: true });
+  });
+});
+
+test.each<[string, object, string]>([
+  ['confirm', {}, 'transaction_id: is required'],
+  ['write_off', { transaction_id: 'x' }, 'transaction_id: is not accepted here'],
+  ['debit_reorged', { deposit: '' }, 'deposit: must have at least 1 character'],
+  ['release', { deposit: 'x' }, 'deposit: is not accepted here'],
+  ['mark_sent_back', { address: 7 }, 'address: must be a string'],
+])('the act %s on a deposit is refused with %j', (name, more, text) => {
+  expect(readAct(name, { ...ACT, ...more })).toMatchObject({ text });
+});

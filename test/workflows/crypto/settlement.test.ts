@@ -1,0 +1,336 @@
+import { randomUUID } from 'node:crypto';
+import type { CryptoConnectorActivities } from '../../../connectors/contract/crypto';
+import { inTransaction } from '../../../src/base/mongo';
+import { bookCurrency } from '../../../src/domain/crypto/assets';
+import { SETTLE_WORKFLOW } from '../../../src/domain/crypto/settle';
+import { SANDBOX_CONNECTOR } from '../../../src/routing';
+import { resolveSentHeld } from '../../../src/service/balances/resolve';
+import { operatorsAudit } from '../../support/audit';
+import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
+import { scriptedChain } from '../../support/scripted-chain';
+import { callback, useWorkflowSetting, withBank } from '../../support/workflow-setting';
+import { ACT, refusalOf, shows, unlessUnreachable } from '../lifecycles';
+import {
+  activitiesBehind,
+  credit,
+  ETH,
+  ETHER,
+  openBalance,
+  openSettlement,
+  registerWallet,
+  settle,
+  type TrackedSettlement,
+  WALLET,
+} from './setting';
+
+const setting = useWorkflowSetting('time-skipping', ['sandbox', 'live']);
+/** The time-skipping server loses an activity that ends while its cancellation is under way. */
+const realSetting = useWorkflowSetting('real');
+
+const CURRENCY = bookCurrency(ETH);
+const WHOLE = { available: `${ETHER}`, reserved: '0' };
+const RESERVED = { available: '0', reserved: `${ETHER}` };
+const SPENT = { available: '0', reserved: '0' };
+const PENDING = { outcome: 'pending' } as const;
+
+type Story = (settlement: TrackedSettlement) => Promise<unknown>;
+
+/** Runs the story of a settlement of one ether, which the chain has sent unless the changes differ. */
+const withSettlement = (
+  story: Story,
+  changes: Partial<CryptoConnectorActivities> = {},
+  server = setting,
+) =>
+  withBank(server, scriptedChain(changes), async (connector) => {
+    await story(await openSettlement(server, connector));
+  });
+
+describe('a wallet on live', () => {
+  test('is valid 24 hours after it is registered, and no other one is until then', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const other = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+      const owner = await openBalance(setting, true);
+      /** Settles one unit, and returns the wallet to which it is sent. */
+      const findWallet = async () => {
+        const settlement = await settle(setting, connector, { ...owner, amount: '1' });
+        // Time must not be skipped while the connector sends it.
+        const { wallet_address } = await settlement.becomes({ status: 'sent' });
+        await settlement.report('completed');
+        await settlement.handle.result();
+        return wallet_address;
+      };
+      const register = async (address: string) => {
+        const at = new Date(await setting.env.currentTimeMs());
+        await registerWallet(setting, owner, address, at);
+      };
+      await register(WALLET);
+      expect(await refusalOf(findWallet())).toMatchObject({ code: 'wallet_not_registered' });
+      await setting.env.sleep('24 hours');
+      expect(await findWallet()).toBe(WALLET);
+      await register(other);
+      await setting.env.sleep('23 hours');
+      expect(await refusalOf(findWallet())).toEqual({
+        code: 'wallet_not_registered',
+        message: expect.stringMatching(/pause until/),
+      });
+      await setting.env.sleep('1 hour');
+      expect(await findWallet()).toBe(other);
+    }));
+});
+
+describe('the schedule of settlements', () => {
+  test('settles each whole balance day after day, and none of a frozen account', () =>
+    withBank(
+      setting,
+      scriptedChain(),
+      async () => {
+        const { stores, env, queues } = setting;
+        const owner = await openBalance(setting);
+        const { account_id, livemode } = owner;
+        await stores.accounts.insert({
+          ...{ _id: account_id, name: 'Test Shop', crypto: true, enabled_methods: [] },
+          dashboard: { email: `${account_id}@example.com` },
+          created_at: new Date().toISOString(),
+        });
+        await registerWallet(setting, owner, WALLET);
+        const { workflow } = env.client;
+        const sweep = async () => {
+          const started = await workflow.start(SETTLE_WORKFLOW, {
+            ...{ workflowId: randomUUID(), taskQueue: queues.lifecycle, args: [] },
+          });
+          const result: unknown = await started.result();
+          await saveHistory(started, 'schedule-settlements');
+          return result;
+        };
+        /** Settles the day, and waits until the settlement is completed. */
+        const settleDay = async (days: number) => {
+          expect(await sweep()).toMatchObject({ started: 1 });
+          const rows = await eventually(`the settlement of day ${days}`, async () => {
+            const made = await stores.crypto_settlements.list({ account_id, livemode, limit: 9 });
+            return made.length === days && made[0]?.status === 'sent' && made;
+          });
+          const handle = workflow.getHandle(`crypto-settlement:${rows[0]?._id}`);
+          await handle.signal('completed', callback());
+          expect(await handle.result()).toMatchObject({ status: 'completed' });
+          return rows.map(({ amount, wallet_address }) => [amount, wallet_address]);
+        };
+        expect(await settleDay(1)).toEqual([[`${ETHER}`, WALLET]]);
+        await env.sleep('24 hours');
+        await credit(setting, owner, 2n * ETHER);
+        await credit(setting, owner, 1n);
+        expect(await settleDay(2)).toEqual([
+          [`${2n * ETHER + 1n}`, WALLET],
+          [`${ETHER}`, WALLET],
+        ]);
+        const [row] = await stores.ledger.balances(account_id, livemode);
+        expect(row).toMatchObject({ available: 0n, reserved: 0n });
+        await credit(setting, owner, ETHER);
+        const frozen = { at: new Date().toISOString(), reason: 'Ticket 42' };
+        await inTransaction(setting.mongo, (session) =>
+          stores.accounts.freeze(account_id, frozen, session),
+        );
+        expect(await sweep()).toMatchObject({ started: 0 });
+      },
+      SANDBOX_CONNECTOR,
+    ));
+
+  test('opens a settlement once when it opens it twice at the same time', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const owner = await openBalance(setting);
+      await registerWallet(setting, owner, WALLET);
+      const { stores } = setting;
+      const input = {
+        ...{ crypto_settlement_id: randomUUID(), ...owner, amount: null, scheduled: true },
+        ...{ currency: CURRENCY, ...ETH, connector, request_id: 'req-3' },
+        created_at: new Date().toISOString(),
+      } as const;
+      const first = await activitiesBehind(setting).openCryptoSettlement(input);
+      let reads = 0;
+      // Its first read is before the other attempt has written.
+      const get: typeof stores.crypto_settlements.get = async (id) => {
+        reads += 1;
+        return reads === 1 ? null : await stores.crypto_settlements.get(id);
+      };
+      const late = { ...stores, crypto_settlements: { ...stores.crypto_settlements, get } };
+      const second = await activitiesBehind(setting, late).openCryptoSettlement(input);
+      expect(first).toMatchObject({ outcome: 'accepted' });
+      expect(second).toMatchObject({ outcome: 'accepted', facts: { amount: `${ETHER}` } });
+      expect(reads).toBe(2);
+    }));
+});
+
+describe('a settlement', () => {
+  test('that the connector did not answer is looked up, and sent again since it never arrived', async () => {
+    let tries = 0;
+    const wallets: string[] = [];
+    const sendSettlement: CryptoConnectorActivities['sendSettlement'] = async (input) => {
+      tries += 1;
+      if (tries === 1) throw new Error('The node is away.');
+      wallets.push(input.wallet_address);
+      return { outcome: 'sent', transaction_id: `out-${input.crypto_settlement_id}` };
+    };
+    const story: Story = async ({ id, handle, stored, balance, report }) => {
+      await eventually('sent', async () => {
+        // Time is skipped between the tries.
+        await setting.env.sleep('10 seconds');
+        const { status, transaction_id } = await stored();
+        return status === 'sent' && transaction_id === `out-${id}`;
+      });
+      expect(await balance()).toEqual(RESERVED);
+      await report('completed', { transaction_id: `out-${id}` });
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+      expect([tries, wallets]).toEqual([2, [WALLET]]);
+      expect(await balance()).toEqual(SPENT);
+      await saveHistory(handle, 'crypto-settlement-sent-again');
+    };
+    await withSettlement(story, { sendSettlement });
+  });
+
+  test('that the connector refuses releases the balance', async () => {
+    const refusal = { outcome: 'refused', code: 'wallet_listed', message: 'Refused.' } as const;
+    const story: Story = async ({ handle, balance }) => {
+      expect(await handle.result()).toMatchObject({ status: 'failed' });
+      expect(await balance()).toEqual(WHOLE);
+      await saveHistory(handle, 'crypto-settlement-refused');
+    };
+    await withSettlement(story, { sendSettlement: async () => refusal });
+  });
+
+  test('of more than the balance is refused', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const crypto_settlement_id = randomUUID();
+      const changes = { crypto_settlement_id, amount: String(ETHER + 1n) };
+      expect(await refusalOf(openSettlement(setting, connector, changes))).toMatchObject({
+        code: 'insufficient_balance',
+      });
+      const workflowId = `crypto-settlement:${crypto_settlement_id}`;
+      const handle = setting.env.client.workflow.getHandle(workflowId);
+      await saveHistory(handle, 'crypto-settlement-insufficient-balance');
+    }));
+
+  test('that is not completed after 6 hours needs attention, and an operator completes it', () =>
+    withSettlement(async ({ id, handle, act, becomes, balance }) => {
+      await becomes({ status: 'sent', attention: null });
+      await setting.env.sleep('6 hours');
+      await becomes({ status: 'sent', attention: 'settlement_overdue' });
+      await act('snooze', { hours: 1 });
+      await becomes({ status: 'sent', attention: null });
+      await setting.env.sleep('1 hour');
+      await becomes({ status: 'sent', attention: 'settlement_overdue' });
+      expect(await refusalOf(act('resubmit'))).toMatchObject({ code: 'wrong_state' });
+      await act('mark_completed');
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+      const { audit, transaction_id } = await becomes({ status: 'completed', attention: null });
+      expect(audit).toMatchObject([{ what: 'snooze' }, { what: 'mark_completed' }]);
+      expect(transaction_id).toBe(`out-${id}`);
+      expect(await balance()).toEqual(SPENT);
+      await saveHistory(handle, 'crypto-settlement-overdue-marked-completed');
+    }));
+
+  test('of which the chain shows another amount is in suspense until an operator decides', () =>
+    withSettlement(async ({ id, handle, act, report, becomes, sum, differences }) => {
+      await becomes({ status: 'sent' });
+      const other = { transaction_id: 'other', amount: `${ETHER + 5n}` };
+      await report('completed', other);
+      await becomes({ attention: 'amount_differs' });
+      await report('completed', other);
+      expect(await sum('suspense.sent')).toBe(-ETHER - 5n);
+      expect(await refusalOf(act('acknowledge'))).toMatchObject({ code: 'money_in_suspense' });
+      await act('mark_completed');
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+      expect(await sum('suspense.sent')).toBe(-5n);
+      const deps = { ...setting, now: () => new Date(), audit: operatorsAudit(setting.stores) };
+      const held = `crypto_settlement_sent_held:${id}:other`;
+      // Nobody owes an asset.
+      await expect(resolveSentHeld(deps, { id: held, as: 'merchant' }, ACT)).rejects.toMatchObject({
+        code: 'insufficient_balance',
+      });
+      await resolveSentHeld(deps, { id: held, as: 'loss' }, ACT);
+      expect(await sum('suspense.sent')).toBe(0n);
+      expect(await differences()).toEqual([]);
+    }));
+
+  test('that is not broadcast is sent again by an operator, or marked as failed', () => {
+    const sent: string[] = [];
+    const sendSettlement: CryptoConnectorActivities['sendSettlement'] = async (input) => {
+      sent.push(input.crypto_settlement_id);
+      return PENDING;
+    };
+    const story: Story = async ({ id, handle, act, balance }) => {
+      await shows(handle, 'instruction at the connector: pending');
+      expect(await act('resubmit')).toMatchObject({ status: 'pending', bank: 'pending' });
+      expect(sent).toEqual([id, id]);
+      // A busy machine's connector may answer too late whether it holds the settlement.
+      const failed = await unlessUnreachable(() => act('mark_failed'));
+      expect(failed).toMatchObject({ status: 'failed' });
+      expect(await handle.result()).toMatchObject({ status: 'failed' });
+      expect(await balance()).toEqual(WHOLE);
+      await saveHistory(handle, 'crypto-settlement-resubmitted-marked-failed');
+    };
+    return withSettlement(story, { sendSettlement });
+  });
+});
+
+describe('mark_failed on a settlement that the connector has stored', () => {
+  const markFailed = ({ act }: TrackedSettlement, more: object = {}) =>
+    unlessUnreachable(() => act('mark_failed', more));
+
+  /** Runs the story of a settlement that is pending at a chain which answers look-ups like this. */
+  const withPending = (story: Story, changes: Partial<CryptoConnectorActivities>) =>
+    withSettlement(
+      async (settlement) => {
+        await shows(settlement.handle, 'instruction at the connector: pending');
+        await story(settlement);
+      },
+      { sendSettlement: async () => PENDING, ...changes },
+      realSetting,
+    );
+
+  test('is refused while the connector may broadcast it, unless an operator confirms', () => {
+    const story: Story = async (settlement) => {
+      const { handle, balance, stored } = settlement;
+      expect(await refusalOf(markFailed(settlement))).toEqual({
+        code: 'held_by_bank',
+        message: expect.stringMatching(/^The bank holds the settlement/),
+      });
+      expect(await balance()).toEqual(RESERVED);
+      const confirmed = { bank_confirmed_not_executed: true };
+      expect(await markFailed(settlement, confirmed)).toMatchObject({ status: 'failed' });
+      await handle.result();
+      expect((await stored()).audit).toMatchObject([{ what: 'mark_failed', ...confirmed }]);
+      expect(await balance()).toEqual(WHOLE);
+    };
+    return withPending(story, { lookUpSettlement: async () => PENDING });
+  });
+
+  test('is refused when it has been broadcast, and the settlement becomes sent', () => {
+    const sent = { outcome: 'sent', transaction_id: 'tx' } as const;
+    const story: Story = async (settlement) => {
+      const { handle, becomes, report } = settlement;
+      expect(await refusalOf(markFailed(settlement))).toMatchObject({ code: 'held_by_bank' });
+      await becomes({ status: 'sent' });
+      expect(await refusalOf(markFailed(settlement))).toMatchObject({ code: 'held_by_bank' });
+      await report('completed', { transaction_id: 'tx' });
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+    };
+    return withPending(story, { lookUpSettlement: async () => sent });
+  });
+
+  const refused = { outcome: 'refused', code: 'late', message: 'Late.' } as const;
+  const cancelled = { outcome: 'cancelled' } as const;
+  test.each<[string, Partial<CryptoConnectorActivities>]>([
+    ['does not know it', { lookUpSettlement: async () => ({ outcome: 'not_found' }) }],
+    ['has refused it', { lookUpSettlement: async () => refused }],
+    [
+      'cancels it',
+      { lookUpSettlement: async () => PENDING, cancelSettlement: async () => cancelled },
+    ],
+  ])('releases the balance when the connector %s', (_case, changes) =>
+    withPending(async (settlement) => {
+      expect(await markFailed(settlement)).toMatchObject({ status: 'failed' });
+      await settlement.handle.result();
+      expect(await settlement.balance()).toEqual(WHOLE);
+    }, changes),
+  );
+});
