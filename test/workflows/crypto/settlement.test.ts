@@ -124,7 +124,7 @@ describe('the schedule of settlements', () => {
           [`${ETHER}`, WALLET],
         ]);
         const [row] = await stores.ledger.balances(account_id, livemode);
-        expect(row).toMatchObject({ available: 0n, reserved: 0n });
+        expect(row).toMatchObject({ available: 0, reserved: 0 });
         await credit(setting, owner, ETHER);
         const frozen = { at: new Date().toISOString(), reason: 'Ticket 42' };
         await inTransaction(setting.mongo, (session) =>

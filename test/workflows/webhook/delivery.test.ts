@@ -1,260 +1,579 @@
+import type { ServerResponse } from 'node:http';
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks/deliver';
+import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook/schedule';
+import { tryDeliveryNow } from '../../../src/service/events/deliveries';
+import { findLateDeliveries } from '../../../src/service/orphans';
+import { firstEndpointId } from '../../../src/store/endpoints';
+import type { EventDocument } from '../../../src/store/events';
 import { runWorker } from '../../../src/temporal/native';
+import { createEndpointLimits, type EndpointLimits } from '../../../src/webhooks/endpoint-limits';
+import { createResolver } from '../../../src/webhooks/names';
+import { postWebhook } from '../../../src/webhooks/post';
+import type { PostResult } from '../../../src/webhooks/post-result';
 import { verifySignature } from '../../../src/webhooks/signature';
+import { patientClient } from '../../cli/resource-setting';
 import { useFixture } from '../../support/fixture';
 import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
+import { runWhile } from '../../support/run-while';
 import { skippingServer } from '../../support/skipping-server';
+import { serveNames } from '../../webhooks/name-server';
 import { useReceivers } from '../../webhooks/posting';
-import { activitiesOn, recordEvent, SECRET, startDelivery, useStores, workerOn } from './setting';
+import {
+  buildActivities,
+  type Delivering,
+  openWorker,
+  recordEvent,
+  recordEvents,
+  SECRET,
+  startDelivery,
+  useRealServer,
+  useStores,
+} from './setting';
 
 const stores = useStores();
+const receivers = useReceivers();
+const DELIVERED = { outcome: 'delivered' };
 
-/** A 24 h schedule in seconds: the server skips the waits, everything else is real. */
-const delivering = useFixture(
-  async () => {
-    const server = { env: await skippingServer(), taskQueue: 'webhooks' };
-    const changes = { ...unlessAway(), patienceMs: 0, now: () => nowMs };
-    const worker = await workerOn(server, onServerTime(activitiesOn(stores, changes)));
-    return { ...server, worker, running: runWorker(worker) };
-  },
-  async ({ env, worker, running }) => {
-    worker.shutdown();
-    await running;
-    await env.teardown();
-  },
-);
+const readDelivery = async ({ _id }: Pick<EventDocument, '_id'>) =>
+  (await stores.events.get(_id))?.delivery;
+const readRows = ({ _id }: Pick<EventDocument, '_id'>) => stores.deliveries.forEvent(_id);
 
-/** The skipping server's clock, which stands still during an attempt. */
-let nowMs = 0;
-/** By the same clock: until then the database can't be reached. */
-let awayUntil = 0;
-/** Real time that a busy machine may take for an attempt. */
-const BUSY_MS = 60_000;
+describe('the delivery of an event', () => {
+  /** Server that skips the waits of the 24 hours; everything else is real. */
+  const skipping = useFixture(
+    async () => {
+      const server = { env: await skippingServer(), taskQueue: 'webhooks' };
+      const activities = buildActivities(stores, { now: () => nowMs });
+      const worker = await openWorker(server, onServerTime(activities));
+      return { ...server, worker, running: runWorker(worker) };
+    },
+    async ({ env, worker, running }) => {
+      worker.shutdown();
+      await running;
+      await env.teardown();
+    },
+  );
 
-function onServerTime(activities: WebhookActivities): WebhookActivities {
-  return {
+  /** The skipping server's clock, which stops during an attempt. */
+  let nowMs = 0;
+  /** Real time that a busy machine may take for an attempt. */
+  const BUSY_MS = 60_000;
+
+  const onServerTime = (activities: WebhookActivities): WebhookActivities => ({
     ...activities,
     firstAttempt: async (input) => {
-      nowMs = await delivering.env.currentTimeMs();
+      nowMs = await skipping.env.currentTimeMs();
       return await activities.firstAttempt(input);
     },
     deliverWebhook: async (input) => {
-      nowMs = await delivering.env.currentTimeMs();
+      nowMs = await skipping.env.currentTimeMs();
       return await activities.deliverWebhook(input);
     },
-  };
-}
-
-/** The store that a delivery reads first, which does not answer while the database is away. */
-function unlessAway() {
-  const answer = <T>(ask: () => Promise<T>) =>
-    nowMs < awayUntil ? Promise.reject(new MongoNetworkError('connection refused')) : ask();
-  const { endpoints } = stores;
-  const list: typeof endpoints.list = (...owner) => answer(() => endpoints.list(...owner));
-  return { endpoints: { ...endpoints, list, listCached: list } };
-}
-
-const receivers = useReceivers();
-
-interface Received {
-  /** The server's clock. */
-  atMs: number;
-  headers: NodeJS.Dict<string | string[]>;
-  body: string;
-}
-
-/** A merchant who answers attempt n with the nth status, and then with the last of them. */
-async function merchant(statuses: number[], headers: Record<string, string> = {}) {
-  const received: Received[] = [];
-  const receiver = await receivers.http(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const atMs = await delivering.env.currentTimeMs();
-    received.push({ atMs, headers: request.headers, body: Buffer.concat(chunks).toString() });
-    const status = statuses[received.length - 1] ?? statuses.at(-1) ?? 500;
-    response.writeHead(status, headers).end(`answer ${received.length}`);
   });
-  return { url: receiver.url, host: `localhost:${receiver.port}`, received };
-}
 
-test('a 2xx acknowledges: one attempt, signed over the frozen bytes', async () => {
-  const { url, received } = await merchant([204]);
-  const event = await recordEvent(stores, url);
-  const handle = await startDelivery(delivering, event);
-  expect(await handle.result()).toEqual({ outcome: 'delivered' });
-  await saveHistory(handle, 'webhook-delivered');
-  expect(received).toHaveLength(1);
-  const [{ headers, body, atMs } = { headers: {}, body: '', atMs: 0 }] = received;
-  expect(body).toBe(event.body);
-  expect(headers).toMatchObject({
-    'content-type': 'application/json',
-    'service-event-type': 'payment.settled',
-    'service-signature': expect.stringMatching(/^t=\d+,v1=[0-9a-f]{64}$/),
-  });
-  expect(headers['authorization']).toBeUndefined();
-  const header = String(headers['service-signature']);
-  const now = Math.floor(atMs / 1_000);
-  expect(verifySignature({ header, body, secret: SECRET, now })).toBe(true);
-  expect(await stores.deliveries.forEvent(event._id)).toEqual([
-    {
-      event_id: event._id,
-      run: 0,
-      attempt: 1,
-      at: expect.any(String),
-      url,
-      status_code: 204,
-      error: null,
-      duration_ms: expect.any(Number),
-      response_excerpt: '',
-      outcome: 'delivered',
-      next_attempt_at: null,
-    },
-  ]);
-  expect((await stores.events.get(event._id))?.delivery).toEqual({
-    status: 'delivered',
-    attempts: 1,
-    next_attempt_at: null,
-    run: 0,
-  });
-});
+  interface Received {
+    /** The server's clock. */
+    atMs: number;
+    headers: NodeJS.Dict<string | string[]>;
+    body: string;
+  }
 
-test('one that never acknowledges gets 12 attempts at their offsets, then no more', async () => {
-  const { url, host, received } = await merchant([500, 302, 404, 503]);
-  const event = await recordEvent(stores, url);
-  const handle = await startDelivery(delivering, event);
-  expect(await handle.result()).toEqual({ outcome: 'exhausted' });
-  await saveHistory(handle, 'webhook-exhausted');
-  expect(received).toHaveLength(ATTEMPTS_MAX);
-  const first = received[0]?.atMs ?? 0;
-  for (const [index, { atMs, body, headers }] of received.entries()) {
-    const late = atMs - first - attemptOffsetMs(index + 1);
-    const wait = index === 0 ? 0 : 42_000 * 2 ** (index - 1);
-    // Half of the stated jitter, as the test's dice say, and what the machine took for its work.
-    const jitter = Math.min(wait / 20, 60_000) / 2;
-    expect(late).toBeGreaterThanOrEqual(jitter - 1_000);
-    expect(late).toBeLessThanOrEqual(jitter + BUSY_MS);
-    expect(body).toBe(event.body);
+  /** Opens a merchant who answers attempt n with the nth status, and then with the last of them. */
+  async function openMerchant(...statuses: number[]) {
+    const received: Received[] = [];
+    const receiver = await receivers.http(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const atMs = await skipping.env.currentTimeMs();
+      received.push({ atMs, headers: request.headers, body: Buffer.concat(chunks).toString() });
+      const status = statuses[received.length - 1] ?? statuses.at(-1) ?? 500;
+      response.writeHead(status).end(`answer ${received.length}`);
+    });
+    const event = await recordEvent(stores, receiver.url);
+    return { url: receiver.url, host: `localhost:${receiver.port}`, received, event };
+  }
+
+  const isSigned = ({ headers, body, atMs }: Received, toleranceSeconds?: number) => {
     const header = String(headers['service-signature']);
+    const tolerance = toleranceSeconds === undefined ? {} : { toleranceSeconds };
     const now = Math.floor(atMs / 1_000);
-    expect(verifySignature({ header, body, secret: SECRET, now, toleranceSeconds: 60 })).toBe(true);
+    return verifySignature({ header, body, secret: SECRET, now, ...tolerance });
+  };
+
+  test('ends with a 2xx after one attempt, which is signed and stored', async () => {
+    const { url, received, event } = await openMerchant(204);
+    const handle = await startDelivery(skipping, event);
+    expect(await handle.result()).toEqual(DELIVERED);
+    await saveHistory(handle, 'webhook-delivered');
+    expect(received).toEqual([
+      {
+        atMs: expect.any(Number),
+        body: event.body,
+        headers: expect.objectContaining({
+          'content-type': 'application/json',
+          'service-event-type': 'payment.settled',
+          'service-signature': expect.stringMatching(/^t=\d+,v1=[0-9a-f]{64}$/),
+        }),
+      },
+    ]);
+    expect(received[0]?.headers['authorization']).toBeUndefined();
+    expect(received.every((each) => isSigned(each))).toBe(true);
+    expect(await readRows(event)).toEqual([
+      {
+        ...{ event_id: event._id, run: 0, attempt: 1, at: expect.any(String), url },
+        ...{ status_code: 204, error: null, duration_ms: expect.any(Number) },
+        ...{ response_excerpt: '', outcome: 'delivered', next_attempt_at: null },
+      },
+    ]);
+    expect(await readDelivery(event)).toEqual({
+      ...{ status: 'delivered', attempts: 1, next_attempt_at: null, run: 0 },
+    });
+  });
+
+  test('ends after 12 attempts at their offsets when no answer acknowledges it', async () => {
+    const { host, received, event } = await openMerchant(500, 302, 404, 503);
+    const handle = await startDelivery(skipping, event);
+    expect(await handle.result()).toEqual({ outcome: 'exhausted' });
+    await saveHistory(handle, 'webhook-exhausted');
+    expect(received).toHaveLength(ATTEMPTS_MAX);
+    for (const [index, attempt] of received.entries()) {
+      const late = attempt.atMs - (received[0]?.atMs ?? 0) - attemptOffsetMs(index + 1);
+      const wait = index === 0 ? 0 : 42_000 * 2 ** (index - 1);
+      // Half of the stated jitter, as the test's dice say, and what the machine took for its work.
+      const jitter = Math.min(wait / 20, 60_000) / 2;
+      expect(late).toBeGreaterThanOrEqual(jitter - 1_000);
+      expect(late).toBeLessThanOrEqual(jitter + BUSY_MS);
+      expect(attempt.body).toBe(event.body);
+      expect(isSigned(attempt, 60)).toBe(true);
+    }
+    expect(await readDelivery(event)).toEqual({
+      ...{ status: 'exhausted', attempts: ATTEMPTS_MAX, next_attempt_at: null, run: 0 },
+    });
+    const rows = (await readRows(event)).reverse();
+    expect(rows.map(({ attempt }) => attempt)).toEqual(rows.map((_row, index) => index + 1));
+    expect(rows.map((row) => row.status_code)).toEqual([500, 302, 404, ...Array(9).fill(503)]);
+    expect(rows.map((row) => row.response_excerpt)[11]).toBe('answer 12');
+    for (const [index, row] of rows.slice(0, -1).entries()) {
+      const madeAt = Date.parse(rows[index + 1]?.at ?? '');
+      const announcedAt = Date.parse(row.next_attempt_at ?? '');
+      expect(Math.abs(madeAt - announcedAt)).toBeLessThan(BUSY_MS);
+    }
+    const { searchAttributes } = await handle.describe();
+    expect(searchAttributes['ServiceAttention']).toEqual(['webhook_exhausted']);
+    const message = `HTTP 503 from ${host}`;
+    expect(await handle.query('__temporal_workflow_metadata')).toMatchObject({
+      currentDetails: expect.stringMatching(
+        new RegExp(`Last failure: ${message}[^]*event redeliver ${event._id}`),
+      ),
+    });
+    const { events } = await handle.fetchHistory();
+    const failed = events?.find((past) => past.activityTaskFailedEventAttributes);
+    const { failure } = failed?.activityTaskFailedEventAttributes ?? {};
+    expect(failure?.message).toBe(`${message} (attempt 12 of 12)`);
+    expect(JSON.stringify(events)).not.toContain(SECRET);
+    // The twelve are counted where they are made: a try that ended without an answer is none.
+    const scheduled = events?.find((past) => past.activityTaskScheduledEventAttributes);
+    const { retryPolicy } = scheduled?.activityTaskScheduledEventAttributes ?? {};
+    expect(retryPolicy).toMatchObject({ backoffCoefficient: 2, maximumAttempts: 0 });
+    expect(Number(retryPolicy?.initialInterval?.seconds)).toBe(1);
+    expect(Number(retryPolicy?.maximumInterval?.seconds)).toBe(600);
+  });
+
+  test('continues after a cancel request from the Temporal UI', async () => {
+    const { received, event } = await openMerchant(500, 200);
+    const handle = await startDelivery(skipping, event);
+    await handle.cancel();
+    expect(await handle.result()).toEqual(DELIVERED);
+    expect(received).toHaveLength(2);
+    const { searchAttributes } = await handle.describe();
+    expect(searchAttributes['ServiceAttention']).toBeUndefined();
+  });
+
+  test('starts again under the same workflow id for a redelivery, with attempts of its own', async () => {
+    const { received, event } = await openMerchant(...Array(12).fill(500), 500, 200);
+    const first = await startDelivery(skipping, event);
+    expect(await first.result()).toEqual({ outcome: 'exhausted' });
+    await expect(startDelivery(skipping, event)).rejects.toThrow(/already started/);
+    const again = await startDelivery(skipping, event, { run: 1 });
+    expect(again.workflowId).toBe(first.workflowId);
+    expect(await again.result()).toEqual(DELIVERED);
+    expect(new Set(received.map(({ body }) => body))).toEqual(new Set([event.body]));
+    const rows = await readRows(event);
+    expect(rows.slice(0, 3).map(({ run, attempt }) => [run, attempt])).toEqual([
+      [1, 2],
+      [1, 1],
+      [0, 12],
+    ]);
+    expect(await readDelivery(event)).toMatchObject({ status: 'delivered', attempts: 14 });
+  });
+
+  test('sends nothing without an endpoint, and stores that', async () => {
+    const event = await recordEvent(stores, null);
+    const handle = await startDelivery(skipping, event);
+    expect(await handle.result()).toEqual({ outcome: 'no_endpoint' });
+    await saveHistory(handle, 'webhook-no-endpoint');
+    expect(await readDelivery(event)).toMatchObject({ status: 'no_endpoint', attempts: 0 });
+  });
+
+  test('fails at once when the event is not stored', async () => {
+    const { event } = await openMerchant(200);
+    const handle = await startDelivery(skipping, { ...event, _id: 'evt_unknown' });
+    await expect(handle.result()).rejects.toMatchObject({
+      cause: { cause: { type: 'EventUnknown', nonRetryable: true } },
+    });
+  });
+});
+
+const real = useRealServer();
+let queues = 0;
+const openQueue = (): Delivering => {
+  queues += 1;
+  return { env: real.env, taskQueue: `webhooks-${queues}` };
+};
+
+describe('the first attempt', () => {
+  // Each task is counted; a machine that stalls adds one.
+  beforeAll(() => void jest.retryTimes(3));
+  afterAll(() => void jest.retryTimes(0));
+
+  /**
+   * Delivers three events of a merchant, one after the other, who answers the nth post with the nth
+   * status. The first shows that the endpoint answers at once.
+   */
+  async function deliverThree(
+    statuses: number[],
+    changes: Partial<WebhookActivityDeps> = {},
+    wrap: (activities: WebhookActivities) => WebhookActivities = (activities) => activities,
+  ) {
+    let posts = 0;
+    const receiver = await receivers.http((request, response) => {
+      request.resume();
+      posts += 1;
+      response.writeHead(statuses[posts - 1] ?? 200).end('thanks');
+    });
+    const events = await recordEvents(stores, receiver.url, 3);
+    const delivering = openQueue();
+    const worker = await openWorker(delivering, wrap(buildActivities(stores, changes)));
+    const handles = await runWhile(worker, async () => {
+      const started = [];
+      for (const event of events) {
+        const handle = await startDelivery(delivering, event);
+        expect(await handle.result()).toEqual(DELIVERED);
+        started.push(handle);
+      }
+      return started;
+    });
+    const histories = await Promise.all(
+      handles.map(async (handle) => (await handle.fetchHistory()).events ?? []),
+    );
+    const second = events[1] ?? { _id: '' };
+    const rows = (await readRows(second)).reverse();
+    const delivery = await readDelivery(second);
+    return { url: receiver.url, posts, handles, histories, rows, delivery };
   }
-  expect((await stores.events.get(event._id))?.delivery).toEqual({
-    status: 'exhausted',
-    attempts: ATTEMPTS_MAX,
-    next_attempt_at: null,
-    run: 0,
+
+  test('ends the delivery in the task that starts it where the endpoint answers at once', async () => {
+    const { histories, handles, rows, delivery, posts } = await deliverThree([200, 204]);
+    // With the native activity: one marker, three events of it and three of its task more.
+    expect(histories.map((events) => events.length)).toEqual([12, 6, 6]);
+    expect(posts).toBe(3);
+    expect(rows).toEqual([
+      expect.objectContaining({
+        ...{ run: 0, attempt: 1, outcome: 'delivered', status_code: 204, next_attempt_at: null },
+      }),
+    ]);
+    expect(delivery).toMatchObject({ status: 'delivered', attempts: 1, next_attempt_at: null });
+    if (handles[1] !== undefined) await saveHistory(handles[1], 'webhook-first-attempt');
   });
-  const rows = (await stores.deliveries.forEvent(event._id)).reverse();
-  expect(rows.map((row) => row.status_code)).toEqual([500, 302, 404, ...Array(9).fill(503)]);
-  expect(rows.map((row) => row.response_excerpt)[11]).toBe('answer 12');
-  for (const [index, row] of rows.slice(0, -1).entries()) {
-    const madeAt = Date.parse(rows[index + 1]?.at ?? '');
-    const announcedAt = Date.parse(row.next_attempt_at ?? '');
-    expect(Math.abs(madeAt - announcedAt)).toBeLessThan(BUSY_MS);
+
+  test('that fails is the first of twelve, and the activity shows it', async () => {
+    const changes = { nextDelayMs: () => 2_000 };
+    const { histories, rows, delivery, posts } = await deliverThree([200, 503, 200], changes);
+    expect(posts).toBe(4);
+    expect(rows.map(({ attempt, status_code }) => [attempt, status_code])).toEqual([
+      [1, 503],
+      [2, 200],
+    ]);
+    expect(delivery).toMatchObject({ status: 'delivered', attempts: 2 });
+    const tried = histories[1]?.find((event) => event.activityTaskStartedEventAttributes);
+    expect(tried?.activityTaskStartedEventAttributes).toMatchObject({
+      attempt: 2,
+      lastFailure: { message: expect.stringMatching(/^HTTP 503 from .*\(attempt 1 of 12\)$/) },
+    });
+    // The endpoint has answered at once again meanwhile.
+    expect(histories[2]).toHaveLength(6);
+  });
+
+  test('whose report was lost is not repeated', async () => {
+    const { posts, rows, delivery } = await deliverThree([200], {}, (activities) => ({
+      ...activities,
+      firstAttempt: async (input) => {
+        const outcome = await activities.firstAttempt(input);
+        if (outcome === 'delivered') throw new Error('The worker was lost.');
+        return outcome;
+      },
+    }));
+    expect(posts).toBe(3);
+    expect(rows).toMatchObject([{ attempt: 1, outcome: 'delivered' }]);
+    expect(delivery).toMatchObject({ status: 'delivered', attempts: 1 });
+  });
+
+  test('that could not be stored is stored by a later step, and is not repeated', async () => {
+    const { deliveries } = stores;
+    let calls = 0;
+    const addAttempt: typeof deliveries.addAttempt = (row) => {
+      calls += 1;
+      // Away after the first event, until another step comes with the row that it was handed.
+      const isAway = calls > 1 && row.url.includes('source');
+      return isAway ? Promise.reject(new MongoNetworkError('away')) : deliveries.addAttempt(row);
+    };
+    const changes = { deliveries: { ...deliveries, addAttempt } };
+    const { url, posts, rows, histories } = await deliverThree([200], changes);
+    expect(posts).toBe(3);
+    const { origin } = new URL(url);
+    expect(rows).toMatchObject([
+      { attempt: 1, url: origin, response_excerpt: '', outcome: 'delivered' },
+    ]);
+    expect(JSON.stringify(histories[1])).not.toMatch(/source=test|thanks/);
+  });
+});
+
+describe('an endpoint that hangs', () => {
+  const names = useFixture(
+    () => serveNames((name) => (name.startsWith('slow') ? 'silent' : undefined)),
+    ({ close }) => close(),
+  );
+
+  /** Opens a merchant who answers nothing until `recover` is called, and then everything. */
+  async function openHanging() {
+    const held: ServerResponse[] = [];
+    let answers = false;
+    const receiver = await receivers.http((request, response) => {
+      request.resume();
+      if (answers) return response.writeHead(200).end();
+      held.push(response);
+      return response;
+    });
+    const recover = () => {
+      answers = true;
+      for (const response of held.splice(0)) response.writeHead(200).end();
+    };
+    return { url: receiver.url, recover };
   }
-  const { searchAttributes } = await handle.describe();
-  expect(searchAttributes['ServiceAttention']).toEqual(['webhook_exhausted']);
-  const { events } = await handle.fetchHistory();
-  const failed = events?.find((past) => past.activityTaskFailedEventAttributes);
-  const { failure } = failed?.activityTaskFailedEventAttributes ?? {};
-  expect(failure?.message).toBe(`HTTP 503 from ${host} (attempt 12 of 12)`);
-  expect(JSON.stringify(events)).not.toContain(SECRET);
-});
 
-test('one that recovers at the third attempt is delivered there and left alone', async () => {
-  const { url, received } = await merchant([500, 500, 200]);
-  const event = await recordEvent(stores, url);
-  const handle = await startDelivery(delivering, event);
-  expect(await handle.result()).toEqual({ outcome: 'delivered' });
-  expect(received).toHaveLength(3);
-  expect((await stores.events.get(event._id))?.delivery).toMatchObject({
-    status: 'delivered',
-    attempts: 3,
-  });
-  const { searchAttributes } = await handle.describe();
-  expect(searchAttributes['ServiceAttention']).toBeUndefined();
-});
-
-test('Retry-After pushes the next attempt later', async () => {
-  const { url, received } = await merchant([503, 200], { 'Retry-After': '600' });
-  const handle = await startDelivery(delivering, await recordEvent(stores, url));
-  expect(await handle.result()).toEqual({ outcome: 'delivered' });
-  const waited = (received[1]?.atMs ?? 0) - (received[0]?.atMs ?? 0);
-  expect(waited).toBeGreaterThanOrEqual(599_000);
-  expect(waited).toBeLessThanOrEqual(600_000 + BUSY_MS);
-});
-
-test('however long a Retry-After, all twelve attempts are made within 24 h', async () => {
-  const { url, received } = await merchant([429], { 'Retry-After': '999999' });
-  const handle = await startDelivery(delivering, await recordEvent(stores, url));
-  expect(await handle.result()).toEqual({ outcome: 'exhausted' });
-  expect(received).toHaveLength(ATTEMPTS_MAX);
-  const tookMs = (received[11]?.atMs ?? 0) - (received[0]?.atMs ?? 0);
-  expect(tookMs).toBeLessThanOrEqual(24 * 60 * 60 * 1_000);
-});
-
-test('an hour without the database: as many attempts shown as POSTs received, all delivered', async () => {
-  const { url, received } = await merchant([500, 500, 200]);
-  const events = await Promise.all([1, 2, 3].map(() => recordEvent(stores, url)));
-  awayUntil = (await delivering.env.currentTimeMs()) + 3_600_000;
-  const handles = await Promise.all(events.map((event) => startDelivery(delivering, event)));
-  for (const handle of handles) expect(await handle.result()).toEqual({ outcome: 'delivered' });
-  const shown = await Promise.all(events.map((event) => stores.events.get(event._id)));
-  const attempts = shown.map((event) => event?.delivery.attempts ?? 0);
-  expect(attempts.reduce((sum, made) => sum + made, 0)).toBe(received.length);
-  expect(received.every(({ atMs }) => atMs >= awayUntil)).toBe(true);
-  expect(received[0]?.atMs).toBeLessThan(awayUntil + BUSY_MS);
-});
-
-test('a cancel request from the Temporal UI leaves no event untold', async () => {
-  const { url, received } = await merchant([500, 200]);
-  const event = await recordEvent(stores, url);
-  const handle = await startDelivery(delivering, event);
-  await handle.cancel();
-  expect(await handle.result()).toEqual({ outcome: 'delivered' });
-  expect(received).toHaveLength(2);
-});
-
-test('a redelivery starts the same workflow id anew, with attempts of its own', async () => {
-  const { url, received } = await merchant([...Array(12).fill(500), 500, 200]);
-  const event = await recordEvent(stores, url);
-  const first = await startDelivery(delivering, event);
-  expect(await first.result()).toEqual({ outcome: 'exhausted' });
-  await expect(startDelivery(delivering, event)).rejects.toThrow(/already started/);
-  const again = await startDelivery(delivering, event, 1);
-  expect(again.workflowId).toBe(first.workflowId);
-  expect(await again.result()).toEqual({ outcome: 'delivered' });
-  expect(new Set(received.map(({ body }) => body))).toEqual(new Set([event.body]));
-  const rows = await stores.deliveries.forEvent(event._id);
-  expect(rows.slice(0, 3).map(({ run, attempt }) => [run, attempt])).toEqual([
-    [1, 2],
-    [1, 1],
-    [0, 12],
-  ]);
-  expect((await stores.events.get(event._id))?.delivery).toMatchObject({
-    status: 'delivered',
-    attempts: 14,
+  test('delays no other merchant, as names that nobody serves do not', async () => {
+    // Far fewer slots than in production, so that few events fill them.
+    const slots = 20;
+    const delivering = openQueue();
+    const resolve = createResolver({ servers: [names.address], timeoutMs: 1_000 });
+    const hanging = await openHanging();
+    const held = { now: 0, most: 0 };
+    const activities = buildActivities(stores, {
+      limits: createEndpointLimits({ slots }),
+      post: async (post) => {
+        if (post.url !== hanging.url) return await postWebhook({ ...post, resolve });
+        held.now += 1;
+        held.most = Math.max(held.most, held.now);
+        // Longer than the test.
+        return await postWebhook({ ...post, timeoutMs: 100_000 }).finally(() => {
+          held.now -= 1;
+        });
+      },
+    });
+    const good = await receivers.http((_request, response) => response.writeHead(204).end());
+    const worker = await openWorker(delivering, activities, slots);
+    await runWhile(worker, async () => {
+      const start = (events: EventDocument[]) =>
+        Promise.all(events.map((event) => startDelivery(delivering, event)));
+      const stuck = await recordEvents(stores, hanging.url, 8);
+      const silent = await Promise.all(
+        [1, 2, 3, 4, 5, 6].map((n) => recordEvent(stores, `https://slow${n}.example.com/hook`)),
+      );
+      const [stuckHandles, silentHandles] = [await start(stuck), await start(silent)];
+      const others = await Promise.all(
+        [1, 2, 3, 4, 5].map(() => recordEvents(stores, good.url, 2)),
+      );
+      for (const handle of await start(others.flat())) {
+        expect(await handle.result()).toEqual(DELIVERED);
+      }
+      // An endpoint that has not answered yet holds one slot.
+      expect(held.most).toBe(1);
+      hanging.recover();
+      for (const handle of stuckHandles) expect(await handle.result()).toEqual(DELIVERED);
+      for (const event of stuck) expect((await readDelivery(event))?.attempts).toBe(1);
+      for (const event of silent) {
+        const first = await eventually('an attempt', async () => (await readRows(event)).at(-1));
+        const error = expect.stringContaining('not be resolved');
+        expect(first).toMatchObject({ attempt: 1, error });
+      }
+      await Promise.all(silentHandles.map((handle) => handle.terminate()));
+    });
   });
 });
 
-test('without an endpoint nothing is sent, and that is recorded', async () => {
-  const event = await recordEvent(stores, null);
-  const handle = await startDelivery(delivering, event);
-  expect(await handle.result()).toEqual({ outcome: 'no_endpoint' });
-  await saveHistory(handle, 'webhook-no-endpoint');
-  expect((await stores.events.get(event._id))?.delivery).toMatchObject({
-    status: 'no_endpoint',
-    attempts: 0,
-  });
-});
+describe('an event that waits for an endpoint', () => {
+  const HUNG: PostResult = { outcome: 'error', kind: 'timeout', message: '', durationMs: 10_000 };
+  const EVENTS = 12;
+  /** Probes that others have reserved: what comes then waits for more than ten minutes. */
+  const RESERVED = 50;
 
-test('an event nobody recorded fails at once, and is not retried for a day', async () => {
-  const { url } = await merchant([200]);
-  const event = { ...(await recordEvent(stores, url)), _id: 'evt_unknown' };
-  const handle = await startDelivery(delivering, event);
-  await expect(handle.result()).rejects.toMatchObject({
-    cause: { cause: { type: 'EventUnknown', nonRetryable: true } },
+  beforeEach(async () => {
+    await stores.db.collection('events').deleteMany({});
+  });
+
+  /** A try that a busy machine cut off after 5 s would be passed over, and wait over ten minutes. */
+  const tryPatiently = ({ env }: Delivering, id: string) =>
+    tryDeliveryNow(patientClient(env.client), id);
+
+  /**
+   * Opens a worker that counts its tries.
+   * @param endpoint_id it knows that this one hangs: a probe is in progress, and others are to follow
+   */
+  async function openCounting(
+    delivering: Delivering,
+    endpoint_id: string | null,
+    tryNow = (id: string) => tryPatiently(delivering, id),
+  ) {
+    const limits = createEndpointLimits({ slots: 200, promptSlots: 50 });
+    const probe = endpoint_id === null ? undefined : occupy(limits, endpoint_id);
+    const tries = { count: 0 };
+    const activities = buildActivities(stores, { limits, tryNow });
+    const worker = await openWorker(delivering, {
+      ...activities,
+      deliverWebhook: (input) => {
+        tries.count += 1;
+        return activities.deliverWebhook(input);
+      },
+    });
+    return { worker, tries, endProbe: () => probe?.leave() };
+  }
+
+  function occupy(limits: EndpointLimits, endpoint_id: string) {
+    for (let n = 0; n < 5; n += 1) {
+      const admission = limits.admit(endpoint_id);
+      if (admission.admitted) admission.leave(HUNG);
+    }
+    const probe = limits.admit(endpoint_id);
+    for (let n = 0; n < RESERVED; n += 1) limits.admit(endpoint_id);
+    return probe.admitted ? probe : undefined;
+  }
+
+  /** Records events of a merchant whose endpoint hangs, and one that comes once it has recovered. */
+  async function openMerchant(status = 200) {
+    const delivering = openQueue();
+    const receiver = await receivers.http((request, response) => {
+      request.resume();
+      response.writeHead(status).end();
+    });
+    const [late, ...events] = await recordEvents(stores, receiver.url, EVENTS + 1);
+    if (late === undefined) throw new Error('There is no event.');
+    const endpoint_id = firstEndpointId(late.account_id, false);
+    const readStates = () => Promise.all(events.map(readDelivery));
+    return {
+      ...{ delivering, events, endpoint_id, readStates },
+      /** Starts the delivery of the one that comes later. */
+      startLate: () => startDelivery(delivering, late),
+      /** Starts deliveries, and waits until all of them wait for the endpoint. */
+      startAll: async () => {
+        const handles = await Promise.all(events.map((event) => startDelivery(delivering, event)));
+        await eventually('all wait for the endpoint', async () => {
+          const states = await readStates();
+          return states.every((state) => state?.waiting_for === endpoint_id);
+        });
+        return handles;
+      },
+    };
+  }
+
+  test('makes one try, and its attempt once the endpoint answers again', async () => {
+    const { delivering, endpoint_id, readStates, ...merchant } = await openMerchant();
+    const { worker, tries, endProbe } = await openCounting(delivering, endpoint_id);
+    await runWhile(worker, async () => {
+      const handles = await merchant.startAll();
+      expect(tries.count).toBe(EVENTS);
+      for (const state of await readStates()) {
+        const waitMs = Date.parse(state?.next_attempt_at ?? '') - Date.now();
+        expect(waitMs).toBeGreaterThan(9 * 60_000);
+      }
+      endProbe();
+      const probe = await merchant.startLate();
+      for (const handle of [probe, ...handles]) expect(await handle.result()).toEqual(DELIVERED);
+      expect(tries.count).toBe(2 * EVENTS + 1);
+    });
+    for (const state of await readStates()) {
+      expect(state).toMatchObject({ status: 'delivered', attempts: 1, next_attempt_at: null });
+      expect(state).not.toHaveProperty('waiting_for');
+    }
+  });
+
+  test('makes its attempt after an answer with an error too, and then keeps its schedule', async () => {
+    const { delivering, events, endpoint_id, ...merchant } = await openMerchant(500);
+    const { worker, endProbe } = await openCounting(delivering, endpoint_id);
+    await runWhile(worker, async () => {
+      const handles = await merchant.startAll();
+      endProbe();
+      const probe = await merchant.startLate();
+      await eventually('each has an attempt', async () => {
+        const states = await merchant.readStates();
+        return states.every((state) => state?.attempts === 1 && state.waiting_for === undefined);
+      });
+      const rows = await readRows(events.at(-1) ?? { _id: '' });
+      expect(rows.map(({ attempt, status_code }) => [attempt, status_code])).toEqual([[1, 500]]);
+      await Promise.all([probe, ...handles].map((handle) => handle.terminate()));
+    });
+  });
+
+  test('is tried by the audit when the worker that was to start it was killed', async () => {
+    const { delivering, events, endpoint_id, ...merchant } = await openMerchant();
+    const kill = () => Promise.reject(new Error('killed'));
+    const killed = await openCounting(delivering, endpoint_id, kill);
+    const handles = await runWhile(killed.worker, async () => {
+      const started = await merchant.startAll();
+      killed.endProbe();
+      expect(await (await merchant.startLate()).result()).toEqual(DELIVERED);
+      return started;
+    });
+    const states = await merchant.readStates();
+    const lost = states.findIndex((state) => state?.waiting_for === undefined);
+    const next_attempt_at = states[lost]?.next_attempt_at;
+    const deps = {
+      ...{ stores, temporal: real.env.client },
+      ...{ lifecycleQueue: 'unused', webhookQueue: delivering.taskQueue },
+      now: () => new Date(Date.parse(next_attempt_at ?? '') + 61_000),
+    };
+    const next = await openCounting(delivering, null);
+    await runWhile(next.worker, async () => {
+      const tried: string[] = [];
+      const onLate = async (id: string) => {
+        tried.push(id);
+        await tryPatiently(delivering, id);
+      };
+      const batches = findLateDeliveries(deps, undefined, onLate);
+      for await (const { orphans } of batches) expect(orphans).toEqual([]);
+      expect(tried).toEqual([events[lost]?._id]);
+      // The others follow.
+      for (const handle of handles) expect(await handle.result()).toEqual(DELIVERED);
+    });
+  });
+
+  test('waits a minute at most when it is a test event', async () => {
+    const { delivering, events, endpoint_id } = await openMerchant();
+    const [event] = events;
+    if (event === undefined) throw new Error('There is no event.');
+    const { worker, tries } = await openCounting(delivering, endpoint_id);
+    await runWhile(worker, async () => {
+      const handle = await startDelivery(delivering, event, { attempts_max: 1 });
+      await eventually('a try', async () => tries.count === 1);
+      const nextAt = await eventually('the wait', async () => {
+        const { raw } = await handle.describe();
+        return raw.pendingActivities?.[0]?.nextAttemptScheduleTime?.seconds;
+      });
+      expect(Number(nextAt) - Date.now() / 1_000).toBeLessThanOrEqual(60);
+      expect(await readDelivery(event)).not.toHaveProperty('waiting_for');
+      await handle.terminate();
+    });
   });
 });

@@ -1,16 +1,18 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import { createWebhookActivities } from '../../../activities/webhooks/deliver';
+import {
+  createWebhookActivities,
+  type WebhookActivities,
+} from '../../../activities/webhooks/deliver';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { connectMongo } from '../../../src/base/mongo';
 import type { WebhookDeliveryInput } from '../../../src/domain/webhook/delivery';
 import { webhookWorkflowId } from '../../../src/domain/webhook/event';
-import { createEncrypter, type Encrypter } from '../../../src/encryption/encrypter';
-import { createAccountStore } from '../../../src/store/accounts';
-import { createDeliveryStore } from '../../../src/store/deliveries';
-import { createEndpointStore, endpointOwner } from '../../../src/store/endpoints';
-import { createEventStore, type EventDocument } from '../../../src/store/events';
+import { createEncrypter } from '../../../src/encryption/encrypter';
+import { createStores } from '../../../src/store';
+import { endpointOwner } from '../../../src/store/endpoints';
+import type { EventDocument } from '../../../src/store/events';
 import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../../src/webhooks/post';
 import { webhookDelivery } from '../../../workflows/webhook/delivery';
@@ -24,94 +26,86 @@ quietTemporal();
 
 export const SECRET = 'whsec_of_the_sandbox_endpoint';
 
-/** MongoDB, stores and sealer of one test file, in a database of its own. */
+/** MongoDB, stores and encrypter of one test file, in a database of its own. */
 async function openStores() {
   const mongo = await connectMongo(mongodbUri(), 'webhook-test');
   const db = mongo.db(`webhooks_${randomUUID()}`);
-  const stores = {
-    accounts: createAccountStore(db),
-    events: createEventStore(db),
-    deliveries: createDeliveryStore(db),
-    endpoints: createEndpointStore(db),
-    sealer: createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } }),
-  };
+  const stores = createStores(db);
   for (const store of [stores.events, stores.endpoints]) {
     await retryUntilDone(() => store.ensureIndexes());
   }
+  const encrypter = createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
   const close = async () => {
     await retryUntilDone(() => db.dropDatabase());
     await mongo.close();
   };
-  return { ...stores, db, close };
+  return { ...stores, encrypter, db, close };
 }
 
-export type Stores = Awaited<ReturnType<typeof openStores>>;
+export type TestStores = Awaited<ReturnType<typeof openStores>>;
 
-export function useStores(): Stores {
-  return useFixture(openStores, ({ close }) => close());
-}
+export const useStores = (): TestStores => useFixture(openStores, ({ close }) => close());
 
 /** The real server, in an environment for one file's tests. */
-export function useRealServer(): { env: TestWorkflowEnvironment } {
-  return useFixture(
+export const useRealServer = (): { env: TestWorkflowEnvironment } =>
+  useFixture(
     async () => ({
       env: await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() }),
     }),
     ({ env }) => env.teardown(),
   );
-}
 
-/** An event that was recorded and is to be delivered, for an account that has an endpoint. */
-export async function recordEvent(stores: Stores, url: string | null, livemode = false) {
+/** Records an event that is to be delivered, of an account with an endpoint if there is a URL. */
+export async function recordEvent(
+  stores: TestStores,
+  url: string | null,
+  livemode = false,
+): Promise<EventDocument> {
   const account_id = randomUUID();
-  if (url !== null) await setEndpoint(stores, account_id, url, livemode);
-  const event = eventOf(account_id, livemode);
-  await stores.db.collection<EventDocument>('events').insertOne(event);
-  return event;
+  if (url !== null) await setEndpoint(stores, { account_id, livemode }, url);
+  return await insertEvent(stores, { account_id, livemode });
 }
 
-/** Several events of one account. */
-export async function recordEvents(stores: Stores, url: string, count: number) {
-  const account_id = randomUUID();
-  await setEndpoint(stores, account_id, url, false);
-  const events = Array.from({ length: count }, () => eventOf(account_id, false));
-  await stores.db.collection<EventDocument>('events').insertMany(events);
-  return events;
+/** Records several events of one account. */
+export async function recordEvents(stores: TestStores, url: string, count: number) {
+  const owner = { account_id: randomUUID(), livemode: false };
+  await setEndpoint(stores, owner, url);
+  return await Promise.all(Array.from({ length: count }, () => insertEvent(stores, owner)));
 }
 
-async function setEndpoint(
-  { endpoints, sealer }: { endpoints: Stores['endpoints']; sealer: Encrypter },
-  account_id: string,
+type Owner = Pick<EventDocument, 'account_id' | 'livemode'>;
+
+/** Sets the endpoint of an account; one that is new signs with `SECRET`. */
+export async function setEndpoint(
+  { endpoints, encrypter }: TestStores,
+  { account_id, livemode }: Owner,
   url: string,
-  livemode: boolean,
 ): Promise<void> {
-  const sealed = await sealer.encrypt(SECRET, endpointOwner(account_id, livemode));
-  // Long ago, so that it signs also by a clock that tests have moved.
+  const sealed = await encrypter.encrypt(SECRET, endpointOwner(account_id, livemode));
+  // Long ago, so that it signs also by a clock that tests have advanced.
   await endpoints.set({ account_id, livemode, url, sealed, now: new Date(0) });
 }
 
-function eventOf(account_id: string, livemode: boolean): EventDocument {
+async function insertEvent({ db }: TestStores, owner: Owner): Promise<EventDocument> {
   const _id = `evt_${randomUUID()}`;
-  return {
+  const event: EventDocument = {
     _id,
-    account_id,
-    livemode,
+    ...owner,
     type: 'payment.settled',
     created: '2026-03-01T12:00:00.000Z',
-    resource_id: randomUUID(),
-    position: _id,
-    data: { payment_id: 'p1' },
+    ...{ resource_id: randomUUID(), position: _id, data: { payment_id: 'p1' } },
     body: `{"id":"${_id}","type":"payment.settled","note":"Zoë"}`,
     request_id: 'req_1',
     delivery: { status: 'pending', attempts: 0, next_attempt_at: null, run: 0 },
   };
+  await db.collection<EventDocument>('events').insertOne(event);
+  return event;
 }
 
-/** The worker's activities, on the real stores and the real network. */
-export function activitiesOn(stores: Stores, changes: Partial<WebhookActivityDeps> = {}) {
+/** Builds the worker's activities, on the real stores and the real network. */
+export function buildActivities(stores: TestStores, changes: Partial<WebhookActivityDeps> = {}) {
   return createWebhookActivities({
     ...stores,
-    encrypter: stores.sealer,
     limits: createEndpointLimits({ slots: 200, promptSlots: 50 }),
     allowPrivate: true,
     post: postWebhook,
@@ -129,31 +123,33 @@ export interface Delivering {
   taskQueue: string;
 }
 
-export function workerOn(
+export const openWorker = (
   { env, taskQueue }: Delivering,
-  activities: ReturnType<typeof createWebhookActivities>,
+  activities: WebhookActivities,
   slots = 200,
-): Promise<Worker> {
-  return Worker.create({
+): Promise<Worker> =>
+  Worker.create({
     connection: env.nativeConnection,
     taskQueue,
     workflowsPath: require.resolve('../../../workflows/webhook/delivery'),
     activities,
     maxConcurrentActivityTaskExecutions: slots,
   });
-}
 
-export function inputOf(event: EventDocument, run: number): WebhookDeliveryInput {
+export function buildInput(event: EventDocument, run = 0): WebhookDeliveryInput {
   const { _id, request_id, account_id, livemode, type, body } = event;
   return { event_id: _id, run, request_id, event: { account_id, livemode, type, body } };
 }
 
-/** Starts the delivery as `recordMove` does for run 0, and a redelivery for later runs. */
-export function startDelivery({ env, taskQueue }: Delivering, event: EventDocument, run = 0) {
-  return env.client.workflow.start(webhookDelivery, {
+/** Starts the delivery as a transition does for run 0, and a redelivery for later runs. */
+export const startDelivery = (
+  { env, taskQueue }: Delivering,
+  event: EventDocument,
+  { run = 0, ...more }: { run?: number; attempts_max?: number } = {},
+) =>
+  env.client.workflow.start(webhookDelivery, {
     workflowId: webhookWorkflowId(event._id),
     taskQueue,
-    args: [inputOf(event, run)],
+    args: [{ ...buildInput(event, run), ...more }],
     workflowIdReusePolicy: run === 0 ? 'REJECT_DUPLICATE' : 'ALLOW_DUPLICATE',
   });
-}
