@@ -1,199 +1,418 @@
 import { randomUUID } from 'node:crypto';
+import { CancelledFailure } from '@temporalio/activity';
 import { Client, type ScheduleHandle } from '@temporalio/client';
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
+import type { CommandStartedEvent } from 'mongodb';
+import { createLedgerCheckActivities } from '../../../activities/schedules/ledger';
+import { countHistories } from '../../../bench/measure/histories';
+import { connectLongReader } from '../../../src/base/mongo-reads';
+import { deliverCallback, type ResourceCallback } from '../../../src/callbacks/deliver';
+import { createCallbackMemory } from '../../../src/callbacks/memory';
 import type { AuditResult } from '../../../src/domain/audit';
+import type { LedgerCheckResult } from '../../../src/domain/ledger-check';
+import { paymentWorkflowId } from '../../../src/domain/payment/payment';
+import { payoutWorkflowId } from '../../../src/domain/payout/payout';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
+import { webhookWorkflowId } from '../../../src/domain/webhook/event';
 import { findResources, restart } from '../../../src/service/orphans';
+import type { EventDocument } from '../../../src/store/events';
+import { createMetricStore } from '../../../src/store/metrics';
 import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
-import { recordEvents } from '../../cli/event-log';
-import {
-  openResourceSetting,
-  patientClient,
-  type ResourceSetting,
-} from '../../cli/resource-setting';
+import { recordEvents, registerEndpoint } from '../../cli/event-log';
+import { patientClient, useResourceSetting } from '../../cli/resource-setting';
+import { buildAccount, buildPayout } from '../../support/factories';
+import { useFixture } from '../../support/fixture';
 import { saveHistory } from '../../support/histories';
-import { eventually } from '../../support/http';
+import { call, eventually, idealPayment } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import { expiredPayment, openRecords } from '../../support/records';
-import { temporalAddress } from '../../support/servers';
+import { mongodbUri, temporalAddress } from '../../support/servers';
+import type { Account, Service } from '../../support/service';
 
-/** On the real server, whose schedule is paused: only this test starts audits. */
-let setting: ResourceSetting;
-let schedule: ScheduleHandle;
-beforeAll(async () => {
-  // Schedules run on live's queue.
-  setting = await openResourceSetting({ environments: ['sandbox', 'live'] });
-  const { temporal, lifecycleQueue } = setting.deps;
-  schedule = temporal.schedule.getHandle(getScheduleId('audit', lifecycleQueue));
-  expect(await ensureSchedule(temporal, 'audit', lifecycleQueue)).toBe('made');
-  await schedule.pause('in a test');
-});
-afterAll(async () => {
-  await schedule?.delete();
-  await setting?.close();
-});
+/**
+ * A product of its own: audits and ledger checks read all accounts, and commands are counted while
+ * settings are cached. Live's queue runs the schedules.
+ */
+const setting = useResourceSetting({ environments: ['sandbox', 'live'], economical: true });
+
+/** The schedule of audits is paused: only these tests start one. */
+const schedule: ScheduleHandle = useFixture(
+  async () => {
+    const { temporal, lifecycleQueue } = setting.deps;
+    expect(await ensureSchedule(temporal, 'audit', lifecycleQueue)).toBe('made');
+    const handle = temporal.schedule.getHandle(getScheduleId('audit', lifecycleQueue));
+    await handle.pause('in a test');
+    return handle;
+  },
+  (handle) => handle.delete(),
+);
 
 const MINUTE_MS = 60_000;
-const ALL_IS_WELL: AuditResult = {
-  orphans: { checked: expect.any(Number), found: 0, named: [], walked_at: expect.any(String) },
-  deliveries: { checked: 0, restarted: 0, named: [] },
-  callbacks: { delivered: 0, waiting: 0, parked: 0, parked_lately: 0, named: [] },
-  attention: null,
-};
 
-/** Lets the schedule start one now, and waits for its end. */
-async function audit(history?: string) {
-  const taken = async () => (await schedule.describe()).info;
-  const before = (await taken()).numActionsTaken;
-  await schedule.trigger();
-  await eventually('the start', async () => (await taken()).numActionsTaken > before);
-  const started = (await taken()).recentActions.at(-1)?.action.workflow;
-  if (started === undefined) throw new Error('The schedule has started nothing.');
-  const handle = setting.deps.temporal.workflow.getHandle<() => Promise<AuditResult>>(
-    started.workflowId,
-    started.firstExecutionRunId,
-  );
-  const result = await handle.result();
-  const { typedSearchAttributes } = await handle.describe();
-  expect(typedSearchAttributes.get(SEARCH_KEYS.resource)).toBe('audit');
-  expect(typedSearchAttributes.get(SEARCH_KEYS.attention) ?? null).toBe(result.attention);
-  if (history !== undefined) await saveHistory(handle, history);
-  const metadata: { currentDetails?: string } = await handle.query('__temporal_workflow_metadata');
-  return { result, details: metadata.currentDetails ?? '' };
-}
-
-/** As it is kept when its connector dies before the signal. */
-async function keep(resource_id: string, minutesAgo: number): Promise<string> {
-  const kept = await setting.service.stores.callbacks.insertOnce({
-    connector: setting.service.connector,
-    resource: 'payout',
-    resource_id,
-    name: 'completed',
-    body: { callback_id: `cb_${randomUUID()}`, occurred_at: '2026-03-01T12:00:00.000Z' },
-    received_at: new Date(Date.now() - minutesAgo * MINUTE_MS).toISOString(),
-  });
-  return kept._id;
-}
-
-test('what was forgotten is found; what is safe to repeat is mended, and a person is asked', async () => {
-  const { shop, service, deps } = setting;
-  const { callbacks, payouts, events } = service.stores;
-  expect((await audit('schedule-audit')).result).toEqual(ALL_IS_WELL);
-
-  const orphan = await setting.payout({ amount: 66_623 });
-  await setting.terminate('payout', orphan);
-  const unheard = await setting.payout({ amount: 66_623 });
-  const late = await keep(unheard, 10);
-  await keep(unheard, 1);
-  const unreadable = await keep('no id of ours', 10);
-  const parked = await keep(randomUUID(), 10);
-  const old = await keep(randomUUID(), 8 * 24 * 60);
-  await callbacks.park(old, 'no such payout at this connector');
-  const [event] = await recordEvents(deps, shop.account_id, ['payment.settled']);
-
-  const { result, details } = await audit('schedule-audit-orphans');
-  expect(result).toEqual({
-    orphans: {
-      ...{ checked: expect.any(Number), found: 1, named: [`payout:${orphan}`] },
-      walked_at: expect.any(String),
-    },
-    deliveries: { checked: 1, restarted: 1, named: [event?._id] },
-    callbacks: {
-      delivered: 1,
-      waiting: 1,
-      parked: 2,
-      parked_lately: 1,
-      named: [unreadable, parked],
-    },
-    attention: 'orphans_found',
-  });
-  expect(details).toMatch(/^⚠ \*\*orphans_found\*\*\n\n\d+ resources checked, 1 /);
-  expect(details).toContain(
-    `See \`orphan list\`, then \`orphan restart\`.\n\n- \`payout:${orphan}\``,
-  );
-  expect(details).toContain(
-    `then \`callback deliver ID\`.\n\n- \`${unreadable}\`\n- \`${parked}\``,
-  );
-  expect((await callbacks.get(late))?.signalled_at).not.toBeNull();
-  await eventually('the completion', async () => {
-    return (await payouts.get(unheard))?.status === 'completed';
-  });
-  await eventually('the end of the delivery', async () => {
-    // This merchant has no endpoint.
-    return (await events.get(event?._id ?? ''))?.delivery.status === 'no_endpoint';
-  });
-
-  for await (const { orphans } of findResources(deps)) {
-    for (const found of orphans) await restart(deps, found);
+describe('a check of the ledger', () => {
+  async function check(history: string) {
+    const { temporal, queues } = setting.service;
+    const handle = await temporal.workflow.start<() => Promise<LedgerCheckResult>>('ledgerCheck', {
+      ...{ taskQueue: queues.lifecycle, workflowId: `ledger-${randomUUID()}` },
+    });
+    const result = await handle.result();
+    await saveHistory(handle, history);
+    const { typedSearchAttributes } = await handle.describe();
+    return { result, attention: typedSearchAttributes.get(SEARCH_KEYS.attention) };
   }
-  expect((await audit()).result).toMatchObject({
-    orphans: { found: 0 },
-    deliveries: { restarted: 0 },
-    callbacks: { delivered: 0, waiting: 1, parked: 2, parked_lately: 1 },
-    attention: 'callbacks_waiting',
+
+  test('checks all of it once a week, and needs attention for differences', async () => {
+    const { db, stores } = setting.service;
+    const readMetrics = () => createMetricStore(db).read(new Date());
+    const first = await check('schedule-ledger');
+    expect(first.result).toMatchObject({ full: true, differences: 0, named: [] });
+    expect(first.result.postings).toBeGreaterThan(0);
+    expect(first.attention).toBeUndefined();
+    const { ledger, schedules } = await readMetrics();
+    expect(ledger).toMatchObject({ differences: 0, full_at: ledger?.checked_at });
+    expect(schedules).toEqual([{ schedule: 'ledger', succeeded_at: expect.any(String) }]);
+
+    const { books } = stores.ledger.collections;
+    const _id = (await books.findOne({}))?._id ?? '';
+    const credit = (available: number) =>
+      books.updateOne({ _id }, { $inc: { 'balances.main.available': available } });
+    await credit(1);
+    const second = await check('schedule-ledger-differs');
+    expect(second.attention).toBe('ledger_differs');
+    expect(second.result).toMatchObject({
+      ...{ full: false, differences: 2 },
+      named: expect.arrayContaining([`balance_differs: ${_id} balances.main.available`]),
+    });
+    const { ledger: after } = await readMetrics();
+    expect(after).toMatchObject({ differences: 2, full_at: ledger?.full_at });
+    await credit(-1);
   });
-  await deps.db.collection('bank_callbacks').deleteMany({});
-  const end = await audit();
-  expect(end.result).toEqual(ALL_IS_WELL);
-  expect(end.details).toMatch(/^\*\*All is well\.\*\*\n\n/);
+
+  test('ends when its worker stops, and counts as no run', async () => {
+    const environment = new MockActivityEnvironment();
+    let runs = 0;
+    const { verifyBooks } = createLedgerCheckActivities({
+      openLongReader: () => connectLongReader(mongodbUri(), 'test'),
+      database: setting.service.database,
+      log: { error: () => undefined },
+      now: () => {
+        environment.cancel();
+        return new Date();
+      },
+      noteRun: async () => {
+        runs += 1;
+      },
+    });
+    await expect(environment.run(verifyBooks)).rejects.toBeInstanceOf(CancelledFailure);
+    expect(runs).toBe(0);
+  });
 });
 
-test('late funds that no bank confirms to be back are overdue after five days', async () => {
-  const { payments } = setting.service.stores;
-  const records = await openRecords(undefined, setting.deps.db.databaseName);
-  const accepted = async (daysAgo: number) => {
-    const { payment_id } = await expiredPayment(records);
-    const report = { callback_id: 'late', amount: 1_000, currency: 'EUR' };
-    const at = new Date().toISOString();
-    await records.payments.recordReceipt({ payment_id, at, reason: 'late', ...report });
-    const version = (await payments.get(payment_id))?.version ?? 0;
-    const reason = { attention: 'late_settlement_reversed', audit: null } as const;
-    const attention_at = Date.now() - daysAgo * 24 * 60 * MINUTE_MS;
-    await payments.setAttention(payment_id, { version, ...reason, attention_at });
-    return payment_id;
+describe('an audit', () => {
+  const ALL_IS_WELL: AuditResult = {
+    orphans: { checked: expect.any(Number), found: 0, named: [], walked_at: expect.any(String) },
+    deliveries: { checked: 0, restarted: 0, named: [] },
+    callbacks: { delivered: 0, waiting: 0, parked: 0, parked_lately: 0, named: [] },
+    attention: null,
   };
-  const [late, lately, back] = [await accepted(6), await accepted(4), await accepted(6)];
-  const reversal = { payment_id: back, at: new Date().toISOString(), by: 'back' };
-  await records.payments.recordReversal(reversal);
-  await audit();
-  const reasons = await Promise.all(
-    [late, lately, back].map(async (id) => (await payments.get(id))?.attention),
-  );
-  expect(reasons).toEqual([
-    ...['late_reversal_overdue', 'late_settlement_reversed', 'late_settlement_reversed'],
-  ]);
-  await records.mongo.close();
+
+  /** Makes the schedule start one, and waits for its end. */
+  async function audit(history?: string) {
+    const readInfo = async () => (await schedule.describe()).info;
+    const before = (await readInfo()).numActionsTaken;
+    await schedule.trigger();
+    await eventually('the start', async () => (await readInfo()).numActionsTaken > before);
+    const started = (await readInfo()).recentActions.at(-1)?.action.workflow;
+    if (started === undefined) throw new Error('The schedule has started nothing.');
+    const { workflowId, firstExecutionRunId } = started;
+    const handle = setting.deps.temporal.workflow.getHandle<() => Promise<AuditResult>>(
+      workflowId,
+      firstExecutionRunId,
+    );
+    const result = await handle.result();
+    const { typedSearchAttributes } = await handle.describe();
+    expect(typedSearchAttributes.get(SEARCH_KEYS.resource)).toBe('audit');
+    expect(typedSearchAttributes.get(SEARCH_KEYS.attention) ?? null).toBe(result.attention);
+    if (history !== undefined) await saveHistory(handle, history);
+    const metadata: { currentDetails?: string } = await handle.query(
+      '__temporal_workflow_metadata',
+    );
+    return { result, details: metadata.currentDetails ?? '' };
+  }
+
+  /** Stores a callback as it is when its connector is killed before the signal. @returns its id */
+  async function insertCallback(resource_id: string, minutesAgo: number): Promise<string> {
+    const { stores, connector } = setting.service;
+    const { _id } = await stores.callbacks.insertOnce({
+      ...{ connector, resource: 'payout', resource_id, name: 'completed' },
+      body: { callback_id: `cb_${randomUUID()}`, occurred_at: '2026-03-01T12:00:00.000Z' },
+      received_at: new Date(Date.now() - minutesAgo * MINUTE_MS).toISOString(),
+    });
+    return _id;
+  }
+
+  test('repeats what is safe to repeat, and needs attention for orphans and waiting callbacks', async () => {
+    const { shop, service, deps } = setting;
+    const { callbacks, payouts, events } = service.stores;
+    expect((await audit('schedule-audit')).result).toEqual(ALL_IS_WELL);
+
+    const orphan = await setting.payout({ amount: 66_623 });
+    await setting.terminate('payout', orphan);
+    const unheard = await setting.payout({ amount: 66_623 });
+    const late = await insertCallback(unheard, 10);
+    await insertCallback(unheard, 1);
+    const unreadable = await insertCallback('no id of ours', 10);
+    const parked = await insertCallback(randomUUID(), 10);
+    const old = await insertCallback(randomUUID(), 8 * 24 * 60);
+    await callbacks.park(old, 'no such payout at this connector');
+    const [event] = await recordEvents(deps, shop.account_id, ['payment.settled']);
+
+    const { result, details } = await audit('schedule-audit-orphans');
+    expect(result).toEqual({
+      orphans: {
+        ...{ checked: expect.any(Number), found: 1, named: [`payout:${orphan}`] },
+        walked_at: expect.any(String),
+      },
+      deliveries: { checked: 1, restarted: 1, named: [event?._id] },
+      callbacks: {
+        ...{ delivered: 1, waiting: 1, parked: 2, parked_lately: 1 },
+        named: [unreadable, parked],
+      },
+      attention: 'orphans_found',
+    });
+    expect(details).toMatch(/^⚠ \*\*orphans_found\*\*\n\n\d+ resources checked, 1 /);
+    expect(details).toContain(
+      `See \`orphan list\`, then \`orphan restart\`.\n\n- \`payout:${orphan}\``,
+    );
+    expect(details).toContain(
+      `then \`callback deliver ID\`.\n\n- \`${unreadable}\`\n- \`${parked}\``,
+    );
+    expect((await callbacks.get(late))?.signalled_at).not.toBeNull();
+    await eventually('the completion', async () => {
+      return (await payouts.get(unheard))?.status === 'completed';
+    });
+    await eventually('the end of the delivery', async () => {
+      // This merchant has no endpoint.
+      return (await events.get(event?._id ?? ''))?.delivery.status === 'no_endpoint';
+    });
+
+    for await (const { orphans } of findResources(deps)) {
+      for (const each of orphans) await restart(deps, each);
+    }
+    expect((await audit()).result).toMatchObject({
+      orphans: { found: 0 },
+      deliveries: { restarted: 0 },
+      callbacks: { delivered: 0, waiting: 1, parked: 2, parked_lately: 1 },
+      attention: 'callbacks_waiting',
+    });
+    await deps.db.collection('bank_callbacks').deleteMany({});
+    const end = await audit();
+    expect(end.result).toEqual(ALL_IS_WELL);
+    expect(end.details).toMatch(/^\*\*All is well\.\*\*\n\n/);
+  });
+
+  test('needs attention for late funds that are not back after five days', async () => {
+    const { payments } = setting.service.stores;
+    const records = await openRecords(undefined, setting.service.database);
+    const returnLate = async (daysAgo: number) => {
+      const { payment_id } = await expiredPayment(records);
+      const report = { callback_id: 'late', amount: 1_000, currency: 'EUR' };
+      const at = new Date().toISOString();
+      await records.payments.recordReceipt({ payment_id, at, reason: 'late', ...report });
+      const version = (await payments.get(payment_id))?.version ?? 0;
+      const reason = { attention: 'late_settlement_reversed', audit: null } as const;
+      const attention_at = Date.now() - daysAgo * 24 * 60 * MINUTE_MS;
+      await payments.setAttention(payment_id, { version, ...reason, attention_at });
+      return payment_id;
+    };
+    const ids = [await returnLate(6), await returnLate(4), await returnLate(6)];
+    const reversal = { payment_id: ids[2] ?? '', at: new Date().toISOString(), by: 'back' };
+    await records.payments.recordReversal(reversal);
+    await audit();
+    const reasons = await Promise.all(ids.map(async (id) => (await payments.get(id))?.attention));
+    expect(reasons).toEqual([
+      ...['late_reversal_overdue', 'late_settlement_reversed', 'late_settlement_reversed'],
+    ]);
+    await records.mongo.close();
+  });
 });
 
-test('a worker that starts makes the schedule once, and mends one that is different', async () => {
-  const { lifecycleQueue } = setting.deps;
-  const connection = await NativeConnection.connect({ address: temporalAddress() });
-  const temporal = patientClient(new Client({ connection }));
-  expect(await retryUntilDone(() => ensureSchedule(temporal, 'audit', lifecycleQueue))).toBe(
-    'kept',
-  );
-  await schedule.update(({ action, ...previous }) => ({
-    ...previous,
-    spec: { intervals: [{ every: '1 day' }] },
-    // As an earlier version made it.
-    action: { ...action, taskQueue: lifecycleQueue },
-  }));
-  expect(await retryUntilDone(() => ensureSchedule(temporal, 'audit', lifecycleQueue))).toBe(
-    'changed',
-  );
-  const { action, spec, state, policies } = await schedule.describe();
-  expect(action).toMatchObject({
-    taskQueue: `${lifecycleQueue}-live`,
-    workflowId: `audit:${lifecycleQueue}`,
+describe('a worker that starts', () => {
+  let connection: NativeConnection;
+  let temporal: Client;
+  const ensure = (name: 'audit' | 'retention', queue: string) =>
+    retryUntilDone(() => ensureSchedule(temporal, name, queue));
+  beforeAll(async () => {
+    connection = await NativeConnection.connect({ address: temporalAddress() });
+    temporal = patientClient(new Client({ connection }));
   });
-  expect(spec.intervals).toEqual([expect.objectContaining({ every: 3_600_000 })]);
-  expect([state.paused, state.note, policies.overlap]).toEqual([true, 'in a test', 'SKIP']);
+  afterAll(() => connection?.close());
 
-  const other = `lifecycle-${randomUUID()}`;
-  const both = [ensureSchedule(temporal, 'audit', other), ensureSchedule(temporal, 'audit', other)];
-  expect((await Promise.all(both)).sort()).toEqual(['kept', 'made']);
-  await temporal.schedule.getHandle(getScheduleId('audit', other)).delete();
-  const nowhere = new Client({ connection, namespace: 'nowhere' });
-  await expect(ensureSchedule(nowhere, 'audit', other)).rejects.toThrow();
-  await connection.close();
+  test('corrects a schedule that differs, and leaves its pause', async () => {
+    const { lifecycleQueue } = setting.deps;
+    expect(await ensure('audit', lifecycleQueue)).toBe('kept');
+    await schedule.update(({ action, ...previous }) => ({
+      ...previous,
+      spec: { intervals: [{ every: '1 day' }] },
+      // As an earlier version made it.
+      action: { ...action, taskQueue: lifecycleQueue },
+    }));
+    expect(await ensure('audit', lifecycleQueue)).toBe('changed');
+    const { action, spec, state, policies } = await schedule.describe();
+    expect(action).toMatchObject({
+      taskQueue: `${lifecycleQueue}-live`,
+      workflowId: `audit:${lifecycleQueue}`,
+    });
+    expect(spec.intervals).toEqual([expect.objectContaining({ every: 60 * MINUTE_MS })]);
+    expect([state.paused, state.note, policies.overlap]).toEqual([true, 'in a test', 'SKIP']);
+    const nowhere = new Client({ connection, namespace: 'nowhere' });
+    await expect(ensureSchedule(nowhere, 'audit', lifecycleQueue)).rejects.toThrow();
+  });
+
+  test('creates a schedule once, which runs each day, and late on the same day', async () => {
+    const queue = `lifecycle-${randomUUID()}`;
+    const both = [1, 2].map(() => ensureSchedule(temporal, 'retention', queue));
+    expect((await Promise.all(both)).sort()).toEqual(['kept', 'made']);
+    const handle = temporal.schedule.getHandle(getScheduleId('retention', queue));
+    const { spec, policies } = await handle.describe();
+    const day = 24 * 60 * MINUTE_MS;
+    expect(spec.intervals).toMatchObject([{ every: day }]);
+    expect(policies.catchupWindow).toBe((20 / 24) * day);
+    // As an earlier release made it.
+    await handle.update(({ action, ...rest }) => ({
+      ...rest,
+      action: { ...action, workflowExecutionTimeout: day },
+    }));
+    expect(await ensure('retention', queue)).toBe('changed');
+    await handle.delete();
+  });
+});
+
+describe('the cost of', () => {
+  const DELIVERIES = 3;
+  const PAYMENT_COMMANDS = {
+    total: 20,
+    'find api_keys': 1,
+    'find accounts': 1,
+    'update idempotency': 1,
+    'findAndModify idempotency': 1,
+    'insert sessions': 1,
+    'insert payments': 1,
+    'insert bank_callbacks': 2,
+    'findAndModify payments': 2,
+    'insert events': 3,
+    'update events': DELIVERIES,
+    'insert ledger_postings': 1,
+    commit: 3,
+  };
+
+  /** Commands that come by the clock, the notes of signalled callbacks among them. */
+  const APART = [
+    ...['getMore', 'update bank_callbacks', 'heartbeats', 'outbox', 'sandbox_reports'],
+    ...['chain_transactions', 'insert requests', 'update api_keys', 'endSessions'],
+  ];
+
+  let account: Account;
+  /** Commands of the API, the worker, the bank's session and its callbacks, by name and collection. */
+  const commands = new Map<string, number>();
+
+  beforeAll(() => {
+    // Each command is counted; a machine that stalls adds some.
+    jest.retryTimes(3);
+    setting.service.mongo.on('commandStarted', ({ commandName, command }: CommandStartedEvent) => {
+      const collection: unknown = command[commandName];
+      const name = commandName === 'commitTransaction' ? 'commit' : `${commandName} ${collection}`;
+      if (APART.some((word) => name.includes(word))) return;
+      commands.set(name, (commands.get(name) ?? 0) + 1);
+    });
+  });
+
+  afterAll(() => void jest.retryTimes(0));
+
+  // For each try of a test: a later one may come when the caches of an earlier one have expired.
+  beforeEach(async () => {
+    const { stores, keysFile } = setting.service;
+    account = await buildAccount(setting.service, { funds: 10_000 });
+    const { account_id } = account;
+    // Nobody listens there: the first attempt of each delivery ends at once.
+    const env = { KEYS_FILE: keysFile };
+    await registerEndpoint({ stores, env }, account_id, 'http://127.0.0.1:9/');
+    // As under load, where one read serves many requests.
+    await stores.accounts.getCached(account_id);
+    await stores.routingRules.readCached();
+    await stores.connectorPauses.readCached();
+    await stores.endpoints.getCached(account_id, false);
+  });
+
+  // They would try again after 42 s, and be counted by another try of a test.
+  afterEach(async () => {
+    const { temporal, collection } = setting.service;
+    const { account_id } = account;
+    // An attempt in progress would still be counted.
+    const events = await eventually('each first attempt', async () => {
+      const rows = await collection<EventDocument>('events').find({ account_id }).toArray();
+      return rows.every(({ delivery }) => delivery.attempts > 0) && rows;
+    });
+    const terminate = ({ _id }: EventDocument) =>
+      temporal.workflow.getHandle(webhookWorkflowId(_id)).terminate('end of test');
+    await Promise.all(events.map(terminate));
+  });
+
+  function openBank({ stores, temporal, queues, connector }: Service) {
+    const memory = createCallbackMemory(stores.callbacks, { warn: () => {} });
+    const now = () => new Date();
+    const inbox = { stores, temporal, memory, lifecycleQueue: queues.lifecycle, now };
+    return {
+      memory,
+      report: async (about: Pick<ResourceCallback, 'resource' | 'resource_id' | 'name'>) => {
+        const callback = { callback_id: `cb_${randomUUID()}`, occurred_at: now().toISOString() };
+        const report = { connector, ...about, callback };
+        expect(await deliverCallback(inbox, report)).toBe('delivered');
+      },
+    };
+  }
+
+  test('a settled payment is 20 commands, 27 history events and 11 actions', async () => {
+    const { url, temporal, connector, stores } = setting.service;
+    const { memory, report } = openBank(setting.service);
+    commands.clear();
+    const request = { key: account.key, body: idealPayment() };
+    const { body } = await call(url, 'POST', '/v1/payments', request);
+    expect(body.status).toBe('awaiting_customer');
+    const payment = { resource: 'payment', resource_id: String(body.id) } as const;
+    const workflowId = paymentWorkflowId(payment.resource_id);
+    const handle = temporal.workflow.getHandle(workflowId);
+    memory.rememberConnector('payment', payment.resource_id, connector);
+    await report({ ...payment, name: 'authorized' });
+    // By the workflow, which reads nothing.
+    await eventually('the authorization', async () => {
+      const { events } = await handle.fetchHistory();
+      const markers = events?.filter((event) => event.markerRecordedEventAttributes);
+      return (markers?.length ?? 0) >= 2;
+    });
+    await report({ ...payment, name: 'settled' });
+    await handle.result();
+    await memory.close();
+    await eventually('the attempts', async () => commands.get('update events') === DELIVERIES);
+
+    const total = [...commands.values()].reduce((sum, n) => sum + n, 0);
+    expect({ total, ...Object.fromEntries(commands) }).toEqual(PAYMENT_COMMANDS);
+    expect((await stores.payments.get(payment.resource_id))?.status).toBe('settled');
+    expect(await countHistories(temporal, [[workflowId]])).toMatchObject({
+      ...{ history_events: 27, workflow_tasks: 4, actions: 11 },
+    });
+  });
+
+  test('a completed payout is 23 history events and 10 actions', async () => {
+    const { temporal } = setting.service;
+    const { id } = await buildPayout(account);
+    const workflowId = payoutWorkflowId(id);
+    const { report } = openBank(setting.service);
+    await report({ resource: 'payout', resource_id: id, name: 'completed' });
+    await temporal.workflow.getHandle(workflowId).result();
+    expect(await countHistories(temporal, [[workflowId]])).toMatchObject({
+      ...{ history_events: 23, workflow_tasks: 3, actions: 10 },
+    });
+  });
 });

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { cancellationSignal } from '@temporalio/activity';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { CancelledFailure, cancellationSignal } from '@temporalio/activity';
+import type { Client } from '@temporalio/client';
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
+import { createClockActivities } from '../../../activities/clock';
 import { createAuditActivities } from '../../../activities/schedules/audit';
 import type { AuditResult } from '../../../src/domain/audit';
 import type { Stores } from '../../../src/store';
@@ -10,190 +12,229 @@ import type { PayoutDocument } from '../../../src/store/payouts';
 import { WORKER_OPTIONS } from '../../../worker/tuning';
 import { storedPayout } from '../../api/payout-setting';
 import { useDatabase } from '../../support/database';
-import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
-import { quietTemporal } from '../../support/quiet';
+import { paymentAt } from '../../support/list-rows';
 import { runWhile } from '../../support/run-while';
-import { temporalAddress } from '../../support/servers';
-
-quietTemporal();
+import { useRealServer } from '../webhook/setting';
 
 const PAGE = 200;
 const PAYOUTS = 3 * PAGE;
-const FEW = 50;
-/** Longer than the product's workers wait between two heartbeats, shorter than the SDK would. */
-const REPORTED_MS_MAX = 40_000;
+/** The last payout of the first page. */
+const FIRST_PAGE = `payout-0${PAGE - 1}`;
+/** The only payout that is overdue. */
+const OVERDUE = `payout-0${PAYOUTS - 1}`;
 const FUTURE = '2126-03-01T12:00:00.000Z';
 const PAST = '2026-03-01T12:00:00.000Z';
 
 const database = useDatabase();
-const server = useFixture(
-  async () => ({
-    env: await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() }),
-  }),
-  ({ env }) => env.teardown(),
-);
+const server = useRealServer();
+const payouts = () => database.db.collection<PayoutDocument>('payouts');
 
-/** Payouts in progress, none with a workflow; the last one is overdue. */
-beforeEach(async () => {
-  const payouts = database.db.collection<PayoutDocument>('payouts');
-  await payouts.deleteMany({});
-  await database.db.collection('schedule_runs').deleteMany({});
-  const rows = Array.from({ length: PAYOUTS }, (_, n) =>
-    storedPayout(
-      { account_id: 'acct_audit' },
-      {
-        _id: `payout-${`${n}`.padStart(4, '0')}`,
-        status: 'submitted',
-        due_at: n === PAYOUTS - 1 ? PAST : FUTURE,
+function buildActivities(stores: Stores = database.stores, more: { walkMs?: number } = {}) {
+  return createAuditActivities({
+    ...{ stores, temporal: server.env.client, now: () => new Date(), ...more },
+    ...{ lifecycleQueue: 'unused', webhookQueue: 'unused' },
+    log: { info: () => undefined, warn: () => undefined },
+  });
+}
+
+// First, while there are no payouts.
+describe('an activity', () => {
+  const COUNT = 3;
+
+  /** Runs an activity of the audit. */
+  function openEnvironment() {
+    const heartbeats: unknown[] = [];
+    const environment = new MockActivityEnvironment();
+    environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
+    return { environment, heartbeats };
+  }
+
+  test('sends a heartbeat for each callback that it audits, also for one that it parks', async () => {
+    for (let n = 0; n < COUNT; n += 1) {
+      await database.stores.callbacks.insertOnce({
+        ...{ connector: 'sandbox', resource: 'payout', resource_id: randomUUID(), name: 'sent' },
+        body: { callback_id: `C${n}`, occurred_at: PAST },
+        received_at: PAST,
+      });
+    }
+    const { environment, heartbeats } = openEnvironment();
+    const result = await environment.run(buildActivities().auditCallbacks);
+    expect(result).toMatchObject({ delivered: 0, waiting: 0, parked: COUNT });
+    expect(heartbeats).toHaveLength(COUNT);
+  });
+
+  test('sends a heartbeat for each late reversal, with the place from which a retry continues', async () => {
+    const { environment, heartbeats } = openEnvironment();
+    const heartbeatsBefore: number[] = [];
+    const payments: Stores['payments'] = {
+      ...database.stores.payments,
+      listUnconfirmedReversals: async () =>
+        Array.from({ length: COUNT }, (_, n) => paymentAt(n, PAST)),
+      setAttention: async () => {
+        heartbeatsBefore.push(heartbeats.length);
+        return true;
       },
-    ),
-  );
-  await payouts.insertMany(rows);
+    };
+    const { auditResources } = buildActivities({ ...database.stores, payments });
+    await environment.run(auditResources);
+    expect(heartbeatsBefore).toHaveLength(COUNT);
+    expect(new Set(heartbeatsBefore).size).toBe(COUNT);
+    const place = { part: 'everything', began_at_ms: expect.any(Number), orphans: [] };
+    expect(heartbeats.slice(-COUNT)).toEqual(Array(COUNT).fill(expect.objectContaining(place)));
+  });
+
+  test('that advances a sandbox clock ends when its worker stops, though no workflow answers', async () => {
+    const offset = { account_id: 'acct_clock', offset_ms: 60_000 };
+    await payouts().insertOne(storedPayout(offset, { status: 'submitted' }));
+    const environment = new MockActivityEnvironment();
+    const withDeadline = () => {
+      environment.cancel();
+      return new Promise(() => undefined);
+    };
+    const silent = { withDeadline: { value: withDeadline } };
+    const temporal: Client = Object.create(server.env.client, silent);
+    const deps = { stores: database.stores, temporal, now: () => new Date() };
+    const run = environment.run(() => createClockActivities(deps).advanceResources(offset));
+    await expect(run).rejects.toBeInstanceOf(CancelledFailure);
+  });
 });
 
-/** The first ones, and the one that is overdue. */
-async function leaveOnly(count: number): Promise<void> {
-  const payouts = database.db.collection<PayoutDocument>('payouts');
-  const last = `payout-0${PAYOUTS - 1}`;
-  await payouts.deleteMany({ _id: { $gte: `payout-00${count - 1}`, $lt: last } });
-}
-
-interface Auditing {
-  taskQueue: string;
-  stores?: Stores;
-  walkMs?: number;
-  /** From its stop on, until it gives up; by default it counts as killed. */
-  stopMs?: number;
-}
-
-async function openWorker({ taskQueue, stores = database.stores, walkMs, stopMs = 200 }: Auditing) {
-  return await Worker.create({
-    connection: server.env.nativeConnection,
-    taskQueue,
-    workflowsPath: require.resolve('../../../workflows/schedules/audit'),
-    activities: createAuditActivities({
-      ...{ stores, temporal: server.env.client, now: () => new Date() },
-      ...{ lifecycleQueue: 'unused', webhookQueue: 'unused' },
-      log: { info: () => undefined, warn: () => undefined },
-      ...(walkMs === undefined ? {} : { walkMs }),
-    }),
-    maxHeartbeatThrottleInterval: WORKER_OPTIONS.maxHeartbeatThrottleInterval,
-    shutdownGraceTime: 100,
-    shutdownForceTime: stopMs,
-  });
-}
-
-const startAudit = (taskQueue: string) =>
-  server.env.client.workflow.start<() => Promise<AuditResult>>('audit', {
-    taskQueue,
-    workflowId: `audit-${randomUUID()}`,
+describe('an audit of payouts in progress without a workflow', () => {
+  beforeEach(async () => {
+    await payouts().deleteMany({});
+    await database.db.collection('schedule_runs').deleteMany({});
+    const rows = Array.from({ length: PAYOUTS }, (_, n) => {
+      const _id = `payout-${`${n}`.padStart(4, '0')}`;
+      const due_at = _id === OVERDUE ? PAST : FUTURE;
+      return storedPayout({ account_id: 'acct_audit' }, { _id, status: 'submitted', due_at });
+    });
+    await payouts().insertMany(rows);
   });
 
-const forever = () => new Promise<never>(() => undefined);
+  /** @param stopMs from its stop on, until it gives up; by default it counts as killed */
+  const openWorker = (
+    taskQueue: string,
+    { stores, stopMs = 200, ...more }: { stores?: Stores; stopMs?: number; walkMs?: number } = {},
+  ) =>
+    Worker.create({
+      connection: server.env.nativeConnection,
+      taskQueue,
+      workflowsPath: require.resolve('../../../workflows/schedules/audit'),
+      activities: buildActivities(stores, more),
+      maxHeartbeatThrottleInterval: WORKER_OPTIONS.maxHeartbeatThrottleInterval,
+      shutdownGraceTime: 100,
+      shutdownForceTime: stopMs,
+    });
 
-/** Stores that note each page of payouts, and wait at the one after `last`. */
-function watchPages(last = '~', wait: () => Promise<unknown> = forever) {
-  const pages: string[] = [];
-  let isStuck: () => void = () => undefined;
-  const stuck = new Promise<void>((resolve) => {
-    isStuck = resolve;
-  });
-  const inFlight: Stores['payouts']['inFlight'] = (after, limit) => {
-    const cursor = database.stores.payouts.inFlight(after, limit);
-    pages.push(after);
-    const isOverduePart = pages.filter((page) => page === '').length < 2;
-    if (isOverduePart || after < last) return cursor;
-    isStuck();
-    const read = cursor.toArray.bind(cursor);
-    cursor.toArray = async () => {
-      await wait();
-      return await read();
+  const openQueue = () => `audit-${randomUUID()}`;
+  const startAudit = (taskQueue: string) =>
+    server.env.client.workflow.start<() => Promise<AuditResult>>('audit', {
+      ...{ taskQueue, workflowId: openQueue() },
+    });
+  const readOrphans = async (taskQueue: string) =>
+    (await (await startAudit(taskQueue)).result()).orphans;
+
+  const forever = () => new Promise<never>(() => undefined);
+
+  /** Builds stores that note each page of payouts, and wait at the one after `last`. */
+  function watchPages(last = '~', wait: () => Promise<unknown> = forever) {
+    const pages: string[] = [];
+    let isStuck: () => void = () => undefined;
+    const stuck = new Promise<void>((resolve) => {
+      isStuck = resolve;
+    });
+    const inFlight: Stores['payouts']['inFlight'] = (after, limit) => {
+      const cursor = database.stores.payouts.inFlight(after, limit);
+      pages.push(after);
+      const isOverduePart = pages.filter((page) => page === '').length < 2;
+      if (isOverduePart || after < last) return cursor;
+      isStuck();
+      const read = cursor.toArray.bind(cursor);
+      cursor.toArray = async () => {
+        await wait();
+        return await read();
+      };
+      return cursor;
     };
-    return cursor;
-  };
-  const payouts = { ...database.stores.payouts, inFlight };
-  return { stores: { ...database.stores, payouts }, pages, stuck };
-}
+    const watched = { ...database.stores.payouts, inFlight };
+    return { stores: { ...database.stores, payouts: watched }, pages, stuck };
+  }
 
-test('an audit whose worker is killed goes on where that one was', async () => {
-  const taskQueue = `audit-${randomUUID()}`;
-  const firstPage = `payout-0${PAGE - 1}`;
-  const killed = watchPages(firstPage);
-  const first = await openWorker({ taskQueue, stores: killed.stores });
-  const handle = await startAudit(taskQueue);
-  let isReported = false;
-  const untilStuck = runWhile(first, async () => {
-    await killed.stuck;
-    isReported = await eventually(
-      'the heartbeat of the page before',
-      async () => {
+  test('whose worker is killed continues from the page of its last heartbeat', async () => {
+    const taskQueue = openQueue();
+    const killed = watchPages(FIRST_PAGE);
+    const first = await openWorker(taskQueue, { stores: killed.stores });
+    const handle = await startAudit(taskQueue);
+    let isReported = false;
+    const untilStuck = runWhile(first, async () => {
+      await killed.stuck;
+      const readHeartbeat = async () => {
         const { raw } = await handle.describe();
         const [details] = raw.pendingActivities?.[0]?.heartbeatDetails?.payloads ?? [];
         const text = Buffer.from(details?.data ?? '').toString();
-        return text.includes('"everything"') && text.includes(`"after":"${firstPage}"`);
-      },
-      REPORTED_MS_MAX,
-    );
+        return text.includes('"everything"') && text.includes(`"after":"${FIRST_PAGE}"`);
+      };
+      // Longer than the product's workers wait between two heartbeats, shorter than the SDK would.
+      isReported = await eventually('the heartbeat of the page before', readHeartbeat, 40_000);
+    });
+    await expect(untilStuck).rejects.toThrow();
+    expect(isReported).toBe(true);
+    const next = watchPages();
+    const second = await openWorker(taskQueue, { stores: next.stores });
+    const { orphans } = await runWhile(second, () => handle.result());
+    // It looks neither at what is overdue again, nor at the first page.
+    expect(next.pages).toEqual([FIRST_PAGE, 'payout-0399', 'payout-0599']);
+    expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
+    expect(orphans.named[0]).toBe(`payout:${OVERDUE}`);
   });
-  await expect(untilStuck).rejects.toThrow();
-  expect(isReported).toBe(true);
-  const next = watchPages();
-  const second = await openWorker({ taskQueue, stores: next.stores });
-  const { orphans } = await runWhile(second, () => handle.result());
-  // It looks neither at what is overdue again, nor at the first page.
-  expect(next.pages).toEqual([firstPage, 'payout-0399', 'payout-0599']);
-  expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
-  expect(orphans.named[0]).toBe(`payout:payout-0${PAYOUTS - 1}`);
-});
 
-test('an audit ends as its worker stops, and the next worker goes on after its last page', async () => {
-  const taskQueue = `audit-${randomUUID()}`;
-  const firstPage = `payout-0${PAGE - 1}`;
-  const stopped = watchPages(firstPage, () => once(cancellationSignal(), 'abort'));
-  const first = await openWorker({ taskQueue, stores: stopped.stores, stopMs: 20_000 });
-  const handle = await startAudit(taskQueue);
-  await runWhile(first, () => stopped.stuck);
-  const [pending] = (await handle.describe()).raw.pendingActivities ?? [];
-  expect(pending?.lastFailure?.applicationFailureInfo?.type).toBe('WorkerShutdown');
-  expect(stopped.pages.at(-1)).toBe(firstPage);
-  const next = watchPages();
-  const second = await openWorker({ taskQueue, stores: next.stores });
-  const { orphans } = await runWhile(second, () => handle.result());
-  expect(next.pages).toEqual(['payout-0219', 'payout-0419']);
-  expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
-});
-
-test('each run checks what is overdue and goes on with the rest; it reports what others found', async () => {
-  const taskQueue = `audit-${randomUUID()}`;
-  const worker = await openWorker({ taskQueue, walkMs: 0 });
-  await leaveOnly(FEW);
-  await runWhile(worker, async () => {
-    const run = async () => (await (await startAudit(taskQueue)).result()).orphans;
-    const runs = [await run()];
-    while (runs.at(-1)?.walked_at === null && runs.length < FEW) runs.push(await run());
-    // A few in each run; those that earlier runs have found are checked again.
-    const found = runs.map((each) => each.found);
-    expect(found).toEqual([...found].sort((a, b) => a - b));
-    expect(runs[0]?.named[0]).toBe(`payout:payout-0${PAYOUTS - 1}`);
-    expect(found.at(-1)).toBe(FEW);
-    expect(runs.length).toBeGreaterThan(2);
-    expect(await database.stores.scheduleRuns.readWalk()).toMatchObject({ place: null });
-    const names = (await database.stores.scheduleRuns.list()).map(({ schedule }) => schedule);
-    expect(names.sort()).toEqual(['audit', 'audit_walk']);
+  test('ends as its worker stops, and continues after its last page at the next worker', async () => {
+    const taskQueue = openQueue();
+    const stopped = watchPages(FIRST_PAGE, () => once(cancellationSignal(), 'abort'));
+    const first = await openWorker(taskQueue, { stores: stopped.stores, stopMs: 20_000 });
+    const handle = await startAudit(taskQueue);
+    await runWhile(first, () => stopped.stuck);
+    const [pending] = (await handle.describe()).raw.pendingActivities ?? [];
+    expect(pending?.lastFailure?.applicationFailureInfo?.type).toBe('WorkerShutdown');
+    expect(stopped.pages.at(-1)).toBe(FIRST_PAGE);
+    const next = watchPages();
+    const second = await openWorker(taskQueue, { stores: next.stores });
+    const { orphans } = await runWhile(second, () => handle.result());
+    expect(next.pages).toEqual(['payout-0219', 'payout-0419']);
+    expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
   });
-});
 
-test('an orphan that has a workflow again is reported no more', async () => {
-  const taskQueue = `audit-${randomUUID()}`;
-  const worker = await openWorker({ taskQueue });
-  await runWhile(worker, async () => {
-    const run = async () => (await (await startAudit(taskQueue)).result()).orphans;
-    expect((await run()).found).toBe(PAYOUTS);
-    await database.db
-      .collection<PayoutDocument>('payouts')
-      .updateMany({ due_at: FUTURE }, { $set: { status: 'completed' } });
-    expect(await run()).toMatchObject({ found: 1, named: [`payout:payout-0${PAYOUTS - 1}`] });
-    expect((await database.stores.scheduleRuns.readWalk()).orphans).toHaveLength(1);
+  test('checks in each run what is overdue and a part of the rest, and names what others found', async () => {
+    const taskQueue = openQueue();
+    const worker = await openWorker(taskQueue, { walkMs: 0 });
+    const few = 50;
+    await payouts().deleteMany({ _id: { $gte: `payout-00${few - 1}`, $lt: OVERDUE } });
+    await runWhile(worker, async () => {
+      const runs = [await readOrphans(taskQueue)];
+      while (runs.at(-1)?.walked_at === null && runs.length < few) {
+        runs.push(await readOrphans(taskQueue));
+      }
+      const counts = runs.map((each) => each.found);
+      expect(counts).toEqual([...counts].sort((a, b) => a - b));
+      expect(runs[0]?.named[0]).toBe(`payout:${OVERDUE}`);
+      expect(counts.at(-1)).toBe(few);
+      expect(runs.length).toBeGreaterThan(2);
+      expect(await database.stores.scheduleRuns.readWalk()).toMatchObject({ place: null });
+      const names = (await database.stores.scheduleRuns.list()).map(({ schedule }) => schedule);
+      expect(names.sort()).toEqual(['audit', 'audit_walk']);
+    });
+  });
+
+  test('reports no orphan that has ended since', async () => {
+    const taskQueue = openQueue();
+    const worker = await openWorker(taskQueue);
+    await runWhile(worker, async () => {
+      expect((await readOrphans(taskQueue)).found).toBe(PAYOUTS);
+      await payouts().updateMany({ due_at: FUTURE }, { $set: { status: 'completed' } });
+      const left = { found: 1, named: [`payout:${OVERDUE}`] };
+      expect(await readOrphans(taskQueue)).toMatchObject(left);
+      expect((await database.stores.scheduleRuns.readWalk()).orphans).toHaveLength(1);
+    });
   });
 });
