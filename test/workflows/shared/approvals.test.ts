@@ -1,7 +1,4 @@
-import type { WorkflowHandle } from '@temporalio/client';
 import { signCallback } from '../../../src/callbacks/mac';
-import type { CallbackResource } from '../../../src/domain/callback/callback';
-import { LIFECYCLES } from '../../../src/lifecycles';
 import { decide } from '../../../src/service/approvals/decide';
 import { asOperator, commandsIn } from '../../cli/cli';
 import { operatorsAudit } from '../../support/audit';
@@ -16,7 +13,14 @@ import {
   type ScriptedBank,
   scriptedBank,
 } from '../../support/workflow-setting';
-import { ACT, refusalOf, useLifecycles } from '../lifecycles';
+import {
+  ACT,
+  refusalOf,
+  type Tracked,
+  type TrackedPayment,
+  trackRefund,
+  useLifecycles,
+} from '../lifecycles';
 
 const { setting, withPayment, withPayout } = useLifecycles('real');
 
@@ -39,76 +43,56 @@ beforeAll(async () => {
   leo = await asOperator(commands, 'leo');
 });
 
-/** Reads, updates and requests of a resource as its operators make them. */
-function trackActs(kind: CallbackResource, id: string, handle: WorkflowHandle) {
-  const stored = async () => {
-    const document = await LIFECYCLES[kind].get(setting.stores, id);
-    if (document === null) throw new Error('not stored');
-    return document;
-  };
-  const update = (what: string, more: object = {}) =>
-    handle.executeUpdate<{ status: string; approval_id?: string }, [object]>(what, {
-      args: [{ ...ACT, ...more }],
-    });
-  const readRequest = (answer: unknown): string => {
-    const approval_id = expect.stringMatching(/^appr_/);
-    expect(answer).toEqual({ status: 'approval_required', approval_id });
-    return Object(answer).approval_id;
-  };
-  return {
-    id,
-    handle,
-    stored,
-    update,
-    /** Updates without proof. @returns id of the approval that it needs */
-    request: async (what: string, more: object = {}) => readRequest(await update(what, more)),
-    /** As `request`, by leo on the command line. */
-    requestByCommand: async (what: string) =>
-      readRequest(await leo?.json(kind, 'act', id, what, ...WHY)),
-    readAvailable: async () => {
-      const { account_id } = await stored();
-      const [row] = await setting.stores.ledger.balances(account_id, true);
-      return row?.available ?? 0;
-    },
-  };
-}
+type Subject = Pick<Tracked, 'id' | 'handle' | 'stored' | 'act'>;
+type Story = (subject: Subject) => Promise<unknown>;
 
-type Story = (acts: ReturnType<typeof trackActs>) => Promise<unknown>;
-
+const update = ({ act }: Subject, what: string, more: object = {}) =>
+  act(what, { ...ACT, ...more });
+const readRequest = (answer: unknown): string => {
+  const approval_id = expect.stringMatching(/^appr_/);
+  expect(answer).toEqual({ status: 'approval_required', approval_id });
+  return Object(answer).approval_id;
+};
+/** Updates without proof. @returns id of the approval that it needs */
+const request = async (subject: Subject, what: string, more: object = {}) =>
+  readRequest(await update(subject, what, more));
+/** As `request`, by leo on the command line. */
+const requestByCommand = async ({ id }: Subject, kind: string, what: string) =>
+  readRequest(await leo?.json(kind, 'act', id, what, ...WHY));
 const approve = (by: Commands | undefined, id: string) =>
   by?.json('approval', 'approve', id, ...WHY);
 const refuseApproval = (by: Commands | undefined, id: string) =>
   by?.refusal('approval', 'approve', id, ...WHY);
+const readAvailable = async ({ stored }: Subject) => {
+  const [row] = await setting.stores.ledger.balances((await stored()).account_id, true);
+  return row?.available ?? 0;
+};
 
-const withLivePayment = (story: Story) =>
+const withLivePayment = (story: (payment: TrackedPayment) => Promise<unknown>) =>
   withPayment(
     scriptedBank(),
-    async ({ id, handle, becomes }) => {
-      await becomes({ status: 'awaiting_customer' });
-      await story(trackActs('payment', id, handle));
+    async (payment) => {
+      await payment.becomes({ status: 'awaiting_customer' });
+      await story(payment);
     },
     LIVE,
   );
 
 const withLivePayout = (story: Story, bank: ScriptedBank = scriptedBank()) =>
-  withPayout(bank, ({ id, handle }) => story(trackActs('payout', id, handle)), LIVE);
+  withPayout(bank, story, LIVE);
 
 const withLiveRefund = (story: Story) =>
-  withPayment(
-    scriptedBank(),
-    async ({ id, handle: paid, input }) => {
-      const { connector } = input;
-      const about = { connector, resource: 'payment', resource_id: id, name: 'settled' } as const;
-      const report = callback();
-      const key = await setting.connectorKey(connector);
-      const signature = signCallback(key, { ...about, callback: report });
-      await paid.signal('settled', { ...report, mac: signature });
-      await paid.result();
-      const { handle, opened } = await openRefund(setting, refundInput(input));
-      await story(trackActs('refund', opened.refund_id, handle));
-    },
-    LIVE,
-  );
+  withLivePayment(async ({ id, handle: paid, input }) => {
+    const { connector } = input;
+    const about = { connector, resource: 'payment', resource_id: id, name: 'settled' } as const;
+    const report = callback();
+    const key = await setting.connectorKey(connector);
+    const signature = signCallback(key, { ...about, callback: report });
+    await paid.signal('settled', { ...report, mac: signature });
+    await paid.result();
+    const { handle, opened } = await openRefund(setting, refundInput(input));
+    await story(trackRefund(setting, opened.refund_id, input, handle));
+  });
 
 test.each([
   ['payment', withLivePayment, 'mark_settled', {}, 'settled'],
@@ -119,11 +103,12 @@ test.each([
 ] as const)(
   'an update without proof on a live %s waits for two operators, and moves money once: %#',
   (kind, withResource, what, more, end) =>
-    withResource(async ({ handle, stored, request, readAvailable }) => {
+    withResource(async (subject) => {
+      const { handle, stored } = subject;
       const before = await stored();
-      const money = await readAvailable();
-      const id = await request(what, { ...more, approved_by: 'bo' });
-      expect(await request(what, more)).toBe(id);
+      const money = await readAvailable(subject);
+      const id = await request(subject, what, { ...more, approved_by: 'bo' });
+      expect(await request(subject, what, more)).toBe(id);
       expect(await stored()).toEqual(before);
       expect(await approve(mia, id)).toMatchObject({
         ...{ state: 'requested', status: 'approval_required' },
@@ -142,7 +127,7 @@ test.each([
       expect(line).toMatchObject({ after: { what, approved_by: 'bo', approval_id: id } });
       expect(await approve(bo, id)).toMatchObject({ state: 'done' });
       if (end !== 'settled') {
-        await eventually('the credit', async () => (await readAvailable()) > money);
+        await eventually('the credit', async () => (await readAvailable(subject)) > money);
       }
       await handle.result();
       await saveHistory(handle, `${kind}-${what.replace('_', '-')}-approved`);
@@ -157,21 +142,22 @@ test('an update of the sandbox, of no more than the limit or of no credit needs 
       changes,
     );
   }
-  await withLivePayout(async ({ update }) => {
-    expect(await update('mark_completed')).toMatchObject({ status: 'completed' });
+  await withLivePayout(async ({ act }) => {
+    expect(await act('mark_completed')).toMatchObject({ status: 'completed' });
   });
 });
 
 describe('a live act on the command line', () => {
   test('needs a key of an operator, and the approval of another one', () =>
-    withLivePayout(async ({ id, stored, requestByCommand }) => {
+    withLivePayout(async (payout) => {
+      const { id, stored } = payout;
       const bare = commandsIn({ ...mia?.env, OPERATOR_KEY: '' });
       const act = (what: string, ...more: string[]) => [
         ...['payout', 'act', id, what, ...WHY, '--operator', 'mia', ...more],
       ];
       expect((await bare.refusal(...act('mark_completed'))).code).toBe('operator_key_required');
       expect((await bare.cli(...act('snooze', '--hours', '1'))).exit).toBe(0);
-      const approval_id = await requestByCommand('mark_returned');
+      const approval_id = await requestByCommand(payout, 'payout', 'mark_returned');
       expect(await setting.stores.approvals.get(approval_id)).toMatchObject({
         ...{ act: 'payout.mark_returned', target: id, amount: '1000', currency: 'KWD' },
         ...{ requested_by: 'leo', requester_id: expect.stringMatching(/^op_/) },
@@ -185,8 +171,9 @@ describe('a live act on the command line', () => {
     }));
 
   test('is done once after its command was killed and two others approve it at once', () =>
-    withLivePayout(async ({ stored, requestByCommand }) => {
-      const approval_id = await requestByCommand('mark_returned');
+    withLivePayout(async (payout) => {
+      const { stored } = payout;
+      const approval_id = await requestByCommand(payout, 'payout', 'mark_returned');
       const { mongo, stores } = setting;
       const deps = { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) };
       const operator = { operator_id: 'op_1', name: 'mia', role: 'approver' } as const;
@@ -198,23 +185,23 @@ describe('a live act on the command line', () => {
     }));
 
   test('is refused for good when the state no longer allows it', () =>
-    withLivePayment(async ({ stored, update, requestByCommand }) => {
-      const approval_id = await requestByCommand('mark_settled');
-      await update('mark_failed');
+    withLivePayment(async (payment) => {
+      const approval_id = await requestByCommand(payment, 'payment', 'mark_settled');
+      await payment.act('mark_failed');
       const refusal = await refuseApproval(bo, approval_id);
       expect(refusal).toMatchObject({ code: 'wrong_state' });
       expect(await setting.stores.approvals.get(approval_id)).toMatchObject({
         ...{ state: 'refused', refusal },
       });
-      expect((await stored()).status).toBe('failed');
+      expect((await payment.stored()).status).toBe('failed');
     }));
 });
 
 test('an approval is valid for its own act, amount and time only', () =>
-  withLivePayout(async ({ stored, update, request }) => {
-    const id = await request('mark_returned', { amount: 900 });
+  withLivePayout(async (payout) => {
+    const id = await request(payout, 'mark_returned', { amount: 900 });
     const readRefusal = async (what: string, more: object) =>
-      (await refusalOf(update(what, more)))?.code;
+      (await refusalOf(update(payout, what, more)))?.code;
     const same = ['mark_returned', { amount: 900, approval_id: id }] as const;
     const unknown = { approval_id: 'appr_1' };
     expect(await readRefusal('mark_returned', unknown)).toBe('approval_not_found');
@@ -236,7 +223,7 @@ test('an approval is valid for its own act, amount and time only', () =>
     expect(await readRefusal(...same)).toBe('approval_differs');
     await change({ amount: '900', expires_at: '2020-01-01' });
     expect(await readRefusal(...same)).toBe('approval_expired');
-    expect((await stored()).audit).toEqual([]);
+    expect((await payout.stored()).audit).toEqual([]);
   }));
 
 test('an approval that ends while the bank is queried moves no money', async () => {
@@ -248,8 +235,8 @@ test('an approval that ends while the bank is queried moves no money', async () 
       return { outcome: 'not_found' };
     },
   });
-  const story: Story = async ({ handle, stored, update, request }) => {
-    const id = await request('mark_failed');
+  const story: Story = async (payout) => {
+    const id = await request(payout, 'mark_failed');
     await approve(mia, id);
     const approved = bo?.cli('approval', 'approve', id, ...WHY, '--json');
     await query.opened;
@@ -257,9 +244,9 @@ test('an approval that ends while the bank is queried moves no money', async () 
     expect(await setting.stores.approvals.refuse(id, refusal)).toBe(true);
     answer.release();
     expect(await approved).toMatchObject({ exit: 1 });
-    expect(await stored()).toMatchObject({ status: 'sent', audit: [] });
-    expect(await update('mark_completed')).toMatchObject({ status: 'completed' });
-    await saveHistory(handle, 'payout-approval-ended');
+    expect(await payout.stored()).toMatchObject({ status: 'sent', audit: [] });
+    expect(await payout.act('mark_completed')).toMatchObject({ status: 'completed' });
+    await saveHistory(payout.handle, 'payout-approval-ended');
   };
   await withLivePayout(story, bank);
 });

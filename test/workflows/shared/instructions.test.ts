@@ -14,16 +14,23 @@ const RESUMED = { refund: 'refund-resumed-in-flight', payout: 'payout-resumed-cr
 describe.each(INSTRUCTED)('an instruction of a $resource', (row) => {
   const { resource, done, money } = row;
 
-  test('that arrived without an answer is looked up, and is not sent again', async () => {
-    const bank = row.bank({ send: ['loses the connection'], lookUp: ['taken'] });
+  test.each([
+    ['that arrived is looked up, and not sent again', 'taken', ['send', 'lookUp'], 'looked-up-1'],
+    ['that never arrived is sent again', 'not found', ['send', 'lookUp', 'send'], 'sent-2'],
+  ] as const)('without an answer %s', async (_title, lookedUp, sent, bank_reference) => {
+    const bank = row.bank({ send: ['loses the connection', 'taken'], lookUp: [lookedUp] });
     await row.open(lifecycles, bank, async (subject) => {
       expect(subject.opened).toMatchObject(row.taken);
       await row.isTaken(subject);
-      expect(instructions(bank)).toEqual([`send ${subject.id}`, `lookUp ${subject.id}`]);
+      // Under the same id each time.
+      expect(instructions(bank)).toEqual(sent.map((word) => `${word} ${subject.id}`));
       expect(await subject.money()).toEqual(money.taken);
       expect(await subject.endBy(done)).toMatchObject({ status: done });
-      expect(await subject.stored()).toMatchObject({ bank_reference: 'looked-up-1' });
-      await saveHistory(subject.handle, `${resource}-looked-up`);
+      expect(await subject.stored()).toMatchObject({ bank_reference });
+      const history = lookedUp === 'taken' ? 'looked-up' : 'sent-again';
+      if (history === 'looked-up' || resource === 'payout') {
+        await saveHistory(subject.handle, `${resource}-${history}`);
+      }
     });
   });
 
@@ -34,19 +41,6 @@ describe.each(INSTRUCTED)('an instruction of a $resource', (row) => {
       expect(await subject.handle.result()).toMatchObject({ status: 'failed', version: 2 });
       expect(await subject.stored()).toMatchObject({ failure: { code: 'no', message: 'No.' } });
       expect(await subject.money()).toEqual(money.untouched);
-    });
-  });
-
-  test('that never arrived is sent again under the same id', async () => {
-    const bank = row.bank({ send: ['loses the connection', 'taken'] });
-    await row.open(lifecycles, bank, async (subject) => {
-      expect(subject.opened).toMatchObject(row.taken);
-      await row.isTaken(subject);
-      const { id } = subject;
-      expect(instructions(bank)).toEqual([`send ${id}`, `lookUp ${id}`, `send ${id}`]);
-      expect(await subject.money()).toEqual(money.taken);
-      expect(await subject.endBy(done)).toMatchObject({ status: done });
-      if (resource === 'payout') await saveHistory(subject.handle, 'payout-sent-again');
     });
   });
 

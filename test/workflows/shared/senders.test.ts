@@ -2,7 +2,8 @@ import { type ConnectorKey, signCallback } from '../../../connectors/contract/ca
 import { deliverCallback } from '../../../src/callbacks/deliver';
 import type { CallbackName, CallbackResource } from '../../../src/domain/callback/callback';
 import type { SignedCallback } from '../../../src/domain/callback/signature';
-import { LIFECYCLES } from '../../../src/lifecycles';
+import type { PaymentInput } from '../../../src/domain/payment/workflow';
+import type { Resource } from '../../../src/lifecycles';
 import { readTimeline } from '../../../src/service/resources/read';
 import { callbackKey } from '../../../src/store/callbacks';
 import { saveHistory } from '../../support/histories';
@@ -17,33 +18,33 @@ import {
   withBank,
 } from '../../support/workflow-setting';
 import { openBalance, registerWallet, settle, WALLET } from '../crypto/setting';
-import { isAt, shows, type TrackedPayment, useLifecycles } from '../lifecycles';
+import { isAt, shows, type Tracked, trackRefund, useLifecycles } from '../lifecycles';
 
 /** On live each callback proves who sends it. Only this server says that a history is long. */
 const { setting, withPayment, withPayout } = useLifecycles('real', ['sandbox', 'live']);
 
 const LIVE = { livemode: true };
 
-/** Builds callbacks about a resource at its connector, sends them, and waits for their effects. */
-function trackCallbacks(connector: string, resource: CallbackResource, resource_id: string) {
+/** Resource whose connector and others report about it. */
+type Subject = Pick<Tracked, 'id' | 'handle'> & {
+  stored: () => Promise<Resource>;
+  becomes: (values: { status?: string; attention?: string }) => Promise<unknown>;
+};
+
+/** Builds callbacks about a resource, sends them, and waits until they are refused. */
+function trackCallbacks(subject: Subject, connector: string, resource: CallbackResource) {
   const { stores, env, queues } = setting;
-  const { get, workflowId } = LIFECYCLES[resource];
-  const handle = env.client.workflow.getHandle(workflowId(resource_id));
+  const { id: resource_id, handle } = subject;
   const inbox = { stores, temporal: env.client, lifecycleQueue: queues.lifecycle };
-  const stored = async () => {
-    const document = await get(stores, resource_id);
-    if (document === null) throw new Error('not stored');
-    return document;
-  };
   return {
-    handle,
-    stored,
+    ...subject,
+    connector,
     build: (name: CallbackName, more: object = {}): SignedCallback => ({
       ...{ connector, resource, resource_id, name },
       callback: callback(more),
     }),
     /** Signals past the inbox, with a signature if one is named. */
-    signal: ({ name, callback: facts }: SignedCallback, signature?: object) =>
+    send: ({ name, callback: facts }: SignedCallback, signature?: object) =>
       handle.signal(name, signature === undefined ? facts : { ...facts, mac: signature }),
     /** Signals as the kit does, under a key or under none. */
     deliver: (report: SignedCallback, key?: ConnectorKey) =>
@@ -55,13 +56,6 @@ function trackCallbacks(connector: string, resource: CallbackResource, resource_
         const reasons = rows.filter((row) => row.refused).map((row) => row.unapplied);
         return reasons.length === count && reasons.map((reason) => reason?.split(': ').at(-1));
       }),
-    becomes: (values: { status?: string; attention?: string }) =>
-      eventually(JSON.stringify(values), async () => {
-        const document = await stored();
-        return Object.entries(values).every(
-          ([name, value]) => Reflect.get(document, name) === value,
-        );
-      }),
   };
 }
 
@@ -69,21 +63,20 @@ type Callbacks = ReturnType<typeof trackCallbacks>;
 
 /** Runs the story of a payment that waits for its customer. */
 const withCallbacks = (
-  story: (callbacks: Callbacks, payment: TrackedPayment) => Promise<unknown>,
+  story: (callbacks: Callbacks, input: PaymentInput) => Promise<unknown>,
   changes = LIVE,
 ) =>
   withPayment(
     scriptedBank(),
     async (payment) => {
       await isAt(payment.handle, 'awaiting_customer');
-      await story(trackCallbacks(payment.input.connector, 'payment', payment.id), payment);
+      await story(trackCallbacks(payment, payment.input.connector, 'payment'), payment.input);
     },
     changes,
   );
 
 test('a live payment ignores seven forged callbacks, and applies the genuine one of the same id', () =>
-  withCallbacks(async ({ build, handle, signal, waitForRefused, becomes, stored }, { input }) => {
-    const { connector } = input;
+  withCallbacks(async ({ id, connector, handle, stored, becomes, build, send, waitForRefused }) => {
     const [ours, old, theirs] = [
       await setting.connectorKey(connector),
       await setting.connectorKey(connector),
@@ -93,16 +86,16 @@ test('a live payment ignores seven forged callbacks, and applies the genuine one
     await stores.connectorKeys.revoke(old.key_id, new Date().toISOString());
     const settled = build('settled');
     const signature = signCallback(ours, settled);
-    await signal(settled);
+    await send(settled);
     await shows(handle, 'is ignored: it has no signature');
     await becomes({ status: 'awaiting_customer', attention: 'sender_not_known' });
-    await signal(settled, signCallback(theirs, settled));
-    await signal(settled, { ...signature, key_id: 'cnkey_none' });
-    await signal(settled, signCallback(old, settled));
-    await signal(settled, signCallback({ ...ours, secret: `${ours.secret}x` }, settled));
+    await send(settled, signCallback(theirs, settled));
+    await send(settled, { ...signature, key_id: 'cnkey_none' });
+    await send(settled, signCallback(old, settled));
+    await send(settled, signCallback({ ...ours, secret: `${ours.secret}x` }, settled));
     const changed = { ...settled.callback, bank_reference: 'B-2' };
-    await signal({ ...settled, callback: changed }, signature);
-    await signal({ ...settled, name: 'authorized' }, signature);
+    await send({ ...settled, callback: changed }, signature);
+    await send({ ...settled, name: 'authorized' }, signature);
     expect((await waitForRefused(7)).sort()).toEqual([
       'it has no signature',
       'its connector has no such key',
@@ -110,15 +103,15 @@ test('a live payment ignores seven forged callbacks, and applies the genuine one
       'its key is revoked',
       ...Array(3).fill('its signature does not match the report or the secret'),
     ]);
-    await signal(settled, { key_id: ours.key_id });
+    await send(settled, { key_id: ours.key_id });
     await shows(handle, 'v1: must be 64 hexadecimal digits');
     expect((await stored()).status).toBe('awaiting_customer');
 
-    await signal(settled, signature);
-    await signal(settled, signature);
+    await send(settled, signature);
+    await send(settled, signature);
     expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
     const { callback_id } = settled.callback;
-    const { applied_callbacks } = (await stores.payments.get(input.payment_id)) ?? {};
+    const { applied_callbacks } = (await stores.payments.get(id)) ?? {};
     expect(applied_callbacks).toEqual([callback_id]);
     expect(await stores.callbacks.get(callbackKey(connector, callback_id))).toBeNull();
     const timeline = await readTimeline({ stores }, 'payment', await stored());
@@ -127,16 +120,16 @@ test('a live payment ignores seven forged callbacks, and applies the genuine one
   }));
 
 test('a live payment applies a callback that was sent without a key once it is sent under one', () =>
-  withCallbacks(async ({ build, handle, deliver, waitForRefused, becomes, stored }, { input }) => {
+  withCallbacks(async ({ connector, handle, stored, becomes, build, deliver, waitForRefused }) => {
     const settled = build('settled');
     expect(await deliver(settled)).toBe('delivered');
     expect(await waitForRefused(1)).toEqual(['it has no signature']);
-    const key = await setting.connectorKey(input.connector);
+    const key = await setting.connectorKey(connector);
     expect(await deliver(settled, key)).toBe('duplicate');
     expect(await handle.result()).toMatchObject({ status: 'settled' });
     expect((await stored()).attention).toBeNull();
     const row = await setting.stores.callbacks.get(
-      callbackKey(input.connector, settled.callback.callback_id),
+      callbackKey(connector, settled.callback.callback_id),
     );
     expect(row).toMatchObject({ signed_by: key.key_id, unapplied: null, parked: null });
     expect(row).not.toHaveProperty('refused');
@@ -154,38 +147,34 @@ test('a live payment applies a callback that was sent without a key once it is s
 
 test('a payment of the sandbox applies an unsigned callback, and none with a false signature', () =>
   withCallbacks(
-    async ({ build, handle, signal, waitForRefused }, { input }) => {
-      const key = await setting.connectorKey(input.connector);
+    async ({ connector, handle, build, send, waitForRefused }) => {
+      const key = await setting.connectorKey(connector);
       const authorized = build('authorized');
-      await signal(authorized, signCallback({ ...key, secret: 'cnsec_guessed' }, authorized));
+      await send(authorized, signCallback({ ...key, secret: 'cnsec_guessed' }, authorized));
       expect(await waitForRefused(1)).toHaveLength(1);
-      await signal(authorized);
+      await send(authorized);
       const settled = build('settled');
-      await signal(settled, signCallback(key, settled));
+      await send(settled, signCallback(key, settled));
       expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
     },
     { livemode: false },
   ));
 
-type Story = (callbacks: Callbacks, key: ConnectorKey) => Promise<unknown>;
+type Story = (callbacks: Callbacks) => Promise<unknown>;
 
 const withRefund = (story: Story) =>
-  withCallbacks(async ({ build, handle, deliver }, { input: payment }) => {
-    const { connector } = payment;
-    const key = await setting.connectorKey(connector);
-    await deliver(build('settled'), key);
-    await handle.result();
-    const { opened } = await openRefund(setting, refundInput(payment));
-    await story(trackCallbacks(connector, 'refund', opened.refund_id), key);
+  withCallbacks(async ({ connector, handle: paid, build, deliver }, payment) => {
+    await deliver(build('settled'), await setting.connectorKey(connector));
+    await paid.result();
+    const { handle, opened } = await openRefund(setting, refundInput(payment));
+    const refund = trackRefund(setting, opened.refund_id, payment, handle);
+    await story(trackCallbacks(refund, connector, 'refund'));
   });
 
 const withSentPayout = (story: Story) =>
   withPayout(
     scriptedBank(),
-    async ({ id, input: { connector } }) => {
-      const key = await setting.connectorKey(connector);
-      await story(trackCallbacks(connector, 'payout', id), key);
-    },
+    (payout) => story(trackCallbacks(payout, payout.input.connector, 'payout')),
     LIVE,
   );
 
@@ -193,10 +182,9 @@ const withSettlement = (story: Story) =>
   withBank(setting, scriptedChain(), async (connector) => {
     const owner = await openBalance(setting, true);
     await registerWallet(setting, owner, WALLET);
-    const { id, becomes } = await settle(setting, connector, owner);
-    await becomes({ status: 'sent' });
-    const key = await setting.connectorKey(connector);
-    await story(trackCallbacks(connector, 'crypto_settlement', id), key);
+    const settlement = await settle(setting, connector, owner);
+    await settlement.becomes({ status: 'sent' });
+    await story(trackCallbacks(settlement, connector, 'crypto_settlement'));
   });
 
 test.each([
@@ -206,8 +194,9 @@ test.each([
 ] as const)(
   'a live %s applies the signed callback of its connector, and no unsigned one',
   (noun, withResource, forged, genuine, status, facts) =>
-    withResource(async ({ build, handle, signal, deliver, stored, ...callbacks }, key) => {
-      await signal(build(forged, facts));
+    withResource(async ({ connector, handle, stored, build, send, deliver, ...callbacks }) => {
+      const key = await setting.connectorKey(connector);
+      await send(build(forged, facts));
       await callbacks.waitForRefused(1);
       await callbacks.becomes({ status, attention: 'sender_not_known' });
       await deliver(build(genuine, facts), key);
