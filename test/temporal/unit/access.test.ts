@@ -6,48 +6,51 @@ import { readConfig } from '../../../src/config';
 import { temporalAccess } from '../../../src/temporal/access';
 
 let folder: string;
-let file: string;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'access-'));
-  file = join(folder, 'some.pem');
-  writeFileSync(file, 'pem');
+  writeFileSync(join(folder, 'some.pem'), 'pem');
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('Temporal is on this machine and has no TLS without settings', () => {
-  expect(temporalAccess({ TEMPORAL_API_KEY: '', TEMPORAL_TLS: '' })).toEqual({
-    address: '127.0.0.1:7233',
-    namespace: 'default',
+const NEEDED = { MONGODB_URI: 'mongodb://localhost', KEYS_FILE: 'keys.json', KEYS_DIR: 'keys' };
+const LIVE = {
+  ...NEEDED,
+  LIVE_CONNECTORS: 'acme=visa',
+  PUBLIC_URL: 'https://pay.example',
+  TRUSTED_PROXIES: '0',
+};
+
+describe('the access to Temporal', () => {
+  test('is on this machine without TLS by default, and has TLS with an API key', () => {
+    const local = { address: '127.0.0.1:7233', namespace: 'default' };
+    expect(temporalAccess({ TEMPORAL_API_KEY: '', TEMPORAL_TLS: '' })).toEqual(local);
+    expect(temporalAccess({ TEMPORAL_API_KEY: 'key' })).toMatchObject({ apiKey: 'key', tls: true });
   });
-});
 
-test('an API key turns TLS on', () => {
-  expect(temporalAccess({ TEMPORAL_API_KEY: 'key' })).toMatchObject({ apiKey: 'key', tls: true });
-});
-
-test('the connection has the certificates and the server name of the settings', () => {
-  const pem = Uint8Array.from(Buffer.from('pem'));
-  const env = {
-    TEMPORAL_TLS_SERVER_CA_CERT_PATH: file,
-    TEMPORAL_TLS_CLIENT_CERT_PATH: file,
-    TEMPORAL_TLS_CLIENT_KEY_PATH: file,
-    TEMPORAL_TLS_SERVER_NAME: 'temporal.example',
-  };
-  expect(temporalAccess(env).tls).toEqual({
-    serverNameOverride: 'temporal.example',
-    serverRootCACertificate: pem,
-    clientCertPair: { crt: pem, key: pem },
+  test('has the certificates and the server name of the settings', () => {
+    const pem = Uint8Array.from(Buffer.from('pem'));
+    const file = join(folder, 'some.pem');
+    const env = {
+      TEMPORAL_TLS_SERVER_CA_CERT_PATH: file,
+      TEMPORAL_TLS_CLIENT_CERT_PATH: file,
+      TEMPORAL_TLS_CLIENT_KEY_PATH: file,
+      TEMPORAL_TLS_SERVER_NAME: 'temporal.example',
+    };
+    expect(temporalAccess(env).tls).toEqual({
+      serverNameOverride: 'temporal.example',
+      serverRootCACertificate: pem,
+      clientCertPair: { crt: pem, key: pem },
+    });
   });
-});
 
-test.each([
-  [{ TEMPORAL_TLS: 'TRUE' }, 'TEMPORAL_TLS: '],
-  [{ TEMPORAL_TLS_CLIENT_CERT_PATH: 'a' }, 'TEMPORAL_TLS_CLIENT_CERT_PATH: comes with'],
-  [{ TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/nowhere/ca.pem' }, '/nowhere/ca.pem'],
-])('the settings %j are refused', (env, words) => {
-  const needed = { MONGODB_URI: 'mongodb://localhost', KEYS_FILE: 'keys.json', KEYS_DIR: 'keys' };
-  expect(() => readConfig({ ...needed, ...env })).toThrow(words);
+  test.each([
+    [{ TEMPORAL_TLS: 'TRUE' }, 'TEMPORAL_TLS: '],
+    [{ TEMPORAL_TLS_CLIENT_CERT_PATH: 'a' }, 'TEMPORAL_TLS_CLIENT_CERT_PATH: comes with'],
+    [{ TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/nowhere/ca.pem' }, '/nowhere/ca.pem'],
+  ])('is refused with the settings %j', (env, words) => {
+    expect(() => readConfig({ ...NEEDED, ...env })).toThrow(words);
+  });
 });
 
 test.each([
@@ -57,8 +60,8 @@ test.each([
   ['10.0.0.5:7233', false],
   ['temporal:7233', false],
   ['127.0.0.1.example.com:7233', false],
-])('Temporal at %s may have no TLS: %s', (address, may) => {
-  expect(checkTemporalTls({ address }) === undefined).toBe(may);
+])('Temporal at %s is allowed without TLS: %s', (address, isAllowed) => {
+  expect(checkTemporalTls({ address }) === undefined).toBe(isAllowed);
   expect(checkTemporalTls({ address, tls: true })).toBeUndefined();
 });
 
@@ -74,43 +77,27 @@ test.each([
   ['mongodb://db.example/?tls=true&tlsInsecure=true', false],
   ['mongodb://db.example/?tls=true&tlsAllowInvalidCertificates=true', false],
   ['mongodb://db.example/?tls=true&tlsAllowInvalidHostnames=true', false],
-])('the connection %s is allowed: %s', (uri, may) => {
+])('MongoDB at %s is allowed: %s', (uri, isAllowed) => {
   const fault = checkMongoTls(uri);
-  expect(fault === undefined).toBe(may);
+  expect(fault === undefined).toBe(isAllowed);
   expect(fault ?? '').not.toContain('secret');
 });
 
-const LIVE = {
-  MONGODB_URI: 'mongodb://localhost',
-  KEYS_FILE: 'keys.json',
-  KEYS_DIR: 'keys',
-  LIVE_CONNECTORS: 'acme=visa',
-  PUBLIC_URL: 'https://pay.example',
-  TRUSTED_PROXIES: '0',
-};
+test('a process refuses servers on another machine without TLS unless a setting allows it', () => {
+  const other = { MONGODB_URI: 'mongodb://db.example', TEMPORAL_ADDRESS: 'temporal.example:7233' };
+  const env = { ...NEEDED, ...other };
+  expect(() => readConfig(env)).toThrow(/temporal\.example.*db\.example/s);
+  expect(readConfig({ ...env, ALLOW_CLEAR_TEXT: 'yes' }).temporal.tls).toBeUndefined();
+});
 
 test.each([
   [{ PUBLIC_URL: 'http://pay.example' }, 'PUBLIC_URL: http://pay.example has to be https'],
   [{ PUBLIC_URL: undefined }, 'PUBLIC_URL: http://localhost:8080 has to be https'],
   [{ WEBHOOK_ALLOW_PRIVATE: 'sandbox' }, 'WEBHOOK_ALLOW_PRIVATE: has to be unset'],
   [{ TRUSTED_PROXIES: undefined }, 'TRUSTED_PROXIES: has to be set'],
-])('a live bank refuses the settings %j, unless it is a trial', (change, words) => {
+])('a process for a live bank refuses the settings %j unless it is a trial', (change, words) => {
+  expect(readConfig(LIVE).PUBLIC_URL).toBe('https://pay.example');
   expect(() => readConfig({ ...LIVE, ...change })).toThrow(words);
   expect(() => readConfig({ ...LIVE, ...change, ALLOW_LIVE_DEMO: 'yes' })).not.toThrow();
   expect(() => readConfig({ ...LIVE, ...change, LIVE_CONNECTORS: ' ' })).not.toThrow();
-});
-
-test('a live bank accepts https and public webhooks', () => {
-  expect(readConfig(LIVE).PUBLIC_URL).toBe('https://pay.example');
-});
-
-test('a process refuses servers on another machine without TLS, unless a setting allows it', () => {
-  const env = {
-    MONGODB_URI: 'mongodb://db.example',
-    TEMPORAL_ADDRESS: 'temporal.example:7233',
-    KEYS_FILE: 'keys.json',
-    KEYS_DIR: 'keys',
-  };
-  expect(() => readConfig(env)).toThrow(/temporal\.example.*db\.example/s);
-  expect(readConfig({ ...env, ALLOW_CLEAR_TEXT: 'yes' }).temporal.tls).toBeUndefined();
 });
