@@ -348,23 +348,6 @@ describe('a deposit that is not credited', () => {
       await saveHistory(handle, 'crypto-payment-sent-back');
     }));
 
-  test.each<[string, string[], bigint, bigint]>([
-    ['is credited from suspense', ['release'], ETHER, 0n],
-    ['is written off', ['reject', 'write_off'], 0n, ETHER],
-  ])('%s when an operator decides so', (_title, acts, credited, adjusted) =>
-    withPayment(setting, async (payment) => {
-      await payment.deposit('bad', ETHER, 3);
-      await payment.becomes({ attention: 'deposit_held' });
-      expect(await payment.sum('suspense.deposits')).toBe(ETHER);
-      for (const name of acts) await payment.act(name);
-      await payment.becomes({ attention: null });
-      expect(await payment.balance()).toMatchObject({ available: `${credited}` });
-      expect(await payment.sum('suspense.deposits')).toBe(0n);
-      expect(await payment.sum('external.adjustments')).toBe(adjusted);
-      expect(await payment.differences()).toEqual([]);
-    }),
-  );
-
   test('is in the book of its own asset', () =>
     withPayment(setting, async (payment) => {
       const wrong = { transaction_id: 'usdc', amount: '5000000', asset: 'USDC' };

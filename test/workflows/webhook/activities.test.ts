@@ -273,15 +273,6 @@ describe('a failed attempt', () => {
     expect(again).toMatchObject({ outcome: exhausted, posts: [] });
     expect((await readDelivery(event))?.next_attempt_at).toBeNull();
   });
-
-  test('is not repeated early after its worker was replaced', async () => {
-    const event = await recordEvent(stores, URL_1);
-    await attemptAt(event, { ...FAILED, atMs: FIRST_AT });
-    const replaced = await attemptAt(event, { attempt: 2, atMs: FIRST_AT + 10_000 });
-    expect(replaced.posts).toEqual([]);
-    expect(replaced.outcome).toMatchObject({ type: 'WebhookAttemptFailed' });
-    expect(await readRows(event)).toHaveLength(1);
-  });
 });
 
 describe('an outage of the database', () => {
