@@ -11,6 +11,7 @@ import type { Stores } from '../../../src/store';
 import type { PayoutDocument } from '../../../src/store/payouts';
 import { WORKER_OPTIONS } from '../../../worker/tuning';
 import { storedPayout } from '../../api/payout-setting';
+import { workflowBundles } from '../../support/bundle';
 import { useDatabase } from '../../support/database';
 import { eventually } from '../../support/http';
 import { paymentAt } from '../../support/list-rows';
@@ -113,14 +114,14 @@ describe('an audit of payouts in progress without a workflow', () => {
   });
 
   /** @param stopMs from its stop on, until it gives up; by default it counts as killed */
-  const openWorker = (
+  const openWorker = async (
     taskQueue: string,
     { stores, stopMs = 200, ...more }: { stores?: Stores; stopMs?: number; walkMs?: number } = {},
   ) =>
-    Worker.create({
+    await Worker.create({
       connection: server.env.nativeConnection,
       taskQueue,
-      workflowsPath: require.resolve('../../../workflows/schedules/audit'),
+      workflowBundle: (await workflowBundles()).lifecycle,
       activities: buildActivities(stores, more),
       maxHeartbeatThrottleInterval: WORKER_OPTIONS.maxHeartbeatThrottleInterval,
       shutdownGraceTime: 100,

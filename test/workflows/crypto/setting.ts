@@ -130,14 +130,13 @@ const post = (
   entry: Omit<NewEntry, 'account_id' | 'livemode' | 'currency' | 'at'>,
 ) => postOnce(setting, { account_id, livemode, currency, at: new Date().toISOString(), ...entry });
 
-/** Registers a wallet; `at` is a time of the test's server, which may be days ahead. */
+/** Registers a wallet that has been valid for long. */
 export async function registerWallet(
   { mongo, stores }: WorkflowSetting,
   owner: Owner,
   address: string,
-  at = new Date(0),
 ): Promise<void> {
-  const deps = { mongo, stores, audit: operatorsAudit(stores), now: () => at };
+  const deps = { mongo, stores, audit: operatorsAudit(stores), now: () => new Date(0) };
   await setWallet(deps, { ...owner, network: 'ethereum', address });
 }
 

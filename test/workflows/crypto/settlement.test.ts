@@ -46,39 +46,6 @@ const withSettlement = (
     await story(await openSettlement(server, connector));
   });
 
-describe('a wallet on live', () => {
-  test('is valid 24 hours after it is registered, and no other one is until then', () =>
-    withBank(setting, scriptedChain(), async (connector) => {
-      const other = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
-      const owner = await openBalance(setting, true);
-      /** Settles one unit, and returns the wallet to which it is sent. */
-      const findWallet = async () => {
-        const settlement = await settle(setting, connector, { ...owner, amount: '1' });
-        // Time must not be skipped while the connector sends it.
-        const { wallet_address } = await settlement.becomes({ status: 'sent' });
-        await settlement.report('completed');
-        await settlement.handle.result();
-        return wallet_address;
-      };
-      const register = async (address: string) => {
-        const at = new Date(await setting.env.currentTimeMs());
-        await registerWallet(setting, owner, address, at);
-      };
-      await register(WALLET);
-      expect(await refusalOf(findWallet())).toMatchObject({ code: 'wallet_not_registered' });
-      await setting.env.sleep('24 hours');
-      expect(await findWallet()).toBe(WALLET);
-      await register(other);
-      await setting.env.sleep('23 hours');
-      expect(await refusalOf(findWallet())).toEqual({
-        code: 'wallet_not_registered',
-        message: expect.stringMatching(/pause until/),
-      });
-      await setting.env.sleep('1 hour');
-      expect(await findWallet()).toBe(other);
-    }));
-});
-
 describe('the schedule of settlements', () => {
   test('settles each whole balance day after day, and none of a frozen account', () =>
     withBank(

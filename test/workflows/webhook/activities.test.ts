@@ -84,10 +84,18 @@ describe('an attempt', () => {
     const endpoints = { list: stores.endpoints.list, listCached: async () => before };
     await setEndpoint(stores, event, URL_2);
     const first = await attemptAt(event, { ...FAILED, endpoints });
-    const second = await attemptAt(event, { attempt: 2, endpoints });
+    const second = await attemptAt(event, { ...FAILED, attempt: 2, endpoints });
     const redelivered = await attemptAt(event, { run: 1, endpoints });
     const urls = [first, second, redelivered].map(({ posts }) => posts[0]?.url);
     expect(urls).toEqual([URL_1, URL_2, URL_2]);
+    const rows = await readRows(event);
+    // A redelivery has attempts of its own, though the event counts them all.
+    expect(rows.map(({ run, attempt }) => [run, attempt])).toEqual([
+      [1, 1],
+      [0, 2],
+      [0, 1],
+    ]);
+    expect(await readDelivery(event)).toMatchObject({ status: 'delivered', attempts: 3 });
   });
 
   test('is signed with a rolled secret from its time on, and with the old one until then', async () => {
@@ -170,14 +178,6 @@ describe('an attempt', () => {
     };
     expect(await attemptAt(event, { post })).toMatchObject({ outcome: 'delivered' });
     expect(await readDelivery(event)).toMatchObject({ status: 'delivered', attempts: 1 });
-  });
-
-  test('of an earlier run that fails late leaves what a later run has delivered', async () => {
-    const event = await recordEvent(stores, URL_1);
-    const delivered = { status: 'delivered', attempts: 0, next_attempt_at: null, run: 1 } as const;
-    await stores.events.setDelivery(event._id, delivered);
-    await attemptAt(event, FAILED);
-    expect(await readDelivery(event)).toEqual({ ...delivered, attempts: 1 });
   });
 
   test('over the limit of its endpoint is made later, and is not used up', async () => {

@@ -183,24 +183,6 @@ describe('the delivery of an event', () => {
     expect(searchAttributes['ServiceAttention']).toBeUndefined();
   });
 
-  test('starts again under the same workflow id for a redelivery, with attempts of its own', async () => {
-    const { received, event } = await openMerchant(...Array(12).fill(500), 500, 200);
-    const first = await startDelivery(skipping, event);
-    expect(await first.result()).toEqual({ outcome: 'exhausted' });
-    await expect(startDelivery(skipping, event)).rejects.toThrow(/already started/);
-    const again = await startDelivery(skipping, event, { run: 1 });
-    expect(again.workflowId).toBe(first.workflowId);
-    expect(await again.result()).toEqual(DELIVERED);
-    expect(new Set(received.map(({ body }) => body))).toEqual(new Set([event.body]));
-    const rows = await readRows(event);
-    expect(rows.slice(0, 3).map(({ run, attempt }) => [run, attempt])).toEqual([
-      [1, 2],
-      [1, 1],
-      [0, 12],
-    ]);
-    expect(await readDelivery(event)).toMatchObject({ status: 'delivered', attempts: 14 });
-  });
-
   test('sends nothing without an endpoint, and stores that', async () => {
     const event = await recordEvent(stores, null);
     const handle = await startDelivery(skipping, event);

@@ -16,6 +16,7 @@ import type { EventDocument } from '../../../src/store/events';
 import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../../src/webhooks/post';
 import { webhookDelivery } from '../../../workflows/webhook/delivery';
+import { workflowBundles } from '../../support/bundle';
 import { useFixture } from '../../support/fixture';
 import { retryUntilDone } from '../../support/insist';
 import { quietTemporal } from '../../support/quiet';
@@ -123,15 +124,15 @@ export interface Delivering {
   taskQueue: string;
 }
 
-export const openWorker = (
+export const openWorker = async (
   { env, taskQueue }: Delivering,
   activities: WebhookActivities,
   slots = 200,
 ): Promise<Worker> =>
-  Worker.create({
+  await Worker.create({
     connection: env.nativeConnection,
     taskQueue,
-    workflowsPath: require.resolve('../../../workflows/webhook/delivery'),
+    workflowBundle: (await workflowBundles()).webhooks,
     activities,
     maxConcurrentActivityTaskExecutions: slots,
   });
@@ -141,15 +142,14 @@ export function buildInput(event: EventDocument, run = 0): WebhookDeliveryInput 
   return { event_id: _id, run, request_id, event: { account_id, livemode, type, body } };
 }
 
-/** Starts the delivery as a transition does for run 0, and a redelivery for later runs. */
+/** Starts the delivery as a transition does. */
 export const startDelivery = (
   { env, taskQueue }: Delivering,
   event: EventDocument,
-  { run = 0, ...more }: { run?: number; attempts_max?: number } = {},
+  more: { attempts_max?: number } = {},
 ) =>
   env.client.workflow.start(webhookDelivery, {
     workflowId: webhookWorkflowId(event._id),
     taskQueue,
-    args: [{ ...buildInput(event, run), ...more }],
-    workflowIdReusePolicy: run === 0 ? 'REJECT_DUPLICATE' : 'ALLOW_DUPLICATE',
+    args: [{ ...buildInput(event), ...more }],
   });
