@@ -19,7 +19,6 @@ import {
   openBalance,
   openSettlement,
   registerWallet,
-  settle,
   type TrackedSettlement,
   WALLET,
 } from './setting';

@@ -85,7 +85,7 @@ describe('an attempt', () => {
     await setEndpoint(stores, event, URL_2);
     const first = await attemptAt(event, { ...FAILED, endpoints });
     const second = await attemptAt(event, { ...FAILED, attempt: 2, endpoints });
-    const redelivered = await attemptAt(event, { run: 1, endpoints });
+    const redelivered = await attemptAt(event, { run: 1, atMs: FIRST_AT + 3_600_000, endpoints });
     const urls = [first, second, redelivered].map(({ posts }) => posts[0]?.url);
     expect(urls).toEqual([URL_1, URL_2, URL_2]);
     const rows = await readRows(event);
