@@ -63,7 +63,9 @@ describe('the schedule of settlements', () => {
         const { workflow } = env.client;
         const sweep = async () => {
           const started = await workflow.start(SETTLE_WORKFLOW, {
-            ...{ workflowId: randomUUID(), taskQueue: queues.lifecycle, args: [] },
+            workflowId: randomUUID(),
+            taskQueue: queues.lifecycle,
+            args: [],
           });
           const result: unknown = await started.result();
           await saveHistory(started, 'schedule-settlements');
@@ -107,8 +109,9 @@ describe('the schedule of settlements', () => {
       await registerWallet(setting, owner, WALLET);
       const { stores } = setting;
       const input = {
-        ...{ crypto_settlement_id: randomUUID(), ...owner, amount: null, scheduled: true },
+        ...{ crypto_settlement_id: randomUUID(), ...owner, amount: null },
         ...{ currency: CURRENCY, ...ETH, connector, request_id: 'req-3' },
+        scheduled: true,
         created_at: new Date().toISOString(),
       } as const;
       const first = await activitiesBehind(setting).openCryptoSettlement(input);
