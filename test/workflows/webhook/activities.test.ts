@@ -83,19 +83,22 @@ describe('an attempt', () => {
     const before = await stores.endpoints.list(event.account_id, event.livemode);
     const endpoints = { list: stores.endpoints.list, listCached: async () => before };
     await setEndpoint(stores, event, URL_2);
-    const first = await attemptAt(event, { ...FAILED, endpoints });
-    const second = await attemptAt(event, { ...FAILED, attempt: 2, endpoints });
-    const redelivered = await attemptAt(event, { run: 1, atMs: FIRST_AT + 3_600_000, endpoints });
-    const urls = [first, second, redelivered].map(({ posts }) => posts[0]?.url);
-    expect(urls).toEqual([URL_1, URL_2, URL_2]);
-    const rows = await readRows(event);
+    const urls = [];
+    for (const [run, attempt, status] of [
+      [0, 1, 500],
+      [0, 2, 500],
+      [1, 1, 500],
+      [1, 2, 200],
+    ] as const) {
+      const result = buildAnswer(status);
+      const { posts } = await attemptAt(event, { run, attempt, result, endpoints });
+      urls.push(posts[0]?.url);
+    }
+    expect(urls).toEqual([URL_1, URL_2, URL_2, URL_2]);
     // A redelivery has attempts of its own, though the event counts them all.
-    expect(rows.map(({ run, attempt }) => [run, attempt])).toEqual([
-      [1, 1],
-      [0, 2],
-      [0, 1],
-    ]);
-    expect(await readDelivery(event)).toMatchObject({ status: 'delivered', attempts: 3 });
+    const rows = (await readRows(event)).map(({ run, attempt }) => `${run}.${attempt}`);
+    expect(rows).toEqual(['1.2', '1.1', '0.2', '0.1']);
+    expect(await readDelivery(event)).toMatchObject({ status: 'delivered', attempts: 4 });
   });
 
   test('is signed with a rolled secret from its time on, and with the old one until then', async () => {
