@@ -1,0 +1,523 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { type ConnectorKey, signCallback } from '../../../connectors/contract/callbacks';
+import { deliverCallback } from '../../../src/callbacks/deliver';
+import type { CallbackName, CallbackResource } from '../../../src/domain/callback/callback';
+import type { SignedCallback } from '../../../src/domain/callback/signature';
+import type { PaymentInput } from '../../../src/domain/payment/workflow';
+import { taskQueues } from '../../../src/domain/task-queues';
+import { Encrypted } from '../../../src/encryption/encrypter';
+import type { Resource } from '../../../src/lifecycles';
+import { decide } from '../../../src/service/approvals/decide';
+import { readTimeline } from '../../../src/service/resources/read';
+import { callbackKey } from '../../../src/store/callbacks';
+import { createTemporalClient } from '../../../src/temporal/client';
+import { asOperator, commandsIn } from '../../cli/cli';
+import { operatorsAudit } from '../../support/audit';
+import { gate } from '../../support/gate';
+import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
+import { retryUntilDone } from '../../support/insist';
+import { scriptedChain } from '../../support/scripted-chain';
+import { LONG_HISTORY, mongodbUri, temporalAddress } from '../../support/servers';
+import {
+  callback,
+  openRefund,
+  paymentInput,
+  recordPaymentKey,
+  refundInput,
+  type ScriptedBank,
+  scriptedBank,
+  withBank,
+} from '../../support/workflow-setting';
+import { openBalance, registerWallet, settle, WALLET } from '../crypto/setting';
+import {
+  ACT,
+  isAt,
+  refusalOf,
+  shows,
+  type Tracked,
+  trackPayment,
+  trackRefund,
+  useLifecycles,
+} from '../lifecycles';
+
+/** Rules of live. Only this server says that a history is long. */
+const { setting, withPayment, withPayout } = useLifecycles('real', ['sandbox', 'live']);
+
+const LIVE = { livemode: true };
+
+/** Resource whose connector and others report about it. */
+type Reported = Pick<Tracked, 'id' | 'handle'> & {
+  act: (update: string, args: object) => Promise<object>;
+  stored: () => Promise<Resource>;
+  becomes: (values: { status?: string; attention?: string }) => Promise<unknown>;
+};
+
+/** Builds callbacks about a resource, sends them, and waits until they are refused. */
+function trackCallbacks(subject: Reported, connector: string, resource: CallbackResource) {
+  const { stores, env, queues } = setting;
+  const { id: resource_id, handle } = subject;
+  const inbox = { stores, temporal: env.client, lifecycleQueue: queues.lifecycle };
+  return {
+    ...subject,
+    connector,
+    build: (name: CallbackName, more: object = {}): SignedCallback => ({
+      ...{ connector, resource, resource_id, name },
+      callback: callback(more),
+    }),
+    /** Signals past the inbox, with a signature if one is named. */
+    send: ({ name, callback: facts }: SignedCallback, signature?: object) =>
+      handle.signal(name, signature === undefined ? facts : { ...facts, mac: signature }),
+    /** Signals as the kit does, under a key or under none. */
+    deliver: (report: SignedCallback, key?: ConnectorKey) =>
+      deliverCallback({ ...inbox, now: () => new Date(), key }, report),
+    /** Waits until as many are refused, and returns the reasons in order. */
+    waitForRefused: (count: number) =>
+      eventually(`${count} refused`, async () => {
+        const rows = await stores.callbacks.forResource(resource_id);
+        const reasons = rows.filter((row) => row.refused).map((row) => row.unapplied);
+        return reasons.length === count && reasons.map((reason) => reason?.split(': ').at(-1));
+      }),
+  };
+}
+
+type Callbacks = ReturnType<typeof trackCallbacks>;
+
+/** Runs the story of a payment that waits for its customer. */
+const withCallbacks = (
+  story: (callbacks: Callbacks, input: PaymentInput) => Promise<unknown>,
+  changes: Partial<PaymentInput> = LIVE,
+) =>
+  withPayment(
+    scriptedBank(),
+    async (payment) => {
+      await payment.becomes({ status: 'awaiting_customer' });
+      await story(trackCallbacks(payment, payment.input.connector, 'payment'), payment.input);
+    },
+    changes,
+  );
+
+test('a live payment ignores seven forged callbacks, and applies the genuine one of the same id', () =>
+  withCallbacks(async ({ id, connector, handle, stored, becomes, build, send, waitForRefused }) => {
+    const [ours, old, theirs] = [
+      await setting.connectorKey(connector),
+      await setting.connectorKey(connector),
+      await setting.connectorKey('other-bank'),
+    ];
+    const { stores } = setting;
+    await stores.connectorKeys.revoke(old.key_id, new Date().toISOString());
+    const settled = build('settled');
+    const signature = signCallback(ours, settled);
+    await send(settled);
+    await shows(handle, 'is ignored: it has no signature');
+    await becomes({ status: 'awaiting_customer', attention: 'sender_not_known' });
+    await send(settled, signCallback(theirs, settled));
+    await send(settled, { ...signature, key_id: 'cnkey_none' });
+    await send(settled, signCallback(old, settled));
+    await send(settled, signCallback({ ...ours, secret: `${ours.secret}x` }, settled));
+    const changed = { ...settled.callback, bank_reference: 'B-2' };
+    await send({ ...settled, callback: changed }, signature);
+    await send({ ...settled, name: 'authorized' }, signature);
+    expect((await waitForRefused(7)).sort()).toEqual([
+      'it has no signature',
+      'its connector has no such key',
+      'its connector has no such key',
+      'its key is revoked',
+      ...Array(3).fill('its signature does not match the report or the secret'),
+    ]);
+    await send(settled, { key_id: ours.key_id });
+    await shows(handle, 'v1: must be 64 hexadecimal digits');
+    expect((await stored()).status).toBe('awaiting_customer');
+
+    await send(settled, signature);
+    await send(settled, signature);
+    expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+    const { callback_id } = settled.callback;
+    const { applied_callbacks } = (await stores.payments.get(id)) ?? {};
+    expect(applied_callbacks).toEqual([callback_id]);
+    expect(await stores.callbacks.get(callbackKey(connector, callback_id))).toBeNull();
+    const timeline = await readTimeline({ stores }, 'payment', await stored());
+    expect(timeline.map(({ kind }) => kind)).not.toContain('callback');
+    await saveHistory(handle, 'payment-senders-not-known');
+  }));
+
+test('a live payment applies a callback that was sent without a key once it is sent under one', () =>
+  withCallbacks(async ({ connector, handle, stored, becomes, build, deliver, waitForRefused }) => {
+    const settled = build('settled');
+    expect(await deliver(settled)).toBe('delivered');
+    expect(await waitForRefused(1)).toEqual(['it has no signature']);
+    const key = await setting.connectorKey(connector);
+    expect(await deliver(settled, key)).toBe('duplicate');
+    expect(await handle.result()).toMatchObject({ status: 'settled' });
+    expect((await stored()).attention).toBeNull();
+    const row = await setting.stores.callbacks.get(
+      callbackKey(connector, settled.callback.callback_id),
+    );
+    expect(row).toMatchObject({ signed_by: key.key_id, unapplied: null, parked: null });
+    expect(row).not.toHaveProperty('refused');
+    expect(await deliver(settled, key)).toBe('duplicate');
+
+    // After the end, in a run that starts again.
+    expect(await deliver(build('clawed_back'))).toBe('delivered');
+    await waitForRefused(1);
+    await becomes({ attention: 'sender_not_known' });
+    expect(await deliver(build('clawed_back'), key)).toBe('delivered');
+    await becomes({ attention: 'clawed_back' });
+    await handle.result();
+    await saveHistory(handle, 'payment-resumed-signed');
+  }));
+
+test('a payment of the sandbox applies an unsigned callback, and none with a false signature', () =>
+  withCallbacks(
+    async ({ connector, handle, build, send, waitForRefused }) => {
+      const key = await setting.connectorKey(connector);
+      const authorized = build('authorized');
+      await send(authorized, signCallback({ ...key, secret: 'cnsec_guessed' }, authorized));
+      expect(await waitForRefused(1)).toHaveLength(1);
+      await send(authorized);
+      const settled = build('settled');
+      await send(settled, signCallback(key, settled));
+      expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+    },
+    { livemode: false },
+  ));
+
+type Story = (callbacks: Callbacks) => Promise<unknown>;
+
+const withRefund = (story: Story, changes: Partial<PaymentInput> = LIVE) =>
+  withCallbacks(async ({ connector, handle: paid, build, deliver }, payment) => {
+    await deliver(build('settled'), await setting.connectorKey(connector));
+    await paid.result();
+    const { handle, opened } = await openRefund(setting, refundInput(payment));
+    const refund = trackRefund(setting, opened.refund_id, payment, handle);
+    await story(trackCallbacks(refund, connector, 'refund'));
+  }, changes);
+
+const withSentPayout = (story: Story) =>
+  withPayout(
+    scriptedBank(),
+    (payout) => story(trackCallbacks(payout, payout.input.connector, 'payout')),
+    LIVE,
+  );
+
+const withSettlement = (story: Story) =>
+  withBank(setting, scriptedChain(), async (connector) => {
+    const owner = await openBalance(setting, true);
+    await registerWallet(setting, owner, WALLET);
+    const settlement = await settle(setting, connector, owner);
+    await settlement.becomes({ status: 'sent' });
+    await story(trackCallbacks(settlement, connector, 'crypto_settlement'));
+  });
+
+test.each([
+  ['refund', withRefund, 'failed', 'settled', 'processing', {}],
+  ['payout', withSentPayout, 'returned', 'completed', 'sent', {}],
+  ['crypto settlement', withSettlement, 'completed', 'completed', 'sent', { transaction_id: 'tx' }],
+] as const)(
+  'a live %s applies the signed callback of its connector, and no unsigned one',
+  (noun, withResource, forged, genuine, status, facts) =>
+    withResource(async ({ connector, handle, stored, build, send, deliver, ...callbacks }) => {
+      const key = await setting.connectorKey(connector);
+      await send(build(forged, facts));
+      await callbacks.waitForRefused(1);
+      await callbacks.becomes({ status, attention: 'sender_not_known' });
+      await deliver(build(genuine, facts), key);
+      expect(await handle.result()).toMatchObject({ status: genuine });
+      expect((await stored()).attention).toBeNull();
+      await saveHistory(handle, `${noun.replace(' ', '-')}-sender-not-known`);
+    }),
+);
+
+test('a payment whose bank repeats a callback hundreds of times continues in a new run', async () => {
+  await withPayment(scriptedBank(), async ({ handle, stored, endBy }) => {
+    const { runId } = await handle.describe();
+    const report = callback();
+    await handle.signal('authorized', report);
+    // From now on the payment waits, and no repeat changes anything.
+    await isAt(handle, 'authorized');
+    const atOnce = 128;
+    for (let sent = 0; sent < LONG_HISTORY; sent += atOnce) {
+      const repeats = Array.from({ length: atOnce }, () => handle.signal('authorized', report));
+      await Promise.all(repeats);
+    }
+    // One task applies signals by the hundred, and a busy machine may time out the first.
+    await eventually('a new run', async () => (await handle.describe()).runId !== runId);
+    expect(await stored()).toMatchObject({ status: 'authorized', version: 3 });
+    expect(await endBy('settled')).toMatchObject({ status: 'settled', version: 4 });
+    // The run that was continued is too long for the tree.
+    await saveHistory(handle, 'payment-continued');
+  });
+});
+
+/** Any amount of a currency that the limits do not name needs a second operator. */
+const LARGE = { livemode: true, currency: 'KWD' };
+const WHY = ['--reason', 'Ticket 42'];
+const CONFIRMED = { bank_confirmed_not_executed: true };
+
+type Commands = Awaited<ReturnType<typeof asOperator>>;
+let [mia, bo, leo]: Commands[] = [];
+beforeAll(async () => {
+  const commands = commandsIn({
+    DATA_DIR: 'none',
+    MONGODB_URI: mongodbUri(),
+    MONGODB_DB: setting.database,
+    TEMPORAL_ADDRESS: temporalAddress(),
+  });
+  mia = await asOperator(commands, 'mia', 'approver');
+  bo = await asOperator(commands, 'bo', 'approver');
+  leo = await asOperator(commands, 'leo');
+});
+
+type Acted = Pick<Reported, 'id' | 'handle' | 'stored' | 'act'>;
+type ActStory = (subject: Acted) => Promise<unknown>;
+
+const update = ({ act }: Acted, what: string, more: object = {}) => act(what, { ...ACT, ...more });
+const readRequest = (answer: unknown): string => {
+  const approval_id = expect.stringMatching(/^appr_/);
+  expect(answer).toEqual({ status: 'approval_required', approval_id });
+  return Object(answer).approval_id;
+};
+/** Updates without proof. @returns id of the approval that it needs */
+const request = async (subject: Acted, what: string, more: object = {}) =>
+  readRequest(await update(subject, what, more));
+/** As `request`, by leo on the command line. */
+const requestByCommand = async ({ id }: Acted, kind: string, what: string) =>
+  readRequest(await leo?.json(kind, 'act', id, what, ...WHY));
+const approve = (by: Commands | undefined, id: string) =>
+  by?.json('approval', 'approve', id, ...WHY);
+const refuseApproval = (by: Commands | undefined, id: string) =>
+  by?.refusal('approval', 'approve', id, ...WHY);
+const readAvailable = async ({ stored }: Acted) => {
+  const [row] = await setting.stores.ledger.balances((await stored()).account_id, true);
+  return row?.available ?? 0;
+};
+
+const withLargePayment = (story: ActStory) => withCallbacks(story, LARGE);
+const withLargeRefund = (story: ActStory) => withRefund(story, LARGE);
+const withLargePayout = (story: ActStory, bank: ScriptedBank = scriptedBank()) =>
+  withPayout(bank, story, LARGE);
+
+test.each([
+  ['payment', withLargePayment, 'mark_settled', {}, 'settled'],
+  ['refund', withLargeRefund, 'mark_settled', { amount: 1 }, 'settled'],
+  ['refund', withLargeRefund, 'mark_failed', {}, 'failed'],
+  ['payout', withLargePayout, 'mark_failed', CONFIRMED, 'failed'],
+  ['payout', withLargePayout, 'mark_returned', { amount: 900 }, 'returned'],
+] as const)(
+  'an update without proof on a live %s waits for two operators, and moves money once: %#',
+  (kind, withResource, what, more, end) =>
+    withResource(async (subject) => {
+      const { handle, stored } = subject;
+      const before = await stored();
+      const money = await readAvailable(subject);
+      const id = await request(subject, what, { ...more, approved_by: 'bo' });
+      expect(await request(subject, what, more)).toBe(id);
+      expect(await stored()).toEqual(before);
+      expect(await approve(mia, id)).toMatchObject({
+        ...{ state: 'requested', status: 'approval_required' },
+        ...{ requested_by: 'mia', requester_verified: true },
+      });
+      expect((await refuseApproval(mia, id))?.code).toBe('same_operator');
+      expect(await stored()).toEqual(before);
+      expect(await approve(bo, id)).toMatchObject({ state: 'done' });
+      const after = await stored();
+      expect(after.status).toBe(end);
+      expect(after.audit.at(-1)).toMatchObject({
+        ...{ who: 'mia', what, why: ACT.reason, approved_by: 'bo', approval_id: id },
+      });
+      const { account_id } = after;
+      const [line] = await setting.stores.auditLog.list({ account_id, limit: 1 });
+      expect(line).toMatchObject({ after: { what, approved_by: 'bo', approval_id: id } });
+      expect(await approve(bo, id)).toMatchObject({ state: 'done' });
+      if (end !== 'settled') {
+        await eventually('the credit', async () => (await readAvailable(subject)) > money);
+      }
+      await handle.result();
+      await saveHistory(handle, `${kind}-${what.replace('_', '-')}-approved`);
+    }),
+);
+
+test('an update of the sandbox, of no more than the limit or of no credit needs nobody', async () => {
+  for (const changes of [{ livemode: true }, { currency: 'KWD' }]) {
+    await withPayout(
+      scriptedBank(),
+      async ({ act }) => expect(await act('mark_returned')).toMatchObject({ status: 'returned' }),
+      changes,
+    );
+  }
+  await withLargePayout(async (payout) => {
+    expect(await update(payout, 'mark_completed')).toMatchObject({ status: 'completed' });
+  });
+});
+
+describe('a live act on the command line', () => {
+  test('needs a key of an operator, and the approval of another one', () =>
+    withLargePayout(async (payout) => {
+      const { id, stored } = payout;
+      const bare = commandsIn({ ...mia?.env, OPERATOR_KEY: '' });
+      const act = (what: string, ...more: string[]) => [
+        ...['payout', 'act', id, what, ...WHY, '--operator', 'mia', ...more],
+      ];
+      expect((await bare.refusal(...act('mark_completed'))).code).toBe('operator_key_required');
+      expect((await bare.cli(...act('snooze', '--hours', '1'))).exit).toBe(0);
+      const approval_id = await requestByCommand(payout, 'payout', 'mark_returned');
+      expect(await setting.stores.approvals.get(approval_id)).toMatchObject({
+        ...{ act: 'payout.mark_returned', target: id, amount: '1000', currency: 'KWD' },
+        ...{ requested_by: 'leo', requester_id: expect.stringMatching(/^op_/) },
+      });
+      expect((await refuseApproval(leo, approval_id))?.code).toBe('same_operator');
+      expect(await approve(bo, approval_id)).toMatchObject({ state: 'done', decided_by: 'bo' });
+      expect(await stored()).toMatchObject({
+        status: 'returned',
+        audit: [{ what: 'snooze' }, { who: 'leo', approved_by: 'bo', approval_id }],
+      });
+    }));
+
+  test('is done once after its command was killed and two others approve it at once', () =>
+    withLargePayout(async (payout) => {
+      const { stored } = payout;
+      const approval_id = await requestByCommand(payout, 'payout', 'mark_returned');
+      const { mongo, stores } = setting;
+      const deps = { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) };
+      const operator = { operator_id: 'op_1', name: 'mia', role: 'approver' } as const;
+      await decide(deps, approval_id, { to: 'approved', operator, reason: 'Why' });
+      expect((await stored()).status).toBe('sent');
+      const twice = await Promise.all([approve(bo, approval_id), approve(mia, approval_id)]);
+      expect(twice).toMatchObject([{ state: 'done' }, { state: 'done' }]);
+      expect((await stored()).audit).toMatchObject([{ who: 'leo', approved_by: 'mia' }]);
+    }));
+
+  test('is refused for good when the state no longer allows it', () =>
+    withLargePayment(async (payment) => {
+      const approval_id = await requestByCommand(payment, 'payment', 'mark_settled');
+      await update(payment, 'mark_failed');
+      const refusal = await refuseApproval(bo, approval_id);
+      expect(refusal).toMatchObject({ code: 'wrong_state' });
+      expect(await setting.stores.approvals.get(approval_id)).toMatchObject({
+        ...{ state: 'refused', refusal },
+      });
+      expect((await payment.stored()).status).toBe('failed');
+    }));
+});
+
+test('an approval is valid for its own act, amount and time only', () =>
+  withLargePayout(async (payout) => {
+    const id = await request(payout, 'mark_returned', { amount: 900 });
+    const readRefusal = async (what: string, more: object) =>
+      (await refusalOf(update(payout, what, more)))?.code;
+    const same = ['mark_returned', { amount: 900, approval_id: id }] as const;
+    const unknown = { approval_id: 'appr_1' };
+    expect(await readRefusal('mark_returned', unknown)).toBe('approval_not_found');
+    expect(await readRefusal(...same)).toBe('approval_decided');
+    await approve(mia, id);
+    expect(await readRefusal(...same)).toBe('approval_decided');
+    const approvals = setting.mongo.db(setting.database).collection<{ _id: string }>('approvals');
+    const change = (values: Record<string, string>) =>
+      approvals.updateOne({ _id: id }, { $set: values });
+    await change({ state: 'approved' });
+    for (const [what, more] of [
+      ['mark_returned', {}],
+      ['mark_returned', { amount: 901 }],
+      ['mark_failed', {}],
+    ] as const) {
+      expect(await readRefusal(what, { ...more, approval_id: id })).toBe('approval_differs');
+    }
+    await change({ amount: '899' });
+    expect(await readRefusal(...same)).toBe('approval_differs');
+    await change({ amount: '900', expires_at: '2020-01-01' });
+    expect(await readRefusal(...same)).toBe('approval_expired');
+    expect((await payout.stored()).audit).toEqual([]);
+  }));
+
+test('an approval that ends while the bank is queried moves no money', async () => {
+  const [query, answer] = [gate(), gate()];
+  const bank = scriptedBank({
+    lookUpPayout: async () => {
+      query.release();
+      await answer.opened;
+      return { outcome: 'not_found' };
+    },
+  });
+  const story: ActStory = async (payout) => {
+    const id = await request(payout, 'mark_failed');
+    await approve(mia, id);
+    const approved = bo?.cli('approval', 'approve', id, ...WHY, '--json');
+    await query.opened;
+    const refusal = { code: 'wrong_state', message: 'Another command was refused.' };
+    expect(await setting.stores.approvals.refuse(id, refusal)).toBe(true);
+    answer.release();
+    expect(await approved).toMatchObject({ exit: 1 });
+    expect(await payout.stored()).toMatchObject({ status: 'sent', audit: [] });
+    expect(await update(payout, 'mark_completed')).toMatchObject({ status: 'completed' });
+    await saveHistory(payout.handle, 'payout-approval-ended');
+  };
+  await withLargePayout(story, bank);
+});
+
+const readQueue = async (workflowId: string) =>
+  (await setting.env.client.workflow.getHandle(workflowId).describe()).taskQueue;
+
+/** Opens a payment as the API does, and waits for the session. */
+async function openByApi(input: PaymentInput, lifecycleQueue = setting.queues.lifecycle) {
+  await recordPaymentKey(setting, input);
+  const { stores, env } = setting;
+  const now = () => new Date();
+  const api = createTemporalClient({ stores, now, lifecycleQueue, client: env.client });
+  await retryUntilDone(() => api.openPayment(input));
+  const handle = env.client.workflow.getHandle(`payment:${input.payment_id}`);
+  const payment = trackPayment(setting, input, handle);
+  await payment.becomes({ status: 'awaiting_customer' });
+  return payment;
+}
+
+test.each([
+  [false, ''],
+  [true, '-live'],
+])(
+  'with livemode %s a payment, its deliveries and its late callbacks run on the queues%s',
+  (livemode, end) =>
+    withBank(setting, scriptedBank(), async (connector) => {
+      const { stores, queues } = setting;
+      const input = paymentInput(connector, { livemode });
+      const { account_id } = input;
+      const sealed = Encrypted.parse('a.a.a.a.a');
+      const url = 'https://shop.example/';
+      await stores.endpoints.set({ account_id, livemode, url, sealed, now: new Date(0) });
+      const payment = trackCallbacks(await openByApi(input), connector, 'payment');
+      const { workflowId } = payment.handle;
+      expect(await readQueue(workflowId)).toBe(`${queues.lifecycle}${end}`);
+      const deliveryQueue = await eventually('the delivery', async () => {
+        const [event] = await stores.events.list({ account_id, livemode, limit: 1 });
+        // A delivery starts after its event is stored.
+        return event && (await readQueue(`webhook:${event._id}`).catch(nullIfMissing));
+      });
+      expect(deliveryQueue).toBe(`${queues.webhooks}${end}`);
+      for (const _ of ['settlement', 'repeat after the end']) {
+        const key = livemode ? await setting.connectorKey(connector) : undefined;
+        await payment.deliver(payment.build('settled'), key);
+        await payment.handle.result();
+      }
+      expect(await readQueue(workflowId)).toBe(`${queues.lifecycle}${end}`);
+      expect((await payment.stored()).status).toBe('settled');
+    }),
+);
+
+function nullIfMissing(error: unknown): null {
+  if (error instanceof WorkflowNotFoundError) return null;
+  throw error;
+}
+
+test('with a prefix the bank is instructed on the queue of its own installation', async () => {
+  const prefix = setting.queues.lifecycle.replace('lifecycle-', 'shop-');
+  const { lifecycleQueue } = taskQueues(prefix);
+  const stop = await setting.startWorkers(lifecycleQueue);
+  const bank = scriptedBank();
+  const story = async (connector: string) => {
+    const { handle } = await openByApi(paymentInput(connector), lifecycleQueue);
+    // A busy machine has the bank instructed twice.
+    expect(new Set(bank.told)).toEqual(new Set(['openSession']));
+    await handle.terminate('end of test');
+  };
+  await withBank(setting, bank, story, `own-${prefix}`, prefix);
+  await stop();
+});
