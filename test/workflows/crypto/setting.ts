@@ -68,14 +68,13 @@ export async function openPayment(
   return await open(setting, 'crypto_payment', id, input, get);
 }
 
-/** Opens a settlement of a balance of one ether to a valid wallet. */
+/** Opens a settlement of one ether, the whole balance. */
 export async function openSettlement(
   setting: WorkflowSetting,
   connector: string,
   changes: Partial<CryptoSettlementInput> = {},
 ) {
-  const owner = await openBalance(setting);
-  await registerWallet(setting, owner, WALLET);
+  const owner = await openMerchant(setting);
   return await settle(setting, connector, { ...owner, ...changes });
 }
 
@@ -98,10 +97,13 @@ interface Owner {
   livemode: boolean;
 }
 
-/** Builds a new account with a balance of one ether. */
-export async function openBalance(setting: WorkflowSetting, livemode = false): Promise<Owner> {
+/** Opens an account with a balance of one ether and a wallet that has been valid for long. */
+export async function openMerchant(setting: WorkflowSetting, livemode = false): Promise<Owner> {
+  const { mongo, stores } = setting;
   const owner = { account_id: `acct_${randomUUID()}`, livemode };
   await credit(setting, owner, ETHER);
+  const deps = { mongo, stores, audit: operatorsAudit(stores), now: () => new Date(0) };
+  await setWallet(deps, { ...owner, network: 'ethereum', address: WALLET });
   return owner;
 }
 
@@ -129,16 +131,6 @@ const post = (
   { account_id, livemode }: Owner,
   entry: Omit<NewEntry, 'account_id' | 'livemode' | 'currency' | 'at'>,
 ) => postOnce(setting, { account_id, livemode, currency, at: new Date().toISOString(), ...entry });
-
-/** Registers a wallet that has been valid for long. */
-export async function registerWallet(
-  { mongo, stores }: WorkflowSetting,
-  owner: Owner,
-  address: string,
-): Promise<void> {
-  const deps = { mongo, stores, audit: operatorsAudit(stores), now: () => new Date(0) };
-  await setWallet(deps, { ...owner, network: 'ethereum', address });
-}
 
 /** Builds activities that write to the database behind a workflow's back. */
 export function activitiesBehind(setting: WorkflowSetting, stores: Stores = setting.stores) {

@@ -16,9 +16,8 @@ import {
   credit,
   ETH,
   ETHER,
-  openBalance,
+  openMerchant,
   openSettlement,
-  registerWallet,
   type TrackedSettlement,
   WALLET,
 } from './setting';
@@ -52,14 +51,13 @@ describe('the schedule of settlements', () => {
       scriptedChain(),
       async () => {
         const { stores, env, queues } = setting;
-        const owner = await openBalance(setting);
+        const owner = await openMerchant(setting);
         const { account_id, livemode } = owner;
         await stores.accounts.insert({
           ...{ _id: account_id, name: 'Test Shop', crypto: true, enabled_methods: [] },
           dashboard: { email: `${account_id}@example.com` },
           created_at: new Date().toISOString(),
         });
-        await registerWallet(setting, owner, WALLET);
         const { workflow } = env.client;
         const sweep = async () => {
           const started = await workflow.start(SETTLE_WORKFLOW, {
@@ -105,8 +103,7 @@ describe('the schedule of settlements', () => {
 
   test('opens a settlement once when it opens it twice at the same time', () =>
     withBank(setting, scriptedChain(), async (connector) => {
-      const owner = await openBalance(setting);
-      await registerWallet(setting, owner, WALLET);
+      const owner = await openMerchant(setting);
       const { stores } = setting;
       const input = {
         ...{ crypto_settlement_id: randomUUID(), ...owner, amount: null },

@@ -29,7 +29,7 @@ import {
   scriptedBank,
   withBank,
 } from '../../support/workflow-setting';
-import { openBalance, registerWallet, settle, WALLET } from '../crypto/setting';
+import { openMerchant, settle } from '../crypto/setting';
 import {
   ACT,
   isAt,
@@ -202,8 +202,7 @@ const withSentPayout = (story: Story) =>
 
 const withSettlement = (story: Story) =>
   withBank(setting, scriptedChain(), async (connector) => {
-    const owner = await openBalance(setting, true);
-    await registerWallet(setting, owner, WALLET);
+    const owner = await openMerchant(setting, true);
     const settlement = await settle(setting, connector, owner);
     await settlement.becomes({ status: 'sent' });
     await story(trackCallbacks(settlement, connector, 'crypto_settlement'));
