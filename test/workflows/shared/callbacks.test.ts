@@ -19,7 +19,7 @@ import {
   useLifecycles,
 } from '../lifecycles';
 
-const { setting, withPayment, withStatus } = useLifecycles();
+const { setting, withStatus } = useLifecycles();
 
 const REFUNDED = { refunded: 1_050, available: 0 };
 const OTHER = { amount: 900, currency: 'EUR', bank_reference: 'S-1' };
@@ -308,19 +308,4 @@ describe('money that a bank moves otherwise than instructed', () => {
         sent_held: [{ resolved: { as: 'returned' } }],
       });
     }));
-
-  test('for a payment that is voided is returned in the amount that came', () => {
-    const voided = { outcome: 'already_settled', amount: 100, currency: 'EUR' } as const;
-    const bank = scriptedBank({ voidPayment: async () => voided });
-    return withPayment(bank, async (payment) => {
-      await payment.act('cancel', { by: 'merchant' });
-      await payment.handle.result();
-      await payment.signalAfterEnd('authorized');
-      await payment.handle.result();
-      expect(await trialBalance(payment)).toEqual({ 'suspense.late': 100, clearing: -100 });
-      const returned = payment.told.filter((line) => line.startsWith('reverse'));
-      expect(returned).toEqual([`reversePayment reversal:${payment.id}`]);
-      expect(await payment.differences()).toEqual([]);
-    });
-  });
 });
