@@ -122,55 +122,47 @@ describe('opening a payment again', () => {
 });
 
 describe('a transition', () => {
-  test('that was made answers the same again, also after later ones', async () => {
-    const { advance, listEvents, read } = await openPayment();
-    await advance('awaiting_customer', 2, ['authorized']);
-    await advance('authorized', 3, ['settled']);
-    const first = { status: 'authorized', version: 3 };
-    expect(await advance('awaiting_customer', 2, ['authorized'])).toEqual(first);
-    const second = { status: 'settled', version: 4 };
-    expect(await advance('authorized', 3, ['settled'])).toEqual(second);
-    expect(await listEvents()).toHaveLength(3);
-    expect(await read()).toMatchObject(second);
-  });
+  type Step = [from: PaymentStatus, version: number, to: PaymentStatus[]];
+  const AUTHORIZE: Step = ['awaiting_customer', 2, ['authorized']];
+  const SETTLE: Step = ['authorized', 3, ['settled']];
+  const STATUSES = ['awaiting_customer', 'authorized', 'settled'];
+  const AUTHORIZED = { status: 'authorized', version: 3 };
+  const SETTLED = { status: 'settled', version: 4 };
 
-  test('of several steps completes a record that has made the first', async () => {
-    const { advance, listEvents } = await openPayment();
-    await advance('awaiting_customer', 2, ['authorized']);
-    const settled = { status: 'settled', version: 4 };
-    expect(await advance('awaiting_customer', 2, ['authorized', 'settled'])).toEqual(settled);
-    expect(await listEvents()).toEqual([
-      ...['payment.awaiting_customer', 'payment.authorized', 'payment.settled'],
-    ]);
-  });
-
-  test('answers with the stale state of a record on another path, and changes nothing', async () => {
-    const { advance, listEvents } = await openPayment();
-    await advance('awaiting_customer', 2, ['authorized']);
-    expect(await advance('awaiting_customer', 2, ['cancelled'])).toEqual({
-      ...{ status: 'authorized', version: 3, stale: { attention: null } },
-    });
-    expect(await listEvents()).toEqual(['payment.awaiting_customer', 'payment.authorized']);
-  });
-
-  test.each<[string, string, PaymentStatus, number, PaymentStatus]>([
+  test.each<[string, Step[], Step, object | string, number]>([
+    ['that was made answers the same again', [AUTHORIZE, SETTLE], SETTLE, SETTLED, 4],
+    ['before later ones answers the same again', [AUTHORIZE, SETTLE], AUTHORIZE, AUTHORIZED, 4],
     [
-      'begins where the record is not yet',
-      'is not where this transition begins',
-      'authorized',
+      'of several steps completes a record that has made the first',
+      [AUTHORIZE],
+      ['awaiting_customer', 2, ['authorized', 'settled']],
+      SETTLED,
+      4,
+    ],
+    [
+      'answers with the stale state of a record on another path',
+      [AUTHORIZE],
+      ['awaiting_customer', 2, ['cancelled']],
+      { ...AUTHORIZED, stale: { attention: null } },
       3,
-      'settled',
     ],
+    ['that begins later is refused', [], SETTLE, 'is not where this transition begins', 2],
     [
-      'is in no table',
+      'that is in no table is refused',
+      [],
+      ['awaiting_customer', 2, ['settled']],
       'There is no transition from awaiting_customer to settled.',
-      ...(['awaiting_customer', 2, 'settled'] as const),
+      2,
     ],
-  ])('that %s is refused and changes nothing', async (_what, message, status, version, to) => {
+  ])('%s', async (_title, before, step, result, version) => {
     const { advance, listEvents, read } = await openPayment();
-    await expect(advance(status, version, [to])).rejects.toThrow(message);
-    expect(await listEvents()).toEqual(['payment.awaiting_customer']);
-    expect(await read()).toMatchObject({ status: 'awaiting_customer', version: 2 });
+    for (const each of before) await advance(...each);
+    const advanced = advance(...step);
+    if (typeof result === 'string') await expect(advanced).rejects.toThrow(result);
+    else expect(await advanced).toEqual(result);
+    const statuses = STATUSES.slice(0, version - 1);
+    expect(await listEvents()).toEqual(statuses.map((status) => `payment.${status}`));
+    expect(await read()).toMatchObject({ status: statuses.at(-1), version });
   });
 
   test('that many request at once is made once', async () => {
