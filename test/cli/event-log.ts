@@ -1,23 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { buildEvents } from '../../activities/shared/events';
 import type { EventType, Subscriber } from '../../src/domain/webhook/event';
-import { createEncrypter } from '../../src/encryption/encrypter';
-import { followKeyFile } from '../../src/encryption/service-keys';
-import { makeSigningSecret } from '../../src/service/endpoints/secret';
-import { endpointOwner, firstEndpointId } from '../../src/store/endpoints';
+import { firstEndpointId } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
 import type { Provisioning } from './cli';
-
-/** An endpoint for one account's sandbox. */
-export async function registerEndpoint(
-  { stores, env }: Pick<Provisioning, 'stores' | 'env'>,
-  account_id: string,
-  url: string,
-): Promise<void> {
-  const encrypter = createEncrypter(followKeyFile(env['KEYS_FILE'] ?? '').seal);
-  const sealed = await encrypter.encrypt(makeSigningSecret(), endpointOwner(account_id, false));
-  await stores.endpoints.set({ account_id, livemode: false, url, sealed, now: new Date() });
-}
 
 /** Events of one payment, recorded as its transitions would, all within one millisecond. */
 export async function recordEvents(

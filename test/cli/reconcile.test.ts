@@ -1,33 +1,214 @@
 import { randomUUID } from 'node:crypto';
+import { Registry } from 'prom-client';
 import { deliverCallback } from '../../src/callbacks/deliver';
+import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import { environmentQueue } from '../../src/domain/task-queues';
-import { findOrphans, type Orphan, restart } from '../../src/service/orphans';
+import { webhookWorkflowId } from '../../src/domain/webhook/event';
+import {
+  advanceEpoch,
+  type EpochDeps,
+  type EpochGuard,
+  readEpochs,
+  watchEpochs,
+} from '../../src/service/epoch';
 import { formatPlace, type Place, readPlace } from '../../src/service/reconcile/places';
 import { walk } from '../../src/service/reconcile/walk';
 import { storedPayout } from '../api/payout-setting';
-import { eventually } from '../support/http';
+import { buildPayout } from '../support/factories';
+import { readPayloads } from '../support/histories';
+import { createClient, eventually, idealPayment } from '../support/http';
+import { recordEvents } from './event-log';
 import { useResourceSetting } from './resource-setting';
 
-// Alone: `reconcile` and `orphan` compare whole stores, and restart what others have stopped.
-const setting = useResourceSetting({ alone: true });
+const prefix = `stores-${randomUUID().slice(0, 8)}`;
+// Of its own: the commands compare whole stores, restart what others have stopped, and refuse writes.
+const setting = useResourceSetting({ live: { connectors: '', prefix } });
 
 const SINCE = ['--since', '2026-01-01T00:00:00Z'];
-const NONE = { data: [], has_more: false, checked: expect.any(Number) };
+/** Amount that the sandbox bank sends, and says no more of. */
+const SILENT = { amount: 66_623 };
+const LONG_AGO = '2026-01-01T00:00:00.000Z';
+const payouts = () => setting.service.collection<{ _id: string }>('payouts');
+const reconcile = async (...args: string[]) => {
+  const { exit, stdout, stderr } = await setting.cli('reconcile', '--json', ...args);
+  return { exit, stderr, data: JSON.parse(stdout).data };
+};
+
+// First, while the stores agree.
+describe('the guard against a restored store', () => {
+  const createDeps = (): EpochDeps => {
+    const { stores, temporal, now } = setting.deps;
+    return { epoch: stores.epoch, temporal, lifecycleQueue: setting.idleQueue, now };
+  };
+  const advance = async () => advanceEpoch(createDeps(), await readEpochs(createDeps()));
+  const epochs = () => setting.service.collection<{ _id: string }>('service_epoch');
+  /** Makes MongoDB as old as a backup. */
+  const restore = () => epochs().updateOne({ _id: 'epoch' }, { $set: { at: LONG_AGO } });
+  /** Time before the second result of a process that has none, and sooner than between later ones. */
+  const SOON_MS = 12_000;
+
+  const guards: EpochGuard[] = [];
+  /** Watches both stores as a process does, until the test ends. */
+  async function watch({
+    advances = true,
+    ...changes
+  }: Partial<EpochDeps> & { advances?: boolean } = {}) {
+    const registry = new Registry();
+    const lines: string[] = [];
+    const write = (_: object, line: string) => void lines.push(line);
+    const onBehind = jest.fn();
+    const options = { registry, log: { warn: write, error: write }, advances, onBehind };
+    const guard = await watchEpochs({ ...createDeps(), ...changes }, options);
+    guards.push(guard);
+    return { fault: guard.fault, lines, onBehind, metrics: () => registry.metrics() };
+  }
+  afterEach(async () => {
+    for (const { close } of guards.splice(0)) close();
+    await epochs().deleteMany({});
+  });
+  const NOT_COMPARED = 'MongoDB and Temporal are not compared';
+
+  test('allows writes to a new database, and to one that agrees', async () => {
+    expect((await watch({ advances: false })).fault()).toBeUndefined();
+    for (const _ of [1, 2]) {
+      const { fault, lines, metrics } = await watch();
+      expect({ fault: fault(), lines }).toEqual({ fault: undefined, lines: [] });
+      expect(await metrics()).toContain('payments_mongodb_behind_seconds 0');
+    }
+    const refused = await setting.refusal('reconcile', '--done', '--reason', 'r');
+    expect(refused.code).toBe('not_behind');
+  });
+
+  test('refuses writes after a restore of MongoDB until `reconcile` has run', async () => {
+    await advance();
+    await restore();
+    const { fault, lines, onBehind, metrics } = await watch();
+    expect(lines).toEqual([fault()]);
+    expect(lines[0]).toContain(`MongoDB has the state of ${LONG_AGO}`);
+    expect(onBehind).toHaveBeenCalledTimes(1);
+    expect(await metrics()).toMatch(/payments_mongodb_behind_seconds [1-9]/);
+    await setting.service.withApp({ epochs: { fault } }, async (url) => {
+      const shop = createClient(url, setting.shop.key);
+      const before = await setting.shop.count('idempotency');
+      const refused = await shop.post('/v1/payments', idealPayment(), { once: true });
+      expect(refused.status).toBe(503);
+      expect(refused.body.error).toMatchObject({
+        code: 'temporarily_unavailable',
+        message: expect.stringMatching(/^The service is being restored\. Try again, with the same/),
+      });
+      expect(await setting.shop.count('idempotency')).toBe(before);
+      expect((await shop.get('/v1/payments')).status).toBe(200);
+      for (const path of ['/dashboard/sign-in', '/connectors/sandbox/callbacks']) {
+        expect((await fetch(`${url}${path}`, { method: 'POST' })).status).toBe(503);
+      }
+      const ready = await (await fetch(`${url}/readyz`)).json();
+      expect(ready).toMatchObject({ missing: expect.arrayContaining(['reconciled']) });
+    });
+    // It stands in the database, so another process finds it too, and none moves it on.
+    expect((await watch()).fault()).toBeDefined();
+  });
+
+  test('ends by `reconcile --apply` with an early --since, or by --done', async () => {
+    await advance();
+    await restore();
+    const isBehind = async () => (await watch({ advances: false })).fault() !== undefined;
+    await setting.json('reconcile');
+    const late = await setting.cli('reconcile', '--apply', '--since', '2026-01-02T00:00:00Z');
+    expect(late.stderr).toContain(
+      `MongoDB has the state of ${LONG_AGO}: --since must not be later`,
+    );
+    const { epoch, auditLog } = setting.deps.stores;
+    const all = ['reconcile', '--apply', '--since', '2025-12-31T00:00:00Z'];
+    await epoch.noteLostKeys(true);
+    expect((await setting.cli(...all)).stderr).toMatch(/^Idempotency keys are lost.* --done/m);
+    expect(await isBehind()).toBe(true);
+    await epoch.noteLostKeys(false);
+    await setting.json(...all);
+    expect(await isBehind()).toBe(false);
+    expect((await watch()).fault()).toBeUndefined();
+
+    await restore();
+    expect((await setting.refusal('reconcile', '--done')).code).toBe('invalid_request');
+    const reason = 'two payouts are left, ticket 7';
+    const done = await setting.json('reconcile', '--done', '--reason', reason);
+    expect(done).toMatchObject({ done: true, mongodb: LONG_AGO });
+    expect(await isBehind()).toBe(false);
+    const [line] = await auditLog.list({ limit: 1 });
+    const after = { mongodb: LONG_AGO, reason };
+    expect(line).toMatchObject({ act: 'stores.reconciled', after });
+  });
+
+  test('refuses writes until it could compare for the first time, which it tries soon', async () => {
+    await advance();
+    await restore();
+    const { epoch } = createDeps();
+    let isAway = true;
+    const read = jest.fn(async () => {
+      if (isAway) throw new Error('away');
+      return await epoch.read();
+    });
+    const { fault, lines, onBehind } = await watch({ epoch: { ...epoch, read } });
+    expect(fault()).toContain('not compared yet');
+    expect(lines).toEqual([NOT_COMPARED]);
+    isAway = false;
+    const before = read.mock.calls.length;
+    await eventually('the next look', async () => read.mock.calls.length > before, SOON_MS);
+    // A busy Temporal may take longer than that to answer.
+    await eventually('the first result', async () => fault()?.includes(LONG_AGO));
+    expect(onBehind).toHaveBeenCalledTimes(1);
+  });
+
+  test('sees no restore while another process advances the epoch', async () => {
+    await advance();
+    const { epoch } = createDeps();
+    const readEarlier = async () => {
+      const stored = await epoch.read();
+      return stored && { ...stored, at: LONG_AGO };
+    };
+    const read = jest.fn(epoch.read).mockImplementationOnce(readEarlier);
+    const { fault, lines, onBehind } = await watch({ epoch: { ...epoch, read } });
+    expect({ fault: fault(), lines }).toEqual({ fault: undefined, lines: [] });
+    expect(onBehind).not.toHaveBeenCalled();
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+
+  test('allows writes though the epochs cannot be raised', async () => {
+    await advance();
+    const raise = () => Promise.reject(new Error('denied'));
+    const now = () => new Date(Date.now() + 120_000);
+    const { fault, lines } = await watch({ now, epoch: { ...createDeps().epoch, raise } });
+    expect({ fault: fault(), lines }).toEqual({ fault: undefined, lines: [NOT_COMPARED] });
+  });
+
+  test('allows writes where Temporal denies access to schedules', async () => {
+    await advance();
+    const grpc = { code: 7, details: 'Request unauthorized.', metadata: {} };
+    const cause = Object.assign(new Error('denied'), grpc);
+    const schedules = jest.spyOn(setting.deps.temporal.schedule, 'getHandle');
+    schedules.mockImplementation(() => {
+      throw new Error('Failed', { cause });
+    });
+    const { fault, lines } = await watch().finally(() => schedules.mockRestore());
+    expect({ fault: fault(), lines }).toEqual({ fault: undefined, lines: [NOT_COMPARED] });
+  });
+
+  test('logs the time since which a restored Temporal may have lost signals', async () => {
+    await advance();
+    const at = new Date(Date.now() + 3_600_000).toISOString();
+    await epochs().updateOne({ _id: 'epoch' }, { $set: { at } });
+    const { fault, lines } = await watch();
+    expect(fault()).toBeUndefined();
+    expect(lines).toEqual([expect.stringContaining('callback deliver --again --since 2')]);
+  });
+});
 
 describe('reconcile', () => {
   test('says that two stores agree, with exit code 0', async () => {
-    const { exit, stdout, stderr } = await setting.cli('reconcile', '--json');
-    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
-    expect(JSON.parse(stdout)).toEqual({
-      data: {
-        since: expect.stringMatching(/Z$/),
-        workflows: expect.any(Number),
-        histories: 0,
-        documents: 0,
-        left: 0,
-        findings: [],
-      },
+    const counts = { workflows: expect.any(Number), histories: 0, documents: 0, left: 0 };
+    expect(await reconcile()).toEqual({
+      ...{ exit: 0, stderr: '' },
+      data: { ...counts, since: expect.stringMatching(/Z$/), findings: [] },
     });
     expect((await setting.cli('reconcile', ...SINCE)).stdout).toMatch(
       /^\d+ workflows that run or ended since 2026-01-01T00:00:00\.000Z \(0 histories read\), and 0 documents in flight: nothing differs\.\n$/,
@@ -35,38 +216,29 @@ describe('reconcile', () => {
   });
 
   test('lists differences with what --apply would do, with exit code 1, and does it with --apply', async () => {
-    const { db, stores } = setting.deps;
-    const created_at = '2026-01-01T00:00:00.000Z';
-    const lost = storedPayout(setting.shop, { created_at });
-    await db.collection<{ _id: string }>('payouts').insertOne(lost);
-    const body = { callback_id: 'cb-9', occurred_at: created_at };
+    const lost = storedPayout(setting.shop, { created_at: LONG_AGO });
+    await payouts().insertOne(lost);
     const about = { connector: 'bank', resource: 'payout', name: 'completed' } as const;
-    await stores.callbacks.insertOnce({
-      ...about,
-      resource_id: 'unknown',
-      body,
-      received_at: created_at,
-    });
+    const body = { callback_id: 'cb-9', occurred_at: LONG_AGO };
+    const callback = { ...about, resource_id: 'unknown', body, received_at: LONG_AGO };
+    await setting.deps.stores.callbacks.insertOnce(callback);
 
-    const { exit, stdout, stderr } = await setting.cli('reconcile', '--json', ...SINCE);
+    const { exit, data, stderr } = await reconcile(...SINCE);
     expect(exit).toBe(1);
     expect(JSON.parse(stderr).error).toEqual({
       code: 'stores_differ',
       message: 'Differences left: 1. Run it again with --apply.',
     });
-    const age_seconds = expect.any(Number);
-    const { data } = JSON.parse(stdout);
+    const common = { resource: 'payout', age_seconds: expect.any(Number), done: false };
     expect(data).toMatchObject({ left: 1, documents: 1 });
     expect(data.findings).toEqual([
       {
-        ...{ kind: 'orphan', resource: 'payout', id: lost._id, env: 'sandbox' },
+        ...{ ...common, kind: 'orphan', id: lost._id, env: 'sandbox', act: 'restart' },
         ...{ account_id: setting.shop.account_id, document: 'sent', workflow: 'not found' },
-        ...{ age_seconds, act: 'restart', done: false },
       },
       {
-        ...{ kind: 'callback', resource: 'payout', id: 'unknown', env: null, account_id: null },
+        ...{ ...common, kind: 'callback', id: 'unknown', env: null, account_id: null, act: 'none' },
         ...{ document: 'completed (bank:cb-9), not signalled', workflow: null },
-        ...{ age_seconds, act: 'none', done: false },
       },
     ]);
     const inWords = await setting.cli('reconcile', ...SINCE);
@@ -75,46 +247,38 @@ describe('reconcile', () => {
       /\n\nKIND +RESOURCE +ID +ENV +MONGODB +TEMPORAL +AGE +ACT\norphan +payout +\S+ +sandbox +sent +not found +\d+ d \d+ h +restart\n/,
     );
 
-    const applied = await setting.cli('reconcile', '--apply', '--json', ...SINCE);
-    expect(applied.exit).toBe(0);
-    expect(JSON.parse(applied.stdout).data).toMatchObject({
-      left: 0,
-      findings: [{ kind: 'orphan', done: true }, { kind: 'callback' }],
+    const findings = [{ kind: 'orphan', done: true }, { kind: 'callback' }];
+    expect(await reconcile('--apply', ...SINCE)).toMatchObject({
+      ...{ exit: 0, data: { left: 0, findings } },
     });
     expect((await setting.handle('payout', lost._id).describe()).status.name).toBe('RUNNING');
-    // Nobody works on the product's own queue here.
     await setting.terminate('payout', lost._id);
-    await db.collection<{ _id: string }>('payouts').deleteOne({ _id: lost._id });
+    await payouts().deleteOne({ _id: lost._id });
   });
 
   test('delivers an event that no workflow delivers', async () => {
-    const { db } = setting.deps;
-    const id = await setting.payout();
-    const events = db.collection<{ _id: string; resource_id: string }>('events');
+    const resource_id = await setting.payout();
+    const events = setting.service.collection<{ _id: string; resource_id: string }>('events');
     const pending = { 'delivery.status': 'pending', 'delivery.next_attempt_at': null };
-    const [event] = await events.find({ resource_id: id }).toArray();
-    if (event === undefined) throw new Error('no event');
-    await events.updateOne({ _id: event._id }, { $set: pending });
-    const undelivered = { kind: 'undelivered', resource: 'event', id: event._id, act: 'deliver' };
-    const look = async (...args: string[]) => {
-      const { stdout } = await setting.cli('reconcile', '--json', ...SINCE, ...args);
-      return JSON.parse(stdout).data.findings;
-    };
-    expect(await look()).toContainEqual(expect.objectContaining({ ...undelivered, done: false }));
-    expect(await look('--apply')).toContainEqual(
+    const event = await events.findOneAndUpdate({ resource_id }, { $set: pending });
+    const id = event?._id ?? '';
+    const undelivered = { kind: 'undelivered', resource: 'event', id, act: 'deliver' };
+    const find = async (...args: string[]) => (await reconcile(...SINCE, ...args)).data.findings;
+    expect(await find()).toContainEqual(expect.objectContaining({ ...undelivered, done: false }));
+    expect(await find('--apply')).toContainEqual(
       expect.objectContaining({ ...undelivered, done: true }),
     );
-    const delivery = setting.service.temporal.workflow.getHandle(`webhook:${event._id}`);
-    expect((await delivery.describe()).status.name).toBe('RUNNING');
-    await delivery.terminate('in a test');
-    await events.deleteMany({ resource_id: id });
+    await setting.service.temporal.workflow.getHandle(webhookWorkflowId(id)).result();
+    await events.deleteMany({ resource_id });
   });
 
   test('compares a large kind by the first digits of its ids, and continues at any of them', async () => {
-    const id = await setting.payout();
-    const others = [await setting.payout(), await setting.payout()];
-    const payouts = setting.deps.db.collection<{ _id: string }>('payouts');
-    await payouts.updateOne({ _id: id }, { $inc: { version: -1 } });
+    const [id, ...others] = [
+      await setting.payout(),
+      await setting.payout(),
+      await setting.payout(),
+    ] as const;
+    await payouts().updateOne({ _id: id }, { $inc: { version: -1 } });
     const look = async (runsMax?: number, from?: Place) => {
       const deps = { ...setting.deps, ...omitUndefined({ runsMax }) };
       const all = [];
@@ -128,8 +292,7 @@ describe('reconcile', () => {
       const [seen, inParts] = [await look(), await look(1)];
       return seen.checked > others.length && inParts.checked === seen.checked && [seen, inParts];
     });
-    expect(whole.found).toEqual([id]);
-    expect(parts.found).toEqual([id]);
+    expect([whole.found, parts.found]).toEqual([[id], [id]]);
     expect(whole.places).toContain('payout');
     expect(parts.places).toContain(`payout:${id.slice(0, 1)}`);
 
@@ -139,110 +302,51 @@ describe('reconcile', () => {
     expect(rest.checked).toBeLessThan(parts.checked);
     // The count has changed since, and with it the length of the first digits.
     expect((await look(undefined, last)).found).toEqual([id]);
-    await payouts.updateOne({ _id: id }, { $inc: { version: 1 } });
+    await payouts().updateOne({ _id: id }, { $inc: { version: 1 } });
   });
 
   test('compares a running workflow once', async () => {
-    const look = async () => {
-      let checked = 0;
-      for await (const step of walk(setting.deps, { since: new Date(0) })) {
-        if (step.place.kind === 'payout') checked += step.checked;
-      }
-      return checked;
-    };
     const { temporal } = setting.service;
-    const queue = environmentQueue(setting.deps.lifecycleQueue, false);
-    const listed = async () =>
-      (await temporal.workflow.count(`WorkflowType = 'payout' AND TaskQueue = '${queue}'`)).count;
-    const id = await setting.payout({ amount: 66_623 });
+    const count = async (query: string) => (await temporal.workflow.count(query)).count;
+    const id = await setting.payout(SILENT);
     // Temporal lists a run some time after it has begun.
     await eventually('it in the list', async () => {
-      const query = `WorkflowId = 'payout:${id}' AND ExecutionStatus = 'Running'`;
-      return (await temporal.workflow.count(query)).count === 1;
+      return (await count(`WorkflowId = 'payout:${id}' AND ExecutionStatus = 'Running'`)) === 1;
     });
-    expect(await look()).toBe(await listed());
+    let checked = 0;
+    for await (const step of walk(setting.deps, { since: new Date(0) })) {
+      if (step.place.kind === 'payout') checked += step.checked;
+    }
+    const queue = environmentQueue(setting.deps.lifecycleQueue, false);
+    expect(checked).toBe(await count(`WorkflowType = 'payout' AND TaskQueue = '${queue}'`));
   });
 
-  test('--from takes a place, and is refused with --apply', async () => {
-    for (const place of ['payment:xy', 'shop', 'payment:123']) {
-      const { stderr } = await setting.cli('reconcile', '--from', place, '--json');
-      expect(JSON.parse(stderr).error).toMatchObject({ code: 'invalid_usage' });
-    }
-    const refused = await setting.refusal('reconcile', '--from', 'payout:3f', '--apply');
-    expect(refused).toMatchObject({ code: 'invalid_request' });
+  test('takes a place as --from, and a day or a time with an offset as --since', async () => {
     const found = await setting.json('reconcile', '--from', 'payout:3f');
     expect(found).toMatchObject({ data: { left: 0 } });
+    const refuse = async (...args: string[]) => (await setting.refusal('reconcile', ...args)).code;
+    expect(await refuse('--from', 'payout:3f', '--apply')).toBe('invalid_request');
+    for (const place of ['payment:xy', 'shop', 'payment:123']) {
+      expect(await refuse('--from', place)).toBe('invalid_usage');
+    }
+    for (const since of ['now', '2026-03-01T09:00:00', '2026-02-30']) {
+      expect(await refuse('--since', since)).toBe('invalid_usage');
+    }
   });
-
-  test.each(['now', '2026-03-01T09:00:00', '2026-02-30'])(
-    '--since takes a day or a time with an offset, and not %s',
-    async (since) => {
-      const { stderr } = await setting.cli('reconcile', '--since', since, '--json');
-      expect(JSON.parse(stderr).error).toMatchObject({ code: 'invalid_usage' });
-    },
-  );
 });
 
 describe('orphan', () => {
-  const buildRow = (resource: string, id: string, status: string, workflow: string) => ({
-    resource,
-    id,
-    account_id: setting.shop.account_id,
-    env: 'sandbox',
-    status,
-    workflow,
-    updated_at: expect.stringMatching(/Z$/),
-    age_seconds: expect.any(Number),
+  const NONE = { data: [], has_more: false, checked: expect.any(Number) };
+  const buildRow = (resource: string, id: string, status: string, workflow = 'TERMINATED') => ({
+    ...{ resource, id, account_id: setting.shop.account_id, env: 'sandbox', status, workflow },
+    ...{ updated_at: expect.stringMatching(/Z$/), age_seconds: expect.any(Number) },
   });
+  const list = (...options: string[]) => setting.json('orphan', 'list', ...options);
+  const restart = (...ids: string[]) => setting.json('orphan', 'restart', ...ids);
 
-  /** Finds orphans among these ids only, since other tests leave their own behind. */
-  async function findAmong(ids: string[]): Promise<Orphan[]> {
-    const found: Orphan[] = [];
-    for await (const { orphans } of findOrphans(setting.deps, ids)) found.push(...orphans);
-    return found;
-  }
-
-  test('list shows what was terminated, with its age, and neither what runs nor what has ended', async () => {
-    const running = [
-      await setting.payout({ amount: 66_623 }),
-      (await setting.refund()).id,
-      await setting.payment(),
-    ];
-    expect(await setting.json('orphan', 'list')).toEqual(NONE);
-    const { stdout } = await setting.cli('orphan', 'list');
-    expect(stdout).toMatch(/^All \d+ in flight have a workflow that runs\.\n$/);
-
-    const [payout = '', refund = '', payment = ''] = running;
-    await setting.terminate('payout', payout);
-    await setting.terminate('refund', refund);
-    await setting.terminate('payment', payment);
-    const lost = storedPayout(setting.shop, { created_at: '2026-01-01T00:00:00.000Z' });
-    await setting.deps.db.collection<{ _id: string }>('payouts').insertOne(lost);
-    expect(await setting.json('orphan', 'list')).toEqual({
-      ...NONE,
-      data: expect.arrayContaining([
-        buildRow('payment', payment, 'awaiting_customer', 'TERMINATED'),
-        buildRow('refund', refund, 'processing', 'TERMINATED'),
-        buildRow('payout', payout, 'sent', 'TERMINATED'),
-        buildRow('payout', lost._id, 'sent', 'NOT_FOUND'),
-      ]),
-    });
-    const inWords = (await setting.cli('orphan', 'list')).stdout;
-    expect(inWords).toMatch(/^RESOURCE +ID +ENV +STATUS +SINCE +AGE +WORKFLOW +ACCOUNT\n/);
-    expect(inWords).toMatch(
-      /\npayout +\S+ +sandbox +sent +2026-01-01 00:00:00 UTC +\d+ d \d+ h +not found/,
-    );
-    expect(await setting.json('orphan', 'list', '--limit', '1')).toMatchObject({ has_more: true });
-
-    for (const orphan of await findAmong([...running, lost._id])) {
-      await restart(setting.deps, orphan);
-    }
-    expect(await setting.json('orphan', 'list')).toEqual(NONE);
-  });
-
-  test('crypto payments and settlements are listed, and continue where they were', async () => {
-    const { stores } = setting.service;
-    await setting.registerWallet('0x52908400098527886E0F7030069857D2E4169EE7');
+  test('list shows what was terminated, with its age; restart continues each where it was', async () => {
+    const { stores, becomes } = setting.service;
+    await setting.registerWallet();
     const paid = await setting.cryptoPayment();
     await setting.simulate('crypto_payment', paid, { event: 'received' });
     await setting.handle('crypto_payment', paid).result();
@@ -253,141 +357,126 @@ describe('orphan', () => {
     });
     // Sent, and nothing more is heard of it.
     const settlement = await setting.cryptoSettlement('66643');
-    await setting.service.becomes('crypto_settlements', settlement, { status: 'sent' });
-    await setting.terminate('crypto_payment', payment);
-    await setting.terminate('crypto_settlement', settlement);
-    expect(await setting.json('orphan', 'list')).toEqual({
-      ...NONE,
-      data: expect.arrayContaining([
-        buildRow('crypto_payment', payment, 'awaiting_deposit', 'TERMINATED'),
-        buildRow('crypto_settlement', settlement, 'sent', 'TERMINATED'),
-      ]),
-    });
-    for (const orphan of await findAmong([payment, settlement])) {
-      await restart(setting.deps, orphan);
-    }
-    expect(await setting.json('orphan', 'list')).toEqual(NONE);
+    await becomes('crypto_settlements', settlement, { status: 'sent' });
+    const payout = await setting.payout(SILENT);
+    const running: [CallbackResource, string, string][] = [
+      ['payment', await setting.payment(), 'awaiting_customer'],
+      ['refund', (await setting.refund()).id, 'processing'],
+      ['payout', payout, 'sent'],
+      ['crypto_payment', payment, 'awaiting_deposit'],
+      ['crypto_settlement', settlement, 'sent'],
+    ];
+    expect(await list()).toEqual(NONE);
+    const { stdout } = await setting.cli('orphan', 'list');
+    expect(stdout).toMatch(/^All \d+ in flight have a workflow that runs\.\n$/);
+
+    for (const [kind, id] of running) await setting.terminate(kind, id);
+    const lost = storedPayout(setting.shop, { created_at: LONG_AGO });
+    await payouts().insertOne(lost);
+    const rows = [
+      ...running.map(([kind, id, status]) => buildRow(kind, id, status)),
+      buildRow('payout', lost._id, 'sent', 'NOT_FOUND'),
+    ];
+    const data = expect.arrayContaining(rows);
+    expect(await list()).toEqual({ ...NONE, data });
+    const inWords = (await setting.cli('orphan', 'list')).stdout;
+    expect(inWords).toMatch(/^RESOURCE +ID +ENV +STATUS +SINCE +AGE +WORKFLOW +ACCOUNT\n/);
+    expect(inWords).toMatch(
+      /\npayout +\S+ +sandbox +sent +2026-01-01 00:00:00 UTC +\d+ d \d+ h +not found/,
+    );
+    expect(await list('--limit', '1')).toMatchObject({ has_more: true });
+
+    expect(await restart()).toEqual({ ...NONE, data, left_alone: [] });
+    expect(await list()).toEqual(NONE);
+    await becomes('payouts', payout, { attention: 'restarted_in_flight' });
+    await setting.simulate('payout', payout, { event: 'completed' });
+    await becomes('payouts', payout, { status: 'completed' });
     await setting.simulate('crypto_payment', payment, { transaction_id });
-    await setting.service.becomes('crypto_payments', payment, { status: 'underpaid' });
+    await becomes('crypto_payments', payment, { status: 'underpaid' });
     await setting.simulate('crypto_payment', payment, { event: 'received' });
     await setting.simulate('crypto_settlement', settlement, { event: 'completed' });
     await setting.handle('crypto_payment', payment).result();
     await setting.handle('crypto_settlement', settlement).result();
     const kinds = async (id: string) =>
       (await stores.ledger.forResource(id)).map(({ kind }) => kind).sort();
+    expect(await kinds(payout)).toEqual(['payout_captured', 'payout_reserved']);
     expect(await kinds(payment)).toEqual(['crypto_payment_credited', 'crypto_payment_credited']);
     expect(await kinds(settlement)).toEqual([
-      'crypto_settlement_captured',
-      'crypto_settlement_reserved',
+      ...['crypto_settlement_captured', 'crypto_settlement_reserved'],
     ]);
+    await setting.terminate('payout', lost._id);
+    await payouts().deleteOne({ _id: lost._id });
   });
 
-  test('a restarted payout continues where it was', async () => {
-    const id = await setting.payout({ amount: 66_623 });
-    await setting.terminate('payout', id);
-    const [orphan] = await findAmong([id]);
-    if (orphan === undefined) throw new Error('not found');
-    await restart(setting.deps, orphan);
-    await restart(setting.deps, orphan); // joins the one that runs
-    const { stores } = setting.service;
-    await setting.service.becomes('payouts', id, { attention: 'restarted_in_flight' });
-    await setting.simulate('payout', id, { event: 'completed' });
-    await setting.service.becomes('payouts', id, { status: 'completed' });
-    expect((await stores.ledger.forResource(id)).map(({ kind }) => kind).sort()).toEqual([
-      'payout_captured',
-      'payout_reserved',
-    ]);
-  });
-
-  test('restart takes all or the named ones, and leaves out a record that is behind its workflow', async () => {
-    const [first, second, third] = [
-      await setting.payout({ amount: 66_623 }),
-      await setting.payout({ amount: 66_623 }),
-      await setting.payout({ amount: 66_623 }),
-    ];
-    await setting.terminate('payout', first);
-    await setting.terminate('payout', second);
-    const act = ['payout', 'act', third, 'mark_completed', '--operator', 'm', '--reason', 'r'];
-    await setting.json(...act);
-    await setting.handle('payout', third).result();
+  test('restart takes the named ones, and leaves out a record that is behind its workflow', async () => {
+    const named = await setting.payout(SILENT);
+    await setting.terminate('payout', named);
+    const { id: behind } = await buildPayout(setting.shop, { ...SILENT, status: 'completed' });
+    await setting.handle('payout', behind).result();
     // As a restored database has it.
-    const payouts = setting.deps.db.collection<{ _id: string }>('payouts');
-    await payouts.updateOne({ _id: third }, { $set: { status: 'sent', version: 3 } });
+    await payouts().updateOne({ _id: behind }, { $set: { status: 'sent', version: 3 } });
 
-    expect(await setting.json('orphan', 'restart', first)).toMatchObject({
-      data: [buildRow('payout', first, 'sent', 'TERMINATED')],
-      left_alone: [],
-    });
-    expect((await setting.handle('payout', first).describe()).status.name).toBe('RUNNING');
-    expect(await setting.json('orphan', 'restart')).toMatchObject({
-      data: [buildRow('payout', second, 'sent', 'TERMINATED')],
-      left_alone: [buildRow('payout', third, 'sent', 'COMPLETED')],
-    });
+    const row = buildRow('payout', named, 'sent');
+    expect(await restart(named)).toMatchObject({ data: [row], left_alone: [] });
+    expect((await setting.handle('payout', named).describe()).status.name).toBe('RUNNING');
+    const left_alone = [buildRow('payout', behind, 'sent', 'COMPLETED')];
+    expect(await restart()).toMatchObject({ data: [], left_alone });
     const { stdout } = await setting.cli('orphan', 'restart');
     expect(stdout).toMatch(
       /^Started again: 0\.\n\nLeft alone, since their workflow has completed:\n/,
     );
-    const behind = { code: 'record_behind', message: expect.stringContaining('at version 4') };
-    expect(await setting.refusal('orphan', 'restart', third)).toEqual(behind);
-    const reason = ['--operator', 'm', '--reason', 'the bank says so'];
-    expect(await setting.refusal('payout', 'act', third, 'mark_failed', ...reason)).toEqual(behind);
-    const occurred_at = new Date().toISOString();
+    const refusal = { code: 'record_behind', message: expect.stringContaining('at version 4') };
+    expect(await setting.refusal('orphan', 'restart', behind)).toEqual(refusal);
+    const act = ['payout', 'act', behind, 'mark_failed', '--operator', 'm', '--reason', 'r'];
+    expect(await setting.refusal(...act)).toEqual(refusal);
     const report = {
-      connector: setting.service.connector,
-      ...({ resource: 'payout', name: 'failed' } as const),
-      resource_id: third,
-      callback: { callback_id: `cb_${third}`, occurred_at },
-    };
-    await expect(deliverCallback(setting.deps, report)).rejects.toMatchObject(behind);
-    const { attention, status } = (await setting.service.stores.payouts.get(third)) ?? {};
-    expect({ attention, status }).toEqual({ attention: 'record_behind', status: 'sent' });
-    // Nobody works on the product's own queue here.
-    for (const id of [first, second]) await setting.terminate('payout', id);
-    await payouts.deleteMany({ _id: { $in: [first, second, third] } });
-  });
+      ...{ connector: setting.service.connector, resource: 'payout', resource_id: behind },
+      ...{ name: 'failed', callback: { callback_id: behind, occurred_at: LONG_AGO } },
+    } as const;
+    await expect(deliverCallback(setting.deps, report)).rejects.toMatchObject(refusal);
+    const state = { attention: 'record_behind', status: 'sent' };
+    expect(await setting.service.stores.payouts.get(behind)).toMatchObject(state);
+    await payouts().deleteOne({ _id: behind });
 
-  test('restart refuses by name what is no orphan', async () => {
-    const running = await setting.payout({ amount: 66_623 });
     const unknown = randomUUID();
-    expect(await setting.refusal('orphan', 'restart', running, unknown)).toEqual({
+    expect(await setting.refusal('orphan', 'restart', named, unknown)).toEqual({
       code: 'not_an_orphan',
-      message: `Not in progress, or with a running workflow: ${running}, ${unknown}.`,
+      message: `Not in progress, or with a running workflow: ${named}, ${unknown}.`,
     });
   });
 
-  test('a long list reports its progress on stderr, and nothing there with --json', async () => {
-    const payouts = setting.deps.db.collection<{ _id: string }>('payouts');
+  test('list and restart have a delivery that is late, once', async () => {
+    const { account_id, service } = { ...setting.shop, service: setting.service };
+    const DUE_AT = '2026-03-01T12:05:00.000Z';
+    const types = ['payment.settled', 'payment.failed'] as const;
+    const events = await recordEvents(service, account_id, [...types]);
+    const [id = '', current = ''] = events.map(({ _id }) => _id);
+    const delivery = { status: 'pending', attempts: 1 } as const;
+    await service.stores.events.setDelivery(id, { ...delivery, next_attempt_at: DUE_AT });
+    const next_attempt_at = new Date().toISOString();
+    await service.stores.events.setDelivery(current, { ...delivery, next_attempt_at });
+    const row = buildRow('delivery', id, 'pending', 'NOT_FOUND');
+    expect(await list()).toMatchObject({ data: [{ ...row, updated_at: DUE_AT }] });
+    expect((await setting.cli('orphan', 'list')).stdout).toContain(`\ndelivery  ${id}  sandbox`);
+    expect(await restart(id)).toMatchObject({ data: [row] });
+    const { input } = await readPayloads(service.temporal, webhookWorkflowId(id));
+    expect(input).toMatchObject({ run: 0, resume: true });
+    await service.temporal.workflow.getHandle(webhookWorkflowId(id)).result();
+    expect(await list()).toEqual(NONE);
+    expect((await setting.refusal('orphan', 'restart', id)).code).toBe('not_an_orphan');
+    await service.collection<{ _id: string }>('events').deleteOne({ _id: current });
+  });
+
+  test('list reports its progress on stderr if it is long, and nothing there with --json', async () => {
     const many = Array.from({ length: 1_010 }, (_, n) =>
       storedPayout(setting.shop, { created_at: new Date(Date.UTC(2026, 0, 1) + n).toISOString() }),
     );
-    await payouts.insertMany(many);
+    await payouts().insertMany(many);
     const { exit, stdout, stderr } = await setting.cli('orphan', 'list', '--limit', '10000');
     expect(exit).toBe(0);
     expect(stdout.split('\n').length).toBeGreaterThan(1_010);
     expect(stderr).toMatch(/^10\d\d checked, \d+ without a workflow so far\n$/);
     expect((await setting.cli('orphan', 'list', '--json')).stderr).toBe('');
-    await payouts.deleteMany({ _id: { $in: many.map(({ _id }) => _id) } });
-  });
-});
-
-test('callback deliver --again delivers a signal that Temporal lost, and none that was applied', async () => {
-  const { callbacks } = setting.service.stores;
-  const id = await setting.payout({ amount: 66_623 });
-  const store = (resource_id: string, day: number) =>
-    callbacks.insertOnce({
-      ...{ connector: setting.service.connector, resource: 'payout', resource_id },
-      ...{ name: 'completed', received_at: `2026-03-0${day}T12:00:00.000Z` },
-      body: { callback_id: `cb_${randomUUID()}`, occurred_at: '2026-03-01T12:00:00.000Z' },
-    });
-  const [lost, old] = [await store(id, 3), await store(randomUUID(), 1)];
-  for (const { _id } of [lost, old]) {
-    await callbacks.markSignalled({ _id }, '2026-03-01T12:00:00.000Z');
-  }
-  const again = ['callback', 'deliver', '--again', '--since', '2026-03-02T00:00:00Z'];
-  expect(await setting.json(...again)).toEqual({ delivered: [lost._id], failed: [] });
-  await setting.service.becomes('payouts', id, { status: 'completed' });
-  expect(await setting.json(...again)).toEqual({ delivered: [], failed: [] });
-  expect(await setting.refusal('callback', 'deliver', '--again')).toMatchObject({
-    code: 'invalid_request',
+    await payouts().deleteMany({ _id: { $in: many.map(({ _id }) => _id) } });
   });
 });

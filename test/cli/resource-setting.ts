@@ -3,10 +3,11 @@ import type { Client } from '@temporalio/client';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { taskQueues } from '../../src/domain/task-queues';
 import { LIFECYCLES } from '../../src/lifecycles';
-import { ACT_MS_MAX, IN_ETHER } from '../api/crypto-setting';
+import { ACT_MS_MAX, IN_ETHER, WALLET } from '../api/crypto-setting';
 import { openShop } from '../api/payout-setting';
+import { buildPayment, buildRefund } from '../support/factories';
 import { useFixture } from '../support/fixture';
-import { type Answer, eventually } from '../support/http';
+import type { Answer } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { openService, type ServiceOptions } from '../support/service';
 import { commandsIn } from './cli';
@@ -61,30 +62,12 @@ export async function openResourceSetting(options?: ServiceOptions) {
     },
     payout: async (changes: object = {}, word?: string): Promise<string> =>
       (await shop.paid(changes, word)).body.id,
-    payment: async () => {
-      const body = {
-        method: 'ideal',
-        amount: 1_050,
-        currency: 'EUR',
-        country: 'NL',
-        success_url: 'https://shop.example/a?token=T0',
-        error_url: 'https://shop.example/b',
-        customer: { email: 'ada@example.com', first_name: 'Ada' },
-        metadata: { k: 'M0' },
-      };
-      const id = getId(await shop.post('/v1/payments', body));
-      await eventually('a payment at the bank', async () => {
-        return (await service.stores.payments.get(id))?.status !== 'created';
-      });
-      return id;
-    },
-    /** Refund of a payment that has settled; no callback has reported its result. */
-    refund: async () => {
-      const { id: payment_id } = await shop.settledPayment();
-      const body = { payment_id, amount: 300, reason: 'R0 for Ada' };
-      const id = getId(await shop.post('/v1/refunds', body));
-      return { id, payment_id };
-    },
+    /** Makes a payment that waits for its customer. */
+    payment: async (fields: object = {}): Promise<string> =>
+      (await buildPayment(shop, { ...fields })).id,
+    /** Refunds a payment that has settled; no callback has reported its result. */
+    refund: async (fields: object = {}): Promise<{ id: string; payment_id: string }> =>
+      await buildRefund(shop, { amount: 300, ...fields }),
     /** Makes one of 100 EUR in ether, for an account that has crypto from now on. */
     cryptoPayment: async (more: { idempotencyKey?: string } = {}) => {
       await service.stores.accounts.setCrypto(shop.account_id, true);
@@ -95,7 +78,7 @@ export async function openResourceSetting(options?: ServiceOptions) {
       const body = { asset: 'ETH', network: 'ethereum', amount };
       return getId(await shop.post('/v1/crypto/settlements', body));
     },
-    registerWallet: async (address: string) => {
+    registerWallet: async (address = WALLET) => {
       const now = new Date().toISOString();
       const { account_id } = shop;
       const wallet = { account_id, livemode: false, network: 'ethereum', address } as const;
@@ -106,7 +89,6 @@ export async function openResourceSetting(options?: ServiceOptions) {
       return shop.post(`/v1/sandbox/${path}`, body);
     },
     terminate: (kind: CallbackResource, id: string) => handle(kind, id).terminate('in a test'),
-    unknownId: () => randomUUID(),
     close: () => service.stop(),
   };
 }

@@ -1,254 +1,243 @@
+import { CONTRACT_VERSION } from '../../src/domain/capabilities';
 import { getRuleId } from '../../src/domain/routing-rule';
 import { METHODS } from '../../src/routing';
+import { useFixture } from '../support/fixture';
 import { asOperator, commandsIn, useProvisioning } from './cli';
 
 const service = useProvisioning();
 const RAIL = 'sepa_credit_transfer';
+/** Whatever the last one named serves is its own without a rule. */
 const ROUTES = {
   LIVE_CONNECTORS: `north=${RAIL}|visa,south=${RAIL}`,
-  SANDBOX_CONNECTORS: `trial=${RAIL}`,
+  SANDBOX_CONNECTORS: `fresh=${RAIL}|visa|multibanco,trial=${RAIL}`,
 };
-const routed = () => commandsIn({ ...service.env, ...ROUTES });
-const FOR_ALL = { env: 'live', method: RAIL, currency: null, account_id: null };
+const routed = useFixture(async () => commandsIn({ ...service.env, ...ROUTES }));
+const mia = useFixture(() => asOperator(routed));
 const WHY = ['--reason', 'Ticket 42'];
 const FUNCTIONS = [
   ...['openSession', 'closeSession', 'voidPayment', 'reversePayment'],
   ...['sendRefund', 'lookUpRefund', 'sendPayout', 'lookUpPayout'],
 ];
+type Lines = Record<string, unknown>[];
 
 /** Reports what a connector serves, as its process does. */
-async function report(
+function report(
   connector: string,
   { serves = METHODS, functions = FUNCTIONS, contract = 1, seen_at = new Date() } = {},
-): Promise<void> {
-  await service.stores.capabilities.report(connector, { serves, functions, contract }, seen_at);
+): Promise<unknown> {
+  return service.stores.capabilities.report(connector, { serves, functions, contract }, seen_at);
 }
 
 beforeAll(async () => {
   await Promise.all(['north', 'south', 'trial', 'sandbox'].map((name) => report(name)));
 });
 
-function set(method: string, connector: string, ...more: string[]) {
-  return ['routing', 'set', method, connector, '--env', 'sandbox', ...more];
+const set = (method: string, connector: string, ...more: string[]) => [
+  ...['routing', 'set', method, connector, '--env', 'sandbox'],
+  ...more,
+];
+const remove = (method: string, ...more: string[]) =>
+  routed.json('routing', 'remove', method, '--env', 'sandbox', ...more);
+const listLines = async (...query: string[]): Promise<Lines> =>
+  Object(await routed.json('routing', 'show', ...query)).data;
+const listAudited = (act: 'routing.set' | 'routing.removed') =>
+  service.stores.auditLog.list({ act, limit: 100 });
+const readRules = () => service.stores.routingRules.read();
+
+/** Runs `audit verify`. @returns its findings */
+async function findUnexplained(): Promise<Lines> {
+  const { stdout } = await routed.cli('--json', 'audit', 'verify');
+  return JSON.parse(stdout).findings;
 }
 
-function setOnLive(connector: string, ...more: string[]) {
-  return ['routing', 'set', RAIL, connector, '--env', 'live', ...more];
-}
+describe('routing', () => {
+  test('shows that the variables and the sandbox bank decide every route without rules', async () => {
+    const line = {
+      ...{ currency: null, account_id: null, served: true, set_at: null, operator: null },
+      ...{ seen_at: expect.any(String), silent: false, missing: [], reason: null },
+      ...{ contract: 1, contract_known: true, paused_at: null },
+      ...{ env: 'live', source: 'LIVE_CONNECTORS' },
+    };
+    expect(await listLines('--env', 'live')).toEqual([
+      { ...line, method: 'visa', connector: 'north' },
+      { ...line, method: RAIL, connector: 'south' },
+    ]);
+    const lines = await listLines('--env', 'sandbox');
+    const [named, rest] = [
+      lines.filter(({ source }) => source === 'SANDBOX_CONNECTORS'),
+      lines.filter(({ source }) => source === 'sandbox_bank'),
+    ];
+    const routes = named.map(({ method, connector }) => `${method} ${connector}`);
+    expect(routes.toSorted()).toEqual(['multibanco fresh', `${RAIL} trial`, 'visa fresh']);
+    expect(rest).toHaveLength(lines.length - named.length);
+    expect(rest.every(({ connector }) => connector === 'sandbox')).toBe(true);
+  });
 
-async function listLines(...query: string[]) {
-  const shown = await routed().json('routing', 'show', ...query);
-  return Object(shown).data;
-}
+  test('sets a rule on live once, with a key and a reason, shows, audits and removes it', async () => {
+    const onLive = (connector: string, ...more: string[]) => [
+      ...['routing', 'set', RAIL, connector, '--env', 'live', ...more],
+    ];
+    const typed = await routed.refusal(...onLive('north', ...WHY, '--operator', 'mia'));
+    expect(typed.code).toBe('operator_key_required');
+    expect((await mia.refusal(...onLive('north'))).code).toBe('operator_required');
+    // Neither the sandbox bank nor a test system is chosen on live.
+    for (const connector of ['sandbox', 'trial']) {
+      const refused = await mia.refusal(...onLive(connector, ...WHY));
+      expect(refused.code).toBe('connector_unknown');
+    }
+    const scope = { env: 'live', method: RAIL, currency: null, account_id: null };
+    const seen = { seen_at: expect.any(String), silent: false };
+    const done = { ...scope, ...seen, before: null, after: 'north', changed: true };
+    expect(await mia.json(...onLive('north', ...WHY))).toEqual(done);
+    const repeated = { ...done, before: 'north', changed: false };
+    expect(await mia.json(...onLive('north', ...WHY))).toEqual(repeated);
+    expect(await mia.json(...onLive('south', ...WHY))).toMatchObject({ before: 'north' });
+    const note = { operator: 'mia', reason: 'Ticket 42' };
+    expect(await listLines('--env', 'live')).toMatchObject([
+      { method: 'visa', source: 'LIVE_CONNECTORS' },
+      { ...scope, ...note, connector: 'south', source: 'rule', set_at: expect.any(String) },
+    ]);
+    const removal = ['routing', 'remove', RAIL, '--env', 'live', ...WHY];
+    expect(await mia.json(...removal)).toMatchObject({ ...scope, before: 'south', after: null });
+    expect((await mia.refusal(...removal)).code).toBe('rule_not_found');
+    const facts = { method: RAIL, currency: null, account: null };
+    const about = { account_id: null, livemode: true, target: `live:${RAIL}:*:*` };
+    const changed = (connector: string) => ({ ...facts, connector, ...note });
+    expect(await listAudited('routing.set')).toMatchObject([
+      { ...about, before: { connector: 'north' }, after: changed('south') },
+      { ...about, before: { connector: null }, after: changed('north') },
+    ]);
+    expect(await listAudited('routing.removed')).toMatchObject([
+      { ...about, before: { ...facts, connector: 'south' }, after: { connector: null, ...note } },
+    ]);
+  });
 
-function listAudited(act: 'routing.set' | 'routing.removed') {
-  return service.stores.auditLog.list({ act, limit: 100 });
-}
+  test('shows of one account the lines that decide something for it', async () => {
+    const { account_id } = await service.account();
+    const other = await service.account();
+    await routed.json(...set(RAIL, 'sandbox', '--currency', 'EUR'));
+    await routed.json(...set(RAIL, 'trial', '--account', account_id));
+    const ofOther = ['--account', other.account_id, '--currency', 'EUR'];
+    await routed.json(...set(RAIL, 'sandbox', ...ofOther));
+    const read = async (...query: string[]) => {
+      const lines = await listLines('--env', 'sandbox', ...query);
+      return lines
+        .filter(({ method }) => method === RAIL)
+        .map((line) => [line['connector'], line['currency'], line['account_id'], line['source']]);
+    };
+    const base = ['trial', null, null, 'SANDBOX_CONNECTORS'];
+    const own = ['trial', null, account_id, 'rule'];
+    const both = ['sandbox', 'EUR', other.account_id, 'rule'];
+    expect(await read('--account', account_id)).toEqual([own]);
+    expect(await read('--account', other.account_id)).toEqual([base, both]);
+    const all = await read();
+    expect(all.slice(0, 2)).toEqual([base, ['sandbox', 'EUR', null, 'rule']]);
+    expect(all.slice(2)).toEqual(expect.arrayContaining([own, both]));
+    const { stdout } = await routed.cli('routing', 'show', '--account', account_id);
+    expect(stdout).toMatch(new RegExp(`sandbox +${RAIL} +any +${account_id} +trial +rule`));
+    await remove(RAIL, '--currency', 'EUR');
+    await remove(RAIL, '--account', account_id);
+  });
 
-test('without rules, the variables and the sandbox bank decide every route', async () => {
-  const line = {
-    ...{ currency: null, account_id: null, served: true, set_at: null, operator: null },
-    ...{ seen_at: expect.any(String), silent: false, missing: [] },
-    ...{ contract: 1, contract_known: true, paused_at: null },
-  };
-  const live = await listLines('--env', 'live');
-  expect(live).toEqual(
+  test.each([
+    [set('ideel', 'sandbox'), 'method_unknown', /no method, rail or asset ideel/],
+    [set(RAIL, 'north'), 'method_not_served', /not name north for .* has sandbox, fresh, trial/],
     [
-      { ...line, ...{ env: 'live', method: 'visa', connector: 'north', reason: null } },
-      { ...line, ...{ env: 'live', method: RAIL, connector: 'south', reason: null } },
-    ].map((each) => ({ ...each, source: 'LIVE_CONNECTORS' })),
-  );
-  const lines: { method: string; connector: string; source: string }[] = await listLines(
-    '--env',
-    'sandbox',
-  );
-  const byTest = lines.filter(({ source }) => source === 'SANDBOX_CONNECTORS');
-  expect(byTest).toMatchObject([{ method: RAIL, connector: 'trial' }]);
-  const rest = lines.filter(({ source }) => source === 'sandbox_bank');
-  expect(rest).toHaveLength(lines.length - 1);
-  expect(rest.every(({ connector }) => connector === 'sandbox')).toBe(true);
-});
-
-test('a rule on live needs a key and a reason, is set once, shown, audited and removed', async () => {
-  const { refusal } = routed();
-  expect(await refusal(...setOnLive('north', ...WHY, '--operator', 'mia'))).toMatchObject({
-    code: 'operator_key_required',
+      set('ideal', 'trial'),
+      'method_not_served',
+      /SANDBOX_CONNECTORS does not name trial for ideal/,
+    ],
+    [set(RAIL, 'acme'), 'connector_unknown', /no connector acme/],
+    [set(RAIL, 'a.b'), 'connector_name_invalid', /"a.b"/],
+    [set(RAIL, 'trial', '--currency', 'GBP'), 'currency_not_supported', /no GBP, only EUR/],
+    [set('eth_ethereum', 'sandbox', '--currency', 'EUR'), 'currency_not_supported', /an asset/],
+    [set(RAIL, 'trial', '--account', 'acct_1'), 'account_not_found', /no account acct_1/],
+    [['routing', 'show', '--account', 'acct_1'], 'account_not_found', /no account acct_1/],
+  ])('refuses %j with a message, and stores nothing', async (args, code, message) => {
+    const before = await readRules();
+    expect(await routed.refusal(...args)).toEqual({
+      ...{ code, message: expect.stringMatching(message) },
+    });
+    expect(await readRules()).toEqual(before);
   });
-  const mia = await asOperator(routed());
-  const silent = await mia.refusal(...setOnLive('north'));
-  expect(silent).toMatchObject({ code: 'operator_required' });
-  const seen = { seen_at: expect.any(String), silent: false };
-  const done = { ...FOR_ALL, before: null, after: 'north', changed: true, ...seen };
-  expect(await mia.json(...setOnLive('north', ...WHY))).toEqual(done);
-  expect(await mia.json(...setOnLive('north', ...WHY))).toEqual({
-    ...{ ...done, before: 'north', changed: false },
-  });
-  expect(await mia.json(...setOnLive('south', ...WHY))).toMatchObject({ before: 'north' });
-  expect(await listLines('--env', 'live')).toMatchObject([
-    { method: 'visa', source: 'LIVE_CONNECTORS' },
-    {
-      ...{ ...FOR_ALL, connector: 'south', source: 'rule', served: true },
-      ...{ operator: 'mia', reason: 'Ticket 42', set_at: expect.any(String) },
-    },
-  ]);
-  const target = { env: 'live', method: RAIL, before: 'south', after: null };
-  expect(await mia.json('routing', 'remove', RAIL, '--env', 'live', ...WHY)).toMatchObject(target);
-  const gone = await mia.refusal('routing', 'remove', RAIL, '--env', 'live', ...WHY);
-  expect(gone).toMatchObject({ code: 'rule_not_found' });
-  const facts = { method: RAIL, currency: null, account: null };
-  const note = { operator: 'mia', reason: 'Ticket 42' };
-  const about = { account_id: null, livemode: true, target: `live:${RAIL}:*:*` };
-  expect(await listAudited('routing.set')).toMatchObject([
-    { ...about, before: { connector: 'north' }, after: { ...facts, connector: 'south', ...note } },
-    { ...about, before: { connector: null }, after: { ...facts, connector: 'north', ...note } },
-  ]);
-  expect(await listAudited('routing.removed')).toMatchObject([
-    { ...about, before: { ...facts, connector: 'south' }, after: { connector: null, ...note } },
-  ]);
-});
 
-test('show --account lists the lines that decide something for it', async () => {
-  const { json } = routed();
-  const { account_id } = await service.account();
-  const other = await service.account();
-  const ofAccount = ['--account', account_id];
-  await json(...set(RAIL, 'sandbox', '--currency', 'EUR'));
-  await json(...set(RAIL, 'trial', ...ofAccount));
-  await json(...set(RAIL, 'sandbox', '--account', other.account_id, '--currency', 'EUR'));
-  const read = async (...query: string[]) => {
-    const lines: Record<string, string>[] = await listLines('--env', 'sandbox', ...query);
-    return lines.flatMap(({ method, connector, currency, account_id: account, source }) =>
-      method === RAIL ? [[connector, currency, account, source]] : [],
+  test('makes concurrent changes one after the other, each with its audit line', async () => {
+    const { account_id } = await service.account();
+    const wanted = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? 'trial' : 'sandbox'));
+    await Promise.all(
+      wanted.map((connector) => routed.json(...set(RAIL, connector, '--account', account_id))),
     );
-  };
-  const base = ['trial', null, null, 'SANDBOX_CONNECTORS'];
-  const byCurrency = ['sandbox', 'EUR', null, 'rule'];
-  const own = ['trial', null, account_id, 'rule'];
-  const both = ['sandbox', 'EUR', other.account_id, 'rule'];
-  expect(await read('--account', account_id)).toEqual([own]);
-  expect(await read('--account', other.account_id)).toEqual([base, both]);
-  const all = await read();
-  expect(all.slice(0, 2)).toEqual([base, byCurrency]);
-  expect(all.slice(2)).toEqual(expect.arrayContaining([own, both]));
-  const text = (await routed().cli('routing', 'show', '--account', account_id)).stdout;
-  expect(text).toMatch(new RegExp(`sandbox +${RAIL} +any +${account_id} +trial +rule`));
-  await Promise.all([
-    json('routing', 'remove', RAIL, '--env', 'sandbox', '--currency', 'EUR'),
-    json('routing', 'remove', RAIL, '--env', 'sandbox', ...ofAccount),
-  ]);
+    const target = getRuleId({ livemode: false, method: RAIL, currency: null, account_id });
+    const lines = (await listAudited('routing.set')).filter((line) => line.target === target);
+    // Each line continues where the last one ended.
+    let connector: unknown = null;
+    for (const { before, after } of lines.toReversed()) {
+      expect(before?.['connector']).toBe(connector);
+      expect(after?.['connector']).not.toBe(connector);
+      connector = after?.['connector'];
+    }
+    expect((await readRules()).get(target)?.connector).toBe(connector);
+  });
+
+  test('shows the rule of a connector that no variable names as refused, and removes it', async () => {
+    await routed.json(...set('ideal', 'sandbox'));
+    const before = await readRules();
+    await routed.json(...set(RAIL, 'trial'));
+    const without = commandsIn(service.env);
+    const { data } = Object(await without.json('routing', 'show', '--env', 'sandbox'));
+    const refused = { method: RAIL, source: 'rule', connector: 'trial', served: false };
+    expect(data).toContainEqual(expect.objectContaining(refused));
+    const { stdout } = await without.cli('routing', 'show');
+    expect(stdout).toContain('trial (refused: not in SANDBOX_CONNECTORS)');
+    await without.json('routing', 'remove', RAIL, '--env', 'sandbox');
+    expect(await readRules()).toEqual(before);
+  });
+
+  test('is audited: `audit verify` finds a planted or changed rule', async () => {
+    expect(await findUnexplained()).toEqual([]);
+    const rules = service.db.collection<{ _id: string; connector: string }>('routing_rules');
+    const [known] = (await readRules()).values();
+    const { _id = '', connector = '' } = known ?? {};
+    const scope = { livemode: true, method: 'visa', currency: null, account_id: null };
+    await rules.insertOne({ _id: 'live:visa:*:*', ...scope, connector: 'thief' });
+    await rules.updateOne({ _id }, { $set: { connector: 'thief' } });
+    expect((await routed.cli('audit', 'verify')).exit).toBe(1);
+    const findings = await findUnexplained();
+    await rules.deleteOne({ _id: 'live:visa:*:*' });
+    await rules.updateOne({ _id }, { $set: { connector } });
+    expect(findings).toEqual(
+      expect.arrayContaining([
+        { code: 'routing_rule_unexplained', account_id: null, id: 'live:visa:*:*', fields: [] },
+        { code: 'routing_rule_changed', account_id: null, id: _id, fields: ['connector'] },
+      ]),
+    );
+  });
 });
 
-test.each([
-  [set('ideel', 'sandbox'), 'method_unknown', /no method, rail or asset ideel/],
-  [set(RAIL, 'north'), 'method_not_served', /does not name north for .* has sandbox, trial/],
-  [set('visa', 'trial'), 'method_not_served', /SANDBOX_CONNECTORS does not name trial for visa/],
-  [set(RAIL, 'acme'), 'connector_unknown', /no connector acme/],
-  [set(RAIL, 'a.b'), 'connector_name_invalid', /"a.b"/],
-  [set(RAIL, 'trial', '--currency', 'GBP'), 'currency_not_supported', /no GBP, only EUR/],
-  [set('eth_ethereum', 'sandbox', '--currency', 'EUR'), 'currency_not_supported', /an asset/],
-  [set(RAIL, 'trial', '--account', 'acct_1'), 'account_not_found', /no account acct_1/],
-  [['routing', 'show', '--account', 'acct_1'], 'account_not_found', /no account acct_1/],
-])('%j is refused with a message, and nothing is stored', async (args, code, message) => {
-  const { stores } = service;
-  const before = await stores.routingRules.read();
-  const refused = await routed().refusal(...args);
-  expect(refused).toEqual({ code, message: expect.stringMatching(message) });
-  expect(await stores.routingRules.read()).toEqual(before);
-});
-
-test('on live, neither the sandbox bank nor a test system is chosen', async () => {
-  const mia = await asOperator(routed(), 'ada');
-  for (const connector of ['sandbox', 'trial']) {
-    const refused = await mia.refusal(...setOnLive(connector, ...WHY));
-    expect(refused).toMatchObject({ code: 'connector_unknown' });
-  }
-});
-
-test('concurrent changes happen one after the other, each with its audit line', async () => {
-  const { json } = routed();
-  const { account_id } = await service.account();
-  const wanted = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? 'trial' : 'sandbox'));
-  const change = (connector: string) => json(...set(RAIL, connector, '--account', account_id));
-  await Promise.all(wanted.map(change));
-  const target = getRuleId({ livemode: false, method: RAIL, currency: null, account_id });
-  const lines = (await listAudited('routing.set')).filter((line) => line.target === target);
-  const steps = lines
-    .toReversed()
-    .map(({ before, after }) => [before?.['connector'], after?.['connector']]);
-  // Each line continues where the last one ended.
-  let connector: unknown = null;
-  for (const [before, after] of steps) {
-    expect(before).toBe(connector);
-    expect(after).not.toBe(before);
-    connector = after;
-  }
-  expect((await service.stores.routingRules.read()).get(target)?.connector).toBe(connector);
-});
-
-test('a rule of a connector that no variable names is shown as refused, and may be removed', async () => {
-  const { json } = routed();
-  await json(...set('ideal', 'sandbox'));
-  const { routingRules } = service.stores;
-  const before = await routingRules.read();
-  await json(...set(RAIL, 'trial'));
-  const without = commandsIn(service.env);
-  const shown = Object(await without.json('routing', 'show', '--env', 'sandbox'));
-  const [line] = shown.data.filter(
-    ({ method, source }: Record<string, string>) => method === RAIL && source === 'rule',
-  );
-  expect(line).toMatchObject({ connector: 'trial', served: false });
-  const { stdout } = await without.cli('routing', 'show');
-  expect(stdout).toContain('trial (refused: not in SANDBOX_CONNECTORS)');
-  await without.json('routing', 'remove', RAIL, '--env', 'sandbox');
-  expect(await routingRules.read()).toEqual(before);
-});
-
-test('audit verify finds a planted or changed rule', async () => {
-  expect((await routed().cli('audit', 'verify')).exit).toBe(0);
-  const rules = service.db.collection<{ _id: string; connector: string }>('routing_rules');
-  const [known] = (await service.stores.routingRules.read()).values();
-  const planted = { livemode: true, method: 'visa', currency: null, account_id: null };
-  await rules.insertOne({ _id: 'live:visa:*:*', ...planted, connector: 'thief' });
-  await rules.updateOne({ _id: known?._id ?? '' }, { $set: { connector: 'thief' } });
-  const { exit, stdout } = await routed().cli('--json', 'audit', 'verify');
-  expect(exit).toBe(1);
-  expect(JSON.parse(stdout).findings).toEqual(
-    expect.arrayContaining([
-      { code: 'routing_rule_unexplained', account_id: null, id: 'live:visa:*:*', fields: [] },
-      { code: 'routing_rule_changed', account_id: null, id: known?._id, fields: ['connector'] },
-    ]),
-  );
-});
-
-describe('what a connector reports of itself', () => {
-  const env = { ...ROUTES, SANDBOX_CONNECTORS: `fresh=${RAIL}|visa|multibanco` };
-  const fresh = () => commandsIn({ ...service.env, ...env });
-  const drop = (_id: string) =>
-    service.db.collection<{ _id: string }>('connector_capabilities').deleteOne({ _id });
+describe('a connector', () => {
+  const capabilities = () => service.db.collection<{ _id: string }>('connector_capabilities');
+  /** Lines of the connector in the table. */
   const read = async () => {
-    const { stdout } = await fresh().cli('routing', 'show', '--env', 'sandbox');
+    const { stdout } = await routed.cli('routing', 'show', '--env', 'sandbox');
     return stdout.split('\n').filter((line) => line.includes(' fresh'));
   };
   afterEach(async () => {
-    await drop('fresh');
-    await fresh().cli('routing', 'remove', RAIL, '--env', 'sandbox');
+    await capabilities().deleteOne({ _id: 'fresh' });
+    await routed.cli('routing', 'remove', RAIL, '--env', 'sandbox');
   });
 
-  test('a connector that has never reported is refused without --unseen', async () => {
-    const { refusal, json } = fresh();
-    expect(await refusal(...set(RAIL, 'fresh'))).toEqual({
-      code: 'connector_never_seen',
-      message: expect.stringContaining('add --unseen'),
+  test('that has never reported is refused without --unseen', async () => {
+    expect(await routed.refusal(...set(RAIL, 'fresh'))).toEqual({
+      ...{ code: 'connector_never_seen', message: expect.stringContaining('add --unseen') },
     });
     const seen = { seen_at: null, silent: true };
-    expect(await json(...set(RAIL, 'fresh', '--unseen'))).toMatchObject(seen);
+    expect(await routed.json(...set(RAIL, 'fresh', '--unseen'))).toMatchObject(seen);
     expect((await read()).every((line) => line.endsWith('never'))).toBe(true);
   });
 
-  test('a silent connector is accepted with a warning', async () => {
-    const seen_at = new Date('2026-03-01T09:00:00Z');
-    await report('fresh', { seen_at });
-    const { stdout } = await fresh().cli(...set(RAIL, 'fresh'));
+  test('that is silent is accepted with a warning', async () => {
+    await report('fresh', { seen_at: new Date('2026-03-01T09:00:00Z') });
+    const { stdout } = await routed.cli(...set(RAIL, 'fresh'));
     expect(stdout).toContain('not since 2026-03-01 09:00:00 UTC');
     expect(stdout).toContain('Until its process runs, what is created waits.');
     expect((await read())[0]).toContain('not since 2026-03-01 09:00:00 UTC');
@@ -256,30 +245,28 @@ describe('what a connector reports of itself', () => {
     expect((await read()).every((line) => line.endsWith(' now'))).toBe(true);
   });
 
-  test('a connector without the method, or a function that it needs, is refused', async () => {
+  test('without the method, or a function that it needs, is refused', async () => {
     const functions = FUNCTIONS.filter((name) => name !== 'sendRefund');
     await report('fresh', { serves: ['visa', 'multibanco'], functions });
-    const { refusal, json } = fresh();
-    const about = async (method: string) => await refusal(...set(method, 'fresh', '--unseen'));
-    expect(await about(RAIL)).toEqual({
+    const refuse = (method: string) => routed.refusal(...set(method, 'fresh', '--unseen'));
+    expect(await refuse(RAIL)).toEqual({
       code: 'method_not_served',
       message: `fresh reports that it serves visa, multibanco, and not ${RAIL}.`,
     });
-    expect(await about('visa')).toEqual({
+    expect(await refuse('visa')).toEqual({
       code: 'method_not_served',
       message: 'fresh reports that it has no sendRefund, which visa needs.',
     });
     // Nobody refunds a payment by it.
-    expect(await json(...set('multibanco', 'fresh'))).toMatchObject({ after: 'fresh' });
-    const lines = await read();
-    expect(lines.find((line) => line.includes(' visa '))).toContain('fresh (lacks sendRefund)');
-    await json('routing', 'remove', 'multibanco', '--env', 'sandbox');
+    expect(await routed.json(...set('multibanco', 'fresh'))).toMatchObject({ after: 'fresh' });
+    const line = (await read()).find((each) => each.includes(' visa '));
+    expect(line).toContain('fresh (lacks sendRefund)');
+    await remove('multibanco');
   });
 
-  test('a connector of another version of the contract is refused, and shown so', async () => {
+  test('of another version of the contract is refused, and shown so', async () => {
     await report('fresh', { contract: 2 });
-    const { refusal, json } = fresh();
-    expect(await refusal(...set(RAIL, 'fresh', '--unseen'))).toEqual({
+    expect(await routed.refusal(...set(RAIL, 'fresh', '--unseen'))).toEqual({
       code: 'contract_unknown',
       message:
         'fresh reports version 2 of the contract, and this service has only version 1: ' +
@@ -287,9 +274,109 @@ describe('what a connector reports of itself', () => {
     });
     expect((await read())[0]).toContain('fresh (contract 2 is not known)');
     // One that does not report its version keeps the first.
-    await service.db
-      .collection<{ _id: string }>('connector_capabilities')
-      .updateOne({ _id: 'fresh' }, { $unset: { contract: 1 } });
-    expect(await json(...set(RAIL, 'fresh'))).toMatchObject({ after: 'fresh' });
+    await capabilities().updateOne({ _id: 'fresh' }, { $unset: { contract: 1 } });
+    expect(await routed.json(...set(RAIL, 'fresh'))).toMatchObject({ after: 'fresh' });
   });
+});
+
+describe('connector pause', () => {
+  const BY_MIA = ['--operator', 'mia', ...WHY];
+  const pause = (name: string, ...by: string[]) => ['connector', 'pause', name, ...by];
+  const resume = (name: string, ...by: string[]) => ['connector', 'resume', name, ...by];
+  const listChanges = async (target: string) => {
+    const acts = ['connector.paused', 'connector.resumed'] as const;
+    const { auditLog } = service.stores;
+    const lines = await Promise.all(acts.map((act) => auditLog.list({ act, limit: 100 })));
+    return lines.flat().flatMap((line) => (line.target === target ? [line.act] : []));
+  };
+
+  test('pauses and resumes once, and `routing show` shows the pause', async () => {
+    const facts = { connector: 'trial', env: 'sandbox' };
+    const by = { operator: 'mia', reason: 'Ticket 42', paused_at: expect.any(String) };
+    const paused = { ...facts, ...by, paused: true };
+    expect(await routed.json(...pause('trial', ...BY_MIA))).toEqual({ ...paused, changed: true });
+    const again = await routed.json(...pause('trial', '--operator', 'bo'));
+    expect(again).toEqual({ ...paused, changed: false });
+    expect(await findUnexplained()).toEqual([]);
+    const shown = (await routed.cli('routing', 'show', '--env', 'sandbox')).stdout;
+    expect(shown).toMatch(new RegExp(`${RAIL} .* trial \\(paused since \\d{4}-.* UTC\\)`));
+    const { stdout } = await routed.cli(...resume('trial', ...BY_MIA));
+    expect(stdout).toMatch(/Paused: +no\n\nIt takes effect within seconds\./);
+    expect(await routed.json(...resume('trial'))).toEqual({
+      ...{ ...facts, paused: false, changed: false },
+      ...{ paused_at: null, operator: null, reason: null },
+    });
+    expect(await listChanges('sandbox:trial')).toEqual(['connector.paused', 'connector.resumed']);
+    expect(await findUnexplained()).toEqual([]);
+  });
+
+  test('changes something once of several pauses at once', async () => {
+    const pauses = [1, 2, 3, 4].map(() => routed.json(...pause('sandbox', ...BY_MIA)));
+    const answers = await Promise.all(pauses);
+    expect(answers.filter((answer) => Object(answer).changed)).toHaveLength(1);
+    expect(await listChanges('sandbox:sandbox')).toEqual(['connector.paused']);
+    await routed.json(...resume('sandbox'));
+  });
+
+  test('needs a key and a reason on live; a connector that no variable names can be resumed', async () => {
+    const refuse = async (args: string[], { refusal } = routed) => (await refusal(...args)).code;
+    expect(await refuse(pause('north', ...BY_MIA))).toBe('operator_key_required');
+    expect(await refuse(pause('north'), mia)).toBe('operator_required');
+    const paused = { env: 'live', operator: 'mia' };
+    expect(await mia.json(...pause('north', ...WHY))).toMatchObject(paused);
+    const audited = { act: 'connector.paused', target: 'live:north', livemode: true };
+    expect(await service.db.collection('audit_log').countDocuments(audited)).toBe(1);
+    const without = commandsIn({ ...mia.env, LIVE_CONNECTORS: '' });
+    expect(await refuse(resume('north', ...BY_MIA))).toBe('operator_key_required');
+    const resumed = { paused: false, changed: true };
+    expect(await without.json(...resume('north', ...WHY))).toMatchObject(resumed);
+    expect(await without.refusal(...resume('north', ...WHY))).toEqual({
+      code: 'connector_unknown',
+      message:
+        'There is no connector north: neither LIVE_CONNECTORS nor SANDBOX_CONNECTORS names it.',
+    });
+    expect(await refuse(pause('no/name'))).toBe('connector_name_invalid');
+  });
+
+  test('is audited: `audit verify` finds a planted pause', async () => {
+    const pauses = service.db.collection<{ _id: string }>('connector_pauses');
+    const planted = { connector: 'planted', livemode: true, paused_at: new Date().toISOString() };
+    await pauses.insertOne({
+      _id: 'live:planted',
+      ...planted,
+      ...{ operator: null, reason: null },
+    });
+    const findings = await findUnexplained();
+    await pauses.deleteOne({ _id: 'live:planted' });
+    expect(findings).toEqual([
+      { code: 'connector_pause_unexplained', account_id: null, id: 'live:planted', fields: [] },
+    ]);
+  });
+});
+
+test('connector health lists each fault of a connector that does not run', async () => {
+  const west = commandsIn({ ...service.env, LIVE_CONNECTORS: `west=${RAIL}` });
+  const unreported = await west.cli('--json', 'connector', 'health', 'west');
+  expect(JSON.parse(unreported.stderr).error.code).toBe('connector_unhealthy');
+  expect(JSON.parse(unreported.stdout)).toMatchObject({
+    ...{ connector: 'west', env: 'live', healthy: false },
+    ...{ pause: null, report: null, callbacks_waiting: 0, keys: 0 },
+    instructions: { pollers: 0, waiting: 0 },
+    resources: { payout: { running: 0, attention: 0 } },
+    faults: [
+      'No process of it takes instructions: start it.',
+      'It has no key, so that its callbacks change nothing on live.',
+    ],
+  });
+  const seen_at = new Date(Date.now() - 60_000);
+  const contract = CONTRACT_VERSION + 1;
+  await report('trial', { contract, seen_at });
+  await routed.json('connector', 'pause', 'trial', ...WHY);
+  const { exit, stdout, stderr } = await routed.cli('connector', 'health', 'trial');
+  expect([exit, stderr]).toEqual([1, expect.stringContaining('trial has 3 faults.')]);
+  expect(stdout).toMatch(/Paused: +since .*\nPause: +Ticket 42\nProcesses: +0 take instructions\n/);
+  expect(stdout).toContain(`Its processes have reported nothing since ${seen_at.toISOString()}.`);
+  expect(stdout).toContain(`It has version ${contract} of the contract, unknown here.`);
+  const unknown = await routed.refusal('connector', 'health', 'none');
+  expect(unknown.code).toBe('connector_unknown');
 });
