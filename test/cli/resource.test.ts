@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { actOn } from '../../src/service/operators/act';
+import { buildPayment } from '../support/factories';
 import { eventually } from '../support/http';
 import { run } from './cli';
 import { useResourceSetting } from './resource-setting';
@@ -116,29 +118,18 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
   }
 });
 
-test('payout show prints the audit trail as a table', async () => {
-  const id = await setting.payout({ amount: 66_623 });
-  const act = ['payout', 'act', id, 'mark_completed', '--operator', 'mia', '--reason', 'Rang them'];
-  expect((await setting.cli(...act)).exit).toBe(0);
-  const entry = { who: 'mia', when: at, what: 'mark_completed', why: 'Rang them' };
-  expect(await setting.json('payout', 'show', id)).toMatchObject({
-    audit: [{ ...entry, before: 'sent', after: 'completed' }],
-  });
-  const { stdout } = await setting.cli('payout', 'show', id);
-  expect(stdout).toMatch(
-    /\nWHO +WHEN +WHAT +WHY +BEFORE +AFTER\nmia +\S+ \S+ UTC +mark_completed +Rang them +sent +completed\n$/,
-  );
-});
-
 test('payment show and refund show name each other, and show nothing of the customer', async () => {
-  const { id, payment_id } = await setting.refund();
+  const { id: payment_id } = await buildPayment(setting.shop, {
+    ...{ status: 'settled', success_url: 'https://shop.example/a?token=T0' },
+    ...{ customer: { email: 'ada@example.com', first_name: 'Ada' }, metadata: { k: 'M0' } },
+  });
+  const { id } = await setting.refund({ payment_id, reason: 'R0 for Ada' });
   const refund = await setting.json('refund', 'show', id);
   expect(refund).toMatchObject({
     refund: { id, payment_id, status: 'processing', amount: 300, workflow_id: `refund:${id}` },
     postings: [{ kind: 'refund_accepted' }],
     callbacks: [],
   });
-  expect(JSON.stringify(refund)).not.toContain('R0');
   const payment = await setting.json('payment', 'show', payment_id);
   expect(payment).toMatchObject({
     payment: { id: payment_id, status: 'settled', refunded: 300 },
@@ -147,118 +138,108 @@ test('payment show and refund show name each other, and show nothing of the cust
   });
   const { stdout } = await setting.cli('payment', 'show', payment_id);
   expect(stdout).toMatch(new RegExp(`\\n\\nREFUNDS\\nREFUND .+\\n${id} .+ processing +€3\\.00`));
-});
-
-test('payment show hides customers, metadata and addresses', async () => {
-  const id = await setting.payment();
-  const { stdout } = await setting.cli('payment', 'show', id);
-  const shown = stdout + JSON.stringify(await setting.json('payment', 'show', id));
-  expect(shown).toContain('awaiting_customer');
-  for (const hidden of ['ada@example.com', 'Ada', 'M0', 'http', 'token', 'hash']) {
+  const shown = stdout + JSON.stringify([payment, refund]);
+  for (const hidden of ['ada@example.com', 'Ada', 'M0', 'R0', 'http', 'token', 'hash']) {
     expect(shown).not.toContain(hidden);
   }
 });
 
-test.each(['payment', 'refund', 'payout'])('%s show and act refuse an unknown id', async (kind) => {
-  const id = setting.unknownId();
-  expect(await setting.refusal(kind, 'show', id)).toEqual({
-    code: `${kind}_not_found`,
-    message: `There is no ${kind} ${id}.`,
-  });
-  const act = ['act', id, 'mark_failed', '--operator', 'mia', '--reason', 'Why'];
-  expect(await setting.refusal(kind, ...act)).toMatchObject({ code: `${kind}_not_found` });
-});
-
-/** Payouts that the bank has queued without a further callback: creating one takes five seconds. */
-let queued: string[];
-beforeAll(async () => {
-  const silent = () => setting.payout({ amount: 66_624 }, 'submitted');
-  queued = await Promise.all(Array.from({ length: 4 }, silent));
-});
-
-const CONFIRMED = '--bank-confirmed-not-executed';
 const BY = ['--operator', 'mia', '--reason', 'The bank said so'];
 const act = (kind: CallbackResource, id: string, what: string, ...more: string[]) => [
-  kind,
-  'act',
-  id,
-  what,
-  ...BY,
-  ...more,
+  ...[kind, 'act', id, what, ...BY, ...more],
 ];
 /** Acts as the command does, with the workers of the product: for a workflow that has ended. */
-const actAgain = (kind: CallbackResource, id: string, what: string, hours?: number) =>
-  actOn(setting.deps, kind, id, { what, operator: 'mia', reason: 'The bank said so', hours });
-function queuedPayout(): string {
-  const id = queued.pop();
-  if (id === undefined) throw new Error('All are used.');
-  return id;
-}
+const actAgain = (kind: CallbackResource, id: string, what: string, more: object = {}) =>
+  actOn(setting.deps, kind, id, { what, operator: 'mia', reason: 'The bank said so', ...more });
 const payout = (id: string) => setting.service.stores.payouts.get(id);
+/** Amount that the sandbox bank sends, and says no more of. */
+const SILENT = { amount: 66_623 };
+
+test.each(['payment', 'refund', 'payout'] as const)(
+  '%s show and act refuse an unknown id',
+  async (kind) => {
+    const id = randomUUID();
+    expect(await setting.refusal(kind, 'show', id)).toEqual({
+      ...{ code: `${kind}_not_found`, message: `There is no ${kind} ${id}.` },
+    });
+    const { code } = await setting.refusal(...act(kind, id, 'mark_failed'));
+    expect(code).toBe(`${kind}_not_found`);
+  },
+);
 
 describe('payout act', () => {
-  test('marks a payout without callbacks as completed, and prints the new state', async () => {
-    const id = queuedPayout();
+  /** Payouts that the bank has queued without a further callback: creating one takes five seconds. */
+  let queued: string[];
+  beforeAll(async () => {
+    const open = () => setting.payout({ amount: 66_624 }, 'submitted');
+    queued = await Promise.all([1, 2, 3].map(open));
+  });
+  function takeQueued(): string {
+    const id = queued.pop();
+    if (id === undefined) throw new Error('All are used.');
+    return id;
+  }
+
+  test('prints the new state, and is in the audit trail and the audit log', async () => {
+    const id = await setting.payout(SILENT);
     expect(await setting.json(...act('payout', id, 'mark_completed'))).toEqual({
-      payout_id: id,
-      status: 'completed',
-      version: 4,
-      attention: null,
+      ...{ payout_id: id, status: 'completed', version: 4, attention: null },
     });
-    const { stores } = setting.service;
+    const entry = { who: 'mia', when: at, what: 'mark_completed', why: 'The bank said so' };
+    expect(await setting.json('payout', 'show', id)).toMatchObject({
+      audit: [{ ...entry, before: 'sent', after: 'completed' }],
+    });
+    expect((await setting.cli('payout', 'show', id)).stdout).toMatch(
+      /\nWHO +WHEN +WHAT +WHY +BEFORE +AFTER\nmia +\S+ \S+ UTC +mark_completed +The bank said so +sent +completed\n$/,
+    );
     const { account_id } = setting.shop;
-    const [line] = await stores.auditLog.list({ account_id, limit: 1 });
+    const [line] = await setting.service.stores.auditLog.list({ account_id, limit: 1 });
     expect(line).toMatchObject({
       actor: { door: 'command_line', operator: 'mia', host: hostname() },
       act: 'payout.act',
       target: id,
-      before: { state: 'submitted' },
+      before: { state: 'sent' },
       after: { what: 'mark_completed', state: 'completed', why: 'The bank said so' },
     });
-    const other = await setting.payout({ amount: 66_623 });
-    const { exit, stdout } = await setting.cli(...act('payout', other, 'mark_returned'));
-    expect(exit).toBe(0);
-    expect(stdout).toMatch(
-      /^Done: +mark_returned\nStatus: +returned\nVersion: +4\nAttention: +-\n$/,
-    );
+    const other = await setting.payout(SILENT);
+    expect(await setting.cli(...act('payout', other, 'mark_returned'))).toMatchObject({
+      exit: 0,
+      stdout: expect.stringMatching(
+        /^Done: +mark_returned\nStatus: +returned\nVersion: +4\nAttention: +-\n$/,
+      ),
+    });
   });
 
   test('resubmits after a look-up at the bank, and prints its answer', async () => {
-    const id = queuedPayout();
+    const id = takeQueued();
     expect(await setting.json(...act('payout', id, 'resubmit'))).toEqual({
-      payout_id: id,
-      status: 'submitted',
-      version: 2,
-      bank: 'submitted',
-      attention: null,
+      ...{ payout_id: id, status: 'submitted', version: 2, bank: 'submitted', attention: null },
     });
     expect((await payout(id))?.audit).toMatchObject([{ who: 'mia', what: 'resubmit' }]);
   });
 
-  test('snoozes for some hours', async () => {
-    const id = await setting.payout({ amount: 66_623 });
-    const snoozed = await setting.json(
-      ...act('payout', id, 'snooze', '--hours', '1.5', '--approved-by', 'noah'),
-    );
-    expect(snoozed).toMatchObject({ status: 'sent', attention: null });
-    const trail = [{ what: 'snooze', approved_by: 'noah' }];
-    expect((await payout(id))?.audit).toMatchObject(trail);
+  test('snoozes for some hours, as a second operator has approved', async () => {
+    const id = await setting.payout(SILENT);
+    const snooze = act('payout', id, 'snooze', '--hours', '1.5', '--approved-by', 'noah');
+    expect(await setting.json(...snooze)).toMatchObject({ status: 'sent', attention: null });
+    const snoozed = { what: 'snooze', approved_by: 'noah' };
+    expect((await payout(id))?.audit).toMatchObject([snoozed]);
     const { account_id } = setting.shop;
     const lines = await setting.service.stores.auditLog.list({ account_id, limit: 100 });
     expect(lines.filter(({ target }) => target === id)).toMatchObject([
-      { act: 'payout.act', after: { what: 'snooze', approved_by: 'noah' } },
+      { act: 'payout.act', after: snoozed },
     ]);
   });
 
   test('marks a payout that the bank holds as failed only with a confirmation', async () => {
-    const id = queuedPayout();
+    const id = takeQueued();
     expect(await setting.refusal(...act('payout', id, 'mark_failed'))).toEqual({
       code: 'held_by_bank',
       message: expect.stringMatching(/^The bank holds the payout and may still execute it/),
     });
     expect((await payout(id))?.audit).toEqual([]);
-    const done = await setting.json(...act('payout', id, 'mark_failed', CONFIRMED));
-    expect(done).toMatchObject({ status: 'failed' });
+    const confirmed = act('payout', id, 'mark_failed', '--bank-confirmed-not-executed');
+    expect(await setting.json(...confirmed)).toMatchObject({ status: 'failed' });
     expect(await setting.json('payout', 'show', id)).toMatchObject({
       audit: [{ what: 'mark_failed', bank_confirmed_not_executed: true }],
     });
@@ -267,7 +248,7 @@ describe('payout act', () => {
   });
 
   test('is refused with the message of the workflow, and changes nothing', async () => {
-    const id = await setting.payout({ amount: 66_623 });
+    const id = await setting.payout(SILENT);
     const before = await payout(id);
     expect(await setting.refusal(...act('payout', id, 'resubmit'))).toEqual({
       code: 'wrong_state',
@@ -277,123 +258,89 @@ describe('payout act', () => {
   });
 
   test('works after the workflow has ended, and after it was terminated', async () => {
-    const ended = await setting.payout({ amount: 66_623 });
+    const ended = await setting.payout(SILENT);
     await setting.json(...act('payout', ended, 'mark_completed'));
     await setting.handle('payout', ended).result();
     expect(await actAgain('payout', ended, 'mark_returned')).toMatchObject({ status: 'returned' });
     await setting.handle('payout', ended).result();
     await expect(actAgain('payout', ended, 'mark_failed')).rejects.toMatchObject({
-      code: 'wrong_state',
-      message: expect.stringMatching(/^The payout is returned; /),
+      ...{ code: 'wrong_state', message: expect.stringMatching(/^The payout is returned; /) },
     });
-    const terminated = queuedPayout();
-    await setting.terminate('payout', terminated);
-    const failed = await actOn(setting.deps, 'payout', terminated, {
-      what: 'mark_failed',
-      operator: 'mia',
-      reason: 'The bank said so',
-      bank_confirmed_not_executed: true,
-    });
+    const id = takeQueued();
+    await setting.terminate('payout', id);
+    const confirmed = { bank_confirmed_not_executed: true };
+    const failed = await actAgain('payout', id, 'mark_failed', confirmed);
     expect(failed).toMatchObject({ status: 'failed' });
-    expect((await payout(terminated))?.audit).toMatchObject([
+    expect((await payout(id))?.audit).toMatchObject([
       { who: 'mia', what: 'mark_failed', before: 'submitted', after: 'failed' },
     ]);
   });
+
+  /** @returns false while there is no run to end: a busy Temporal may start it late, or never */
+  async function endRun(id: string): Promise<boolean> {
+    try {
+      await setting.terminate('payout', id);
+      return true;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false;
+      throw error;
+    }
+  }
+
+  test('without an answer in time reports that its outcome is unknown', async () => {
+    const id = await setting.payout(SILENT);
+    await setting.terminate('payout', id);
+    // The client without patience: its deadline is what is checked.
+    const { temporal } = setting.service;
+    const lifecycleQueue = `nobody-${id}`;
+    const nobody = { ...setting.deps, temporal, lifecycleQueue, timeoutMs: 10_000 };
+    const failed = { what: 'mark_failed', operator: 'mia', reason: 'Why' };
+    // A repeated act joins a run that started late, so that none is left.
+    await eventually('the end of the run that nobody works on', async () => {
+      await expect(actOn(nobody, 'payout', id, failed)).rejects.toMatchObject({
+        code: 'outcome_unknown',
+        message: expect.stringMatching(
+          /no answer within 10 seconds, so the outcome is unknown: `payout show \S+` shows it/,
+        ),
+      });
+      return await endRun(id);
+    });
+  });
+
+  test('reports that Temporal does not answer, and changes nothing', async () => {
+    const id = await setting.payout(SILENT);
+    const env = { ...setting.env, TEMPORAL_ADDRESS: '127.0.0.1:1' };
+    const { exit, stderr } = await run(env, ...act('payout', id, 'mark_failed'));
+    expect(exit).toBe(1);
+    expect(stderr).toContain('Temporal does not answer at 127.0.0.1:1');
+    expect((await payout(id))?.status).toBe('sent');
+  });
 });
 
-describe.each([
-  ['refund', async () => (await setting.refund()).id, 'processing'],
-  ['payment', () => setting.payment(), 'awaiting_customer'],
-] as const)('%s act', (kind, open, status) => {
-  test('marks it as settled or failed; a final state stays', async () => {
-    const settled = await open();
-    const done = { [`${kind}_id`]: settled, status: 'settled', attention: null };
-    expect(await setting.json(...act(kind, settled, 'mark_settled'))).toMatchObject(done);
-    expect(await setting.refusal(...act(kind, settled, 'mark_failed'))).toEqual({
+test.each([
+  ['refund', async () => (await setting.refund()).id],
+  ['payment', () => setting.payment()],
+] as const)(
+  '%s act marks it as settled or failed, also after its workflow was terminated',
+  async (kind, open) => {
+    const [id, other] = [await open(), await open()];
+    const done = { [`${kind}_id`]: id, status: 'settled', attention: null };
+    expect(await setting.json(...act(kind, id, 'mark_settled'))).toMatchObject(done);
+    expect(await setting.refusal(...act(kind, id, 'mark_failed'))).toEqual({
       code: 'wrong_state',
       message: `The ${kind} is settled; a final state is never left.`,
     });
-    const failed = await open();
-    expect(await setting.json(...act(kind, failed, 'mark_failed'))).toMatchObject({
-      status: 'failed',
-    });
-  });
-
-  test('works after the workflow was terminated', async () => {
-    const id = await open();
-    await setting.terminate(kind, id);
-    expect(await actAgain(kind, id, 'mark_settled')).toMatchObject({ status: 'settled' });
-    await setting.handle(kind, id).result();
-  });
-
-  test('names the stored state, also when the workflow has just started again', async () => {
-    const id = await open();
-    await setting.terminate(kind, id);
-    const snoozed = actAgain(kind, id, 'snooze', 2);
-    if (kind === 'refund') expect(await snoozed).toMatchObject({ status });
+    await setting.terminate(kind, other);
+    // A workflow that has just started again knows the stored state.
+    const snoozed = actAgain(kind, other, 'snooze', { hours: 2 });
+    if (kind === 'refund') expect(await snoozed).toMatchObject({ status: 'processing' });
     else {
       await expect(snoozed).rejects.toMatchObject({
-        message: `Only an authorised payment can be snoozed; it is ${status}.`,
+        message: 'Only an authorised payment can be snoozed; it is awaiting_customer.',
       });
     }
-  });
-});
-
-/** @returns false while there is no run to end: a busy Temporal may start it late, or never */
-async function endRun(id: string): Promise<boolean> {
-  try {
-    await setting.terminate('payout', id);
-    return true;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
-}
-
-test('an act without an answer in time reports that its outcome is unknown', async () => {
-  const id = await setting.payout({ amount: 66_623 });
-  await setting.terminate('payout', id);
-  // The client without patience: its deadline is what is checked.
-  const { temporal } = setting.service;
-  const lifecycleQueue = `nobody-${id}`;
-  const nobody = { ...setting.deps, temporal, lifecycleQueue, timeoutMs: 10_000 };
-  const failed = { what: 'mark_failed', operator: 'mia', reason: 'Why' };
-  // A repeated act joins a run that started late, so that none is left.
-  await eventually('the end of the run that nobody works on', async () => {
-    await expect(actOn(nobody, 'payout', id, failed)).rejects.toMatchObject({
-      code: 'outcome_unknown',
-      message: expect.stringMatching(
-        /no answer within 10 seconds, so the outcome is unknown: `payout show \S+` shows it/,
-      ),
-    });
-    return await endRun(id);
-  });
-});
-
-const WRONG: [string[], string][] = [
-  [act('payout', 'x', 'mark_settled'), 'Allowed choices are resubmit, mark_failed, mark_completed'],
-  [act('refund', 'x', 'resubmit'), 'mark_settled, mark_failed, snooze, acknowledge.'],
-  [act('payout', 'x', 'snooze'), 'A snooze, and nothing else, takes --hours.'],
-  [act('payout', 'x', 'resubmit', '--hours', '1'), 'A snooze, and nothing else, takes --hours.'],
-  [act('payout', 'x', 'snooze', '--hours', '721'), 'It must be more than 0 and at most 720.'],
-  [act('payout', 'x', 'snooze', '--hours', '0'), 'It must be more than 0 and at most 720.'],
-  [act('payout', 'x', 'snooze', '--hours', '1', CONFIRMED), 'Only mark_failed takes'],
-  [act('refund', 'x', 'mark_failed', CONFIRMED), 'unknown option'],
-  [['payout', 'act', 'x', 'resubmit', '--operator', 'mia'], "'--reason <text>' not specified"],
-  [['payout', 'act', 'x', 'resubmit', '--reason', 'Why'], "'--operator <name>' not specified"],
-];
-
-test.each(WRONG)('refuses %j before it connects to any server', async (args, words) => {
-  const { exit, stderr } = await run({}, ...args);
-  expect(exit).toBe(1);
-  expect(stderr).toContain(words);
-});
-
-test('reports that Temporal does not answer, and changes nothing', async () => {
-  const id = await setting.payout({ amount: 66_623 });
-  const env = { ...setting.env, TEMPORAL_ADDRESS: '127.0.0.1:1' };
-  const { exit, stderr } = await run(env, ...act('payout', id, 'mark_failed'));
-  expect(exit).toBe(1);
-  expect(stderr).toContain('Temporal does not answer at 127.0.0.1:1');
-  expect((await payout(id))?.status).toBe('sent');
-});
+    await setting.terminate(kind, other);
+    expect(await actAgain(kind, other, 'mark_failed')).toMatchObject({ status: 'failed' });
+    await setting.handle(kind, other).result();
+  },
+);

@@ -1,144 +1,346 @@
-import { truncateSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import {
+  openSepaBook,
+  SEPA_CONNECTOR,
+  type SepaFile,
+  type SepaLine,
+  sepaDatabase,
+} from '../../src/service/sepa/book';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import { createMetricStore } from '../../src/store/metrics';
 import { camt, TEST_DAY, TEST_IBAN } from '../support/camt';
-import { useProvisioning } from './cli';
+import { useFixture } from '../support/fixture';
+import { asOperator, commandsIn, useProvisioning } from './cli';
 
 const service = useProvisioning();
-const SOURCE = ['--connector', 'sandbox', '--env', 'sandbox'];
 
-function write(name: string, content: Buffer | string): string {
-  const path = join(service.folder, name);
-  writeFileSync(path, content);
-  return path;
-}
+describe('statement', () => {
+  const SOURCE = ['--connector', 'sandbox', '--env', 'sandbox'];
+  const statement = (name: string, ...args: string[]) => service.json('statement', name, ...args);
+  const showReconciliation = (...more: string[]) =>
+    service.json('reconciliation', 'show', ...SOURCE, ...more);
 
-function importFile(path: string) {
-  return service.json('statement', 'import', path, ...SOURCE);
-}
+  function write(name: string, content: Buffer | string): string {
+    const path = join(service.folder, name);
+    writeFileSync(path, content);
+    return path;
+  }
 
-beforeAll(async () => {
-  const account = ['--iban', TEST_IBAN, '--currency', 'EUR'];
-  await service.json('bank-account', 'add', ...SOURCE, ...account);
+  beforeAll(async () => {
+    const account = ['--iban', TEST_IBAN, '--currency', 'EUR'];
+    await service.json('bank-account', 'add', ...SOURCE, ...account);
+  });
+
+  test('is imported once, shown, and its open line matched and unmatched', async () => {
+    const entries = [
+      { amount: 1_050, reference: 'ORDER-7', bank_reference: 'B-1' },
+      { amount: -5, code: 'PMNT.MDOP.CHRG' },
+    ];
+    const path = write('s-1.xml', camt([{ entries }]));
+    const row = {
+      ...{ id: expect.stringMatching(/^st_/), statement_id: 'S-1', kind: 'statement' },
+      ...{ account: TEST_IBAN, day: TEST_DAY, lines: 2, matched: 0, booked: 1, open: 1 },
+    };
+    const imported = await statement('import', path, ...SOURCE);
+    expect(imported).toEqual({ ...row, already_imported: false });
+    const repeated = { ...row, already_imported: true };
+    expect(await statement('import', path, ...SOURCE)).toEqual(repeated);
+    const { id } = Object(imported);
+    const line = {
+      ...{ id: `${id}:1`, account: TEST_IBAN, day: TEST_DAY, value_date: TEST_DAY, amount: 1_050 },
+      ...{ currency: 'EUR', reference: 'ORDER-7', bank_reference: 'B-1', kind: 'PMNT.RCDT.ESCT' },
+      ...{ fee: 0, status: 'open', unmatched: 1_050, entries: [], different: null, owner: null },
+      age_days: expect.any(Number),
+    };
+    const shown = { id, statement_id: 'S-1', opening: 0, closing: 1_045, closed: false, lines: 2 };
+    expect(await statement('show', 'S-1', '--status', 'open')).toMatchObject({
+      ...{ ...shown, data: [line], has_more: false },
+    });
+    expect(await statement('list', ...SOURCE)).toMatchObject({ data: [shown] });
+    expect(await showReconciliation()).toEqual({
+      ...{ account: TEST_IBAN, currency: 'EUR', day: TEST_DAY, closed: false, matched: 0 },
+      ...{ opening: 0, closing: 1_045, ours_only: [], theirs_only: [line], different: [] },
+      ...{ findings: [], has_more: false },
+    });
+    const { stdout } = await service.cli('reconciliation', 'show', ...SOURCE);
+    expect(stdout).toMatch(/Only on the statement:\nLINE .*\n.*€10\.50 +ORDER-7 +B-1 +open/);
+    const owned = await statement('assign', line.id, '--owner', 'mia');
+    expect(owned).toEqual({ ...line, owner: 'mia' });
+    const { code } = await service.refusal('statement', 'match', line.id);
+    expect(code).toBe('amounts_differ');
+    const booked = { status: 'booked', unmatched: 0 };
+    const fees = ['--difference-to', 'expense.bank_fees'];
+    expect(await statement('match', line.id, ...fees)).toMatchObject(booked);
+    expect(await showReconciliation()).toMatchObject({ closed: true });
+    expect(await statement('unmatch', line.id)).toMatchObject({ status: 'open' });
+    const byDay = ['--account', TEST_IBAN.toLowerCase(), '--date', TEST_DAY];
+    const open = { closed: false, theirs_only: [{ id: line.id }] };
+    expect(await showReconciliation(...byDay)).toMatchObject(open);
+  });
+
+  test('that does not add up needs an operator until it is acknowledged', async () => {
+    const wrong = write('s-2.xml', camt([{ id: 'S-2', opening: 1_045, closing: 2_000 }]));
+    const refuse = () => service.refusal('statement', 'import', wrong, ...SOURCE);
+    expect(await refuse()).toEqual({
+      ...{ code: 'sum_mismatch', message: expect.stringContaining('€9.55 is missing') },
+    });
+    const list = async (...options: string[]) =>
+      Object(await service.json('attention', 'list', ...options)).data;
+    const [row] = await list();
+    expect(row).toMatchObject({
+      ...{ id: expect.stringMatching(/^bank_account:ba_.*:\d+$/), resource: 'bank_account' },
+      ...{ reason: 'sum_mismatch', amount: 955, currency: 'EUR', acknowledged: false },
+    });
+    const { id } = row;
+    const why = ['--operator', 'mia', '--reason', 'Ticket 42'];
+    const acknowledge = () => service.json('attention', 'acknowledge', id, ...why);
+    const done = { id, resource: 'bank_account', reason: 'sum_mismatch', acknowledged: true };
+    expect([await acknowledge(), await acknowledge()]).toMatchObject([done, done]);
+    expect(await list()).toEqual([]);
+    expect(await list('--all')).toMatchObject([{ id, acknowledged: true }]);
+    await refuse();
+    expect(await list()).toMatchObject([{ reason: 'sum_mismatch' }]);
+    const { stuck, statement_lines } = await createMetricStore(service.db).read(new Date());
+    const about = { resource: 'bank_account', livemode: 'false', reason: 'sum_mismatch' };
+    expect(stuck).toEqual([{ ...about, count: 1 }]);
+    const open = { connector: 'sandbox', livemode: 'false', count: 1, day: TEST_DAY };
+    expect(statement_lines).toEqual([open]);
+    const right = camt([{ id: 'S-2', opening: 1_045, entries: [{ amount: 955 }] }]);
+    await statement('import', write('s-2b.xml', right), ...SOURCE);
+    expect(await list()).toEqual([]);
+  });
+
+  test('is listed with the others of its file', async () => {
+    const statements = [
+      { id: 'S-3', opening: 2_000, day: '2026-11-21' },
+      { id: 'S-4', opening: 2_000, day: '2026-11-22' },
+    ];
+    const path = write('two.xml', camt(statements));
+    expect(await statement('import', path, ...SOURCE)).toMatchObject({
+      data: [{ statement_id: 'S-3' }, { statement_id: 'S-4' }],
+    });
+  });
+
+  test.each([
+    ['none.xml', null, 'file_not_found'],
+    ['large.xml', '<', 'file_too_large'],
+    ['another.xml', '<a/>', 'format_not_supported'],
+    ['cut.xml', camt([{}]).subarray(0, -9), 'file_invalid'],
+    ['gap.xml', camt([{ id: 'S-9', opening: 7 }]), 'statement_gap'],
+  ])('in the file %s is refused', async (name, content, code) => {
+    const path = join(service.folder, name);
+    if (content !== null) write(name, content);
+    if (code === 'file_too_large') truncateSync(path, FILE_BYTES_MAX + 1);
+    expect((await service.refusal('statement', 'import', path, ...SOURCE)).code).toBe(code);
+  });
+
+  test('of an unregistered bank account is refused', async () => {
+    const other = ['--account', 'GB82WEST12345698765432'];
+    const { code } = await service.refusal('reconciliation', 'show', ...SOURCE, ...other);
+    expect(code).toBe('bank_account_unknown');
+  });
 });
 
-test('a statement is imported once, shown, and its open line matched and unmatched', async () => {
-  const entries = [
-    { amount: 1_050, reference: 'ORDER-7', bank_reference: 'B-1' },
-    { amount: -5, code: 'PMNT.MDOP.CHRG' },
-  ];
-  const path = write('s-1.xml', camt([{ entries }]));
-  const row = {
-    ...{ id: expect.stringMatching(/^st_/), statement_id: 'S-1', kind: 'statement' },
-    ...{ account: TEST_IBAN, day: TEST_DAY, lines: 2, matched: 0, booked: 1, open: 1 },
-  };
-  const imported = await importFile(path);
-  expect(imported).toEqual({ ...row, already_imported: false });
-  expect(await importFile(path)).toEqual({ ...row, already_imported: true });
-  const { id } = imported as { id: string };
-  const line = {
-    ...{ id: `${id}:1`, account: TEST_IBAN, day: TEST_DAY, value_date: TEST_DAY, amount: 1_050 },
-    ...{ currency: 'EUR', reference: 'ORDER-7', bank_reference: 'B-1', kind: 'PMNT.RCDT.ESCT' },
-    ...{ fee: 0, status: 'open', unmatched: 1_050, entries: [], different: null, owner: null },
-    age_days: expect.any(Number),
-  };
-  const shown = { id, statement_id: 'S-1', opening: 0, closing: 1_045, closed: false, lines: 2 };
-  expect(await service.json('statement', 'show', 'S-1', '--status', 'open')).toMatchObject({
-    ...shown,
-    data: [line],
-    has_more: false,
-  });
-  expect(await service.json('statement', 'list', ...SOURCE)).toMatchObject({ data: [shown] });
-  expect(await service.json('reconciliation', 'show', ...SOURCE)).toEqual({
-    ...{ account: TEST_IBAN, currency: 'EUR', day: TEST_DAY, closed: false, matched: 0 },
-    ...{ opening: 0, closing: 1_045, ours_only: [], theirs_only: [line], different: [] },
-    ...{ findings: [], has_more: false },
-  });
-  const { stdout } = await service.cli('reconciliation', 'show', ...SOURCE);
-  expect(stdout).toMatch(/Only on the statement:\nLINE .*\n.*€10\.50 +ORDER-7 +B-1 +open/);
-  const owned = await service.json('statement', 'assign', `${id}:1`, '--owner', 'mia');
-  expect(owned).toEqual({ ...line, owner: 'mia' });
-  expect(await service.refusal('statement', 'match', `${id}:1`)).toMatchObject({
-    code: 'amounts_differ',
-  });
-  const fees = ['--difference-to', 'expense.bank_fees'];
-  expect(await service.json('statement', 'match', `${id}:1`, ...fees)).toMatchObject({
-    ...{ status: 'booked', unmatched: 0 },
-  });
-  expect(await service.json('reconciliation', 'show', ...SOURCE)).toMatchObject({ closed: true });
-  expect(await service.json('statement', 'unmatch', `${id}:1`)).toMatchObject({ status: 'open' });
-  const byDay = ['--account', TEST_IBAN.toLowerCase(), '--date', TEST_DAY];
-  expect(await service.json('reconciliation', 'show', ...SOURCE, ...byDay)).toMatchObject({
-    ...{ closed: false, theirs_only: [{ id: `${id}:1` }] },
-  });
-});
+describe('sepa', () => {
+  const [REFUSED, BOOKED, LIVE] = ['a'.repeat(32), 'b'.repeat(32), 'd'.repeat(32)] as const;
+  const PAYOUTS = ['0', '1', '2', '3'].map(
+    (digit) => `${digit.repeat(8)}-0000-4000-8000-000000000000`,
+  );
+  const AT = new Date('2026-11-26T14:00:00Z');
+  const openDb = () => service.mongo.db(sepaDatabase(service.db.databaseName, SEPA_CONNECTOR));
+  const openBook = () => openSepaBook(openDb());
+  const fileCommand = (name: string, ...args: string[]) =>
+    service.json('sepa', 'file', name, ...args);
+  const listAudited = (target: string) =>
+    service.db.collection('audit_log').find({ act: 'sepa_file.resent', target }).toArray();
 
-test('a statement that does not add up needs an operator until it is acknowledged', async () => {
-  const wrong = write('s-2.xml', camt([{ id: 'S-2', opening: 1_045, closing: 2_000 }]));
-  const refuse = () => service.refusal('statement', 'import', wrong, ...SOURCE);
-  expect(await refuse()).toEqual({
-    code: 'sum_mismatch',
-    message: expect.stringContaining('€9.55 is missing'),
-  });
-  const list = async (...options: string[]) => {
-    const page = await service.json('attention', 'list', ...options);
-    return (page as { data: { id: string }[] }).data;
-  };
-  const [row] = await list();
-  expect(row).toMatchObject({
-    ...{ id: expect.stringMatching(/^bank_account:ba_.*:\d+$/), resource: 'bank_account' },
-    ...{ reason: 'sum_mismatch', amount: 955, currency: 'EUR', acknowledged: false },
-  });
-  const id = row?.id ?? '';
-  const why = ['--operator', 'mia', '--reason', 'Ticket 42'];
-  const acknowledge = () => service.json('attention', 'acknowledge', id, ...why);
-  const done = { id, resource: 'bank_account', reason: 'sum_mismatch', acknowledged: true };
-  expect([await acknowledge(), await acknowledge()]).toMatchObject([done, done]);
-  expect(await list()).toEqual([]);
-  expect(await list('--all')).toMatchObject([{ id, acknowledged: true }]);
-  await refuse();
-  expect(await list()).toMatchObject([{ reason: 'sum_mismatch' }]);
-  const { stuck, statement_lines } = await createMetricStore(service.db).read(new Date());
-  const about = { resource: 'bank_account', livemode: 'false', reason: 'sum_mismatch' };
-  expect(stuck).toEqual([{ ...about, count: 1 }]);
-  const open = { connector: 'sandbox', livemode: 'false', count: 1, day: TEST_DAY };
-  expect(statement_lines).toEqual([open]);
-  const entries = [{ amount: 955 }];
-  await importFile(write('s-2b.xml', camt([{ id: 'S-2', opening: 1_045, entries }])));
-  expect(await list()).toEqual([]);
-});
+  function buildLine(index: number, changes: Partial<SepaLine>): SepaLine {
+    return {
+      ...{ _id: PAYOUTS[index] ?? '', state: 'waiting', file_id: REFUSED, former_files: [] },
+      ...{ version: 1, amount: 1_000, currency: 'EUR', method: 'sepa_credit_transfer' },
+      ...{ livemode: false, added_at: AT, wait_until: null, failure: null, booked: null },
+      ...{ returned: null, others: [], unreported: false, report_batch: null },
+      ...changes,
+    };
+  }
 
-test('several statements of a file are listed', async () => {
-  const statements = [
-    { id: 'S-3', opening: 2_000, day: '2026-11-21' },
-    { id: 'S-4', opening: 2_000, day: '2026-11-22' },
-  ];
-  expect(await importFile(write('two.xml', camt(statements)))).toMatchObject({
-    data: [{ statement_id: 'S-3' }, { statement_id: 'S-4' }],
-  });
-});
+  function buildFile(_id: string, changes: Partial<SepaFile>): SepaFile {
+    return {
+      ...{ _id, state: 'refused', name: `pain.001.001.09-${_id}.xml`, iban: TEST_IBAN },
+      ...{ execution_day: '2026-11-26', created_at: AT, payouts: 1, amount: 1_000 },
+      ...{ sha256: 'f00d', bytes: null, sent_at: AT, bank_status: 'RJCT' },
+      ...{ refusal: { code: 'AM10', at: AT }, ended_at: AT, ...changes },
+    };
+  }
 
-test.each([
-  ['there is none', 'file_not_found', () => join(service.folder, 'none.xml')],
-  [
-    'it is too large',
-    'file_too_large',
-    () => {
-      const path = write('large.xml', '<');
-      truncateSync(path, FILE_BYTES_MAX + 1);
-      return path;
+  useFixture(
+    async () => {
+      const { lines, files } = openBook();
+      const booked = {
+        ...{ amount: 1_000, currency: 'EUR', value_date: '2026-11-26', bank_reference: 'B-1' },
+        ...{ references: [], code: null, at: 'then' },
+      };
+      await lines.insertMany([
+        buildLine(0, {}),
+        buildLine(1, { state: 'booked', booked }),
+        buildLine(2, { file_id: BOOKED, state: 'booked', booked }),
+        buildLine(3, { file_id: LIVE, livemode: true }),
+      ]);
+      const ended = { state: 'booked', bank_status: 'ACCP', refusal: null } as const;
+      await files.insertMany([
+        buildFile(REFUSED, {}),
+        buildFile(BOOKED, ended),
+        buildFile(LIVE, {}),
+      ]);
+      return { drop: () => openDb().dropDatabase() };
     },
-  ],
-  ['it is another format', 'format_not_supported', () => write('x.xml', '<a/>')],
-  ['it is cut off', 'file_invalid', () => write('cut.xml', camt([{}]).subarray(0, -9))],
-  ['its day is missing', 'statement_gap', () => write('g.xml', camt([{ id: 'S-9', opening: 7 }]))],
-])('a file is refused when %s', async (_, code, path) => {
-  expect(await service.refusal('statement', 'import', path(), ...SOURCE)).toMatchObject({ code });
-});
+    ({ drop }) => drop(),
+  );
 
-test('an unregistered bank account is refused', async () => {
-  const other = ['--account', 'GB82WEST12345698765432'];
-  const refusal = await service.refusal('reconciliation', 'show', ...SOURCE, ...other);
-  expect(refusal.code).toBe('bank_account_unknown');
+  test('resend frees the payouts of a refused file once, except booked ones', async () => {
+    const id = expect.any(String);
+    expect(await fileCommand('list')).toMatchObject({
+      ...{ data: [{ id }, { id }, { id }], has_more: false, open: { payouts: 0, amount: 0 } },
+    });
+    const booked = { state: 'booked', value_date: '2026-11-26', bank_reference: 'B-1' };
+    expect(await fileCommand('show', REFUSED)).toMatchObject({
+      ...{ id: REFUSED, state: 'refused', refusal_code: 'AM10', account: TEST_IBAN },
+      data: [
+        { payout_id: PAYOUTS[0], state: 'waiting' },
+        { payout_id: PAYOUTS[1], ...booked },
+      ],
+    });
+    expect(await fileCommand('resend', REFUSED)).toEqual({ file_id: REFUSED, payouts: 1 });
+    expect(await fileCommand('resend', REFUSED)).toMatchObject({ payouts: 0 });
+    const open = { payouts: 1, amount: 1_000 };
+    expect(await fileCommand('list')).toMatchObject({ open });
+    expect(await listAudited(REFUSED)).toMatchObject([{ livemode: false }]);
+  });
+
+  test('resend needs the key of an operator and a reason on live', async () => {
+    const resend = ['sepa', 'file', 'resend', LIVE];
+    const why = ['--reason', 'Ticket 42'];
+    const bare = await service.refusal(...resend, '--operator', 'ana', ...why);
+    expect(bare.code).toBe('operator_key_required');
+    const mia = await asOperator(service, 'mia');
+    expect((await mia.refusal(...resend)).code).toBe('operator_required');
+    expect((await openBook().lines.findOne({ file_id: LIVE }))?.state).toBe('waiting');
+    expect(await mia.json(...resend, ...why)).toEqual({ file_id: LIVE, payouts: 1 });
+    const after = { operator: 'mia', reason: 'Ticket 42' };
+    expect(await listAudited(LIVE)).toMatchObject([{ livemode: true, after }]);
+  });
+
+  test.each([
+    [['file', 'resend', BOOKED], 'sepa_file_not_refused'],
+    [['file', 'show', 'c'.repeat(32)], 'sepa_file_not_found'],
+    [['import'], 'setting_missing'],
+  ])('%j is refused as %s', async (args, code) => {
+    expect((await service.refusal('sepa', ...args)).code).toBe(code);
+  });
+
+  test('cut waits for the connector, and prints its files', async () => {
+    const { requests } = openBook();
+    const answering = setInterval(() => {
+      void requests.updateMany({ files: null }, { $set: { files: [BOOKED] } });
+    }, 20);
+    const cut = service.json('sepa', 'cut').finally(() => clearInterval(answering));
+    expect(await cut).toEqual({ files: [BOOKED] });
+  });
+
+  describe('import', () => {
+    /** Folder of the bank's files. */
+    const inbox = useFixture(
+      async () => {
+        const folder = mkdtempSync(join(tmpdir(), 'sepa-in-'));
+        for (const name of ['processed', 'refused']) mkdirSync(join(folder, name));
+        return { folder };
+      },
+      ({ folder }) => rmSync(folder, { recursive: true }),
+    );
+    const processed = (name: string) => join(inbox.folder, 'processed', name);
+    const readRefused = (name: string) => readFileSync(join(inbox.folder, 'refused', name), 'utf8');
+    const inbound = () => openBook().inbound;
+
+    /** Takes a file as the connector does; it may have refused it before it was killed. */
+    async function take(name: string, text: Buffer | string, changes: object = {}) {
+      writeFileSync(processed(name), text);
+      const statement = { from_day: '2026-11-20', imported_at: null };
+      await inbound().insertOne({
+        ...{ _id: name, message: 'camt.053.001.08', state: 'done', folder: 'processed', name },
+        ...{ taken_at: AT, refusal: null, statement, ...changes },
+      });
+    }
+    async function importTaken() {
+      const routes = { SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer' };
+      const env = { ...service.env, ...routes, SEPA_IN_DIR: inbox.folder, SEPA_IBAN: TEST_IBAN };
+      return Object(await commandsIn(env).json('sepa', 'import')).data;
+    }
+    const wrong = (id: string, closing: number) =>
+      camt([{ id, closing, entries: [{ amount: 5 }] }]);
+
+    test('takes a statement once, and puts a refused one into refused/ with its reason', async () => {
+      await take('good.xml', camt([{ entries: [{ amount: 1_050, reference: 'ORDER-7' }] }]));
+      await take('wrong.xml', wrong('S-9', 1));
+      const [good, { refusal }] = await importTaken();
+      const statements = [{ account: TEST_IBAN, lines: 1 }];
+      expect(good).toMatchObject({ refusal: null, statements });
+      expect(refusal.code).toBe('sum_mismatch');
+      expect(readdirSync(join(inbox.folder, 'refused'))).toEqual(['wrong.xml', 'wrong.xml.txt']);
+      const reason = `${refusal.code}: ${refusal.message}\n`;
+      expect(readRefused('wrong.xml.txt')).toBe(reason);
+      expect(await importTaken()).toEqual([]);
+
+      // The bank uses the name of a refused one again.
+      await inbound().deleteOne({ _id: 'wrong.xml' });
+      await take('wrong.xml', wrong('S-11', 2));
+      expect(await importTaken()).toHaveLength(1);
+      expect(readRefused('wrong.xml.txt')).toBe(reason);
+      expect(await inbound().findOne({ _id: 'wrong.xml' })).toMatchObject({
+        ...{ folder: 'refused', name: 'wrong-wrong.xm.xml' },
+      });
+    });
+
+    test('puts a refused file away that a killed or another import has left or moved', async () => {
+      const refusal = { code: 'sum_mismatch', message: 'A reason.' };
+      const before = await inbound().countDocuments({ folder: 'refused' });
+      const refuse = (name: string, refused_as = name) =>
+        take(name, '<xml/>', { refusal, refused_as });
+      await refuse('left.xml');
+      await refuse('gone.xml');
+      // Killed right after; the bank uses its name again.
+      renameSync(processed('gone.xml'), join(inbox.folder, 'refused', 'gone.xml'));
+      writeFileSync(processed('gone.xml'), 'another');
+      await refuse('away.xml', 'away-2.xml');
+      rmSync(processed('away.xml'));
+      await take('next.xml', camt([{ id: 'S-10', entries: [{ amount: 5 }], opening: 1_050 }]));
+      const put = { refusal };
+      expect(await importTaken()).toMatchObject([put, put, put, { refusal: null }]);
+      const left = readdirSync(join(inbox.folder, 'processed')).toSorted();
+      expect(left).toEqual(['gone.xml', 'good.xml', 'next.xml']);
+      expect(readRefused('gone.xml')).toBe('<xml/>');
+      expect(readRefused('gone.xml.txt')).toBe('sum_mismatch: A reason.\n');
+      expect(await inbound().countDocuments({ folder: 'refused' })).toBe(before + 3);
+      expect(await importTaken()).toEqual([]);
+    });
+
+    test('refuses a file once of which two imports take notice at once', async () => {
+      await take('both.xml', wrong('S-12', 3));
+      await Promise.allSettled([importTaken(), importTaken()]);
+      expect(await inbound().findOne({ _id: 'both.xml' })).toMatchObject({
+        ...{ folder: 'refused', name: 'both.xml', refusal: { code: 'sum_mismatch' } },
+      });
+      expect(await importTaken()).toEqual([]);
+    });
+  });
 });

@@ -15,18 +15,6 @@ import { eventually } from '../../support/http';
 import { openRebuilder } from '../../support/rebuilder';
 import type { ServiceOptions } from '../../support/service';
 
-export type RestoreSetting = Awaited<ReturnType<typeof openRestoreSetting>>;
-
-/** Amount with which the bank takes a payout to `sent` and stays silent. */
-export const SILENT = { amount: 66_623 };
-
-/** A document as it was but for some fields, and the random part of its place in a list. */
-export const sameBut = (document: object | null | undefined, changes: object) => ({
-  ...document,
-  position: expect.any(String),
-  ...changes,
-});
-
 type Backup = Map<string, Document[]>;
 
 /** The whole product with a merchant, whose database can be put back to an earlier moment. */
@@ -53,9 +41,7 @@ async function openRestoreSetting(options: ServiceOptions = {}) {
   ) => reconcile({ ...deps, ...other }, { since: began, apply, ...options });
   return {
     ...setting,
-    began,
     deps,
-    db,
     stores,
     look,
     rebuilderOn,
@@ -133,7 +119,7 @@ async function readRecorded({ service: { stores }, shop }: ResourceSetting, reso
 const byId = (a: { _id: string }, b: { _id: string }) => a._id.localeCompare(b._id);
 
 /** The product and its copies for one file's tests. */
-export function useRestoreSetting(options?: () => ServiceOptions): RestoreSetting {
+export function useRestoreSetting(options?: () => ServiceOptions) {
   return useFixture(
     () => openRestoreSetting(options?.()),
     (setting) => setting.close(),
