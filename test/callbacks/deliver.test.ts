@@ -15,8 +15,7 @@ const world = useBankWorld();
 
 const deliver = (callback: ResourceCallback) => deliverCallback(world.server.inbox, callback);
 
-const facts = { account_id: 'a', livemode: false, amount: 1, currency: 'EUR', method: 'ideal' };
-
+/** A report that a refund has settled, unless it changes that. */
 function buildReport(
   resource_id: string,
   change: Partial<ResourceCallback> = {},
@@ -26,14 +25,10 @@ function buildReport(
   return { connector: 'sandbox', ...settled, callback, ...change };
 }
 
-/** Reads the type and input that the workflow was started with. */
-async function readStart(workflowId: string) {
-  const { type, input } = await readPayloads(world.server.temporal, workflowId);
-  return { type, input };
-}
-
-describe.each(['refund', 'payout'] as const)('a callback about a %s', (resource) => {
-  const name = resource === 'refund' ? 'settled' : 'returned';
+describe.each([
+  ['refund', 'settled', refundWorkflowId, 'completed'],
+  ['payout', 'returned', payoutWorkflowId, 'settled'],
+] as const)('a callback about a %s', (resource, name, toWorkflowId, foreign) => {
   const build = (id: string) => buildReport(id, { resource, name });
   const know = async (id: string = randomUUID(), connector?: string) =>
     resource === 'refund'
@@ -61,42 +56,31 @@ describe.each(['refund', 'payout'] as const)('a callback about a %s', (resource)
 
   it('is refused with a RangeError if the resource has no such callback', async () => {
     const { id } = await know();
-    const names = [
-      'authorized',
-      'expired',
-      resource === 'refund' ? 'completed' : 'settled',
-    ] as const;
-    for (const other of names) {
+    for (const other of ['authorized', 'expired', foreign] as const) {
       await expect(deliver({ ...build(id), name: other })).rejects.toThrow(RangeError);
     }
     expect([await world.callbacks(id), await world.signals(id, resource)]).toEqual([[], []]);
   });
-});
 
-describe('a refund', () => {
-  it('has its workflow started to resume, with the signal of the callback', async () => {
-    const { id } = await world.knowRefund();
-    const callback = buildReport(id);
+  it('starts its workflow to resume, also after its end, and signals it once for each ID', async () => {
+    const { id } = await know();
+    if (resource === 'payout') await world.productSays('payout', id, 'completed');
+    const callback = build(id);
     expect(await deliver(callback)).toBe('delivered');
-    expect(await world.signals(id, 'refund')).toEqual(['settled']);
+    const repeats = await Promise.all(Array.from({ length: 10 }, () => deliver(callback)));
+    expect(repeats).toEqual(Array(10).fill('duplicate'));
+    expect(await world.signals(id, resource)).toEqual([name]);
+    expect(await world.callbacks(id)).toHaveLength(1);
     const request_id = `sandbox:${callback.callback.callback_id}`;
-    expect(await readStart(refundWorkflowId(id))).toEqual({
-      type: 'refund',
-      input: { refund_id: id, resume: true, request_id },
+    const { type, input } = await readPayloads(world.server.temporal, toWorkflowId(id));
+    expect({ type, input }).toEqual({
+      ...{ type: resource, input: { [`${resource}_id`]: id, resume: true, request_id } },
     });
   });
+});
 
-  it('is signaled once for each callback ID, also if ten repeats come at once', async () => {
-    const { id } = await world.knowRefund();
-    const callback = buildReport(id);
-    await deliver(callback);
-    const receipts = await Promise.all(Array.from({ length: 10 }, () => deliver(callback)));
-    expect(receipts).toEqual(Array(10).fill('duplicate'));
-    expect(await world.signals(id, 'refund')).toEqual(['settled']);
-    expect(await world.callbacks(id)).toHaveLength(1);
-  });
-
-  it('is not a payment of the same ID', async () => {
+describe('a callback', () => {
+  it('about a refund reaches no payment of the same ID', async () => {
     const { id } = await world.openFor();
     expect(await deliver(buildReport(id))).toBe('parked');
     expect(await world.signals(id)).toEqual([]);
@@ -105,6 +89,7 @@ describe('a refund', () => {
   it('reaches a workflow of its connector that runs before the refund is stored', async () => {
     const id = randomUUID();
     const { temporal, inbox } = world.server;
+    const facts = { account_id: 'a', livemode: false, amount: 1, currency: 'EUR', method: 'ideal' };
     const start = (connector?: string) =>
       temporal.workflow.start('refund', {
         workflowId: refundWorkflowId(id),
@@ -123,29 +108,86 @@ describe('a refund', () => {
     }
   });
 
-  it('is refused if it has the ID of another callback', async () => {
+  it('gets a new run of a payout whose workflow has ended', async () => {
+    const { id } = await world.knowPayout();
+    await deliver(buildReport(id, { resource: 'payout', name: 'completed' }));
+    const ended = world.server.temporal.workflow.getHandle(payoutWorkflowId(id));
+    const { runId } = await ended.describe();
+    await ended.terminate('The payout has ended.');
+    const returned = buildReport(id, { resource: 'payout', name: 'returned' });
+    expect(await deliver(returned)).toBe('delivered');
+    expect((await ended.describe()).runId).not.toBe(runId);
+    expect(await world.signals(id, 'payout')).toEqual(['returned']);
+  });
+
+  it('is refused if it has the ID of another', async () => {
     const { id } = await world.knowRefund();
     const callback = buildReport(id);
     await deliver(callback);
-    const other = { ...callback, name: 'failed' } as const;
-    await expect(deliver(other)).rejects.toThrow(CallbackConflict);
+    await expect(deliver({ ...callback, name: 'failed' })).rejects.toThrow(CallbackConflict);
     expect(await world.signals(id, 'refund')).toEqual(['settled']);
+  });
+
+  it.each([
+    ['no resource id', { resource_id: undefined }],
+    ['a resource id that is no UUID', { resource_id: '*' }],
+    ['an unknown resource', { resource: 'invoice' }],
+    ['an impossible connector', { connector: 'a.b' }],
+    ['no id', { callback: { occurred_at: new Date().toISOString() } }],
+  ])('with %s is refused, and no callback is stored', async (_, change: object) => {
+    const { callbacks } = world.server.inbox.stores;
+    const before = await callbacks.countWaiting({ waits: 'any' });
+    const report = { ...buildReport(randomUUID()), ...change };
+    await expect(deliver(report)).rejects.toThrow(ZodError);
+    expect(await callbacks.countWaiting({ waits: 'any' })).toBe(before);
+  });
+
+  it('is stored without its undefined fields', async () => {
+    const { id } = await world.knowRefund();
+    const reported = buildReport(id);
+    await deliver({ ...reported, callback: { ...reported.callback, code: undefined } });
+    expect((await world.callbacks(id))[0]?.body).toEqual(reported.callback);
+  });
+
+  it('is parked only up to 1,000 of a connector, whose others are still delivered', async () => {
+    const connector = 'crowded';
+    const build = (id: string = randomUUID()) => buildReport(id, { connector });
+    const parked = Array.from({ length: 1_000 }, (): CallbackDocument => {
+      const { callback: body, ...target } = build();
+      const times = { received_at: body.occurred_at, signalled_at: null };
+      return { _id: randomUUID(), ...target, body, ...times, unapplied: null, parked: 'unknown' };
+    });
+    await world.insertCallbacks(parked);
+    const last = build();
+    expect(await deliver(last)).toBe('parked');
+
+    const next = build();
+    await expect(deliver(next)).rejects.toMatchObject({ code: 'rate_limited' });
+    expect(await world.callbacks(next.resource_id)).toEqual([]);
+
+    expect(await deliver(last)).toBe('parked');
+    const { id } = await world.knowRefund({}, connector);
+    expect(await deliver(build(id))).toBe('delivered');
+    expect(await deliver(buildReport(randomUUID()))).toBe('parked');
   });
 });
 
 describe('a process with a memory of callbacks', () => {
+  const openMemory = () =>
+    createCallbackMemory(world.server.inbox.stores.callbacks, { warn: () => {} });
+
   it('signals a callback again that another process has signed, although it signaled the first', async () => {
     const { inbox } = world.server;
-    const { callbacks } = inbox.stores;
     const { id } = await world.knowRefund();
     const report = buildReport(id);
-    const memory = createCallbackMemory(callbacks, { warn: () => {} });
+    const memory = openMemory();
     await deliverCallback({ ...inbox, memory }, report);
     // Another process stores its signature, and dies before it signals.
     const key = { key_id: 'cnkey_1', secret: 'cnsec_1' };
-    const { key_id: signed_by, v1 } = signCallback(key, report);
+    const { key_id: signed_by, v1: mac } = signCallback(key, report);
     const _id = `${report.connector}:${report.callback.callback_id}`;
-    await callbacks.replaceSignature({ _id }, { body: report.callback, signed_by, mac: v1 });
+    const signed = { body: report.callback, signed_by, mac };
+    await inbox.stores.callbacks.replaceSignature({ _id }, signed);
     await memory.close();
     expect(await deliverCallback({ ...inbox, key }, report)).toBe('delivered');
     expect(await world.signals(id, 'refund')).toEqual(['settled', 'settled']);
@@ -154,12 +196,12 @@ describe('a process with a memory of callbacks', () => {
 
   it('signals a known resource without reading it, records this soon, and signals once', async () => {
     const { inbox } = world.server;
-    const memory = createCallbackMemory(inbox.stores.callbacks, { warn: () => {} });
+    const memory = openMemory();
     const { id } = await world.knowRefund();
     await deliverCallback({ ...inbox, memory }, buildReport(id));
-    const blind = { get: () => Promise.reject(new Error('It looked.')) };
-    const refunds = { ...inbox.stores.refunds, ...blind };
-    const deps = { ...inbox, memory, stores: { ...inbox.stores, refunds } };
+    const get = () => Promise.reject(new Error('It looked.'));
+    const stores = { ...inbox.stores, refunds: { ...inbox.stores.refunds, get } };
+    const deps = { ...inbox, memory, stores };
     const callback = buildReport(id, { name: 'failed' });
     const receipts = [await deliverCallback(deps, callback), await deliverCallback(deps, callback)];
     expect(receipts).toEqual(['delivered', 'duplicate']);
@@ -169,81 +211,4 @@ describe('a process with a memory of callbacks', () => {
     expect(times).toEqual([expect.any(String), expect.any(String)]);
     expect(await deliver(callback)).toBe('duplicate');
   });
-});
-
-describe('a payout', () => {
-  const buildReturn = (id: string) => buildReport(id, { resource: 'payout', name: 'returned' });
-
-  it('that has completed resumes for a later return, which is signaled once', async () => {
-    const { id } = await world.knowPayout();
-    await world.productSays('payout', id, 'completed');
-    const callback = buildReturn(id);
-    const receipts = [await deliver(callback), await deliver(callback)];
-    expect(receipts).toEqual(['delivered', 'duplicate']);
-    expect(await world.signals(id, 'payout')).toEqual(['returned']);
-    const request_id = `sandbox:${callback.callback.callback_id}`;
-    expect(await readStart(payoutWorkflowId(id))).toEqual({
-      type: 'payout',
-      input: { payout_id: id, resume: true, request_id },
-    });
-  });
-
-  it('whose workflow has ended gets a new run for a return', async () => {
-    const { id } = await world.knowPayout();
-    await deliver(buildReport(id, { resource: 'payout', name: 'completed' }));
-    const ended = world.server.temporal.workflow.getHandle(payoutWorkflowId(id));
-    const first = (await ended.describe()).runId;
-    await ended.terminate('The payout has ended.');
-    expect(await deliver(buildReturn(id))).toBe('delivered');
-    expect((await ended.describe()).runId).not.toBe(first);
-    expect(await world.signals(id, 'payout')).toEqual(['returned']);
-  });
-});
-
-describe('a malformed report', () => {
-  const unparsed = (change: object): ResourceCallback => ({
-    ...buildReport(randomUUID()),
-    ...change,
-  });
-
-  it.each([
-    ['no resource id', { resource_id: undefined }],
-    ['a resource id that is no UUID', { resource_id: '*' }],
-    ['an unknown resource', { resource: 'invoice' }],
-    ['an impossible connector', { connector: 'a.b' }],
-    ['a callback without an id', { callback: { occurred_at: new Date().toISOString() } }],
-  ])('with %s is refused before anything is stored or read', async (_, change) => {
-    const { id } = await world.knowRefund();
-    await expect(deliver(unparsed(change))).rejects.toThrow(ZodError);
-    expect(await world.signals(id, 'refund')).toEqual([]);
-  });
-
-  it('is stored without its undefined fields', async () => {
-    const { id } = await world.knowRefund();
-    const reported = buildReport(id);
-    await deliver({ ...reported, callback: { ...reported.callback, code: undefined } });
-    expect((await world.callbacks(id))[0]?.body).toEqual(reported.callback);
-  });
-});
-
-test('a connector has at most 1,000 parked callbacks, and its others are still delivered', async () => {
-  const connector = 'crowded';
-  const build = (id: string = randomUUID()) => buildReport(id, { connector });
-  const parked = Array.from({ length: 1_000 }, (): CallbackDocument => {
-    const { callback: body, ...target } = build();
-    const times = { received_at: body.occurred_at, signalled_at: null };
-    return { _id: randomUUID(), ...target, body, ...times, unapplied: null, parked: 'unknown' };
-  });
-  await world.insertCallbacks(parked);
-  const last = build();
-  expect(await deliver(last)).toBe('parked');
-
-  const next = build();
-  await expect(deliver(next)).rejects.toMatchObject({ code: 'rate_limited' });
-  expect(await world.callbacks(next.resource_id)).toEqual([]);
-
-  expect(await deliver(last)).toBe('parked');
-  const { id } = await world.knowRefund({}, connector);
-  expect(await deliver(build(id))).toBe('delivered');
-  expect(await deliver(buildReport(randomUUID()))).toBe('parked');
 });

@@ -1,12 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
 import { noopMetricMeter } from '@temporalio/common';
 import { DefaultLogger } from '@temporalio/worker';
 import { compileWorkerOptions } from '@temporalio/worker/lib/worker-options';
+import { SCHEDULE_NAMES } from '../../../src/temporal/schedules';
 import { NODE_PARTS } from '../../../stack/parts';
 import { createPatchActivation, PATCHES } from '../../../worker/patches';
+import { formatRehearsal, readOptions } from '../../../worker/rehearse/main';
+import { startScheduling } from '../../../worker/schedule';
 import { WORKER_OPTIONS } from '../../../worker/tuning';
 import { readVersion, versionOptions } from '../../../worker/versioning';
+import { eventually } from '../../support/http';
 
 describe('a worker', () => {
   test('has time to end an attempt of ten seconds before anything kills it', () => {
@@ -46,6 +51,39 @@ describe('a worker', () => {
     expect(() => read('', '1.4.0')).toThrow(/belong together/);
     expect(versionOptions(undefined, 'PINNED')).toEqual({});
   });
+
+  /** Starts scheduling at a Temporal that refuses the first calls for each schedule. */
+  function schedule(failures: number) {
+    const temporal = new Client({ connection: Connection.lazy() });
+    const lines: string[] = [];
+    const write = (_: object, line: string) => void lines.push(line);
+    const calls: string[] = [];
+    jest.spyOn(temporal.schedule, 'create').mockImplementation(async ({ scheduleId }) => {
+      calls.push(scheduleId);
+      const tries = calls.filter((id) => id === scheduleId).length;
+      if (tries <= failures) throw new Error('away');
+      return temporal.schedule.getHandle(scheduleId);
+    });
+    const log = { info: write, warn: write };
+    const stop = startScheduling({ temporal, lifecycleQueue: 'lifecycle', log }, 1);
+    return { stop, lines, calls };
+  }
+  const warnings = SCHEDULE_NAMES.map((name) => `${name} not scheduled`);
+
+  test('tries a schedule that cannot be created again until it can', async () => {
+    const { stop, lines, calls } = schedule(2);
+    await eventually('all schedules', async () => lines.length === 2 * SCHEDULE_NAMES.length);
+    await stop();
+    expect(lines).toEqual([...warnings, ...SCHEDULE_NAMES.map((name) => `${name} scheduled`)]);
+    expect(calls).toHaveLength(3 * SCHEDULE_NAMES.length);
+  });
+
+  test('that stops waits for no schedule, and has warned of each once', async () => {
+    const { stop, lines, calls } = schedule(Number.POSITIVE_INFINITY);
+    await eventually('a second round', async () => calls.length > SCHEDULE_NAMES.length);
+    await stop();
+    expect(lines).toEqual(warnings);
+  });
 });
 
 describe('the table of patches', () => {
@@ -68,5 +106,42 @@ describe('the table of patches', () => {
     const workflowInfo = Object();
     expect(isActive({ workflowInfo, patchId: 'new' })).toBe(false);
     expect(isActive({ workflowInfo, patchId: 'old' })).toBe(true);
+  });
+});
+
+describe('a rehearsal', () => {
+  const FROM = ['--from', 'a.example:1'];
+
+  test.each([
+    [FROM, { from: 'a.example:1', most: 1_000, json: false }],
+    [[...FROM, '--most', '5', '--json'], { from: 'a.example:1', most: 5, json: true }],
+    [['--help'], null],
+  ])('reads the options %j', (args, options) => {
+    expect(readOptions(args)).toEqual(options);
+  });
+
+  test.each([
+    [[], '--from takes the address'],
+    [['--from', 'temporal.example'], '--from takes the address'],
+    [[...FROM, '--most', '0'], '--most takes a whole number'],
+    [[...FROM, '--most', 'all'], '--most takes a whole number'],
+    [['--into', 'a:1'], 'Unknown option'],
+  ])('refuses the options %j with "%s"', (args, words) => {
+    expect(() => readOptions(args)).toThrow(words);
+  });
+
+  test('reports the first run that diverges', () => {
+    const divergence = { type: 'payout', workflow_id: 'payout:1', run_id: 'r', message: 'differs' };
+    const types = [{ type: 'payment', histories: 12, paths: 3 }];
+    expect(formatRehearsal({ types, divergence })).toBe(
+      [
+        'type              histories    paths',
+        'payment                  12        3',
+        '',
+        'payout:1 (run r) would not continue under this build:',
+        'differs',
+        '',
+      ].join('\n'),
+    );
   });
 });
