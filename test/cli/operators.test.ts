@@ -130,8 +130,6 @@ describe('act --query', () => {
     expect(JSON.parse(stderr).error).toEqual({
       ...{ code: 'not_all_done', message: expect.stringContaining('1 of 3') },
     });
-    const again = snooze.map((word) => (word === query ? open : word));
-    expect(await setting.cli(...again)).toMatchObject({ exit: 0, stdout: 'snooze: done: 2.\n' });
     const inWords = await setting.cli(...snooze);
     for (const id of ids) expect(inWords.stderr).toContain(`${id} is processing`);
     expect(inWords.stdout).toMatch(new RegExp(`^ID .*\\n${ended} +refused +The refund is settled`));
@@ -379,7 +377,10 @@ describe('callback', () => {
   const OF_BANK = ['--connector', BANK];
   const OCCURRED_AT = '2026-03-01T12:00:00.000Z';
   const PARKED = 'no such refund at this connector';
+  const NONE = { data: [], has_more: false };
+  const REASON = ['--reason', 'Another service has it'];
   const list = (...options: string[]) => setting.json('callback', 'list', ...options);
+  const refuse = (...args: string[]) => setting.refusal('callback', ...args);
   const callbacks = () => setting.service.stores.callbacks;
   afterEach(async () => {
     const stored = setting.deps.db.collection('bank_callbacks');
@@ -411,9 +412,9 @@ describe('callback', () => {
     };
   }
 
-  test('that was never signalled is listed, delivered once, and then refused', async () => {
-    const id = await setting.payout(SILENT);
+  test('that was never signalled, or whose signal Temporal lost, is delivered once', async () => {
     const { connector } = setting.service;
+    const id = await setting.payout(SILENT);
     const { _id } = await store(id, { connector });
     const about = ['--resource-id', id];
     const row = {
@@ -429,39 +430,22 @@ describe('callback', () => {
       code: 'callback_signalled',
       message: `${_id} was signalled to its workflow: \`callback show ${_id}\` shows when.`,
     });
-    expect(await list(...about)).toEqual({ data: [], has_more: false });
+    expect(await list(...about)).toEqual(NONE);
     expect((await setting.cli('callback', 'list', ...about)).stdout).toBe('No callback waits.\n');
     const { stdout } = await setting.cli('callback', 'show', _id);
     expect(stdout).toMatch(/\nReason: +It arrived\n/);
     expect(stdout).toMatch(/\nOutcome: +signalled\n/);
-  });
 
-  test('whose signal Temporal lost is delivered by --again, and none that was applied', async () => {
-    const id = await setting.payout(SILENT);
-    const { connector } = setting.service;
-    const lost = await store(id, { connector, day: 3 });
-    for (const { _id } of [lost, await store()])
-      await callbacks().markSignalled({ _id }, OCCURRED_AT);
+    const other = await setting.payout(SILENT);
+    const lost = await store(other, { connector, day: 3 });
+    for (const each of [lost, await store()]) {
+      await callbacks().markSignalled({ _id: each._id }, OCCURRED_AT);
+    }
     const again = ['callback', 'deliver', '--again', '--since', '2026-03-02T00:00:00Z'];
     expect(await setting.json(...again)).toEqual({ delivered: [lost._id], failed: [] });
-    await setting.service.becomes('payouts', id, { status: 'completed' });
+    await setting.service.becomes('payouts', other, { status: 'completed' });
     expect(await setting.json(...again)).toEqual({ delivered: [], failed: [] });
-    const refused = await setting.refusal('callback', 'deliver', '--again');
-    expect(refused.code).toBe('invalid_request');
-  });
-
-  test('that is parked stays parked until its resource exists, and is logged as a warning', async () => {
-    const { id, callback, warned, refund_id } = await park();
-    const { callback_id } = callback;
-    expect(warned).toEqual([
-      [{ callback_id, connector: BANK, refund_id, code: 'settled' }, 'callback parked'],
-    ]);
-    const row = { id, parked: PARKED, signalled_at: null };
-    expect(await list('--parked', ...OF_BANK)).toMatchObject({ data: [row] });
-    expect(await setting.json('callback', 'show', id)).toMatchObject({ ...row, callback });
-    expect(await setting.json('callback', 'deliver', id)).toEqual({ id, status: 'parked' });
-    const { stdout } = await setting.cli('callback', 'deliver', id);
-    expect(stdout).toBe(`${id} stays parked: its connector still has no such resource.\n`);
+    expect((await refuse('deliver', '--again')).code).toBe('invalid_request');
   });
 
   test('that waits longest begins the list, which is filtered', async () => {
@@ -501,11 +485,18 @@ describe('callback', () => {
     expect(plan).not.toContain('COLLSCAN');
   });
 
-  const REASON = ['--reason', 'Another service has it'];
+  test('that is parked stays so until its resource exists, or leaves the list when it is dismissed', async () => {
+    const { id, callback, warned, refund_id } = await park();
+    const { callback_id } = callback;
+    expect(warned).toEqual([
+      [{ callback_id, connector: BANK, refund_id, code: 'settled' }, 'callback parked'],
+    ]);
+    const row = { id, parked: PARKED, signalled_at: null };
+    expect(await setting.json('callback', 'show', id)).toMatchObject({ ...row, callback });
+    expect(await setting.json('callback', 'deliver', id)).toEqual({ id, status: 'parked' });
+    const { stdout } = await setting.cli('callback', 'deliver', id);
+    expect(stdout).toBe(`${id} stays parked: its connector still has no such resource.\n`);
 
-  test('that is dismissed leaves the list and the metrics, and the audit log has the reason', async () => {
-    const { _id: id } = await store();
-    await callbacks().park(id, PARKED);
     const { db } = setting.deps;
     const countWaiting = async () => {
       const { callbacks: waiting } = await createMetricStore(db).read(new Date());
@@ -516,18 +507,18 @@ describe('callback', () => {
     expect(await dismiss()).toEqual({ id, status: 'dismissed' });
     expect(await countWaiting()).toEqual([]);
     for (const options of [OF_BANK, ['--parked', ...OF_BANK]]) {
-      expect(await list(...options)).toEqual({ data: [], has_more: false });
-      const row = { id, parked: PARKED, dismissed_at: expect.any(String) };
-      expect(await list(...options, '--all')).toMatchObject({ data: [row] });
+      expect(await list(...options)).toEqual(NONE);
+      const dismissed = { id, parked: PARKED, dismissed_at: expect.any(String) };
+      expect(await list(...options, '--all')).toMatchObject({ data: [dismissed] });
     }
-    const { stdout } = await setting.cli('callback', 'show', id);
-    expect(stdout).toMatch(/Outcome: +dismissed, parked/);
+    const shown = await setting.cli('callback', 'show', id);
+    expect(shown.stdout).toMatch(/Outcome: +dismissed, parked/);
     expect(await dismiss()).toEqual({ id, status: 'dismissed' });
-    expect(await db.collection('audit_log').find({ target: id }).toArray()).toMatchObject([
+    const acts = { target: id, act: 'callback.dismissed' };
+    expect(await db.collection('audit_log').find(acts).toArray()).toMatchObject([
       {
-        act: 'callback.dismissed',
         actor: { door: 'command_line', host: hostname() },
-        after: { resource: 'payout', name: 'completed', reason: 'Another service has it' },
+        after: { resource: 'refund', name: 'settled', reason: 'Another service has it' },
       },
     ]);
   });
@@ -538,7 +529,7 @@ describe('callback', () => {
     const { _id: signalled } = await store();
     await callbacks().park(signalled, PARKED);
     await callbacks().markSignalled({ _id: signalled }, OCCURRED_AT);
-    expect(await setting.refusal('callback', 'show', 'sandbox:none')).toEqual({
+    expect(await refuse('show', 'sandbox:none')).toEqual({
       ...{ code: 'callback_not_found', message: 'There is no callback sandbox:none.' },
     });
     const refusals: [string[], string][] = [
@@ -548,8 +539,6 @@ describe('callback', () => {
       [['dismiss', unsignalled, ...REASON], 'callback_not_parked'],
       [['dismiss', signalled, ...REASON], 'callback_signalled'],
     ];
-    for (const [args, code] of refusals) {
-      expect((await setting.refusal('callback', ...args)).code).toBe(code);
-    }
+    for (const [args, code] of refusals) expect((await refuse(...args)).code).toBe(code);
   });
 });

@@ -30,127 +30,108 @@ async function openSandbox() {
   };
 }
 
-describe('webhook set', () => {
-  test('gives each environment a secret of 256 bits, which a change of the URL keeps', async () => {
-    const { account_id, set, json, listActs } = await openSandbox();
-    const { signing_secret, ...rest } = await set();
-    expect([rest, signing_secret]).toEqual([{ url: LOCAL }, expect.stringMatching(SECRET)]);
-    const onLive = ['--env', 'live', '--url', 'https://1.1.1.1/hook'];
-    const live = Object(await service.json('webhook', 'set', account_id, ...onLive));
-    expect(live.signing_secret).not.toBe(signing_secret);
-    const moved = await json('set', '--url', 'http://localhost:4001/');
-    expect(moved).toEqual({ url: 'http://localhost:4001/', signing_secret });
-    expect(await listActs()).toEqual(['webhook.secret_shown', 'webhook.set', 'webhook.set']);
-    expect(await json('show')).toEqual(moved);
-  });
+// The rules of URLs are in test/webhooks/address.test.ts, those of secrets in test/store/endpoints.test.ts.
+test('webhook set keeps the secret and the events of each environment, and prints a secret once', async () => {
+  const { account_id, place, set, json, listActs } = await openSandbox();
+  const print = async (...args: string[]) => (await service.cli('webhook', ...args)).stdout;
+  const first = await print('set', ...place, '--url', LOCAL);
+  expect(first).toMatch(/^Signing secret: +whsec_[\w-]{43}$/m);
+  const again = await print('set', ...place, '--url', LOCAL);
+  expect(again).toMatch(/^Signing secret: +unchanged: `webhook show` shows it$/m);
+  expect(again).not.toContain('whsec_');
+  expect(await listActs()).toEqual(['webhook.set', 'webhook.set']);
+  const onLive = ['--env', 'live', '--url', 'https://1.1.1.1/hook'];
+  const live = Object(await service.json('webhook', 'set', account_id, ...onLive));
+  const chosen = await set('--events', 'payout.returned, payment.settled');
+  expect(await listActs()).toEqual(['webhook.secret_shown', ...Array(3).fill('webhook.set')]);
+  const { signing_secret } = chosen;
+  expect(first).toContain(signing_secret);
+  expect(live.signing_secret).not.toBe(signing_secret);
+  const enabled_events = ['payment.settled', 'payout.returned'];
+  expect(chosen).toEqual({ url: LOCAL, signing_secret, enabled_events });
+  const moved = await json('set', '--url', 'http://localhost:4001/');
+  expect(moved).toEqual({ ...chosen, url: 'http://localhost:4001/' });
+  expect(await json('show')).toEqual(moved);
+  const shown = await print('show', ...place);
+  expect(shown).toMatch(/^Events: +payment\.settled, payout\.returned$/m);
+  expect(await set('--events', 'all')).toEqual({ url: LOCAL, signing_secret });
+  expect(await print('show', ...place)).toMatch(/^Events: +all$/m);
+});
 
-  test('prints a secret once: a repeat says that it is unchanged', async () => {
-    const { place, listActs } = await openSandbox();
-    const set = ['webhook', 'set', ...place, '--url', LOCAL];
-    expect((await service.cli(...set)).stdout).toMatch(/^Signing secret: +whsec_[\w-]{43}$/m);
-    const second = await service.cli(...set);
-    expect(second.stdout).toMatch(/^Signing secret: +unchanged: `webhook show` shows it$/m);
-    expect(second.stdout).not.toContain('whsec_');
-    expect(await listActs()).toEqual(['webhook.set', 'webhook.set']);
-  });
+test('webhook set leaves one endpoint with one secret when several register it at once', async () => {
+  const { account_id, json } = await openSandbox();
+  const urls = Array.from({ length: 8 }, (_, port) => `http://localhost:${5000 + port}/`);
+  const answers = await Promise.all(urls.map((url) => json('set', '--url', url)));
+  expect(new Set(answers.map(({ signing_secret }) => signing_secret)).size).toBe(1);
+  const stored = await service.db.collection('webhook_endpoints').find({ account_id }).toArray();
+  expect(stored).toMatchObject([{ secrets: [expect.anything()] }]);
+});
 
-  test('leaves one endpoint with one secret when several register it at once', async () => {
-    const { account_id, json } = await openSandbox();
-    const urls = Array.from({ length: 8 }, (_, port) => `http://localhost:${5000 + port}/`);
-    const answers = await Promise.all(urls.map((url) => json('set', '--url', url)));
-    expect(new Set(answers.map(({ signing_secret }) => signing_secret)).size).toBe(1);
-    const stored = await service.db.collection('webhook_endpoints').find({ account_id }).toArray();
-    expect(stored).toMatchObject([{ secrets: [expect.anything()] }]);
-  });
-
-  test('selects events, which a change of the URL keeps, until `all` removes the selection', async () => {
-    const { place, set, json } = await openSandbox();
-    const printEvents = async () => (await service.cli('webhook', 'show', ...place)).stdout;
-    const { url, signing_secret } = await set();
-    const chosen = await set('--events', 'payout.returned, payment.settled');
-    const enabled_events = ['payment.settled', 'payout.returned'];
-    expect(chosen).toEqual({ url, signing_secret, enabled_events });
-    expect(await set()).toEqual(chosen);
-    expect(await json('show')).toEqual(chosen);
-    expect(await printEvents()).toMatch(/^Events: +payment\.settled, payout\.returned$/m);
-    expect(await set('--events', 'all')).toEqual({ url, signing_secret });
-    expect(await printEvents()).toMatch(/^Events: +all$/m);
-  });
-
-  // The rules of URLs are in test/webhooks/address.test.ts.
-  test.each([
-    ['live', LOCAL, [], 'url_not_https'],
-    ['live', 'https://localhost/hook', [], 'url_host_not_public'],
-    ['sandbox', 'https://192.168.1.1/hook', [], 'url_host_not_public'],
-    ['sandbox', 'hook', [], 'url_invalid'],
-    ...['payment.paid', '', 'payment.settled,', 'all,payment.settled'].map(
-      (events) => ['sandbox', LOCAL, ['--events', events], 'invalid_usage'] as const,
-    ),
-  ] as const)('refuses for %s %s %j as %s, and stores nothing', async (env, url, more, code) => {
+test.each([
+  ['live', LOCAL, [], 'url_not_https'],
+  ['live', 'https://localhost/hook', [], 'url_host_not_public'],
+  ['sandbox', 'https://192.168.1.1/hook', [], 'url_host_not_public'],
+  ['sandbox', 'hook', [], 'url_invalid'],
+  ...['payment.paid', '', 'payment.settled,', 'all,payment.settled'].map(
+    (events) => ['sandbox', LOCAL, ['--events', events], 'invalid_usage'] as const,
+  ),
+] as const)(
+  'webhook set refuses for %s %s %j as %s, and stores nothing',
+  async (env, url, more, code) => {
     const place = [bare.account_id, '--env', env];
     const refused = await service.refusal('webhook', 'set', ...place, '--url', url, ...more);
     expect(refused.code).toBe(code);
     if (more.length > 0) expect(refused.message).toContain('Allowed, separated by commas');
     expect(await service.json('webhook', 'show', ...place)).toBeNull();
-  });
+    const { stdout } = await service.cli('webhook', 'show', ...place);
+    expect(stdout).toContain(`No ${env} webhook endpoint is registered for ${bare.account_id}`);
+  },
+);
 
-  test('refuses this machine in the sandbox too, unless it is allowed', async () => {
-    const { refusal } = commandsIn({ ...service.env, WEBHOOK_ALLOW_PRIVATE: '' });
-    const place = [bare.account_id, '--env', 'sandbox'];
-    const { message } = await refusal('webhook', 'set', ...place, '--url', LOCAL);
-    expect(message).toContain('https://');
-  });
-
-  test('changes nothing when the current secret was encrypted with other keys', async () => {
-    const { place, set, json } = await openSandbox();
-    const before = await set();
-    const env = { ...service.env, KEYS_FILE: `${service.folder}/other-keys.json` };
-    createKeyFile(env.KEYS_FILE);
-    const { refusal } = commandsIn(env);
-    const { message } = await refusal('webhook', 'set', ...place, '--url', `${LOCAL}/2`);
-    expect(message).toContain('can not be decrypted with this KEYS_FILE');
-    expect(await json('show')).toEqual(before);
-  });
+test('webhook set needs the right keys, and an allowance for this machine', async () => {
+  const { place, set, json } = await openSandbox();
+  const before = await set();
+  const KEYS_FILE = `${service.folder}/other-keys.json`;
+  createKeyFile(KEYS_FILE);
+  const refuse = async (env: object) => {
+    const { refusal } = commandsIn({ ...service.env, ...env });
+    return (await refusal('webhook', 'set', ...place, '--url', `${LOCAL}/2`)).message;
+  };
+  expect(await refuse({ KEYS_FILE })).toContain('can not be decrypted with this KEYS_FILE');
+  expect(await refuse({ WEBHOOK_ALLOW_PRIVATE: '' })).toContain('https://');
+  expect(await json('show')).toEqual(before);
 });
 
-describe('webhook roll', () => {
-  test.each([
+test('webhook roll replaces the secret at once, or keeps it until --after', async () => {
+  const { set, json } = await openSandbox();
+  await set();
+  const { url, signing_secret } = await json('roll');
+  expect(await json('show')).toEqual({ url, signing_secret });
+  for (const [after, ms] of [
+    ['now', 0],
     ['1h', HOUR_MS],
     ['24h', 24 * HOUR_MS],
-  ])('--after %s keeps the current secret until then', async (after, ms) => {
-    const { set, json } = await openSandbox();
-    const before = await set();
+  ] as const) {
+    const before = await json('show');
     const startedAt = Date.now();
-    const { signing_secret: next_secret, active_from } = await json('roll', '--after', after);
-    expect(next_secret).not.toBe(before.signing_secret);
-    expect(Date.parse(active_from)).toBeGreaterThanOrEqual(startedAt + ms);
-    expect(Date.parse(active_from)).toBeLessThanOrEqual(Date.now() + ms);
-    const next = { next_secret, next_active_from: active_from };
-    expect(await json('show')).toEqual({ ...before, ...next });
-  });
-
-  test('replaces the secret at once by default, and with --after now', async () => {
-    const { set, json } = await openSandbox();
-    await set();
-    const { url, signing_secret } = await json('roll');
-    expect(await json('show')).toEqual({ url, signing_secret });
-    expect((await json('roll', '--after', 'now')).signing_secret).not.toBe(signing_secret);
-  });
-
-  test('is refused without an endpoint, and for another --after', async () => {
-    const roll = ['webhook', 'roll', bare.account_id, '--env', 'live'];
-    expect((await service.refusal(...roll)).code).toBe('webhook_not_set');
-    const { message } = await service.refusal(...roll, '--after', '2h');
-    expect(message).toContain('Allowed choices are now, 1h, 24h.');
-  });
-});
-
-test('webhook show says that there is no endpoint: null in JSON, words otherwise', async () => {
-  const show = ['webhook', 'show', bare.account_id, '--env', 'live'];
-  expect(await service.json(...show)).toBeNull();
-  const { exit, stdout } = await service.cli(...show);
-  expect(exit).toBe(0);
-  expect(stdout).toContain(`No live webhook endpoint is registered for ${bare.account_id}`);
+    const rolled = await json('roll', '--after', after);
+    expect(rolled.signing_secret).not.toBe(before.signing_secret);
+    const shown = await json('show');
+    if (after === 'now') {
+      expect(shown).toEqual({ url, signing_secret: rolled.signing_secret });
+      continue;
+    }
+    expect(Date.parse(rolled.active_from)).toBeGreaterThanOrEqual(startedAt + ms);
+    expect(Date.parse(rolled.active_from)).toBeLessThanOrEqual(Date.now() + ms);
+    expect(shown).toEqual({
+      ...{ url, signing_secret: before.signing_secret },
+      ...{ next_secret: rolled.signing_secret, next_active_from: rolled.active_from },
+    });
+  }
+  const roll = ['webhook', 'roll', bare.account_id, '--env', 'live'];
+  expect((await service.refusal(...roll)).code).toBe('webhook_not_set');
+  const { message } = await service.refusal(...roll, '--after', '2h');
+  expect(message).toContain('Allowed choices are now, 1h, 24h.');
 });
 
 test('endpoints are added, listed, updated and removed; `show` takes the oldest by default', async () => {

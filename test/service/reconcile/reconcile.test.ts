@@ -212,14 +212,9 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
   });
 
   test('rebuilds crypto payments, credited once, and settlements, sent once to the wallet of that time', async () => {
-    const { stores, shop } = setting;
+    const { stores } = setting;
     const later = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
-    const simulate = async (id: string, body: object) =>
-      (await setting.simulate('crypto_payment', id, body)).body;
-    const readAvailable = async () => {
-      const rows = await stores.ledger.balances(shop.account_id, false);
-      return BigInt(rows.find(({ currency }) => currency === 'ETH.ethereum')?.available ?? 0);
-    };
+    const simulate = (id: string, body: object) => setting.simulate('crypto_payment', id, body);
     await setting.registerWallet();
     const before = await setting.cryptoPayment();
     const backup = await setting.backUp();
@@ -234,7 +229,7 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     await setting.act('crypto_payment', released, 'release');
     await setting.handle('crypto_payment', released).result();
     const open = await setting.cryptoPayment();
-    const [{ transaction_id }] = (await simulate(open, { amount: '7', confirmations: 1 })).deposits;
+    await simulate(open, { amount: '7', confirmations: 1 });
     await setting.registerWallet(later);
     const settle = async (event: string) => {
       // The chain reports nothing more once it is sent.
@@ -262,21 +257,6 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     expect(state.documents.at(-1)).toMatchObject({ wallet_address: later });
     expect(await setting.left(0)).toEqual([]);
     expect(await setting.cryptoPayment({ idempotencyKey })).toBe(released);
-
-    // Its workflow is lost, too, and its document is there.
-    const available = await readAvailable();
-    await setting.terminate('crypto_payment', open);
-    const orphan = { kind: 'orphan', id: open, workflow: 'terminated' };
-    expect(await setting.left(1)).toMatchObject([orphan]);
-    await setting.look(true);
-    expect(await setting.left(0)).toEqual([]);
-    await simulate(open, { transaction_id });
-    await setting.service.becomes('crypto_payments', open, { status: 'underpaid' });
-    await simulate(open, { event: 'received' });
-    await setting.handle('crypto_payment', open).result();
-    const due = (await stores.crypto_payments.get(open))?.amount_due;
-    expect((await readAvailable()) - available).toBe(BigInt(due ?? 0));
-    expect(await setting.verified()).toEqual([]);
   });
 
   test('rebuilds a chargeback after the refunds before it', async () => {
