@@ -225,7 +225,7 @@ describe('a decision', () => {
     expect(await available(account_id)).toBe(MUCH);
   });
 
-  test('to reject is never followed by a posting, and the request may be made again', async () => {
+  test('to reject moves no money for good, and the request may be made again', async () => {
     const { bo, ada } = operators;
     const { account_id, wire, id } = await openFunding();
     const rejected = await answer(bo, 'reject', id);

@@ -219,13 +219,13 @@ describe('attention', () => {
   const MALFORMED = 'malformed_callback';
   const list = async (...options: string[]) =>
     Object(await setting.json('attention', 'list', ...options));
-  const listOf = async (id: string, ...options: string[]): Promise<ShownAttention[]> =>
+  const listAbout = async (id: string, ...options: string[]): Promise<ShownAttention[]> =>
     (await list('--limit', '1000', ...options)).data.filter(
       ({ resource_id }: ShownAttention) => resource_id === id,
     );
   /** Waits for a row of the list with this reason. */
   const awaitRow = (id: string, reason: string) =>
-    eventually(reason, async () => (await listOf(id)).find((row) => row.reason === reason));
+    eventually(reason, async () => (await listAbout(id)).find((row) => row.reason === reason));
   const readStored = (kind: CallbackResource, id: string) =>
     LIFECYCLES[kind].get(setting.service.stores, id);
   const sendMalformed = (kind: CallbackResource, id: string, name: string) =>
@@ -275,8 +275,8 @@ describe('attention', () => {
       expect(await byCommand()).toEqual({
         ...{ id: row.id, resource: kind, resource_id: id, reason: MALFORMED, acknowledged: true },
       });
-      expect(await listOf(id)).toEqual([]);
-      expect(await listOf(id, '--all')).toEqual([{ ...row, acknowledged: true }]);
+      expect(await listAbout(id)).toEqual([]);
+      expect(await listAbout(id, '--all')).toEqual([{ ...row, acknowledged: true }]);
       expect(await countMalformed(kind)).toBe(before - 1);
       const audit = { who: 'mia', what: 'acknowledge', why: 'Ticket 42', before: MALFORMED };
       expect(await readStored(kind, id)).toMatchObject({ attention: null, audit: [audit] });
@@ -290,10 +290,10 @@ describe('attention', () => {
       await sendMalformed(kind, id, name);
       const again = await awaitRow(id, MALFORMED);
       expect(again.id).not.toBe(row.id);
-      expect(await listOf(id, '--all')).toEqual([{ ...row, acknowledged: true }, again]);
+      expect(await listAbout(id, '--all')).toEqual([{ ...row, acknowledged: true }, again]);
       const act = await setting.json(kind.replace('_', '-'), 'act', id, 'acknowledge', ...WHY);
       expect(act).toMatchObject({ attention: null });
-      expect(await listOf(id)).toEqual([]);
+      expect(await listAbout(id)).toEqual([]);
     },
   );
 
@@ -304,7 +304,7 @@ describe('attention', () => {
     await setting.handle('payment', id).result();
     expect(await acknowledge(row)).toMatchObject({ reason });
     await setting.handle('payment', id).result();
-    expect(await listOf(id)).toEqual([]);
+    expect(await listAbout(id)).toEqual([]);
     const { searchAttributes } = await setting.handle('payment', id).describe();
     expect(searchAttributes['ServiceAttention']).toEqual([null]);
     const stored = { status: 'cancelled', attention: null };
@@ -320,13 +320,13 @@ describe('attention', () => {
     await setting.simulate('payment', id, { event: 'settled' });
     const row = await awaitRow(id, 'late_settlement_reversed');
     await expect(acknowledge(row.id)).rejects.toMatchObject({ code: 'money_in_suspense' });
-    expect(await listOf(id)).toEqual([row]);
+    expect(await listAbout(id)).toEqual([row]);
     const stored = { attention: row.reason, audit: [] };
     expect(await readStored('payment', id)).toMatchObject(stored);
     await setting.simulate('payment', id, { event: 'reversed' });
     await setting.handle('payment', id).result();
     await acknowledge(row.id);
-    expect(await listOf(id)).toEqual([]);
+    expect(await listAbout(id)).toEqual([]);
   });
 
   test('other than the one that the operator saw is not acknowledged', async () => {
@@ -338,7 +338,7 @@ describe('attention', () => {
       ...{ code: 'wrong_state', message: `The attention reason is ${MALFORMED}.` },
     });
     await setting.json('payment', 'act', id, 'mark_failed', ...WHY);
-    expect(await listOf(id)).toEqual([row]);
+    expect(await listAbout(id)).toEqual([row]);
     for (const unknown of ['none', `payment:${id}:1`, row.id.replace('payment', 'coin')]) {
       const { code } = await setting.refusal('attention', 'acknowledge', unknown, ...WHY);
       expect(code).toBe('attention_not_found');
@@ -351,7 +351,7 @@ describe('attention', () => {
       await sendMalformed('payment', id, 'settled');
       await awaitRow(id, MALFORMED);
     }
-    const pages = await listOf(ids[0] ?? '');
+    const pages = await listAbout(ids[0] ?? '');
     // Reasons of other tests may stand between.
     while (pages.at(-1)?.resource_id !== ids.at(-1)) {
       const after = ['--after', pages.at(-1)?.id ?? ''];

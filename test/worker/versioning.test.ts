@@ -1,8 +1,9 @@
 import { temporal as proto } from '@temporalio/proto';
 import { paymentWorkflowId } from '../../src/domain/payment/payment';
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
+import { buildPayment } from '../support/factories';
 import { useHook } from '../support/hook';
-import { eventually, idealPayment } from '../support/http';
+import { eventually } from '../support/http';
 import { useAccount, useService } from '../support/service';
 
 const { VERSIONING_BEHAVIOR_AUTO_UPGRADE, VERSIONING_BEHAVIOR_PINNED } =
@@ -54,13 +55,7 @@ async function readVersion(workflowId: string) {
   });
 }
 
-async function pay(): Promise<string> {
-  const paid = await eventually('a payment to be made by the current version', async () => {
-    const made = await shop.post('/v1/payments', idealPayment());
-    return made.body.status === 'awaiting_customer' && made;
-  });
-  return paid.body.id;
-}
+const pay = async (): Promise<string> => (await buildPayment(shop)).id;
 
 async function settle(id: string): Promise<void> {
   const path = `/v1/sandbox/payments/${id}/simulate`;

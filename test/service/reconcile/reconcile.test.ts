@@ -315,8 +315,8 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     const backup = await setting.backUp();
     const { lifecycle: lifecycleQueue } = service.queues;
     const now = () => new Date();
-    const opener = { client: service.temporal, lifecycleQueue, stores, now };
-    const temporal = createTemporalClient(opener);
+    const deps = { client: service.temporal, lifecycleQueue, stores, now };
+    const temporal = createTemporalClient(deps);
     // A payout that a busy machine did not accept in time has released its key.
     const id = await retryUntilDone(async () => {
       const record = { ...key, resource_id: randomUUID(), request_id: 'r', request };
