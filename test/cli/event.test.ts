@@ -4,7 +4,6 @@ import { type EventType, webhookWorkflowId } from '../../src/domain/webhook/even
 import { redeliverEvent } from '../../src/service/events/redeliver';
 import { redeliverAll } from '../../src/service/events/redeliver-many';
 import { findDeliveries, restart } from '../../src/service/orphans';
-import { createDeliveryState, type StoredDelivery } from '../../src/store/delivery-state';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
 import { useFixture } from '../support/fixture';
 import { readPayloads } from '../support/histories';
@@ -72,36 +71,25 @@ describe('event list', () => {
   const page = async (account: string, ...options: string[]) =>
     Object(await setting.json('event', 'list', account, '--env', 'sandbox', ...options));
 
-  test('shows each event as it is sent, with the state of its delivery', async () => {
+  test('shows each event as it is sent, newest first, with the option for the next page', async () => {
     const { account_id } = await service.account();
-    const [event] = await recordEvents(service, account_id, ['payment.settled']);
-    const { _id: id, type, created, data } = event ?? {};
-    const delivery = { status: 'pending', attempts: 0, next_attempt_at: created };
-    expect(await page(account_id)).toEqual({
-      data: [{ id, type, created, livemode: false, data, delivery }],
-      ...{ has_more: false, next_cursor: null },
-    });
-  });
-
-  test('pages through events of one millisecond, newest first, each once', async () => {
-    const { account_id } = await service.account();
-    const types = ['payment.awaiting_customer', 'payment.authorized', 'payment.settled'] as const;
-    const events = await recordEvents(service, account_id, [...types, ...types]);
+    const types = ['payment.authorized', 'payment.settled'] as const;
+    const events = await recordEvents(service, account_id, [...types]);
     const newestFirst = events.toSorted((a, b) => (a.position < b.position ? 1 : -1));
-    const list = ['event', 'list', account_id, '--env', 'sandbox', '--limit', '2'];
-    const seen: string[] = [];
-    let next: string[] = [];
-    for (const isLast of [false, false, true]) {
-      const { data, has_more, next_cursor } = await page(account_id, '--limit', '2', ...next);
-      seen.push(...data.map(({ id }: { id: string }) => id));
-      expect([has_more, next_cursor === null]).toEqual([!isLast, isLast]);
-      const { stdout } = await setting.cli(...list, ...next);
-      expect(stdout.includes(`There are more: --before ${next_cursor}`)).toBe(!isLast);
-      expect(stdout).toMatch(/^EVENT +CREATED +TYPE +RESOURCE +DELIVERY +ATTEMPTS +NEXT ATTEMPT\n/);
-      expect(stdout).toContain('2026-03-01 12:00:00 UTC');
-      next = ['--before', next_cursor];
-    }
-    expect(seen).toEqual(newestFirst.map(({ _id }) => _id));
+    const rows = newestFirst.map(({ _id: id, type, created, data }) => {
+      const delivery = { status: 'pending', attempts: 0, next_attempt_at: created };
+      return { id, type, created, livemode: false, data, delivery };
+    });
+    const { next_cursor, ...first } = await page(account_id, '--limit', '1');
+    expect(first).toEqual({ data: rows.slice(0, 1), has_more: true });
+    expect(await page(account_id, '--before', next_cursor)).toEqual({
+      ...{ data: rows.slice(1), has_more: false, next_cursor: null },
+    });
+    const list = ['event', 'list', account_id, '--env', 'sandbox', '--limit', '1'];
+    const { stdout } = await setting.cli(...list);
+    expect(stdout).toMatch(/^EVENT +CREATED +TYPE +RESOURCE +DELIVERY +ATTEMPTS +NEXT ATTEMPT\n/);
+    expect(stdout).toContain('2026-03-01 12:00:00 UTC');
+    expect(stdout).toContain(`There are more: --before ${next_cursor}`);
   });
 
   test('filters by account, environment, resource and time', async () => {
@@ -403,12 +391,5 @@ describe('a delivery that Temporal has lost', () => {
     expect(result).toEqual({ outcome: 'exhausted' });
     expect(listBodies()).toEqual([]);
     expect(await readState(event)).toMatchObject({ status: 'exhausted', attempts: 12 });
-  });
-
-  test('is found by the index of pending deliveries', async () => {
-    const events = createDeliveryState(service.collection<StoredDelivery>('events'));
-    const plan = JSON.stringify(await events.overdue(DUE_AT).explain('queryPlanner'));
-    expect(plan).toContain('"indexName":"pending"');
-    expect(plan).not.toContain('COLLSCAN');
   });
 });

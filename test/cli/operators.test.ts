@@ -7,7 +7,7 @@ import { LIFECYCLES } from '../../src/lifecycles';
 import { actOn } from '../../src/service/operators/act';
 import { actOnMany, findMany } from '../../src/service/operators/act-many';
 import { acknowledgeAttention, type ShownAttention } from '../../src/service/operators/attention';
-import type { CallbackDocument, WaitingFilter } from '../../src/store/callbacks';
+import type { CallbackDocument } from '../../src/store/callbacks';
 import { createMetricStore } from '../../src/store/metrics';
 import { operatorsAudit } from '../support/audit';
 import { buildPayment } from '../support/factories';
@@ -473,16 +473,6 @@ describe('callback', () => {
     const { stdout } = await setting.cli('callback', 'list', '--limit', '1', ...OF_BANK);
     expect(stdout).toMatch(/^CALLBACK +RECEIVED +RESOURCE +ID +SAYS +WAITS\n/);
     expect(stdout).toMatch(/ payout +\S+ +completed +never signalled\n\nThere are more\.\n$/);
-  });
-
-  test.each<WaitingFilter>([
-    { waits: 'any' },
-    { waits: 'parked', connector: 'sandbox' },
-    { waits: 'unsignalled', received_before: '2026-03-02T12:00:00.000Z' },
-  ])('that waits is found by the index for %j', async (filter) => {
-    const plan = JSON.stringify(await callbacks().waiting(filter).explain('queryPlanner'));
-    expect(plan).toContain('"indexName":"waiting"');
-    expect(plan).not.toContain('COLLSCAN');
   });
 
   test('that is parked stays so until its resource exists, or leaves the list when it is dismissed', async () => {
