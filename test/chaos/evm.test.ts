@@ -150,6 +150,14 @@ test('follows a node again after an outage, without a restart', async () => {
   await shop.until(id, 'received', ({ status }) => status === 'received');
 });
 
+test('gives no payment the address of another one after its database was restored', async () => {
+  const { address } = await shop.pay();
+  await evm.kill();
+  for (const name of ['address_lines', 'addresses']) await book().collection(name).deleteMany({});
+  await evm.follow();
+  expect((await shop.pay()).address).not.toBe(address);
+});
+
 test('ends on SIGTERM and leaves a ledger without differences', async () => {
   expect(await evm.stop()).toBe('ended with exit code 0');
   expect(await shop.balance()).toEqual({ available: String(due), reserved: '0' });

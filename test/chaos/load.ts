@@ -1,7 +1,7 @@
-import { z } from 'zod';
 import type { PaymentCallbackName } from '../../src/domain/callback/callback';
-import { PAYMENT_STATUSES, type PaymentStatus } from '../../src/domain/payment/payment';
-import type { Answer, PatientClient, Request } from './patient-client';
+import type { PaymentStatus } from '../../src/domain/payment/payment';
+import { type Answer, idealPayment } from '../support/http';
+import type { PatientClient, Request } from './patient-client';
 
 /** State that each kind of request leads to: an event of its bank, or a cancellation. */
 const LEADS_TO = {
@@ -14,145 +14,94 @@ const LEADS_TO = {
 type Step = keyof typeof LEADS_TO;
 
 /** Dealt out in turn: half go the usual way. */
+const USUAL: readonly Step[] = ['authorized', 'settled'];
 const PLANS: readonly (readonly Step[])[] = [
-  ['authorized', 'settled'],
-  ['settled'],
-  ['authorized', 'settled'],
-  ['cancel'],
-  ['authorized', 'settled'],
-  ['failed'],
-  ['authorized', 'settled'],
-  ['authorized', 'failed'],
+  ...[USUAL, ['settled'] as const, USUAL, ['cancel'] as const],
+  ...[USUAL, ['failed'] as const, USUAL, ['authorized', 'failed'] as const],
 ];
 
-/** Acknowledgements and moves of one payment, on average. */
+/** Acknowledgements and transitions of one payment, on average. */
 export const STEPS_PER_PAYMENT = 1 + PLANS.flat().length / PLANS.length;
-
-const Seen = z.object({ id: z.uuid(), status: z.enum(PAYMENT_STATUSES) });
-type Seen = z.infer<typeof Seen>;
 
 /** A payment that was acknowledged, as its merchant remembers it. */
 export interface Acknowledged {
   idempotencyKey: string;
-  request: unknown;
-  id: string;
-  /** The body of the 201, byte for byte. */
-  body: string;
+  request: object;
+  /** The 201. */
+  answer: Answer;
   /** The last state of its plan; it was seen to be reached. */
   goal: PaymentStatus;
 }
 
-export interface Load {
-  /** Lets so many more payments begin. */
-  release(payments: number): void;
-  /** Acknowledgements and moves so far. */
-  steps(): number;
-  /** When the latest request that did something was sent, in ms of `performance.now()`. */
-  lastGoodRequestAt(): number;
-  /** Payments that are begun and have not reached their goal. */
-  inFlight(): number;
-  /** All of them, once each has reached its goal. @throws whatever the first to fail met. */
-  done: Promise<Acknowledged[]>;
-}
+export type Load = ReturnType<typeof startLoad>;
 
 /** Drives `total` payments to their goals, `concurrency` at a time, as they are released. */
-export function startLoad(client: PatientClient, total: number, concurrency: number): Load {
+export function startLoad(client: PatientClient, total: number, concurrency: number) {
   const made: Acknowledged[] = [];
   const gate = createGate(total);
   const progress = { steps: 0, lastGoodRequestAt: Number.NEGATIVE_INFINITY, inFlight: 0 };
-  const good = (sentAt: number): void => {
-    progress.steps += 1;
-    progress.lastGoodRequestAt = Math.max(progress.lastGoodRequestAt, sentAt);
+  /** Repeats a call until it has had its effect. */
+  const take = (what: string, call: () => Promise<Answer | undefined>): Promise<Answer> =>
+    client.persevere(what, async () => {
+      const sentAt = performance.now();
+      const answer = await call();
+      if (answer === undefined) return undefined;
+      progress.steps += 1;
+      progress.lastGoodRequestAt = Math.max(progress.lastGoodRequestAt, sentAt);
+      return answer;
+    });
+  const makePayment = async (index: number): Promise<Acknowledged> => {
+    const idempotencyKey = `chaos-${index}`;
+    const request = idealPayment({
+      ...{ amount: 1_000 + index, reference: `chaos-order-${index}`, metadata: { index } },
+    });
+    const call: Request = { method: 'POST', path: '/v1/payments', body: request, idempotencyKey };
+    const answer = await take(`POST ${idempotencyKey}`, async () =>
+      assertStatus(await client.attempt(call), 201),
+    );
+    let goal: PaymentStatus = 'awaiting_customer';
+    for (const step of PLANS[index % PLANS.length] ?? []) {
+      goal = LEADS_TO[step];
+      const { id } = answer.body;
+      await take(`${step} of ${id}`, () => transition(client, id, step));
+    }
+    return { idempotencyKey, request, answer, goal };
   };
   const loop = async (): Promise<void> => {
     for (let index = await gate.next(); index !== undefined; index = await gate.next()) {
       progress.inFlight += 1;
-      made.push(await onePayment(client, index, good));
+      made.push(await makePayment(index));
       progress.inFlight -= 1;
     }
   };
   const done = Promise.all(Array.from({ length: concurrency }, loop)).then(() => made);
   done.catch(() => {});
   return {
+    /** Lets so many more payments begin. */
     release: gate.release,
-    steps: () => progress.steps,
+    /** Counts acknowledgements and transitions so far. */
+    countSteps: () => progress.steps,
+    /** When the latest request that did something was sent, in ms of `performance.now()`. */
     lastGoodRequestAt: () => progress.lastGoodRequestAt,
-    inFlight: () => progress.inFlight,
+    /** Counts payments that have begun and not reached their goal. */
+    countInFlight: () => progress.inFlight,
+    /** All of them, once each has reached its goal. @throws whatever the first to fail met */
     done,
   };
 }
 
-async function onePayment(
-  client: PatientClient,
-  index: number,
-  good: (sentAt: number) => void,
-): Promise<Acknowledged> {
-  const idempotencyKey = `chaos-${index}`;
-  const request = paymentRequest(index);
-  const { id, body } = await create(client, idempotencyKey, request, good);
-  let goal: PaymentStatus = 'awaiting_customer';
-  for (const step of PLANS[index % PLANS.length] ?? []) {
-    await take(client, id, step, good);
-    goal = LEADS_TO[step];
-  }
-  return { idempotencyKey, request, id, body, goal };
-}
-
-function paymentRequest(index: number) {
-  return {
-    method: 'ideal',
-    amount: 1_000 + index,
-    currency: 'EUR',
-    country: 'NL',
-    success_url: 'https://shop.example/thanks',
-    error_url: 'https://shop.example/sorry',
-    reference: `chaos-order-${index}`,
-    metadata: { index },
-  };
-}
-
-async function create(
-  client: PatientClient,
-  idempotencyKey: string,
-  body: unknown,
-  good: (sentAt: number) => void,
-): Promise<{ id: string; body: string }> {
-  const call: Request = { method: 'POST', path: '/v1/payments', body, idempotencyKey };
-  return await client.persevere(`POST /v1/payments ${idempotencyKey}`, async () => {
-    const sentAt = performance.now();
-    const outcome = await client.attempt(call);
-    if (!outcome.known) return undefined;
-    const { id } = seen(outcome.answer, 201);
-    good(sentAt);
-    return { id, body: outcome.answer.text };
-  });
-}
-
-/** These calls carry no key: after an error the payment itself says whether it has moved. */
-async function take(
-  client: PatientClient,
-  id: string,
-  step: Step,
-  good: (sentAt: number) => void,
-): Promise<void> {
+/** These calls carry no key: after an error the payment itself says whether its status changed. */
+async function transition(client: PatientClient, id: string, step: Step) {
   const call: Request =
     step === 'cancel'
       ? { method: 'POST', path: `/v1/payments/${id}/cancel` }
       : { method: 'POST', path: `/v1/sandbox/payments/${id}/simulate`, body: { event: step } };
-  await client.persevere(`${step} of ${id}`, async () => {
-    const sentAt = performance.now();
-    const outcome = await client.attempt(call);
-    const now = outcome.known
-      ? seen(outcome.answer, 200)
-      : seen(await client.insist({ method: 'GET', path: `/v1/payments/${id}` }), 200);
-    if (now.status !== LEADS_TO[step]) return undefined;
-    good(sentAt);
-    return now;
-  });
+  const answer = (await client.attempt(call)) ?? (await client.get(`/v1/payments/${id}`));
+  return assertStatus(answer, 200)?.body.status === LEADS_TO[step] ? answer : undefined;
 }
 
-function seen(answer: Answer, status: number): Seen {
-  if (answer.status === status) return Seen.parse(JSON.parse(answer.text));
+function assertStatus(answer: Answer | undefined, status: number): Answer | undefined {
+  if (answer === undefined || answer.status === status) return answer;
   throw new Error(`${status} was expected, not ${answer.status}: ${answer.text}`);
 }
 

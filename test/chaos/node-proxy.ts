@@ -1,47 +1,24 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { text } from 'node:stream/consumers';
-import { z } from 'zod';
+import { passOn, startProxy } from '../../connectors/conformance/proxy';
 
 /** Way on which a question to the node gets lost: there, or back with the answer. */
 type LostAt = 'question' | 'answer';
 
-interface Loss {
-  method: string;
-  at: LostAt;
-  /** Called when it has happened. */
-  happened: () => void;
-}
+export type NodeProxy = Awaited<ReturnType<typeof startNodeProxy>>;
 
-const Question = z.object({ method: z.string() });
-
-/** Proxy in front of a node, which loses questions when a test says so. */
+/** Starts a proxy in front of a node, which loses questions when a test says so. */
 export async function startNodeProxy(node: string) {
-  let loss: Loss | undefined;
-  const answerTo = async (question: string): Promise<string | undefined> => {
-    const { method } = Question.parse(JSON.parse(question));
+  let loss: { method: string; at: LostAt; happened: () => void } | undefined;
+  const { url, stop } = await startProxy(0, async (request) => {
+    const { method } = JSON.parse(request.body.toString());
     const lost = loss?.method === method ? loss : undefined;
-    if (lost?.at === 'question') return void lost.happened();
-    const headers = { 'Content-Type': 'application/json' };
-    const answered = await fetch(node, { method: 'POST', headers, body: question });
-    const answer = await answered.text();
-    return lost === undefined ? answer : void lost.happened();
-  };
-  const server = createServer((request, response) => {
-    text(request)
-      .then(answerTo)
-      .then(
-        // What is lost leaves who asked waiting.
-        (answer) => answer !== undefined && response.end(answer),
-        // The node is away, or who asked is gone.
-        () => response.destroy(),
-      );
+    const answer = lost?.at === 'question' ? undefined : await passOn(node, request);
+    if (lost === undefined) return answer;
+    lost.happened();
+    // What is lost leaves the client waiting.
+    return await new Promise<never>(() => {});
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = z.object({ port: z.int() }).parse(server.address());
   return {
-    url: `http://127.0.0.1:${port}`,
+    ...{ url, stop },
     /** Loses questions of a method from now on; resolves once one is lost. */
     lose: (method: string, at: LostAt) =>
       new Promise<void>((happened) => {
@@ -51,11 +28,5 @@ export async function startNodeProxy(node: string) {
     open: () => {
       loss = undefined;
     },
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
   };
 }
-
-export type NodeProxy = Awaited<ReturnType<typeof startNodeProxy>>;

@@ -1,8 +1,15 @@
-import { eventually } from '../support/http';
-import { type Answer, createPatientClient, type PatientClient } from './patient-client';
-import { differences, listed, madeBy, openAccount, raceWithKills, readBalance, told } from './race';
+import { useFixture } from '../support/fixture';
+import { type Answer, eventually } from '../support/http';
+import {
+  findDifferences,
+  listAll,
+  RECIPIENT,
+  raceWithKills,
+  readBalance,
+  readResult,
+  useMerchant,
+} from './race';
 import { reconcile } from './reconcile';
-import { type RunningStack, startStack } from './running-stack';
 
 /**
  * Payouts that draw on one balance race each other for it, each is sent twice, and the worker is
@@ -16,42 +23,19 @@ const PAYOUT_MAX = 20_000;
 const FEE = 25;
 const COMPLETED_MS_MAX = 120_000;
 
-const RECIPIENT = {
-  type: 'bank_account',
-  first_name: 'Jan',
-  last_name: 'Jansen',
-  iban: 'NL91ABNA0417164300',
-  address_line1: 'Damrak 1',
-  city: 'Amsterdam',
-  postal_code: '1012 LG',
-};
-
-const over = new AbortController();
-let stack: RunningStack;
-let client: PatientClient;
-let account: string;
-let recipient_id: string;
-
-beforeAll(async () => {
-  stack = await startStack({ autoplay: 'on' });
-  const made = await openAccount(stack, 'Payouts');
-  account = made.account;
+const merchant = useMerchant('Payouts', { autoplay: 'on' });
+const recipient = useFixture(async () => {
+  const { stack, account, client } = merchant;
   const fund = ['--balance-account', 'race', '--currency', 'EUR', '--amount', String(FUNDS)];
   await stack.cli('balance', 'fund', account, '--env', 'sandbox', ...fund);
   await stack.cli('account', 'update', account, '--payout-fee', `sepa_instant=${FEE}`);
-  client = createPatientClient(stack.url, made.key, over.signal);
-  const call = { method: 'POST', path: '/v1/payout-recipients', body: RECIPIENT } as const;
-  const answer = await client.insist({ ...call, idempotencyKey: 'recipient' });
-  recipient_id = JSON.parse(answer.text).id;
-});
-
-afterAll(async () => {
-  over.abort();
-  await stack?.destroy();
+  const answer = await client.post('/v1/payout-recipients', RECIPIENT, 'recipient');
+  return { id: String(answer.body.id) };
 });
 
 test('never overdraws the balance by 200 payouts, each sent twice, fifty at once, through kills', async () => {
-  const payouts = () => listed(client, '/v1/payouts');
+  const { stack, account, client } = merchant;
+  const payouts = () => listAll(client, '/v1/payouts');
   const requested = Array.from({ length: PAYOUTS }, (_, index) => ({
     key: `payout-${index}`,
     amount: 1 + Math.floor(Math.random() * PAYOUT_MAX),
@@ -66,10 +50,10 @@ test('never overdraws the balance by 200 payouts, each sent twice, fifty at once
   const accepted = new Map<string, number>();
   for (const [index, { amount }] of requested.entries()) {
     const [one, again] = [answers[index], answers[index + PAYOUTS]];
-    expect(told(again)).toBe(told(one));
-    if (told(one) === 'insufficient_balance') continue;
-    expect(madeBy(one).amount).toBe(amount);
-    accepted.set(madeBy(one).id, amount);
+    expect(readResult(again)).toBe(readResult(one));
+    if (readResult(one) === 'insufficient_balance') continue;
+    expect(one?.body.amount).toBe(amount);
+    accepted.set(one?.body.id, amount);
   }
   const drawn = [...accepted.values()].reduce((sum, amount) => sum + amount + FEE, 0);
   expect(drawn).toBeLessThanOrEqual(FUNDS);
@@ -85,7 +69,7 @@ test('never overdraws the balance by 200 payouts, each sent twice, fifty at once
     available: FUNDS - drawn,
     reserved: 0,
   });
-  expect(await differences(stack)).toEqual([]);
+  expect(await findDifferences(stack)).toEqual([]);
   expect(await reconcile(stack)).toBe(accepted.size);
   console.info(
     `${accepted.size} payouts of ${PAYOUTS} fitted, ${refused.length} were refused; ` +
@@ -112,6 +96,7 @@ function inGroups(requested: readonly { key: string; amount: number }[]): Promis
 
 function payout(idempotencyKey: string, amount: number): Promise<Answer> {
   const money = { amount, currency: 'EUR', method: 'sepa_instant' };
-  const body = { recipient_id, ...money, metadata: { balance_account: 'race' } };
-  return client.insist({ method: 'POST', path: '/v1/payouts', body, idempotencyKey });
+  const metadata = { balance_account: 'race' };
+  const body = { recipient_id: recipient.id, ...money, metadata };
+  return merchant.client.post('/v1/payouts', body, idempotencyKey);
 }

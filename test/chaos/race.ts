@@ -1,65 +1,69 @@
-import { z } from 'zod';
-import { eventually } from '../support/http';
-import { allReady } from './nemesis';
-import type { Answer, PatientClient } from './patient-client';
-import type { RunningStack } from './running-stack';
+import { useFixture } from '../support/fixture';
+import { type Answer, eventually } from '../support/http';
+import { createPatientClient, type PatientClient } from './patient-client';
+import { type RunningStack, type StackOptions, startStack } from './running-stack';
 
 const KILLS = 3;
 const RECOVERY_MS_MAX = 90_000;
 
-const Created = z.object({ account_id: z.string(), sandbox_key: z.string() });
-const Made = z.object({ id: z.string(), amount: z.number(), status: z.string() });
-export type Made = z.infer<typeof Made>;
-const Page = z.object({ data: z.array(Made), next_cursor: z.string().nullable() });
-const Refused = z.object({ error: z.object({ code: z.string() }) });
-const Verified = z.object({
-  data: z.object({ postings: z.number(), differences: z.array(z.unknown()) }),
-});
-const Balances = z.object({
-  data: z.array(
-    z.object({
-      balance_account: z.string(),
-      currency: z.string(),
-      available: z.number(),
-      reserved: z.number(),
-    }),
-  ),
-});
+export const RECIPIENT = {
+  ...{ type: 'bank_account', first_name: 'Jan', last_name: 'Jansen', iban: 'NL91ABNA0417164300' },
+  ...{ address_line1: 'Damrak 1', city: 'Amsterdam', postal_code: '1012 LG' },
+};
 
-/** An account with a sandbox key, made with the real command line. */
-export async function openAccount(stack: RunningStack, name: string) {
-  const made = Created.parse(await stack.cli('account', 'create', '--name', name));
-  return { account: made.account_id, key: made.sandbox_key };
+/** Opens an account with a sandbox key by the real command line, and its client. */
+export async function openMerchant(stack: RunningStack, name: string, signal: AbortSignal) {
+  const opened = await stack.cli('account', 'create', '--name', name);
+  const client = createPatientClient(stack.url, opened.sandbox_key, signal);
+  return { client, account: String(opened.account_id), opened };
 }
 
-/** Resource that a 201 made. */
-export function madeBy(answer: Answer | undefined): Made {
-  return Made.parse(JSON.parse(answer?.text ?? ''));
+/** A stack and a merchant of it for one file's tests. */
+export function useMerchant(name: string, options: StackOptions = {}) {
+  const over = new AbortController();
+  return useFixture(
+    async () => {
+      const stack = await startStack(options);
+      try {
+        return { stack, ...(await openMerchant(stack, name, over.signal)) };
+      } catch (error) {
+        await stack.destroy();
+        throw error;
+      }
+    },
+    async ({ stack }) => {
+      over.abort();
+      await stack.destroy();
+    },
+  );
 }
 
 /** The id of what a call made, or the code of its refusal. */
-export function told(answer: Answer | undefined): string {
-  const body: unknown = JSON.parse(answer?.text ?? '');
-  return answer?.status === 201 ? Made.parse(body).id : Refused.parse(body).error.code;
+export function readResult(answer: Answer | undefined): string {
+  return answer?.status === 201 ? answer.body.id : answer?.body.error.code;
+}
+
+interface Row {
+  id: string;
+  amount: number;
+  status: string;
 }
 
 /** All rows of a list, page by page. */
-export async function listed(client: PatientClient, list: string): Promise<Made[]> {
-  const found: Made[] = [];
-  let before = '';
-  for (let more = true; more; ) {
-    const answer = await client.insist({ method: 'GET', path: `${list}?limit=100${before}` });
-    const { data, next_cursor } = Page.parse(JSON.parse(answer.text));
+export async function listAll({ get }: PatientClient, list: string): Promise<Row[]> {
+  const found: Row[] = [];
+  for (let before = ''; ; ) {
+    const { data, next_cursor } = (await get(`${list}?limit=100${before}`)).body;
     found.push(...data);
-    before = `&created_before=${encodeURIComponent(next_cursor ?? '')}`;
-    more = next_cursor !== null;
+    if (next_cursor === null) return found;
+    before = `&created_before=${encodeURIComponent(next_cursor)}`;
   }
-  return found;
 }
 
 /**
- * Runs all at once while workers are killed; the answers, and how many kills fell meanwhile.
+ * Runs all at once while workers are killed, each once more was accepted, while others wait.
  * @param onKill called as each kill falls, to let go calls that waited for it
+ * @returns the answers, and how many kills fell meanwhile
  */
 export async function raceWithKills<T>(
   stack: RunningStack,
@@ -67,51 +71,49 @@ export async function raceWithKills<T>(
   count: () => Promise<number>,
   onKill = () => {},
 ): Promise<{ answers: T[]; kills: number }> {
-  let answered = false;
+  let isOver = false;
   const all = Promise.all(calls).finally(() => {
-    answered = true;
+    isOver = true;
   });
-  const killed = killWorkers(stack, { isOver: () => answered, count, onKill });
-  const [answers, kills] = await Promise.all([all, killed]);
+  const killWorkers = async (): Promise<number> => {
+    let before = 0;
+    for (let kills = 0; kills < KILLS; kills += 1) {
+      const hasMore = async () => isOver || (await count()) > before;
+      await eventually('something more to be accepted', hasMore, RECOVERY_MS_MAX);
+      if (isOver) return kills;
+      const isBack = stack.kill('worker');
+      before = await count();
+      onKill();
+      await eventually('a new worker', isBack, RECOVERY_MS_MAX);
+    }
+    return KILLS;
+  };
+  const [answers, kills] = await Promise.all([all, killWorkers()]);
   return { answers, kills };
 }
 
-interface Race {
-  isOver: () => boolean;
-  /** Counts what was accepted so far. */
-  count: () => Promise<number>;
-  onKill: () => void;
-}
-
-/** Each kill falls when more has been accepted, while others wait; says how many fell. */
-async function killWorkers(stack: RunningStack, { isOver, count, onKill }: Race): Promise<number> {
-  let before = 0;
-  for (let kills = 0; kills < KILLS; kills += 1) {
-    const more = async () => isOver() || (await count()) > before;
-    await eventually('something more to be accepted', more, RECOVERY_MS_MAX);
-    if (isOver()) return kills;
-    const victim = stack.state()?.worker.pid;
-    if (victim == null) throw new Error('The worker has no process to kill.');
-    process.kill(victim, 'SIGKILL');
-    before = await count();
-    onKill();
-    const back = async () => {
-      const pid = stack.state()?.worker.pid;
-      return pid != null && pid !== victim && (await allReady(stack));
-    };
-    await eventually('a new worker', back, RECOVERY_MS_MAX);
-  }
-  return KILLS;
-}
-
 /** Differences that `ledger verify` finds; there must be none. */
-export async function differences(stack: RunningStack): Promise<unknown[]> {
-  return Verified.parse(await stack.cli('ledger', 'verify')).data.differences;
+export async function findDifferences(stack: RunningStack): Promise<unknown[]> {
+  return (await stack.cli('ledger', 'verify')).data.differences;
 }
 
-/** Balance in EUR, in minor units. */
-export async function readBalance(stack: RunningStack, account: string, name: string) {
-  const shown = Balances.parse(await stack.cli('balance', 'show', account, '--env', 'sandbox'));
-  const found = shown.data.find((row) => row.balance_account === name && row.currency === 'EUR');
+interface Balance {
+  balance_account: string;
+  currency: string;
+  available: number;
+  reserved: number;
+}
+
+/** Balance in minor units. */
+export async function readBalance(
+  stack: RunningStack,
+  account: string,
+  name: string,
+  currency = 'EUR',
+) {
+  const shown = await stack.cli('balance', 'show', account, '--env', 'sandbox');
+  const found: Balance | undefined = shown.data.find(
+    (row: Balance) => row.balance_account === name && row.currency === currency,
+  );
   return { available: found?.available ?? 0, reserved: found?.reserved ?? 0 };
 }

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive, listProcessIds, readCommandLine, signal } from '../../src/base/process-table';
 import { freePort, isPortFree } from '../../stack/ports';
 import { runCommand } from '../../stack/provision/command';
-import { PART_NAMES, readState, type StackState } from '../../stack/state-file';
-import { eventually } from '../support/http';
+import { PART_NAMES, type PartName, readState, type StackState } from '../../stack/state-file';
+import { type Answer, eventually } from '../support/http';
 import { NOT_DONE } from '../support/not-done';
 
 /** Programs that `npm start` and `npm run cli` run once they have built. */
@@ -19,80 +19,58 @@ const CLI_MS_MAX = 60_000;
 /** Settings of the stack that a developer's shell may hold. */
 const SETTINGS = /^(TEMPORAL_|MONGODB_|SANDBOX_|KEYS_FILE$|PUBLIC_URL$|LOG_LEVEL$|DATA_DIR$|PORT$)/;
 
-export interface RunningStack {
-  url: string;
-  bankUrl: string;
-  dataDir: string;
-  /** `stack.json` as it stands; undefined once the stack has stopped. */
-  state(): StackState | undefined;
-  /** Output of the real command line, with `--json`. */
-  cli(...args: string[]): Promise<unknown>;
-  /** The launcher's last lines. */
-  said(): string;
-  /** Process ids that `stack.json` names now, and the launcher's. */
-  pids(): number[];
-  /** Taken ports among those that the stack listens on. */
-  takenPorts(): Promise<number[]>;
-  /** SIGTERM to the launcher; its exit code. */
-  stop(): Promise<number | null>;
-  /** For `afterAll`: ends whatever is left, removes the data. */
-  destroy(): Promise<void>;
-}
-
-/** Starts what `npm start` does, on free ports and in a folder of its own, until it is ready. */
-export async function startStack({
-  autoplay = 'off',
-  env: more = {},
-}: {
+export interface StackOptions {
   autoplay?: 'on' | 'off';
   env?: NodeJS.ProcessEnv;
-} = {}): Promise<RunningStack> {
+}
+
+export type RunningStack = Awaited<ReturnType<typeof startStack>>;
+
+/** Starts what `npm start` does, on free ports and in a folder of its own, until it is ready. */
+export async function startStack({ autoplay = 'off', env: more = {} }: StackOptions = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'chaos-'));
   const [port, bankPort, uiPort] = [await freePort(), await freePort(), await freePort()];
   const env = {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !SETTINGS.test(name))),
-    DATA_DIR: dataDir,
-    PORT: String(port),
-    SANDBOX_BANK_PORT: String(bankPort),
-    TEMPORAL_UI_PORT: String(uiPort),
-    SANDBOX_AUTOPLAY: autoplay,
+    ...{ DATA_DIR: dataDir, PORT: String(port), SANDBOX_BANK_PORT: String(bankPort) },
+    ...{ TEMPORAL_UI_PORT: String(uiPort), SANDBOX_AUTOPLAY: autoplay },
     // As under npm: it stops by itself when its parent, this test, is killed.
     npm_lifecycle_event: 'start',
     ...more,
   };
-  const launcher = spawn(process.execPath, [LAUNCHER], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const said = listenTo(launcher);
+  const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
+  const launcher = spawn(process.execPath, [LAUNCHER], { env, stdio });
+  let output = '';
+  for (const stream of [launcher.stdout, launcher.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
   const exited = new Promise<number | null>((done) => launcher.once('close', done));
   const state = () => readState(dataDir);
   const destroy = async (): Promise<void> => {
     await endAll(launcher, exited, dataDir);
     rmSync(dataDir, { recursive: true, force: true });
   };
+  const isReady = async () => {
+    if (launcher.exitCode !== null) throw new Error('The launcher has ended.');
+    return /^ready /m.test(output);
+  };
   try {
-    await eventually(
-      'the launcher to say ready',
-      async () => {
-        if (launcher.exitCode !== null) throw new Error('The launcher has ended.');
-        return /^ready /m.test(said());
-      },
-      READY_MS_MAX,
-    );
+    await eventually('the launcher to say ready', isReady, READY_MS_MAX);
   } catch (error) {
     await destroy();
-    throw new Error(`The stack did not come up:\n${said()}`, { cause: error });
+    throw new Error(`The stack did not come up:\n${output}`, { cause: error });
   }
   const ports = [port, bankPort, uiPort, ...serverPorts(state())];
+  const url = `http://localhost:${port}`;
+  const bankUrl = `http://localhost:${bankPort}`;
   return {
-    url: `http://localhost:${port}`,
-    bankUrl: `http://localhost:${bankPort}`,
-    dataDir,
+    ...{ url, bankUrl, dataDir, destroy },
+    /** `stack.json` as it stands; undefined once the stack has stopped. */
     state,
-    said,
-    destroy,
-    cli: (...args) =>
+    /** Output of the real command line, with `--json`. */
+    cli: (...args: string[]): Promise<Answer['body']> =>
       eventually(args.join(' '), async () => {
         const options = { env, timeoutMs: CLI_MS_MAX };
         try {
@@ -102,18 +80,40 @@ export async function startStack({
           throw error;
         }
       }),
+    /** Process ids that `stack.json` names now, and the launcher's. */
     pids: () => [...listPids(state()), launcher.pid ?? 0].filter((pid) => pid > 0),
-    async takenPorts() {
+    /** Kills a part with SIGKILL. @returns whether a new process of it runs and all are ready */
+    kill: (part: PartName) => {
+      const victim = state()?.[part]?.pid;
+      if (victim == null) throw new Error(`${part} has no process to kill.`);
+      process.kill(victim, 'SIGKILL');
+      return async (): Promise<boolean> => {
+        const pid = state()?.[part]?.pid;
+        if (pid == null || pid === victim) return false;
+        return (await isOk(`${url}/readyz`)) && (await isOk(`${bankUrl}/healthz`));
+      };
+    },
+    /** Taken ports among those that the stack listens on. */
+    takenPorts: async () => {
       const free = await Promise.all(ports.map(isPortFree));
       return ports.filter((_, index) => free[index] === false);
     },
-    async stop() {
+    /** Ends the launcher by SIGTERM. @returns its exit code */
+    stop: async () => {
       launcher.kill('SIGTERM');
       const code = await exited;
       assertNothingRefused(dataDir);
       return code;
     },
   };
+}
+
+async function isOk(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url, { signal: AbortSignal.timeout(5_000) })).status === 200;
+  } catch {
+    return false;
+  }
 }
 
 /** @throws Error with what MongoDB has refused one of the processes: its role lacks a right. */
@@ -141,16 +141,6 @@ function serverPorts(state: StackState | undefined): number[] {
   return [state.temporal.address, new URL(state.mongodb.uri).host].map((address) =>
     Number(address.split(':').at(-1)),
   );
-}
-
-function listenTo(launcher: ChildProcess): () => string {
-  let said = '';
-  for (const stream of [launcher.stdout, launcher.stderr]) {
-    stream?.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-    });
-  }
-  return () => said;
 }
 
 /** In the ordinary way where it can, by force where it can't; node parts end with the launcher. */

@@ -1,9 +1,6 @@
-import { z } from 'zod';
 import { eventually, idealPayment } from '../support/http';
-import { createPatientClient, type PatientClient } from './patient-client';
-import { differences, listed, openAccount, raceWithKills, readBalance } from './race';
+import { findDifferences, listAll, raceWithKills, readBalance, useMerchant } from './race';
 import { reconcile } from './reconcile';
-import { type RunningStack, startStack } from './running-stack';
 
 /**
  * Holds docs/ledger.md#money-that-goes-wrong under kills: banks take settled money back and two
@@ -17,30 +14,10 @@ const LATE = 6;
 const HELD = 3_500;
 const REPORTED_MS_MAX = 60_000;
 
-const Payment = z.object({ id: z.string(), status: z.string() });
-const Balances = z.object({
-  receivables: z.array(z.object({ currency: z.string(), owed: z.number() })).optional(),
-});
-const Shown = z.object({ postings: z.array(z.object({ kind: z.string() })) });
-
-const over = new AbortController();
-let stack: RunningStack;
-let client: PatientClient;
-let account: string;
-
-beforeAll(async () => {
-  stack = await startStack();
-  const made = await openAccount(stack, 'Wrong money');
-  account = made.account;
-  client = createPatientClient(stack.url, made.key, over.signal);
-});
-
-afterAll(async () => {
-  over.abort();
-  await stack?.destroy();
-});
+const merchant = useMerchant('Wrong money');
 
 test('books each chargeback and each late fund once, through kills', async () => {
+  const { stack, account, client } = merchant;
   const settled = await many(CHARGEBACKS, (n) => payment(`settled-${n}`, 'settled'));
   const failed = await many(LATE, (n) => payment(`failed-${n}`, 'failed'));
   const draw = HELD - (await readBalance(stack, account, 'main')).available;
@@ -75,16 +52,15 @@ test('books each chargeback and each late fund once, through kills', async () =>
       const went = kinds.filter((kind) => kind === WENT).length;
       return kinds.length >= CAME_AND_WENT.length && came === went && came + went === kinds.length;
     };
-    await eventually(`late money of ${id} to come and go`, whole, REPORTED_MS_MAX);
+    await eventually(`late funds of ${id} to come and go`, whole, REPORTED_MS_MAX);
   }
   expect(await readBalance(stack, account, 'main')).toEqual({ available: 0, reserved: 0 });
   const shown = await stack.cli('balance', 'show', account, '--env', 'sandbox');
-  expect(Balances.parse(shown).receivables).toEqual([
-    { currency: 'EUR', owed: CHARGEBACKS * AMOUNT - HELD },
-  ]);
-  const statuses = (await listed(client, '/v1/payments')).map(({ status }) => status).sort();
+  const owed = CHARGEBACKS * AMOUNT - HELD;
+  expect(shown.receivables).toMatchObject([{ currency: 'EUR', owed }]);
+  const statuses = (await listAll(client, '/v1/payments')).map(({ status }) => status).sort();
   expect(statuses).toEqual([...Array(LATE).fill('failed'), ...Array(CHARGEBACKS).fill('settled')]);
-  expect(await differences(stack)).toEqual([]);
+  expect(await findDifferences(stack)).toEqual([]);
   await reconcile(stack);
   console.info(`${done} reports and bookings, ${kills} kills, ${client.counts.retries} retries.`);
 }, 400_000);
@@ -95,32 +71,31 @@ const CAME_AND_WENT = [CAME, CAME, WENT, WENT];
 
 /** Kinds of a payment's journal entries, sorted. */
 async function posted(id: string): Promise<string[]> {
-  const { postings } = Shown.parse(await stack.cli('payment', 'show', id));
-  return postings.map(({ kind }) => kind).sort();
+  const { postings } = await merchant.stack.cli('payment', 'show', id);
+  return postings.map(({ kind }: { kind: string }) => kind).sort();
 }
 
 async function payment(key: string, event: 'settled' | 'failed'): Promise<string> {
-  const body = idealPayment({ amount: AMOUNT });
-  const call = { method: 'POST', path: '/v1/payments', body, idempotencyKey: key } as const;
-  const { id } = Payment.parse(JSON.parse((await client.insist(call)).text));
+  const { client } = merchant;
+  const { id } = (await client.post('/v1/payments', idealPayment({ amount: AMOUNT }), key)).body;
   await report(id, event);
-  const path = `/v1/payments/${id}`;
   await client.persevere(`${id} to be ${event}`, async () => {
-    const read = Payment.parse(JSON.parse((await client.insist({ method: 'GET', path })).text));
-    return read.status === event ? read : undefined;
+    const { body } = await client.get(`/v1/payments/${id}`);
+    return body.status === event ? body : undefined;
   });
   return id;
 }
 
 async function report(id: string, event: string): Promise<void> {
   const path = `/v1/sandbox/payments/${id}/simulate`;
-  const answer = await client.insist({ method: 'POST', path, body: { event } });
+  const answer = await merchant.client.post(path, { event });
   expect(answer.status).toBe(200);
 }
 
 /** An operator repeats a command whose outcome is unknown; a second booking is refused in words. */
 async function clawBack(id: string, operator: string, index: number): Promise<void> {
   const by = ['--operator', operator, '--reason', `Statement line ${index}.`];
+  const { client, stack } = merchant;
   await client.persevere(`claw_back of ${id} by ${operator}`, async () => {
     try {
       return await stack.cli('payment', 'act', id, 'claw_back', ...by);

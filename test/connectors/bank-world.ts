@@ -1,23 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type {
-  PayoutInstruction,
-  RefundInstruction,
-  SessionInstruction,
-} from '../../connectors/contract/activities';
 import type { SettlementInstruction } from '../../connectors/contract/crypto';
-import type { BookEntry } from '../../connectors/sandbox/book';
+import type { BookEntry, EntryStatus } from '../../connectors/sandbox/book';
 import type { OutboxRow } from '../../connectors/sandbox/outbox';
 import type { BankSession } from '../../connectors/sandbox/sessions';
 import { connectMongo } from '../../src/base/mongo';
 import type { BankResource } from '../../src/domain/callback/callback';
-import { paymentWorkflowId } from '../../src/domain/payment/payment';
-import { payoutWorkflowId } from '../../src/domain/payout/payout';
-import { refundWorkflowId } from '../../src/domain/refund/refund';
+import { LIFECYCLES } from '../../src/lifecycles';
 import type { MovementDocument } from '../../src/service/sandbox-bank/movements';
 import type { CallbackDocument } from '../../src/store/callbacks';
-import type { PaymentDocument } from '../../src/store/payments';
-import type { PayoutDocument } from '../../src/store/payouts';
-import type { RefundDocument } from '../../src/store/refunds';
 import { createSandboxReportStore } from '../../src/store/sandbox-reports';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
@@ -25,28 +15,12 @@ import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 import { instruction, payoutInstruction, refundInstruction, startBankServer } from './bank-server';
 
-const ROUTED = { connector: 'sandbox', account_id: 'acct_of_the_test' } as const;
+const ROUTED = { connector: 'sandbox', account_id: 'acct_of_the_test' };
 
-type Routing = 'amount' | 'currency' | 'method' | 'livemode' | keyof typeof ROUTED;
+/** Resources that the product instructs a bank to send. */
+type Outgoing = 'refund' | 'payout';
 
-/** Fields of a payment that a callback about it needs. */
-type KnownPayment = Pick<PaymentDocument, '_id' | 'status' | Routing>;
-type KnownRefund = Pick<
-  RefundDocument,
-  '_id' | 'status' | 'version' | 'payment_id' | 'payment_bank_reference' | Routing
->;
-type KnownPayout = Pick<PayoutDocument, '_id' | 'status' | 'version' | Routing>;
-
-const WORKFLOW_IDS = {
-  payment: paymentWorkflowId,
-  refund: refundWorkflowId,
-  payout: payoutWorkflowId,
-};
-
-type Planted = Pick<OutboxRow, 'resource' | 'resource_id' | 'name' | 'becomes'> &
-  Partial<OutboxRow>;
-
-export type BankWorld = Awaited<ReturnType<typeof startBankWorld>>;
+type BankWorld = Awaited<ReturnType<typeof startBankWorld>>;
 
 /** Starts a sandbox bank, and gives tests what they read and change around it. */
 async function startBankWorld() {
@@ -56,6 +30,7 @@ async function startBankWorld() {
   const own = mongo.db(`${database}_sandbox_bank`);
   const server = await startBankServer(mongo, database);
   const outbox = own.collection<OutboxRow>('outbox');
+  const stored = (resource: string) => product.collection<{ _id: string }>(`${resource}s`);
 
   const rows = (resource_id: string) =>
     outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray();
@@ -71,7 +46,7 @@ async function startBankWorld() {
    * time counts once: its row was sent again.
    */
   const signals = async (id: string, resource: BankResource = 'payment') => {
-    const handle = server.temporal.workflow.getHandle(WORKFLOW_IDS[resource](id));
+    const handle = server.temporal.workflow.getHandle(LIFECYCLES[resource].workflowId(id));
     const history = await handle.fetchHistory().catch(() => undefined);
     const unanswered = (await rows(id)).filter(({ last_error }) => last_error !== null);
     const seen = new Set<string>();
@@ -96,131 +71,98 @@ async function startBankWorld() {
       });
       return response.status !== 503 && response;
     });
-  const approve = (url: string) => decide(url, { decision: 'approve' });
-  /** Opens a session for a payment that the product knows. */
-  const openFor = async (change: Partial<SessionInstruction> = {}) => {
-    const input = instruction(change);
-    const { payment_id: _id, amount, currency, method, livemode } = input;
-    const money = { amount, currency, method, livemode };
-    const known: KnownPayment = { _id, status: 'settled', ...money, ...ROUTED };
-    await product.collection<KnownPayment>('payments').insertOne(known);
-    const answer = await server.bank.activities.openSession(input);
-    if (answer.outcome !== 'opened') throw new Error(answer.message);
-    return { input, id: input.payment_id, url: answer.session_url ?? '' };
+  /** Stores a resource as the product does that has instructed nobody yet. */
+  const know = async (resource: string, _id: string, facts: object) => {
+    await stored(resource).insertOne({ ...facts, _id });
   };
   return {
-    server,
-    /** The bank's own database. */
-    own,
-    outbox,
+    ...{ server, own, outbox, rows, untilRows, readSession, signals, decide },
+    approve: (url: string) => decide(url, { decision: 'approve' }),
     /** Reports that the product simulates, which the bank reads. */
     reports: createSandboxReportStore(product),
-    /** The bank's own books. */
-    refunds: own.collection<BookEntry>('refunds'),
-    payouts: own.collection<BookEntry>('payouts'),
-    openFor,
-    /** A refund that the product knows; nobody has instructed the bank yet. */
+    /** Opens a session for a payment that the product knows. */
+    openFor: async (change: Parameters<typeof instruction>[0] = {}) => {
+      const input = instruction(change);
+      const { payment_id: id, amount, currency, method, livemode } = input;
+      await know('payment', id, {
+        status: 'settled',
+        amount,
+        currency,
+        method,
+        livemode,
+        ...ROUTED,
+      });
+      const answer = await server.bank.activities.openSession(input);
+      if (answer.outcome !== 'opened') throw new Error(answer.message);
+      return { input, id, url: answer.session_url ?? '' };
+    },
     knowRefund: async (
-      change: Partial<RefundInstruction> = {},
-      connector: string = ROUTED.connector,
+      change: Parameters<typeof refundInstruction>[0] = {},
+      connector = ROUTED.connector,
     ) => {
       const input = refundInstruction(change);
-      const { refund_id: _id, ...facts } = input;
-      const known: KnownRefund = { _id, status: 'processing', ...facts, ...ROUTED, connector };
-      await product.collection<KnownRefund>('refunds').insertOne(known);
-      return { input, id: _id };
+      const { refund_id: id, ...facts } = input;
+      await know('refund', id, { status: 'processing', ...facts, ...ROUTED, connector });
+      return { input, id };
     },
-    /** A payout that the product knows; nobody has instructed the bank yet. */
     knowPayout: async (
-      change: Partial<PayoutInstruction> = {},
-      connector: string = ROUTED.connector,
+      change: Parameters<typeof payoutInstruction>[0] = {},
+      connector = ROUTED.connector,
     ) => {
       const input = payoutInstruction(change);
-      const { payout_id: _id, amount, currency, method, livemode } = input;
-      const routed = { amount, currency, method, livemode, ...ROUTED, connector };
-      const known: KnownPayout = { _id, status: 'sent', version: 1, ...routed };
-      await product.collection<KnownPayout>('payouts').insertOne(known);
-      return { input, id: _id };
+      const { payout_id: id, ...facts } = input;
+      await know('payout', id, { status: 'sent', ...facts, ...ROUTED, connector });
+      return { input, id };
     },
-    /** A settlement that the product knows; nobody has instructed the chain yet. */
     knowSettlement: async () => {
       const id = randomUUID();
       const facts = {
         ...{ version: 1, asset: 'ETH', network: 'ethereum', amount: '1000', livemode: false },
         wallet_address: '0x52908400098527886E0F7030069857D2E4169EE7',
       };
-      const known = { _id: id, status: 'pending', ...facts, ...ROUTED };
-      await product.collection<typeof known>('crypto_settlements').insertOne(known);
+      await know('crypto_settlement', id, { status: 'pending', ...facts, ...ROUTED });
       return { input: { crypto_settlement_id: id, ...facts } satisfies SettlementInstruction, id };
     },
     /** Creates an account with a clock this much ahead, and gives it the payments. */
     openAhead: async (ids: string[], offset_ms: number): Promise<void> => {
       const account_id = `acct_${randomUUID()}`;
-      const known = product.collection<{ _id: string; clock: { offset_ms: number } }>('accounts');
-      await known.insertOne({ _id: account_id, clock: { offset_ms } });
-      const payments = product.collection<{ _id: string; account_id: string }>('payments');
-      await payments.updateMany({ _id: { $in: ids } }, { $set: { account_id } });
+      await know('account', account_id, { clock: { offset_ms } });
+      await stored('payment').updateMany({ _id: { $in: ids } }, { $set: { account_id } });
     },
     /** Stores late funds in suspense in the product, each with the id of its bank reference. */
     holdLate: async (_id: string, ...ids: string[]): Promise<void> => {
       const money = { amount: 4_950, currency: 'EUR', reason: 'late', state: 'suspense' };
       const receipts = ids.map((id) => ({ id, ...money }));
-      const known = product.collection<{ _id: string }>('payments');
-      await known.updateOne({ _id }, { $set: { receipts } });
+      await stored('payment').updateOne({ _id }, { $set: { receipts } });
     },
     /** Sets the state that the product's document says from now on. */
-    productSays: async (
-      resource: 'refund' | 'payout',
-      _id: string,
-      status: string,
-    ): Promise<void> => {
-      const known = product.collection<{ _id: string }>(`${resource}s`);
-      await known.updateOne({ _id }, { $set: { status } });
+    productSays: async (resource: Outgoing, _id: string, status: string): Promise<void> => {
+      await stored(resource).updateOne({ _id }, { $set: { status } });
     },
     /** Deletes the product's document, as a restore of an older database does. */
-    productLoses: async (resource: 'refund' | 'payout', _id: string): Promise<void> => {
-      await product.collection<{ _id: string }>(`${resource}s`).deleteOne({ _id });
+    productLoses: async (resource: Outgoing, _id: string): Promise<void> => {
+      await stored(resource).deleteOne({ _id });
     },
-    decide,
-    approve,
-    rows,
-    /** A row of the outbox, due now. */
-    plant: async (row: Planted): Promise<void> => {
-      const callback_id = `cb_${randomUUID()}`;
-      await outbox.insertOne({
-        _id: callback_id,
-        body: { callback_id, occurred_at: new Date().toISOString() },
-        state: 'pending',
-        due_at: new Date(),
-        attempts: 0,
-        last_error: null,
-        done_at: null,
-        ...row,
-      });
-    },
-    untilRows,
     /** Reads the resource's first row once the bank has sent, dropped or parked it. */
     readDoneRow: async (id: string): Promise<OutboxRow | undefined> =>
       (await untilRows(id, ([row]) => row?.done_at != null))[0],
     /** Waits until all of the resource's rows were sent; returns the signals. */
-    readSentSignals: async (id: string, resource: BankResource) => {
+    readSentSignals: async (id: string, resource: BankResource = 'payment') => {
       await untilRows(id, (all) => all.length > 0 && all.every(({ state }) => state === 'sent'));
       return await signals(id, resource);
     },
     untilSettled: (id: string) =>
       eventually('a settled session', async () => (await readSession(id))?.status === 'settled'),
-    /** Lists the money that the bank moved for a resource, in order. */
-    listMovements: (resource_id: string) =>
-      own
-        .collection<MovementDocument>('movements')
-        .find({ resource_id })
-        .sort({ _id: 1 })
-        .toArray(),
-    readSession,
-    insertCallbacks: (rows: CallbackDocument[]) =>
-      product.collection<CallbackDocument>('bank_callbacks').insertMany(rows),
+    /** Money that the bank moved for a resource, as text, each under a reference of its own. */
+    listMovements: async (resource_id: string) => {
+      const movements = own.collection<MovementDocument>('movements');
+      const all = await movements.find({ resource_id }).sort({ _id: 1 }).toArray();
+      expect(new Set(all.map(({ bank_reference }) => bank_reference)).size).toBe(all.length);
+      return all.map(({ name, amount, currency }) => `${name} ${amount} ${currency}`);
+    },
+    insertCallbacks: (all: CallbackDocument[]) =>
+      product.collection<CallbackDocument>('bank_callbacks').insertMany(all),
     callbacks: (id: string) => server.inbox.stores.callbacks.forResource(id),
-    signals,
     end: async () => {
       await server.stop();
       await retryUntilDone(() => product.dropDatabase());
@@ -232,4 +174,83 @@ async function startBankWorld() {
 /** A sandbox bank for one file's tests. */
 export function useBankWorld(): BankWorld {
   return useFixture(startBankWorld, (world) => world.end());
+}
+
+/** Describes refunds or payouts at the sandbox bank, for tests of rules that both share. */
+interface Instructed {
+  /** Status in the bank's book once it has accepted one, and the callback that follows. */
+  taken: 'accepted' | 'sent';
+  done: 'settled' | 'completed';
+  /** Amount about which the bank reports nothing by itself; minor units. */
+  silent: number;
+  know: (amount?: number) => Promise<{ id: string; send: (change?: object) => Promise<object> }>;
+  sendLive: () => Promise<{ id: string; answer: object }>;
+  lookUp: (id: string) => Promise<object>;
+}
+
+/** Gives refunds and payouts that the product instructs a bank to send. */
+export function describeOutgoing(world: BankWorld) {
+  const activities = () => world.server.bank.activities;
+  const refund: Instructed = {
+    ...{ taken: 'accepted', done: 'settled', silent: 66_613 },
+    know: async (amount = 1_250) => {
+      const { id, input } = await world.knowRefund({ amount });
+      return { id, send: (change) => activities().sendRefund({ ...input, ...change }) };
+    },
+    sendLive: async () => {
+      const input = refundInstruction({ livemode: true });
+      return { id: input.refund_id, answer: await activities().sendRefund(input) };
+    },
+    lookUp: (refund_id) => activities().lookUpRefund({ refund_id }),
+  };
+  const payout: Instructed = {
+    ...{ taken: 'sent', done: 'completed', silent: 66_623 },
+    know: async (amount = 3_400) => {
+      const { id, input } = await world.knowPayout({ amount });
+      return { id, send: (change) => activities().sendPayout({ ...input, ...change }) };
+    },
+    sendLive: async () => {
+      const input = payoutInstruction({ livemode: true });
+      return { id: input.payout_id, answer: await activities().sendPayout(input) };
+    },
+    lookUp: (payout_id) => activities().lookUpPayout({ payout_id }),
+  };
+  return {
+    refund: addBook(world, 'refund', refund),
+    payout: addBook(world, 'payout', payout),
+  };
+}
+
+/** Adds the bank's own records of a refund or a payout. */
+function addBook(world: BankWorld, resource: Outgoing, instructed: Instructed) {
+  const { taken, done, silent, know } = instructed;
+  const book = () => world.own.collection<BookEntry>(`${resource}s`);
+  const readEntry = (_id: string) => book().findOne({ _id });
+  return {
+    ...{ ...instructed, resource, readEntry },
+    takenAnswer: { outcome: taken, bank_reference: expect.stringMatching(/^SBX[0-9A-F]{12}$/) },
+    readStatus: async (id: string) => (await readEntry(id))?.status,
+    setStatus: (_id: string, status: EntryStatus) =>
+      book().updateOne({ _id }, { $set: { status } }),
+    /** Sends a resource about which the bank reports nothing by itself. */
+    takeSilent: async () => {
+      const { id, send } = await know(silent);
+      await send();
+      return id;
+    },
+    /** Puts a row about it into the outbox, due now. */
+    plant: async (resource_id: string, change: Partial<OutboxRow> = {}): Promise<void> => {
+      const callback_id = `cb_${randomUUID()}`;
+      await world.outbox.insertOne({
+        ...{ _id: callback_id, resource, resource_id, name: done, becomes: done },
+        body: { callback_id, occurred_at: new Date().toISOString() },
+        ...{ state: 'pending', due_at: new Date(), attempts: 0, last_error: null, done_at: null },
+        ...change,
+      });
+    },
+    readSentSignals: (id: string) => world.readSentSignals(id, resource),
+    signals: (id: string) => world.signals(id, resource),
+    productSays: (id: string, status: string) => world.productSays(resource, id, status),
+    productLoses: (id: string) => world.productLoses(resource, id),
+  };
 }

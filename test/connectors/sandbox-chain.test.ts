@@ -3,28 +3,26 @@ import type { SettlementInstruction } from '../../connectors/contract/crypto';
 import { type Chain, createChainStores, startChain } from '../../connectors/sandbox/chain/chain';
 import type { ChainReport } from '../../connectors/sandbox/chain/follower';
 import type { ChainTransaction } from '../../connectors/sandbox/chain/transactions';
-import { createLogger } from '../../src/base/log';
 import { paymentUri } from '../../src/domain/crypto/assets';
 import { useDatabase } from '../support/database';
 import { eventually } from '../support/http';
+import { createTestLogger } from '../support/quiet';
 
 const database = useDatabase({ indexed: false });
 let chain: Chain;
-/** Reports that the product received, by callback ID, and its treatment of the chain from now on. */
-let product: ReturnType<typeof createProduct>;
 /** Clock of the chain; `stopped_at` freezes it. */
 let clock: { ahead_ms: number; stopped_at?: number };
-
-const createProduct = () => ({
-  heard: new Map<string, ChainReport>(),
-  deliveries: 0,
-  /** Answers to deliveries that get lost from now on. */
-  lost_answers: 0,
-  is_awaited: true,
-  is_current: true,
+/** Treatment of the chain by the product, and the reports that it received, by callback ID. */
+let product: {
+  heard: Map<string, ChainReport>;
+  /** Reports that came, repeats included, and answers to those to come that get lost. */
+  deliveries: number;
+  lost_answers: number;
+  is_awaited: boolean;
+  is_current: boolean;
   /** Time that its check of a settlement takes. */
-  check_ms: 0,
-});
+  check_ms: number;
+};
 
 async function open(autoplay = true): Promise<void> {
   const now = () => new Date((clock.stopped_at ?? Date.now()) + clock.ahead_ms);
@@ -48,12 +46,15 @@ async function open(autoplay = true): Promise<void> {
       }
       return isKnown ? 'duplicate' : 'delivered';
     },
-    log: createLogger('test-chain', 'silent'),
+    log: createTestLogger('test-chain'),
   });
 }
 
 beforeEach(async () => {
-  product = createProduct();
+  product = {
+    ...{ heard: new Map(), deliveries: 0, lost_answers: 0, check_ms: 0 },
+    ...{ is_awaited: true, is_current: true },
+  };
   clock = { ahead_ms: 0 };
   await open();
 });
@@ -81,9 +82,9 @@ async function pay(amount: number, asset: { asset: string; network: string } = E
   return { id: crypto_payment_id, due: BigInt(amount_due), answer, instruction };
 }
 
-/** Callbacks about a resource, and the same as short texts. */
 const listCallbacks = (id: string) =>
   [...product.heard.values()].filter(({ resource_id }) => resource_id === id);
+/** Writes callbacks about a resource as short texts. */
 const summarize = (id: string) =>
   listCallbacks(id).map(({ name, callback }) => `${name} ${callback.confirmations ?? ''}`.trim());
 const readFirst = (id: string) => listCallbacks(id)[0]?.callback;
@@ -96,15 +97,6 @@ const play = () =>
     const transactions = database.db.collection<ChainTransaction>('chain_transactions');
     return (await transactions.countDocuments({ due_at: { $type: 'date' } })) === 0;
   });
-
-const buildSettlement = (changes: Partial<SettlementInstruction> = {}): SettlementInstruction => ({
-  ...{ crypto_settlement_id: randomUUID(), version: 1, ...ETHER, amount: '10000000000000000001' },
-  ...{ wallet_address: '0x52908400098527886E0F7030069857D2E4169EE7', livemode: false },
-  ...changes,
-});
-
-const countTransactions = (resource_id: string) =>
-  database.db.collection('chain_transactions').countDocuments({ resource_id });
 
 describe('a payment', () => {
   it.each([
@@ -172,20 +164,15 @@ describe('a payment', () => {
 });
 
 describe('a report', () => {
-  it('is repeated under the same id when its answer gets lost', async () => {
+  it('is repeated under the same id when its answer gets lost, also by the next process', async () => {
     product.lost_answers = 3;
     const { id } = await pay(66_631);
+    // The next process makes the reports of one that was stopped.
+    await restart(false);
     await play();
     expect(summarize(id)).toEqual(['deposit 0', 'deposit 3']);
     // Three answers got lost, and two reports were delivered.
     expect(product.deliveries).toBeGreaterThanOrEqual(5);
-  });
-
-  it('is made by the next process after one was stopped', async () => {
-    const { id } = await pay(66_631);
-    await restart(false);
-    await play();
-    expect(summarize(id)).toEqual(['deposit 0', 'deposit 3']);
   });
 
   it('has one id from two processes that work at once', async () => {
@@ -200,17 +187,30 @@ describe('a report', () => {
 });
 
 describe('a settlement', () => {
-  const send = (instruction: SettlementInstruction) => activities().sendSettlement(instruction);
-  const lookUp = (instruction: SettlementInstruction) => activities().lookUpSettlement(instruction);
+  /** Builds a settlement with what the chain does about it. */
+  const build = (changes: Partial<SettlementInstruction> = {}) => {
+    const id = randomUUID();
+    const instruction: SettlementInstruction = {
+      ...{ crypto_settlement_id: id, version: 1, ...ETHER, amount: '10000000000000000001' },
+      ...{ wallet_address: '0x52908400098527886E0F7030069857D2E4169EE7', livemode: false },
+      ...changes,
+    };
+    const transactions = database.db.collection('chain_transactions');
+    return {
+      id,
+      send: () => activities().sendSettlement(instruction),
+      lookUp: () => activities().lookUpSettlement(instruction),
+      countTransactions: () => transactions.countDocuments({ resource_id: id }),
+    };
+  };
 
   it('is one transaction for twenty instructions at once, and completes', async () => {
-    const instruction = buildSettlement();
-    const { crypto_settlement_id: id } = instruction;
-    await Promise.allSettled(Array.from({ length: 20 }, () => send(instruction)));
-    const answer = await send(instruction);
+    const { id, send, lookUp, countTransactions } = build();
+    await Promise.allSettled(Array.from({ length: 20 }, send));
+    const answer = await send();
     expect(answer).toMatchObject({ outcome: 'sent' });
-    expect(await lookUp(instruction)).toEqual(answer);
-    expect(await countTransactions(id)).toBe(1);
+    expect(await lookUp()).toEqual(answer);
+    expect(await countTransactions()).toBe(1);
     await play();
     expect(summarize(id)).toEqual(['completed']);
     expect(answer).toMatchObject({ transaction_id: readFirst(id)?.transaction_id });
@@ -222,38 +222,33 @@ describe('a settlement', () => {
     ['66643', 'sent', []],
     ['66646', 'pending', ['sent', 'completed']],
   ])('of %s units is %s, and then reported as %j', async (amount, outcome, steps) => {
-    const instruction = buildSettlement({ amount });
-    expect((await send(instruction)).outcome).toBe(outcome);
+    const { id, send } = build({ amount });
+    expect((await send()).outcome).toBe(outcome);
     await play();
-    expect(summarize(instruction.crypto_settlement_id)).toEqual(steps);
+    expect(summarize(id)).toEqual(steps);
   });
 
   it.each([
     ['66644', 'answer', 'sent'],
     ['66645', 'instruction', 'not_found'],
   ])('of %s units whose %s gets lost is looked up as %s', async (amount, lost, outcome) => {
-    const instruction = buildSettlement({ amount });
-    await expect(send(instruction)).rejects.toThrow(lost);
-    expect((await lookUp(instruction)).outcome).toBe(outcome);
-    expect((await send(instruction)).outcome).toBe('sent');
-    expect(await countTransactions(instruction.crypto_settlement_id)).toBe(1);
+    const { send, lookUp, countTransactions } = build({ amount });
+    await expect(send()).rejects.toThrow(lost);
+    expect((await lookUp()).outcome).toBe(outcome);
+    expect((await send()).outcome).toBe('sent');
+    expect(await countTransactions()).toBe(1);
   });
 
-  it('is not sent if its document has another state', async () => {
+  it('is not sent if its document has another state, or by an attempt that took too long', async () => {
     product.is_current = false;
-    const instruction = buildSettlement();
-    expect(await send(instruction)).toEqual({ outcome: 'outdated' });
-    expect(await countTransactions(instruction.crypto_settlement_id)).toBe(0);
-  });
-
-  it('is not sent by an attempt that took too long', async () => {
+    const { send, lookUp, countTransactions } = build();
+    expect(await send()).toEqual({ outcome: 'outdated' });
+    Object.assign(product, { is_current: true, check_ms: 25_000 });
     clock.stopped_at = Date.now();
-    product.check_ms = 25_000;
-    const instruction = buildSettlement();
-    await expect(send(instruction)).rejects.toThrow('took too long');
-    expect(await lookUp(instruction)).toEqual({ outcome: 'not_found' });
+    await expect(send()).rejects.toThrow('took too long');
+    expect([await lookUp(), await countTransactions()]).toEqual([{ outcome: 'not_found' }, 0]);
     product.check_ms = 24_999;
-    expect(await send(instruction)).toMatchObject({ outcome: 'sent' });
+    expect(await send()).toMatchObject({ outcome: 'sent' });
   });
 
   it.each([
@@ -262,10 +257,10 @@ describe('a settlement', () => {
   ])('is not reported %s', async (_when, autoplay) => {
     await restart(autoplay);
     product.is_awaited = !autoplay;
-    const instruction = buildSettlement();
-    expect(await send(instruction)).toMatchObject({ outcome: 'sent' });
+    const { id, send } = build();
+    expect(await send()).toMatchObject({ outcome: 'sent' });
     await play();
-    expect(listCallbacks(instruction.crypto_settlement_id)).toEqual([]);
+    expect(listCallbacks(id)).toEqual([]);
   });
 });
 

@@ -6,7 +6,7 @@ import { readExtendedKey } from '../../../connectors/evm/extended-key';
 import type { Finding } from '../../../connectors/evm/findings';
 import { createNode, type EvmNode } from '../../../connectors/evm/node';
 import type { Rates } from '../../../connectors/evm/rates';
-import { createLogger } from '../../../src/base/log';
+import { createTestLogger } from '../../support/quiet';
 import { ACCOUNT } from './words';
 import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
@@ -19,8 +19,8 @@ beforeEach(async () => {
 
 const node = () => createNode(world.chain.url);
 const now = () => new Date(Date.now() + world.clock.ahead_ms);
-const log = createLogger('test-evm', 'silent');
-const command = (...args: string[]) => runCommand({ db: world.db, now, log }, args);
+const command = (...args: string[]) =>
+  runCommand({ db: world.db, now, log: createTestLogger('test-evm') }, args);
 const findings = (crypto_payment_id: string | null) =>
   world.db.collection<Finding>('findings').find({ crypto_payment_id }).toArray();
 const stages = (id: string) =>
@@ -144,7 +144,7 @@ test('dust is counted and listed, and reported only when it completes the amount
   await world.makeBlocks(1);
   const rest = await world.chain.payToken(address, 5_000n);
   await world.makeBlocks(CONFIRMATIONS);
-  expect(Object.keys(world.product.deposits(id))).toEqual([most, rest]);
+  expect(Object.keys(world.product.listDeposits(id))).toEqual([most, rest]);
   expect(world.followed).toMatchObject({ dust: 1 });
 });
 
@@ -152,7 +152,7 @@ describe('rates', () => {
   const quote = (asset: string, currency = 'EUR') =>
     world.evm.activities.quoteRate({
       ...{ crypto_payment_id: randomUUID(), network: 'ethereum', livemode: true },
-      ...{ asset, amount: 10_000, currency },
+      ...{ asset, amount: 100_001, currency },
     });
   const buildRates = (rates: Rates['rates']) => ({ as_of: new Date().toISOString(), rates });
   const write = (rates: Rates['rates']) =>
@@ -160,20 +160,23 @@ describe('rates', () => {
   const REFUSED = { outcome: 'declined', code: 'rate_not_plausible' };
 
   it('may change by a fifth in an hour, in any number of steps', async () => {
-    write({ ETH: { EUR: '2000' } });
-    expect(await quote('ETH')).toMatchObject({ outcome: 'quoted', rate: '2000' });
-    write({ ETH: { EUR: '2390' } });
-    expect(await quote('ETH')).toMatchObject({ outcome: 'quoted' });
-    for (const price of ['2', '2000000', '2410', '1660']) {
+    const quoteAt = async (price: string) => {
       write({ ETH: { EUR: price } });
-      expect(await quote('ETH')).toMatchObject(REFUSED);
+      return await quote('ETH');
+    };
+    // Rounded up to the smallest unit.
+    const quoted = { outcome: 'quoted', amount_due: '500005000000000000', rate: '2000' };
+    expect(await quoteAt('2000')).toEqual(quoted);
+    expect(await quoteAt('2390')).toMatchObject({ outcome: 'quoted' });
+    for (const price of ['2', '2000000', '2410', '1660']) {
+      expect(await quoteAt(price)).toMatchObject(REFUSED);
     }
     expect(await findings(null)).toMatchObject([{ name: 'rate_refused' }]);
-    write({ ETH: { EUR: '2410' } });
     world.clock.ahead_ms = 2 * 3_600_000;
-    expect(await quote('ETH')).toMatchObject({ outcome: 'quoted' });
-    write({ ETH: { EUR: '2000' } });
-    expect(await quote('ETH')).toMatchObject(REFUSED);
+    expect(await quoteAt('2410')).toMatchObject({ outcome: 'quoted' });
+    expect(await quoteAt('2000')).toMatchObject(REFUSED);
+    const missing = { outcome: 'declined', code: 'rate_not_available' };
+    expect(await quote('ETH', 'JPY')).toMatchObject(missing);
   });
 
   it.each([

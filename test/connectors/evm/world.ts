@@ -16,10 +16,10 @@ import { createRates } from '../../../connectors/evm/rates';
 import type { Report } from '../../../connectors/evm/report';
 import { createScreening } from '../../../connectors/evm/screening';
 import type { Settlement } from '../../../connectors/evm/settlements';
-import { createLogger } from '../../../src/base/log';
 import { connectMongo } from '../../../src/base/mongo';
 import { useFixture } from '../../support/fixture';
 import { retryUntilDone } from '../../support/insist';
+import { createTestLogger } from '../../support/quiet';
 import { mongodbUri } from '../../support/servers';
 import { CHAIN_ID, LISTED, startEthereum } from './ethereum';
 import { createKiller } from './kills';
@@ -45,12 +45,8 @@ type AddressChange = Partial<Pick<AddressInstruction, 'amount_due' | 'expires_at
   id?: string;
 };
 
-export type EvmWorld = Awaited<ReturnType<typeof startEvmWorld>>;
-
 /** Starts a connector on a real chain and database, and the product to which it reports. */
-export async function startEvmWorld(
-  real?: Pick<EvmDeps, 'deliver' | 'findOutdated' | 'findTaken'>,
-) {
+async function startEvmWorld() {
   const [chain, mongo] = await Promise.all([
     startEthereum(),
     connectMongo(mongodbUri(), 'test-evm'),
@@ -81,24 +77,15 @@ export async function startEvmWorld(
   };
   const build = (change: Change = {}): Evm =>
     createEvm({
-      ...settings,
-      node: createNode(chain.url),
-      secondNode: undefined,
-      secondRates: undefined,
-      findTaken: async () => [],
-      ...change,
-      mongo,
-      database,
-      key: readExtendedKey(ACCOUNT.publicExtendedKey),
-      account,
+      ...{ ...settings, node: createNode(chain.url), secondNode: undefined },
+      ...{ secondRates: undefined, findTaken: async () => [], ...change },
+      ...{ mongo, database, key: readExtendedKey(ACCOUNT.publicExtendedKey), account, now },
       rates: createRates({ location: ratesFile, ageSecondsMax: 600 }, () => new Date()),
       screening: createScreening(screeningFile),
       deliver: async (report) => product.take(report),
       findOutdated: async ({ crypto_settlement_id }) => product.findOutdated(crypto_settlement_id),
-      ...real,
       meter: { followed: (state) => Object.assign(followed, state) },
-      now,
-      log: createLogger('test-evm', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
+      log: createTestLogger('test-evm'),
     });
   let evm = build();
   await evm.begin();
@@ -129,29 +116,20 @@ export async function startEvmWorld(
   await chain.client.setBalance({ address: account.address, value: 1_000n * ETHER });
   await chain.payToken(account.address, 10n ** 12n);
   await chain.mine();
+  const db = mongo.db(database);
   return {
-    chain,
-    product,
-    clock,
-    payer: account,
-    screeningFile,
-    ratesFile,
+    ...{ chain, product, clock, db, payer: account, screeningFile, ratesFile },
     /** State that the connector's metrics show. */
     followed,
-    db: mongo.db(database),
     get evm() {
       return evm;
     },
-    build,
-    run,
-    makeBlocks,
-    killAt,
+    ...{ build, run, makeBlocks, killAt, giveAddress },
     /** A new process on the same database. */
     restart: async (change?: Change): Promise<void> => {
       evm = build(change);
       await evm.begin();
     },
-    giveAddress,
     /** Pays a new payment 1 ETH or 0.000005 USDC, and makes blocks. */
     deposit: async (asset: Asset, blocks: number = CONFIRMATIONS) => {
       const payment = await giveAddress(asset);
@@ -178,8 +156,7 @@ export async function startEvmWorld(
         send: () => evm.activities.sendSettlement(input),
         lookUp: () => evm.activities.lookUpSettlement(input),
         cancel: () => evm.activities.cancelSettlement?.(input),
-        readRow: () =>
-          mongo.db(database).collection<Settlement>('settlements').findOne({ _id: id }),
+        readRow: () => db.collection<Settlement>('settlements').findOne({ _id: id }),
         /** Reads what the wallet has, in the smallest unit. */
         readBalance: () =>
           asset === 'ETH' ? client.getBalance({ address: wallet }) : tokensOf(wallet),
@@ -203,6 +180,17 @@ function createProduct() {
   const ended = new Set<string>();
   let isAway = false;
   const about = (id: string) => reports.filter(({ resource_id }) => resource_id === id);
+  /** Deposits of a payment, as the reports leave them. */
+  const listDeposits = (id: string) => {
+    const known: Record<string, KnownDeposit> = {};
+    for (const { name, callback } of about(id)) {
+      const { transaction_id = '', amount = '', confirmations = 0 } = callback;
+      const hold = callback.screening === 'failed' ? { isHeld: true as const } : {};
+      if (name === 'deposit') known[transaction_id] = { amount, confirmations, ...hold };
+      else delete known[transaction_id];
+    }
+    return known;
+  };
   return {
     take: (report: Report) => {
       if (isAway) throw new Error('The product is away.');
@@ -217,40 +205,24 @@ function createProduct() {
     },
     findOutdated: (id: string): Outdated | undefined =>
       ended.has(id) ? { outcome: 'outdated' } : undefined,
-    /** Ends a settlement in the product. */
     endSettlement: (id: string) => ended.add(id),
     away: (is: boolean) => {
       isAway = is;
     },
-    about,
-    confirmations: (id: string) => about(id).map(({ callback }) => callback.confirmations),
     /** Ids of all callbacks, repeats included. */
     deliveries,
+    ...{ about, listDeposits },
+    confirmations: (id: string) => about(id).map(({ callback }) => callback.confirmations),
     names: (id: string) => about(id).map(({ name }) => name),
-    /** Deposits of a payment, as the reports leave them. */
-    deposits: (id: string): Record<string, KnownDeposit> => {
-      const known: Record<string, KnownDeposit> = {};
-      for (const { name, callback } of about(id)) {
-        const { transaction_id = '', amount = '', confirmations = 0 } = callback;
-        const hold = callback.screening === 'failed' ? { isHeld: true as const } : {};
-        if (name === 'deposit') known[transaction_id] = { amount, confirmations, ...hold };
-        else delete known[transaction_id];
-      }
-      return known;
-    },
     /** Smallest units that count by now. */
-    credited(id: string): bigint {
-      return Object.values(this.deposits(id))
+    credited: (id: string): bigint =>
+      Object.values(listDeposits(id))
         .filter(({ confirmations, isHeld }) => confirmations >= CONFIRMATIONS && !isHeld)
-        .reduce((sum, { amount }) => sum + BigInt(amount), 0n);
-    },
+        .reduce((sum, { amount }) => sum + BigInt(amount), 0n),
   };
 }
 
 /** Starts a chain and its connector for one file's tests. */
-export function useEvmWorld(): EvmWorld {
-  return useFixture(
-    () => startEvmWorld(),
-    (world) => world.end(),
-  );
+export function useEvmWorld(): Awaited<ReturnType<typeof startEvmWorld>> {
+  return useFixture(startEvmWorld, (world) => world.end());
 }
