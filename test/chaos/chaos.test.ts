@@ -41,7 +41,9 @@ test('keeps each acknowledged payment, transition and event exactly once while p
   const events = await expectOneEventPerTransition(books, made);
   await everyEventIsDelivered(books, events);
   const { sent, retries } = client.counts;
-  console.info(`${PAYMENTS} payments, ${KILLS.length} kills, ${sent} requests, ${retries} retries.`);
+  console.info(
+    `${PAYMENTS} payments, ${KILLS.length} kills, ${sent} requests, ${retries} retries.`,
+  );
   await expectNothingInFlight(books);
   await reconcile(stack);
 }, 600_000);

@@ -43,7 +43,7 @@ afterAll(async () => {
   await evm?.destroy();
   await service?.mongo.db(`${service.database}_${CONNECTOR}`).dropDatabase();
   await service?.stop();
-  proxy?.close();
+  await proxy?.stop();
   await chain?.stop();
 });
 

@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { z } from 'zod';
 import { connectMongo, isDuplicateKey } from '../../src/base/mongo';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import { ServiceError } from '../../src/domain/errors';
@@ -11,9 +10,7 @@ import { connectTemporal } from '../../src/temporal/connect';
 import { eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
 import { type HistoryWorld, runHistory } from './history';
-import { allReady } from './nemesis';
-import { createPatientClient } from './patient-client';
-import { differences, openAccount } from './race';
+import { findDifferences, openMerchant, RECIPIENT } from './race';
 import { reconcile } from './reconcile';
 import { type RunningStack, startStack } from './running-stack';
 
@@ -35,12 +32,6 @@ const RECOVERY_MS_MAX = 90_000;
 const REFUSALS_MAX = 4;
 /** Says that the bank is late, and nothing of money: its answer is still to come. */
 const OVERDUE = new Set<string | null>(Object.values(OVERDUE_ATTENTION));
-
-const RECIPIENT = {
-  ...{ type: 'bank_account', first_name: 'Jan', last_name: 'Jansen', iban: 'NL91ABNA0417164300' },
-  ...{ address_line1: 'Damrak 1', city: 'Amsterdam', postal_code: '1012 LG' },
-};
-const Created = z.object({ id: z.string() });
 
 const over = new AbortController();
 let stack: RunningStack;
@@ -66,7 +57,7 @@ test(
     const merchants: Promise<Merchant>[] = [];
     const getMerchant = (index: number) => {
       const number = Math.floor(index / PER_ACCOUNT);
-      merchants[number] ??= openMerchant(number);
+      merchants[number] ??= createMerchant(number);
       return merchants[number];
     };
     const queue = seeds.map((seed, index) => ({ seed, index }));
@@ -87,7 +78,7 @@ test(
       [...histories].filter(([, told]) => told.join().replaceAll('-', '').includes(reference)),
     );
     expect(movements).toBeGreaterThan(HISTORIES / 2);
-    expect(await differences(stack)).toEqual([]);
+    expect(await findDifferences(stack)).toEqual([]);
     console.info(`${HISTORIES} histories, ${movements} movements, ${kills} kills: all agree`);
   },
   120_000 + HISTORIES * HISTORY_MS,
@@ -95,12 +86,11 @@ test(
 
 type Merchant = Pick<HistoryWorld, 'create' | 'recipient_id'>;
 
-async function openMerchant(number: number): Promise<Merchant> {
-  const { key } = await openAccount(stack, `Histories ${number}`);
-  const client = createPatientClient(stack.url, key, over.signal);
+async function createMerchant(number: number): Promise<Merchant> {
+  const { client } = await openMerchant(stack, `Histories ${number}`, over.signal);
   const create: HistoryWorld['create'] = async (path, idempotencyKey, body) => {
-    const answer = await client.insist({ method: 'POST', path, body, idempotencyKey });
-    return answer.status === 201 ? Created.parse(JSON.parse(answer.text)).id : undefined;
+    const answer = await client.post(path, body, idempotencyKey);
+    return answer.status === 201 ? answer.body.id : undefined;
   };
   const recipient_id = await create('/v1/payout-recipients', 'recipient', RECIPIENT);
   if (recipient_id === undefined) throw new Error('The recipient was refused.');
@@ -188,13 +178,6 @@ async function killWorkers(running: Promise<unknown>, count: () => number): Prom
     const more = async () => isOver || count() >= before + ENDED_PER_KILL;
     await eventually('more histories to end', more, HISTORY_MS * AT_ONCE);
     if (isOver) return kills;
-    const victim = stack.state()?.worker.pid;
-    if (victim == null) throw new Error('The worker has no process to kill.');
-    process.kill(victim, 'SIGKILL');
-    const back = async () => {
-      const pid = stack.state()?.worker.pid;
-      return pid != null && pid !== victim && (await allReady(stack));
-    };
-    await eventually('a new worker', back, RECOVERY_MS_MAX);
+    await eventually('a new worker', stack.kill('worker'), RECOVERY_MS_MAX);
   }
 }

@@ -21,7 +21,8 @@ export async function startWebhookReceiver() {
       if (!verifySignature({ header, body, secret, now })) throw new Error('signature not genuine');
       const bytes = body.toString();
       const event = WebhookEvent.parse(JSON.parse(bytes));
-      if (request.headers['service-event-type'] !== event.type) throw new Error('type in the header');
+      if (request.headers['service-event-type'] !== event.type)
+        throw new Error('type in the header');
       const { times, ...first } = received.get(event.id) ?? { bytes, times: 0 };
       if (first.bytes !== bytes) throw new Error(`other bytes under ${event.id}`);
       received.set(event.id, { event, bytes, times: times + 1 });

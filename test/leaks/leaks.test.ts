@@ -1,10 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { createPatientClient, type PatientClient } from '../chaos/patient-client';
-import { madeBy } from '../chaos/race';
-import { type RunningStack, startStack } from '../chaos/running-stack';
+import { useMerchant } from '../chaos/race';
 import { fetchPage } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { filePlaces, findings, historyPlaces, mongoPlaces, type Place } from './scan';
@@ -28,74 +25,31 @@ const IBAN = 'NL91ABNA0417164300';
 const IBAN_SPACED = 'NL91 ABNA 0417 1643 00';
 const ACCOUNT_NUMBER = '31926819';
 const SORT_CODE = '601613';
-const STREET = 'Grimsbyweg 4711';
-const CITY = 'Quarnbekerzijl';
-const POSTAL_CODE = '3511 QX';
 const EMAIL = 'q.vanderbrugge@example.com';
+const NAMES = { first_name: FIRST, last_name: LAST, date_of_birth: BORN, email: EMAIL };
+const ADDRESS = {
+  ...{ address_line1: 'Grimsbyweg 4711', city: 'Quarnbekerzijl', postal_code: '3511 QX' },
+};
+const EXPIRY = { expiry_month: '11', expiry_year: '2039' };
+const UK_ACCOUNT = { sort_code: SORT_CODE, account_number: ACCOUNT_NUMBER };
+const RECIPIENTS = {
+  card: { type: 'card', ...NAMES, ...ADDRESS, ...EXPIRY, card_number: CARD },
+  sepa: { type: 'bank_account', ...NAMES, ...ADDRESS, iban: IBAN_SPACED },
+  uk: { type: 'bank_account', ...NAMES, ...ADDRESS, ...UK_ACCOUNT },
+};
 /** Six digits also occur by chance in numbers and fractions of seconds, which are no texts. */
 const SORT_CODE_ALONE = new RegExp(`(?<![\\w.:])${SORT_CODE}(?!\\w)`);
 /** Eight also occur within longer numbers and ids. */
 const ACCOUNT_NUMBER_ALONE = new RegExp(`(?<![\\da-f])${ACCOUNT_NUMBER}(?![\\da-f])`);
 const SECRETS = [
-  FIRST,
-  LAST,
-  BORN,
-  CARD,
-  BAD_CARD,
-  IBAN,
-  IBAN_SPACED,
-  ACCOUNT_NUMBER_ALONE,
-  SORT_CODE_ALONE,
-  `${SORT_CODE}${ACCOUNT_NUMBER}`,
-  STREET,
-  CITY,
-  POSTAL_CODE,
-  EMAIL,
-  PAYER.email,
-  PAYER.first_name,
-  PAYER.last_name,
+  ...[...Object.values(NAMES), ...Object.values(ADDRESS), CARD, BAD_CARD, IBAN, IBAN_SPACED],
+  ...[ACCOUNT_NUMBER_ALONE, SORT_CODE_ALONE, `${SORT_CODE}${ACCOUNT_NUMBER}`],
+  ...[PAYER.email, PAYER.first_name, PAYER.last_name],
 ];
 /** Stored in plain text: the scan must find it. */
 const CONTROL = 'control-7f3b91d2';
 
-const NAMES = { first_name: FIRST, last_name: LAST, date_of_birth: BORN, email: EMAIL };
-const ADDRESS = { address_line1: STREET, city: CITY, postal_code: POSTAL_CODE };
-const EXPIRY = { expiry_month: '11', expiry_year: '2039' };
-const RECIPIENTS = {
-  card: { type: 'card', ...NAMES, ...ADDRESS, ...EXPIRY, card_number: CARD },
-  sepa: { type: 'bank_account', ...NAMES, ...ADDRESS, iban: IBAN_SPACED },
-  uk: {
-    type: 'bank_account',
-    ...NAMES,
-    ...ADDRESS,
-    sort_code: SORT_CODE,
-    account_number: ACCOUNT_NUMBER,
-  },
-};
-
-const over = new AbortController();
-let stack: RunningStack;
-let client: PatientClient;
-let account: z.infer<typeof Account>;
-
-const Account = z.object({
-  account_id: z.string(),
-  sandbox_key: z.string(),
-  live_key: z.string(),
-  dashboard_email: z.string(),
-  dashboard_password: z.string(),
-});
-
-beforeAll(async () => {
-  stack = await startStack({ autoplay: 'on' });
-  account = Account.parse(await stack.cli('account', 'create', '--name', 'Leaks'));
-  client = createPatientClient(stack.url, account.sandbox_key, over.signal);
-});
-
-afterAll(async () => {
-  over.abort();
-  await stack?.destroy();
-});
+const merchant = useMerchant('Leaks', { autoplay: 'on' });
 
 test('the scan finds every secret where it is stored on purpose', () => {
   const sent = JSON.stringify([RECIPIENTS, PAYER, BAD_CARD, IBAN, SORT_CODE + ACCOUNT_NUMBER]);
@@ -103,6 +57,7 @@ test('the scan finds every secret where it is stored on purpose', () => {
 });
 
 test('stores nothing in plain text that identifies a recipient or payer or grants access', async () => {
+  const { stack } = merchant;
   const ids = await recipients();
   await wrongRequests();
   await payouts(ids);
@@ -137,10 +92,10 @@ const HOLD_PASSWORDS = ['mongodb-login.json', 'stack.json'];
 
 function passwordsOfMongo(): string[] {
   for (const name of HOLD_PASSWORDS) {
-    expect(statSync(join(stack.dataDir, name)).mode & 0o777).toBe(0o600);
+    expect(statSync(join(merchant.stack.dataDir, name)).mode & 0o777).toBe(0o600);
   }
-  const text = readFileSync(join(stack.dataDir, 'mongodb-login.json'), 'utf8');
-  return Object.values(z.record(z.string(), z.string()).parse(JSON.parse(text)));
+  const text = readFileSync(join(merchant.stack.dataDir, 'mongodb-login.json'), 'utf8');
+  return Object.values(JSON.parse(text));
 }
 
 function expectControl(places: readonly Place[], value: string): void {
@@ -148,67 +103,60 @@ function expectControl(places: readonly Place[], value: string): void {
 }
 
 async function recipients() {
-  const made: Record<string, string> = {};
-  for (const [name, body] of Object.entries(RECIPIENTS)) {
-    const call = { method: 'POST', path: '/v1/payout-recipients', body } as const;
-    const first = await client.insist({ ...call, idempotencyKey: name });
-    const again = await client.insist({ ...call, idempotencyKey: name });
+  const make = async (name: keyof typeof RECIPIENTS): Promise<string> => {
+    const post = () => merchant.client.post('/v1/payout-recipients', RECIPIENTS[name], name);
+    const [first, again] = [await post(), await post()];
     expect([first.status, again.text]).toEqual([201, first.text]);
-    made[name] = JSON.parse(first.text).id;
-  }
-  const { card = '', sepa = '', uk = '' } = made;
-  return { card, sepa, uk };
+    return first.body.id;
+  };
+  return { card: await make('card'), sepa: await make('sepa'), uk: await make('uk') };
 }
 
 /** Keys, secrets and sessions that were handed out. */
 async function listAccessSecrets(): Promise<string[]> {
-  const { account_id, sandbox_key, live_key, dashboard_email, dashboard_password } = account;
+  const { stack, opened } = merchant;
+  const { account_id, sandbox_key, live_key, dashboard_email, dashboard_password } = opened;
   const url = 'http://localhost:9/hook';
   const set = await stack.cli('webhook', 'set', account_id, '--env', 'sandbox', '--url', url);
-  const { signing_secret } = z.object({ signing_secret: z.string() }).parse(set);
   const rolled = await stack.cli('webhook', 'roll', account_id, '--env', 'sandbox');
-  const next = z.object({ signing_secret: z.string() }).parse(rolled).signing_secret;
   const form = { email: dashboard_email, password: dashboard_password };
   const { cookie = '' } = await fetchPage(stack.url, 'POST', '/dashboard/sign-in', { form });
   expect(cookie.length).toBeGreaterThan(20);
-  return [sandbox_key, live_key, dashboard_password, signing_secret, next, cookie];
+  const signingSecrets = [set.signing_secret, rolled.signing_secret];
+  return [sandbox_key, live_key, dashboard_password, ...signingSecrets, cookie];
 }
 
 /** Makes payments of one payer, paid, refused and repeated. @returns tokens of their pages */
 async function payments(): Promise<string[]> {
+  const { client } = merchant;
   const urls = { success_url: 'https://shop.example/ok', error_url: 'https://shop.example/no' };
   const body = { method: 'ideal', amount: 1_050, currency: 'EUR', country: 'NL', ...urls };
-  const call = { method: 'POST', path: '/v1/payments' } as const;
+  const pay = (payment: object, key: string) => client.post('/v1/payments', payment, key);
   const tokens: string[] = [];
-  for (const idempotencyKey of ['paid', 'open']) {
-    const sent = { ...call, body: { ...body, customer: PAYER }, idempotencyKey };
-    const first = await client.insist(sent);
-    expect([first.status, (await client.insist(sent)).text]).toEqual([201, first.text]);
-    const { id, redirect_url, customer } = JSON.parse(first.text);
+  for (const key of ['paid', 'open']) {
+    const sent = { ...body, customer: PAYER };
+    const first = await pay(sent, key);
+    expect([first.status, (await pay(sent, key)).text]).toEqual([201, first.text]);
+    const { id, redirect_url, customer } = first.body;
     expect(customer).toEqual(PAYER);
     await fetch(redirect_url, { redirect: 'manual' });
     tokens.push(redirect_url.split('/').at(-1));
     const path = `/v1/sandbox/payments/${id}/simulate`;
-    const settled = { method: 'POST', path, body: { event: 'settled' } } as const;
-    if (idempotencyKey === 'paid') expect((await client.insist(settled)).status).toBe(200);
+    if (key === 'paid') expect((await client.post(path, { event: 'settled' })).status).toBe(200);
   }
   const payer = `${PAYER.first_name} ${PAYER.last_name} <${PAYER.email}>`;
   const metadata = { [CARD]: CARD, about: `${payer}, ${BORN}`, iban: IBAN, n: Number(CARD) };
-  const refused = {
-    ...body,
-    method: PAYER.first_name,
-    reference: `${payer} ${IBAN_SPACED}`,
-    metadata,
-  };
-  const sent = { ...call, body: refused, idempotencyKey: 'refused' };
-  expect((await client.insist(sent)).status).toBe(422);
+  const reference = `${payer} ${IBAN_SPACED}`;
+  const refused = { ...body, method: PAYER.first_name, reference, metadata };
+  expect((await pay(refused, 'refused')).status).toBe(422);
   const wrong = { ...body, amount: 1.5, customer: { ...PAYER, country: PAYER.last_name } };
-  expect((await client.insist({ ...call, body: wrong, idempotencyKey: 'wrong' })).status).toBe(400);
+  expect((await pay(wrong, 'wrong')).status).toBe(400);
   return tokens;
 }
 
 /** Refusals must not repeat what they refuse, neither to the caller nor to a log. */
 async function wrongRequests(): Promise<void> {
+  const { client } = merchant;
   const { card, sepa } = RECIPIENTS;
   const wrong: object[] = [
     { ...card, card_number: BAD_CARD },
@@ -221,8 +169,7 @@ async function wrongRequests(): Promise<void> {
     { [FIRST]: LAST, [EMAIL]: BORN, reference: `${IBAN_SPACED}, ${SORT_CODE}` },
   ];
   for (const [index, body] of wrong.entries()) {
-    const call = { method: 'POST', path: '/v1/payout-recipients', body } as const;
-    const answer = await client.insist({ ...call, idempotencyKey: `wrong-${index}` });
+    const answer = await client.post('/v1/payout-recipients', body, `wrong-${index}`);
     expect(answer.status).toBe(400);
   }
   for (const [path, status] of [
@@ -231,15 +178,16 @@ async function wrongRequests(): Promise<void> {
     [`/v1/payments?method=${LAST}`, 400],
     [`/v1/payments?${FIRST}=${IBAN}`, 400],
   ] as const) {
-    expect((await client.insist({ method: 'GET', path })).status).toBe(status);
+    expect((await client.get(path)).status).toBe(status);
   }
   await wrongBodies();
 }
 
 /** No JSON, of another type, and cut off while it is sent. */
 async function wrongBodies(): Promise<void> {
+  const { stack, opened } = merchant;
   const url = `${stack.url}/v1/payout-recipients`;
-  const headers = { Authorization: `Bearer ${account.sandbox_key}`, 'Idempotency-Key': 'no-json' };
+  const headers = { Authorization: `Bearer ${opened.sandbox_key}`, 'Idempotency-Key': 'no-json' };
   const text = JSON.stringify(RECIPIENTS.card);
   const json = { ...headers, 'Content-Type': 'application/json' };
   for (const [body, type] of [
@@ -257,33 +205,29 @@ async function wrongBodies(): Promise<void> {
 }
 
 async function payouts({ card, sepa, uk }: { card: string; sepa: string; uk: string }) {
+  const { client } = merchant;
+  const transfer = { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR' };
+  const ukTransfer = { recipient_id: uk, method: 'faster_payments', currency: 'GBP' };
   const wanted = [
     { recipient_id: card, method: 'card_payout', currency: 'USD', amount: 1_050 },
-    { recipient_id: sepa, method: 'sepa_credit_transfer', currency: 'EUR', amount: 1_051 },
-    { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 1_052 },
-    { recipient_id: uk, method: 'faster_payments', currency: 'GBP', amount: 1_053 },
+    { ...transfer, method: 'sepa_credit_transfer', amount: 1_051 },
+    { ...transfer, amount: 1_052 },
+    { ...ukTransfer, amount: 1_053 },
     // Rejected, its answer lost, lost after it left, and one that is returned.
-    { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 66_621 },
-    { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 66_625 },
-    { recipient_id: uk, method: 'faster_payments', currency: 'GBP', amount: 66_626 },
-    { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 66_627 },
+    ...[66_621, 66_625].map((amount) => ({ ...transfer, amount })),
+    { ...ukTransfer, amount: 66_626 },
+    { ...transfer, amount: 66_627 },
   ];
   const made = await Promise.all(
     wanted.map(async (body, index) => {
-      const call = { method: 'POST', path: '/v1/payouts' } as const;
       const sent = { ...body, reference: CONTROL };
-      return madeBy(await client.insist({ ...call, body: sent, idempotencyKey: `p-${index}` }));
+      return (await client.post('/v1/payouts', sent, `p-${index}`)).body.id;
     }),
   );
   const goals = [...Array(4).fill('completed'), 'failed', 'completed', 'completed', 'returned'];
-  await eventually(
-    'every payout to end',
-    async () => {
-      const paths = made.map(({ id }) => `/v1/payouts/${id}`);
-      const read = await Promise.all(paths.map((path) => client.insist({ method: 'GET', path })));
-      const statuses = read.map(({ text }) => JSON.parse(text).status);
-      return statuses.every((status, index) => status === goals[index]);
-    },
-    180_000,
-  );
+  const haveEnded = async () => {
+    const read = await Promise.all(made.map((id) => client.get(`/v1/payouts/${id}`)));
+    return read.every(({ body }, index) => body.status === goals[index]);
+  };
+  await eventually('every payout to end', haveEnded, 180_000);
 }

@@ -6,17 +6,13 @@ import { chromium } from '../support/servers';
 const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
 const VIEW = { width: 1500, height: 1000 };
 
-/** Takes pictures of what an operator sees in the Temporal UI. */
-export interface Camera {
-  /** @param rows how many the list is to show */
-  list(name: string, query: string, rows: number): Promise<void>;
-  /** A workflow's page with its current details, and the form of an update. */
-  workflow(name: string, workflowId: string): Promise<void>;
-  close(): Promise<void>;
-}
+export type Camera = NonNullable<Awaited<ReturnType<typeof openCamera>>>;
 
-/** Undefined unless SCREENSHOTS names a folder. @param ui base URL of the Temporal UI */
-export async function openCamera(ui: string): Promise<Camera | undefined> {
+/**
+ * Takes pictures of what an operator sees in the Temporal UI. Undefined unless SCREENSHOTS names a
+ * folder. @param ui its base URL
+ */
+export async function openCamera(ui: string) {
   const folder = process.env['SCREENSHOTS'];
   if (folder === undefined || folder === '') return undefined;
   mkdirSync(folder, { recursive: true });
@@ -26,12 +22,14 @@ export async function openCamera(ui: string): Promise<Camera | undefined> {
     await page.screenshot({ path: join(folder, `${name}.png`) });
   };
   return {
-    async list(name, query, rows) {
+    /** @param rows how many the list is to show */
+    async list(name: string, query: string, rows: number): Promise<void> {
       await page.goto(`${ui}/namespaces/default/workflows?query=${encodeURIComponent(query)}`);
       await page.getByRole('heading', { name: new RegExp(`^${rows} Workflow`) }).waitFor();
       await shoot(name);
     },
-    async workflow(name, workflowId) {
+    /** A workflow's page with its current details, and the form of an update. */
+    async workflow(name: string, workflowId: string): Promise<void> {
       await page.goto(`${ui}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`);
       await page.getByText('User Metadata').first().click();
       const details = page.locator('iframe[src*="Waits"]');

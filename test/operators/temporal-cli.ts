@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { z } from 'zod';
 import { cacheDirectory, provision, temporalCli } from '../../stack/provision';
 import { showProgress } from '../../stack/terminal';
 
@@ -18,26 +17,13 @@ export interface OperatorAct {
   hours?: number;
 }
 
-/** The real `temporal` command line, held against one server. */
-export interface TemporalCli {
-  run(...args: string[]): Promise<Ran>;
-  /** Workflow ids that a visibility query gives. */
-  find(query: string): Promise<string[]>;
-  /** `temporal workflow update execute`, however it ends. */
-  update(workflowId: string, name: string, act: OperatorAct): Promise<Ran>;
-  /** Current details, as `temporal workflow metadata` prints them. */
-  details(workflowId: string): Promise<string>;
-}
+export type TemporalCli = Awaited<ReturnType<typeof openTemporalCli>>;
 
-const Listed = z.array(z.object({ execution: z.object({ workflowId: z.string() }) }));
-
-/** @param address host:port of the server */
-export async function openTemporalCli(address: string): Promise<TemporalCli> {
+/** Opens the real `temporal` command line. @param address host:port of the server */
+export async function openTemporalCli(address: string) {
   const { path } = await provision(temporalCli, {
-    cacheDir: cacheDirectory(process.env),
-    env: process.env,
-    progress: showProgress(process.stderr),
-    signal: new AbortController().signal,
+    ...{ cacheDir: cacheDirectory(process.env), env: process.env },
+    ...{ progress: showProgress(process.stderr), signal: new AbortController().signal },
   });
   const run = (...args: string[]) => runTool(path, [...args, '--address', address]);
   const must = async (...args: string[]): Promise<string> => {
@@ -47,25 +33,22 @@ export async function openTemporalCli(address: string): Promise<TemporalCli> {
   };
   return {
     run,
-    async find(query) {
-      const listed = await must('workflow', 'list', '--query', query, '-o', 'json');
-      return Listed.parse(JSON.parse(listed)).map(({ execution }) => execution.workflowId);
+    /** Workflow ids that a visibility query gives. */
+    find: async (query: string): Promise<string[]> => {
+      type Listed = { execution: { workflowId: string } };
+      const listed: Listed[] = JSON.parse(
+        await must('workflow', 'list', '--query', query, '-o', 'json'),
+      );
+      return listed.map(({ execution }) => execution.workflowId);
     },
-    update: (workflowId, name, act) =>
+    /** Runs `temporal workflow update execute`, however it ends. */
+    update: (workflowId: string, name: string, act: OperatorAct) =>
       run(
-        'workflow',
-        'update',
-        'execute',
-        '--workflow-id',
-        workflowId,
-        '--name',
-        name,
-        '--input',
-        JSON.stringify(act),
-        '-o',
-        'json',
+        ...['workflow', 'update', 'execute', '--workflow-id', workflowId, '--name', name],
+        ...['--input', JSON.stringify(act), '-o', 'json'],
       ),
-    async details(workflowId) {
+    /** Current details, as `temporal workflow metadata` prints them. */
+    details: async (workflowId: string): Promise<string> => {
       const metadata = await must('workflow', 'metadata', '--workflow-id', workflowId);
       return metadata.slice(metadata.indexOf('Current Details:'));
     },
