@@ -6,7 +6,6 @@ import { retryUntilDone } from '../support/insist';
 import {
   authorizedPayment,
   fund,
-  openPayout,
   openRefund,
   payoutFacts,
   recordPayoutKey,
@@ -26,25 +25,6 @@ test('accepts of 200 refunds of one payment at once, each requested twice, exact
   expect(accepted).toHaveLength(300);
   const payment = await records.stores.payments.get(facts.payment_id);
   expect(payment?.refunded).toBe(1_500);
-}, 600_000);
-
-test('accepts of 200 payouts of one balance at once, each requested twice, exactly those that fit', async () => {
-  const all = { account_id: `acct_${randomUUID()}`, balance_account: 'ads', amount: 10, fee: 2 };
-  await fund(records, payoutFacts(all), 150 * 12 + 11);
-  const requests = Array.from({ length: 200 }, () => payoutFacts(all));
-  const made = await Promise.all(
-    [...requests, ...requests].map((facts) => openPayout(records, facts)),
-  );
-  const accepted = made.filter(({ opening }) => opening.outcome === 'accepted');
-  expect(new Set(accepted.map(({ payout_id }) => payout_id)).size).toBe(150);
-  expect(accepted).toHaveLength(300);
-  expect(await records.stores.ledger.balances(all.account_id, false)).toEqual([
-    { balance_account: 'ads', currency: 'EUR', available: 11, reserved: 150 * 12 },
-  ]);
-  const refused = made.flatMap(({ opening }) =>
-    opening.outcome === 'refused' ? [opening.code] : [],
-  );
-  expect(new Set(refused)).toEqual(new Set(['insufficient_balance']));
 }, 600_000);
 
 describe('payouts that wait for the lock of one book', () => {

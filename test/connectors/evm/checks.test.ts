@@ -249,19 +249,28 @@ describe('a restored database', () => {
     };
   }
 
-  it('repeats the ids of deposits that were reported before', async () => {
+  it('repeats the ids of reports, with the fee and the block of settlements', async () => {
     const { id, address } = await world.giveAddress('ETH');
+    const settlement = world.buildSettlement('ETH', ETHER);
+    await settlement.send();
     const restore = await backUp();
     const hash = await world.chain.pay(address, ETHER);
     await world.makeBlocks(CONFIRMATIONS + 1);
     const before = deliveries(id);
     const block = world.product.about(id)[0]?.callback.block_hash;
     expect(before).toEqual([`${hash}:${id}:${block}:seen`, `${hash}:${id}:${block}:confirmed`]);
+    const [completed] = world.product.about(settlement.id);
+    const { transaction_id, block_hash, network_fee } = completed?.callback ?? {};
+    const settled = `${settlement.id}:completed:${transaction_id}:${block_hash}`;
+    expect(deliveries(settlement.id)).toEqual([settled]);
+    expect(BigInt(network_fee ?? 0)).toBeGreaterThan(0n);
     await restore();
+    world.clock.ahead_ms = 5_000;
     await world.run();
     const again = deliveries(id).slice(before.length);
     expect(again).toEqual(before.slice(-again.length));
     expect(world.product.credited(id)).toBe(ETHER);
+    expect(deliveries(settlement.id)).toEqual([settled, settled]);
   });
 
   it('confirms a deposit that was only seen under an id that was never used', async () => {
@@ -277,20 +286,6 @@ describe('a restored database', () => {
     expect(before).not.toContain(last);
     expect(last).toMatch(/:confirmed$/);
     expect(world.product.credited(id)).toBe(5n);
-  });
-
-  it('repeats the ids of settlements, with their fee and the time of their block', async () => {
-    const { id, send } = world.buildSettlement('ETH', ETHER);
-    await send();
-    const restore = await backUp();
-    await world.makeBlocks(CONFIRMATIONS);
-    const { transaction_id, block_hash, network_fee } = world.product.about(id)[0]?.callback ?? {};
-    expect(deliveries(id)).toEqual([`${id}:completed:${transaction_id}:${block_hash}`]);
-    expect(BigInt(network_fee ?? 0)).toBeGreaterThan(0n);
-    await restore();
-    world.clock.ahead_ms = 5_000;
-    await world.run();
-    expect(deliveries(id)).toEqual(Array(2).fill(deliveries(id)[0]));
   });
 
   it('reports a block that comes back after it was dropped under another id', async () => {

@@ -6,11 +6,14 @@ import {
   buildBookRange,
   type EntryLine,
   isPending,
+  type NewEntry,
   operationId,
 } from '../../../src/ledger/entries';
 import { assertBalanced, ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import { mustNotBeNegative } from '../../../src/ledger/insufficient-balance';
+import { mergeLines } from '../../../src/ledger/lines';
 import type { SentBearer } from '../../../src/ledger/sent-lines';
+import { sumByBook } from '../../../src/ledger/stored-entry';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });
@@ -96,6 +99,16 @@ const EVERY_KIND = {
   bank_line_unmatched: match.map(LINES.bank_line_unmatched),
 } satisfies Record<keyof typeof ENTRY_LINES, Lines>;
 
+/** Kinds that take from no balance that others may take from. */
+const PENDING_KINDS = [
+  ...['payment_settled', 'payment_late_received', 'payment_receipt_held', 'payment_dispute_won'],
+  ...['refund_settled', 'refund_failed', 'refund_sent_held', 'crypto_payment_held'],
+  ...['payout_captured', 'payout_released', 'payout_reversed', 'payout_returned'],
+  ...['payout_return_held', 'payout_sent_held', 'crypto_payment_credited'],
+  ...['crypto_settlement_captured', 'crypto_settlement_released', 'crypto_settlement_fee'],
+  'crypto_settlement_sent_held',
+];
+
 function sumLines(lines: EntryLine[], of: string): number {
   return lines
     .filter(({ account }) => account === of)
@@ -103,15 +116,19 @@ function sumLines(lines: EntryLine[], of: string): number {
 }
 
 describe('the lines of a journal entry', () => {
-  test.each(Object.entries(EVERY_KIND))('%s sum to zero, whatever the amount', (_kind, lines) => {
-    fc.assert(
-      fc.property(lines, (each) => {
-        expect(() => assertBalanced(each)).not.toThrow();
-        expect(each.reduce((sum, line) => sum + BigInt(line.amount), 0n)).toBe(0n);
-        expect(new Set(each.map(({ account }) => account)).size).toBe(each.length);
-      }),
-    );
-  });
+  test.each(Object.entries(EVERY_KIND))(
+    '%s sum to zero, whatever the amount, and are pending if their kind says so',
+    (kind, lines) => {
+      fc.assert(
+        fc.property(lines, (each) => {
+          expect(() => assertBalanced(each)).not.toThrow();
+          expect(each.reduce((sum, line) => sum + BigInt(line.amount), 0n)).toBe(0n);
+          expect(new Set(each.map(({ account }) => account)).size).toBe(each.length);
+          expect(isPending({ kind, legs: each })).toBe(PENDING_KINDS.includes(kind));
+        }),
+      );
+    },
+  );
 
   test.each<[string, EntryLine[]]>([
     // A balance, and where its money comes from and goes.
@@ -282,51 +299,16 @@ describe('the lines of a journal entry', () => {
   });
 });
 
-describe('an entry is pending', () => {
-  const OPEN = [
-    'payment_settled',
-    'payment_late_received',
-    'payment_receipt_held',
-    'payment_dispute_won',
-    'refund_settled',
-    'refund_failed',
-    'payout_captured',
-    'payout_released',
-    'payout_reversed',
-    'payout_returned',
-    'payout_return_held',
-    'crypto_payment_held',
-    'crypto_payment_credited',
-    'crypto_settlement_captured',
-    'crypto_settlement_released',
-    'crypto_settlement_fee',
-    'refund_sent_held',
-    'payout_sent_held',
-    'crypto_settlement_sent_held',
-  ];
-
-  test.each(Object.entries(EVERY_KIND))(
-    'if its kind takes from no balance that others may take from: %s',
-    (kind, lines) => {
-      fc.assert(
-        fc.property(lines, (each) => {
-          expect(isPending({ kind, legs: each })).toBe(OPEN.includes(kind));
-        }),
-      );
-    },
-  );
-
-  test.each(['balances.main.available', 'suspense.late', 'receivable.merchant'])(
-    'unless it takes from %s, whatever its kind',
-    (account) => {
-      const legs = [
-        { account, amount: -1 },
-        { account: 'clearing.bank', amount: 1 },
-      ];
-      for (const kind of OPEN) expect(isPending({ kind, legs })).toBe(false);
-    },
-  );
-});
+test.each(['balances.main.available', 'suspense.late', 'receivable.merchant'])(
+  'an entry that takes from %s is not pending, whatever its kind',
+  (account) => {
+    const legs = [
+      { account, amount: -1 },
+      { account: 'clearing.bank', amount: 1 },
+    ];
+    for (const kind of PENDING_KINDS) expect(isPending({ kind, legs })).toBe(false);
+  },
+);
 
 describe('the id of a book', () => {
   const owner = fc.record({
@@ -425,4 +407,34 @@ test('accounts with money of merchants or in transit never fall below 0, and oth
     ...['cash', 'clearing', 'suspense.unmatched', 'expense.bank_fees', 'suspense.sent'],
   ];
   expect(may.filter(mustNotBeNegative)).toEqual([]);
+});
+
+test('lines of one account become one with the exact sum, also of an asset', () => {
+  const wei = 10n ** 21n;
+  const lines = [
+    { account: 'main', amount: wei + 1n },
+    { account: 'owed', amount: -wei },
+    { account: 'main', amount: -wei },
+  ];
+  const merged = [
+    { account: 'main', amount: 1n },
+    { account: 'owed', amount: -wei },
+  ];
+  expect(mergeLines(lines)).toEqual(merged);
+  const numbers = [5, 7].map((amount) => ({ account: 'main', amount }));
+  expect(mergeLines(numbers)).toEqual([{ account: 'main', amount: 12 }]);
+});
+
+test('lines of one statement that cancel out leave balances of 0, since they have entries', () => {
+  const buildEntry = (resource_id: string, amount: number): NewEntry => ({
+    ...{ kind: 'bank_line', resource_id, account_id: 'ba_1', livemode: false, currency: 'USD' },
+    at: '2026-11-26T00:00:00.000Z',
+    legs: [
+      { account: 'cash', amount: -amount },
+      { account: 'suspense.unmatched', amount },
+    ],
+  });
+  const balances = ['cash', 'suspense.unmatched'].map((account) => ({ account, amount: 0n }));
+  const sums = sumByBook([buildEntry('a', 500), buildEntry('b', -500)]);
+  expect([...sums]).toEqual([['ba_1:sandbox:USD', balances]]);
 });

@@ -178,14 +178,6 @@ test('what is due is worth the amount at least, and one unit less is not', () =>
   );
 });
 
-test('a file with rates is read again each time', async () => {
-  const read = createReader();
-  for (const rates of [{ ETH: { EUR: '2000' } }, { ETH: { EUR: '1000.5' } }]) {
-    writeFileSync(path, writeRates(rates));
-    expect((await read()).rates).toEqual(rates);
-  }
-});
-
 test('rates are read over HTTP, and an error of the server is not a rate', async () => {
   const rates = { ETH: { EUR: '2000' } };
   server.script.push(answer(200, writeRates(rates)), answer(503, writeRates(rates)));
