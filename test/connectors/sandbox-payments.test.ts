@@ -119,15 +119,6 @@ describe('the customer’s decision', () => {
     expect((await world.readSession(id))?.status).toBe('open');
     expect(await world.rows(id)).toEqual([]);
   });
-
-  it('about a payment that the product does not know is parked', async () => {
-    const input = instruction();
-    const answer = await activities().openSession(input);
-    await world.approve(answer.outcome === 'opened' ? (answer.session_url ?? '') : '');
-    const [row] = await world.untilRows(input.payment_id, ([first]) => first?.state === 'parked');
-    expect(row?.name).toBe('authorized');
-    expect(await world.signals(input.payment_id)).toEqual([]);
-  });
 });
 
 describe('a void', () => {
@@ -267,9 +258,4 @@ it('sets the security headers on each page, redirect and refusal', async () => {
       ...{ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' },
     });
   }
-});
-
-it('answers its health check', async () => {
-  const response = await fetch(`${world.server.bank.url}/healthz`);
-  expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }]);
 });

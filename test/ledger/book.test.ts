@@ -6,7 +6,6 @@ import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import { EntriesCleared } from '../../src/ledger/uncleared';
 import { verifyLedger } from '../../src/ledger-check/verify';
-import { retryTransient } from '../support/eventually';
 import {
   authorizedPayment,
   fund,
@@ -147,13 +146,6 @@ describe('an entry', () => {
     );
     expect((await Promise.allSettled(all)).every(({ status }) => status === 'rejected')).toBe(true);
     expect([await readRows(), await count()]).toEqual([[mainRow(100)], 1]);
-  });
-
-  test('is one of 50 credits at once that all count, also in a new book', async () => {
-    const { post, buildFunding, readRows } = openBook();
-    const credits = Array.from({ length: 50 }, () => buildFunding(7));
-    await Promise.all(credits.map((credit) => retryTransient(() => post(credit))));
-    expect(await readRows()).toEqual([mainRow(350)]);
   });
 
   test('of the largest amount is exact, and so are sums far beyond 32 bits', async () => {

@@ -70,13 +70,16 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
   ];
 
   async function run(worker: WorkerProcess, step: Step): Promise<void> {
+    const { records } = worker;
     switch (step.kind) {
       case 'settle':
-        return await retryUntilDone(() =>
-          worker.settle(worker.records, of(payments, step.payment)),
-        );
-      case 'dispute':
-        return await dispute(worker, of(payments, step.payment));
+        return await retryUntilDone(() => worker.settle(records, of(payments, step.payment)));
+      case 'dispute': {
+        const { payment_id } = of(payments, step.payment);
+        await retryUntilDone(() => records.payments.recordDispute({ payment_id, at: now() }));
+        disputed.add(payment_id);
+        return;
+      }
       case 'claw_back':
         return await clawBack(worker, step.payment, step.operator);
       case 'dispute_opened':
@@ -84,22 +87,34 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
       case 'dispute_lost':
         return await reportDispute(worker, step);
       case 'refund':
-        return await refund(
-          worker,
-          of(refunds, step.refund),
-          of(payments, step.payment),
-          step.amount,
-        );
+        return await refund(worker, step);
       case 'report':
         return await report(worker, of(refunds, step.refund), step.to);
-      case 'late':
-        return await comeLate(worker, of(late, step.late), step.amount);
-      case 'late_reversed':
-        return await sendBack(worker, of(late, step.late), step.amount);
+      case 'late': {
+        const { payment_id } = of(late, step.late);
+        const { amount } = step;
+        // Money of one amount is reported once, by any process.
+        const facts = { callback_id: `late-${amount}`, amount, currency: 'EUR' };
+        const call = { payment_id, at: now(), reason: 'late', ...facts } as const;
+        const { id, receipts } = await retryUntilDone(() => records.payments.recordReceipt(call));
+        // Any attempt answers with the amount that was booked first.
+        expect(receipts.filter((receipt) => receipt.id === id)).toMatchObject([{ amount }]);
+        if (receipts.length > 1) met.add('second receipt');
+        return;
+      }
+      case 'late_reversed': {
+        const { payment_id } = of(late, step.late);
+        const by = `reversed-${step.amount}`;
+        const money = step.amount === null ? {} : { amount: step.amount };
+        const call = { payment_id, at: now(), by, ...money };
+        const { id, receipts } = await retryUntilDone(() => records.payments.recordReversal(call));
+        const returned = receipts.filter(({ returned_by }) => returned_by === by);
+        expect(returned).toHaveLength(id === null ? 0 : 1);
+        return;
+      }
       case 'fund': {
-        const funding = { ...owner, amount: FUNDED };
         const id = buildId('fund', step.operation);
-        return await asOperator(() => fundBalance(deps, funding, { id }));
+        return await asOperator(() => fundBalance(deps, { ...owner, amount: FUNDED }, { id }));
       }
       case 'adjust': {
         const { operation, against } = step;
@@ -115,11 +130,6 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
       default:
         return assertNever(step);
     }
-  }
-
-  async function dispute({ records }: WorkerProcess, { payment_id }: PaymentFacts): Promise<void> {
-    await retryUntilDone(() => records.payments.recordDispute({ payment_id, at: now() }));
-    disputed.add(payment_id);
   }
 
   async function clawBack({ records }: WorkerProcess, payment: number, n: number): Promise<void> {
@@ -140,7 +150,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     expect(answer.held + answer.owed).toBeLessThanOrEqual(AMOUNT);
   }
 
-  /** The bank disputes a payment under two names, perhaps for more than is left. */
+  /** Disputes a payment under two names, perhaps for more than is left. */
   async function reportDispute(
     { records }: WorkerProcess,
     { kind: name, payment, amount }: Extract<Step, { kind: DisputeCallbackName }>,
@@ -158,18 +168,18 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
   /** A dispute that has been recorded shuts out every refund that is requested after it. */
   async function refund(
     { records, openRefund }: WorkerProcess,
-    requested: Refund,
-    payment: PaymentFacts,
-    amount: number | null,
+    { refund, payment, amount }: Extract<Step, { kind: 'refund' }>,
   ): Promise<void> {
+    const requested = of(refunds, refund);
     // An id belongs to the payment that it was first used for, as an idempotency record has it.
-    requested.payment ??= payment;
-    const of = requested.payment;
-    const { payment_id } = of;
-    const isDisputed = disputed.has(payment_id) && !answered.has(payment_id);
+    requested.payment ??= of(payments, payment);
+    const facts = requested.payment;
+    const isDisputed = disputed.has(facts.payment_id) && !answered.has(facts.payment_id);
     const isShutOut = requested.calls === 0 && isDisputed;
     requested.calls += 1;
-    const { opening } = await retryUntilDone(() => openRefund(records, of, amount, requested.id));
+    const { opening } = await retryUntilDone(() =>
+      openRefund(records, facts, amount, requested.id),
+    );
     if (opening.outcome === 'refused') requested.calls -= 1;
     if (!isShutOut) return;
     expect(opening.outcome).toBe('refused');
@@ -180,32 +190,6 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     const payment = await operator.stores.payments.get(payment_id);
     if (payment === null) throw new Error('The payment is not there.');
     return payment;
-  }
-
-  /** Any attempt answers with the amount that was booked first. */
-  async function comeLate(
-    { records }: WorkerProcess,
-    { payment_id }: PaymentFacts,
-    amount: number,
-  ): Promise<void> {
-    // Money of one amount is reported once, by any process.
-    const report = { callback_id: `late-${amount}`, amount, currency: 'EUR' };
-    const call = { payment_id, at: now(), reason: 'late', ...report } as const;
-    const { id, receipts } = await retryUntilDone(() => records.payments.recordReceipt(call));
-    expect(receipts.filter((receipt) => receipt.id === id)).toMatchObject([{ amount }]);
-    if (receipts.length > 1) met.add('second receipt');
-  }
-
-  async function sendBack(
-    { records }: WorkerProcess,
-    { payment_id }: PaymentFacts,
-    amount: number | null,
-  ): Promise<void> {
-    const by = `reversed-${amount}`;
-    const call = { payment_id, at: now(), by, ...(amount === null ? {} : { amount }) };
-    const { id, receipts } = await retryUntilDone(() => records.payments.recordReversal(call));
-    const returned = receipts.filter(({ returned_by }) => returned_by === by);
-    expect(returned).toHaveLength(id === null ? 0 : 1);
   }
 
   /** Holds the book, and what payments say, against its entries; gives their kinds, and rare states. */
