@@ -147,7 +147,7 @@ describe('checkpoints', () => {
     expect(await findAllFaults()).toEqual([]);
   });
 
-  test('reveal an entry that was deleted, also where the balances were corrected', async () => {
+  test('reveal an entry that was deleted, although the balances were corrected', async () => {
     const { book } = stored;
     await credit(7);
     await verify();
