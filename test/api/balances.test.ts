@@ -1,101 +1,58 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
+import { isDeepStrictEqual } from 'node:util';
+import { createLogger } from '../../src/base/log';
 import { inTransaction } from '../../src/base/mongo';
 import { createLedgerStore } from '../../src/ledger/book';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { verifyLedger } from '../../src/ledger-check/verify';
 import { adjustBalance } from '../../src/service/balances/adjust';
+import { fundBalance } from '../../src/service/balances/fund';
 import { reverseOperation } from '../../src/service/balances/reverse';
 import { actOn } from '../../src/service/operators/act';
+import { collectDebts, startCollecting } from '../../worker/collect-debts';
 import { operatorsAudit } from '../support/audit';
 import { buildRefund, fundAccount } from '../support/factories';
-import { call, settledPayment } from '../support/http';
+import { type Answer, type Client, call, eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
-import { type Account, openKey, useService } from '../support/service';
-import { ASSET, openCryptoShop } from './crypto-setting';
+import { useService } from '../support/service';
+import { ACT_MS_MAX, ASSET, openCryptoShop } from './crypto-setting';
 import { walkPages } from './pages';
-import { openShop, type Shop } from './payout-setting';
+import { openShop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
 const service = useService();
 const FEE = 25;
-
-const get = (key: string, path: string) => call(service.url, 'GET', path, { key });
-const list = (key: string, query: Record<string, string> = {}) =>
-  get(key, `/v1/balance_transactions?${new URLSearchParams(query)}`);
-const balances = async (key: string) => (await get(key, '/v1/balances')).body;
-
-const Row = z.looseObject({
-  id: z.string(),
-  type: z.string(),
-  balance_account: z.string(),
-  currency: z.string().optional(),
-  asset: z.string().optional(),
-  amount: z.coerce.bigint(),
-  fee: z.coerce.bigint(),
-  net: z.coerce.bigint(),
-  source: z.strictObject({ object: z.string(), id: z.string() }),
-});
-type Row = z.infer<typeof Row>;
-
-/** Reads every row of a merchant, newest first. */
-async function readAll(key: string): Promise<Row[]> {
-  const rows: Row[] = [];
-  await walkPages(
-    async (query) => {
-      const page = await list(key, query);
-      rows.push(...z.array(Row).parse(page.body.data));
-      return page;
-    },
-    { limit: '7' },
-  );
-  return rows;
-}
-
-/** Expects the rows of each balance to sum up to what it has available, and returns the rows. */
-async function expectSums(key: string): Promise<Row[]> {
-  const rows = await readAll(key);
-  const sums = new Map<string, bigint>();
-  for (const { balance_account, currency, asset, amount, fee, net } of rows) {
-    expect([net, fee >= 0n]).toEqual([amount - fee, true]);
-    const name = `${balance_account} ${currency ?? asset}`;
-    sums.set(name, (sums.get(name) ?? 0n) + net);
-  }
-  const Balance = z.looseObject({
-    balance_account: z.string(),
-    currency: z.string().optional(),
-    asset: z.string().optional(),
-    available: z.coerce.bigint(),
-  });
-  const { data } = await balances(key);
-  const stored = z
-    .array(Balance)
-    .parse(data)
-    .map((row) => [`${row.balance_account} ${row.currency ?? row.asset}`, row.available] as const);
-  expect(new Map(stored)).toEqual(sums);
-  return rows;
-}
-
-async function openFeeShop(): Promise<Shop> {
-  const shop = await openShop(service);
-  await service.stores.accounts.setPayoutFee(shop.account_id, 'sepa_instant', FEE);
-  return shop;
-}
-
-const simulate = ({ post }: Account, path: string, event: string) =>
-  post(`/v1/sandbox/${path}/simulate`, { event });
-
-const operators = () => {
-  const { mongo, stores } = service;
-  const now = () => new Date();
-  return { mongo, stores, now, audit: operatorsAudit(stores) };
-};
 const CORRECTION = { operator: 'mia', reason: 'Ticket 42' };
 
-async function chargeBack(shop: Account, payment_id: string) {
-  await simulate(shop, `payments/${payment_id}`, 'clawed_back');
-  const { stores, temporal, queues } = service;
-  const deps = { stores, temporal, lifecycleQueue: queues.lifecycle, timeoutMs: 180_000 };
-  await actOn(deps, 'payment', payment_id, { what: 'claw_back', ...CORRECTION });
+type Row = Answer['body'];
+
+const list = (client: Client, query: Record<string, string> = {}) =>
+  client.get(`/v1/balance_transactions?${new URLSearchParams(query)}`);
+const listRows = async (client: Client, query: Record<string, string> = {}): Promise<Row[]> =>
+  (await list(client, query)).body.data;
+const listBalances = async (client: Client): Promise<Row[]> =>
+  (await client.get('/v1/balances')).body.data;
+
+/** Expects the rows of each balance to sum up to what it has available; lists the rows. */
+async function expectSums(client: Client): Promise<Row[]> {
+  const rows: Row[] = [];
+  const readPage = async (query: Record<string, string>) => {
+    const page = await list(client, query);
+    rows.push(...page.body.data);
+    return page;
+  };
+  await walkPages(readPage, { limit: '7' });
+  const sums: Record<string, bigint> = {};
+  const buildName = (row: Row) => `${row.balance_account} ${row.currency ?? row.asset}`;
+  for (const row of rows) {
+    const net = BigInt(row.net);
+    expect([net, BigInt(row.fee) >= 0n]).toEqual([BigInt(row.amount) - BigInt(row.fee), true]);
+    sums[buildName(row)] = (sums[buildName(row)] ?? 0n) + net;
+  }
+  const balances = await listBalances(client);
+  const stored = balances.map((row) => [buildName(row), BigInt(row.available)] as const);
+  expect(Object.fromEntries(stored)).toEqual(sums);
+  return rows;
 }
 
 /** Lists the changes of one source: type, amount and fee, oldest first. */
@@ -106,228 +63,371 @@ function listChanges(rows: readonly Row[], id: string) {
     .reverse();
 }
 
-test('each change of the available balance is a balance transaction, and they sum up to it', async () => {
-  const shop = await openFeeShop();
-  const { key, account_id } = shop;
-  const { id: payment } = await settledPayment(service, key);
-  const refund = async (amount: number, status: 'settled' | 'failed') =>
-    (await buildRefund(shop, { payment_id: payment, amount, status })).id;
-  const settled = await refund(100, 'settled');
-  const failed = await refund(200, 'failed');
-  const { id: completed } = (await shop.paid()).body;
-  await shop.simulate(completed, { event: 'completed' });
-  const { id: unsent } = (await shop.paid({ amount: 66_621 }, 'failed')).body;
-  const { id: refused } = (await shop.paid({ metadata: { balance_account: 'marketing' } })).body;
-  await shop.simulate(refused, { event: 'failed' });
-  const { id: returned } = (await shop.paid({ amount: 3_000 })).body;
-  await shop.simulate(returned, { event: 'returned' });
-  const { id: disputed } = await settledPayment(service, key, { amount: 4_000 });
-  await chargeBack(shop, disputed);
-  const owner = { account_id, livemode: false, balance_account: 'main', currency: 'EUR' };
-  const adjustment = { ...owner, amount: -700, against: 'adjustments' } as const;
-  await adjustBalance(operators(), adjustment, CORRECTION, 'adjust_a');
-  const rows = await expectSums(key);
+async function openFeeShop() {
+  const shop = await openShop(service);
+  await service.stores.accounts.setPayoutFee(shop.account_id, 'sepa_instant', FEE);
+  return shop;
+}
 
-  expect(listChanges(rows, payment)).toEqual([['payment', 1_050, 0, 'payment']]);
-  expect(listChanges(rows, settled)).toEqual([['refund', -100, 0, 'refund']]);
-  expect(listChanges(rows, failed)).toEqual([
-    ['refund', -200, 0, 'refund'],
-    ['refund_failure', 200, 0, 'refund'],
-  ]);
-  expect(listChanges(rows, completed)).toEqual([['payout', -1_000, FEE, 'payout']]);
-  expect(listChanges(rows, unsent)).toEqual([
-    ['payout', -66_621, FEE, 'payout'],
-    ['payout_failure', 66_621 + FEE, 0, 'payout'],
-  ]);
-  expect(listChanges(rows, refused)).toEqual([
-    ['payout', -1_000, FEE, 'payout'],
-    ['payout_failure', 1_000 + FEE, 0, 'payout'],
-  ]);
-  expect(listChanges(rows, returned)).toEqual([
-    ['payout', -3_000, FEE, 'payout'],
-    ['payout_return', 3_000, 0, 'payout'],
-  ]);
-  expect(listChanges(rows, disputed)).toEqual([
-    ['payment', 4_000, 0, 'payment'],
-    ['chargeback', -4_000, 0, 'payment'],
-  ]);
-  expect(listChanges(rows, 'adjust_a')).toEqual([['adjustment', -700, 0, 'adjustment']]);
+const simulate = ({ post }: Client, path: string, body: object) =>
+  post(`/v1/sandbox/${path}/simulate`, body);
 
-  await reverseOperation(operators(), `payment_clawed_back:${disputed}`, CORRECTION);
-  await reverseOperation(operators(), 'adjusted:adjust_a', CORRECTION);
-  const after = await expectSums(key);
-  expect(listChanges(after, disputed).at(-1)).toEqual(['chargeback_reversal', 4_000, 0, 'payment']);
-  expect(listChanges(after, 'adjust_a').at(-1)).toEqual(['adjustment', 700, 0, 'adjustment']);
-  expect(after.filter(({ type }) => type === 'funding')).toHaveLength(6);
-  expect(new Set(after.map(({ id }) => id)).size).toBe(after.length);
+/** Dependencies of operators' acts on balances. */
+const buildDeps = () => {
+  const { mongo, stores } = service;
+  const audit = operatorsAudit(stores);
+  return { mongo, stores, now: () => new Date(), audit, approvalLimit: 0 };
+};
+const buildOwner = ({ account_id }: { account_id: string }, balance_account = 'main') => ({
+  ...{ account_id, livemode: false, currency: 'EUR' },
+  balance_account,
 });
+/** Takes funds from the main balance. */
+const adjust = (account: { account_id: string }, amount: number, id?: string) => {
+  const adjustment = { ...buildOwner(account), amount, against: 'adjustments' } as const;
+  return adjustBalance(buildDeps(), adjustment, CORRECTION, id);
+};
 
-test('an asset has a balance of its own, whose amounts are texts', async () => {
-  const account = await openCryptoShop(service);
-  const { key, post } = account;
-  await account.registerWallet();
-  const { id: payment, amount_due } = await account.pay();
-  await simulate(account, `crypto/payments/${payment}`, 'received');
-  const least = 10n ** 15n;
-  const settle = async (amount: string, event: 'completed' | 'failed') => {
-    const { id } = (await post('/v1/crypto/settlements', { ...ASSET, amount })).body;
-    await service.becomes('crypto_settlements', id, { status: 'sent' });
-    await simulate(account, `crypto/settlements/${id}`, event);
-    return id;
-  };
-  const completed = await settle(String(least), 'completed');
-  const failed = await settle(String(2n * least), 'failed');
-  const rows = await expectSums(key);
-  expect(listChanges(rows, payment)).toEqual([
-    ['crypto_payment', Number(amount_due), 0, 'crypto_payment'],
-  ]);
-  expect(listChanges(rows, completed)).toEqual([
-    ['crypto_settlement', -Number(least), 0, 'crypto_settlement'],
-  ]);
-  expect(listChanges(rows, failed)).toEqual([
-    ['crypto_settlement', -2 * Number(least), 0, 'crypto_settlement'],
-    ['crypto_settlement_failure', 2 * Number(least), 0, 'crypto_settlement'],
-  ]);
-  const available = String(BigInt(amount_due) - least);
-  expect(await balances(key)).toEqual({
-    object: 'list',
-    data: [
-      {
-        object: 'balance',
-        balance_account: 'main',
-        ...ASSET,
-        ...{ available, reserved: '0', pending: '0', owed: '0' },
-      },
-    ],
+describe('balance transactions', () => {
+  test('are each change of the available balance, and sum up to it', async () => {
+    const shop = await openFeeShop();
+    const { id: payment } = await shop.settledPayment();
+    const refund = async (amount: number, status: 'settled' | 'failed') =>
+      (await buildRefund(shop, { payment_id: payment, amount, status })).id;
+    const settled = await refund(100, 'settled');
+    const failed = await refund(200, 'failed');
+    const { id: completed } = (await shop.paid()).body;
+    await shop.simulate(completed, { event: 'completed' });
+    const { id: unsent } = (await shop.paid({ amount: 66_621 }, 'failed')).body;
+    const { id: refused } = (await shop.paid({ metadata: { balance_account: 'marketing' } })).body;
+    await shop.simulate(refused, { event: 'failed' });
+    const { id: returned } = (await shop.paid({ amount: 3_000 })).body;
+    await shop.simulate(returned, { event: 'returned' });
+    const { id: disputed } = await shop.settledPayment({ amount: 4_000 });
+    await simulate(shop, `payments/${disputed}`, { event: 'clawed_back' });
+    const { stores, temporal, queues } = service;
+    const acting = { stores, temporal, lifecycleQueue: queues.lifecycle, timeoutMs: ACT_MS_MAX };
+    await actOn(acting, 'payment', disputed, { what: 'claw_back', ...CORRECTION });
+    await adjust(shop, -700, 'adjust_a');
+    const rows = await expectSums(shop);
+
+    const changes: [id: string, ...changes: [type: string, amount: number, fee: number][]][] = [
+      [payment, ['payment', 1_050, 0]],
+      [settled, ['refund', -100, 0]],
+      [failed, ['refund', -200, 0], ['refund_failure', 200, 0]],
+      [completed, ['payout', -1_000, FEE]],
+      [unsent, ['payout', -66_621, FEE], ['payout_failure', 66_621 + FEE, 0]],
+      [refused, ['payout', -1_000, FEE], ['payout_failure', 1_000 + FEE, 0]],
+      [returned, ['payout', -3_000, FEE], ['payout_return', 3_000, 0]],
+      [disputed, ['payment', 4_000, 0], ['chargeback', -4_000, 0]],
+      ['adjust_a', ['adjustment', -700, 0]],
+    ];
+    for (const [id, ...expected] of changes) {
+      const kind = expected[0]?.[0];
+      expect(listChanges(rows, id)).toEqual(expected.map((change) => [...change, kind]));
+    }
+    await reverseOperation(buildDeps(), `payment_clawed_back:${disputed}`, CORRECTION);
+    await reverseOperation(buildDeps(), 'adjusted:adjust_a', CORRECTION);
+    const after = await expectSums(shop);
+    const reversal = ['chargeback_reversal', 4_000, 0, 'payment'];
+    expect(listChanges(after, disputed).at(-1)).toEqual(reversal);
+    expect(listChanges(after, 'adjust_a').at(-1)).toEqual(['adjustment', 700, 0, 'adjustment']);
+    expect(after.filter(({ type }) => type === 'funding')).toHaveLength(6);
+    expect(new Set(after.map(({ id }) => id)).size).toBe(after.length);
   });
-  const { data } = (await list(key, { asset: 'ETH', type: 'crypto_payment' })).body;
-  expect(data).toEqual([
-    {
-      id: expect.stringMatching(/^txn_[0-9a-f-]{36}$/),
-      object: 'balance_transaction',
-      type: 'crypto_payment',
-      balance_account: 'main',
-      ...ASSET,
-      ...{ amount: amount_due, fee: '0', net: amount_due },
-      available_on: data[0].created_at,
-      source: { object: 'crypto_payment', id: payment },
-      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
-    },
-  ]);
-  expect((await list(key, { asset: 'BTC' })).body.data).toEqual([]);
-  expect((await list(key, { asset: 'ETH', currency: 'EUR' })).body.data).toEqual([]);
-});
 
-test('a debt after a chargeback is shown in the balance, and is no balance transaction', async () => {
-  const account = await service.account();
-  const { account_id, key } = account;
-  const { id } = await settledPayment(service, key);
-  const spent = { account_id, livemode: false, balance_account: 'main', currency: 'EUR' };
-  const adjustment = { ...spent, amount: -1_000, against: 'adjustments' } as const;
-  await adjustBalance(operators(), adjustment, CORRECTION);
-  await chargeBack(account, id);
-  const rows = await expectSums(key);
-  expect(listChanges(rows, id).at(-1)).toEqual(['chargeback', -50, 0, 'payment']);
-  const balance = { object: 'balance', balance_account: 'main', currency: 'EUR' };
-  expect((await balances(key)).data).toEqual([
-    { ...balance, available: 0, reserved: 0, pending: 0, owed: 1_000 },
-  ]);
+  test('of an asset have amounts that are texts, as has its balance', async () => {
+    const account = await openCryptoShop(service);
+    await account.registerWallet();
+    const { id: payment, amount_due } = await account.pay();
+    await simulate(account, `crypto/payments/${payment}`, { event: 'received' });
+    const least = 10n ** 15n;
+    const settle = async (amount: bigint, event: 'completed' | 'failed') => {
+      const body = { ...ASSET, amount: String(amount) };
+      const { id } = (await account.post('/v1/crypto/settlements', body)).body;
+      await service.becomes('crypto_settlements', id, { status: 'sent' });
+      await simulate(account, `crypto/settlements/${id}`, { event });
+      return id;
+    };
+    const completed = await settle(least, 'completed');
+    const failed = await settle(2n * least, 'failed');
+    const rows = await expectSums(account);
+    const settlement = 'crypto_settlement';
+    expect(listChanges(rows, completed)).toEqual([[settlement, -Number(least), 0, settlement]]);
+    expect(listChanges(rows, failed)).toEqual([
+      [settlement, -2 * Number(least), 0, settlement],
+      ['crypto_settlement_failure', 2 * Number(least), 0, settlement],
+    ]);
+    const available = String(BigInt(amount_due) - least);
+    const others = { reserved: '0', pending: '0', owed: '0' };
+    expect(await listBalances(account)).toEqual([
+      { object: 'balance', balance_account: 'main', ...ASSET, available, ...others },
+    ]);
+    const [received] = await listRows(account, { asset: 'ETH', type: 'crypto_payment' });
+    expect(received).toEqual({
+      id: expect.stringMatching(/^txn_[0-9a-f-]{36}$/),
+      ...{ object: 'balance_transaction', type: 'crypto_payment', balance_account: 'main' },
+      ...{ ...ASSET, amount: amount_due, fee: '0', net: amount_due },
+      source: { object: 'crypto_payment', id: payment },
+      available_on: received.created_at,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
+    });
+    expect(await listRows(account, { asset: 'BTC' })).toEqual([]);
+    expect(await listRows(account, { asset: 'ETH', currency: 'EUR' })).toEqual([]);
+  });
+
+  test('are filtered by account, currency and type, also page by page', async () => {
+    const shop = await openShop(service);
+    await shop.settledPayment();
+    for (const [query, expected] of [
+      [{ balance_account: 'marketing', currency: 'GBP' }, ['funding marketing GBP']],
+      [{ type: 'payment' }, ['payment main EUR']],
+      [{ currency: 'EUR' }, ['payment main EUR', 'funding marketing EUR', 'funding main EUR']],
+      [{ currency: 'USD' }, []],
+      [{ type: 'refund', balance_account: 'main' }, []],
+    ] as const) {
+      const rows = await listRows(shop, query);
+      const seen = rows.map((row) => `${row.type} ${row.balance_account} ${row.currency}`);
+      expect([query, seen]).toEqual([query, expected]);
+    }
+    const pages = await walkPages((query) => list(shop, query), { type: 'funding', limit: '4' });
+    expect(pages.map((page) => page.length)).toEqual([4, 2]);
+  });
+
+  test('of one millisecond are listed once each, newest first', async () => {
+    const account = await service.account();
+    const written = new Date('2026-01-02T03:04:05.678Z');
+    const { mongo, database } = service;
+    const ledger = createLedgerStore(mongo.db(database), () => written);
+    const { account_id } = account;
+    const about = { kind: 'funded', account_id, livemode: false, currency: 'EUR' } as const;
+    const at = written.toISOString();
+    for (let amount = 1; amount <= 150; amount += 1) {
+      const legs = ENTRY_LINES.funded('main', amount);
+      const entry = { ...about, at, resource_id: randomUUID(), legs };
+      await retryUntilDone(() => inTransaction(mongo, (session) => ledger.post(entry, session)));
+    }
+    const pages = await walkPages((query) => list(account, query), { limit: '37' });
+    expect(pages.map((page) => page.length)).toEqual([37, 37, 37, 37, 2]);
+    expect(new Set(pages.flat()).size).toBe(150);
+    expect(await listRows(account, { created_before: at })).toEqual([]);
+    expect(await listRows(account, { limit: '1' })).toMatchObject([{ created_at: at }]);
+  });
+
+  test('and balances of another account or environment are never shown', async () => {
+    const [account, other] = [await service.account(), await service.account()];
+    await fundAccount(service, account, { amount: 100 });
+    await fundAccount(service, account, { amount: 200, livemode: true });
+    for (const [client, expected] of [
+      [account, [100]],
+      [await service.withKey(account, true), [200]],
+      [other, []],
+    ] as const) {
+      expect((await listRows(client)).map(({ amount }) => amount)).toEqual(expected);
+      const balances = await listBalances(client);
+      expect(balances.map(({ available }) => available)).toEqual(expected);
+    }
+    await fundAccount(service, account, { amount: 1, balance_account: 'marketing' });
+    const foreign = await list(other, { balance_account: 'marketing' });
+    expectRefusal(foreign, 'invalid_request', ['balance_account']);
+  });
+
+  test.each([
+    ['balance_transactions?type=paid&currency=eur&asset=DOGE', ['type', 'currency', 'asset']],
+    ['balance_transactions?balance_account=a.b', ['balance_account']],
+    ['balance_transactions?network=ethereum&status=settled', ['network', 'status']],
+    ['balance_transactions?limit=0', ['limit']],
+    ['balances?limit=1', ['limit']],
+  ])('are refused for ?%s, naming the parameters', async (path, fields) => {
+    const answer = await (await service.account()).get(`/v1/${path}`);
+    expectRefusal(answer, 'invalid_request', fields);
+  });
+
+  test('are refused before a time that is none', async () => {
+    const answer = await list(await service.account(), { created_before: 'yesterday' });
+    expectRefusal(answer, 'invalid_cursor', ['created_before']);
+  });
 });
 
 test('a balance shows what a payout reserves', async () => {
   const shop = await openFeeShop();
   await shop.pay({ amount: 66_624 });
-  const { data } = await balances(shop.key);
-  expect(data.map((row: Record<string, unknown>) => Object.values(row))).toEqual([
-    ['balance', 'main', 'EUR', 1_000_000 - 66_624 - FEE, 66_624 + FEE, 0, 0],
-    ['balance', 'main', 'GBP', 1_000_000, 0, 0, 0],
-    ['balance', 'main', 'JPY', 1_000_000, 0, 0, 0],
-    ['balance', 'marketing', 'EUR', 50_000, 0, 0, 0],
-    ['balance', 'marketing', 'GBP', 50_000, 0, 0, 0],
-    ['balance', 'marketing', 'JPY', 50_000, 0, 0, 0],
-  ]);
+  const reserved = 66_624 + FEE;
+  expect((await listBalances(shop))[0]).toEqual({
+    ...{ object: 'balance', balance_account: 'main', currency: 'EUR' },
+    ...{ available: 1_000_000 - reserved, reserved, pending: 0, owed: 0 },
+  });
 });
 
-test('balance transactions are filtered by account, currency and type, also page by page', async () => {
-  const shop = await openShop(service);
-  await settledPayment(service, shop.key);
-  const summary = async (query: Record<string, string>) =>
-    (await list(shop.key, query)).body.data.map((row: Row) => [
-      row.type,
-      row.balance_account,
-      row.currency,
-    ]);
-  expect(await summary({ balance_account: 'marketing', currency: 'GBP' })).toEqual([
-    ['funding', 'marketing', 'GBP'],
-  ]);
-  expect(await summary({ type: 'payment' })).toEqual([['payment', 'main', 'EUR']]);
-  expect(await summary({ currency: 'EUR' })).toEqual([
-    ['payment', 'main', 'EUR'],
-    ['funding', 'marketing', 'EUR'],
-    ['funding', 'main', 'EUR'],
-  ]);
-  expect(await summary({ currency: 'USD' })).toEqual([]);
-  expect(await summary({ type: 'refund', balance_account: 'main' })).toEqual([]);
-  const pages = await walkPages((query) => list(shop.key, query), { type: 'funding', limit: '4' });
-  expect(pages.map((page) => page.length)).toEqual([4, 2]);
-});
+describe('a debt', () => {
+  const log = createLogger('test', 'silent');
+  const collect = (livemode = false) => collectDebts({ ...buildDeps(), log, livemode }, '');
+  const fromMarketing = { metadata: { balance_account: 'marketing' } };
 
-test('balance transactions of one millisecond are listed once each, newest first', async () => {
-  const { account_id, key } = await service.account();
-  const written = new Date('2026-01-02T03:04:05.678Z');
-  const { mongo, database } = service;
-  const ledger = createLedgerStore(mongo.db(database), () => written);
-  const about = { kind: 'funded', account_id, livemode: false, currency: 'EUR' } as const;
-  const at = written.toISOString();
-  const post = (amount: number) => {
-    const legs = ENTRY_LINES.funded('main', amount);
-    const entry = { ...about, at, resource_id: randomUUID(), legs };
-    return retryUntilDone(() => inTransaction(mongo, (session) => ledger.post(entry, session)));
-  };
-  for (let amount = 1; amount <= 150; amount += 1) await post(amount);
-  const pages = await walkPages((query) => list(key, query), { limit: '37' });
-  expect(pages.map((page) => page.length)).toEqual([37, 37, 37, 37, 2]);
-  expect(new Set(pages.flat()).size).toBe(150);
-  expect((await list(key, { created_before: at })).body.data).toEqual([]);
-  expect((await list(key, { limit: '1' })).body.data[0]).toMatchObject({ created_at: at });
-});
-
-test('balances of another account or environment are never shown', async () => {
-  const { account_id, key } = await service.account();
-  const other = await service.account();
-  const live = await openKey(service.stores, account_id, true);
-  await fundAccount(service, { account_id }, { amount: 100 });
-  await fundAccount(service, { account_id }, { amount: 200, livemode: true });
-  const amounts = async (of: string) =>
-    (await list(of)).body.data.map(({ amount }: { amount: number }) => amount);
-  const available = async (of: string) =>
-    (await balances(of)).data.map((row: { available: number }) => row.available);
-  for (const [of, expected] of [
-    [key, [100]],
-    [live, [200]],
-    [other.key, []],
-  ] as const) {
-    expect([await amounts(of), await available(of)]).toEqual([expected, expected]);
+  /** Opens a shop that owes 10.00 EUR of a disputed payment, and has money on `marketing`. */
+  async function openDebtor() {
+    const shop = await openShop(service);
+    /** Reads available and owed of a balance account in EUR. */
+    const read = async (name = 'main') => {
+      const rows = await listBalances(shop);
+      const row = rows.find((each) => each.balance_account === name && each.currency === 'EUR');
+      return [row?.available, row?.owed];
+    };
+    const { id: payment } = await shop.settledPayment({ amount: 1_015 });
+    const report = async (body: object) => {
+      const { status } = await simulate(shop, `payments/${payment}`, { ...body, dispute_id: 'D1' });
+      expect(status).toBe(200);
+    };
+    await adjust(shop, -1_001_000);
+    await report({ event: 'dispute_opened', amount: 1_000, fee: 15 });
+    expect(await read()).toEqual([0, 1_000]);
+    return {
+      ...shop,
+      payment,
+      read,
+      earn: (amount: number) => shop.settledPayment({ amount }),
+      winDispute: () => report({ event: 'dispute_won' }),
+      reverseDispute: (approval: object = {}) => {
+        const entry = `payment_dispute_opened:${payment}:D1`;
+        return reverseOperation(buildDeps(), entry, { ...CORRECTION, ...approval });
+      },
+      /** Collects twice at once until this is the balance: a contended debt waits for the next round. */
+      collectUntil: (expected: [available: number, owed: number]) =>
+        eventually(`${expected} after the debt was collected`, async () => {
+          await Promise.all([collect(), collect()]);
+          return isDeepStrictEqual(await read(), expected);
+        }),
+      expectConsistent: async () => {
+        const book = `${shop.account_id}:sandbox:EUR`;
+        const { differences } = await verifyLedger(service.mongo, service.database, { book });
+        expect(differences).toEqual([]);
+        await expectSums(shop);
+      },
+    };
   }
-  expectRefusal(await list(other.key, { balance_account: 'marketing' }), 'invalid_request', [
-    'balance_account',
-  ]);
-});
 
-test.each([
-  ['balance_transactions?type=paid', ['type']],
-  ['balance_transactions?currency=XXZ', ['currency']],
-  ['balance_transactions?currency=eur', ['currency']],
-  ['balance_transactions?asset=DOGE', ['asset']],
-  ['balance_transactions?balance_account=', ['balance_account']],
-  ['balance_transactions?balance_account=a.b', ['balance_account']],
-  ['balance_transactions?balance_account=none', ['balance_account']],
-  ['balance_transactions?limit=0', ['limit']],
-  ['balance_transactions?network=ethereum&status=settled', ['network', 'status']],
-  ['balance_transactions?created_before=yesterday', ['created_before']],
-  ['balances?limit=1', ['limit']],
-])('%s is refused, naming the parameters', async (path, fields) => {
-  const answer = await (await service.account()).get(`/v1/${path}`);
-  const isCursor = path.includes('created_before');
-  expectRefusal(answer, isCursor ? 'invalid_cursor' : 'invalid_request', fields);
+  test('is shown in the balance, is no balance transaction, and ends when its dispute is reversed', async () => {
+    const debtor = await openDebtor();
+    const rows = await expectSums(debtor);
+    // Of 10.15 EUR, 0.15 EUR were available.
+    expect(rows[0]).toMatchObject({ type: 'chargeback', net: -15, source: { id: debtor.payment } });
+    expect((await listBalances(debtor))[0]).toEqual({
+      ...{ object: 'balance', balance_account: 'main', currency: 'EUR' },
+      ...{ available: 0, reserved: 0, pending: 0, owed: 1_000 },
+    });
+    await debtor.reverseDispute();
+    expect(await debtor.read()).toEqual([15, 0]);
+    await debtor.expectConsistent();
+  });
+
+  test('is collected once, from the next settled payments', async () => {
+    const debtor = await openDebtor();
+    const { read, earn, collectUntil } = debtor;
+    await earn(700);
+    // The collector of live leaves the sandbox alone.
+    await collect(true);
+    expect(await read()).toEqual([700, 1_000]);
+    await collectUntil([0, 300]);
+    await collect();
+    await earn(400);
+    await collectUntil([100, 0]);
+    await earn(400);
+    await collect();
+    expect(await read()).toEqual([500, 0]);
+    const source = { object: 'adjustment' };
+    expect(await listRows(debtor, { type: 'adjustment', limit: '2' })).toMatchObject([
+      { amount: -300, fee: 0, net: -300, balance_account: 'main', source },
+      { amount: -700, net: -700 },
+    ]);
+    await debtor.expectConsistent();
+  });
+
+  test('is paid at once by a funding, on the balance account that this credits', async () => {
+    const debtor = await openDebtor();
+    const fund = (balance_account: string, amount: number, id: string) => {
+      const funding = { ...buildOwner(debtor, balance_account), amount };
+      return fundBalance(buildDeps(), funding, { id: `${debtor.account_id}:${id}` });
+    };
+    for (const _ of ['first', 'again']) {
+      expect(await fund('main', 600, 'first')).toMatchObject({ available: 0 });
+      expect(await debtor.read()).toEqual([0, 400]);
+    }
+    expect(await fund('marketing', 500, 'second')).toMatchObject({ available: 50_100 });
+    expect(await debtor.read()).toEqual([0, 0]);
+    await debtor.expectConsistent();
+  });
+
+  test('over the limit stops payouts in its currency from any balance account', async () => {
+    const debtor = await openDebtor();
+    const { account_id, pay, recipients } = debtor;
+    const payMarketing = () => pay({ ...fromMarketing, amount: 100 });
+    const setLimit = (to: number | null) =>
+      service.stores.accounts.setOwedLimit(account_id, 'EUR', to);
+    await debtor.earn(900);
+    for (const refused of [await pay({ amount: 100 }), await payMarketing()]) {
+      expectRefusal(refused, 'insufficient_balance');
+      expect(refused.body.error.message).toContain('You owe €10.00');
+    }
+    const pounds = { method: 'faster_payments', recipient_id: recipients.faster_payments };
+    expect((await pay({ ...pounds, currency: 'GBP', amount: 100 })).status).toBe(201);
+    await setLimit(999);
+    expectRefusal(await payMarketing(), 'insufficient_balance');
+    await setLimit(1_000);
+    expect((await payMarketing()).status).toBe(201);
+    await setLimit(null);
+    await debtor.collectUntil([0, 100]);
+    expectRefusal(await payMarketing(), 'insufficient_balance');
+    await debtor.earn(100);
+    await debtor.collectUntil([0, 0]);
+    expect((await payMarketing()).status).toBe(201);
+    await debtor.expectConsistent();
+  });
+
+  test('that comes after the check of a payout refuses it at the reservation', async () => {
+    const { account_id, key, ask, read } = await openDebtor();
+    const { stores } = service;
+    // The API has read the balances before the dispute was posted.
+    const ledger = { ...stores.ledger, receivables: async () => [] };
+    await service.withApp({ stores: { ...stores, ledger } }, async (url) => {
+      const body = ask({ ...fromMarketing, amount: 100 });
+      expectRefusal(await call(url, 'POST', '/v1/payouts', { key, body }), 'insufficient_balance');
+    });
+    expect(await read('marketing')).toEqual([50_000, 0]);
+    expect(await stores.ledger.receivables(account_id, false)).toMatchObject([{ owed: 1_000 }]);
+  });
+
+  test('of a dispute that is reversed once it was collected is credited in full', async () => {
+    const debtor = await openDebtor();
+    await debtor.earn(1_500);
+    await debtor.collectUntil([500, 0]);
+    await debtor.reverseDispute({ approved_by: 'ben' });
+    expect(await debtor.read()).toEqual([1_515, 0]);
+    const source = { object: 'payment', id: debtor.payment };
+    expect(await listRows(debtor, { limit: '1' })).toMatchObject([
+      { type: 'chargeback_reversal', amount: 1_015, source },
+    ]);
+    await debtor.winDispute();
+    expect(await debtor.read()).toEqual([1_515, 0]);
+    await debtor.expectConsistent();
+  });
+
+  test('is left to the next worker when a worker stops within its round', async () => {
+    const { mongo, stores } = buildDeps();
+    const books = ['first', 'second', 'third'].map((account) => `${account}:sandbox:EUR`);
+    const collected = new Set<string>();
+    let stopped: Promise<void> | undefined;
+    const ledger = {
+      ...stores.ledger,
+      listCollectable: async () => ({ books, last: undefined }),
+      collectDebt: async ({ account_id }: { account_id: string }) => {
+        collected.add(account_id);
+        stopped ??= stop();
+        return 0;
+      },
+    };
+    const stop = startCollecting({ mongo, stores: { ...stores, ledger }, livemode: false, log });
+    await eventually('a debt that is collected', async () => collected.size > 0);
+    await stopped;
+    expect([...collected]).toEqual(['first']);
+  });
 });

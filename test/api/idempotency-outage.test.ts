@@ -1,20 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
-import { useFixture } from '../support/fixture';
 import { eventually, idealPayment, readReplayed } from '../support/http';
 import { useAccount, useService } from '../support/service';
-import { FUNDS, useShop } from './payout-setting';
+import { FUNDS, openShop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
 /** Longest that a caller waits for a 503: the request limit of 8 s, and time for a busy machine. */
-const ANSWER_MS_MAX = 60_000;
+const ANSWER_MS_MAX = 30_000;
 
 // No worker runs by default, which is the outage.
 const service = useService({ worker: false });
 const shop = useAccount(service);
-/** Record of a call that no worker has carried out, as a pattern for others. */
-let open: IdempotencyRecord | null = null;
 
 const create = (idempotencyKey: string, once = true) =>
   shop.post('/v1/payments', idealPayment(), { idempotencyKey, once });
@@ -23,247 +20,181 @@ const insist = (idempotencyKey: string) => create(idempotencyKey, false);
 const records = () => service.collection<IdempotencyRecord>('idempotency');
 const findRecord = (key: string, { account_id } = { ...shop }) =>
   records().findOne({ account_id, key });
+const getHandle = (id: string | undefined, kind = 'payment') =>
+  service.temporal.workflow.getHandle(`${kind}:${id}`);
 
-/** Reserves a key like a call whose process died at once: nothing was started at Temporal. */
-async function leaveRecord(idempotencyKey: string): Promise<string> {
-  if (open === null) throw new Error('There is no open record to copy.');
-  const { fingerprint, livemode, operation, request } = open;
-  const resource_id = randomUUID();
-  await service.stores.idempotency.reserveKey(
-    {
-      account_id: shop.account_id,
-      livemode,
-      operation,
-      key: idempotencyKey,
-      fingerprint,
-      resource_id,
-      request,
-      request_id: randomUUID(),
-    },
-    new Date(Date.now() - 60_000),
-  );
-  return resource_id;
+async function withWorkers<T>(run: () => Promise<T>): Promise<T> {
+  const workers = await service.startWorkers();
+  return await run().finally(workers.stop);
 }
 
 test('a create whose worker has died is answered by another worker', async () => {
   const first = create('lost');
-  // A poller that takes the task and is never heard of again.
+  // A poller that takes the task and does nothing.
   const poll = { namespace: 'default', taskQueue: { name: service.queues.lifecycle } };
   const taken = await eventually('the task', async () => {
     const { workflowService } = service.temporal;
     const ask = () => workflowService.pollWorkflowTaskQueue(poll);
-    const task = await service.temporal.withDeadline(Date.now() + 2 * ANSWER_MS_MAX, ask);
-    // A poll ends empty where nothing has come for a minute.
+    const task = await service.temporal.withDeadline(Date.now() + ANSWER_MS_MAX, ask);
     return task.taskToken.length > 0 && task;
   });
-  const workers = await service.startWorkers();
-  await first;
-  // A busy machine may have used up the first call's time.
-  const { body } = await insist('lost');
-  await workers.stop();
+  const { body } = await withWorkers(async () => {
+    await first;
+    // A busy machine may have used up the first call's time.
+    return await insist('lost');
+  });
   expect(taken.workflowExecution?.workflowId).toBe(`payment:${body.id}`);
-  const { events } = await service.temporal.workflow.getHandle(`payment:${body.id}`).fetchHistory();
+  const { events } = await getHandle(body.id).fetchHistory();
   const lost = events?.filter((event) => event.workflowTaskTimedOutEventAttributes) ?? [];
   // One task, or more where the next worker was slow as well.
   expect(lost).not.toHaveLength(0);
-  // Half of a call's time, whatever a busy machine makes of it.
+  // Half of a call's time, however slow the machine is.
   const begun = events?.[0]?.workflowExecutionStartedEventAttributes;
   expect(Number(begun?.workflowTaskTimeout?.seconds)).toBe(4);
 });
 
-test('a create without a worker ends as 503 in time, and its key stays reserved', async () => {
-  const begun = performance.now();
-  const answer = await create('outage');
-  expect(performance.now() - begun).toBeLessThan(ANSWER_MS_MAX);
-  expectRefusal(answer, 'temporarily_unavailable');
-  expect(answer.headers.get('Retry-After')).toBe('1');
-  expect(answer.body.error.message).toContain('same Idempotency-Key');
-  open = await findRecord('outage');
-  expect(open).toMatchObject({ status: null, request: expect.any(Object) });
-});
+describe('without a worker', () => {
+  /** Expects a refusal in time, to be repeated after a second. */
+  const expectLate = async (
+    call: ReturnType<typeof create>,
+    code: 'temporarily_unavailable' | 'idempotency_request_in_progress',
+  ) => {
+    const begun = performance.now();
+    const answer = await call;
+    expect(performance.now() - begun).toBeLessThan(ANSWER_MS_MAX);
+    expectRefusal(answer, code);
+    expect(answer.headers.get('Retry-After')).toBe('1');
+    return answer;
+  };
 
-test('a second caller waits for the first call, and is then refused as in progress', async () => {
-  const first = create('crowd');
-  await eventually('the record', () => findRecord('crowd'));
-  // As if the first had just come in, however busy the machine is.
-  const created_at = new Date(Date.now() + 10 * ANSWER_MS_MAX);
-  await records().updateOne(
-    { account_id: shop.account_id, key: 'crowd' },
-    { $set: { created_at } },
-  );
-  const begun = performance.now();
-  const second = await create('crowd');
-  expect(performance.now() - begun).toBeLessThan(ANSWER_MS_MAX);
-  expectRefusal(second, 'idempotency_request_in_progress');
-  expect(second.headers.get('Retry-After')).toBe('1');
-  expectRefusal(await first, 'temporarily_unavailable');
-});
-
-test('an open key is not freed by time, so that nothing is created twice', async () => {
-  const id = await leaveRecord('old');
-  const long = new Date(Date.now() - 48 * 60 * 60 * 1_000);
-  await records().updateOne({ resource_id: id }, { $set: { created_at: long } });
-  expectRefusal(await create('old'), 'temporarily_unavailable');
-  expect((await findRecord('old'))?.resource_id).toBe(id);
-});
-
-describe('once a worker runs', () => {
-  useFixture(
-    () => service.startWorkers(),
-    (workers) => workers.stop(),
-  );
-
-  test('a repeat under the same key answers with the payment of the first call', async () => {
-    const reserved = (await findRecord('outage'))?.resource_id;
-    const retry = await insist('outage');
-    expect(retry.status).toBe(201);
-    expect(retry.body.id).toBe(reserved);
-    const again = await insist('outage');
-    expect(again.text).toBe(retry.text);
-    expect(again.headers.get('Idempotent-Replayed')).toBe('true');
-    expect(
-      await service.collection('payments').countDocuments({ _id: { $eq: retry.body.id } }),
-    ).toBe(1);
+  test('a create is refused in time, and its key stays reserved', async () => {
+    const answer = await expectLate(create('outage'), 'temporarily_unavailable');
+    expect(answer.body.error.message).toContain('same Idempotency-Key');
+    const record = await findRecord('outage');
+    expect(record).toMatchObject({ status: null, request: expect.any(Object) });
   });
 
-  test('both callers of one key get the same payment', async () => {
-    const [one, two] = await Promise.all([insist('crowd'), insist('crowd')]);
-    expect([one.status, two.status]).toEqual([201, 201]);
-    expect(one.text).toBe(two.text);
+  test('a second caller waits for the first call, and is then refused as in progress', async () => {
+    const first = create('crowd');
+    const { resource_id } = await eventually('the record', () => findRecord('crowd'));
+    // As if the first had just come in, however busy the machine is.
+    const created_at = new Date(Date.now() + 10 * ANSWER_MS_MAX);
+    await records().updateOne({ resource_id }, { $set: { created_at } });
+    await expectLate(create('crowd'), 'idempotency_request_in_progress');
+    expectRefusal(await first, 'temporarily_unavailable');
   });
 
-  test('a repeat completes what a process left when it died, under the reserved id', async () => {
-    const id = await leaveRecord('left');
-    const answers = await Promise.all([insist('left'), insist('left'), insist('left')]);
-    expect(answers.map(({ status, body }) => [status, body.id])).toEqual(Array(3).fill([201, id]));
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  test('a key is not freed by time, so that nothing is created twice', async () => {
+    const open = await findRecord('outage');
+    if (open === null) throw new Error('There is no record to copy.');
+    // As a call leaves it whose process died at once: no workflow was started.
+    const { account_id, livemode, operation, fingerprint, request } = open;
+    const owner = { account_id, livemode, operation, key: 'left' };
+    const ids = { resource_id: randomUUID(), request_id: randomUUID() };
+    const long = new Date(Date.now() - 48 * 60 * 60 * 1_000);
+    await service.stores.idempotency.reserveKey({ ...owner, ...ids, fingerprint, request }, long);
+    expectRefusal(await create('left'), 'temporarily_unavailable');
+    expect((await findRecord('left'))?.resource_id).toBe(ids.resource_id);
   });
 
-  test('a caller who hangs up gets the payment with the next call', async () => {
-    const { hostname, port } = new URL(service.url);
-    const sent = request({
-      hostname,
-      port,
-      method: 'POST',
-      path: '/v1/payments',
-      headers: {
-        Authorization: `Bearer ${shop.key}`,
-        'Content-Type': 'application/json',
-        'Idempotency-Key': 'gone',
-      },
+  test('all callers of a key get one payment under the reserved id once a worker runs', async () => {
+    await withWorkers(async () => {
+      for (const key of ['outage', 'crowd', 'left']) {
+        const id = (await findRecord(key))?.resource_id ?? '';
+        const answers = await Promise.all([insist(key), insist(key), insist(key)]);
+        const seen = answers.map(({ status, body }) => [status, body.id]);
+        expect(seen).toEqual(Array(3).fill([201, id]));
+        expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+        expect((await insist(key)).headers.get('Idempotent-Replayed')).toBe('true');
+        const payments = service.collection<{ _id: string }>('payments');
+        expect(await payments.countDocuments({ _id: id })).toBe(1);
+      }
     });
+  });
+
+  test('a key is free again when the workflow was terminated before the payment was stored', async () => {
+    // On a busy machine a call may end before its workflow has begun.
+    const first = await eventually('its workflow', async () => {
+      expectRefusal(await create('ended'), 'temporarily_unavailable');
+      const record = await findRecord('ended');
+      const ended = getHandle(record?.resource_id).terminate('by hand');
+      return await ended.then(
+        () => record,
+        () => undefined,
+      );
+    });
+    // On a busy machine a call may end before it has learned so.
+    await eventually('the key to be free', async () => {
+      expectRefusal(await create('ended'), 'temporarily_unavailable');
+      return (await findRecord('ended')) === null;
+    });
+    const next = await withWorkers(() => insist('ended'));
+    expect(next.status).toBe(201);
+    expect(next.body.id).not.toBe(first.resource_id);
+  });
+});
+
+test('a caller who hangs up gets the payment with the next call', async () => {
+  await withWorkers(async () => {
+    const headers = {
+      Authorization: `Bearer ${shop.key}`,
+      'Content-Type': 'application/json',
+      'Idempotency-Key': 'gone',
+    };
+    const sent = request(`${service.url}/v1/payments`, { method: 'POST', headers });
     sent.on('error', () => {});
     sent.end(JSON.stringify(idealPayment()));
     const record = await eventually('the record', () => findRecord('gone'));
     sent.destroy();
     const retry = await insist('gone');
-    expect(retry.status).toBe(201);
-    expect(retry.body.id).toBe(record.resource_id);
+    expect([retry.status, retry.body.id]).toEqual([201, record.resource_id]);
   });
 });
 
-test('a key is free again when the workflow was terminated before the payment was stored', async () => {
-  // On a busy machine a call may end before its workflow has begun.
-  const first = await eventually('its workflow', async () => {
-    expectRefusal(await create('ended'), 'temporarily_unavailable');
-    const record = await findRecord('ended');
-    const handle = service.temporal.workflow.getHandle(`payment:${record?.resource_id}`);
-    return await handle.terminate('by hand').then(
-      () => record,
-      () => undefined,
-    );
-  });
-  // On a busy machine a call may end before it has learned so.
-  await eventually('the key to be free', async () => {
-    expectRefusal(await create('ended'), 'temporarily_unavailable');
-    return (await findRecord('ended')) === null;
-  });
-  const workers = await service.startWorkers();
-  try {
-    const next = await create('ended', false);
-    expect(next.status).toBe(201);
-    expect(next.body.id).not.toBe(first.resource_id);
-  } finally {
-    await workers.stop();
-  }
-});
-
-test('a key stays reserved when the database has lost its payment, so that no money moves twice', async () => {
-  const workers = await service.startWorkers();
-  try {
-    const made = await create('restored', false);
-    const { id } = made.body;
+test('a key stays reserved when the database has lost its payment, so that it is not paid twice', async () => {
+  await withWorkers(async () => {
+    const { id } = (await insist('restored')).body;
     await shop.post(`/v1/payments/${id}/cancel`);
-    await service.temporal.workflow.getHandle(`payment:${id}`).result();
+    await getHandle(id).result();
     // As a backup from before the answer would have it.
-    const request = (await findRecord('restored'))?.request ?? null;
     await service.collection<{ _id: string }>('payments').deleteOne({ _id: id });
+    const created_at = new Date(Date.now() - 60_000);
     await records().updateOne(
       { resource_id: id },
-      {
-        $set: { status: null, body: null, request, created_at: new Date(Date.now() - 60_000) },
-        $unset: { expires_at: '' },
-      },
+      { $set: { status: null, body: null, created_at }, $unset: { expires_at: '' } },
     );
     expectRefusal(await create('restored'), 'temporarily_unavailable');
     expect(await findRecord('restored')).toMatchObject({ resource_id: id });
-  } finally {
-    await workers.stop();
-  }
+  });
 });
 
-describe('a payout without a worker', () => {
-  const payer = useShop(service);
-
-  test('is refused for good when a worker comes, and its key creates a new one', async () => {
-    // On a busy machine a call may end before its workflow has begun.
-    const { first, handle } = await eventually('its workflow', async () => {
-      const late = await payer.pay({}, 'late', true);
-      if (late.status === 409) return undefined;
-      expectRefusal(late, 'temporarily_unavailable');
-      expect(late.headers.get('Retry-After')).toBe('1');
-      const record = await findRecord('late', payer);
-      const begun = service.temporal.workflow.getHandle(`payout:${record?.resource_id}`);
-      return await begun.describe().then(
-        () => ({ first: record, handle: begun }),
-        () => undefined,
-      );
-    });
-    const workers = await service.startWorkers();
-    try {
-      expect(await handle.result()).toMatchObject({
-        payout_id: first?.resource_id,
-        status: 'refused',
-        code: 'temporarily_unavailable',
-      });
-      expect(await findRecord('late', payer)).toBeNull();
-      expect(await payer.balance()).toEqual([FUNDS.main, 0]);
-      expect(await payer.count('payouts')).toBe(0);
-      const next = await payer.pay({}, 'late');
-      expect([next.status, readReplayed(next)]).toEqual([201, null]);
-      expect(next.body.id).not.toBe(first?.resource_id);
-      expectRefusal(await payer.get(`/v1/payouts/${first?.resource_id}`), 'payout_not_found');
-      await payer.untilSent();
-      expect(await payer.balance()).toEqual([FUNDS.main - 1_000, 0]);
-    } finally {
-      await workers.stop();
-    }
+test('a payout without a worker is refused for good when one comes, and its key creates a new one', async () => {
+  const payer = await openShop(service);
+  // On a busy machine a call may end before its workflow has begun.
+  const first = await eventually('its workflow', async () => {
+    const late = await payer.pay({}, 'late', true);
+    if (late.status === 409) return undefined;
+    expectRefusal(late, 'temporarily_unavailable');
+    expect(late.headers.get('Retry-After')).toBe('1');
+    const id = (await findRecord('late', payer))?.resource_id;
+    const begun = getHandle(id, 'payout').describe();
+    return await begun.then(
+      () => id,
+      () => undefined,
+    );
   });
-
-  test('is refused to all simultaneous callers of its key, and later created once', async () => {
-    const crowd = () => Promise.all(Array.from({ length: 3 }, () => payer.pay({}, 'crowd', true)));
-    for (const answer of await crowd()) expect([409, 503]).toContain(answer.status);
-    const paid = await payer.count('payouts');
-    const workers = await service.startWorkers();
-    try {
-      const made = await eventually('one that is taken', async () => {
-        const answers = await crowd();
-        return answers.every(({ status }) => status === 201) && answers;
-      });
-      expect(new Set(made.map(({ text }) => text)).size).toBe(1);
-      expect(await payer.count('payouts')).toBe(paid + 1);
-    } finally {
-      await workers.stop();
-    }
+  await withWorkers(async () => {
+    const refusal = { status: 'refused', code: 'temporarily_unavailable' };
+    const result = await getHandle(first, 'payout').result();
+    expect(result).toMatchObject({ payout_id: first, ...refusal });
+    expect(await findRecord('late', payer)).toBeNull();
+    expect(await payer.balance()).toEqual([FUNDS.main, 0]);
+    expect(await payer.count('payouts')).toBe(0);
+    const next = await payer.pay({}, 'late');
+    expect([next.status, readReplayed(next)]).toEqual([201, null]);
+    expect(next.body.id).not.toBe(first);
+    expectRefusal(await payer.get(`/v1/payouts/${first}`), 'payout_not_found');
+    await payer.untilSent();
+    expect(await payer.balance()).toEqual([FUNDS.main - 1_000, 0]);
   });
 });

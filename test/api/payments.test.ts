@@ -1,118 +1,216 @@
+import type { PaymentStatus } from '../../src/domain/payment/payment';
 import { everythingStored } from '../cli/cli';
-import { buildPayment } from '../support/factories';
-import { idealPayment } from '../support/http';
-import { useAccount, useService } from '../support/service';
+import { buildAccount, buildPayment, buildPayout, buildRefund } from '../support/factories';
+import { useHook } from '../support/hook';
+import { type Answer, eventually, idealPayment } from '../support/http';
+import { type Account, useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
 const service = useService();
 const shop = useAccount(service);
+const hook = useHook(service);
 
 const cancel = (id: string, body?: object) => shop.post(`/v1/payments/${id}/cancel`, body);
-const simulate = async (id: string, event: string) =>
-  (await shop.post(`/v1/sandbox/payments/${id}/simulate`, { event })).body;
 
-test('a payment is created awaiting its customer, and a read shows the same', async () => {
-  const { status, body } = await shop.post('/v1/payments', idealPayment({ metadata: { a: 1 } }));
-  expect(status).toBe(201);
-  expect(body).toEqual({
-    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-    object: 'payment',
-    status: 'awaiting_customer',
-    amount: 1050,
-    currency: 'EUR',
-    method: 'ideal',
-    country: 'NL',
-    reference: 'order-1001',
-    redirect_url: expect.stringMatching(/^http:\/\/localhost:\d+\/pay\/[\w-]{43}$/),
-    customer: { email: null, first_name: null, last_name: null, reference: null },
-    failure: null,
-    livemode: false,
-    metadata: { a: 1 },
-    authorized_at: null,
-    settled_at: null,
-    amount_settled: null,
-    disputed: 0,
-    cancelled_at: null,
-    created_at: expect.any(String),
-    updated_at: expect.any(String),
+const simulate = ({ post }: Account, path: string, body?: object) =>
+  post(`/v1/sandbox/${path}/simulate`, body);
+
+describe('a payment', () => {
+  test('is created awaiting its customer, and a read shows the same', async () => {
+    const { status, body } = await shop.post('/v1/payments', idealPayment({ metadata: { a: 1 } }));
+    expect(status).toBe(201);
+    const { success_url, error_url, ...request } = idealPayment();
+    expect(body).toEqual({
+      ...{ ...request, object: 'payment', status: 'awaiting_customer', livemode: false },
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      redirect_url: expect.stringMatching(/^http:\/\/localhost:\d+\/pay\/[\w-]{43}$/),
+      customer: { email: null, first_name: null, last_name: null, reference: null },
+      ...{ metadata: { a: 1 }, failure: null, disputed: 0, amount_settled: null },
+      ...{ authorized_at: null, settled_at: null, cancelled_at: null },
+      ...{ created_at: expect.any(String), updated_at: expect.any(String) },
+    });
+    expect((await shop.get(`/v1/payments/${body.id}`)).body).toEqual(body);
   });
-  expect((await shop.get(`/v1/payments/${body.id}`)).body).toEqual(body);
-});
 
-test('a payment keeps the time of its authorization, which is that of the settlement by default', async () => {
-  const { id } = await buildPayment(shop, { status: 'authorized' });
-  const { authorized_at } = (await shop.get(`/v1/payments/${id}`)).body;
-  const settled = await simulate(id, 'settled');
-  expect(settled).toMatchObject({ status: 'settled', authorized_at });
-  expect(settled.settled_at > authorized_at).toBe(true);
-  const direct = await buildPayment(shop, { status: 'settled' });
-  expect(direct.authorized_at).toBe(direct.settled_at);
-});
-
-test('a cancellation before the customer pays can be repeated', async () => {
-  const { id } = await buildPayment(shop);
-  const cancelled = await cancel(id);
-  expect(cancelled.status).toBe(200);
-  expect(cancelled.body).toMatchObject({
-    status: 'cancelled',
-    failure: { code: 'cancelled_by_merchant', message: expect.any(String) },
-    cancelled_at: expect.any(String),
+  test('has the time of its authorization, which is that of the settlement by default', async () => {
+    const { id, authorized_at } = await buildPayment(shop, { status: 'authorized' });
+    const { body } = await simulate(shop, `payments/${id}`, { event: 'settled' });
+    expect(body).toMatchObject({ status: 'settled', authorized_at });
+    expect(body.settled_at > authorized_at).toBe(true);
+    const direct = await buildPayment(shop, { status: 'settled' });
+    expect(direct.authorized_at).toBe(direct.settled_at);
   });
-  expect((await cancel(id, {})).body).toEqual(cancelled.body);
-});
 
-test('a cancellation starts the workflow again when it was terminated', async () => {
-  const { id } = await buildPayment(shop);
-  await service.temporal.workflow.getHandle(`payment:${id}`).terminate('in a test');
-  const cancelled = await cancel(id);
-  expect([cancelled.status, cancelled.body.status]).toEqual([200, 'cancelled']);
-});
-
-test.each(['authorized', 'settled'] as const)(
-  'a payment that is %s cannot be cancelled',
-  async (status) => {
-    const { id } = await buildPayment(shop, { status });
-    expectRefusal(await cancel(id), 'cannot_cancel');
-  },
-);
-
-test('an authorization after the cancellation is voided, and operators see it', async () => {
-  const { id } = await buildPayment(shop, { status: 'cancelled' });
-  expect((await simulate(id, 'authorized')).status).toBe('cancelled');
-  await service.becomes('payments', id, { attention: 'late_authorization_voided' });
-});
-
-test('the customer is shown to the merchant, and never stored as plain text', async () => {
-  const customer = {
-    email: 'quillfeather@example.com',
-    first_name: 'Zebedee',
-    last_name: 'Quillfeather',
-    reference: 'c-77',
-  };
-  const create = () =>
-    shop.post('/v1/payments', idealPayment({ customer }), { idempotencyKey: 'zebedee' });
-  const { body, text } = await create();
-  expect(body.customer).toEqual(customer);
-  expect((await create()).text).toBe(text);
-  expect((await shop.get(`/v1/payments/${body.id}`)).body.customer).toEqual(customer);
-  expect((await shop.get('/v1/payments?limit=1')).body.data[0].customer).toEqual(customer);
-  expect((await service.stores.payments.get(body.id))?.customer).toEqual({
-    reference: 'c-77',
-    sealed: expect.stringMatching(/^ey/),
+  test('is cancelled before the customer pays, also twice', async () => {
+    const { id } = await buildPayment(shop);
+    const cancelled = await cancel(id);
+    expect(cancelled.status).toBe(200);
+    expect(cancelled.body).toMatchObject({
+      status: 'cancelled',
+      failure: { code: 'cancelled_by_merchant', message: expect.any(String) },
+      cancelled_at: expect.any(String),
+    });
+    expect((await cancel(id, {})).body).toEqual(cancelled.body);
   });
-  // A record without the facts of the first answer stores the whole answer.
-  const records = service.collection('idempotency');
-  await records.updateOne({ resource_id: body.id }, { $unset: { opening: '' } });
-  expect((await create()).text).toBe(text);
-  const stored = await records.findOne({ resource_id: body.id });
-  expect(stored).toMatchObject({ status: 201, body: expect.stringMatching(/^ey/) });
-  const again = await create();
-  expect([again.text, again.headers.get('Idempotent-Replayed')]).toEqual([text, 'true']);
 
-  const all = await everythingStored(service.db);
-  const token = body.redirect_url.split('/').at(-1);
-  expect(all).toContain('c-77');
-  for (const secret of [customer.email, 'Zebedee', 'Quillfeather', token]) {
-    expect(all).not.toContain(secret);
-  }
+  test('is cancelled by a new workflow when its own was terminated', async () => {
+    const { id } = await buildPayment(shop);
+    await service.temporal.workflow.getHandle(`payment:${id}`).terminate('in a test');
+    const cancelled = await cancel(id);
+    expect([cancelled.status, cancelled.body.status]).toEqual([200, 'cancelled']);
+  });
+
+  test.each<PaymentStatus>(['authorized', 'settled'])(
+    'cannot be cancelled once it is %s',
+    async (status) => {
+      const { id } = await buildPayment(shop, { status });
+      expectRefusal(await cancel(id), 'cannot_cancel');
+    },
+  );
+
+  test('that is authorized after its cancellation is voided, and operators see it', async () => {
+    const { id } = await buildPayment(shop, { status: 'cancelled' });
+    const { body } = await simulate(shop, `payments/${id}`, { event: 'authorized' });
+    expect(body.status).toBe('cancelled');
+    await service.becomes('payments', id, { attention: 'late_authorization_voided' });
+  });
+
+  test('shows its customer to the merchant, and stores it nowhere as plain text', async () => {
+    const customer = {
+      email: 'quillfeather@example.com',
+      first_name: 'Zebedee',
+      last_name: 'Quillfeather',
+      reference: 'c-77',
+    };
+    const create = () =>
+      shop.post('/v1/payments', idealPayment({ customer }), { idempotencyKey: 'zebedee' });
+    const { body, text } = await create();
+    expect(body.customer).toEqual(customer);
+    expect((await create()).text).toBe(text);
+    expect((await shop.get(`/v1/payments/${body.id}`)).body.customer).toEqual(customer);
+    expect((await shop.get('/v1/payments?limit=1')).body.data[0].customer).toEqual(customer);
+    expect((await service.stores.payments.get(body.id))?.customer).toEqual({
+      reference: 'c-77',
+      sealed: expect.stringMatching(/^ey/),
+    });
+    // A record without the facts of the first answer stores the whole answer.
+    const records = service.collection('idempotency');
+    await records.updateOne({ resource_id: body.id }, { $unset: { opening: '' } });
+    expect((await create()).text).toBe(text);
+    const stored = await records.findOne({ resource_id: body.id });
+    expect(stored).toMatchObject({ status: 201, body: expect.stringMatching(/^ey/) });
+    const again = await create();
+    expect([again.text, again.headers.get('Idempotent-Replayed')]).toEqual([text, 'true']);
+
+    const all = await everythingStored(service.db);
+    const token = body.redirect_url.split('/').at(-1);
+    expect(all).toContain('c-77');
+    for (const secret of [customer.email, 'Zebedee', 'Quillfeather', token]) {
+      expect(all).not.toContain(secret);
+    }
+  });
+});
+
+/** Builds a resource that its bank has, of an account with funds. */
+const BUILDERS = { payment: buildPayment, refund: buildRefund, payout: buildPayout };
+type Kind = keyof typeof BUILDERS;
+const KINDS: Kind[] = ['payment', 'refund', 'payout'];
+
+describe('a report of the bank', () => {
+  let account: Account;
+  beforeAll(async () => {
+    account = await buildAccount(service, { funds: 1_000_000 });
+    await hook.register(account);
+  });
+  const report = (kind: Kind, id: string, body?: object) =>
+    simulate(account, `${kind}s/${id}`, body);
+
+  test.each<[kind: Kind, event: string, steps: string[], later: string[]]>([
+    [
+      'payment',
+      'settled',
+      ['awaiting_customer', 'authorized', 'settled'],
+      ['authorized', 'settled', 'expired', 'failed'],
+    ],
+    ['payment', 'expired', ['awaiting_customer', 'expired'], []],
+    ['payment', 'failed', ['awaiting_customer', 'failed'], []],
+    ['refund', 'settled', ['settled'], ['settled', 'failed']],
+    // A failed refund that settles is debited again: test/workflows/refund/sent-again.test.ts
+    ['refund', 'failed', ['failed'], ['failed']],
+    ['payout', 'completed', ['submitted', 'sent', 'completed'], ['sent', 'failed', 'completed']],
+    ['payout', 'failed', ['submitted', 'sent', 'failed'], ['completed', 'returned', 'failed']],
+    ['payout', 'returned', ['submitted', 'sent', 'returned'], ['completed', 'returned']],
+  ])(
+    'that a %s is %s gives a webhook for each step, and later ones are ignored',
+    async (...row) => {
+      const [kind, event, steps, later] = row;
+      const { id, payment_id } = await BUILDERS[kind](account);
+      const reported = await report(kind, id, { event });
+      expect([reported.status, reported.body.status]).toEqual([200, event]);
+      expect((await account.get(`/v1/${kind}s/${id}`)).text).toBe(reported.text);
+      const readBalances = () => service.stores.ledger.balances(account.account_id, false);
+      const before = await readBalances();
+      for (const each of later) {
+        const after = await report(kind, id, { event: each });
+        expect([each, after.status, after.text]).toEqual([each, 200, reported.text]);
+      }
+      expect(await readBalances()).toEqual(before);
+      const types = steps.map((step) => `${kind}.${step}`);
+      expect(await account.events(id)).toEqual(types);
+
+      const listDelivered = () => hook.distinct(id).map(({ body }) => JSON.parse(body));
+      const delivered = await eventually('the webhooks', async () => {
+        const events: Answer['body'][] = listDelivered();
+        return events.length >= types.length && events;
+      });
+      expect(delivered.map(({ type }) => type).sort()).toEqual(types.toSorted());
+      for (const each of delivered) {
+        expect(each).toEqual({
+          id: expect.stringMatching(/^evt_[0-9a-f]{8}-[0-9a-f-]{27}$/),
+          type: expect.any(String),
+          created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+          livemode: false,
+          data: kind === 'refund' ? { refund_id: id, payment_id } : { [`${kind}_id`]: id },
+        });
+      }
+      const last = delivered.find(({ type }) => type === types.at(-1));
+      if (event === 'settled') expect(last.created).toBe(reported.body.settled_at);
+    },
+  );
+
+  test.each([
+    ['payment', 'declined'],
+    ['refund', 'refund_refused'],
+    ['payout', 'payout_rejected'],
+  ] as const)('that a %s failed has a code and a reason, by default %s', async (kind, code) => {
+    const fail = async (reason: object) => {
+      const { id } = await BUILDERS[kind](account);
+      return (await report(kind, id, { event: 'failed', ...reason })).body.failure;
+    };
+    expect(await fail({ code: 'x', reason: 'Why.' })).toEqual({ code: 'x', message: 'Why.' });
+    expect(await fail({ code: null })).toEqual({ code, message: expect.any(String) });
+  });
+
+  test.each(KINDS)(
+    'is refused without a known event of a %s, and changes nothing',
+    async (kind) => {
+      const { id } = await BUILDERS[kind](account);
+      const before = await account.get(`/v1/${kind}s/${id}`);
+      const foreign = { payment: 'returned', refund: 'authorized', payout: 'settled' }[kind];
+      for (const [body, fields] of [
+        [undefined, ['event']],
+        [{ event: foreign }, ['event']],
+        [
+          { event: 'failed', code: 'x'.repeat(101), reason: [], status: 5 },
+          ['code', 'reason', 'status'],
+        ],
+      ] as const) {
+        expectRefusal(await report(kind, id, body), 'invalid_request', fields);
+      }
+      expect((await account.get(`/v1/${kind}s/${id}`)).text).toBe(before.text);
+      for (const other of KINDS.filter((each) => each !== kind)) {
+        expectRefusal(await report(other, id, { event: 'failed' }), `${other}_not_found`);
+      }
+    },
+  );
 });

@@ -1,61 +1,38 @@
 import { randomUUID } from 'node:crypto';
 import { buildPosition } from '../../src/domain/cursor';
-import { RAILS, type RailId } from '../../src/domain/payout/rails';
-import type { RecipientDetails, RecipientFacts } from '../../src/domain/payout/recipient';
-import { fundBalance } from '../../src/service/balances/fund';
+import { omitUndefined } from '../../src/domain/defined';
+import type { RailId } from '../../src/domain/payout/rails';
+import type { RecipientFacts } from '../../src/domain/payout/recipient';
+import {
+  getLast4,
+  type RecipientInput,
+  recipientDetails,
+  recipientFacts,
+} from '../../src/domain/payout/recipient-check';
 import type { PayoutDocument } from '../../src/store/payouts';
-import { operatorsAudit } from '../support/audit';
+import { buildRecipient, recipientOwner } from '../../src/store/recipients';
+import { fundAccount } from '../support/factories';
 import { useFixture, useFreshFixture } from '../support/fixture';
-import { call, eventually } from '../support/http';
-import { retryUntilDone } from '../support/insist';
+import { eventually } from '../support/http';
 import type { Service } from '../support/service';
 
 /** Minor units that `openShop` puts on a balance in EUR, GBP and JPY each. */
 export const FUNDS = { main: 1_000_000, marketing: 50_000 };
 
-export const RAIL_CURRENCY: Record<RailId, string> = {
-  card_payout: 'EUR',
-  sepa_credit_transfer: 'EUR',
-  sepa_instant: 'EUR',
-  faster_payments: 'GBP',
-};
-
+const NAMES = { first_name: 'Ada', last_name: 'Lovelace' };
 const ADDRESS = { address_line1: '12 Long Lane', city: 'London', postal_code: 'EC1A 9PT' };
-const NONE: RecipientDetails = {
-  type: 'bank_account',
-  first_name: 'Ada',
-  last_name: 'Lovelace',
-  card_number: null,
-  expiry_month: null,
-  expiry_year: null,
-  date_of_birth: null,
-  iban: null,
-  bic: null,
-  sort_code: null,
-  account_number: null,
-  address_line1: null,
-  city: null,
-  postal_code: null,
-  country: null,
-  email: null,
-  reference: null,
-  parent_payment_reference: null,
-};
-const CARD: Partial<RecipientDetails> = {
-  type: 'card',
-  card_number: '4111111111111111',
-  expiry_month: '12',
-  expiry_year: '2039',
-  date_of_birth: '1985-12-10',
-  ...ADDRESS,
-};
-const SEPA: Partial<RecipientDetails> = { iban: 'DE89370400440532013000', ...ADDRESS };
-const UK: Partial<RecipientDetails> = { sort_code: '200000', account_number: '55779911' };
-const DETAILS: Record<RailId, Partial<RecipientDetails>> = {
-  card_payout: CARD,
+const ACCOUNT = { ...NAMES, type: 'bank_account' } as const;
+const SEPA = { ...ACCOUNT, ...ADDRESS, iban: 'DE89370400440532013000' };
+const DETAILS: Record<RailId, RecipientInput> = {
+  card_payout: {
+    ...{ ...NAMES, ...ADDRESS, expiry_month: '12', expiry_year: '2039' },
+    type: 'card',
+    card_number: '4111111111111111',
+    date_of_birth: '1985-12-10',
+  },
   sepa_credit_transfer: SEPA,
   sepa_instant: SEPA,
-  faster_payments: UK,
+  faster_payments: { ...ACCOUNT, sort_code: '200000', account_number: '55779911' },
 };
 
 /** Written as the service writes it, so that a test may also have one that has grown old. */
@@ -65,43 +42,19 @@ export async function insertRecipient(
   rail: RailId,
   changes: Partial<RecipientFacts> = {},
 ): Promise<string> {
-  const _id = randomUUID();
-  const details: RecipientDetails = { ...NONE, ...DETAILS[rail] };
-  const isCard = details.type === 'card';
+  const id = randomUUID();
+  const details = recipientDetails(DETAILS[rail]);
   const encrypter = recipientEncrypters.sandbox;
-  const sealed = await encrypter.encrypt(JSON.stringify(details), `recipient/${_id}`);
-  await stores.recipients.insert({
-    _id,
-    account_id,
-    livemode,
-    type: details.type,
-    scheme: isCard ? 'visa' : null,
-    has: [...RAILS[rail].required_fields],
-    card_expires: isCard ? '2039-12' : null,
-    iban_in_sepa: details.iban === null ? null : true,
-    last4: (details.card_number ?? details.iban ?? details.account_number ?? '').slice(-4),
-    sealed,
-    kid: encrypter.getKid(sealed),
-    created_at: new Date().toISOString(),
-    used_at: new Date().toISOString(),
-    request_id: 'some-request',
-    ...changes,
-  });
-  return _id;
+  const sealed = await encrypter.encrypt(JSON.stringify(details), recipientOwner(id));
+  const stored = { last4: getLast4(details), sealed, kid: encrypter.getKid(sealed) };
+  const recipient = { ...recipientFacts(details), ...stored, ...changes };
+  const owner = { id, account_id, livemode, request_id: 'some-request' };
+  await stores.recipients.insert(buildRecipient(owner, { recipient }, new Date()));
+  return id;
 }
 
-/** Credits a balance; minor units. Tries again where a busy machine ends the transaction. */
-export async function credit(
-  { mongo, stores }: Pick<Service, 'mongo' | 'stores'>,
-  { account_id, livemode = false }: { account_id: string; livemode?: boolean },
-  { balance_account = 'main', currency = 'EUR', amount }: Partial<Balance> & { amount: number },
-): Promise<void> {
-  const deps = { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) };
-  const funding = { account_id, livemode, balance_account, currency, amount };
-  // The same id each time, so that it credits once.
-  const id = randomUUID();
-  await retryUntilDone(() => fundBalance(deps, funding, { id }));
-}
+/** Credits the main balance of a merchant, in minor units of EUR by default. */
+export { fundAccount as credit };
 
 interface Balance {
   balance_account: string;
@@ -115,18 +68,15 @@ export async function openShop(service: Service) {
   const account = await service.account();
   for (const currency of ['EUR', 'GBP', 'JPY']) {
     for (const [balance_account, amount] of Object.entries(FUNDS)) {
-      await credit(service, account, { balance_account, currency, amount });
+      await fundAccount(service, account, { balance_account, currency, amount });
     }
   }
-  const insert = (rail: RailId) => insertRecipient(service, account, rail);
-  const [card_payout, sepa_credit_transfer, sepa_instant, faster_payments] = await Promise.all([
-    insert('card_payout'),
-    insert('sepa_credit_transfer'),
-    insert('sepa_instant'),
-    insert('faster_payments'),
-  ]);
-  const recipients = { card_payout, sepa_credit_transfer, sepa_instant, faster_payments };
-  const { key } = account;
+  const recipients = {
+    card_payout: await insertRecipient(service, account, 'card_payout'),
+    sepa_credit_transfer: await insertRecipient(service, account, 'sepa_credit_transfer'),
+    sepa_instant: await insertRecipient(service, account, 'sepa_instant'),
+    faster_payments: await insertRecipient(service, account, 'faster_payments'),
+  };
   const ask = (changes: object = {}) => ({
     recipient_id: recipients.sepa_instant,
     method: 'sepa_instant',
@@ -135,11 +85,7 @@ export async function openShop(service: Service) {
     ...changes,
   });
   const pay = (changes: object = {}, idempotencyKey?: string, once = false) =>
-    call(service.url, 'POST', '/v1/payouts', {
-      ...{ key, once },
-      body: ask(changes),
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    });
+    account.post('/v1/payouts', ask(changes), { once, ...omitUndefined({ idempotencyKey }) });
   /** Minor units available and reserved on a balance. */
   const balance = async ({ balance_account = 'main', currency = 'EUR' }: Partial<Balance> = {}) => {
     const rows = await service.stores.ledger.balances(account.account_id, false);
@@ -148,30 +94,19 @@ export async function openShop(service: Service) {
     );
     return [row?.available, row?.reserved];
   };
-  const { get } = account;
   return {
     ...account,
     recipients,
     /** Body that `pay` sends: by default 10.00 EUR over SEPA Instant. */
     ask,
     pay,
-    /** Pays until an answer has the bank's word: on a busy machine one may come before it. */
-    paySent: (changes: object = {}) =>
-      eventually('a payout that is sent at once', async () => {
-        const answer = await pay(changes);
-        const isEarly = ['created', 'submitted'].includes(answer.body.status);
-        return isEarly ? undefined : answer;
-      }),
-    /**
-     * Pays, and reads the payout once the bank has said `word`: on a busy machine a create may be
-     * answered before that.
-     */
-    paid: async (changes: object = {}, word = 'sent') => {
-      const { status, body, text } = await pay(changes);
-      if (status !== 201) throw new Error(text);
-      return await eventually(`a payout that is ${word}`, async () => {
-        const answer = await get(`/v1/payouts/${body.id}`);
-        return answer.body.status === word && answer;
+    /** Pays, and reads the payout once it has a status, by default that its bank has sent it. */
+    paid: async (changes: object = {}, status = 'sent') => {
+      const created = await pay(changes);
+      if (created.status !== 201) throw new Error(created.text);
+      return await eventually(`a payout that is ${status}`, async () => {
+        const answer = await account.get(`/v1/payouts/${created.body.id}`);
+        return answer.body.status === status && answer;
       });
     },
     simulate: (id: string, body?: object) =>
@@ -181,11 +116,6 @@ export async function openShop(service: Service) {
     untilSent: async (of: Partial<Balance> = {}) => {
       await eventually('the bank to have all', async () => (await balance(of))[1] === 0);
     },
-    /** Counts idempotency records of payouts: a refused attempt leaves none. */
-    countRecords: () =>
-      service
-        .collection('idempotency')
-        .countDocuments({ account_id: account.account_id, operation: 'createPayout' }),
   };
 }
 
