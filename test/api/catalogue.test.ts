@@ -79,19 +79,6 @@ test('every method creates a payment from the fields that its entry requires', a
   }
 });
 
-test('a payment that its method does not allow is refused, naming every field', async () => {
-  const changes = { method: 'przelewy24', currency: 'USD', country: 'DE' };
-  const refused = await create(idealPayment(changes));
-  expectRefusal(refused, 'method_requirements_not_met');
-  expect(readDetails(refused)).toMatchObject([
-    { code: 'currency_not_supported', field: 'currency' },
-    { code: 'country_not_supported', field: 'country' },
-    { code: 'email_required', field: 'customer.email' },
-  ]);
-  const unknown = await create(idealPayment({ method: 'toString' }));
-  expect(readDetails(unknown)).toMatchObject([{ code: 'method_not_found', field: 'method' }]);
-});
-
 test.each([METHODS, AVAILABLE, RAILS])(
   '%s needs a key but no scope, and has no parameters',
   async (path) => {

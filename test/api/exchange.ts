@@ -1,6 +1,5 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer } from '../support/http';
 
 export type Exchanged = Answer;
@@ -42,22 +41,12 @@ export async function exchange(
   };
 }
 
-/** Time in which a busy API answers at last. */
-const PATIENCE_MS = 30_000;
-const PAUSE_MS = 1_000;
-const BUSY_MS = 1_000;
-
-/** Asks again while the answer is a late 503: the API gives up after 8 s, which may be too soon. */
+/** Asks again, up to three times, while the answer is a 503: that of a busy API takes 8 s. */
 export async function askUntilReady<A extends { status: number }>(
   ask: () => Promise<A>,
 ): Promise<{ answer: A; repeats: number }> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
   for (let repeats = 0; ; repeats += 1) {
-    const began = Date.now();
     const answer = await ask();
-    // A refusal at once is none of a busy API.
-    const isBusy = answer.status === 503 && Date.now() - began >= BUSY_MS;
-    if (!isBusy || Date.now() > giveUpAt) return { answer, repeats };
-    await sleep(PAUSE_MS);
+    if (answer.status !== 503 || repeats === 3) return { answer, repeats };
   }
 }

@@ -139,22 +139,6 @@ describe('an idempotency key', () => {
     expect((await create('shared', idealPayment(), second)).text).toBe(first.text);
   });
 
-  test('accepts one of two bodies that are sent at once, each 25 times', async () => {
-    const busy = await service.account();
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, i) =>
-        create('two', idealPayment({ amount: 1 + (i % 2) }), busy),
-      ),
-    );
-    const created = answers.filter(({ status }) => status === 201);
-    expect(created).toHaveLength(25);
-    expect(new Set(created.map(({ body }) => body.amount)).size).toBe(1);
-    for (const answer of answers.filter((each) => !created.includes(each))) {
-      expectRefusal(answer, 'idempotency_key_reused');
-    }
-    expect(await busy.count('payments')).toBe(1);
-  });
-
   test('is free again after 24 hours, also while its expired record is still stored', async () => {
     const first = await create('daily');
     const age = async (ms: number) => {

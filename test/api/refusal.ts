@@ -1,15 +1,8 @@
 import { ERROR_CODES, type ErrorCode } from '../../src/domain/errors';
-
-interface Answered {
-  status: number;
-  headers: Headers;
-  text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read into whatever came
-  body: any;
-}
+import type { Answer } from '../support/http';
 
 /** Fails unless the answer is this refusal, in the one shape of docs/api.md#errors. */
-export function expectRefusal(answer: Answered, code: ErrorCode, fields?: readonly string[]): void {
+export function expectRefusal(answer: Answer, code: ErrorCode, fields?: readonly string[]): void {
   const { status, type } = ERROR_CODES[code];
   expect({ status: answer.status, body: answer.body }).toMatchObject({
     status,
@@ -33,7 +26,7 @@ export function expectNotQuoted(text: string, value: string): void {
  * Fails unless the answer has the one shape of every error, and leaks nothing.
  * @see docs/api.md#errors
  */
-export function expectErrorShape({ headers, text, body }: Answered): void {
+export function expectErrorShape({ headers, text, body }: Answer): void {
   expect(Object.keys(body)).toEqual(['error']);
   const { type, code, message, request_id, details, ...more } = body.error;
   expect(more).toEqual({});
