@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import type { CallbackName } from '../../src/domain/callback/callback';
-import { verifyLedger } from '../../src/ledger-check/verify';
+import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { actOn } from '../../src/service/operators/act';
 import { useFixture } from '../support/fixture';
@@ -24,18 +24,21 @@ export const IN_ETHER = { amount: 10_000, currency: 'EUR', ...ASSET };
 
 /** A merchant with crypto, and all that happens to its assets. */
 export async function openCryptoShop(service: Service, livemode = false) {
-  const { stores, temporal, queues, chainConnector: connector, mongo, database } = service;
+  const { stores, temporal, queues, chainConnector, mongo, database } = service;
   const account = await service.account({ livemode });
   const { account_id, get, post } = account;
   await stores.accounts.setCrypto(account_id, true);
   const inbox = { stores, temporal, lifecycleQueue: queues.lifecycle, now: () => new Date() };
 
-  const report = (
+  const report = async (
     resource: 'crypto_payment' | 'crypto_settlement',
     resource_id: string,
     name: CallbackName,
     more: object,
   ) => {
+    // A product without a chain of its own has the chain of the sandbox bank.
+    const stored = await stores[`${resource}s` as const].get(resource_id);
+    const connector = stored?.connector ?? chainConnector;
     const occurred_at = new Date().toISOString();
     const callback = { callback_id: `cb-${randomUUID()}`, occurred_at, ...more };
     const about = { connector, resource, resource_id, name, callback };
@@ -76,9 +79,14 @@ export async function openCryptoShop(service: Service, livemode = false) {
     until,
     untilStatus,
     /** Creates a payment, reports one deposit, and waits for its status. */
-    payBy: async (transaction_id: string, amount: bigint, wanted: string): Promise<string> => {
+    payBy: async (
+      transaction_id: string,
+      amount: bigint,
+      wanted: string,
+      facts: object = {},
+    ): Promise<string> => {
       const { id } = await pay();
-      await deposit(id, transaction_id, amount);
+      await deposit(id, transaction_id, amount, 3, facts);
       await untilStatus(id, wanted);
       return id;
     },
@@ -120,7 +128,8 @@ export async function openCryptoShop(service: Service, livemode = false) {
     },
     handle: (kind: 'crypto_payment' | 'crypto_settlement', id: string) =>
       temporal.workflow.getHandle(LIFECYCLES[kind].workflowId(id)),
-    verify: () => verifyLedger(mongo, database, { full: true }),
+    verify: (options: VerifyOptions = {}) =>
+      verifyLedger(mongo, database, { full: true, ...options }),
   };
 }
 

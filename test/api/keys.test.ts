@@ -1,31 +1,47 @@
 import { inTransaction } from '../../src/base/mongo';
 import { SCOPES } from '../../src/domain/account/api-key';
+import type { ErrorCode } from '../../src/domain/errors';
 import { ENDPOINTS } from '../../src/domain/wire';
 import { makeKey } from '../../src/store/keys';
-import { call, eventually, idealPayment } from '../support/http';
+import { everythingStored } from '../cli/cli';
+import { type Answer, call, createClient, eventually, idealPayment } from '../support/http';
 import { openKey, useService } from '../support/service';
 import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
 import { ROUTES, withSomeId } from './routes-setting';
 
-// Reads the log of its API.
-const service = useService({ logged: (line) => lines.push(line) });
-const lines: string[] = [];
+const PAYMENTS = '/v1/payments';
 
-const get = (path: string, key?: string) => call(service.url, 'GET', path, key ? { key } : {});
+const service = useService();
+
+afterEach(() => jest.restoreAllMocks());
+
+const get = (path: string, key: string) => call(service.url, 'GET', path, { key });
 const post = (path: string, key: string, body?: unknown) =>
   call(service.url, 'POST', path, { key, body });
-const authorized = (...values: string[]) =>
+const authorized = (value: string) =>
   exchange(service.url, {
     method: 'GET',
-    path: '/v1/payments',
-    headers: values.map((value): [string, string] => ['Authorization', value]),
+    path: PAYMENTS,
+    headers: [['Authorization', value]],
   });
+const findKey = async (account_id: string) => (await service.stores.keys.forAccount(account_id))[0];
 
-test.each(ROUTES)('%s %s is refused without a key', async (method, path) => {
-  const answer = await call(service.url, method, withSomeId(path));
-  expectRefusal(answer, 'api_key_missing');
-  expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+test.each(ROUTES)('%s %s requires a key, with the scope %s', async (method, path, scope) => {
+  const none = await call(service.url, method, withSomeId(path));
+  expectRefusal(none, 'api_key_missing');
+  expect(none.headers.get('WWW-Authenticate')).toBe('Bearer');
+  const without = await service.account({ scopes: SCOPES.filter((each) => each !== scope) });
+  const answer = await without.send(method, withSomeId(path));
+  if (scope === null) {
+    expect(answer.status).toBe(200);
+    return;
+  }
+  expectRefusal(answer, 'api_key_scope_insufficient');
+  expect(answer.body.error.message).toContain(scope);
+  const only = await service.account({ scopes: [scope] });
+  const { body } = await only.send(method, withSomeId(path));
+  expect(body.error?.code).not.toBe('api_key_scope_insufficient');
 });
 
 test.each([
@@ -49,30 +65,56 @@ test('a key is refused when it is cut, extended, or in other letters', async () 
   expect((await authorized(`bearer  ${key}`)).status).toBe(200);
 });
 
-test.each(ROUTES)('%s %s requires the scope %s', async (method, path, scope) => {
-  const without = await service.account({ scopes: SCOPES.filter((each) => each !== scope) });
-  const answer = await without.send(method, withSomeId(path));
-  if (scope === null) expect(answer.status).toBe(200);
-  else {
-    expectRefusal(answer, 'api_key_scope_insufficient');
-    expect(answer.body.error.message).toContain(scope);
-    const only = await service.account({ scopes: [scope] });
-    const { body } = await only.send(method, withSomeId(path));
-    expect(body.error?.code).not.toBe('api_key_scope_insufficient');
-  }
+test('a text that does not have the form of a key is refused without reading the database', async () => {
+  await service.withApp({}, async (url) => {
+    const find = jest.spyOn(service.stores.keys, 'byHash');
+    for (const text of ['x', 'sk_live_', `sk_test_${'a'.repeat(43)}`, `${makeKey(false)}a`]) {
+      expectRefusal(await createClient(url, text).get(PAYMENTS), 'api_key_invalid');
+    }
+    expect(find).not.toHaveBeenCalled();
+    expectRefusal(await createClient(url, makeKey(false)).get(PAYMENTS), 'api_key_invalid');
+    expect(find).toHaveBeenCalledTimes(1);
+  });
 });
 
-test('a revoked key is refused from the next request on', async () => {
-  const { account_id, key } = await service.account();
+test('a key is refused by scope, address, age and revocation, and the log has a line for each answer', async () => {
+  const { account_id, key } = await service.account({ scopes: ['payments:read'] });
+  const row = await findKey(account_id);
   const other = await openKey(service.stores, account_id, false);
-  expect((await get('/v1/payments', key)).status).toBe(200);
-  const [row] = await service.stores.keys.forAccount(account_id);
-  await service.stores.keys.revoke(row?._id ?? '', new Date().toISOString());
-  for (let i = 0; i < 3; i += 1) {
-    expectRefusal(await get('/v1/payments', key), 'api_key_revoked');
-    expectRefusal(await post('/v1/payments', key, idealPayment()), 'api_key_revoked');
-  }
-  expect((await get('/v1/payments', other)).status).toBe(200);
+  const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+  const networks = {
+    here: ['203.0.113.0/24', '127.0.0.0/8', '::1'],
+    elsewhere: ['203.0.113.0/24'],
+  };
+  const expected: [answer: Answer, line: object][] = [];
+  const log = await service.withApp({}, async (url) => {
+    const ask = async (code: ErrorCode | null, change: object, path = PAYMENTS, by = key) => {
+      await service.collection('api_keys').updateOne({ hash: row?.hash }, { $set: change });
+      const answer = await call(url, 'GET', path, { key: by });
+      if (code !== null) expectRefusal(answer, code);
+      const isUnauthorized = answer.status === 401;
+      expect(answer.headers.get('WWW-Authenticate')).toBe(isUnauthorized ? 'Bearer' : null);
+      expected.push([answer, code === null ? { method: 'GET', route: path } : { code }]);
+    };
+    await ask(null, { expires_at: inAnHour, allowed_cidrs: networks.here });
+    await ask('api_key_scope_insufficient', {}, '/v1/refunds');
+    await ask('api_key_address_refused', { allowed_cidrs: networks.elsewhere });
+    const now = new Date().toISOString();
+    await ask('api_key_expired', { allowed_cidrs: networks.here, expires_at: now });
+    await ask('api_key_revoked', { revoked_at: now });
+    await ask('api_key_invalid', {}, PAYMENTS, makeKey(false));
+    expect((await createClient(url, other).get(PAYMENTS)).status).toBe(200);
+  });
+  const lines = log.split('\n').filter((line) => line.includes('answered'));
+  const found = expected.map(([{ status, headers }, fields], n) => {
+    const line = lines.find((each) => each.includes(headers.get('Request-Id') ?? '-')) ?? '{}';
+    const address = expect.stringMatching(/^(127\.0\.0\.1|::1)$/);
+    // The last one is a key of nobody.
+    const of = n < 5 ? { key_id: row?._id, account_id, livemode: false } : {};
+    expect(JSON.parse(line)).toMatchObject({ status, address, ...fields, ...of });
+    return 'key_id' in JSON.parse(line);
+  });
+  expect(found).toEqual([true, true, true, true, true, false]);
 });
 
 test('a payment shows its customer only to keys that may read payments', async () => {
@@ -81,8 +123,7 @@ test('a payment shows its customer only to keys that may read payments', async (
   const customer = { email: 'ada@example.com', first_name: 'Ada', last_name: null };
   const whole = { ...customer, reference: 'c-7' };
   const hidden = { email: null, first_name: null, last_name: null, reference: 'c-7' };
-  const create = async () =>
-    (await post('/v1/payments', writer, idealPayment({ customer: whole }))).body;
+  const create = async () => (await post(PAYMENTS, writer, idealPayment({ customer: whole }))).body;
   const [first, second] = [await create(), await create()];
   // Its caller has named them.
   expect(first.customer).toEqual(whole);
@@ -98,110 +139,39 @@ test('a payment shows its customer only to keys that may read payments', async (
 
 test('the key alone decides whether a payment is live', async () => {
   const { key } = await service.account();
-  expect((await post('/v1/payments', key, idealPayment())).body.livemode).toBe(false);
-  expectRefusal(
-    await post('/v1/payments', key, { ...idealPayment(), livemode: true }),
-    'invalid_request',
-    ['livemode'],
-  );
+  expect((await post(PAYMENTS, key, idealPayment())).body.livemode).toBe(false);
+  const answer = await post(PAYMENTS, key, { ...idealPayment(), livemode: true });
+  expectRefusal(answer, 'invalid_request', ['livemode']);
 });
 
-test('keys have 256 random bits, name their environment, and only a hash is stored', async () => {
+test('a key has 256 random bits, names its environment, and is stored as a hash alone', async () => {
   const { account_id, key } = await service.account();
   expect(key).toMatch(/^sk_sandbox_[\w-]{43}$/);
   expect(makeKey(true)).toMatch(/^sk_live_[\w-]{43}$/);
-  await post('/v1/payments', key, idealPayment());
-  const secret = key.slice('sk_sandbox_'.length);
-  const db = service.db;
-  for (const { name } of await db.listCollections().toArray()) {
-    const rows = await db.collection(name).find({}).toArray();
-    expect(JSON.stringify(rows)).not.toContain(secret);
-  }
-  const [row] = await service.stores.keys.forAccount(account_id);
-  expect(row).toMatchObject({
-    hash: expect.stringMatching(/^[0-9a-f]{64}$/),
-    last4: key.slice(-4),
-  });
+  await post(PAYMENTS, key, idealPayment());
+  expect(await everythingStored(service.db)).not.toContain(key.slice('sk_sandbox_'.length));
+  const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
+  expect(await findKey(account_id)).toMatchObject({ hash, last4: key.slice(-4) });
 });
 
 test('a key has the time of its last use, which a refused request does not change', async () => {
   const { account_id, key } = await service.account({ scopes: ['refunds:read'] });
-  const lastUsed = async () => (await service.stores.keys.forAccount(account_id))[0]?.last_used_at;
-  expect(await lastUsed()).toBeNull();
-  expectRefusal(await get('/v1/payments', key), 'api_key_scope_insufficient');
-  expect(await lastUsed()).toBeNull();
+  const readLastUse = async () => (await findKey(account_id))?.last_used_at;
+  expectRefusal(await get(PAYMENTS, key), 'api_key_scope_insufficient');
+  expect(await readLastUse()).toBeNull();
   const before = new Date().toISOString();
   await get('/v1/payment-methods', key);
-  const used = await eventually('its use', lastUsed);
+  const used = await eventually('its use', readLastUse);
   expect(used >= before && used <= new Date().toISOString()).toBe(true);
 });
 
-/** Finds the line of the log about a call. */
-async function findLine(answer: { headers: Headers }): Promise<object> {
-  const id = answer.headers.get('Request-Id') ?? 'none';
-  const find = async () => lines.find((line) => line.includes(id) && line.includes('answered'));
-  return JSON.parse(await eventually('its line', find));
-}
-
-test('a key is refused once it has expired', async () => {
-  const { account_id, key } = await service.account();
-  const keys = service.collection('api_keys');
-  const expireAt = (expires_at: number) =>
-    keys.updateOne({ account_id }, { $set: { expires_at: new Date(expires_at).toISOString() } });
-  await expireAt(Date.now() + 3_600_000);
-  expect((await get('/v1/payments', key)).status).toBe(200);
-  await expireAt(Date.now());
-  const answer = await get('/v1/payments', key);
-  expectRefusal(answer, 'api_key_expired');
-  expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
-  const row = await keys.findOne({ account_id });
-  const of = { key_id: row?._id, account_id, livemode: false };
-  expect(await findLine(answer)).toMatchObject({ ...of, code: 'api_key_expired' });
-  await keys.updateOne({ account_id }, { $set: { revoked_at: '2026-01-01T00:00:00.000Z' } });
-  const revoked = await findLine(await get('/v1/payments', key));
-  expect(revoked).toMatchObject({ ...of, code: 'api_key_revoked' });
-});
-
-test('a key is refused from an address outside its networks', async () => {
-  const { account_id, key } = await service.account();
-  const keys = service.collection('api_keys');
-  const allow = (...allowed_cidrs: string[]) =>
-    keys.updateOne({ account_id }, { $set: { allowed_cidrs } });
-  await allow('203.0.113.0/24', '127.0.0.0/8', '::1');
-  expect((await get('/v1/payments', key)).status).toBe(200);
-  await allow('203.0.113.0/24');
-  const answer = await get('/v1/payments', key);
-  expectRefusal(answer, 'api_key_address_refused');
-  expect(await findLine(answer)).toMatchObject({ account_id, code: 'api_key_address_refused' });
-});
-
-test('the log has a line for each answer, with key, account, address and refusal', async () => {
-  const { account_id, key } = await service.account({ scopes: ['payments:read'] });
-  const [row] = await service.stores.keys.forAccount(account_id);
-  const of = { key_id: row?._id, account_id, livemode: false };
-  const from = { address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) };
-  const read = { method: 'GET', route: '/v1/payments', status: 200, ...of, ...from };
-  expect(await findLine(await get('/v1/payments', key))).toMatchObject(read);
-  const refused = await findLine(await get('/v1/refunds', key));
-  expect(refused).toMatchObject({
-    status: 403,
-    code: 'api_key_scope_insufficient',
-    ...of,
-    ...from,
-  });
-  const unknown = await findLine(await get('/v1/payments', makeKey(false)));
-  expect(unknown).toMatchObject({ status: 401, code: 'api_key_invalid', ...from });
-  expect(unknown).not.toHaveProperty('key_id');
-});
-
 test('a frozen account can only read, with every key', async () => {
+  const { accounts } = service.stores;
   const { account_id, key } = await service.account();
   const live = await openKey(service.stores, account_id, true);
-  const { body } = await post('/v1/payments', key, idealPayment());
-  const db = service.db;
-  await inTransaction(service.mongo, (session) =>
-    service.stores.accounts.freeze(account_id, { at: body.created_at, reason: 'Leak' }, session),
-  );
+  const { body } = await post(PAYMENTS, key, idealPayment());
+  const frozen = { at: body.created_at, reason: 'Leak' };
+  await inTransaction(service.mongo, (session) => accounts.freeze(account_id, frozen, session));
   for (const each of [key, live]) {
     for (const { method, path } of ENDPOINTS.filter((endpoint) => endpoint.method !== 'get')) {
       const address = path.replaceAll(/\{\w+\}/g, body.id);
@@ -210,9 +180,7 @@ test('a frozen account can only read, with every key', async () => {
     }
   }
   expect((await get(`/v1/payments/${body.id}`, key)).body).toEqual(body);
-  expect(await db.collection('idempotency').countDocuments({ account_id })).toBe(1);
-  await inTransaction(service.mongo, (session) =>
-    service.stores.accounts.unfreeze(account_id, session),
-  );
+  expect(await service.collection('idempotency').countDocuments({ account_id })).toBe(1);
+  await inTransaction(service.mongo, (session) => accounts.unfreeze(account_id, session));
   expect((await post(`/v1/payments/${body.id}/cancel`, key)).body.status).toBe('cancelled');
 });

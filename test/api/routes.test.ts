@@ -1,11 +1,6 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { closeServer, createHttpServer } from '../../src/api/server';
-import { useFixture } from '../support/fixture';
-import { getPort } from '../support/product';
 import { useAccount, useService } from '../support/service';
 import { exchange } from './exchange';
-import { expectErrorShape, expectRefusal } from './refusal';
+import { expectRefusal } from './refusal';
 import { ROUTES, withSomeId } from './routes-setting';
 
 /** Policy of JSON: it loads nothing, and no page frames it. */
@@ -103,61 +98,4 @@ test('every answer has its own id, the version and safe headers', async () => {
     expect(headers.get('X-Frame-Options')).toBe('DENY');
     expect(headers.get('X-Powered-By')).toBeNull();
   }
-});
-
-describe('a connection that does not speak HTTP as it should', () => {
-  const open = async (limits = {}) => {
-    const server = createHttpServer((_, response) => response.end('{}'), limits);
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return { port: getPort(server.address()), close: () => closeServer(server, 100) };
-  };
-  const server = useFixture(
-    () => open(),
-    ({ close }) => close(),
-  );
-
-  /** Sends bytes, and reads the answer. */
-  async function send(bytes: string, port: number) {
-    const socket = connect(port, '127.0.0.1');
-    socket.write(bytes, 'latin1');
-    const chunks: Buffer[] = [];
-    for await (const chunk of socket) chunks.push(chunk);
-    const [head = '', text = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
-    const [line = '', ...lines] = head.split('\r\n');
-    const pairs = lines.map((each): [string, string] => {
-      const colon = each.indexOf(':');
-      return [each.slice(0, colon), each.slice(colon + 1).trim()];
-    });
-    const status = Number(line.split(' ')[1]);
-    return { status, headers: new Headers(pairs), text, body: JSON.parse(text) };
-  }
-
-  test('is answered 408 soon after the limit when its headers come too slowly', async () => {
-    const slow = await open({ headersTimeout: 200, connectionsCheckingInterval: 50 });
-    const { status, body } = await send('GET / HTTP/1.1\r\nHost: x\r\n', slow.port);
-    expect([status, body.error.code]).toEqual([408, 'invalid_request']);
-    await slow.close();
-  });
-
-  const POST = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n';
-
-  test.each([
-    ['headers of 20 kB', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
-    ['a path of 20 kB', `GET /${'y'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
-    ['an unknown method', 'HELLO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-    ['two lengths', `${POST}Content-Length: 6\r\n\r\n`, 400],
-    ['a length and chunks', `${POST}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
-    ['a control character', 'GET / HTTP/1.1\r\nHost: x\r\nX: \u0001\r\n\r\n', 400],
-    ['TLS', '\u0016\u0003\u0001\u0002\u0000\u0001', 400],
-  ])('is refused in the one shape of errors and closed: %s', async (_, bytes, status) => {
-    const answer = await send(bytes, server.port);
-    expect(answer.status).toBe(status);
-    expectErrorShape(answer);
-    expect(answer.headers.get('Service-Version')).toMatch(/^\d{4}-\d{2}-\d{2}$/);
-    expect(answer.headers.get('Content-Security-Policy')).toBe(POLICY);
-    expect(answer.headers.get('X-Frame-Options')).toBe('DENY');
-    expect(answer.headers.get('X-Content-Type-Options')).toBe('nosniff');
-    expect(answer.headers.get('Connection')).toBe('close');
-  });
 });

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import type { CommandStartedEvent } from 'mongodb';
 import type { RuleScope } from '../../src/domain/routing-rule';
 import { connectorQueue } from '../../src/domain/task-queues';
 import { createConnectors } from '../../src/routing';
@@ -15,18 +14,19 @@ import { call, eventually, idealPayment } from '../support/http';
 import { scriptedBank } from '../support/scripted-bank';
 import { temporalAddress } from '../support/servers';
 import { useService } from '../support/service';
-import { openShop, type Shop } from './payout-setting';
+import { type Shop, useShop } from './payout-setting';
+import { expectRefusal } from './refusal';
 
 const RAIL = 'sepa_credit_transfer';
 const NORTH = `north-${randomUUID().slice(0, 8)}`;
 const SOUTH = `south-${randomUUID().slice(0, 8)}`;
 const BANKS = { [NORTH]: scriptedBank(), [SOUTH]: scriptedBank() };
 /** The last one serves what no rule routes. */
-const sandboxConnectors = [NORTH, SOUTH].map((name) => `${name}=${RAIL}|card_payout|ideal`).join();
+const ROUTES = [NORTH, SOUTH].map((name) => `${name}=${RAIL}|card_payout|ideal`);
 
-// Banks of its own, and a cache whose reads are counted.
-const service = useService({ tests: sandboxConnectors, economical: true });
-
+const service = useService();
+const ada = useShop(service);
+const bob = useShop(service);
 useFixture(
   async () => {
     const connection = await NativeConnection.connect({ address: temporalAddress() });
@@ -48,36 +48,33 @@ useFixture(
   (stop) => stop(),
 );
 
-let ada: Shop;
-let bob: Shop;
-let rulesRead = 0;
-
-beforeAll(async () => {
-  [ada, bob] = await Promise.all([openShop(service), openShop(service)]);
-  service.mongo.on('commandStarted', ({ commandName, command }: CommandStartedEvent) => {
-    if (commandName === 'find' && command['find'] === 'routing_rules') rulesRead += 1;
-  });
-});
-
-/** Sets a rule of the sandbox, as the command does in a process of its own. */
-async function route(connector: string, changes: Partial<RuleScope>): Promise<void> {
+/** Dependencies of the commands, each in a process of its own. */
+const openCommand = () => {
   const { mongo, db } = service;
   const stores = createStores(db);
   const audit = operatorsAudit(stores);
-  const scope = { livemode: false, method: RAIL, currency: null, account_id: null, ...changes };
-  const deps = { mongo, stores, audit, now: () => new Date() };
-  await setRule(
-    { ...deps, liveConnectors: '', sandboxConnectors },
-    scope,
-    { connector, unseen: true },
-    {},
-  );
+  const variables = { liveConnectors: '', sandboxConnectors: ROUTES.join() };
+  return { mongo, stores, audit, now: () => new Date(), ...variables };
+};
+
+/** Sets a rule of the sandbox for an account. */
+async function route(
+  connector: string,
+  { account_id }: { account_id: string },
+  changes: Partial<RuleScope> = {},
+): Promise<void> {
+  const scope = { livemode: false, method: RAIL, currency: null, account_id, ...changes };
+  await setRule(openCommand(), scope, { connector, unseen: true }, {});
 }
 
-/** Serves the API as its process does: rules are cached for `CACHE_MS`. */
-function withCache(run: (url: string) => Promise<void>): Promise<string> {
-  return service.withApp({ stores: createStores(service.db, CACHE_MS) }, run);
+/** Serves the API with banks of this file. */
+function serve(run: (url: string) => Promise<void>, { routes = ROUTES, cacheMs = 0 } = {}) {
+  const connectors = createConnectors(service.connector, '', routes.join());
+  return service.withApp({ connectors, stores: createStores(service.db, cacheMs) }, run);
 }
+
+const post = (url: string, { key }: Shop, path: string, body: object) =>
+  call(url, 'POST', path, { key, body });
 
 async function pay(url: string, shop: Shop, changes: object = {}, idempotencyKey = randomUUID()) {
   const method = RAIL;
@@ -91,6 +88,20 @@ async function findConnector(id: string): Promise<string | undefined> {
   return (await service.stores.payouts.get(id))?.connector;
 }
 
+async function listRails(url: string, { key }: Shop): Promise<string[]> {
+  const { body } = await call(url, 'GET', '/v1/payout-methods', { key });
+  return body.data.map(({ method }: { method: string }) => method);
+}
+
+/** Expects payouts of a merchant to be refused, and not offered. */
+async function expectNotEnabled(url: string, shop: Shop): Promise<void> {
+  const body = shop.ask({ method: RAIL, recipient_id: shop.recipients[RAIL] });
+  const refused = await post(url, shop, '/v1/payouts', body);
+  expectRefusal(refused, 'rail_requirements_not_met', ['method']);
+  expect(refused.body.error.details).toMatchObject([{ code: 'method_not_enabled' }]);
+  expect(await listRails(url, shop)).not.toContain(RAIL);
+}
+
 /** Instructions that each bank got for a payout. */
 function listSends(id: string): string[] {
   return Object.entries(BANKS).flatMap(([connector, { told }]) =>
@@ -98,50 +109,52 @@ function listSends(id: string): string[] {
   );
 }
 
-test('payouts go to one bank each, once, while the routing rule changes', async () => {
-  const { account_id } = ada;
-  await withCache(async (url) => {
-    const ids: string[] = [];
-    let begun = 0;
-    let isChanging = true;
-    const payAll = async () => {
-      while (isChanging) {
-        const place = begun;
-        begun += 1;
-        ids[place] = await pay(url, ada);
+test('sends each payout to one bank, once, while the routing rule changes', async () => {
+  // As its process does, the API caches rules.
+  await serve(
+    async (url) => {
+      const ids: string[] = [];
+      let begun = 0;
+      let isChanging = true;
+      const payAll = async () => {
+        while (isChanging) {
+          const place = begun;
+          begun += 1;
+          ids[place] = await pay(url, ada);
+        }
+      };
+      const senders = [payAll(), payAll(), payAll(), payAll()];
+      const before = await pay(url, bob);
+      const connectors = () => Promise.all(ids.map(findConnector));
+      for (const connector of [NORTH, SOUTH, NORTH]) {
+        await route(connector, ada);
+        // One that began before may still follow an earlier rule.
+        const first = begun;
+        await eventually(`payouts over ${connector}`, async () =>
+          (await connectors()).slice(first).includes(connector),
+        );
       }
-    };
-    const senders = [payAll(), payAll(), payAll(), payAll()];
-    const before = await pay(url, bob);
-    const connectors = () => Promise.all(ids.map(findConnector));
-    for (const connector of [NORTH, SOUTH, NORTH]) {
-      await route(connector, { account_id });
-      // One that began before may still follow an earlier rule.
-      const first = begun;
-      await eventually(`payouts over ${connector}`, async () =>
-        (await connectors()).slice(first).includes(connector),
-      );
-    }
-    isChanging = false;
-    await Promise.all(senders);
-    const after = [await pay(url, bob), await pay(url, ada)];
-    expect(await Promise.all([before, ...after].map(findConnector))).toEqual([
-      ...[SOUTH, SOUTH, NORTH],
-    ]);
-    expect(new Set(await connectors())).toEqual(new Set([NORTH, SOUTH]));
-    for (const id of [...ids, before, ...after]) {
-      const connector = await findConnector(id);
-      await service.becomes('payouts', id, { status: 'sent' });
-      expect(listSends(id)).toEqual([connector]);
-    }
-  });
+      isChanging = false;
+      await Promise.all(senders);
+      const after = [await pay(url, bob), await pay(url, ada)];
+      expect(await Promise.all([before, ...after].map(findConnector))).toEqual([
+        ...[SOUTH, SOUTH, NORTH],
+      ]);
+      expect(new Set(await connectors())).toEqual(new Set([NORTH, SOUTH]));
+      for (const id of [...ids, before, ...after]) {
+        const connector = await findConnector(id);
+        await service.becomes('payouts', id, { status: 'sent' });
+        expect(listSends(id)).toEqual([connector]);
+      }
+    },
+    { cacheMs: CACHE_MS },
+  );
 });
 
-test('the rule of an account takes precedence over the rule of a currency', async () => {
+test('follows the rule of a currency for payouts of that account in that currency', async () => {
   const method = 'card_payout';
-  await route(NORTH, { method, currency: 'JPY' });
-  await route(SOUTH, { method, currency: 'JPY', account_id: bob.account_id });
-  await withCache(async (url) => {
+  await route(NORTH, ada, { method, currency: 'JPY' });
+  await serve(async (url) => {
     const over = async (shop: Shop, currency: string) =>
       await findConnector(
         await pay(url, shop, { method, currency, recipient_id: shop.recipients[method] }),
@@ -152,17 +165,15 @@ test('the rule of an account takes precedence over the rule of a currency', asyn
   });
 });
 
-test('a repeat under the same idempotency key stays with the first connector', async () => {
-  const { account_id } = ada;
+test('keeps the first connector for a repeat under the same idempotency key', async () => {
   const key = randomUUID();
-  await route(NORTH, { account_id });
-  const [first, second] = [createStores(service.db), createStores(service.db)];
   let id = '';
-  await service.withApp({ stores: first }, async (url) => {
+  await route(NORTH, ada);
+  await serve(async (url) => {
     id = await pay(url, ada, {}, key);
   });
-  await route(SOUTH, { account_id });
-  await service.withApp({ stores: second }, async (url) => {
+  await route(SOUTH, ada);
+  await serve(async (url) => {
     expect(await pay(url, ada, {}, key)).toBe(id);
     expect(await findConnector(id)).toBe(NORTH);
     expect(await findConnector(await pay(url, ada))).toBe(SOUTH);
@@ -170,93 +181,48 @@ test('a repeat under the same idempotency key stays with the first connector', a
   expect(listSends(id)).toEqual([NORTH]);
 });
 
-test('a refund goes to the bank of its payment, whatever the rules say now', async () => {
-  const { account_id, key } = ada;
-  await route(NORTH, { method: 'ideal', account_id });
-  await service.withApp({ stores: createStores(service.db) }, async (url) => {
-    const body = idealPayment();
-    const created = await call(url, 'POST', '/v1/payments', { key, body });
-    const payment_id = String(created.body.id);
-    expect((await service.stores.payments.get(payment_id))?.connector).toBe(NORTH);
-    const simulate = `/v1/sandbox/payments/${payment_id}/simulate`;
-    await call(url, 'POST', simulate, { key, body: { event: 'settled' } });
-    await service.becomes('payments', payment_id, { status: 'settled' });
-    await route(SOUTH, { method: 'ideal', account_id });
-    const refunded = await call(url, 'POST', '/v1/refunds', { key, body: { payment_id } });
-    const refund_id = String(refunded.body.id);
-    expect((await service.stores.refunds.get(refund_id))?.connector).toBe(NORTH);
-    await eventually('the instruction', async () =>
-      BANKS[NORTH]?.told.includes(`sendRefund ${refund_id}`),
-    );
-    expect(BANKS[SOUTH]?.told.filter((line) => line.startsWith('sendRefund'))).toEqual([]);
-  });
+test('refuses payouts as not enabled where a rule names an unknown connector', async () => {
+  await route(NORTH, ada);
+  await serve(
+    async (url) => {
+      await expectNotEnabled(url, ada);
+      expect(await listRails(url, bob)).toContain(RAIL);
+      expect(await findConnector(await pay(url, bob))).toBe(SOUTH);
+    },
+    { routes: ROUTES.slice(1) },
+  );
 });
 
-test('a rule with an unknown connector refuses payouts as not enabled', async () => {
-  const { account_id, key } = ada;
-  await route(NORTH, { account_id });
-  const left = sandboxConnectors.split(',').slice(1).join();
-  const connectors = createConnectors(service.connector, '', left);
-  await service.withApp({ connectors, stores: createStores(service.db) }, async (url) => {
-    const body = ada.ask({ method: RAIL, recipient_id: ada.recipients[RAIL] });
-    const { status, body: answer } = await call(url, 'POST', '/v1/payouts', { key, body });
-    expect([status, answer.error.code]).toEqual([422, 'rail_requirements_not_met']);
-    expect(answer.error.details).toMatchObject([{ code: 'method_not_enabled', field: 'method' }]);
-    const list = async (of: Shop) => {
-      const rails = await call(url, 'GET', '/v1/payout-methods', { key: of.key });
-      return rails.body.data.map(({ method }: { method: string }) => method);
-    };
-    expect(await list(ada)).not.toContain(RAIL);
-    expect(await list(bob)).toContain(RAIL);
-    expect(await findConnector(await pay(url, bob))).toBe(SOUTH);
-  });
-});
-
-test('a paused bank gets nothing new, and finishes what it has', async () => {
-  const { account_id, key } = ada;
-  const { mongo, stores: own } = service;
-  const audit = operatorsAudit(own);
-  const deps = { mongo, stores: own, audit, now: () => new Date() };
-  const routes = { liveConnectors: '', sandboxConnectors };
-  await route(NORTH, { account_id });
-  await service.withApp({ stores: createStores(service.db) }, async (url) => {
-    const body = idealPayment();
-    const created = await call(url, 'POST', '/v1/payments', { key: bob.key, body });
-    const payment_id = String(created.body.id);
-    expect((await own.payments.get(payment_id))?.connector).toBe(SOUTH);
-    await pauseConnector({ ...deps, ...routes }, SOUTH, {});
-    const simulate = `/v1/sandbox/payments/${payment_id}/simulate`;
-    await call(url, 'POST', simulate, { key: bob.key, body: { event: 'settled' } });
+test('sends nothing new to a paused bank, which finishes the refunds of its payments', async () => {
+  await route(NORTH, ada);
+  await serve(async (url) => {
+    const ideal = idealPayment();
+    const payment_id = String((await post(url, bob, '/v1/payments', ideal)).body.id);
+    expect((await service.stores.payments.get(payment_id))?.connector).toBe(SOUTH);
+    await pauseConnector(openCommand(), SOUTH, {});
+    await post(url, bob, `/v1/sandbox/payments/${payment_id}/simulate`, { event: 'settled' });
     await service.becomes('payments', payment_id, { status: 'settled' });
-    const refund = await call(url, 'POST', '/v1/refunds', { key: bob.key, body: { payment_id } });
-    expect(refund.status).toBe(201);
-    await eventually('the instruction', async () =>
-      BANKS[SOUTH]?.told.includes(`sendRefund ${refund.body.id}`),
-    );
-    const another = await call(url, 'POST', '/v1/payments', { key: bob.key, body });
+    const another = await post(url, bob, '/v1/payments', ideal);
     expect([another.status, another.body.error.details]).toMatchObject([
       ...[422, [{ code: 'method_not_enabled' }]],
     ]);
-    const payoutBody = bob.ask({ method: RAIL, recipient_id: bob.recipients[RAIL] });
-    const payout = await call(url, 'POST', '/v1/payouts', { key: bob.key, body: payoutBody });
-    expect(payout.body.error.details).toMatchObject([{ code: 'method_not_enabled' }]);
-    const rails = await call(url, 'GET', '/v1/payout-methods', { key: bob.key });
-    const available = rails.body.data.map(({ method }: { method: string }) => method);
-    expect(available).not.toContain(RAIL);
+    await expectNotEnabled(url, bob);
     expect(await findConnector(await pay(url, ada))).toBe(NORTH);
-    await resumeConnector({ ...deps, ...routes }, SOUTH, {});
-    expect(await findConnector(await pay(url, bob))).toBe(SOUTH);
-    expect((await call(url, 'POST', '/v1/payments', { key, body })).status).toBe(201);
-  });
-});
 
-test('a create reads no rule while they are cached', async () => {
-  await withCache(async (url) => {
-    await pay(url, bob);
-    const startedAt = performance.now();
-    rulesRead = 0;
-    await Promise.all(Array.from({ length: 20 }, () => pay(url, bob)));
-    const ages = Math.ceil((performance.now() - startedAt) / CACHE_MS);
-    expect(rulesRead).toBeLessThanOrEqual(ages);
+    // Nor does a rule that is set since send the refund to another bank.
+    await route(NORTH, bob, { method: 'ideal' });
+    const refund = await post(url, bob, '/v1/refunds', { payment_id });
+    expect(refund.status).toBe(201);
+    expect((await service.stores.refunds.get(refund.body.id))?.connector).toBe(SOUTH);
+    await eventually('the instruction', async () =>
+      BANKS[SOUTH]?.told.includes(`sendRefund ${refund.body.id}`),
+    );
+    expect(BANKS[NORTH]?.told.filter((line) => line.startsWith('sendRefund'))).toEqual([]);
+    const { body: next } = await post(url, bob, '/v1/payments', ideal);
+    expect((await service.stores.payments.get(next.id))?.connector).toBe(NORTH);
+
+    await resumeConnector(openCommand(), SOUTH, {});
+    expect(await findConnector(await pay(url, bob))).toBe(SOUTH);
+    expect((await post(url, ada, '/v1/payments', ideal)).status).toBe(201);
   });
 });

@@ -1,51 +1,82 @@
 import { once } from 'node:events';
-import type { RequestListener, Server } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { closeServer, createHttpServer } from '../../../src/api/server';
+import { expectErrorShape } from '../refusal';
 
 const HALF_A_HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n';
-const REQUEST = `${HALF_A_HEAD}\r\n`;
+const POST = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n';
 
-let server: Server;
-let clients: Socket[];
-beforeEach(() => {
-  clients = [];
-});
-afterEach(async () => {
-  for (const client of clients) client.destroy();
-  await closeServer(server, 0);
-});
+/** Closes what a test has opened. */
+let close = async () => undefined as unknown;
+afterEach(() => close());
 
 type Limits = Parameters<typeof createHttpServer>[1];
 
 /** Connects a client that never closes its side, to a server of its own. */
-async function open(limits: Limits, listener: RequestListener = (_, response) => response.end()) {
-  server = createHttpServer(listener, limits).listen(0, '127.0.0.1');
+async function open(
+  limits: Limits = {},
+  listener: RequestListener = (_, response) => response.end('{}'),
+) {
+  const server = createHttpServer(listener, limits).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const accepted = once(server, 'connection') as Promise<[Socket]>;
   const { port } = server.address() as AddressInfo;
   const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   client.on('error', () => {});
-  clients.push(client);
+  close = () => {
+    client.destroy();
+    return closeServer(server, 0);
+  };
   const [socket] = await accepted;
   return { client, closed: new Promise<void>((resolve) => socket.once('close', () => resolve())) };
 }
 
+/** Sends bytes, and reads the answer until the server ends it. */
+async function exchange(client: Socket, bytes: string) {
+  const chunks: Buffer[] = [];
+  client.on('data', (chunk) => chunks.push(chunk));
+  client.write(bytes, 'latin1');
+  await once(client, 'end');
+  const [head = '', text = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
+  const [line = '', ...lines] = head.split('\r\n');
+  const headers = new Headers(
+    lines.map((each): [string, string] => {
+      const colon = each.indexOf(':');
+      return [each.slice(0, colon), each.slice(colon + 1).trim()];
+    }),
+  );
+  return { status: Number(line.split(' ')[1]), headers, text, body: JSON.parse(text) };
+}
+
 test.each([
-  ['nothing', ''],
-  ['half a head', HALF_A_HEAD],
-  ['no HTTP', 'HELLO\r\n\r\n'],
-])('a client that sends %s and never closes is answered and disconnected', async (_, bytes) => {
-  const limits = {
-    ...{ headersTimeout: 50, connectionsCheckingInterval: 20, lingerTimeout: 100 },
-    inactivityTimeout: 600_000,
-  };
-  const { client, closed } = await open(limits);
-  const answer = once(client, 'data');
-  client.write(bytes);
-  expect(String((await answer)[0])).toMatch(/^HTTP\/1\.1 40[08] /);
-  await closed;
-});
+  ['sends headers of 20 kB', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
+  ['sends a path of 20 kB', `GET /${'y'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
+  ['sends an unknown method', 'HELLO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+  ['sends two lengths', `${POST}Content-Length: 6\r\n\r\n`, 400],
+  ['sends a length and chunks', `${POST}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
+  ['sends a control character', 'GET / HTTP/1.1\r\nHost: x\r\nX: \u0001\r\n\r\n', 400],
+  ['sends TLS', '\u0016\u0003\u0001\u0002\u0000\u0001', 400],
+  ['sends nothing', '', 408],
+  ['sends half a head', HALF_A_HEAD, 408],
+])(
+  'a client that %s and never closes is refused in the one shape of errors and disconnected',
+  async (_, bytes, status) => {
+    const slow = { headersTimeout: 50, connectionsCheckingInterval: 20 };
+    const limits = { lingerTimeout: 100, inactivityTimeout: 600_000 };
+    const { client, closed } = await open({ ...limits, ...(status === 408 ? slow : {}) });
+    const answer = await exchange(client, bytes);
+    expect([answer.status, answer.body.error.code]).toEqual([status, 'invalid_request']);
+    expectErrorShape(answer);
+    expect(answer.headers.get('Service-Version')).toMatch(/^\d{4}-\d{2}-\d{2}$/);
+    const policy = "default-src 'none'; frame-ancestors 'none'";
+    expect(answer.headers.get('Content-Security-Policy')).toBe(policy);
+    expect(answer.headers.get('X-Frame-Options')).toBe('DENY');
+    expect(answer.headers.get('X-Content-Type-Options')).toBe('nosniff');
+    expect(answer.headers.get('Connection')).toBe('close');
+    await closed;
+  },
+);
 
 test('a client that continues its slow head after the refusal is disconnected', async () => {
   const limits = { headersTimeout: 50, connectionsCheckingInterval: 20, lingerTimeout: 200 };
@@ -63,6 +94,6 @@ test('a client that does not read its answer is disconnected', async () => {
     response.end(Buffer.alloc(32 * 1024 * 1024));
   });
   client.pause();
-  client.write(REQUEST);
+  client.write(`${HALF_A_HEAD}\r\n`);
   await closed;
 });
