@@ -64,13 +64,14 @@ test('a key that is removed from the list signs no more, although its secret is 
   expect(await verify(signed('cnsec_one'))).toBeUndefined();
 });
 
-test('a signature is valid for 300 seconds either way, and no longer', async () => {
-  const { verify } = await openCheck();
-  for (const at of [AT - 300, AT + 300])
-    expect(await verify(signed('cnsec_one', at))).toBe('cnkey_1');
-  for (const at of [AT - 301, AT + 301])
-    expect(await verify(signed('cnsec_one', at))).toBeUndefined();
-});
+test.each([AT - 301, AT - 300, AT + 300, AT + 301])(
+  'a signature of %i is valid for 300 seconds either way',
+  async (at) => {
+    const { verify } = await openCheck();
+    const isValid = Math.abs(at - AT) <= 300;
+    expect(await verify(signed('cnsec_one', at))).toBe(isValid ? 'cnkey_1' : undefined);
+  },
+);
 
 const ONE = signed('cnsec_one');
 const [T = '', V1 = ''] = ONE.split(',');
@@ -101,18 +102,13 @@ test('a signature of another body, or for a connector without keys, is refused',
   expect(await verify(ONE, { connector: 'polbank' })).toBeUndefined();
 });
 
-test('a secret that cannot be decrypted is our fault, unless another key fits', async () => {
+test('a secret that cannot be decrypted, or was moved to another key, is our fault', async () => {
   const { verify, keys } = await openCheck();
   keys.push(await buildKey('cnkey_3', 'cnsec_three', openEncrypter()));
   expect(await verify(ONE)).toBe('cnkey_1');
   await expect(verify(signed('cnsec_three'))).rejects.toThrow(UnreadableKey);
-});
-
-test('a secret that was moved to another key cannot be decrypted', async () => {
-  const { verify, keys } = await openCheck();
-  const [first, second] = keys;
-  if (first === undefined || second === undefined) throw new Error('no keys');
-  keys.splice(0, 2, { ...first, sealed: second.sealed });
+  const [, second] = keys;
+  keys.splice(0, 3, { ...(await buildKey('cnkey_4', '')), sealed: String(second?.sealed) });
   await expect(verify(signed('cnsec_two'))).rejects.toThrow(UnreadableKey);
 });
 
@@ -124,21 +120,10 @@ const REPORT = {
   occurred_at: '2026-03-01T12:00:00.5+01:00',
 };
 
-test.each([
-  ['nothing more', {}],
-  [
-    'all that there is',
-    {
-      bank_reference: 'R1',
-      code: 'c',
-      reason: 'r',
-      amount: 1,
-      currency: 'EUR',
-      value_date: '2026-03-01',
-    },
-  ],
-])('a callback body with %s is accepted', (_, more) => {
-  expect(HttpCallback.parse({ ...REPORT, ...more })).toEqual({ ...REPORT, ...more });
+test('a callback body is accepted with all that it may have, or without', () => {
+  const more = { bank_reference: 'R1', code: 'c', reason: 'r', amount: 1, currency: 'EUR' };
+  const whole = { ...REPORT, ...more, value_date: '2026-03-01' };
+  for (const body of [REPORT, whole]) expect(HttpCallback.parse(body)).toEqual(body);
 });
 
 test.each([
@@ -154,14 +139,10 @@ test.each([
   ['a text for an amount', { amount: '1050' }, 'amount'],
   ['a day that is none', { value_date: '2026-02-30' }, 'value_date'],
   ['a null', { code: null }, 'code'],
+  ['an unknown field', { status: 'x' }, 'status'],
 ])('a callback body with %s is refused', (_, change, field) => {
-  const { success, error } = HttpCallback.safeParse({ ...REPORT, ...change });
-  expect({ success, field: error?.issues[0]?.path.join('.') }).toEqual({ success: false, field });
-});
-
-test('a callback body with an unknown field is refused by its name', () => {
-  expect(HttpCallback.safeParse({ ...REPORT, status: 'x' }).error?.issues[0]).toMatchObject({
-    code: 'unrecognized_keys',
-    keys: ['status'],
-  });
+  const { error } = HttpCallback.safeParse({ ...REPORT, ...change });
+  const [issue] = error?.issues ?? [];
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys : issue?.path;
+  expect(unknown?.join('.')).toBe(field);
 });

@@ -19,18 +19,19 @@ function buildCall(state: object) {
 const callFor = (account_id: string | undefined) => buildCall({ visitor: { account_id } });
 
 /** Sends calls, and lists those that are answered; `pass` answers those that wait. */
-function setup() {
+function setup(wait?: Parameters<typeof delayRefusals>[1]) {
   const waits: (() => void)[] = [];
-  const delay = delayRefusals(undefined, () => new Promise((resolve) => waits.push(resolve)));
-  const answered: string[] = [];
-  const call = async (account: string, status = 429) => {
+  const queue = () => new Promise<void>((resolve) => waits.push(resolve));
+  const delay = delayRefusals(undefined, wait ?? queue);
+  const answered: (string | undefined)[] = [];
+  const call = async (account: string | undefined, status = 429) => {
     const ctx = callFor(account);
     await delay(ctx, async () => {
       ctx.status = status;
     });
     answered.push(account);
   };
-  const calls = (account: string, count: number, status?: number) =>
+  const calls = (account: string | undefined, count: number, status?: number) =>
     Array.from({ length: count }, () => call(account, status));
   const pass = () => {
     for (const answer of waits.splice(0)) answer();
@@ -51,15 +52,8 @@ test('an account with many refused calls gets its next refusals a second late, a
 
 test('callers without an account wait longer', async () => {
   const waits: number[] = [];
-  const delay = delayRefusals(undefined, async (ms) => void waits.push(ms));
-  for (const account_id of ['hostile', undefined]) {
-    for (let n = 0; n <= AT_ONCE; n += 1) {
-      const ctx = callFor(account_id);
-      await delay(ctx, async () => {
-        ctx.status = 429;
-      });
-    }
-  }
+  const { calls } = setup(async (ms) => void waits.push(ms));
+  for (const account of ['hostile', undefined]) await Promise.all(calls(account, AT_ONCE + 1));
   expect(waits).toEqual([1_000, 3_000]);
 });
 
@@ -94,41 +88,31 @@ test('at most two thousand calls wait', async () => {
   await Promise.all(hostile);
 });
 
-const wrong = async () => {
-  throw new Refusal('api_key_invalid', 'No such key.');
-};
-
-const right = async () => 'a valid key';
-
 test(
   'an address that tries a thousand wrong keys is refused until the reset, and valid keys are not',
   inOneWindow(async () => {
-    const guarded = createFailureLimit();
-    await guarded(buildCall({ address: '192.0.2.1' }), 'merchant', right);
+    const look = jest.fn(async () => 'a valid key');
+    const wrong = async () => {
+      throw new Refusal('api_key_invalid', 'No such key.');
+    };
+    const limit = createFailureLimit();
+    const guarded = (address: string, who: string, find: () => Promise<string>) =>
+      limit(buildCall({ address }), who, find);
+    await guarded('192.0.2.1', 'merchant', look);
+    const invalid = { code: 'api_key_invalid' };
     for (let tried = 0; tried < 1_000; tried += 1) {
-      await expect(
-        guarded(buildCall({ address: '192.0.2.1' }), 'unknown', wrong),
-      ).rejects.toMatchObject({
-        code: 'api_key_invalid',
-      });
+      await expect(guarded('192.0.2.1', 'unknown', wrong)).rejects.toMatchObject(invalid);
     }
-    const look = jest.fn(right);
     const ctx = buildCall({ address: '192.0.2.1' });
-    await expect(guarded(ctx, 'unknown', look)).rejects.toMatchObject({ code: 'rate_limited' });
+    await expect(limit(ctx, 'unknown', look)).rejects.toMatchObject({ code: 'rate_limited' });
     expect(ctx.response.headers).toMatchObject({
       'ratelimit-limit': '1000',
       'ratelimit-remaining': '0',
       'ratelimit-reset': expect.stringMatching(/^([1-9]|10)$/),
     });
     expect(ctx.response.get('Retry-After')).toBe(ctx.response.get('RateLimit-Reset'));
-    expect(look).not.toHaveBeenCalled();
-    expect(await guarded(buildCall({ address: '192.0.2.1' }), 'merchant', right)).toBe(
-      'a valid key',
-    );
-    await expect(
-      guarded(buildCall({ address: '192.0.2.2' }), 'unknown', wrong),
-    ).rejects.toMatchObject({
-      code: 'api_key_invalid',
-    });
+    expect(look).toHaveBeenCalledTimes(1);
+    expect(await guarded('192.0.2.1', 'merchant', look)).toBe('a valid key');
+    await expect(guarded('192.0.2.2', 'unknown', wrong)).rejects.toMatchObject(invalid);
   }),
 );
