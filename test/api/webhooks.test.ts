@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import Stripe from 'stripe';
-import { webhookWorkflowId } from '../../src/domain/webhook/event';
+import { EVENT_TYPES, webhookWorkflowId } from '../../src/domain/webhook/event';
 import { findDeliveries, restart } from '../../src/service/orphans';
 import { patientClient } from '../cli/resource-setting';
 import { assertWebhook } from '../support/contract';
@@ -10,12 +11,15 @@ import {
   buildPayout,
   buildRefund,
 } from '../support/factories';
-import { openInbox, useHook, useInbox } from '../support/hook';
+import { openInbox, useInbox } from '../support/hook';
 import { eventually } from '../support/http';
 import { type Account, useService } from '../support/service';
 import { sendClock } from './clock-setting';
+import { ids, walkPages } from './pages';
+import { expectRefusal } from './refusal';
 
 const PATH = '/v1/webhook-endpoints';
+const UNKNOWN = 'we_00000000-0000-4000-8000-000000000000';
 const OPENED = 'payment.awaiting_customer';
 
 const service = useService();
@@ -27,156 +31,301 @@ interface Delivery {
   attempts: number;
 }
 
-const simulate = (shop: Account, id: string, event: string) =>
-  shop.post(`/v1/sandbox/payments/${id}/simulate`, { event });
-const patch = async (shop: Account, id: string, body: object) =>
-  (await shop.send('PATCH', `${PATH}/${id}`, body)).body;
+const build = (shop: Account, fields: object = {}) =>
+  buildEndpoint(shop, { url: inbox.url, ...fields });
+const patch = (shop: Account, id: string, body: object) =>
+  shop.send('PATCH', `${PATH}/${id}`, body);
+/** Posts without an idempotency key. */
+const act = (shop: Account, path: string, body?: object) =>
+  shop.post(path, body, { idempotencyKey: null });
 const findEvent = async (shop: Account, id: string, type = OPENED) =>
   (await shop.get(`/v1/events?resource_id=${id}&type=${type}`)).body.data[0];
 const listDeliveries = async (shop: Account, id: string, type = OPENED): Promise<Delivery[]> =>
   (await findEvent(shop, id, type))?.deliveries ?? [];
-const listStored = (id: string, { account_id }: Account) =>
-  service.stores.events.list({ account_id, livemode: false, resource_id: id, limit: 10 });
 
+/** Expects deliveries of an event: the id of each endpoint, a status, and attempts if they are given. */
 async function expectDeliveries(
   shop: Account,
   id: string,
   type: string,
-  expected: [endpoint: string, status: string][],
+  expected: [endpoint: string, status: string, attempts?: number][],
 ): Promise<void> {
   let seen: unknown;
   await eventually(`the deliveries of ${type}`, async () => {
-    seen = (await listDeliveries(shop, id, type)).map((each) => [each.endpoint_id, each.status]);
+    const rows = await listDeliveries(shop, id, type);
+    seen = rows.map(({ endpoint_id, status, attempts }, n) => {
+      const row = [endpoint_id, status];
+      return expected[n]?.length === 3 ? [...row, attempts] : row;
+    });
     return JSON.stringify(seen) === JSON.stringify(expected);
   }).catch(() => undefined);
   expect(seen).toEqual(expected);
 }
 
 describe('an endpoint', () => {
-  const hook = useHook(service);
-  let shop: Account;
-  beforeEach(async () => {
-    shop = await service.account();
-  });
-
-  test('gets each event of a payment, signed as the stripe library verifies it', async () => {
-    await hook.register(shop);
-    const { id } = await buildPayment(shop);
-    await simulate(shop, id, 'authorized');
-    await simulate(shop, id, 'settled');
-    await eventually('three deliveries', async () => hook.distinct(id).length === 3);
-    const { webhooks } = new Stripe('sk_test_none');
-    const types = hook.distinct(id).map(({ headers, body }) => {
-      const { 'service-signature': signature, 'service-event-type': type } = headers;
-      expect(headers['content-type']).toBe('application/json');
-      const event: object = webhooks.constructEvent(body, `${signature}`, hook.secret);
-      expect(event).toMatchObject({ type });
-      return type;
+  test('is created, read, changed and deleted, and shows its secret once', async () => {
+    const shop = await service.account();
+    const created = await build(shop, { description: 'Orders' });
+    const { signing_secret, ...shown } = created;
+    expect(signing_secret).toMatch(/^whsec_[A-Za-z0-9_-]{43}$/);
+    expect(shown).toEqual({
+      id: expect.stringMatching(/^we_[0-9a-f-]{36}$/),
+      object: 'webhook_endpoint',
+      url: new URL(inbox.url).href,
+      description: 'Orders',
+      enabled_events: [...EVENT_TYPES],
+      status: 'enabled',
+      disabled_reason: null,
+      livemode: false,
+      created_at: expect.any(String),
+      updated_at: created.created_at,
     });
-    expect(types.sort()).toEqual(['payment.authorized', OPENED, 'payment.settled']);
+    const path = `${PATH}/${created.id}`;
+    expect((await shop.get(path)).body).toEqual(shown);
+    const page = { object: 'list', data: [shown], has_more: false, next_cursor: null };
+    expect((await shop.get(PATH)).body).toEqual(page);
+
+    const changes = { description: null, enabled_events: ['payout.sent', 'payment.settled'] };
+    const changed = await patch(shop, created.id, { ...changes, status: 'disabled' });
+    expect([changed.status, changed.body]).toEqual([
+      200,
+      {
+        ...{ ...shown, ...changes, status: 'disabled', disabled_reason: 'merchant' },
+        updated_at: expect.any(String),
+      },
+    ]);
+    expect(changed.body.updated_at > shown.updated_at).toBe(true);
+    const enabled = { ...changes, status: 'enabled', disabled_reason: null };
+    expect((await patch(shop, created.id, { status: 'enabled' })).body).toMatchObject(enabled);
+
+    const deleted = await shop.delete(path);
+    expect([deleted.status, deleted.body]).toMatchObject([200, { id: created.id, deleted: true }]);
+    for (const answer of [
+      await shop.get(path),
+      await shop.delete(path),
+      await patch(shop, created.id, {}),
+      await act(shop, `${path}/roll-secret`),
+      await act(shop, `${path}/test`, { type: 'payout.sent' }),
+    ]) {
+      expectRefusal(answer, 'webhook_endpoint_not_found');
+    }
   });
 
-  test('gets events that are as the OpenAPI document describes their types', async () => {
-    const funded = await buildAccount(service, { funds: 10_000 });
-    await hook.register(funded);
-    const { payment_id } = await buildRefund(funded, { status: 'settled' });
-    const { id } = await buildPayout(funded, { status: 'completed' });
+  test('is created once for a repeated create, which refuses another body', async () => {
+    const shop = await service.account();
+    const idempotencyKey = randomUUID();
+    const post = (changes = {}) =>
+      shop.post(PATH, { url: inbox.url, ...changes }, { idempotencyKey });
+    const [first, ...others] = await Promise.all([post(), post(), post()]);
+    const replay = await post();
+    expect(replay.headers.get('Idempotent-Replayed')).toBe('true');
+    for (const answer of [...others, replay]) expect(answer.text).toBe(first.text);
+    const reused = await post({ description: 'other' });
+    expectRefusal(reused, 'idempotency_key_reused');
+    expect(reused.body.error.message).toContain(first.body.id);
+    expect((await shop.get(PATH)).body.data).toHaveLength(1);
+    expectRefusal(await act(shop, PATH, { url: inbox.url }), 'idempotency_key_required');
+  });
+
+  test('is refused with a wrong field, which is named', async () => {
+    const shop = await service.account();
+    const { id } = await build(shop);
+    const bodies: [body: object, field: string][] = [
+      [{ url: 'http://shop.example/hook' }, 'url'],
+      [{ url: 'https://10.0.0.1/hook' }, 'url'],
+      [{ url: 'no url' }, 'url'],
+      [{ url: '' }, 'url'],
+      [{ url: null }, 'url'],
+      [{ enabled_events: null }, 'enabled_events'],
+      [{ enabled_events: [] }, 'enabled_events'],
+      [{ enabled_events: ['payment.lost'] }, 'enabled_events.0'],
+      [{ description: 'x'.repeat(256) }, 'description'],
+      [{ secret: 'own' }, 'secret'],
+    ];
+    for (const [body, field] of bodies) {
+      expectRefusal(await shop.post(PATH, { url: inbox.url, ...body }), 'invalid_request', [field]);
+      expectRefusal(await patch(shop, id, body), 'invalid_request', [field]);
+    }
+    expectRefusal(await shop.post(PATH, {}), 'invalid_request', ['url']);
+    expectRefusal(await patch(shop, id, { status: 'failing' }), 'invalid_request', ['status']);
+    const late = await act(shop, `${PATH}/${id}/roll-secret`, { after: '2h' });
+    expectRefusal(late, 'invalid_request', ['after']);
+    expectRefusal(await act(shop, `${PATH}/${id}/test`, {}), 'invalid_request', ['type']);
+  });
+
+  test('is one of 16 at most in its environment, also when many are created at once', async () => {
+    const shop = await service.account();
+    const post = (idempotencyKey = randomUUID()) =>
+      shop.post(PATH, { url: inbox.url }, { idempotencyKey });
+    const answers = await Promise.all(Array.from({ length: 19 }, () => post()));
+    const refused = answers.filter(({ status }) => status !== 201);
+    expect(refused).toHaveLength(3);
+    for (const answer of refused) expectRefusal(answer, 'endpoint_limit_reached');
+    const list = (query: Record<string, string>) =>
+      shop.get(`${PATH}?${new URLSearchParams(query)}`);
+    const pages = await walkPages(list, { limit: '5' });
+    expect(pages.map((page) => page.length)).toEqual([5, 5, 5, 1]);
+    expect(new Set(pages.flat()).size).toBe(16);
+    const key = randomUUID();
+    expectRefusal(await post(key), 'endpoint_limit_reached');
+    await shop.delete(`${PATH}/${pages[0]?.[0]}`);
+    // A refusal does not use up the key.
+    expect((await post(key)).status).toBe(201);
+    for (const other of [await service.account(), await service.withKey(shop, true)]) {
+      expect((await other.get(PATH)).body.data).toEqual([]);
+    }
+  });
+
+  test('gets another secret with each roll, which signs at once or later', async () => {
+    const shop = await service.account();
+    const { id, signing_secret } = await build(shop);
+    const roll = (body?: object) => act(shop, `${PATH}/${id}/roll-secret`, body);
+    const later = await roll({ after: '24h' });
+    expect(later.status).toBe(200);
+    expect(later.body).toMatchObject({ id, signing_secret: expect.stringMatching(/^whsec_/) });
+    const secrets = [signing_secret, later.body.signing_secret, (await roll()).body.signing_secret];
+    expect(new Set(secrets).size).toBe(3);
+  });
+
+  test('gets each event as the OpenAPI document describes it, signed as the stripe library verifies it', async () => {
+    const shop = await buildAccount(service, { funds: 10_000 });
+    const { signing_secret } = await build(shop);
+    await buildRefund(shop, { status: 'settled' });
+    await buildPayout(shop, { status: 'completed' });
     const expected = [
       ...['payment.authorized', OPENED, 'payment.settled'],
       ...['payout.completed', 'payout.sent', 'payout.submitted', 'refund.settled'],
     ];
-    // The event of a refund names its payment as well.
-    const listEvents = () => [payment_id, id].flatMap(hook.events);
-    await eventually('every event', async () => listEvents().length >= expected.length);
-    const events = listEvents();
-    expect([...new Set(events.map(({ type }) => type))].sort()).toEqual(expected);
-    for (const event of events) await assertWebhook(service.url, event.type, event);
-    const settled = events.find(({ type }) => type === 'payment.settled');
-    await expect(assertWebhook(service.url, 'refund.settled', settled)).rejects.toThrow('/data');
-  });
-
-  test('that answers has its attempt stored, with the status', async () => {
-    await hook.register(shop);
-    const event = await eventually('an event that is delivered at once', async () => {
-      const { id } = await buildPayment(shop);
-      const delivered = await eventually('delivered', async () => {
-        const [row] = await listStored(id, shop);
-        return row?.delivery.status === 'delivered' && row;
+    const { webhooks } = new Stripe('sk_test_none');
+    const readEvents = () =>
+      inbox.received.map(({ headers, body }) => {
+        const { 'service-signature': signature, 'service-event-type': type } = headers;
+        expect(headers['content-type']).toBe('application/json');
+        const event = webhooks.constructEvent(body, `${signature}`, signing_secret);
+        expect(event).toMatchObject({ type });
+        return { body: event, type: String(type) };
       });
-      // The endpoint may have been too slow on a busy machine.
-      return delivered.delivery.attempts === 1 && delivered;
+    const events = await eventually('every event', async () => {
+      const all = readEvents();
+      return new Set(all.map(({ type }) => type)).size >= expected.length && all;
     });
-    expect(event.delivery).toMatchObject({ attempts: 1, next_attempt_at: null });
-    expect(await service.stores.deliveries.forEvent(event._id)).toMatchObject([
-      { attempt: 1, status_code: 200, outcome: 'delivered', duration_ms: expect.any(Number) },
+    expect([...new Set(events.map(({ type }) => type))].sort()).toEqual(expected);
+    for (const { type, body } of events) await assertWebhook(service.url, type, body);
+    const settled = events.find(({ type }) => type === 'payment.settled');
+    const wrong = assertWebhook(service.url, 'refund.settled', settled?.body);
+    await expect(wrong).rejects.toThrow('/data');
+  });
+
+  test('gets a test event once, alone, which has a delivery', async () => {
+    const shop = await service.account();
+    await build(shop, { url: `${inbox.url}/first` });
+    const { id } = await build(shop, { url: `${inbox.url}/second` });
+    inbox.answer.status = 500;
+    const sendTest = () => act(shop, `${PATH}/${id}/test`, { type: 'refund.settled' });
+    const { status, body } = await sendTest();
+    expect([status, body]).toMatchObject([
+      202,
+      {
+        ...{ object: 'event', type: 'refund.settled', data: { test: true } },
+        deliveries: [{ endpoint_id: id, status: 'pending', attempts: 0 }],
+      },
     ]);
-  });
-
-  test('that answers 500 is attempted again later, and payments do not wait for it', async () => {
-    await hook.register(shop);
-    hook.answer.status = 500;
-    const { id } = await buildPayment(shop);
-    const event = await eventually('a failed attempt', async () => {
-      const [row] = await listStored(id, shop);
-      return row?.delivery.attempts === 1 && row;
+    const deliveries = await eventually('the end of the test', async () => {
+      const event = (await shop.get(`/v1/events/${body.id}`)).body;
+      return event.deliveries[0].status === 'exhausted' && event.deliveries;
     });
-    expect(event.delivery.status).toBe('pending');
-    const [attempt] = await service.stores.deliveries.forEvent(event._id);
-    const wait = Date.parse(event.delivery.next_attempt_at ?? '') - Date.parse(attempt?.at ?? '');
-    expect(wait).toBeGreaterThan(35_000);
-    expect(wait).toBeLessThan(60_000);
-    expect(attempt).toMatchObject({ status_code: 500, response_excerpt: 'thanks' });
-    expect((await simulate(shop, id, 'settled')).body.status).toBe('settled');
+    expect(deliveries).toMatchObject([{ endpoint_id: id, attempts: 1, log: [{ status: 500 }] }]);
+    expect(inbox.received).toHaveLength(1);
+    await patch(shop, id, { status: 'disabled' });
+    expectRefusal(await sendTest(), 'endpoint_disabled');
   });
 
-  test('gets only the events that it is enabled for, and other events have no workflow', async () => {
-    await hook.register(shop, ['payment.settled']);
-    const { id } = await buildPayment(shop, { status: 'settled' });
-    const rows = await eventually('the delivery', async () => {
-      const events = await listStored(id, shop);
-      return events[0]?.delivery.status === 'delivered' && events;
-    });
-    expect(rows.map(({ type, delivery }) => [type, delivery.status])).toEqual([
-      ['payment.settled', 'delivered'],
-      ['payment.authorized', 'not_subscribed'],
-      [OPENED, 'not_subscribed'],
-    ]);
-    expect(rows.slice(1).map(({ delivery }) => delivery.attempts)).toEqual([0, 0]);
-    expect(hook.distinct(id)).toHaveLength(1);
-    const handle = service.temporal.workflow.getHandle(webhookWorkflowId(rows[1]?._id ?? ''));
-    await expect(handle.describe()).rejects.toMatchObject({ name: 'WorkflowNotFoundError' });
+  test('that hangs does not delay another', async () => {
+    const shop = await service.account();
+    const slow = await openInbox();
+    try {
+      slow.answer.hold = new Promise(() => undefined);
+      const hanging = await build(shop, { url: slow.url });
+      const good = await build(shop);
+      const { id } = await buildPayment(shop);
+      await expectDeliveries(shop, id, OPENED, [
+        [hanging.id, 'pending'],
+        [good.id, 'delivered', 1],
+      ]);
+      // What waits for a disabled endpoint ends at its next attempt; a redelivery needs it enabled.
+      await patch(shop, hanging.id, { status: 'disabled' });
+      const path = `/v1/events/${(await findEvent(shop, id)).id}/redeliver`;
+      expect((await act(shop, path)).status).toBe(202);
+      await eventually('the second delivery', async () => {
+        return (await listDeliveries(shop, id))[1]?.attempts === 2;
+      });
+    } finally {
+      await slow.close();
+    }
   });
 
-  test('is not needed for an event to be recorded', async () => {
-    const { id } = await buildPayment(shop);
-    const [event] = await listStored(id, shop);
-    const delivery = { status: 'no_endpoint', attempts: 0 };
-    expect(event).toMatchObject({ type: OPENED, delivery });
+  test('that fails for five days is disabled, and a success or the merchant ends that time', async () => {
+    const shop = await service.account();
+    const { account_id } = shop;
+    const { id } = await build(shop);
+    const advance = (by: string) => sendClock(shop, { advance: by });
+    const read = async () => (await shop.get(`${PATH}/${id}`)).body;
+    const readFailingSince = async () =>
+      (await service.stores.endpoints.get(account_id, false))?.failing_since;
+    /** Sends an event, and waits until it was attempted. */
+    const attempt = async (status: number) => {
+      inbox.answer.status = status;
+      const { id: payment } = await buildPayment(shop);
+      await eventually('an attempt', async () => {
+        return ((await listDeliveries(shop, payment))[0]?.attempts ?? 0) >= 1;
+      });
+    };
+    const failTwice = async () => {
+      await attempt(500);
+      expect(await readFailingSince()).toBeUndefined();
+      await advance('PT1M');
+      await eventually('the second attempt', readFailingSince);
+    };
+    await failTwice();
+    await advance('P4D');
+    await attempt(200);
+    await eventually('the success', async () => (await readFailingSince()) === undefined);
+    await failTwice();
+    await advance('P4D');
+    await attempt(500);
+    expect((await read()).status).toBe('enabled');
+    await advance('P1D');
+    await attempt(500);
+    await eventually('it is disabled', async () => (await read()).status === 'disabled');
+    expect(await read()).toMatchObject({ status: 'disabled', disabled_reason: 'failing' });
+    const log = service.collection('audit_log').find({ account_id, act: 'webhook.disabled' });
+    expect(await log.toArray()).toMatchObject([{ target: id, actor: { door: 'service' } }]);
+    await patch(shop, id, { status: 'enabled' });
+    expect(await read()).toMatchObject({ status: 'enabled', disabled_reason: null });
+    expect(await readFailingSince()).toBeUndefined();
+    await attempt(200);
   });
 });
 
-test('each of several endpoints gets its events until it is disabled or deleted', async () => {
+test('events go to each endpoint that is enabled for them until it is disabled or deleted', async () => {
   const shop = await service.account();
-  const build = (name: string, fields = {}) =>
-    buildEndpoint(shop, { url: `${inbox.url}/${name}`, ...fields });
-  const first = await build('1');
-  const second = await build('2', { enabled_events: ['payment.settled'] });
-  const disabled = await build('3');
-  const deleted = await build('4');
+  const named = (name: string, fields = {}) =>
+    build(shop, { url: `${inbox.url}/${name}`, ...fields });
+  const first = await named('1');
+  const second = await named('2', { enabled_events: ['payment.settled'] });
+  const disabled = await named('3');
+  const deleted = await named('4');
   await patch(shop, disabled.id, { status: 'disabled' });
   const { id: before } = await buildPayment(shop, { status: 'settled' });
-  await expectDeliveries(shop, before, 'payment.settled', [
-    [first.id, 'delivered'],
-    [second.id, 'delivered'],
-    [disabled.id, 'disabled'],
-    [deleted.id, 'delivered'],
-  ]);
-  await expectDeliveries(shop, before, 'payment.authorized', [
-    [first.id, 'delivered'],
-    [second.id, 'not_subscribed'],
-    [disabled.id, 'disabled'],
-    [deleted.id, 'delivered'],
-  ]);
+  const expectBefore = (type: string, secondStatus: string) =>
+    expectDeliveries(shop, before, type, [
+      [first.id, 'delivered'],
+      [second.id, secondStatus],
+      [disabled.id, 'disabled'],
+      [deleted.id, 'delivered'],
+    ]);
+  await expectBefore('payment.settled', 'delivered');
+  await expectBefore('payment.authorized', 'not_subscribed');
   await shop.delete(`${PATH}/${deleted.id}`);
   await shop.delete(`${PATH}/${first.id}`);
   await patch(shop, disabled.id, { status: 'enabled' });
@@ -192,36 +341,60 @@ test('each of several endpoints gets its events until it is disabled or deleted'
   expect(signatures.size).toBe(inbox.received.length);
 });
 
-test('an endpoint that hangs does not delay another', async () => {
+test('events that no endpoint gets are recorded without a workflow', async () => {
   const shop = await service.account();
-  const slow = await openInbox();
-  try {
-    slow.answer.hold = new Promise(() => undefined);
-    const hanging = await buildEndpoint(shop, { url: slow.url });
-    const good = await buildEndpoint(shop, { url: inbox.url });
-    const { id } = await buildPayment(shop);
-    await expectDeliveries(shop, id, OPENED, [
-      [hanging.id, 'pending'],
-      [good.id, 'delivered'],
-    ]);
-    // What waits for a disabled endpoint ends at its next attempt; a redelivery needs it enabled.
-    await patch(shop, hanging.id, { status: 'disabled' });
-    const path = `/v1/events/${(await findEvent(shop, id)).id}/redeliver`;
-    expect((await shop.post(path, undefined, { idempotencyKey: null })).status).toBe(202);
-    await eventually('the second delivery', async () => {
-      return (await listDeliveries(shop, id))[1]?.attempts === 2;
-    });
-  } finally {
-    await slow.close();
+  const { id: without } = await buildPayment(shop);
+  await build(shop, { enabled_events: ['payment.settled'] });
+  const { id: filtered } = await buildPayment(shop);
+  for (const [resource_id, status] of [
+    [without, 'no_endpoint'],
+    [filtered, 'not_subscribed'],
+  ]) {
+    const owner = { account_id: shop.account_id, livemode: false };
+    const rows = await service.stores.events.list({ ...owner, resource_id, limit: 10 });
+    expect(rows).toMatchObject([{ type: OPENED, delivery: { status, attempts: 0 } }]);
+    const handle = service.temporal.workflow.getHandle(webhookWorkflowId(rows[0]?._id ?? ''));
+    await expect(handle.describe()).rejects.toMatchObject({ name: 'WorkflowNotFoundError' });
   }
+  expect(inbox.received).toEqual([]);
+});
+
+test('a redelivery sends an event to one endpoint, or to all that are enabled for it', async () => {
+  const shop = await service.account();
+  const first = await build(shop, { url: `${inbox.url}/1` });
+  const second = await build(shop, { url: `${inbox.url}/2`, enabled_events: ['payout.sent'] });
+  const { id } = await buildPayment(shop, { status: 'settled' });
+  const event = await findEvent(shop, id, 'payment.settled');
+  const path = `/v1/events/${event.id}/redeliver`;
+  const redeliver = (endpoint_id: string) => act(shop, path, { endpoint_id });
+  const untilDeliveries = (...expected: [endpoint: string, status: string, attempts: number][]) =>
+    expectDeliveries(shop, id, 'payment.settled', expected);
+  await untilDeliveries([first.id, 'delivered', 1], [second.id, 'not_subscribed', 0]);
+  const all = await act(shop, path);
+  expect([all.status, all.body.id]).toEqual([202, event.id]);
+  await untilDeliveries([first.id, 'delivered', 2], [second.id, 'not_subscribed', 0]);
+  expect((await redeliver(second.id)).status).toBe(202);
+  await untilDeliveries([first.id, 'delivered', 2], [second.id, 'delivered', 1]);
+  await patch(shop, first.id, { status: 'disabled' });
+  expectRefusal(await redeliver(first.id), 'endpoint_disabled');
+  expectRefusal(await redeliver(UNKNOWN), 'webhook_endpoint_not_found');
+  expectRefusal(await act(shop, '/v1/events/evt_unknown/redeliver'), 'event_not_found');
+  const third = await build(shop, { url: `${inbox.url}/3` });
+  expect((await redeliver(third.id)).status).toBe(202);
+  await untilDeliveries(
+    [first.id, 'delivered', 2],
+    [second.id, 'delivered', 1],
+    [third.id, 'delivered', 1],
+  );
+  expect(ids((await shop.get(PATH)).body.data)).toEqual([third.id, second.id, first.id]);
 });
 
 test('a delivery that has lost its workflow is found and restarted', async () => {
   const shop = await service.account();
   // To the end: a second attempt that comes due on a busy machine must not end a delivery.
   inbox.answer.status = 500;
-  const first = await buildEndpoint(shop, { url: `${inbox.url}/1` });
-  const second = await buildEndpoint(shop, { url: `${inbox.url}/2` });
+  const first = await build(shop, { url: `${inbox.url}/1` });
+  const second = await build(shop, { url: `${inbox.url}/2` });
   const { id } = await buildPayment(shop);
   await eventually('both first attempts', async () => {
     const rows = await listDeliveries(shop, id);
@@ -251,62 +424,4 @@ test('a delivery that has lost its workflow is found and restarted', async () =>
   }
   const endpoints = (await listDeliveries(shop, id)).map((each) => each.endpoint_id);
   expect(endpoints).toEqual([first.id, second.id]);
-});
-
-describe('an endpoint that fails', () => {
-  const advance = (shop: Account, by: string) => sendClock(shop, { advance: by });
-
-  /** Sends an event, and waits until it was attempted. */
-  async function attempt(shop: Account): Promise<void> {
-    const { id } = await buildPayment(shop);
-    await eventually('an attempt', async () => {
-      return ((await listDeliveries(shop, id))[0]?.attempts ?? 0) >= 1;
-    });
-  }
-
-  /** Opens an account with an endpoint to which an event was attempted twice. */
-  async function openFailing() {
-    const shop = await service.account();
-    const { id } = await buildEndpoint(shop, { url: inbox.url });
-    inbox.answer.status = 500;
-    await attempt(shop);
-    const read = async () => (await shop.get(`${PATH}/${id}`)).body;
-    const readFailingSince = async () =>
-      (await service.stores.endpoints.get(shop.account_id, false))?.failing_since;
-    expect(await readFailingSince()).toBeUndefined();
-    await advance(shop, 'PT1M');
-    await eventually('the second attempt', readFailingSince);
-    return { shop, id, read, readFailingSince };
-  }
-
-  test('for five days is disabled, and the merchant can enable it again', async () => {
-    const { shop, id, read, readFailingSince } = await openFailing();
-    await advance(shop, 'P4D');
-    await attempt(shop);
-    expect((await read()).status).toBe('enabled');
-    await advance(shop, 'P1D');
-    await attempt(shop);
-    await eventually('it is disabled', async () => (await read()).status === 'disabled');
-    expect(await read()).toMatchObject({ status: 'disabled', disabled_reason: 'failing' });
-    const { account_id } = shop;
-    const log = service.collection('audit_log').find({ account_id, act: 'webhook.disabled' });
-    expect(await log.toArray()).toMatchObject([{ target: id, actor: { door: 'service' } }]);
-    inbox.answer.status = 200;
-    await patch(shop, id, { status: 'enabled' });
-    expect(await read()).toMatchObject({ status: 'enabled', disabled_reason: null });
-    expect(await readFailingSince()).toBeUndefined();
-    await attempt(shop);
-  });
-
-  test('stays enabled when one attempt succeeds within the five days', async () => {
-    const { shop, read, readFailingSince } = await openFailing();
-    await advance(shop, 'P4D');
-    inbox.answer.status = 200;
-    await attempt(shop);
-    await eventually('the success', async () => (await readFailingSince()) === undefined);
-    inbox.answer.status = 500;
-    await advance(shop, 'P2D');
-    await attempt(shop);
-    expect((await read()).status).toBe('enabled');
-  });
 });
