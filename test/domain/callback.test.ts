@@ -75,6 +75,41 @@ test.each(['XYZ', 'XXX', 'XAU', 'eur', 'EURO', ''])('no currency has the code "%
   expect(findRefusedFields(currency)).toEqual(['currency']);
 });
 
+const REPORT = {
+  callback_id: 'cb_1',
+  resource: 'refund',
+  resource_id: '0b7d6d52-4a3f-4a5d-9b53-0f0f6d1a3c11',
+  event: 'settled',
+  occurred_at: '2026-03-01T12:00:00.5+01:00',
+};
+
+test('a callback over HTTP is accepted with all that it may have, or without', () => {
+  const more = { bank_reference: 'R1', code: 'c', reason: 'r', amount: 1, currency: 'EUR' };
+  const whole = { ...REPORT, ...more, value_date: '2026-03-01' };
+  for (const body of [REPORT, whole]) expect(HttpCallback.parse(body)).toEqual(body);
+});
+
+test.each([
+  ['a resource that is none', { resource: 'invoice' }, 'resource'],
+  ['an event of another resource', { event: 'authorized' }, 'event'],
+  ['an id that is none', { resource_id: '7' }, 'resource_id'],
+  ['no callback_id', { callback_id: undefined }, 'callback_id'],
+  ['an empty callback_id', { callback_id: '' }, 'callback_id'],
+  ['a long callback_id', { callback_id: 'x'.repeat(201) }, 'callback_id'],
+  ['a time without an offset', { occurred_at: '2026-03-01T12:00:00' }, 'occurred_at'],
+  ['a part of a cent', { amount: 0.5 }, 'amount'],
+  ['an amount of nothing', { amount: 0 }, 'amount'],
+  ['a text for an amount', { amount: '1050' }, 'amount'],
+  ['a day that is none', { value_date: '2026-02-30' }, 'value_date'],
+  ['a null', { code: null }, 'code'],
+  ['an unknown field', { status: 'x' }, 'status'],
+])('a callback over HTTP with %s is refused', (_, change, field) => {
+  const { error } = HttpCallback.safeParse({ ...REPORT, ...change });
+  const [issue] = error?.issues ?? [];
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys : issue?.path;
+  expect(unknown?.join('.')).toBe(field);
+});
+
 test.each([
   [{}, undefined],
   [{ amount: 1_050, currency: 'EUR' }, undefined],

@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { isLoopback } from '../../src/base/networks';
 import { createDenyCheck, findAddressFault } from '../../src/webhooks/address';
-import type { Resolve } from '../../src/webhooks/names';
+import { createResolver, type Resolve } from '../../src/webhooks/names';
 import { checkWebhookUrl } from '../../src/webhooks/url';
+import { type NameServer, serveNames } from './name-server';
+import { post } from './posting';
 
 describe('an address of a webhook', () => {
   test.each(['8.8.8.8', '93.184.216.34', '2606:4700:4700::1111', '::ffff:8.8.8.8', '172.32.0.1'])(
@@ -47,23 +52,40 @@ describe('an address of a webhook', () => {
   });
 });
 
-const PUBLIC: Resolve = async () => ['93.184.216.34', '2606:4700:4700::1111'];
+type Policy = Parameters<typeof checkWebhookUrl>[1];
 
-function check(url: string, resolve = PUBLIC, allowPrivate = false) {
-  return checkWebhookUrl(url, { allowPrivate, resolve });
-}
+const PUBLIC: Resolve = async () => ['93.184.216.34', '2606:4700:4700::1111'];
+const noLookUp: Resolve = () => Promise.reject(new Error('A literal must not be resolved.'));
+const OWN = { allowPrivate: true };
+const DENYING = { isDenied: createDenyCheck('198.18.7.0/24, 93.184.216.0/24,2606:4700::/32') };
+
+const check = (url: string, policy: Partial<Policy> = {}) =>
+  checkWebhookUrl(url, { allowPrivate: false, resolve: PUBLIC, ...policy });
 
 describe('a webhook URL', () => {
-  test.each([
-    'https://example.com/hooks?tenant=7',
-    'https://example.com:8443/',
-    'https://example.com./',
-    'https://8.8.8.8/hook',
-    'https://[2606:4700:4700::1111]/hook',
-    'https://bücher.example.com/',
-    `https://example.com/${'a'.repeat(2_028)}`,
-  ])('may be %s', async (url) => {
-    expect(await check(url)).toEqual({ ok: true, url: new URL(url).href });
+  test.each<[where: string, policy: Partial<Policy>, urls: string[]]>([
+    ['on the internet', {}, ['https://example.com/hooks?tenant=7', 'https://example.com./']],
+    ['on the internet', {}, ['https://example.com:8443/', 'https://bücher.example.com/']],
+    ['at a public address', {}, ['https://8.8.8.8/hook', 'https://[2606:4700:4700::1111]/hook']],
+    ['of 2,048 characters', {}, [`https://example.com/${'a'.repeat(2_028)}`]],
+    ['of this machine where that is allowed', OWN, ['http://127.0.0.1:4000/', 'http://[::1]:4/']],
+    ['of this machine where that is allowed', OWN, ['https://127.0.0.1/']],
+    [
+      'of this machine by its name',
+      { ...OWN, resolve: async () => ['127.0.0.1', '::1'] },
+      ['http://localhost:4000/hook'],
+    ],
+    ['of this machine next to a denied network', { ...OWN, ...DENYING }, ['http://127.0.0.1:4/']],
+    [
+      'outside a denied network',
+      { ...DENYING, resolve: async () => ['8.8.8.8', '93.184.217.1'] },
+      ['https://example.com/'],
+    ],
+    ['anywhere for an empty list', { isDenied: createDenyCheck('') }, ['https://93.184.216.34/']],
+  ])('may be %s', async (_where, policy, urls) => {
+    for (const url of urls) {
+      expect(await check(url, policy)).toEqual({ ok: true, url: new URL(url).href });
+    }
   });
 
   test.each([
@@ -90,86 +112,131 @@ describe('a webhook URL', () => {
     ['IPv6', ['[::1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::]', '[2002:7f00:1::]']],
     ['long IPv6', ['[0:0:0:0:0:ffff:7f00:0001]', '[64:ff9b::7f00:1]']],
   ])('with a private address in %s is refused without a look-up', async (_, hosts) => {
-    const resolve = () => Promise.reject(new Error('A literal must not be resolved.'));
     for (const host of hosts) {
-      const result = await check(`https://${host}/latest/meta-data/`, resolve);
+      const result = await check(`https://${host}/latest/meta-data/`, { resolve: noLookUp });
       expect([host, result]).toMatchObject([host, { ok: false, code: 'url_host_not_public' }]);
     }
   });
 
-  test('is refused when one of several addresses of its name is private', async () => {
-    const resolve = async () => ['93.184.216.34', '10.0.0.7'];
-    expect(await check('https://example.com/', resolve)).toEqual({
+  const PRIVATE = 'The host is not on the public internet: 10.0.0.7 is a private address.';
+  const NO_ADDRESS = 'The host name example.com could not be resolved.';
+  test.each<[string, Resolve, string, string]>([
+    ['a private one', async () => ['93.184.216.34', '10.0.0.7'], 'url_host_not_public', PRIVATE],
+    ['none', async () => [], 'url_host_unknown', NO_ADDRESS],
+    ['an error', () => Promise.reject(new Error('EAI_AGAIN')), 'url_host_unknown', NO_ADDRESS],
+  ])('is refused when its name resolves to %s', async (_, resolve, code, message) => {
+    expect(await check('https://example.com/', { resolve })).toEqual({ ok: false, code, message });
+  });
+
+  test.each([
+    ['https://93.184.216.34/', '93.184.216.34'],
+    ['https://[2606:4700:4700::1111]/', '2606:4700:4700::1111'],
+    ['https://[::ffff:93.184.216.34]/', '::ffff:5db8:d822'],
+    ['https://example.com/', '93.184.216.34'],
+    ['http://127.0.0.1:4000/', '127.0.0.1'],
+  ])('is refused in a network that the operator denies: %s', async (url, address) => {
+    const isOwn = address === '127.0.0.1';
+    const own = { allowPrivate: true, isDenied: createDenyCheck('127.0.0.0/8') };
+    expect(await check(url, isOwn ? own : DENYING)).toEqual({
       ok: false,
       code: 'url_host_not_public',
-      message: 'The host is not on the public internet: 10.0.0.7 is a private address.',
+      message: `The host is at ${address}, which this service blocks.`,
     });
   });
 
   test.each([
-    ['has no address', async () => []],
-    ['cannot be resolved', () => Promise.reject(new Error('EAI_AGAIN'))],
-  ])('is refused when its name %s', async (_, resolve: Resolve) => {
-    const message = expect.stringContaining('example.com');
-    const result = await check('https://example.com/', resolve);
-    expect(result).toMatchObject({ code: 'url_host_unknown', message });
+    ['http://example.com/', 'url_not_https'],
+    ['http://8.8.8.8/', 'url_not_https'],
+    ['http://192.168.0.1/', 'url_host_not_public'],
+    ['https://10.0.0.1/', 'url_host_not_public'],
+    ['http://169.254.169.254/', 'url_host_not_public'],
+    ['http://0/', 'url_host_not_public'],
+  ])('cannot be %s on another machine where this machine is allowed', async (url, code) => {
+    expect(await check(url, OWN)).toMatchObject({ code });
+  });
+});
+
+describe('the resolver of host names', () => {
+  const KNOWN = new Map([
+    ['shop.example.com', '93.184.216.34'],
+    ['slow.example.com', 'silent'],
+  ]);
+
+  let server: NameServer;
+  beforeEach(async () => {
+    server = await serveNames((name) => (name.startsWith('slow') ? 'silent' : KNOWN.get(name)));
+  });
+  afterEach(() => server.close());
+
+  function resolver(options: Parameters<typeof createResolver>[0] = {}) {
+    return createResolver({ servers: [server.address], timeoutMs: 20_000, ...options });
+  }
+
+  test('a look-up asks the name server for both kinds of address, and refuses an unknown name', async () => {
+    expect(await resolver()('shop.example.com')).toEqual(['93.184.216.34']);
+    expect(server.questions).toEqual(['shop.example.com', 'shop.example.com']);
+    await expect(resolver()('none.example.com')).rejects.toThrow('none.example.com has no address');
   });
 
-  describe('in a network that the operator denies', () => {
-    const isDenied = createDenyCheck('198.18.7.0/24, 93.184.216.0/24,2606:4700::/32');
-    const checkDenied = (url: string, addresses: string[] = [], allowPrivate = false) =>
-      checkWebhookUrl(url, { allowPrivate, isDenied, resolve: async () => addresses });
-
-    test.each([
-      ['https://93.184.216.34/', '93.184.216.34'],
-      ['https://[2606:4700:4700::1111]/', '2606:4700:4700::1111'],
-      ['https://[::ffff:93.184.216.34]/', '::ffff:5db8:d822'],
-    ])('is refused: %s', async (url, address) => {
-      expect(await checkDenied(url)).toEqual({
-        ok: false,
-        code: 'url_host_not_public',
-        message: `The host is at ${address}, which this service blocks.`,
-      });
-    });
-
-    test('is refused by its name if one of its addresses is there', async () => {
-      const url = 'https://example.com/';
-      expect(await checkDenied(url, ['8.8.8.8', '93.184.216.34'])).toMatchObject({ ok: false });
-      expect(await checkDenied(url, ['8.8.8.8', '93.184.217.1'])).toEqual({ ok: true, url });
-    });
-
-    test('is refused on this machine, too, where that is allowed', async () => {
-      const own = { allowPrivate: true, isDenied: createDenyCheck('127.0.0.0/8') };
-      const refused = { ok: false, code: 'url_host_not_public' };
-      expect(await checkWebhookUrl('http://127.0.0.1:4000/', own)).toMatchObject(refused);
-      expect(await checkDenied('http://127.0.0.1:4000/', [], true)).toMatchObject({ ok: true });
-    });
-
-    test('is not refused by an empty list', () => {
-      expect(createDenyCheck('')('93.184.216.34')).toBe(false);
-    });
-  });
-
-  describe('where private endpoints are allowed', () => {
-    test.each(['http://127.0.0.1:4000/hook', 'http://[::1]:4000/', 'https://127.0.0.1/'])(
-      'may be %s, which is this machine',
-      async (url) => expect(await check(url, PUBLIC, true)).toEqual({ ok: true, url }),
+  test('six names whose server is silent delay no other name, and are given up', async () => {
+    const resolve = resolver();
+    const failed: string[] = [];
+    const silent = [1, 2, 3, 4, 5, 6].map((n) =>
+      resolve(`slow${n}.example.com`).catch(() => failed.push(`slow${n}`)),
     );
+    expect(await resolve('shop.example.com')).toEqual(['93.184.216.34']);
+    expect(failed).toEqual([]);
+    await Promise.all(silent);
+    expect(failed).toHaveLength(6);
+  });
 
-    test('may be localhost', async () => {
-      const url = 'http://localhost:4000/hook';
-      expect(await checkWebhookUrl(url, { allowPrivate: true })).toEqual({ ok: true, url });
-    });
+  test('concurrent callers share one look-up of a name', async () => {
+    const resolve = resolver();
+    const lookUps = Array.from({ length: 50 }, () => resolve('Shop.Example.com'));
+    expect(new Set((await Promise.all(lookUps)).flat())).toEqual(new Set(['93.184.216.34']));
+    expect(server.questions).toHaveLength(2);
+  });
 
-    test.each([
-      ['http://example.com/', 'url_not_https'],
-      ['http://8.8.8.8/', 'url_not_https'],
-      ['http://192.168.0.1/', 'url_host_not_public'],
-      ['https://10.0.0.1/', 'url_host_not_public'],
-      ['http://169.254.169.254/', 'url_host_not_public'],
-      ['http://0/', 'url_host_not_public'],
-    ])('cannot be %s on another machine', async (url, code) => {
-      expect(await check(url, PUBLIC, true)).toMatchObject({ code });
+  test.each([
+    ['an answer for 10 seconds', 'shop.example.com', [0, 9_999, 10_000]],
+    ['a failure for 5 seconds', 'none.example.com', [0, 4_999, 5_000]],
+  ])('a resolver caches %s', async (_, name, times) => {
+    let nowMs = 0;
+    const resolve = resolver({ now: () => nowMs });
+    const questions: number[] = [];
+    for (nowMs of times) {
+      await resolve(name).catch(() => undefined);
+      questions.push(server.questions.length);
+    }
+    expect(questions).toEqual([2, 2, 4]);
+  });
+
+  test('the hosts file comes before the name server, and localhost needs neither', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hosts-'));
+    const hostsFile = join(folder, 'hosts');
+    const lines = [
+      '10.0.0.7\tbank.example.com Till # ours',
+      '::1 localhost',
+      'junk bad.example.com',
+    ];
+    writeFileSync(hostsFile, lines.join('\n'));
+    const resolve = resolver({ hostsFile });
+    expect(await resolve('BANK.example.com')).toEqual(['10.0.0.7']);
+    expect(await resolve('till')).toEqual(['10.0.0.7']);
+    expect(await resolve('localhost')).toEqual(['::1', '127.0.0.1']);
+    expect(await resolve('shop.localhost')).toEqual(['127.0.0.1', '::1']);
+    expect(server.questions).toEqual([]);
+    const bare = resolver({ hostsFile: join(folder, 'none') });
+    expect(await bare('localhost')).toEqual(['127.0.0.1', '::1']);
+    rmSync(folder, { recursive: true });
+  });
+
+  test('a post to a name whose server is silent fails with that reason', async () => {
+    const resolve = resolver({ timeoutMs: 100 });
+    expect(await post('https://slow.example.com/', { resolve })).toMatchObject({
+      outcome: 'error',
+      kind: 'dns',
+      message: 'The host name slow.example.com could not be resolved.',
     });
   });
 });
