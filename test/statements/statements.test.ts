@@ -1,0 +1,487 @@
+import { randomUUID } from 'node:crypto';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { readTrialBalance } from '../../src/ledger-check/trial-balance';
+import { verifyLedger } from '../../src/ledger-check/verify';
+import { importStatements } from '../../src/service/statements/import';
+import { matchByHand, unmatchByHand } from '../../src/service/statements/lines';
+import { reconcileAccounts } from '../../src/service/statements/reconciliation';
+import { operatorsAudit } from '../support/audit';
+import { readBalances } from '../support/book';
+import { type CamtStatement, camt, TEST_DAY } from '../support/camt';
+import { useDatabase } from '../support/database';
+import { retryTransient } from '../support/eventually';
+
+/** Country, length of the account and digits that make a valid IBAN. */
+function makeIban(): string {
+  const account = `${Date.now()}${Math.trunc(Math.random() * 1e5)}`.slice(-18).padStart(18, '0');
+  const check = 98n - (BigInt(`${account}131400`) % 97n);
+  return `DE${String(check).padStart(2, '0')}${account}`;
+}
+
+const database = useDatabase();
+const buildDeps = () => {
+  const { mongo, stores } = database;
+  const now = () => new Date(`${TEST_DAY}T23:59:59.999Z`);
+  return { mongo, stores, audit: operatorsAudit(stores), now };
+};
+
+/** Opens a bank account, for which entries of ours and statements are written. */
+async function openAccount(currency = 'EUR', livemode = false) {
+  const { mongo, stores } = database;
+  // Entries belong to no IBAN, so that each account has a connector for itself.
+  const connector = `bank_${randomUUID().slice(0, 8)}`;
+  const iban = makeIban();
+  const own = { connector, livemode };
+  const account = {
+    ...{ _id: `ba_${randomUUID()}`, ...own, iban, currency },
+    ...{ created_at: `${TEST_DAY}T00:00:00.000Z`, closing: null },
+  };
+  await mongo.withSession((session) => stores.bankAccounts.insert(account, session));
+  const scope = { ...own, currency };
+  const book = `${account._id}:${livemode ? 'live' : 'sandbox'}:${currency}`;
+
+  const post = async (
+    amount: number,
+    { day = TEST_DAY, bank_reference }: { day?: string; bank_reference?: string } = {},
+  ) => {
+    const resource_id = randomUUID();
+    const owner = { account_id: `acct_${connector}`, livemode, currency };
+    const legs =
+      amount > 0
+        ? ENTRY_LINES.payment_settled(connector, amount)
+        : ENTRY_LINES.payout_captured('main', connector, -amount, 0);
+    const kind = amount > 0 ? 'payment_settled' : 'payout_captured';
+    const entry = { kind, resource_id, ...owner, legs, at: `${day}T10:00:00.000Z` } as const;
+    await mongo.withSession((session) =>
+      session.withTransaction(() =>
+        stores.ledger.post({ ...entry, value_date: day, bank_reference }, session),
+      ),
+    );
+    const entry_id = `${kind}:${resource_id}`;
+    return { entry_id, amount, reference: resource_id.replaceAll('-', '') };
+  };
+
+  return {
+    account,
+    iban,
+    connector,
+    post,
+    write: (statement: CamtStatement, more: { message?: string } = {}) =>
+      camt([{ iban, currency, ...statement }], more),
+    import: (file: Buffer) => importStatements(buildDeps(), file, own),
+    reconcile: async (day?: string) => {
+      const [shown] = await reconcileAccounts(buildDeps(), { ...own, iban, day });
+      if (shown === undefined) throw new Error('not shown');
+      return shown;
+    },
+    uncleared: async () =>
+      (await stores.ledger.listUncleared({ ...scope, limit: 100 })).map((e) => e.entry_id),
+    balance: async (path: string) => (await readBalances(stores, book))(path) ?? 0,
+    stored: async () => {
+      const count = (name: string, filter: object = { bank_account_id: account._id }) =>
+        database.db.collection(name).countDocuments(filter);
+      const entries = await count('ledger_postings', { book });
+      return {
+        entries,
+        statements: await count('statements'),
+        lines: await count('statement_lines'),
+      };
+    },
+    /** Differences between the book of the account and its entries. */
+    verify: async () =>
+      (await verifyLedger(database.mongo, database.db.databaseName, { book })).differences,
+    lines: () =>
+      database.db
+        .collection('statement_lines')
+        .find({ bank_account_id: account._id })
+        .sort({ _id: 1 })
+        .toArray(),
+  };
+}
+
+const listIds = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
+const listEntryIds = (rows: readonly { entry_id: string }[]) =>
+  rows.map(({ entry_id }) => entry_id);
+
+test('an imported statement is matched, booked and reconciled, and its day closes', async () => {
+  const bank = await openAccount();
+  const paid = await bank.post(1000, { bank_reference: 'B-1' });
+  const sent = await bank.post(-400);
+  const file = bank.write({
+    opening: 50,
+    entries: [
+      { ...paid, bank_reference: 'B-1' },
+      { ...sent, bank_reference: 'B-2' },
+      { amount: -5, code: 'PMNT.MDOP.CHRG' },
+    ],
+  });
+  const row = {
+    ...{ id: expect.stringMatching(/^st_/), statement_id: 'S-1', kind: 'statement' },
+    ...{ account: bank.iban, day: TEST_DAY, lines: 3, matched: 2, booked: 1, open: 0 },
+  };
+  expect(await bank.import(file)).toEqual([{ ...row, already_imported: false }]);
+  const stored = await bank.stored();
+  expect(stored).toEqual({ statements: 1, lines: 3, entries: 4 });
+  expect(await bank.import(file)).toEqual([{ ...row, already_imported: true }]);
+  expect(await bank.stored()).toEqual(stored);
+  expect(await bank.reconcile()).toEqual({
+    ...{ account: bank.iban, currency: 'EUR', day: TEST_DAY, closed: true },
+    ...{ opening: 50, closing: 645, matched: 2, has_more: false },
+    ...{ ours_only: [], theirs_only: [], different: [], findings: [] },
+  });
+  const accounts = ['cash', 'clearing', 'suspense.unmatched', 'expense.bank_fees'];
+  const balances = await Promise.all([...accounts, 'external.opening'].map(bank.balance));
+  // Below 0 is what the bank holds: the closing balance.
+  expect(balances).toEqual([-645, 600, 0, -5, 50]);
+  const closing = { amount: 645, day: TEST_DAY, statement_id: 'S-1' };
+  const account = await database.stores.bankAccounts.get(bank.account._id);
+  expect(account).toEqual({ ...bank.account, closing });
+  expect(await bank.verify()).toEqual([]);
+});
+
+test('a file with several statements is imported in the order of its days', async () => {
+  const bank = await openAccount('JPY');
+  const [first, second] = [await bank.post(100), await bank.post(7, { day: '2026-11-21' })];
+  const file = bank.write({ id: 'B', day: '2026-11-21', opening: 100, entries: [second] });
+  const earlier = bank.write({ id: 'A', entries: [first] }).toString();
+  const text = `${earlier.match(/<Stmt>.*<\/Stmt>/s)}<Stmt>`;
+  const both = Buffer.from(file.toString().replace('<Stmt>', text));
+  expect(await bank.import(both)).toMatchObject([
+    { statement_id: 'A', matched: 1, already_imported: false },
+    { statement_id: 'B', matched: 1, already_imported: false },
+  ]);
+  expect(await bank.balance('cash')).toBe(-107);
+});
+
+describe('a refused file leaves only its refusal', () => {
+  const entries = [{ amount: 1000 }];
+  const setup = async () => {
+    const bank = await openAccount();
+    await bank.import(bank.write({ id: 'S-0', day: '2026-11-17', entries: [{ amount: 50 }] }));
+    return bank;
+  };
+  type Bank = Awaited<ReturnType<typeof setup>>;
+
+  test.each<[string, (bank: Bank) => Buffer, RegExp]>([
+    [
+      'statement_conflict',
+      (bank) => bank.write({ id: 'S-0', day: '2026-11-17', entries: [{ amount: 51 }] }),
+      /S-0 was imported from another file/,
+    ],
+    [
+      'statement_gap',
+      (bank) => bank.write({ opening: 60, entries }),
+      /S-1 opens at €0.60.* of 2026-11-17 closed at €0.50: €0.10 differ. .*: 2026-11-18 to 2026-11-19/,
+    ],
+    [
+      'statement_gap',
+      (bank) => bank.write({ day: '2026-11-16', opening: 50, entries }),
+      /is older than the last one/,
+    ],
+    [
+      'sum_mismatch',
+      (bank) => bank.write({ opening: 50, closing: 1049, entries }),
+      /S-1 do not lead .*: -€0.01 is missing/,
+    ],
+    [
+      'wrong_currency',
+      (bank) => bank.write({ currency: 'USD', opening: 50, entries }),
+      /S-1 is in USD, and the account .* in EUR/,
+    ],
+    [
+      'bank_account_unknown',
+      (bank) => bank.write({ iban: 'GB82WEST12345698765432', entries }),
+      /no bank account GB82WEST12345698765432/,
+    ],
+    [
+      'file_invalid',
+      (bank) => bank.write({ opening: 50, entries: [{ amount: 1, value_date: '2026-12-21' }] }),
+      /Line 1 of statement S-1 has the value date 2026-12-21/,
+    ],
+    ['file_invalid', (bank) => bank.write({ entries }).subarray(0, -30), /well-formed/],
+  ])('%s', async (code, write, message) => {
+    const bank = await setup();
+    const before = await bank.stored();
+    const refusals = database.db.collection('statement_refusals');
+    const refusal = { code, message: expect.stringMatching(message) };
+    for (const _ of ['first', 'repeat']) {
+      await expect(bank.import(write(bank))).rejects.toMatchObject(refusal);
+    }
+    expect(await bank.stored()).toEqual(before);
+    expect(await refusals.countDocuments({ connector: bank.connector })).toBe(1);
+    expect(await bank.import(bank.write({ opening: 50, entries }))).toMatchObject([{ open: 1 }]);
+  });
+
+  test('if only one of its statements is wrong', async () => {
+    const bank = await setup();
+    const good = bank.write({ id: 'A', opening: 50, entries }).toString();
+    const bad = bank.write({ id: 'B', opening: 1051, closing: 0 }).toString();
+    const both = good.replace('</Stmt>', `</Stmt>${bad.match(/<Stmt>.*<\/Stmt>/s)}`);
+    const before = await bank.stored();
+    await expect(bank.import(Buffer.from(both))).rejects.toMatchObject({ code: 'sum_mismatch' });
+    expect(await bank.stored()).toEqual(before);
+  });
+});
+
+test('a value date may be 30 days ahead', async () => {
+  const bank = await openAccount();
+  const entries = [{ amount: 1, value_date: '2026-12-20' }];
+  expect(await bank.import(bank.write({ entries }))).toMatchObject([{ lines: 1 }]);
+});
+
+test('concurrent imports of one file agree, and one of two statements for a day is refused', async () => {
+  const bank = await openAccount();
+  const posted = [];
+  for (let number = 1; number <= 7; number += 1) posted.push(await bank.post(number));
+  const many = Array.from({ length: 400 }, () => ({ amount: 3 }));
+  const file = bank.write({ entries: [...many, ...posted] });
+  const importOnce = (bytes: Buffer) => retryTransient(() => bank.import(bytes));
+  const [first, second] = await Promise.all([importOnce(file), importOnce(file)]);
+  const row = { lines: 407, matched: 7, open: 400 };
+  expect([first, second]).toMatchObject([[row], [row]]);
+  expect(await bank.stored()).toEqual({ statements: 1, lines: 407, entries: 407 });
+  const sum = 1200 + 28;
+  const write = (id: string) => bank.write({ id, opening: sum, entries: [{ amount: 9 }] });
+  const results = await Promise.allSettled(['X', 'Y'].map((id) => importOnce(write(id))));
+  expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  const refused = results.find((result) => result.status === 'rejected');
+  expect(refused?.reason.code).toMatch(/^statement_(gap|incomplete)$/);
+  expect(await bank.balance('cash')).toBe(-sum - 9);
+  expect(await bank.verify()).toEqual([]);
+});
+
+type Step = 'insert' | 'insertLines' | 'complete' | 'ofAccount';
+
+/** Makes a step of the store fail once others of its kind were done. */
+function stopAt(step: Step, skipped: number) {
+  const { statements } = database.stores;
+  const original = statements[step];
+  let calls = 0;
+  return jest.spyOn(statements, step).mockImplementation((...args: unknown[]) => {
+    calls += 1;
+    if (calls > skipped) throw new Error(`killed at ${step}`);
+    return Reflect.apply(original, statements, args);
+  });
+}
+
+test('an import that stops at any write continues, and stores nothing twice', async () => {
+  const bank = await openAccount();
+  const posted = [];
+  for (let number = 1; number <= 5; number += 1) posted.push(await bank.post(100 + number));
+  const many = Array.from({ length: 700 }, () => ({ amount: 3 }));
+  const file = bank.write({ opening: 9, entries: [...posted, ...many, ...posted] });
+  const other = bank.write({ id: 'S-2', opening: 9 });
+  const steps = [
+    ['insert', 0],
+    ['insertLines', 0],
+    ['insertLines', 2],
+    ['complete', 0],
+    ['ofAccount', 0],
+  ] as const;
+  for (const [step, skipped] of steps) {
+    const stop = stopAt(step, skipped);
+    await expect(bank.import(file)).rejects.toThrow(`killed at ${step}`);
+    stop.mockRestore();
+    if (step === 'insertLines') {
+      await expect(bank.import(other)).rejects.toMatchObject({ code: 'statement_incomplete' });
+      expect(await bank.reconcile()).toMatchObject({ day: null, matched: 0 });
+    }
+  }
+  expect(await bank.import(file)).toMatchObject([{ lines: 710, matched: 5, open: 705 }]);
+  expect(await bank.stored()).toEqual({ statements: 1, lines: 710, entries: 711 });
+  expect(await bank.uncleared()).toEqual([]);
+  expect(await bank.verify()).toEqual([]);
+});
+
+test('each of eight kinds of difference is reported, and nothing else', async () => {
+  const bank = await openAccount();
+  const good = [];
+  for (let number = 1; number <= 5; number += 1) {
+    good.push({ ...(await bank.post(number * 111)), bank_reference: `B-${number}` });
+  }
+  const missing = await bank.post(2_001);
+  const less = await bank.post(3_000);
+  const twice = { ...(await bank.post(4_000)), bank_reference: 'B-4000' };
+  const turned = await bank.post(5_000);
+  const wrongBank = await bank.post(6_000, { bank_reference: 'B-6000' });
+  const [one, other] = [await bank.post(7_000), await bank.post(7_000)];
+  const late = await bank.post(8_000, { day: '2026-11-21' });
+  const [shown] = await bank.import(
+    bank.write({
+      entries: [
+        ...good,
+        // Ours alone: `missing`. Theirs alone, of an amount that `missing` does not have:
+        { amount: 2_002, reference: 'A-STRANGER', bank_reference: 'B-2002' },
+        { ...less, amount: 2_999 },
+        ...[twice, twice],
+        // The bank took what it should have given.
+        { ...turned, amount: -5_000 },
+        // The amount of an entry to which the bank gave another reference.
+        { amount: 6_000, bank_reference: 'B-6001' },
+        // One of two entries of the same amount and day.
+        { amount: 7_000 },
+        // Booked although ours comes a day later.
+        { amount: 8_000 },
+      ],
+    }),
+  );
+  const line = (number: number) => `${shown?.id}:${number}`;
+  const day = await bank.reconcile();
+  expect(day).toMatchObject({ day: TEST_DAY, closed: false, matched: 6, findings: [] });
+  expect(day.different.map((each) => [each.line.id, each.entry.entry_id])).toEqual([
+    [line(7), less.entry_id],
+  ]);
+  expect(new Set(listIds(day.theirs_only))).toEqual(new Set([6, 9, 10, 11, 12, 13].map(line)));
+  expect(new Set(listEntryIds(day.ours_only))).toEqual(
+    new Set([missing, turned, wrongBank, one, other].map(({ entry_id }) => entry_id)),
+  );
+  expect(await bank.uncleared()).toContain(late.entry_id);
+  const open = 2_002 + 2_999 + 4_000 - 5_000 + 6_000 + 7_000 + 8_000;
+  expect(await bank.balance('suspense.unmatched')).toBe(open);
+  expect(await bank.verify()).toEqual([]);
+});
+
+test('a line that came before its entry is matched later, and its day closes', async () => {
+  const bank = await openAccount();
+  await bank.import(bank.write({ entries: [{ amount: 1_000, bank_reference: 'B-1' }] }));
+  expect(await bank.reconcile()).toMatchObject({
+    closed: false,
+    theirs_only: [{ amount: 1_000, status: 'open', unmatched: 1_000, entries: [], owner: null }],
+  });
+  const posted = await bank.post(1_000, { bank_reference: 'B-1' });
+  expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1, theirs_only: [] });
+  expect(await bank.lines()).toMatchObject([{ status: 'matched', entries: [posted.entry_id] }]);
+  expect(await bank.balance('suspense.unmatched')).toBe(0);
+  expect(await bank.balance('clearing')).toBe(1_000);
+  // What comes after that belongs to the next open day.
+  const later = await bank.post(5);
+  expect(await bank.reconcile(TEST_DAY)).toMatchObject({ closed: true, ours_only: [] });
+  await bank.import(bank.write({ id: 'S-2', day: '2026-11-21', opening: 1_000 }));
+  expect(await bank.reconcile()).toMatchObject({
+    ...{ day: '2026-11-21', closed: false, opening: 1_000, closing: 1_000, matched: 0 },
+    ours_only: [{ entry_id: later.entry_id, amount: 5, day: TEST_DAY, age_days: 0 }],
+  });
+});
+
+test('an entry is shown on the first open day that it belongs to, and on no other', async () => {
+  const bank = await openAccount();
+  const [first, second] = [await bank.post(1, { day: '2026-11-18' }), await bank.post(2)];
+  await bank.import(bank.write({ id: 'S-1', day: '2026-11-18' }));
+  await bank.import(bank.write({ id: 'S-2' }));
+  const [early, latest] = [await bank.reconcile('2026-11-18'), await bank.reconcile()];
+  expect(listEntryIds(early.ours_only)).toEqual([first.entry_id]);
+  expect(listEntryIds(latest.ours_only)).toEqual([second.entry_id]);
+  expect(await bank.reconcile('2026-11-10')).toMatchObject({ day: '2026-11-10', ours_only: [] });
+});
+
+test('a batch is matched by the sum of the entries that have its bank reference', async () => {
+  const bank = await openAccount();
+  for (const amount of [-100, -200, -300]) await bank.post(amount, { bank_reference: 'BATCH' });
+  const entries = [{ amount: -600, bank_reference: 'BATCH', details: '' }];
+  expect(await bank.import(bank.write({ entries }))).toMatchObject([{ lines: 1, matched: 1 }]);
+  const anyId = expect.any(String);
+  expect(await bank.lines()).toMatchObject([{ entries: [anyId, anyId, anyId] }]);
+  expect(await bank.uncleared()).toEqual([]);
+});
+
+test('a notification changes no balance, and is reported if no statement repeats it in 5 days', async () => {
+  const bank = await openAccount();
+  const posted = await bank.post(1_000, { bank_reference: 'B-1' });
+  const message = 'camt.054.001.08';
+  const announced = [
+    { ...posted, bank_reference: 'B-1' },
+    { amount: 77, bank_reference: 'B-2', day: '2026-11-15' },
+    { amount: 78, bank_reference: 'B-3', day: '2026-11-14' },
+  ];
+  const file = bank.write({ id: 'N-1', entries: announced }, { message });
+  expect(await bank.import(file)).toMatchObject([
+    { kind: 'notification', lines: 3, matched: 0, open: 3 },
+  ]);
+  expect(await bank.import(file)).toMatchObject([{ already_imported: true }]);
+  expect(await bank.balance('cash')).toBe(0);
+  expect(await bank.uncleared()).toEqual([posted.entry_id]);
+  const entries = [{ amount: 1_000, bank_reference: 'B-1' }];
+  expect(await bank.import(bank.write({ entries }))).toMatchObject([{ lines: 1, matched: 1 }]);
+  expect(await bank.reconcile()).toMatchObject({
+    ...{ closed: true, matched: 1, theirs_only: [] },
+    findings: [{ code: 'not_repeated', amount: 78, currency: 'EUR', ids: [expect.any(String)] }],
+  });
+  const { mongo, db } = database;
+  const { findings } = await readTrialBalance(mongo, db.databaseName, buildDeps());
+  const notRepeated = findings.filter(({ code }) => code === 'not_repeated');
+  expect(notRepeated).toMatchObject([{ amount: 78n, currency: 'EUR', ids: [expect.any(String)] }]);
+  const statuses = (await bank.lines()).map(({ status }) => status).sort();
+  expect(statuses).toEqual(['announced', 'announced', 'matched', 'repeated']);
+});
+
+describe('an operator', () => {
+  const setup = async (livemode = false) => {
+    const bank = await openAccount('EUR', livemode);
+    const posted = [await bank.post(700), await bank.post(290)];
+    await bank.import(bank.write({ entries: [{ amount: 1_000, reference: 'X' }] }));
+    const [line] = await bank.lines();
+    if (line === undefined) throw new Error('no line');
+    const entries = posted.map(({ entry_id }) => entry_id);
+    return { bank, id: String(line._id), entries };
+  };
+
+  test('matches a line with entries, books the difference, and unmatches it', async () => {
+    const { bank, id, entries } = await setup();
+    const deps = buildDeps();
+    const refused = matchByHand(deps, id, { entries });
+    const message = expect.stringMatching(/has €10.00, and the entries €9.90: €0.10 differ/);
+    await expect(refused).rejects.toMatchObject({ code: 'amounts_differ', message });
+    const fees = { entries, difference_to: 'expense.bank_fees' } as const;
+    expect(await matchByHand(deps, id, fees)).toMatchObject({ status: 'matched', entries });
+    expect(await bank.balance('expense.bank_fees')).toBe(10);
+    expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1 });
+    await expect(matchByHand(deps, id, fees)).rejects.toMatchObject({ code: 'line_not_open' });
+
+    expect(await unmatchByHand(deps, id, {})).toMatchObject({ status: 'open', entries: [] });
+    expect(await bank.balance('suspense.unmatched')).toBe(1_000);
+    const fitting = await bank.post(1_000);
+    // The operator's decision stands: nothing matches it again by itself.
+    expect(await bank.reconcile()).toMatchObject({ closed: false, theirs_only: [{ id }] });
+    const rest = { entries, difference_to: 'suspense.unmatched' } as const;
+    expect(await matchByHand(deps, id, rest)).toMatchObject({ status: 'matched' });
+    expect(await bank.balance('suspense.unmatched')).toBe(10);
+    await unmatchByHand(deps, id, {});
+    await matchByHand(deps, id, { entries: [fitting.entry_id] });
+    const balances = await Promise.all(['clearing', 'suspense.unmatched'].map(bank.balance));
+    expect(balances).toEqual([1_000, 0]);
+    expect(await bank.verify()).toEqual([]);
+  });
+
+  test('cannot match an entry twice or of another account, nor a line that does not exist', async () => {
+    const { bank, id, entries } = await setup();
+    const { id: other } = await setup();
+    const deps = buildDeps();
+    const match = (line: string, ...names: string[]) =>
+      matchByHand(deps, line, { entries: names, difference_to: 'expense.bank_fees' });
+    await expect(match(other, ...entries)).rejects.toMatchObject({ code: 'entry_not_found' });
+    await expect(match('st_none:1')).rejects.toMatchObject({ code: 'line_not_found' });
+    await expect(unmatchByHand(deps, id, {})).rejects.toMatchObject({ code: 'line_not_matched' });
+    const added = [{ amount: 9, reference: 'Y' }];
+    await bank.import(bank.write({ id: 'S-2', opening: 1_000, entries: added }));
+    const [, second] = await bank.lines();
+    const [first = ''] = entries;
+    const both = await Promise.allSettled([match(id, first), match(String(second?._id), first)]);
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(await bank.uncleared()).toEqual(entries.slice(1));
+  });
+
+  test('gives a name and a reason on live, which are audited', async () => {
+    const { id, entries } = await setup(true);
+    const fees = { entries, difference_to: 'expense.bank_fees' } as const;
+    const refused = matchByHand(buildDeps(), id, fees);
+    await expect(refused).rejects.toMatchObject({ code: 'operator_required' });
+    const who = { operator: 'mia', reason: 'Ticket 42' };
+    await matchByHand(buildDeps(), id, { ...fees, ...who });
+    const audited = await database.db.collection('audit_log').findOne({ target: id });
+    expect(audited).toMatchObject({
+      ...{ act: 'statement.matched', account_id: null, livemode: true },
+      before: { status: 'open', entries: [] },
+      after: { status: 'matched', entries, ...who },
+    });
+  });
+});
