@@ -500,7 +500,10 @@ describe('a settlement', () => {
     const { spec, action } = await schedule.describe();
     await schedule.delete();
     expect(spec.intervals).toMatchObject([{ every: 86_400_000, offset: 7_200_000 }]);
-    expect(action).toMatchObject({ workflowType: 'cryptoSettlements', taskQueue });
+    expect(action).toMatchObject({
+      workflowType: 'cryptoSettlements',
+      taskQueue: `${taskQueue}-live`,
+    });
   });
 });
 

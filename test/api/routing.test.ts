@@ -11,6 +11,7 @@ import { runWorker } from '../../src/temporal/native';
 import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
 import { call, eventually, idealPayment } from '../support/http';
+import { quietTemporal } from '../support/quiet';
 import { scriptedBank } from '../support/scripted-bank';
 import { temporalAddress } from '../support/servers';
 import { useService } from '../support/service';
@@ -29,6 +30,7 @@ const ada = useShop(service);
 const bob = useShop(service);
 useFixture(
   async () => {
+    quietTemporal();
     const connection = await NativeConnection.connect({ address: temporalAddress() });
     const workers = await Promise.all(
       Object.entries(BANKS).map(([connector, { activities }]) =>
