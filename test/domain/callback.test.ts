@@ -64,24 +64,17 @@ function findRefusedFields(currency: string): string[] {
   return (error?.issues ?? []).map(({ path }) => path.join('.'));
 }
 
-test.each(['EUR', 'JPY', 'KWD'])('a callback may name the currency %s', (currency) => {
-  expect(readCallback({ ...callback, currency })).toEqual({ ...callback, currency });
-  expect(findRefusedFields(currency)).toEqual([]);
+test('a callback may name a currency by its ISO code', () => {
+  for (const currency of ['EUR', 'JPY', 'KWD']) {
+    expect(readCallback({ ...callback, currency })).toEqual({ ...callback, currency });
+    expect(findRefusedFields(currency)).toEqual([]);
+  }
+  for (const currency of ['XYZ', 'XXX', 'XAU', 'eur', 'EURO', '']) {
+    const read = readCallback({ ...callback, currency });
+    expect(read instanceof Faults ? read.text : read).toBe('currency: must be an ISO 4217 code');
+    expect(findRefusedFields(currency)).toEqual(['currency']);
+  }
 });
-
-test.each(['XYZ', 'XXX', 'XAU', 'eur', 'EURO', ''])('no currency has the code "%s"', (currency) => {
-  const read = readCallback({ ...callback, currency });
-  expect(read instanceof Faults ? read.text : read).toBe('currency: must be an ISO 4217 code');
-  expect(findRefusedFields(currency)).toEqual(['currency']);
-});
-
-const REPORT = {
-  callback_id: 'cb_1',
-  resource: 'refund',
-  resource_id: '0b7d6d52-4a3f-4a5d-9b53-0f0f6d1a3c11',
-  event: 'settled',
-  occurred_at: '2026-03-01T12:00:00.5+01:00',
-};
 
 test('a callback over HTTP is accepted with all that it may have, or without', () => {
   const more = { bank_reference: 'R1', code: 'c', reason: 'r', amount: 1, currency: 'EUR' };
