@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import Router from '@koa/router';
 import { Client, Connection } from '@temporalio/client';
 import Koa from 'koa';
+import type { MongoClient } from 'mongodb';
 import { mountHealth } from '../../src/api/health';
 import { connectMongo } from '../../src/base/mongo';
 import type { Env } from '../../src/domain/environment';
@@ -17,7 +18,6 @@ import { mongodbUri, sharedProduct, temporalAddress } from '../support/servers';
 
 /** Address at which nothing listens. */
 const NOWHERE = '127.0.0.1:1';
-const READY = { status: 200, retryAfter: null, body: { status: 'ready', missing: [] } };
 
 const database = useDatabase({ indexed: false });
 const temporal = useFixture(
@@ -25,31 +25,28 @@ const temporal = useFixture(
   ({ connection }) => connection.close(),
 );
 
-afterEach(async () => {
-  await database.stores.heartbeats.end('worker-1');
-  await database.stores.heartbeats.end('worker-2');
-});
+afterEach(() => database.stores.heartbeats.end('worker'));
+
+interface Parts {
+  client?: Client;
+  mongo?: MongoClient;
+  stopping?: AbortSignal;
+}
 
 async function askAt(url: string) {
   const response = await fetch(url);
   const body: unknown = await response.json();
-  return { status: response.status, retryAfter: response.headers.get('Retry-After'), body };
-}
-
-interface Parts {
-  client?: Client;
-  mongo?: Parameters<typeof mountHealth>[1]['mongo'];
-  stores?: typeof database.stores;
-  stopping?: AbortSignal;
+  return [response.status, response.headers.get('Retry-After'), body];
 }
 
 /** Asks a server of the routes; in two seconds, and time for a busy machine. */
 async function ask(
   path: string,
-  { client = temporal, mongo = database.mongo, stores = database.stores, stopping }: Parts = {},
+  { client = temporal, mongo = database.mongo, stopping }: Parts = {},
 ) {
   const router = new Router();
   const now = () => new Date();
+  const stores = createStores(mongo.db(database.db.databaseName));
   mountHealth(router, {
     ...{ mongo, heartbeats: stores.heartbeats, now, stopping },
     temporal: createTemporalClient({ client, lifecycleQueue: 'none', stores, now }),
@@ -66,13 +63,17 @@ async function ask(
   }
 }
 
-/** Expects an answer, though a busy machine's servers and workers may be silent for some seconds. */
-async function expectReadiness(
-  expected: Awaited<ReturnType<typeof ask>>,
-  begin: () => Promise<unknown> = async () => undefined,
+/** Expects parts to be missing, though a busy machine's servers and workers may be silent for some seconds. */
+async function expectMissing(
+  missing: string[],
   read = () => ask('/readyz'),
+  begin: () => Promise<unknown> = async () => undefined,
 ) {
-  let answer: typeof expected | undefined;
+  const expected =
+    missing.length === 0
+      ? [200, null, { status: 'ready', missing }]
+      : [503, '1', { status: 'not_ready', missing }];
+  let answer: unknown;
   await eventually('the answer of /readyz', async () => {
     await begin();
     answer = await read();
@@ -81,73 +82,72 @@ async function expectReadiness(
   expect(answer).toEqual(expected);
 }
 
-const beat = (worker: string, secondsAgo = 0) =>
-  database.stores.heartbeats.beat(worker, new Date(Date.now() - secondsAgo * 1_000));
-const missing = (...parts: string[]) => ({
-  status: 503,
-  retryAfter: '1',
-  body: { status: 'not_ready', missing: parts },
-});
+const beat = (secondsAgo = 0, environments?: Env[]) =>
+  database.stores.heartbeats.beat(
+    'worker',
+    new Date(Date.now() - secondsAgo * 1_000),
+    environments,
+  );
 
 test('healthz answers while the process runs', async () => {
-  const answer = { status: 200, retryAfter: null, body: { status: 'ok' } };
+  const answer = [200, null, { status: 'ok' }];
   expect(await ask('/healthz')).toEqual(answer);
   expect(await askAt(`${sharedProduct().url}/healthz`)).toEqual(answer);
 });
 
-describe('readyz', () => {
-  test('names the worker until one polls, and once it is silent for 30 seconds or has ended', async () => {
-    await expectReadiness(missing('worker'));
-    await expectReadiness(missing('worker'), () => beat('worker-1', 30));
-    await expectReadiness(READY, () => beat('worker-2', 1));
-    await database.stores.heartbeats.end('worker-2');
-    await expectReadiness(missing('worker'));
-    // The workers of the shared product send no heartbeats.
-    const read = () => askAt(`${sharedProduct().url}/readyz`);
-    await expectReadiness(missing('worker'), undefined, read);
+describe('readyz names', () => {
+  test.each<[what: string, missing: string[], begin: () => Promise<unknown>]>([
+    ['the worker without one', ['worker'], async () => undefined],
+    ['nothing with a worker that polls', [], () => beat(1)],
+    ['the worker when it has been silent for 30 seconds', ['worker'], () => beat(30)],
+    ['live when a worker serves the sandbox alone', ['worker_live'], () => beat(0, ['sandbox'])],
+    ['the sandbox when a worker serves live alone', ['worker_sandbox'], () => beat(0, ['live'])],
+    [
+      'nothing with a worker of an earlier version, which serves both',
+      [],
+      async () => {
+        const heartbeats = database.db.collection<{ _id: string }>('worker_heartbeats');
+        await beat();
+        await heartbeats.updateOne({ _id: 'worker' }, { $unset: { environments: true } });
+      },
+    ],
+    [
+      'the worker when it has ended',
+      ['worker'],
+      async () => {
+        await beat();
+        await database.stores.heartbeats.end('worker');
+      },
+    ],
+  ])('%s', async (_what, missing, begin) => {
+    await expectMissing(missing, undefined, begin);
   });
 
-  test('names the environment that no worker serves', async () => {
-    const serve = (environment: Env) => () =>
-      database.stores.heartbeats.beat('worker-1', new Date(), [environment]);
-    await expectReadiness(missing('worker_live'), serve('sandbox'));
-    await expectReadiness(missing('worker_sandbox'), serve('live'));
-    const heartbeats = database.db.collection<{ _id: string; at: Date }>('worker_heartbeats');
-    // A worker of an earlier version serves both.
-    await expectReadiness(READY, () =>
-      heartbeats.replaceOne({ _id: 'worker-2' }, { at: new Date() }, { upsert: true }),
-    );
+  test('the worker of the shared product, whose workers send no heartbeats', async () => {
+    await expectMissing(['worker'], () => askAt(`${sharedProduct().url}/readyz`));
   });
 
-  test('names Temporal in time when it is unavailable', async () => {
+  test('Temporal in time when it is unavailable', async () => {
     const connection = Connection.lazy({ address: NOWHERE });
     const client = new Client({ connection });
-    await expectReadiness(
-      missing('temporal'),
-      () => beat('worker-1'),
-      () => ask('/readyz', { client }),
-    );
+    await expectMissing(['temporal'], () => ask('/readyz', { client }), beat);
     await connection.close();
   });
 
-  test('names MongoDB, and the workers stored there, in time when it is unavailable', async () => {
+  test('MongoDB, and the workers stored there, in time when it is unavailable', async () => {
     const mongo = await connectMongo(mongodbUri(), 'health');
-    const stores = createStores(mongo.db(database.db.databaseName));
     await mongo.close();
-    const read = () => ask('/readyz', { mongo, stores });
-    await expectReadiness(missing('mongodb', 'worker'), undefined, read);
+    await expectMissing(['mongodb', 'worker'], () => ask('/readyz', { mongo }));
   });
 
-  test('names the API once its process is about to end, and nothing else when asked about it only', async () => {
+  test('the API once its process is about to end, and nothing else when asked about it only', async () => {
     const stopping = new AbortController();
-    const readWith = (query = '') => {
-      const read = () => ask(`/readyz${query}`, { stopping: stopping.signal });
-      return [undefined, read] as const;
-    };
-    await expectReadiness(READY, ...readWith('?only=api'));
-    await expectReadiness(missing('worker'), ...readWith());
+    const parts = { stopping: stopping.signal };
+    const only = () => ask('/readyz?only=api', parts);
+    await expectMissing([], only);
+    await expectMissing(['worker'], () => ask('/readyz', parts));
     stopping.abort();
-    await expectReadiness(missing('api'), ...readWith('?only=api'));
-    await expectReadiness(missing('worker', 'api'), ...readWith());
+    await expectMissing(['api'], only);
+    await expectMissing(['worker', 'api'], () => ask('/readyz', parts));
   });
 });

@@ -18,26 +18,18 @@ test('a header is t and the HMAC of "t.body", keyed with the whole secret', () =
   expect(signPayload(SECRET, BODY, NOW)).toBe(`t=${NOW},v1=${v1}`);
 });
 
-describe('an independent verifier', () => {
-  const now = () => Math.floor(Date.now() / 1_000);
-
-  test.each([BODY, Buffer.from(BODY)])('accepts our signature over %p', (body) => {
-    const header = signPayload(SECRET, body, now());
+test('the stripe library accepts our signatures, unless they are changed or old, and we accept its', () => {
+  const now = Math.floor(Date.now() / 1_000);
+  const header = signPayload(SECRET, BODY, now);
+  for (const body of [BODY, Buffer.from(BODY)]) {
     expect(webhooks.constructEvent(body, header, SECRET)).toEqual(JSON.parse(BODY));
-  });
-
-  test('rejects a changed body, another secret and an old signature', () => {
-    const header = signPayload(SECRET, BODY, now());
-    expect(() => webhooks.constructEvent(`${BODY} `, header, SECRET)).toThrow(/signature/);
-    expect(() => webhooks.constructEvent(BODY, header, `${SECRET}x`)).toThrow(/signature/);
-    const old = signPayload(SECRET, BODY, now() - 400);
-    expect(() => webhooks.constructEvent(BODY, old, SECRET)).toThrow(/tolerance/);
-  });
-
-  test('makes headers that we accept', () => {
-    const parts = { payload: BODY, secret: SECRET, timestamp: NOW };
-    expect(verify(webhooks.generateTestHeaderString(parts))).toBe(true);
-  });
+  }
+  expect(() => webhooks.constructEvent(`${BODY} `, header, SECRET)).toThrow(/signature/);
+  expect(() => webhooks.constructEvent(BODY, header, `${SECRET}x`)).toThrow(/signature/);
+  const old = signPayload(SECRET, BODY, now - 400);
+  expect(() => webhooks.constructEvent(BODY, old, SECRET)).toThrow(/tolerance/);
+  const parts = { payload: BODY, secret: SECRET, timestamp: NOW };
+  expect(verify(webhooks.generateTestHeaderString(parts))).toBe(true);
 });
 
 test.each<[string, boolean, Partial<Verification>]>([
