@@ -79,14 +79,9 @@ export async function openCryptoShop(service: Service, livemode = false) {
     until,
     untilStatus,
     /** Creates a payment, reports one deposit, and waits for its status. */
-    payBy: async (
-      transaction_id: string,
-      amount: bigint,
-      wanted: string,
-      facts: object = {},
-    ): Promise<string> => {
+    payBy: async (transaction_id: string, amount: bigint, wanted: string): Promise<string> => {
       const { id } = await pay();
-      await deposit(id, transaction_id, amount, 3, facts);
+      await deposit(id, transaction_id, amount);
       await untilStatus(id, wanted);
       return id;
     },

@@ -8,7 +8,7 @@ const HALF_A_HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n';
 const POST = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n';
 
 /** Closes what a test has opened. */
-let close = async () => undefined as unknown;
+let close: () => Promise<void> = async () => undefined;
 afterEach(() => close());
 
 type Limits = Parameters<typeof createHttpServer>[1];
