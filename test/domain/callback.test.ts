@@ -76,6 +76,14 @@ test('a callback may name a currency by its ISO code', () => {
   }
 });
 
+const REPORT = {
+  callback_id: 'cb_1',
+  resource: 'refund',
+  resource_id: '0b7d6d52-4a3f-4a5d-9b53-0f0f6d1a3c11',
+  event: 'settled',
+  occurred_at: '2026-03-01T12:00:00.5+01:00',
+};
+
 test('a callback over HTTP is accepted with all that it may have, or without', () => {
   const more = { bank_reference: 'R1', code: 'c', reason: 'r', amount: 1, currency: 'EUR' };
   const whole = { ...REPORT, ...more, value_date: '2026-03-01' };
