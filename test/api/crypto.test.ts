@@ -124,17 +124,6 @@ describe('a crypto payment', () => {
       'received',
     ],
     [
-      'once a second deposit completes it',
-      async (id) => {
-        await shop.deposit(id, 'tx-2', DUE - 1n);
-        await shop.untilStatus(id, 'underpaid');
-        await shop.deposit(id, 'tx-3', 1n);
-      },
-      DUE,
-      ['underpaid', 'received'],
-      'topped-up',
-    ],
-    [
       'once an operator accepts less than was due',
       async (id) => {
         await shop.deposit(id, 'tx-4', DUE - 1n);
@@ -164,35 +153,6 @@ describe('a crypto payment', () => {
       DUE,
       ['held', 'received'],
       'released',
-    ],
-    [
-      'by another deposit when an operator has rejected one that failed screening',
-      async (id) => {
-        await shop.deposit(id, 'bad-2', DUE, 3, { screening: 'failed' });
-        await shop.untilStatus(id, 'held');
-        const rejected = await shop.act('crypto_payment', id, 'reject');
-        expect(rejected).toMatchObject({ status: 'awaiting_deposit' });
-        expect((await shop.read(id)).deposits[0].status).toBe('rejected');
-        await shop.deposit(id, 'tx-5', DUE, 3, { screening: 'passed' });
-      },
-      DUE,
-      ['held', 'received'],
-      'rejected',
-    ],
-    [
-      'once an operator credits a deposit that came after its window',
-      async (id) => {
-        await shop.report('crypto_payment', id, 'expired', {});
-        await shop.handle('crypto_payment', id).result();
-        await shop.deposit(id, 'tx-6', DUE);
-        await shop.attention(id, 'late_deposit');
-        const held = { status: 'expired', amount_received: '0', deposits: [{ status: 'held' }] };
-        expect(await shop.read(id)).toMatchObject(held);
-        await shop.act('crypto_payment', id, 'credit_late');
-      },
-      DUE,
-      ['expired', 'received'],
-      'credited-late',
     ],
     [
       'when its deposit is reorged before it is confirmed and comes again, and stays so after',
