@@ -63,23 +63,14 @@ test('a request with a refused key of the account is listed, one with an unknown
     });
   expectRefusal(await createPayment(reader.key), 'api_key_scope_insufficient');
   expectRefusal(await reader.get('/v1/requests'), 'api_key_scope_insufficient');
-  const keys = service.collection<{ _id: string }>('api_keys');
-  const changes = [
-    ['api_key_revoked', { revoked_at: new Date().toISOString() }],
-    ['api_key_expired', { expires_at: '2026-01-01T00:00:00.000Z' }],
-    ['api_key_address_refused', { allowed_cidrs: ['203.0.113.0/24'] }],
-  ] as const;
-  for (const [code, change] of changes) {
-    const { key } = await service.withKey(shop, false);
-    const _id = (await service.stores.keys.forAccount(shop.account_id)).at(-1)?._id;
-    await keys.updateOne({ _id }, { $set: change });
-    expectRefusal(await createPayment(key), code);
-  }
+  const { key } = await service.withKey(shop, false);
+  const revoked = (await service.stores.keys.forAccount(shop.account_id)).at(-1)?._id ?? '';
+  await service.stores.keys.revoke(revoked, new Date().toISOString());
+  expectRefusal(await createPayment(key), 'api_key_revoked');
   await createPayment(`sk_sandbox_${'x'.repeat(43)}`);
-  const rows = await readRows(shop, 5);
-  const codes = changes.map(([code]) => code);
+  const rows = await readRows(shop, 3);
   expect(rows.map(({ code }) => code)).toEqual([
-    ...codes.reverse(),
+    'api_key_revoked',
     'api_key_scope_insufficient',
     'api_key_scope_insufficient',
   ]);
