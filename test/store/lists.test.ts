@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { CommandStartedEvent, Document } from 'mongodb';
-import { z } from 'zod';
 import { inTransaction } from '../../src/base/mongo';
 import { bookCurrency } from '../../src/domain/crypto/assets';
 import { findSource, readChange } from '../../src/ledger/balance-changes';
@@ -27,12 +26,6 @@ beforeAll(async () => {
   await postEntries(1_000);
 });
 
-const Executed = z.object({
-  nReturned: z.coerce.number(),
-  totalKeysExamined: z.coerce.number(),
-  totalDocsExamined: z.coerce.number(),
-});
-
 /** Makes one query as the product sends it. @returns what MongoDB reads for it, and how */
 async function readPlan(read: (stores: Stores) => Promise<unknown>) {
   const { mongo, db, stores } = database;
@@ -50,10 +43,11 @@ async function readPlan(read: (stores: Stores) => Promise<unknown>) {
   collectNames(explained['queryPlanner'] ?? explained['stages'], names);
   // An aggregation has the statistics of the whole query in its first stage.
   const statistics = explained['executionStats'] ?? first?.['$cursor']?.['executionStats'];
-  const { nReturned, totalKeysExamined, totalDocsExamined } = Executed.parse(statistics);
   return {
-    ...{ indexes: [...names.indexes], stages: [...names.stages], returned: nReturned },
-    ...{ keys_examined: totalKeysExamined, documents_examined: totalDocsExamined },
+    ...{ indexes: [...names.indexes], stages: [...names.stages] },
+    returned: Number(statistics.nReturned),
+    keys_examined: Number(statistics.totalKeysExamined),
+    documents_examined: Number(statistics.totalDocsExamined),
   };
 }
 
@@ -153,17 +147,16 @@ test.each(LISTS)(
   },
 );
 
-test.each(['unsignalled', 'parked', 'any'] as const)(
-  'a list of waiting callbacks (%s) sorts only what an index selects',
-  async (waits) => {
+test('a list of waiting callbacks sorts only what an index selects', async () => {
+  for (const waits of ['unsignalled', 'parked', 'any'] as const) {
     const plan = await readPlan(({ callbacks }) =>
       callbacks.waiting({ waits }).limit(51).toArray(),
     );
     expect(plan.stages).not.toContain('COLLSCAN');
     expect(plan.indexes).toHaveLength(1);
     expect(plan.keys_examined).toBeLessThanOrEqual(plan.returned + BETWEEN_STATES);
-  },
-);
+  }
+});
 
 test.each<[string, string, Query[1]]>([
   [
@@ -200,10 +193,9 @@ test('the volume of each day sums what was settled, by currency', async () => {
     .collection('payments')
     .find({ account_id: LARGE_MERCHANT, status: 'settled', settled_at: { $gte: since } })
     .toArray();
-  const firstDay = since.slice(0, 10);
-  for (const { currency, day } of days) {
-    expect([currency, day >= firstDay]).toEqual(['EUR', true]);
-  }
+  expect(
+    days.filter(({ currency, day }) => currency !== 'EUR' || day < since.slice(0, 10)),
+  ).toEqual([]);
   const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0);
   expect(sum(days.map(({ amount }) => amount))).toBe(sum(settled.map((row) => row['amount'])));
   expect(sum(days.map(({ payments }) => payments))).toBe(settled.length);
