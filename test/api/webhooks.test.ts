@@ -287,7 +287,7 @@ describe('an endpoint', () => {
       await eventually('the second attempt', readFailingSince);
     };
     await failTwice();
-    await advance('P4D');
+    await advance('P1D');
     await attempt(200);
     await eventually('the success', async () => (await readFailingSince()) === undefined);
     await failTwice();
