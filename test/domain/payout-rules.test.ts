@@ -105,21 +105,15 @@ describe('a rail', () => {
     ]);
   });
 
-  test('pays to a card through the last millisecond of its month', () => {
+  test('pays to a card through the last millisecond of its month, and names all its faults at once', () => {
     expect(findFaults('card_payout', 'EUR', card, { at: AT })).toEqual([]);
     const at = new Date(AT.getTime() + 1);
     expect(findFaults('card_payout', 'EUR', card, { at })).toEqual(['card_expired expiry_year']);
-  });
-
-  test('names all faults of a card at once', () => {
     const has: RecipientField[] = ['card_number', 'city'];
     const recipient = buildCard({ scheme: null, card_expires: '2020-01', has });
     expect(findFaults('card_payout', 'EUR', recipient)).toEqual([
-      'field_required date_of_birth',
-      'field_required address_line1',
-      'field_required postal_code',
-      'card_expired expiry_year',
-      'scheme_not_supported scheme',
+      ...['date_of_birth', 'address_line1', 'postal_code'].map((name) => `field_required ${name}`),
+      ...['card_expired expiry_year', 'scheme_not_supported scheme'],
     ]);
   });
 
@@ -212,16 +206,13 @@ describe('the balance account of a payout', () => {
     expect(payoutBalanceFault(rows, each)?.code).toBe(code);
   });
 
-  test('main exists before it is funded', () => {
-    expect(payoutBalanceFault([], draw)?.code).toBe('insufficient_balance');
-  });
-
-  test('says what it has and what is needed, in units of the currency', () => {
+  test('says what it has and what is needed, in units of the currency, also before it is funded', () => {
     expect(payoutBalanceFault(rows, { ...draw, amount: 901 })).toEqual({
       code: 'insufficient_balance',
       message: 'The balance has €10.00; €10.01 is needed.',
     });
     expect(payoutBalanceFault(rows, { ...draw, currency: 'JPY' })?.message).toContain('¥1,000');
+    expect(payoutBalanceFault([], draw)?.code).toBe('insufficient_balance');
   });
 });
 
@@ -236,19 +227,10 @@ describe('the fee of a payout', () => {
     expect(payoutFee(fees, rail, currency)).toBe(fee);
   });
 
-  test.each(['card_payout', 'card_payout:JPY', 'sepa_instant:EUR'])(
-    'can have the name %s',
-    (name) => {
-      expect(parseFeeName(name)).toBe(name);
-    },
-  );
-
-  test.each([
-    'sepa_instant:JPY',
-    'card_payout:',
-    'card_payout:jpy',
-    'card_payout:JPY:EUR',
-    'ideal',
-    '',
-  ])('cannot have the name "%s"', (name) => expect(parseFeeName(name)).toBeUndefined());
+  test('can be named by a rail, alone or with one of its currencies', () => {
+    const names = ['card_payout', 'card_payout:JPY', 'sepa_instant:EUR'];
+    const invalid = ['sepa_instant:JPY', 'card_payout:', 'card_payout:jpy', 'card_payout:JPY:EUR'];
+    const parsed = [...names, ...invalid, 'ideal', ''].map((name) => parseFeeName(name));
+    expect(parsed.filter((name) => name !== undefined)).toEqual(names);
+  });
 });

@@ -15,18 +15,15 @@ const WINDOW_MS = 24 * 60 * 60 * 1_000;
 const ATTEMPT_MS_MAX = 30_000;
 const STARTS = Array.from({ length: ATTEMPTS_MAX }, (_, index) => attemptOffsetMs(index + 1));
 
-test('a webhook has twelve attempts, the first at once, then after waits that double from 42 s', () => {
+test('a webhook has twelve attempts: at once, then after waits that double from 42 s, well within 24 h', () => {
   expect(STARTS.map((ms) => ms / 1_000)).toEqual([
     0, 42, 126, 294, 630, 1_302, 2_646, 5_334, 10_710, 21_462, 42_966, 85_974,
   ]);
-});
-
-test('the waits leave some minutes of 24 h for slow answers and jitter', () => {
+  // Slow answers and jitter have some minutes.
   expect(WINDOW_MS - (STARTS.at(-1) ?? 0)).toBe(426_000);
-});
-
-test.each([0, 13, 1.5, Number.NaN])('there is no attempt %p', (attempt) => {
-  expect(() => attemptOffsetMs(attempt)).toThrow(RangeError);
+  for (const attempt of [0, 13, 1.5, Number.NaN]) {
+    expect(() => attemptOffsetMs(attempt)).toThrow(RangeError);
+  }
 });
 
 test('the next attempt keeps its offset after a slow answer', () => {
@@ -34,15 +31,12 @@ test('the next attempt keeps its offset after a slow answer', () => {
   expect(nextAttemptDelayMs({ attempt: 1, firstAtMs: FIRST_AT, nowMs, jitter: 0 })).toBe(32_100);
 });
 
-test('Retry-After can delay an attempt, never advance it', () => {
-  const failed = { attempt: 3, firstAtMs: FIRST_AT, nowMs: FIRST_AT + 126_000, jitter: 0 };
-  expect(nextAttemptDelayMs({ ...failed, retryAfterMs: 1_000 })).toBe(168_000);
-  expect(nextAttemptDelayMs({ ...failed, retryAfterMs: 600_000 })).toBe(600_000);
-});
-
-test('Retry-After takes at most an even share of the time left', () => {
-  const failed = { attempt: 1, firstAtMs: FIRST_AT, nowMs: FIRST_AT, jitter: 0 };
-  const longest = nextAttemptDelayMs({ ...failed, retryAfterMs: 10 * WINDOW_MS });
+test('Retry-After can delay an attempt by an even share of the time left, never advance it', () => {
+  const third = { attempt: 3, firstAtMs: FIRST_AT, nowMs: FIRST_AT + 126_000, jitter: 0 };
+  expect(nextAttemptDelayMs({ ...third, retryAfterMs: 1_000 })).toBe(168_000);
+  expect(nextAttemptDelayMs({ ...third, retryAfterMs: 600_000 })).toBe(600_000);
+  const first = { attempt: 1, firstAtMs: FIRST_AT, nowMs: FIRST_AT, jitter: 0 };
+  const longest = nextAttemptDelayMs({ ...first, retryAfterMs: 10 * WINDOW_MS });
   expect(longest).toBe(Math.round((STARTS.at(-1) ?? 0) / 11));
 });
 

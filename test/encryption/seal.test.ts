@@ -41,19 +41,15 @@ describe('an encrypted value', () => {
     expect(value).not.toContain(Buffer.from(PLAIN).toString('base64url'));
   });
 
-  test('is refused for another owner', async () => {
-    await expectRefused(await encrypter.encrypt(PLAIN, OWNER), 'recipient/2');
-  });
-
-  test('is refused after a change in any of its five parts', async () => {
-    const parts = (await encrypter.encrypt(PLAIN, OWNER)).split('.');
+  test('is refused for another owner, by another key of the same name, and after a change in any part', async () => {
+    const value = await encrypter.encrypt(PLAIN, OWNER);
+    await expectRefused(value, 'recipient/2');
+    await expectRefused(value, OWNER, createEncrypter({ current: 'a', keys: { a: second } }));
+    const parts = value.split('.');
     for (const [index, part] of parts.entries()) {
       const flipped = `${part.startsWith('A') ? 'B' : 'A'}${part.slice(1)}`;
       await expectRefused(Encrypted.parse(parts.with(index, flipped).join('.')));
     }
-  });
-
-  test('is refused when another owner was written into its header', async () => {
     const [header = '', ...rest] = (await encrypter.encrypt(PLAIN, 'recipient/2')).split('.');
     const fields = JSON.parse(Buffer.from(header, 'base64url').toString());
     const forged = Buffer.from(JSON.stringify({ ...fields, sub: OWNER })).toString('base64url');
@@ -78,11 +74,6 @@ describe('an encrypted value', () => {
     expect(await rotated.decrypt(old, OWNER)).toBe(PLAIN);
     expect([rotated.getKid(old), rotated.getKid(renewed)]).toEqual(['a', 'b']);
     await expectRefused(renewed);
-  });
-
-  test('is refused by another key of the same name', async () => {
-    const other = createEncrypter({ current: 'a', keys: { a: second } });
-    await expectRefused(await encrypter.encrypt(PLAIN, OWNER), OWNER, other);
   });
 
   test('has the form of one', async () => {

@@ -32,17 +32,13 @@ test.each(ALL)(
   },
 );
 
-test('an Ethereum address needs a checksum', () => {
-  const address = RIGHT.ethereum[1].toLowerCase();
-  expect(addressFault('ethereum', address, false)).toMatch(/EIP-55/);
-});
-
 test.each([
-  ['of another network', 'tron', RIGHT.bitcoin[0]],
-  ['of another network', 'bitcoin', RIGHT.tron[0]],
-  ['in mixed case', 'bitcoin', 'bc1QW508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'],
-] as const)('an address %s is no %s address', (_, network, address) => {
-  expect(addressFault(network, address, false)).toBeDefined();
+  ['of another network', 'tron', RIGHT.bitcoin[0], /./],
+  ['of another network', 'bitcoin', RIGHT.tron[0], /./],
+  ['in mixed case', 'bitcoin', 'bc1QW508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', /./],
+  ['without a checksum', 'ethereum', RIGHT.ethereum[1].toLowerCase(), /EIP-55/],
+] as const)('an address %s is no %s address', (_, network, address, fault) => {
+  expect(addressFault(network, address, false)).toMatch(fault);
 });
 
 test.each([

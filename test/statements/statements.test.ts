@@ -199,7 +199,7 @@ describe('a refused file leaves only its refusal', () => {
       /Line 1 of statement S-1 has the value date 2026-12-21/,
     ],
     ['file_invalid', (bank) => bank.write({ entries }).subarray(0, -30), /well-formed/],
-  ])('%s', async (code, write, message) => {
+  ])('with the code %s', async (code, write, message) => {
     const bank = await setup();
     const before = await bank.stored();
     const refusals = database.db.collection('statement_refusals');
