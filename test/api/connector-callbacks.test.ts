@@ -170,21 +170,6 @@ describe('a signed callback', () => {
     expect(await sendForSummary({ ...authorized, code: 'x' })).toEqual(CONFLICT);
   });
 
-  test('that a process stored before it died is delivered by a repeat', async () => {
-    const resource_id = await setting.payment();
-    const authorized = report('payment', resource_id, 'authorized');
-    const { callback_id, occurred_at } = authorized;
-    await setting.service.stores.callbacks.insertOnce({
-      ...{ connector: bank, resource: 'payment', resource_id, name: 'authorized' },
-      body: { callback_id, occurred_at },
-      received_at: new Date().toISOString(),
-      signed_by: bankKey.key_id,
-    });
-    expect(await sendForSummary({ ...authorized, amount: 1 })).toEqual(CONFLICT);
-    await deliver(authorized);
-    await setting.service.becomes('payments', resource_id, { status: 'authorized' });
-  });
-
   test('is what the shell example of the docs sends', async () => {
     const id = await setting.payment();
     const page = readFileSync(join(ROOT, 'docs/connectors.md'), 'utf8');
@@ -238,13 +223,6 @@ test('refuses a signed body that is no report with each fault, and stores nothin
   const large = { ...good, reason: 'x'.repeat(70_000) };
   expect(await sendForSummary(large)).toEqual([413, 'body_too_large']);
   expect(await listStored(id)).toEqual([]);
-});
-
-test('serves callbacks at one path by one method', async () => {
-  const path = `/connectors/${bank}/callbacks`;
-  const got = await exchange(setting.service.url, { method: 'GET', path });
-  expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
-  expect((await exchange(setting.service.url, { path: `${path}/` })).status).toBe(404);
 });
 
 test('each key of a connector signs until it is revoked, and no secret is shown or stored', async () => {

@@ -17,10 +17,11 @@ const ask = (method: string, path: string, more: readonly (readonly [string, str
 
 test.each([
   ...new Set(ROUTES.map(([, path]) => path)),
-  ...['/healthz', '/readyz', '/openapi.json'],
+  ...['/healthz', '/readyz', '/openapi.json', '/connectors/acme/callbacks'],
 ])('%s answers any other method with 405 and the methods that it has', async (path) => {
   const own = ROUTES.filter((route) => route[1] === path).map<string>(([method]) => method);
-  const allowed = own.length === 0 ? ['GET'] : own;
+  const other = path.startsWith('/connectors') ? ['POST'] : ['GET'];
+  const allowed = own.length === 0 ? other : own;
   if (allowed.includes('GET')) allowed.push('HEAD');
   for (const method of METHODS.filter((each) => !allowed.includes(each))) {
     const answer = await ask(method, withSomeId(path));
@@ -48,6 +49,7 @@ test.each([
   ...['/v1/payments/some-id/refunds/', '/v1/payments//refunds', '/v1/sandbox/refunds/simulate'],
   ...['/v1/payouts/some-id/cancel', '/v1/payout', '/v1/payout-methods/available', '/.env'],
   ...['/v1/payments/some-id/capture', `/${'x'.repeat(10_000)}`, '/openapi.json/', '*'],
+  '/connectors/acme/callbacks/',
 ])('%s is no route', async (path) => {
   for (const method of ['GET', 'POST', 'DELETE']) {
     expectRefusal(await ask(method, path), 'route_not_found');

@@ -11,7 +11,7 @@ import {
   buildPayout,
   buildRefund,
 } from '../support/factories';
-import { openInbox, useInbox } from '../support/hook';
+import { useInbox } from '../support/hook';
 import { eventually } from '../support/http';
 import { type Account, useService } from '../support/service';
 import { sendClock } from './clock-setting';
@@ -238,30 +238,6 @@ describe('an endpoint', () => {
     expect(inbox.received).toHaveLength(1);
     await patch(shop, id, { status: 'disabled' });
     expectRefusal(await sendTest(), 'endpoint_disabled');
-  });
-
-  test('that hangs does not delay another', async () => {
-    const shop = await service.account();
-    const slow = await openInbox();
-    try {
-      slow.answer.hold = new Promise(() => undefined);
-      const hanging = await build(shop, { url: slow.url });
-      const good = await build(shop);
-      const { id } = await buildPayment(shop);
-      await expectDeliveries(shop, id, OPENED, [
-        [hanging.id, 'pending'],
-        [good.id, 'delivered', 1],
-      ]);
-      // What waits for a disabled endpoint ends at its next attempt; a redelivery needs it enabled.
-      await patch(shop, hanging.id, { status: 'disabled' });
-      const path = `/v1/events/${(await findEvent(shop, id)).id}/redeliver`;
-      expect((await act(shop, path)).status).toBe(202);
-      await eventually('the second delivery', async () => {
-        return (await listDeliveries(shop, id))[1]?.attempts === 2;
-      });
-    } finally {
-      await slow.close();
-    }
   });
 
   test('that fails for five days is disabled, and a success or the merchant ends that time', async () => {
