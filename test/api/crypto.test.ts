@@ -124,21 +124,6 @@ describe('a crypto payment', () => {
       'received',
     ],
     [
-      'once an operator accepts less than was due',
-      async (id) => {
-        await shop.deposit(id, 'tx-4', DUE - 1n);
-        await shop.untilStatus(id, 'underpaid');
-        expect(await shop.act('crypto_payment', id, 'accept')).toMatchObject({
-          status: 'received',
-        });
-        const stored = await service.stores.crypto_payments.get(id);
-        expect(stored?.audit).toMatchObject([{ who: 'mia', what: 'accept', after: 'received' }]);
-      },
-      DUE - 1n,
-      ['underpaid', 'received'],
-      'accepted',
-    ],
-    [
       'once an operator releases a deposit that failed screening',
       async (id) => {
         const before = await shop.balance();
