@@ -108,14 +108,6 @@ describe('event list', () => {
     expect(live).toEqual({ data: [], has_more: false, next_cursor: null });
   });
 
-  test.each([
-    ['--limit', '0', 'It must be an integer from 1 to 100.'],
-    ['--limit', '101', 'It must be an integer from 1 to 100.'],
-    ['--before', 'yesterday', 'It must be an ISO 8601 timestamp with an offset'],
-    ['--env', 'test', 'Allowed choices are sandbox, live.'],
-  ])('refuses %s %s', async (option, value, words) => {
-    const list = ['event', 'list', 'acct_1', '--env', 'sandbox', option, value];
-    expect((await setting.refusal(...list)).message).toContain(words);
   });
 });
 

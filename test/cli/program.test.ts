@@ -3,94 +3,10 @@ import { once } from 'node:events';
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { checkConnector } from '../../connectors/conformance/check';
-import { createContext } from '../../src/cli/context';
-import { createProgram } from '../../src/cli/program';
-import { openRebuilder } from '../support/rebuilder';
 import { CliError, commandsIn, run, useProvisioning } from './cli';
 
 const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'main.js');
-/** Commands by their group; one without a name is a command by itself. */
-const GROUPED = {
-  account: 'create freeze unfreeze update show list',
-  audit: 'list verify',
-  migrate: '',
-  roles: '',
-  key: 'create list revoke',
-  keys: 'rotate reseal show split retire',
-  dashboard: 'invite people reset-password unlock',
-  webhook: 'set roll show list add update remove',
-  event: 'list show redeliver',
-  balance: 'show fund adjust reverse resolve',
-  'bank-account': 'add list',
-  ledger: 'trial-balance verify',
-  sandbox: 'statement',
-  sepa: 'cut import file',
-  statement: 'import list show match unmatch assign',
-  reconciliation: 'show',
-  wallet: 'set show',
-  payment: 'show act',
-  refund: 'show act',
-  payout: 'show act',
-  'crypto-payment': 'show act',
-  'crypto-settlement': 'show act',
-  orphan: 'list restart',
-  callback: 'list show deliver dismiss',
-  clock: 'show advance',
-  attention: 'list acknowledge',
-  operator: 'create list revoke',
-  approval: 'list approve reject',
-  connector: 'new check health pause resume key',
-  routing: 'show set remove',
-  recipient: 'forget',
-  payer: 'export erase',
-  reconcile: '',
-};
-const COMMANDS = Object.entries(GROUPED).flatMap(([group, names]) =>
-  names.split(' ').map((name) => `${group} ${name}`.trim()),
-);
-
 const service = useProvisioning();
-
-test('the program has exactly these commands', () => {
-  const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
-  const { context } = createContext(io, false, { openRebuilder, checkConnector });
-  const program = createProgram(context, io, false);
-  const found = program.commands.flatMap((group) =>
-    group.commands.length === 0
-      ? [group.name()]
-      : group.commands.map((command) => `${group.name()} ${command.name()}`),
-  );
-  expect(found.toSorted()).toEqual(COMMANDS.toSorted());
-});
-
-const GROUPS = Object.keys(GROUPED);
-
-test.each([...new Set(['', ...GROUPS, ...COMMANDS])])(
-  '"%s --help" prints usage, examples and exit codes, and exits with 0',
-  async (command) => {
-    const args = command.split(' ').filter((word) => word !== '');
-    const { exit, stdout, stderr } = await run({}, ...args, '--help');
-    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
-    expect(stdout).toContain(`Usage: ${['npm run -s cli --', ...args].join(' ')} `);
-    expect(stdout).toContain('--json');
-    expect(stdout).toContain('Exit codes: 0 done; 1 refused or failed');
-    if (args.length < 2) expect(stdout).toMatch(/Examples?:\n {2}npm run -s cli -- /);
-  },
-);
-
-test.each([['account'], ['nonsense'], ['account', 'nonsense'], ['account', 'list', '--what'], []])(
-  'wrong usage is one error on stderr and exit code 1: %j %j',
-  async (...args) => {
-    const words = args.filter((word) => word !== undefined);
-    const inWords = await run({}, ...words);
-    expect({ exit: inWords.exit, stdout: inWords.stdout }).toEqual({ exit: 1, stdout: '' });
-    expect(inWords.stderr).not.toBe('');
-    const inJson = await run({}, ...words, '--json');
-    expect({ exit: inJson.exit, stdout: inJson.stdout }).toEqual({ exit: 1, stdout: '' });
-    expect(CliError.parse(JSON.parse(inJson.stderr)).error.code).toBe('invalid_usage');
-  },
-);
 
 test('--json is accepted before and after the command, and prints one document', async () => {
   await service.account();

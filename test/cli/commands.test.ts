@@ -1,0 +1,282 @@
+import type { Command } from 'commander';
+import { checkConnector } from '../../connectors/conformance/check';
+import { createContext } from '../../src/cli/context';
+import { createProgram } from '../../src/cli/program';
+import { SCOPES } from '../../src/domain/account/api-key';
+import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
+import { RAIL_IDS } from '../../src/domain/payout/rails';
+import { openRebuilder } from '../support/rebuilder';
+import { CliError, commandsIn, run } from './cli';
+
+/** Commands by their group; one without a name is a command by itself. */
+const GROUPED = {
+  account: 'create freeze unfreeze update show list',
+  audit: 'list verify',
+  migrate: '',
+  roles: '',
+  key: 'create list revoke',
+  keys: 'rotate reseal show split retire',
+  dashboard: 'invite people reset-password unlock',
+  webhook: 'set roll show list add update remove',
+  event: 'list show redeliver',
+  balance: 'show fund adjust reverse resolve',
+  'bank-account': 'add list',
+  ledger: 'trial-balance verify',
+  sandbox: 'statement',
+  sepa: 'cut import',
+  'sepa file': 'list show resend',
+  statement: 'import list show match unmatch assign',
+  reconciliation: 'show',
+  wallet: 'set show',
+  payment: 'show act',
+  refund: 'show act',
+  payout: 'show act',
+  'crypto-payment': 'show act',
+  'crypto-settlement': 'show act',
+  orphan: 'list restart',
+  callback: 'list show deliver dismiss',
+  clock: 'show advance',
+  attention: 'list acknowledge',
+  operator: 'create list revoke',
+  approval: 'list approve reject',
+  connector: 'new check health pause resume',
+  'connector key': 'create list revoke',
+  routing: 'show set remove',
+  recipient: 'forget',
+  payer: 'export erase',
+  reconcile: '',
+};
+
+interface Listed {
+  words: string[];
+  command: Command;
+}
+
+/** Lists a command with all commands below it, each with the words that call it. */
+function listBelow(command: Command, words: string[] = []): Listed[] {
+  const below = command.commands.flatMap((each) => listBelow(each, [...words, each.name()]));
+  return [{ words, command }, ...below];
+}
+
+const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
+const { context } = createContext(io, false, { openRebuilder, checkConnector });
+const ALL = listBelow(createProgram(context, io, false));
+const COMMANDS = ALL.filter(({ command }) => command.commands.length === 0);
+
+test('the program has exactly these commands', () => {
+  const expected = Object.entries(GROUPED).flatMap(([group, names]) =>
+    names.split(' ').map((name) => `${group} ${name}`.trim()),
+  );
+  const found = COMMANDS.map(({ words }) => words.join(' '));
+  expect(found.toSorted()).toEqual(expected.toSorted());
+});
+
+const EXAMPLE = /\nExamples?:\n {2}npm run -s cli -- (.*?)(?=\n {2}npm|\n\n)/s;
+
+test.each(ALL.map(({ words }) => words.join(' ')))(
+  '"%s --help" prints usage, examples and exit codes, and exits with 0',
+  async (line) => {
+    const words = splitWords(line);
+    const { exit, stdout, stderr } = await run({}, ...words, '--help');
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+    expect(stdout).toContain(`Usage: ${['npm run -s cli --', ...words].join(' ')} `);
+    expect(stdout).toContain('--json');
+    expect(stdout).toContain('Exit codes: 0 done; 1 refused or failed');
+    expect(stdout).toMatch(EXAMPLE);
+  },
+);
+
+/** Splits a command line as a shell does; what follows a pipe is no part of it. */
+function splitWords(line: string): string[] {
+  const words = line.match(/"[^"]*"|[^\s\\]+/g) ?? [];
+  const end = words.indexOf('|');
+  return words.slice(0, end === -1 ? undefined : end).map((word) => word.replaceAll('"', ''));
+}
+
+// Nothing listens there: a command that connected would be refused for that.
+const { refusal } = commandsIn({
+  DATA_DIR: 'none',
+  MONGODB_URI: 'mongodb://127.0.0.1:1/',
+  TEMPORAL_ADDRESS: '127.0.0.1:1',
+  KEYS_FILE: 'none.json',
+  KEYS_DIR: 'none',
+});
+
+describe('before it connects to any server, the program refuses', () => {
+  test.each([['account'], ['nonsense'], ['account', 'nonsense'], []])(
+    'a command that is incomplete or unknown: %j %j',
+    async (...args) => {
+      const words = args.filter((word) => word !== undefined);
+      const inWords = await run({}, ...words);
+      expect(inWords).toEqual({ exit: 1, stdout: '', stderr: expect.stringMatching(/./) });
+      const inJson = await run({}, ...words, '--json');
+      expect({ exit: inJson.exit, stdout: inJson.stdout }).toEqual({ exit: 1, stdout: '' });
+      expect(CliError.parse(JSON.parse(inJson.stderr)).error.code).toBe('invalid_usage');
+    },
+  );
+
+  test.each(COMMANDS.map(({ words, command }) => [words.join(' '), command] as const))(
+    'an unknown option of `%s`, and the lack of each option and argument that it needs',
+    async (line, command) => {
+      const { stdout } = await run({}, ...splitWords(line), '--help');
+      const example = splitWords(EXAMPLE.exec(stdout)?.[1] ?? '');
+      const wrong: [string[], string][] = [[[...example, '--what'], "unknown option '--what'"]];
+      for (const { flags, long } of command.options.filter(({ mandatory }) => mandatory)) {
+        const at = example.indexOf(long ?? '');
+        const message = `required option '${flags}' not specified`;
+        wrong.push([example.toSpliced(at, 2), message]);
+      }
+      const [first] = command.registeredArguments;
+      if (first?.required) {
+        const depth = splitWords(line).length;
+        const end = example.findIndex((word, at) => at >= depth && word.startsWith('--'));
+        const count = (end === -1 ? example.length : end) - depth;
+        const message = `missing required argument '${first.name()}'`;
+        wrong.push([example.toSpliced(depth, count), message]);
+      }
+      for (const [args, message] of wrong) {
+        expect(await refusal(...args)).toEqual({
+          code: 'invalid_usage',
+          message: expect.stringContaining(message),
+        });
+      }
+    },
+  );
+
+  const FUND =
+    'balance fund acct_1 --env live --balance-account main --currency EUR --amount 5 --reason Wire';
+  const MAIN = 'balance adjust acct_1 --env live --balance-account main --reason Why --amount 5';
+  const ADJUST = `${MAIN} --operator mia --currency EUR`;
+  const ASSET = `${MAIN} --operator mia --asset ETH`;
+  const UPDATE = 'account update acct_1';
+  const BY = '--operator mia --reason Why';
+  const QUERY = 'payout act mark_failed --query "a = 1"';
+  const SNOOZE = 'payout act snooze --query "a = 1"';
+  const REDELIVER =
+    'event redeliver --account acct_1 --env live --since 2026-03-01T12:00:00Z --dry-run';
+
+  const AMOUNT = 'It must be an integer from 1 to 99999999999, in minor units: 10.50 EUR is 1050.';
+  const UNITS = 'It must be an integer, in the smallest unit of the asset.';
+  const NAME = 'It must be 1 to 64 letters, digits, hyphens and underscores';
+  const ID = 'It must be 1 to 100 letters, digits, hyphens and underscores.';
+  const MONEY = 'Give --currency, or a crypto asset by --asset and --network.';
+  const FEE = 'It must be RAIL=MINOR, each rail once';
+  const LIMIT = 'It must be CURRENCY=MINOR, each currency once';
+  const METHODS = `Allowed: ${[...PAYMENT_METHOD_IDS, ...RAIL_IDS].join(', ')}.`;
+  const SCOPE = `Allowed, separated by commas: ${SCOPES.join(', ')}.`;
+  const RING = 'must be seal, recipients.sandbox, recipients.live or recipients.live-CONNECTOR';
+  const WHOLE = 'It must be an integer from 1 to 100.';
+  const TIMESTAMP = 'It must be an ISO 8601 timestamp with an offset';
+  const DAY = 'It must be a day, or an ISO 8601 time with an offset';
+  const PLACE = 'It must be a place that a run has named';
+  const HOURS = 'It must be more than 0 and at most 720.';
+  const LIMITS = ['EUR', 'eur=5', 'EUR=5.5', 'EUR=-1', 'EUR=1=2', 'EUR=1,EUR=2'];
+
+  /** Beginning of a line, the last values with which it is refused, and words of the refusal. */
+  const VALUES: [line: string, values: string[], words: string][] = [
+    ['account create --name', [' ', 'x'.repeat(101)], 'It must have 1 to 100 characters.'],
+    ['account create --name A --email', ['ana'], 'It must be an e-mail address'],
+    ['account create --name A', ['B'], 'too many arguments'],
+    ['account create', ['--name'], "option '--name <name>' argument missing"],
+    [`${UPDATE} --crypto`, ['maybe'], 'Allowed choices are on, off.'],
+    [`${UPDATE} --crypto on --enable-method`, ['Visa'], METHODS],
+    [`${UPDATE} --payer-data-months`, ['0', '121', '1.5', '-1', 'x', ''], 'from 1 to 120'],
+    [`${UPDATE} --payout-fee`, ['sepa_instant', 'sepa_instant=', 'sepa_instant=-1', '=5'], FEE],
+    [`${UPDATE} --payout-fee`, ['sepa_instant=1.5', 'sepa_instant=1e3', 'ideal=5', ''], FEE],
+    [`${UPDATE} --payout-fee`, ['sepa_instant=100000000000', 'sepa_instant=1=2'], FEE],
+    [`${UPDATE} --payout-fee`, ['toString=1', 'sepa_instant:JPY=1', 'card_payout:=1'], FEE],
+    [`${UPDATE} --payout-fee card_payout=1 --payout-fee`, ['card_payout=2', 'x=offf'], FEE],
+    [`${UPDATE} --payout-limit`, LIMITS, LIMIT],
+    [`${UPDATE} --owed-limit`, LIMITS, LIMIT],
+    [`${UPDATE} --refund-step-up`, LIMITS, LIMIT],
+    [`${UPDATE} --owed-limit EUR=1 --owed-limit`, ['EUR=2'], LIMIT],
+    ['key create acct_1 --env', ['test'], 'Allowed choices are sandbox, live.'],
+    ['key create acct_1 --env live --scopes', ['payments:read,payments', ''], SCOPE],
+    ['key create acct_1 --env live --allow-cidr', ['203.0.113.0/33'], 'It must be a network'],
+    ['key create acct_1 --env live --expires-at', ['2020-01-01T00:00:00Z'], 'in the future.'],
+    ['keys rotate --ring', ['pay_token', 'fingerprint'], RING],
+    [`${FUND} --amount`, ['0', '-1', '+1', '10.5', '10.0', '1e3', '0x10', '1_000'], AMOUNT],
+    [`${FUND} --amount`, ['1,000', 'ten', '', ' 5', '100000000000', '9'.repeat(40)], AMOUNT],
+    [`${FUND} --currency`, ['eur', 'EU', 'XXX', 'XAU', ''], 'an ISO 4217 code in capitals'],
+    [`${FUND} --balance-account`, ['', 'a.b', '$a', '-a', '__proto__', 'a b', 'é'], NAME],
+    [`${FUND} --balance-account`, ['x'.repeat(65)], NAME],
+    [`${FUND} --operation-id`, ['', 'a b', 'a:b', 'funded:', 'x'.repeat(101)], ID],
+    [`${FUND} --operator`, ['', ' ', 'x'.repeat(101)], 'It must have 1 to 100 characters.'],
+    [`${FUND} --reason`, ['', 'x'.repeat(501)], 'It must have 1 to 500 characters.'],
+    [`${FUND} --env`, ['test'], 'Allowed choices are sandbox, live.'],
+    [`${ADJUST} --amount`, ['0', '-0', '1.5', '-100000000000'], AMOUNT],
+    [`${ADJUST} --asset ETH --network`, ['ethereum'], MONEY],
+    [MAIN, ['--operator=mia'], MONEY],
+    [ASSET, ['--network=dogecoin'], MONEY],
+    [ASSET, ['--reason=x'], MONEY],
+    [`${ASSET} --network ethereum --amount`, ['1.5', '0', '-0', '01'], UNITS],
+    [`${ASSET} --network ethereum --against`, ['receivable'], 'No merchant owes a crypto asset.'],
+    [`${MAIN} --currency`, ['EUR'], "required option '--operator <name>' not specified"],
+    [`${ADJUST} --against`, ['clearing:a.b', 'clearing:', 'clearing'], 'or clearing:CONNECTOR.'],
+    [`${ADJUST} --bank-reference`, ['ACCT-7'], 'needs --against clearing:CONNECTOR'],
+    [`${ADJUST} --against suspense --bank-reference`, ['A'], 'needs --against clearing:CONNECTOR'],
+    ['balance reverse funded:a --reason', ['Typo'], "'--operator <name>' not specified"],
+    ['balance resolve a --as loss --reason', ['Loss'], "'--operator <name>' not specified"],
+    ['bank-account add --connector a --env live --iban A --currency', ['ETH'], 'ISO 4217'],
+    ['ledger trial-balance --at', ['yesterday'], TIMESTAMP],
+    ['ledger trial-balance --at', ['2999-01-01T00:00:00Z'], 'That time is in the future.'],
+    ['wallet set acct_1 --env live --address 0x0 --network', ['dogecoin'], 'Allowed choices are'],
+    ['sandbox statement --date', ['today'], 'A day is written YYYY-MM-DD.'],
+    ['operator create eve --role', ['admin'], 'Allowed choices are operator, approver.'],
+    ['operator create --role operator', [' '], 'It must have 1 to 100 characters.'],
+    ['event list acct_1 --env sandbox --limit', ['0', '101', '1.5'], WHOLE],
+    ['event list acct_1 --env sandbox --before', ['yesterday'], TIMESTAMP],
+    ['event list acct_1 --env', ['test'], 'Allowed choices are sandbox, live.'],
+    ['event', ['redeliver'], 'Give an event id, or --account, --env and --since.'],
+    ['event redeliver --account acct_1 --env', ['live'], 'Give an event id, or --account'],
+    ['event redeliver evt_1', ['--dry-run'], 'Give an event id or options, not both.'],
+    [`${REDELIVER} --status`, ['lost'], 'Allowed, separated by commas'],
+    [`${REDELIVER} --type`, ['payment'], 'Allowed, separated by commas'],
+    ['reconcile --from', ['payment:xy', 'shop', 'payment:123'], PLACE],
+    ['reconcile --since', ['now', '2026-03-01T09:00:00', '2026-02-30'], DAY],
+    [`payout act x ${BY}`, ['mark_settled'], 'are resubmit, mark_failed, mark_completed'],
+    [`refund act x ${BY}`, ['resubmit'], 'mark_settled, mark_failed, snooze, acknowledge.'],
+    [`payout act x ${BY}`, ['snooze'], 'A snooze, and nothing else, takes --hours.'],
+    [`payout act x resubmit ${BY} --hours`, ['1'], 'A snooze, and nothing else, takes --hours.'],
+    [`payout act x snooze ${BY} --hours`, ['721', '0'], HOURS],
+    [`payout act x snooze ${BY} --hours 1`, ['--bank-confirmed-not-executed'], 'Only mark_failed'],
+    [`refund act x mark_failed ${BY}`, ['--bank-confirmed-not-executed'], 'unknown option'],
+    ['payout act x resubmit', ['--operator=mia'], "'--reason <text>' not specified"],
+    ['payout act x resubmit', ['--reason=Why'], "'--operator <name>' not specified"],
+    ['payout act snooze --query', ['a = 1'], 'give either --plan or --apply'],
+    [`${SNOOZE} --plan`, ['--apply'], 'give either --plan or --apply'],
+    [`${SNOOZE} --plan --expect`, ['1'], 'Only --apply takes --expect.'],
+    ['payout act snooze --plan --query', [' '], 'It must have 1 to 60000 characters.'],
+    [`${SNOOZE} ${BY}`, ['--apply'], 'A snooze, and nothing else, takes --hours.'],
+    [`${SNOOZE} --apply --hours`, ['1'], "'--reason <text>' not specified"],
+    ['payout act resubmit --query a --apply', ['--reason=A'], "'--operator <name>' not specified"],
+    ['payout act mark_settled --plan --query', ['a'], 'Allowed choices are resubmit, mark_failed'],
+    [`${QUERY} --plan --amount`, ['1'], '--amount goes with an id'],
+    [`${QUERY} --apply ${BY}`, ['--bank-confirmed-not-executed'], 'not-executed goes with an id'],
+    ['payout act x resubmit --plan --query', ['a = 1'], 'give an act and no id'],
+    [`payout act x resubmit ${BY}`, ['--plan'], 'Only --query takes --plan'],
+    [`payout act ${BY}`, ['x'], "missing required argument 'act'"],
+  ];
+
+  test.each(
+    VALUES.flatMap(([line, values, words]) =>
+      values.map((value): [string, string, string] => [line, value, words]),
+    ),
+  )('%s %j', async (line, value, words) => {
+    expect(await refusal(...splitWords(line), value)).toEqual({
+      code: 'invalid_usage',
+      message: expect.stringContaining(words),
+    });
+  });
+
+  test.each([
+    [UPDATE, 'nothing_to_change', /^Say what to change: --crypto on\|off, /],
+    [`${UPDATE} --enable-method visa --disable-method visa`, 'contradiction', /^visa can't be/],
+    ['reconcile --from payout:3f --apply', 'invalid_request', /without --from/],
+    [`${ADJUST} --against clearing:acme`, 'connector_unknown', /no connector acme/],
+    [`${ADJUST} --against clearing:sandbox`, 'connector_unknown', /nothing on live/],
+  ])('%s as %s', async (line, code, message) => {
+    const refused = await refusal(...splitWords(line));
+    expect(refused).toEqual({ code, message: expect.stringMatching(message) });
+  });
+});
