@@ -1,45 +1,113 @@
 import { passOn, startProxy } from '../../../connectors/conformance/proxy';
+import {
+  createRecipientDecrypter,
+  createReferenceReader,
+} from '../../../connectors/contract/recipients';
+import { createSandboxBank } from '../../../connectors/sandbox/bank';
+import { createDetailsDecrypter } from '../../../src/encryption/recipient-keys';
+import { sandboxBankDatabase } from '../../../src/service/sandbox-bank/movements';
+import { useFixture } from '../../support/fixture';
+import { connectConnector } from '../process';
 import { fullExample } from './full-example';
 import { quickExample } from './mutants';
-import { checkOnKit, listBroken, PATIENT_WAIT_MS, SECRET } from './setting';
+import { checkOnKit, listBroken, openBench, PATIENT_WAIT_MS, SECRET } from './setting';
 
-const settings = { EXAMPLE_KEY_FILE: SECRET };
-const PATIENT = { waitMs: PATIENT_WAIT_MS };
+describe('a check of a connector that keeps every promise', () => {
+  const settings = { EXAMPLE_KEY_FILE: SECRET };
+  const PATIENT = { waitMs: PATIENT_WAIT_MS };
 
-test('the example keeps every promise', async () => {
-  const report = await checkOnKit(quickExample(), settings, PATIENT);
-  expect(listBroken(report)).toEqual([]);
-  expect(report.promises.find(({ id }) => id === 'callbacks.once')?.seen).toBe(
-    '2 callbacks of 2 webhooks, each three times and the list of changes',
-  );
-  const missing = report.promises.filter(({ result }) => result === 'not_applicable');
-  expect(new Set(missing.map(({ id }) => id.split('.')[0]))).toEqual(
-    new Set(['refund', 'session', 'reversal', 'payment']),
-  );
-  expect(report.promises.find(({ id }) => id === 'poll.repeated')).toMatchObject({
-    ...{ result: 'passed', seen: 'sent once, of a page that was read twice' },
+  test('passes for one that has payouts alone, and says what else does not apply', async () => {
+    const report = await checkOnKit(quickExample(), settings, PATIENT);
+    expect(listBroken(report)).toEqual([]);
+    const seen = new Map(report.promises.map((promise) => [promise.id, promise]));
+    expect(seen.get('callbacks.once')?.seen).toBe(
+      '2 callbacks of 2 webhooks, each three times and the list of changes',
+    );
+    expect(seen.get('poll.repeated')).toMatchObject({
+      ...{ result: 'passed', seen: 'sent once, of a page that was read twice' },
+    });
+    const missing = report.promises.filter(({ result }) => result === 'not_applicable');
+    expect(new Set(missing.map(({ id }) => id.split('.')[0]))).toEqual(
+      new Set(['refund', 'session', 'reversal', 'payment']),
+    );
+  });
+
+  test('uses another event where the bank has no event `sent`, and the table says so', async () => {
+    const notFound = { status: 404, headers: {}, body: Buffer.from('{}') };
+    const report = await checkOnKit(quickExample(), settings, {
+      ...PATIENT,
+      desk: (url) =>
+        startProxy(0, async (request) =>
+          request.body.includes('"sent"') ? notFound : await passOn(url, request),
+        ),
+    });
+    expect(listBroken(report)).toEqual([]);
+    const seen = new Map(report.promises.map((promise) => [promise.id, promise.seen]));
+    expect(seen.get('payout.callbacks')).toBe('completed; the bank has no event sent');
+    expect(seen.get('payout.any_order')).toMatch(/; the bank has no event sent$/);
+    expect(seen.get('webhooks.lost')).toBe('completed arrived, 1 webhooks were lost');
+    expect(seen.get('poll.repeated')).toBe('completed once, of a page that was read twice');
+  });
+
+  test('passes for one that has payments, refunds and payouts, to which all applies', async () => {
+    const report = await checkOnKit(fullExample, settings, PATIENT);
+    expect(listBroken(report)).toEqual([]);
+    expect(report.not_applicable).toBe(0);
   });
 });
 
-test('a bank that has no event `sent` is checked by another one, and the table says so', async () => {
-  const notFound = { status: 404, headers: {}, body: Buffer.from('{}') };
-  const report = await checkOnKit(quickExample(), settings, {
-    ...PATIENT,
-    desk: (url) =>
-      startProxy(0, async (request) =>
-        request.body.includes('"sent"') ? notFound : await passOn(url, request),
-      ),
-  });
-  expect(listBroken(report)).toEqual([]);
-  const seen = new Map(report.promises.map((promise) => [promise.id, promise.seen]));
-  expect(seen.get('payout.callbacks')).toBe('completed; the bank has no event sent');
-  expect(seen.get('payout.any_order')).toMatch(/; the bank has no event sent$/);
-  expect(seen.get('webhooks.lost')).toBe('completed arrived, 1 webhooks were lost');
-  expect(seen.get('poll.repeated')).toBe('completed once, of a page that was read twice');
-});
+describe('the command `connector check`', () => {
+  const bench = useFixture(
+    () => openBench('sandbox'),
+    (opened) => opened.stop(),
+  );
+  const check = ['connector', 'check', 'sandbox'];
 
-test('a connector with payments, refunds and payouts keeps every promise', async () => {
-  const report = await checkOnKit(fullExample, settings, PATIENT);
-  expect(listBroken(report)).toEqual([]);
-  expect(report.not_applicable).toBe(0);
+  useFixture(
+    async () => {
+      const { own } = await connectConnector('sandbox', { ...bench, settings: {} });
+      const opened = await createSandboxBank({
+        ...{ ...own, database: sandboxBankDatabase(bench.database) },
+        ...{ host: '127.0.0.1', port: 0, autoplay: true },
+        decryptRecipient: createRecipientDecrypter({
+          ...{ ...own.stores, log: own.log, connector: 'sandbox' },
+          encrypter: createDetailsDecrypter(bench.keysDir, 'sandbox'),
+        }),
+        readReference: createReferenceReader(own.stores),
+      });
+      return { stop: () => opened.stop().then(own.close) };
+    },
+    (opened) => opened.stop(),
+  );
+
+  test('prints a table of the promises, all of which the sandbox bank keeps', async () => {
+    const { exit, stdout, stderr } = await bench.commands().cli(...check);
+    expect({ exit, stderr: stderr.match(/^failed.*$/gm) }).toEqual({ exit: 0, stderr: null });
+    expect(stdout).toMatch(/^RESULT +NAME +PROMISE +SEEN\n/);
+    expect(stdout).toMatch(/^passed +payout\.repeat .* three times sent, once at the bank$/m);
+    expect(stdout).toMatch(/^n\/a +payout\.outage .* It needs the proxy in front of the bank\.$/m);
+    expect(stdout).toMatch(/\n\n\d+ passed, 0 failed, \d+ not applicable\.\n$/);
+  });
+
+  test.each([
+    ['a connector that nobody runs', ['acme'], 'connector_not_running'],
+    ['a connector that nothing is routed to', ['nobody'], 'connector_unknown'],
+    ['a connector that is live', ['big'], 'connector_unknown'],
+    ['what is no name', ['a b'], 'connector_name_invalid'],
+    ['a proxy without a port', ['sandbox', '--bank', 'http://a.example'], 'invalid_usage'],
+  ])('refuses %s', async (_what, args, code) => {
+    const routes = { SANDBOX_CONNECTORS: 'acme=ideal', LIVE_CONNECTORS: 'big=visa' };
+    const commands = bench.commands({ ...routes, TASK_QUEUE_PREFIX: `${bench.prefix}-other` });
+    expect((await commands.refusal('connector', 'check', ...args)).code).toBe(code);
+  });
+
+  test('refuses a database of the service', async () => {
+    const database = bench.mongo.db(bench.database);
+    const accounts = database.collection<{ _id: string; name: string }>('accounts');
+    await accounts.insertOne({ _id: 'acct_of_a_merchant', name: 'A shop' });
+    expect(await bench.commands().refusal(...check)).toEqual({
+      code: 'check_database_used',
+      message: expect.stringContaining('MONGODB_DB'),
+    });
+  });
 });

@@ -11,15 +11,10 @@ import {
 
 type Settings = typeof example extends ConnectorDefinition<infer S> ? S : never;
 type ExampleTools = Tools<Settings>;
+type Money = { amount: number; currency: string };
 
-const Order = z.object({ id: z.string(), reference: z.string(), state: z.string() });
-const OrderChange = z.object({
-  id: z.string(),
-  at: z.string(),
-  transfer: z.looseObject({
-    ...{ id: z.string(), reference: z.string(), kind: z.string().optional(), state: z.string() },
-  }),
-});
+const Order = z.looseObject({ id: z.string() });
+const Changes = z.object({ data: z.array(Order), has_more: z.boolean() });
 const Anything = z.unknown();
 
 const PAYOUT_NAMES: Record<string, string> = {
@@ -28,60 +23,50 @@ const PAYOUT_NAMES: Record<string, string> = {
 
 /** Reads a change of an order as the fake bank publishes it. */
 export function readReport(change: unknown): Report {
-  const { id, at, transfer } = OrderChange.parse(change);
-  const { kind = 'payout', reference, state } = transfer;
-  const name = kind === 'payout' ? (PAYOUT_NAMES[state] ?? state) : state;
-  return {
-    ...{ resource: kind, resource_id: reference, name },
-    callback: { callback_id: id, occurred_at: at, bank_reference: transfer.id },
-  } as Report;
+  const { id: callback_id, at: occurred_at, transfer } = Object(change);
+  const { kind: resource = 'payout', reference: resource_id, state } = transfer;
+  const name = resource === 'payout' ? (PAYOUT_NAMES[state] ?? state) : state;
+  const callback = { callback_id, occurred_at, bank_reference: transfer.id };
+  return { resource, resource_id, name, callback } as Report;
 }
 
-async function post(
-  { call, settings }: ExampleTools,
-  json: { reference: string; kind: string; amount: number; currency: string },
-) {
-  const headers = {
-    Authorization: `Bearer ${settings.EXAMPLE_KEY_FILE}`,
-    'Idempotency-Key': json.reference,
-  };
-  const url = `${settings.EXAMPLE_API_URL}/transfers`;
-  const { body } = await call({ method: 'POST', url, headers, json }, { 200: Order, 201: Order });
-  return body;
+function buildRequest({ settings }: Pick<ExampleTools, 'settings'>, path: string) {
+  const headers: Record<string, string> = { Authorization: `Bearer ${settings.EXAMPLE_KEY_FILE}` };
+  return { url: `${settings.EXAMPLE_API_URL}${path}`, headers };
 }
 
-function at({ settings }: ExampleTools, reference: string) {
+function buildLookUp(tools: ExampleTools, reference: string) {
+  return buildRequest(tools, `/transfers/by-reference/${encodeURIComponent(reference)}`);
+}
+
+/** Request that posts an order, under its reference as its key. */
+function buildPost(tools: Pick<ExampleTools, 'settings'>, json: Money & { reference: string }) {
+  const { url, headers } = buildRequest(tools, '/transfers');
   return {
-    url: `${settings.EXAMPLE_API_URL}/transfers/by-reference/${encodeURIComponent(reference)}`,
-    headers: { Authorization: `Bearer ${settings.EXAMPLE_KEY_FILE}` },
+    ...{ method: 'POST' as const, url, json },
+    headers: { ...headers, 'Idempotency-Key': json.reference },
   };
 }
 
-async function accept(
-  tools: ExampleTools,
-  reference: string,
-  { amount, currency }: { amount: number; currency: string },
-  kind: string,
-): Promise<RefundAnswer> {
-  const { id } = await post(tools, { reference, kind, amount, currency });
-  return { outcome: 'accepted', bank_reference: id };
+async function post(tools: ExampleTools, reference: string, money: Money, kind: string) {
+  const { amount, currency } = money;
+  const order = buildPost(tools, { ...{ reference, kind }, amount, currency });
+  return (await tools.call(order, { 200: Order, 201: Order })).body.id;
+}
+
+async function accept(...args: Parameters<typeof post>): Promise<RefundAnswer> {
+  return { outcome: 'accepted', bank_reference: await post(...args) };
 }
 
 /** Sends a payout, and passes on any code with which the bank refuses it. */
 export const sendWithAnyCode: NonNullable<ConnectorDefinition<Settings>['sendPayout']> = async (
-  { payout_id, amount, currency },
+  { payout_id: reference, amount, currency },
   { call, settings, recipient },
 ) => {
-  const request = {
-    ...{ method: 'POST' as const, url: `${settings.EXAMPLE_API_URL}/transfers` },
-    headers: {
-      Authorization: `Bearer ${settings.EXAMPLE_KEY_FILE}`,
-      'Idempotency-Key': payout_id,
-    },
-    json: { reference: payout_id, amount, currency, to: await recipient() },
-  };
+  const order = { reference, amount, currency, to: await recipient() };
   const Problem = z.object({ code: z.string() });
-  const answer = await call(request, { 200: Order, 201: Order, 422: Problem });
+  const answers = { 200: Order, 201: Order, 422: Problem };
+  const answer = await call(buildPost({ settings }, order), answers);
   if (answer.status !== 422) return { outcome: 'submitted', bank_reference: answer.body.id };
   return { outcome: 'refused', code: answer.body.code, message: 'The bank refused it.' };
 };
@@ -92,14 +77,14 @@ export const fullExample = defineConnector({
   serves: ['sepa_credit_transfer', 'sepa_instant', 'ideal'],
   limits: { perSecond: 200, atOnce: 50 },
 
-  openSession: async ({ payment_id, amount, currency }, tools) => {
-    const { id } = await post(tools, { reference: payment_id, kind: 'payment', amount, currency });
+  openSession: async ({ payment_id, ...money }, tools) => {
+    const id = await post(tools, payment_id, money, 'payment');
     const session_url = `${tools.settings.EXAMPLE_API_URL}/pay/${id}`;
     return { outcome: 'opened', bank_reference: id, session_url };
   },
   closeSession: async ({ payment_id }, tools) => {
-    const request = { ...at(tools, payment_id), method: 'DELETE' as const };
-    const { status } = await tools.call(request, { 200: Order, 404: Anything, 409: Anything });
+    const order = { ...buildLookUp(tools, payment_id), method: 'DELETE' as const };
+    const { status } = await tools.call(order, { 200: Order, 404: Anything, 409: Anything });
     return { outcome: status === 409 ? 'already_authorized' : 'closed' };
   },
   voidPayment: async () => ({ outcome: 'already_settled' }),
@@ -108,7 +93,7 @@ export const fullExample = defineConnector({
 
   sendRefund: ({ refund_id, ...money }, tools) => accept(tools, refund_id, money, 'refund'),
   lookUpRefund: async ({ refund_id }, tools) => {
-    const answer = await tools.call(at(tools, refund_id), { 200: Order, 404: Anything });
+    const answer = await tools.call(buildLookUp(tools, refund_id), { 200: Order, 404: Anything });
     if (answer.status === 404) return { outcome: 'not_found' };
     return { outcome: 'accepted', bank_reference: answer.body.id };
   },
@@ -123,13 +108,9 @@ export const fullExample = defineConnector({
   },
   poll: {
     seconds: 0.2,
-    read: async (cursor, { call, settings }) => {
-      const Changes = z.object({ data: z.array(OrderChange), has_more: z.boolean() });
-      const request = {
-        url: `${settings.EXAMPLE_API_URL}/changes?after=${encodeURIComponent(cursor ?? '')}`,
-        headers: { Authorization: `Bearer ${settings.EXAMPLE_KEY_FILE}` },
-      };
-      const { body } = await call(request, { 200: Changes });
+    read: async (cursor, tools) => {
+      const changes = buildRequest(tools, `/changes?after=${encodeURIComponent(cursor ?? '')}`);
+      const { body } = await tools.call(changes, { 200: Changes });
       const last = body.data.at(-1)?.id ?? cursor;
       return { reports: body.data.map(readReport), cursor: last, more: body.has_more };
     },

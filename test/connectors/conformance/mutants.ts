@@ -34,22 +34,34 @@ function mutate(broken: string[], change: Change, base: () => Definition = quick
   return { broken, check: () => checkOnKit(base(), settings, change) };
 }
 
-function get<N extends keyof Activities>(activities: Activities, name: N) {
-  const activity = activities[name];
-  if (activity === undefined) throw new Error(`The example has no ${name}.`);
-  return activity as NonNullable<Activities[N]>;
+/** Replaces activities, given those of the connector. */
+function mutateActivities(
+  broken: string[],
+  replace: (same: Required<Activities>) => Activities,
+  base?: () => Definition,
+): Mutant {
+  const activities = (same: Activities) => ({ ...same, ...replace(same as Required<Activities>) });
+  return mutate(broken, { activities }, base);
 }
 
-/** Changes every report, in webhooks and in the list of changes. */
-function mapReports(definition: Definition, map: (report: Report) => Report): Definition {
-  const { webhook, poll } = definition;
-  return {
+const getFull = () => fullExample as Definition;
+
+type Rename = (report: Report, index: number, cursor: string | null) => string;
+
+/** Renames the callbacks of every report, in webhooks and in the list of changes. */
+function renameCallbacks(rename: Rename) {
+  const renameAll = (reports: Report[], cursor: string | null = null) =>
+    reports.map((report, index) => ({
+      ...report,
+      callback: { ...report.callback, callback_id: rename(report, index, cursor) },
+    }));
+  return ({ webhook, poll, ...definition }: Definition): Definition => ({
     ...definition,
     ...(webhook && {
       webhook: {
         ...webhook,
         read: async (...args: Parameters<typeof webhook.read>) =>
-          (await webhook.read(...args)).map(map),
+          renameAll(await webhook.read(...args)),
       },
     }),
     ...(poll && {
@@ -57,19 +69,11 @@ function mapReports(definition: Definition, map: (report: Report) => Report): De
         ...poll,
         read: async (...args: Parameters<typeof poll.read>) => {
           const page = await poll.read(...args);
-          return { ...page, reports: page.reports.map(map) };
+          return { ...page, reports: renameAll(page.reports, args[0]) };
         },
       },
     }),
-  };
-}
-
-function renameCallbacks(rename: (report: Report) => string) {
-  return (definition: Definition) =>
-    mapReports(definition, (report) => ({
-      ...report,
-      callback: { ...report.callback, callback_id: rename(report) },
-    }));
+  });
 }
 
 type Send = NonNullable<Definition['sendPayout']>;
@@ -86,60 +90,41 @@ function wrapSend(wrap: (send: Send) => Send): Change {
 }
 
 export const MUTANTS: Record<string, Mutant> = {
-  'makes a new bank reference on a repeat': mutate(
+  'makes a new bank reference on a repeat': mutateActivities(
     ['payout.repeat', 'payout.race', 'payout.first_answer', 'payout.cut_after'],
-    {
-      activities: (activities) => ({
-        ...activities,
-        sendPayout: async (input) => {
-          const answer = await get(activities, 'sendPayout')(input);
-          return 'bank_reference' in answer ? { ...answer, bank_reference: randomUUID() } : answer;
-        },
-      }),
-    },
-  ),
-  'answers not_found too early': mutate(['payout.look_up_early'], {
-    activities: (activities) => ({
-      ...activities,
-      lookUpPayout: (input) =>
-        get(
-          activities,
-          'lookUpPayout',
-        )(input).catch((error: Error) => {
-          if (error.name === 'AttemptInProgress') return { outcome: 'not_found' as const };
-          throw error;
-        }),
-    }),
-  }),
-  'ignores a session that is closed before it is opened': mutate(
-    ['session.close_first'],
-    {
-      activities: (activities) => {
-        const opened = new Set<string>();
-        return {
-          ...activities,
-          openSession: (input) => {
-            opened.add(input.payment_id);
-            return get(activities, 'openSession')(input);
-          },
-          closeSession: async (input) =>
-            opened.has(input.payment_id)
-              ? await get(activities, 'closeSession')(input)
-              : { outcome: 'closed' },
-        };
+    ({ sendPayout }) => ({
+      sendPayout: async (input) => {
+        const answer = await sendPayout(input);
+        return 'bank_reference' in answer ? { ...answer, bank_reference: randomUUID() } : answer;
       },
-    },
-    () => fullExample as Definition,
+    }),
   ),
-  'answers voided for money that has settled': mutate(
-    ['session.void'],
-    {
-      activities: (activities) => ({
-        ...activities,
-        voidPayment: async () => ({ outcome: 'voided' }),
+  'answers not_found too early': mutateActivities(['payout.look_up_early'], ({ lookUpPayout }) => ({
+    lookUpPayout: (input) =>
+      lookUpPayout(input).catch((error: Error) => {
+        if (error.name === 'AttemptInProgress') return { outcome: 'not_found' as const };
+        throw error;
       }),
+  })),
+  'ignores a session that is closed before it is opened': mutateActivities(
+    ['session.close_first'],
+    ({ openSession, closeSession }) => {
+      const opened = new Set<string>();
+      return {
+        openSession: (input) => {
+          opened.add(input.payment_id);
+          return openSession(input);
+        },
+        closeSession: async (input) =>
+          opened.has(input.payment_id) ? await closeSession(input) : { outcome: 'closed' },
+      };
     },
-    () => fullExample as Definition,
+    getFull,
+  ),
+  'answers voided for money that has settled': mutateActivities(
+    ['session.void'],
+    () => ({ voidPayment: async () => ({ outcome: 'voided' }) }),
+    getFull,
   ),
   'acknowledges webhooks that were not delivered': mutate(['webhooks.acknowledged'], {
     webhooks: (url) =>
@@ -156,50 +141,28 @@ export const MUTANTS: Record<string, Mutant> = {
     definition: renameCallbacks(() => randomUUID()),
   }),
   'names a fact after the place where it read it': mutate(['poll.repeated'], {
-    definition: ({ webhook: _webhook, poll, ...definition }) => ({
-      ...definition,
-      ...(poll && {
-        poll: {
-          ...poll,
-          read: async (...args: Parameters<typeof poll.read>) => {
-            const page = await poll.read(...args);
-            const reports = page.reports.map(({ callback, ...report }, index) => ({
-              ...report,
-              callback: { ...callback, callback_id: `${args[0] ?? 'first'}:${index}` },
-            }));
-            return { ...page, reports };
-          },
-        },
-      }),
-    }),
+    definition: ({ webhook: _webhook, ...definition }) =>
+      renameCallbacks((_report, index, cursor) => `${cursor ?? 'first'}:${index}`)(definition),
   }),
   'ignores the amount': mutate(
     ['payout.money'],
     wrapSend((send) => (payout, tools) => send({ ...payout, amount: 100 }, tools)),
   ),
-  'treats an outage as a refusal': mutate(
+  'treats an outage as a refusal': mutateActivities(
     ['payout.outage', 'payout.cut_before', 'payout.cut_after'],
-    {
-      activities: (activities) => ({
-        ...activities,
-        sendPayout: (input) =>
-          get(
-            activities,
-            'sendPayout',
-          )(input).catch((error: Error) => {
-            if (error.name !== 'BankFailure') throw error;
-            const message = 'The bank did not answer.';
-            return { outcome: 'refused' as const, code: 'bank_unavailable', message };
-          }),
-      }),
-    },
-  ),
-  'sends after a cancellation': mutate(['payout.cancel_first', 'payout.cancel_late'], {
-    activities: (activities) => ({
-      ...activities,
-      cancelPayout: async () => ({ outcome: 'cancelled' }),
+    ({ sendPayout }) => ({
+      sendPayout: (input) =>
+        sendPayout(input).catch((error: Error) => {
+          if (error.name !== 'BankFailure') throw error;
+          const message = 'The bank did not answer.';
+          return { outcome: 'refused' as const, code: 'bank_unavailable', message };
+        }),
     }),
-  }),
+  ),
+  'sends after a cancellation': mutateActivities(
+    ['payout.cancel_first', 'payout.cancel_late'],
+    () => ({ cancelPayout: async () => ({ outcome: 'cancelled' }) }),
+  ),
   'quotes the recipient in an error': mutate(
     ['payout.private'],
     wrapSend((send) => async (payout, tools) => {

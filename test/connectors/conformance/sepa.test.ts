@@ -2,11 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PromiseResult } from '../../../src/service/connector-check';
-import { commandsIn } from '../../cli/cli';
 import { useFixture } from '../../support/fixture';
-import { mongodbUri, temporalAddress } from '../../support/servers';
-import { openSepaBench } from './sepa-setting';
-import { listBroken } from './setting';
+import { listBroken, openSepaBench } from './setting';
 
 type Row = [id: string, result: string, seen: string];
 
@@ -22,16 +19,11 @@ describe('the connector of SEPA files', () => {
     () => openSepaBench(),
     (opened) => opened.stop(),
   );
-  const commands = () =>
-    commandsIn({
-      ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: bench.database, KEYS_DIR: bench.keysDir },
-      ...{ TEMPORAL_ADDRESS: temporalAddress(), TASK_QUEUE_PREFIX: bench.prefix },
-      ...{ DATA_DIR: '/none', SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer' },
-    });
+  const commands = () => bench.commands({ SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer' });
   const check = ['connector', 'check', 'sepa'];
   const folders = () => ['--files-out', bench.folders.out, '--files-in', bench.folders.in];
 
-  test('keeps every promise that files can keep, and says why the others are not applicable', async () => {
+  test('keeps every promise that files can keep, and the table says why the others do not apply', async () => {
     const { stdout, stderr } = await commands().cli(...check, ...folders(), '--json');
     const broken = stderr.match(/^failed.*$/gm);
     expect(broken).toBeNull();
@@ -56,8 +48,8 @@ describe('the connector of SEPA files', () => {
 
   test.each([
     ['one folder', () => folders().slice(0, 2)],
-    ['a desk, too', () => [...folders(), '--desk', 'http://127.0.0.1:1/desk']],
-  ])('%s is refused', async (_what, args) => {
+    ['a desk next to the folders', () => [...folders(), '--desk', 'http://127.0.0.1:1/desk']],
+  ])('is not checked with %s', async (_what, args) => {
     const error = await commands().refusal(...check, ...args());
     expect(error).toEqual({
       code: 'invalid_usage',
@@ -65,7 +57,7 @@ describe('the connector of SEPA files', () => {
     });
   });
 
-  test('folders to which a bank writes are refused', async () => {
+  test('is not checked in folders to which a bank writes', async () => {
     writeFileSync(join(bench.folders.in, 'other', 'camt.053-4711.xml'), 'of a bank');
     expect((await commands().refusal(...check, ...folders())).code).toBe('check_folder_used');
   });
@@ -95,7 +87,7 @@ test.each<[string, string[], Change]>([
         deliver({ ...report, callback: { ...report.callback, reason: 'To Zephyrine' } }),
     },
   ],
-])('a connector of files that %s is named', async (_what, broken, change) => {
+])('names a connector of files that %s', async (_what, broken, change) => {
   const bench = await openSepaBench(change);
   try {
     const report = await bench.check();

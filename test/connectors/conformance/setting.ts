@@ -8,19 +8,19 @@ import type { InstructionGuard } from '../../../connectors/contract/guard';
 import { startFakeBank } from '../../../connectors/example/fake-bank';
 import { startConnector } from '../../../connectors/kit/connector';
 import type { ConnectorDefinition, Settings } from '../../../connectors/kit/definition';
-import { connectProcess } from '../../../connectors/kit/process';
-import { createLogger } from '../../../src/base/log';
+import type { connectProcess } from '../../../connectors/kit/process';
+import { startSepa } from '../../../connectors/sepa/connector';
 import { connectMongo } from '../../../src/base/mongo';
-import type { PaymentMethodId } from '../../../src/domain/payment/catalog';
-import type { RailId } from '../../../src/domain/payout/rails';
 import { ensureKeys } from '../../../src/encryption/ensure-keys';
-import type { CheckAddresses, CheckReport } from '../../../src/service/connector-check';
+import type { CheckAddresses, CheckInput, CheckReport } from '../../../src/service/connector-check';
 import { createOperatorDeps, createReadDeps } from '../../../src/service/operators/deps';
 import { connectTemporal } from '../../../src/temporal/connect';
 import { freePort } from '../../../stack/ports';
+import { commandsIn } from '../../cli/cli';
 import { retryUntilDone } from '../../support/insist';
 import { quietTemporal } from '../../support/quiet';
 import { mongodbUri, temporalAddress } from '../../support/servers';
+import { connectConnector } from '../process';
 
 export const SECRET = 'secret-of-the-example-bank';
 
@@ -44,18 +44,22 @@ export async function openBench(connector: string, waitMs = MUTANT_WAIT_MS) {
   const temporal = connectTemporal(access);
   const deps = await createOperatorDeps(createReadDeps(mongo, database));
   return {
-    ...{ mongo, database, prefix, keysDir, access, temporal, stores: deps.stores },
-    check: (
-      addresses: CheckAddresses,
-      { methods, rails }: { methods: PaymentMethodId[]; rails: RailId[] },
-    ): Promise<CheckReport> =>
+    ...{ mongo, database, prefix, keysDir, temporal, stores: deps.stores },
+    check: (addresses: CheckAddresses, methods: CheckInput['methods'] = []): Promise<CheckReport> =>
       checkConnector(
         {
           ...{ ...deps, temporal, access, database, keysDir, taskQueuePrefix: prefix },
           progress: () => undefined,
         },
-        { connector, methods, rails, waitMs, ...addresses },
+        { connector, methods, rails: ['sepa_credit_transfer'], waitMs, ...addresses },
       ),
+    /** Command line on the servers of the check. */
+    commands: (changes: NodeJS.ProcessEnv = {}) =>
+      commandsIn({
+        ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: database, KEYS_DIR: keysDir },
+        ...{ TEMPORAL_ADDRESS: temporalAddress(), TASK_QUEUE_PREFIX: prefix, DATA_DIR: '/none' },
+        ...changes,
+      }),
     stop: async (): Promise<void> => {
       for (const name of [database, `${database}_${connector}`, `${database}_sandbox_bank`]) {
         await retryUntilDone(() => mongo.db(name).dropDatabase());
@@ -85,27 +89,39 @@ interface Front {
   stop: () => Promise<void>;
 }
 
-/** Checks a connector on the kit between the product's stores and the fake bank. */
+/** How often a check is made where each time Temporal gave up an activity. */
+const TRIES = 3;
+
+/**
+ * Checks a connector on the kit between the product's stores and the fake bank. Temporal gives up an
+ * activity that no worker takes for 20 seconds, which happens on a busy machine whatever the
+ * connector does: such a check says nothing about it, and is made again.
+ */
 export async function checkOnKit<S extends Settings>(
   definition: ConnectorDefinition<S>,
   settings: unknown,
   change: Change<S> = {},
+  tries = TRIES,
 ): Promise<CheckReport> {
-  const { name } = definition;
-  const bench = await openBench(name, change.waitMs);
+  const report = await checkOnce(definition, settings, change);
+  const isLate = listBroken(report).some((each) => each.endsWith('Activity task timed out'));
+  return isLate && tries > 1 ? await checkOnKit(definition, settings, change, tries - 1) : report;
+}
+
+async function checkOnce<S extends Settings>(
+  definition: ConnectorDefinition<S>,
+  settings: unknown,
+  change: Change<S>,
+): Promise<CheckReport> {
+  const bench = await openBench(definition.name, change.waitMs);
   const [bankPort, webhookPort] = [await freePort(), await freePort()];
   const bank = await startFakeBank(SECRET, {
     webhookUrl: `http://127.0.0.1:${webhookPort}/webhooks`,
   });
-  const log = createLogger(name, process.env['TEST_LOG_LEVEL'] ?? 'silent');
-  const config = {
-    ...{ LOG_LEVEL: 'silent', METRICS_HOST: '127.0.0.1', CONNECTOR_KEY_FILE: '' },
-    ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: bench.database, TASK_QUEUE_PREFIX: bench.prefix },
-    ...({ temporal: bench.access, name, environment: 'sandbox', isLive: false } as const),
-    ...{ KEYS_DIR: bench.keysDir, HOST: '127.0.0.1', CONNECTOR_PORT: undefined },
+  const { config, own } = await connectConnector(definition.name, {
+    ...bench,
     settings: { ...Object(settings), EXAMPLE_API_URL: `http://127.0.0.1:${bankPort}` },
-  };
-  const own = await connectProcess({ connector: name }, config, log);
+  });
   const { activities: changeActivities = (same) => same } = change;
   const connector = await startConnector(change.definition?.(definition) ?? definition, config, {
     ...own,
@@ -122,10 +138,7 @@ export async function checkOnKit<S extends Settings>(
         ...{ deskUrl: `${desk?.url ?? bank.url}/desk`, bankUrl: bank.url, bankPort },
         ...{ webhookUrl: front?.url ?? url, webhookPort },
       },
-      {
-        methods: definition.openSession === undefined ? [] : ['ideal'],
-        rails: ['sepa_credit_transfer'],
-      },
+      definition.openSession === undefined ? [] : ['ideal'],
     );
   } finally {
     await connector.stop();
@@ -135,6 +148,42 @@ export async function checkOnKit<S extends Settings>(
     await bank.stop();
     await bench.stop();
   }
+}
+
+interface SepaChange {
+  /** Parts of the connector that a mutant replaces. */
+  parts?: Parameters<typeof startSepa>[2];
+  /** Changes what it delivers. */
+  deliver?: (deliver: Deliver) => Deliver;
+}
+
+type Deliver = Awaited<ReturnType<typeof connectProcess>>['deliver'];
+
+/** Starts the connector of SEPA files between two folders, on servers of a check. */
+export async function openSepaBench({ parts, deliver = (same) => same }: SepaChange = {}) {
+  const bench = await openBench('sepa');
+  const makeFolder = (name: string) => mkdtempSync(join(tmpdir(), `check-${name}-`));
+  const folders = { out: makeFolder('out'), in: makeFolder('in') };
+  const { config, own } = await connectConnector('sepa', {
+    ...bench,
+    settings: {
+      ...{ SEPA_OUT_DIR: folders.out, SEPA_IN_DIR: folders.in, SEPA_IBAN: 'NL41MOCK0000000001' },
+      ...{ SEPA_NAME: 'Connector check', SEPA_CUT_OFF: 15 * 60, SEPA_POLL_SECONDS: 0.1 },
+    },
+  });
+  const changed = { ...own, deliver: deliver(own.deliver) };
+  const connector = await startSepa(config, changed, { growsMs: 500, ...parts });
+  connector.finished.catch(() => undefined);
+  return {
+    ...{ ...bench, folders },
+    check: () => bench.check({ folders }),
+    stop: async (): Promise<void> => {
+      await connector.stop();
+      await own.close();
+      await bench.stop();
+      for (const folder of Object.values(folders)) rmSync(folder, { recursive: true });
+    },
+  };
 }
 
 /** Promises that a report says were broken, and what was seen. */

@@ -1,29 +1,18 @@
+import { checkConnector } from '../../../connectors/conformance/check';
+import { createOperatorDeps, createReadDeps } from '../../../src/service/operators/deps';
 import { signPayload } from '../../../src/webhooks/signature';
+import { freePort } from '../../../stack/ports';
 import { useShop } from '../../api/payout-setting';
 import { useFixture } from '../../support/fixture';
 import { eventually, idealPayment } from '../../support/http';
 import { describeWith } from '../../support/python-tools';
-import { useService } from '../../support/service';
-import { createConnectorProcess, makePrefix, ROUTES, startPythonBank } from './world';
+import { temporalAddress } from '../../support/servers';
+import { listBroken, PATIENT_WAIT_MS } from '../conformance/setting';
+import { NAME, useHttpBank } from './world';
 
 describeWith('python3', 'the example of a bank team’s server', () => {
-  const prefix = makePrefix();
-  const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
+  const { service, bank, connector } = useHttpBank();
   const shop = useShop(service);
-  const bank = useFixture(
-    () => startPythonBank(service),
-    (opened) => opened.stop(),
-  );
-  const connector = useFixture(
-    async () => {
-      const opened = createConnectorProcess(service, {
-        ...{ prefix, url: bank.faults.url, secretFile: bank.secretFile },
-      });
-      await opened.start();
-      return opened;
-    },
-    (opened) => opened.stop(),
-  );
 
   const becomes = (id: string, status: string) =>
     eventually(
@@ -35,8 +24,12 @@ describeWith('python3', 'the example of a bank team’s server', () => {
       120_000,
     );
   const statuses = (id: string) => bank.sent(id).map(({ status }) => status);
+  const listEffects = async (id: string) => {
+    const answer = await fetch(`${bank.deskUrl}/effects/${encodeURIComponent(id)}`);
+    return Object(await answer.json()).effects;
+  };
 
-  test('a payout is executed, and completes by the bank’s own callbacks', async () => {
+  test('executes a payout, which its own callbacks complete', async () => {
     const { body } = await shop.pay({ reference: 'Salary 11/2026' });
     await becomes(body.id, 'completed');
     expect(statuses(body.id)).toEqual([200]);
@@ -50,34 +43,14 @@ describeWith('python3', 'the example of a bank team’s server', () => {
     });
   });
 
-  test('a refusal fails the payout in the bank’s words', async () => {
+  test('fails a payout that it refuses, in its own words', async () => {
     const { body } = await shop.pay({ amount: 66_600 });
     expect(await becomes(body.id, 'failed')).toMatchObject({
       failure: { code: 'amount_too_high', message: 'The bank sends no transfer of this amount.' },
     });
   });
 
-  test.each(['cut_after', 'fails_after'] as const)(
-    'an answer that is lost (%s) is looked up, and nothing sent again',
-    async (fault) => {
-      const armed = bank.faults.arm(fault, { ids: ['sendPayout'], of: 'writes' });
-      const { body } = await shop.pay();
-      await eventually('the fault', async () => armed.hits() > 0).finally(armed.clear);
-      await becomes(body.id, 'completed');
-      expect(statuses(body.id)).toEqual([200]);
-    },
-  );
-
-  test('after an outage the payout is sent again under its key, once', async () => {
-    const armed = bank.faults.arm('unavailable', { ids: ['sendPayout'], of: 'writes' });
-    const { body } = await shop.pay();
-    await eventually('the outage', async () => armed.hits() > 0).finally(armed.clear);
-    await becomes(body.id, 'completed');
-    expect(statuses(body.id)).toEqual([200]);
-    expect(bank.sent(body.id)[0]?.headers['idempotency-key']).toBe(body.id);
-  });
-
-  test('a bank that is killed before it has the payout gets it again', async () => {
+  test('gets a payout again that was on its way when it was killed', async () => {
     const held = bank.faults.hold('sendPayout');
     const { body } = await shop.pay();
     await held.reached;
@@ -88,7 +61,7 @@ describeWith('python3', 'the example of a bank team’s server', () => {
     expect(statuses(body.id)).toEqual([0, 200]);
   });
 
-  test('a connector that is killed in an instruction looks it up when it is back', async () => {
+  test('is asked about a payout by a connector that was killed during the instruction', async () => {
     const held = bank.faults.hold('sendPayout');
     const { body } = await shop.pay();
     await held.reached;
@@ -104,7 +77,7 @@ describeWith('python3', 'the example of a bank team’s server', () => {
     expect(statuses(body.id)).toEqual([200]);
   });
 
-  describe('payments', () => {
+  describe('with a payment', () => {
     const create = async () => {
       const { body } = await shop.post('/v1/payments', idealPayment());
       const page = await eventually('a session', async () => {
@@ -115,12 +88,12 @@ describeWith('python3', 'the example of a bank team’s server', () => {
     };
     /** Pays as the customer's browser does. */
     const payAt = (page: string) => fetch(page, { method: 'POST', redirect: 'manual' });
-    const listEffects = async (id: string) => {
-      const answer = await fetch(`${bank.deskUrl}/effects/${encodeURIComponent(id)}`);
-      return Object(await answer.json()).effects;
+    const cancel = async (id: string) => {
+      await shop.post(`/v1/payments/${id}/cancel`);
+      await service.becomes('payments', id, { status: 'cancelled' });
     };
 
-    test('one is paid on the bank’s page, settles, and is refunded', async () => {
+    test('takes the money on its page, settles it, and refunds it', async () => {
       const { id, page } = await create();
       expect(await (await fetch(page)).text()).toContain('Pay');
       const { status, headers } = await payAt(page);
@@ -133,10 +106,9 @@ describeWith('python3', 'the example of a bank team’s server', () => {
       expect(await shop.events(id)).toContain('payment.settled');
     });
 
-    test('the page of one that was cancelled takes no money', async () => {
+    test('takes no money on the page of a cancelled one', async () => {
       const { id, page } = await create();
-      await shop.post(`/v1/payments/${id}/cancel`);
-      await service.becomes('payments', id, { status: 'cancelled' });
+      await cancel(id);
       // It ends once the bank has closed the session, which may be after the cancellation.
       await service.temporal.workflow.getHandle(`payment:${id}`).result();
       expect((await payAt(page)).status).toBe(303);
@@ -147,11 +119,10 @@ describeWith('python3', 'the example of a bank team’s server', () => {
       expect(await service.stores.callbacks.forResource(id)).toEqual([]);
     });
 
-    test('money that came while the bank was not reached is sent back, once', async () => {
+    test('sends money back once that came while it was not reached', async () => {
       const { id, page } = await create();
       const armed = bank.faults.arm('unavailable', { ids: ['closeSession'], of: 'all' });
-      await shop.post(`/v1/payments/${id}/cancel`);
-      await service.becomes('payments', id, { status: 'cancelled' });
+      await cancel(id);
       await payAt(page);
       armed.clear();
       await service.becomes('payments', id, { attention: 'late_settlement_reversed' });
@@ -165,11 +136,14 @@ describeWith('python3', 'the example of a bank team’s server', () => {
     });
   });
 
-  test('the bank refuses what the service has not signed', async () => {
+  test('refuses what the service has not signed', async () => {
     const payout_id = '6e18a581-6e58-48b5-af5a-f37d146bf085';
     const instruction = { payout_id, amount: 1_000, currency: 'EUR', method: 'sepa_instant' };
     const body = JSON.stringify({ activity: 'sendPayout', ...instruction });
+    const changed = body.replace('1000', '9000');
     const seconds = Math.floor(Date.now() / 1_000);
+    const sign = (text: string, secret = bank.secret, at = seconds) =>
+      signPayload(secret, text, at);
     const post = async (signature: string | undefined, path = 'sendPayout', text = body) => {
       const headers = {
         'Idempotency-Key': payout_id,
@@ -178,29 +152,56 @@ describeWith('python3', 'the example of a bank team’s server', () => {
       const init = { method: 'POST', headers, body: text };
       return (await fetch(`${bank.url}/instructions/${path}`, init)).status;
     };
-    const genuine = signPayload(bank.secret, body, seconds);
     expect(await post(undefined)).toBe(401);
     expect(await post('t=²,v1=é')).toBe(401);
-    expect(await post(signPayload('another secret', body, seconds))).toBe(401);
-    expect(await post(signPayload(bank.secret, body, seconds - 600))).toBe(401);
-    expect(await post(genuine, 'sendPayout', body.replace('1000', '9000'))).toBe(401);
-    expect(await post(genuine, 'lookUpPayout')).toBe(400);
-    const effects = await fetch(`${bank.deskUrl}/effects/${payout_id}`);
-    expect(await effects.json()).toEqual({ effects: [] });
-    expect(await post(genuine)).toBe(200);
-    const changed = body.replace('1000', '9000');
-    expect(await post(signPayload(bank.secret, changed, seconds), 'sendPayout', changed)).toBe(409);
+    expect(await post(sign(body, 'another secret'))).toBe(401);
+    expect(await post(sign(body, bank.secret, seconds - 600))).toBe(401);
+    expect(await post(sign(body), 'sendPayout', changed)).toBe(401);
+    expect(await post(sign(body), 'lookUpPayout')).toBe(400);
+    expect(await listEffects(payout_id)).toEqual([]);
+    expect(await post(sign(body))).toBe(200);
+    expect(await post(sign(changed), 'sendPayout', changed)).toBe(409);
   });
 
-  test('no log and no document of the connector has the recipient', async () => {
-    const rows = await service.mongo
-      .db(`${service.database}_acme`)
-      .collection('instructions')
-      .find({})
-      .toArray();
+  test('gets the recipient, of whom no log and no document of the connector has anything', async () => {
+    const own = service.mongo.db(`${service.database}_acme`);
+    const rows = await own.collection('instructions').find({}).toArray();
     expect(rows.length).toBeGreaterThan(5);
     const text = `${connector.readLogs()}${JSON.stringify(rows)}`;
     expect(text).toContain('the connector serves its bank');
     expect(text).not.toMatch(/Lovelace|DE89370400440532013000/);
+  });
+});
+
+describeWith('python3', 'a check of the example of a bank team’s server', () => {
+  const port = useFixture(async () => ({ bank: await freePort() }));
+  // The API alone, which takes the callbacks.
+  const { prefix, service, bank } = useHttpBank({ worker: false, bankPort: () => port.bank });
+
+  test('finds that it keeps every promise', async () => {
+    const { mongo, database, keysDir, temporal } = service;
+    const deps = await createOperatorDeps(createReadDeps(mongo, database));
+    const access = { address: temporalAddress(), namespace: 'default' };
+    const report = await checkConnector(
+      {
+        ...{ ...deps, temporal, access, database, keysDir, taskQueuePrefix: prefix },
+        progress: () => undefined,
+      },
+      {
+        ...{ connector: NAME, methods: ['ideal'], rails: ['sepa_credit_transfer'] },
+        ...{ deskUrl: bank.deskUrl, bankUrl: bank.recorder, bankPort: port.bank },
+        waitMs: PATIENT_WAIT_MS,
+      },
+    );
+    expect(listBroken(report)).toEqual([]);
+    const missing = report.promises.filter(({ result }) => result === 'not_applicable');
+    expect(missing.map(({ id, seen }) => [id, seen])).toEqual([
+      ...['lost', 'verified', 'acknowledged'].map((name) => [
+        `webhooks.${name}`,
+        'It needs the proxy in front of the connector’s own port.',
+      ]),
+      ['poll.repeated', 'No list of the bank was read: none of its answers to a GET had the fact.'],
+    ]);
+    expect(report.passed).toBe(report.promises.length - missing.length);
   });
 });

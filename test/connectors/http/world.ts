@@ -2,20 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { type FaultProxy, startFaultProxy } from '../../../connectors/conformance/faults';
+import { startFaultProxy } from '../../../connectors/conformance/faults';
 import { passOn, type Received, startProxy } from '../../../connectors/conformance/proxy';
 import { createConnectorKey } from '../../../src/callbacks/keys';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { type Child, startChild } from '../../../stack/child-process';
 import { freePort } from '../../../stack/ports';
 import { operatorsAudit } from '../../support/audit';
+import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import { mongodbUri, temporalAddress } from '../../support/servers';
-import type { Service } from '../../support/service';
+import { type Service, type ServiceOptions, useService } from '../../support/service';
 
 export const NAME = 'acme';
-export const ROUTES = `${NAME}=sepa_credit_transfer|sepa_instant|ideal`;
+const ROUTES = `${NAME}=sepa_credit_transfer|sepa_instant|ideal`;
 const SECRET = `secret-of-instructions-${randomUUID()}`;
 const EXAMPLE = resolve('docs/examples/bank.py');
 const MAIN = resolve('dist/connectors/http/main.js');
@@ -27,12 +28,11 @@ interface Posted extends Received {
 }
 
 /** The example of a bank team's server, as its own process, behind a proxy with faults. */
-export async function startPythonBank(service: Service) {
+async function startPythonBank(service: Service) {
   const folder = mkdtempSync(join(tmpdir(), 'bank-'));
   const write = (name: string, text: string) => {
-    const path = join(folder, name);
-    writeFileSync(path, text, { mode: 0o600 });
-    return path;
+    writeFileSync(join(folder, name), text, { mode: 0o600 });
+    return join(folder, name);
   };
   const { mongo, stores } = service;
   const deps = { mongo, stores, audit: operatorsAudit(stores), now: () => new Date() };
@@ -51,11 +51,7 @@ export async function startPythonBank(service: Service) {
     const child = await startChild({
       ...{ name: 'bank', command: 'python3', args, logFile, graceMs: GRACE_MS },
     });
-    await eventually('the bank', async () => {
-      if (child.hasExited()) throw new Error(readFileSync(logFile, 'utf8'));
-      const answer = await fetch(`${url}/desk/effects/none`).catch(() => undefined);
-      return answer?.ok === true;
-    });
+    await untilServing(child, `${url}/desk/effects/none`, () => readFileSync(logFile, 'utf8'));
     return child;
   };
   const kill = async () => {
@@ -71,7 +67,7 @@ export async function startPythonBank(service: Service) {
     row.status = answer.status;
     return answer;
   });
-  const faults: FaultProxy = await startFaultProxy(recorder.url);
+  const faults = await startFaultProxy(recorder.url);
   return {
     ...{ url, deskUrl: `${url}/desk`, secret: SECRET, secretFile, faults },
     /** Bank without the test's faults, which records what arrives. */
@@ -92,22 +88,23 @@ export async function startPythonBank(service: Service) {
   };
 }
 
-/** Processes of the connector, as `docs/connectors.md` runs them. */
-export function createConnectorProcess(
+/** Processes of the connector, as `docs/connectors.md` runs them, on the product of a file. */
+function createConnectorProcess(
   service: Service,
-  { prefix, url, secretFile }: { prefix: string; url: string; secretFile: string },
+  prefix: string,
+  { url, secretFile }: { url: string; secretFile: string },
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'http-connector-'));
   let child: Child | undefined;
-  let starts = 0;
-  const logFile = () => join(folder, `${starts}.log`);
-  const read = () => readFileSync(logFile(), 'utf8');
+  const logs: string[] = [];
+  const readLogs = () => logs.map((path) => readFileSync(path, 'utf8')).join('');
   return {
     start: async (): Promise<void> => {
-      starts += 1;
-      const METRICS_PORT = await freePort();
-      const running = await startChild({
-        ...{ name: NAME, command: process.execPath, args: [MAIN], logFile: logFile() },
+      const METRICS_PORT = String(await freePort());
+      const logFile = join(folder, `${logs.length}.log`);
+      logs.push(logFile);
+      child = await startChild({
+        ...{ name: NAME, command: process.execPath, args: [MAIN], logFile },
         ...{ graceMs: GRACE_MS, ipc: true },
         env: {
           ...{ PATH: process.env['PATH'], MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
@@ -115,24 +112,12 @@ export function createConnectorProcess(
           ...{ SANDBOX_CONNECTORS: ROUTES, CONNECTOR_NAME: NAME, KEYS_DIR: service.keysDir },
           ...{ INSTRUCTIONS_URL: url, INSTRUCTIONS_SECRET_FILE: secretFile },
           ...{ INSTRUCTIONS_FOR: 'payments|refunds|payouts|cancelPayout' },
-          ...{ INSTRUCTIONS_PER_SECOND: '200' },
-          ...{ METRICS_PORT: String(METRICS_PORT) },
+          ...{ INSTRUCTIONS_PER_SECOND: '200', METRICS_PORT },
         },
       });
-      child = running;
-      await eventually('the connector', async () => {
-        if (running.hasExited()) throw new Error(`It has ended:\n${read()}`);
-        const answer = await fetch(`http://127.0.0.1:${METRICS_PORT}/readyz`).catch(
-          () => undefined,
-        );
-        return answer?.ok === true;
-      });
+      await untilServing(child, `http://127.0.0.1:${METRICS_PORT}/readyz`, readLogs);
     },
-    /** Text of every log. */
-    readLogs: () =>
-      Array.from({ length: starts }, (_, index) =>
-        readFileSync(join(folder, `${index + 1}.log`), 'utf8'),
-      ).join(''),
+    readLogs,
     kill: async () => {
       child?.kill();
       await child?.exited;
@@ -141,11 +126,41 @@ export function createConnectorProcess(
       await child?.stop();
       await retryUntilDone(() => service.mongo.db(`${service.database}_${NAME}`).dropDatabase());
       rmSync(folder, { recursive: true });
-      return await child?.exited;
     },
   };
 }
 
-export function makePrefix(): string {
-  return `http-${randomUUID().slice(0, 8)}`;
+async function untilServing(child: Child, url: string, readLogs: () => string): Promise<void> {
+  await eventually(child.name, async () => {
+    if (child.hasExited()) throw new Error(`${child.name} has ended:\n${readLogs()}`);
+    const answer = await fetch(url).catch(() => undefined);
+    return answer?.ok === true;
+  });
+}
+
+interface Options extends Omit<ServiceOptions, 'live' | 'tests'> {
+  /** Address of the bank for the connector; by default that of the bank with faults. */
+  bankPort?: () => number;
+}
+
+/** A product with the connector and the example of a bank, for one group of tests. */
+export function useHttpBank({ bankPort, ...options }: Options = {}) {
+  const prefix = `http-${randomUUID().slice(0, 8)}`;
+  // A product of its own: it routes to the connector, and reports to the product's callbacks.
+  const service = useService({ ...options, live: { connectors: '', prefix }, tests: ROUTES });
+  const bank = useFixture(
+    () => startPythonBank(service),
+    (opened) => opened.stop(),
+  );
+  const connector = useFixture(
+    async () => {
+      const url = bankPort === undefined ? bank.faults.url : `http://127.0.0.1:${bankPort()}`;
+      const { secretFile } = bank;
+      const opened = createConnectorProcess(service, prefix, { url, secretFile });
+      await opened.start();
+      return opened;
+    },
+    (opened) => opened.stop(),
+  );
+  return { prefix, service, bank, connector };
 }

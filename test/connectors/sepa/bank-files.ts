@@ -1,12 +1,12 @@
 import { shortenId } from '../../../src/service/sepa/book';
-import { IBAN } from './world';
+import { camt } from '../../support/camt';
 
-const CAMT_054 = 'urn:iso:std:iso:20022:tech:xsd:camt.054.001.08';
-const PAIN_002 = 'urn:iso:std:iso:20022:tech:xsd:pain.002.001.10';
+export const IBAN = 'NL41MOCK0000000001';
+const DAY = '2026-10-05';
 
-interface Entry {
+interface Movement {
   id: string;
-  amount?: string;
+  amount?: number;
   currency?: string;
   reference?: string;
   iban?: string;
@@ -16,55 +16,52 @@ interface Entry {
 }
 
 /** Writes a notification of a movement, as a bank does. */
-export function writeNotification({
-  id,
-  amount = '10.00',
-  currency = 'EUR',
-  reference = 'BANK-1',
-  iban = IBAN,
-  message = 'N-1',
-  returned,
-}: Entry): string {
-  const side = returned === undefined ? 'DBIT' : 'CRDT';
-  const family = returned === undefined ? 'ICDT' : 'RCDT';
-  const reason = returned === undefined ? '' : `<RtrInf><Rsn><Cd>${returned}</Cd></Rsn></RtrInf>`;
-  const money = `<Amt Ccy="${currency}">${amount}</Amt><CdtDbtInd>${side}</CdtDbtInd>`;
+export function writeNotification({ id, amount = 1_000, message = 'N-1', ...more }: Movement) {
+  const { currency = 'EUR', reference = 'BANK-1', iban = IBAN, returned } = more;
+  const reason = returned && `<RtrInf><Rsn><Cd>${returned}</Cd></Rsn></RtrInf>`;
+  const refs = `<Refs><EndToEndId>${shortenId(id)}</EndToEndId></Refs>`;
+  const entry = {
+    amount: returned === undefined ? -amount : amount,
+    code: returned === undefined ? 'PMNT.ICDT.ESCT' : 'PMNT.RCDT.ESCT',
+    bank_reference: reference,
+    details: `<TxDtls>${refs}${reason ?? ''}</TxDtls>`,
+  };
+  const notification = { id: message, iban, currency, day: DAY, entries: [entry] };
+  const text = camt([notification], { message: 'camt.054.001.08' }).toString();
+  return text.replace('<MsgId>M-1', `<MsgId>${message}`);
+}
+
+/** Writes a `pain.002`. @param batch elements about payouts of the file */
+export function writeStatus(
+  file: string,
+  group: string,
+  { version = '10', message = 'S-1', batch = '' } = {},
+): string {
   return (
-    `<?xml version="1.0" encoding="UTF-8"?><Document xmlns="${CAMT_054}"><BkToCstmrDbtCdtNtfctn>` +
-    `<GrpHdr><MsgId>${message}</MsgId><CreDtTm>2026-10-05T10:00:00Z</CreDtTm></GrpHdr><Ntfctn>` +
-    `<Id>${message}</Id><CreDtTm>2026-10-05T10:00:00Z</CreDtTm><Acct><Id><IBAN>${iban}</IBAN></Id>` +
-    `<Ccy>${currency}</Ccy></Acct><Ntry>${money}` +
-    '<Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-10-05</Dt></BookgDt><ValDt><Dt>2026-10-05</Dt>' +
-    `</ValDt><AcctSvcrRef>${reference}</AcctSvcrRef><BkTxCd><Domn><Cd>PMNT</Cd><Fmly>` +
-    `<Cd>${family}</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd><NtryDtls><TxDtls><Refs>` +
-    `<EndToEndId>${shortenId(id)}</EndToEndId></Refs>${money}${reason}` +
-    '</TxDtls></NtryDtls></Ntry></Ntfctn></BkToCstmrDbtCdtNtfctn></Document>'
+    `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.${version}"><CstmrPmtStsRpt>` +
+    `<GrpHdr><MsgId>${message}</MsgId><CreDtTm>${DAY}T10:00:00</CreDtTm></GrpHdr>` +
+    `<OrgnlGrpInfAndSts><OrgnlMsgId>${file}</OrgnlMsgId>` +
+    `<OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>${group}</OrgnlGrpInfAndSts>` +
+    `${batch && writeBatch(file, batch)}</CstmrPmtStsRpt></Document>`
   );
 }
 
-/** Writes an answer to a whole file. @param rejected payouts that it lists as rejected, too */
-export function writeStatus(
+export const writeBatch = (file: string, content: string) =>
+  `<OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}</OrgnlPmtInfId>${content}</OrgnlPmtInfAndSts>`;
+
+/** Writes the refusal of a whole file. @param rejected payouts that it lists as rejected, too */
+export function writeRefusal(
   file: string,
-  status: string,
   code: string,
-  message = 'S-1',
+  message: string,
   rejected: readonly string[] = [],
 ): string {
+  const reason = (cause: string) => `<StsRsnInf><Rsn><Cd>${cause}</Cd></Rsn></StsRsnInf>`;
   const transactions = rejected.map(
     (id) =>
-      `<TxInfAndSts><OrgnlEndToEndId>${shortenId(id)}</OrgnlEndToEndId><TxSts>RJCT</TxSts>` +
-      '<StsRsnInf><Rsn><Cd>AC04</Cd></Rsn></StsRsnInf></TxInfAndSts>',
+      `<TxInfAndSts><OrgnlEndToEndId>${shortenId(id)}</OrgnlEndToEndId>` +
+      `<TxSts>RJCT</TxSts>${reason('AC04')}</TxInfAndSts>`,
   );
-  const batch =
-    rejected.length === 0
-      ? ''
-      : '<OrgnlPmtInfAndSts><OrgnlPmtInfId>B-1</OrgnlPmtInfId>' +
-        `${transactions.join('')}</OrgnlPmtInfAndSts>`;
-  return (
-    `<?xml version="1.0" encoding="UTF-8"?><Document xmlns="${PAIN_002}"><CstmrPmtStsRpt><GrpHdr>` +
-    `<MsgId>${message}</MsgId><CreDtTm>2026-10-05T10:00:00Z</CreDtTm></GrpHdr><OrgnlGrpInfAndSts>` +
-    `<OrgnlMsgId>${file}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>` +
-    `<GrpSts>${status}</GrpSts><StsRsnInf><Rsn><Cd>${code}</Cd></Rsn></StsRsnInf>` +
-    `</OrgnlGrpInfAndSts>${batch}</CstmrPmtStsRpt></Document>`
-  );
+  const group = `<GrpSts>RJCT</GrpSts>${reason(code)}`;
+  return writeStatus(file, group, { message, batch: transactions.join('') });
 }

@@ -1,75 +1,54 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectProcess } from '../../../connectors/kit/process';
+import type { connectProcess } from '../../../connectors/kit/process';
 import { startSepa } from '../../../connectors/sepa/connector';
 import { createLogger } from '../../../src/base/log';
 import { openSepaBook, type SepaLine } from '../../../src/service/sepa/book';
 import { requestCut, resendFile, showFile } from '../../../src/service/sepa/files';
 import { importTaken } from '../../../src/service/sepa/import';
-import { credit, insertRecipient } from '../../api/payout-setting';
+import { openShop } from '../../api/payout-setting';
 import { operatorsAudit } from '../../support/audit';
 import { useFixture } from '../../support/fixture';
-import { call, eventually } from '../../support/http';
+import { eventually } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import { BANK_MORNING, startMockBank } from '../../support/mock-bank';
-import { mongodbUri, temporalAddress } from '../../support/servers';
-import type { Service } from '../../support/service';
+import { type Service, useService } from '../../support/service';
+import { connectConnector } from '../process';
+import { IBAN } from './bank-files';
 
-export const IBAN = 'NL41MOCK0000000001';
-export const ROUTES = 'sepa=sepa_credit_transfer|multibanco';
-const POLL_SECONDS = 0.1;
+const ROUTES = 'sepa=sepa_credit_transfer|multibanco';
 
 type Changes = NonNullable<Parameters<typeof startSepa>[2]>;
 type Deliver = Awaited<ReturnType<typeof connectProcess>>['deliver'];
 
-/** The product, the connector of SEPA files, and a bank. */
+/** The connector of SEPA files between the product and a bank. */
 async function startWorld(service: Service, prefix: string) {
+  const { mongo, stores, database, keysDir } = service;
   const bank = await startMockBank();
-  const temporal = { address: temporalAddress(), namespace: 'default' };
   const logged: string[] = [];
   const log = createLogger('sepa', 'info', { write: (line: string) => logged.push(line) });
   const settings = {
     ...{ SEPA_OUT_DIR: bank.drop, SEPA_IN_DIR: bank.pickup, SEPA_IBAN: IBAN, SEPA_BIC: 'MOCKNL2A' },
-    ...{ SEPA_NAME: 'ACME Corporation', SEPA_CUT_OFF: 15 * 60, SEPA_POLL_SECONDS: POLL_SECONDS },
+    ...{ SEPA_NAME: 'ACME Corporation', SEPA_CUT_OFF: 15 * 60, SEPA_POLL_SECONDS: 0.1 },
     SEPA_ADDRESS: {
       ...{ street: 'Keizersgracht 1', postal_code: '1015 CJ', town: 'Amsterdam', country: 'NL' },
     },
   };
-  const config = {
-    ...{ LOG_LEVEL: 'silent', METRICS_HOST: '127.0.0.1', CONNECTOR_KEY_FILE: '', temporal },
-    ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: service.database, TASK_QUEUE_PREFIX: prefix },
-    ...({ name: 'sepa', environment: 'sandbox', isLive: false } as const),
-    ...{ KEYS_DIR: service.keysDir, HOST: '127.0.0.1', CONNECTOR_PORT: undefined, settings },
-  };
   const clock = { now: new Date(`${BANK_MORNING}:00Z`) };
   const start = async (changes: Changes = {}, wrap = (deliver: Deliver) => deliver) => {
-    const own = await connectProcess({ connector: 'sepa' }, config, log);
-    const deliver = wrap(own.deliver);
-    const connector = await startSepa(
-      config,
-      { ...own, deliver },
-      {
-        now: () => clock.now,
-        growsMs: Number.NEGATIVE_INFINITY,
-        ...changes,
-      },
-    );
+    const place = { database, prefix, keysDir, settings, log };
+    const { config, own } = await connectConnector('sepa', place);
+    const parts = { now: () => clock.now, growsMs: Number.NEGATIVE_INFINITY, ...changes };
+    const connector = await startSepa(config, { ...own, deliver: wrap(own.deliver) }, parts);
     connector.finished.catch(() => undefined);
-    return {
-      connector,
-      stop: async () => {
-        await connector.stop();
-        await own.close();
-      },
-    };
+    return { connector, stop: () => connector.stop().then(own.close) };
   };
   let running = await start();
-  const { mongo, stores } = service;
-  const now = () => new Date();
   const audit = operatorsAudit(stores);
-  const deps = { mongo, stores, now, audit, database: service.database, connector: 'sepa' };
-  const book = openSepaBook(mongo.db(`${service.database}_sepa`));
+  const deps = { mongo, stores, now: () => new Date(), audit, database, connector: 'sepa' };
+  const bookDatabase = mongo.db(`${database}_sepa`);
+  const book = openSepaBook(bookDatabase);
   const listIn = (folder: string) => {
     try {
       return readdirSync(join(bank.pickup, folder)).toSorted();
@@ -77,8 +56,15 @@ async function startWorld(service: Service, prefix: string) {
       return [];
     }
   };
+  const pathOf = (id: string) => join(bank.drop, `pain.001.001.09-${id}.xml`);
+  const importAll = () =>
+    importTaken({
+      ...deps,
+      ...{ livemode: false, dir: bank.pickup, iban: IBAN, liveConnectors: '' },
+      sandboxConnectors: ROUTES,
+    });
   return {
-    ...{ bank, book, clock, logged, listIn },
+    ...{ bank, book, clock, logged, listIn, importAll },
     /** Starts the connector again, with parts that stop between two steps. */
     restart: async (changes?: Changes, wrap?: (deliver: Deliver) => Deliver): Promise<void> => {
       await running.stop();
@@ -99,12 +85,9 @@ async function startWorld(service: Service, prefix: string) {
     },
     resend: (id: string) => resendFile(deps, id),
     show: (id: string) => showFile(deps, id, 10_000),
-    importAll: () =>
-      importTaken({
-        ...deps,
-        ...{ livemode: false, dir: bank.pickup, iban: IBAN, liveConnectors: '' },
-        sandboxConnectors: ROUTES,
-      }),
+    /** Imports what the bank has written. @returns codes with which files were refused */
+    importRefusals: async () =>
+      (await importAll()).flatMap(({ refusal }) => (refusal === null ? [] : [refusal.code])),
     /** Lets bank days pass, for the connector, too. */
     advance: async (days: number): Promise<void> => {
       const { clock: bankClock } = await bank.advance(days);
@@ -118,9 +101,17 @@ async function startWorld(service: Service, prefix: string) {
         const line = await book.lines.findOne({ _id: id });
         return line?.state === state && line;
       }),
+    /** Names of our files that the bank has not read. */
+    listDropped: () => readdirSync(bank.drop).filter((name) => name.startsWith('pain.001')),
+    readSent: (id: string) =>
+      readFileSync(join(bank.drop, 'processed', `pain.001.001.09-${id}.xml`), 'utf8'),
+    /** Changes a file on its path to the bank. */
+    alter: (id: string, change: (text: string) => string) =>
+      writeFileSync(pathOf(id), change(readFileSync(pathOf(id), 'utf8'))),
+    /** Removes a file on its path to the bank, which never reads it. */
+    drop: (id: string) => rmSync(pathOf(id)),
     /** A file of the bank that a test writes. */
-    deliver: (name: string, text: string | Buffer): void =>
-      writeFileSync(join(bank.pickup, name), text),
+    deliver: (name: string, text: string): void => writeFileSync(join(bank.pickup, name), text),
     readIn: (folder: string, name: string) => readFileSync(join(bank.pickup, folder, name), 'utf8'),
     /** Waits until the folder of the bank’s answers is empty, and what was in it is filed. */
     drained: () =>
@@ -131,71 +122,79 @@ async function startWorld(service: Service, prefix: string) {
       }),
     stop: async () => {
       await running.stop();
-      await retryUntilDone(() => mongo.db(`${service.database}_sepa`).dropDatabase());
+      await retryUntilDone(() => bookDatabase.dropDatabase());
       await bank.stop();
     },
   };
 }
 
-export type SepaWorld = Awaited<ReturnType<typeof startWorld>>;
-
-export function useSepa(service: Service, prefix: string): SepaWorld {
-  return useFixture(
-    () => startWorld(service, prefix),
-    (world) => world.stop(),
-  );
-}
-
 /** A merchant who pays by SEPA files. */
-export async function openPayer(service: Service) {
-  const account = await service.account();
-  await credit(service, account, { amount: 100_000_000 });
-  const recipient_id = await insertRecipient(service, account, 'sepa_credit_transfer');
+export async function openPayer(
+  service: Service,
+  world: Pick<Awaited<ReturnType<typeof startWorld>>, 'send' | 'advance' | 'drained'>,
+) {
+  const shop = await openShop(service);
+  const method = 'sepa_credit_transfer';
   const pay = (changes: object = {}) =>
-    call(service.url, 'POST', '/v1/payouts', {
-      key: account.key,
-      body: {
-        ...{ recipient_id, method: 'sepa_credit_transfer', amount: 1_000, currency: 'EUR' },
-        ...changes,
-      },
-    });
-  const read = async (id: string) => (await account.get(`/v1/payouts/${id}`)).body;
+    shop.pay({ method, recipient_id: shop.recipients[method], ...changes });
+  const read = async (id: string) => (await shop.get(`/v1/payouts/${id}`)).body;
   const becomes = (id: string, status: string) =>
     eventually(`a payout that is ${status}`, async () => {
       const payout = await read(id);
       return payout.status === status && payout;
     });
+  /** Pays, and waits until the payout is in the open batch. */
+  const submit = async (changes: object = {}): Promise<string> => {
+    const { status, body, text } = await pay(changes);
+    if (status !== 201) throw new Error(text);
+    await becomes(body.id, 'submitted');
+    return body.id;
+  };
+  const complete = async (changes: object = {}): Promise<string> => {
+    const payout = await submit(changes);
+    await world.send();
+    await becomes(payout, 'completed');
+    await world.drained();
+    return payout;
+  };
   return {
-    ...{ account, pay, read, becomes },
-    remove: (path: string) => call(service.url, 'DELETE', path, { key: account.key }),
-    /** Pays, and waits until the payout is in the open batch. */
-    submit: async (changes: object = {}): Promise<string> => {
-      const { status, body, text } = await pay(changes);
-      if (status !== 201) throw new Error(text);
-      await becomes(body.id, 'submitted');
+    ...{ ...shop, pay, read, becomes, submit, complete },
+    /** Completes a payout on a day of the bank, which ends. */
+    completeOnDay: async (): Promise<string> => {
+      const payout = await complete();
+      await world.advance(1);
+      await world.drained();
+      return payout;
+    },
+    /** Waits for an attention reason. */
+    needsAttention: (id: string, reason: string) =>
+      eventually(`a payout with ${reason}`, async () => {
+        const payout = await service.stores.payouts.get(id);
+        return payout?.attention === reason && payout;
+      }),
+    balance: async () => {
+      const [available, reserved] = await shop.balance();
+      return [Number(available), Number(reserved)] as const;
+    },
+    createRecipient: async (details: object = {}): Promise<string> => {
+      const { body } = await shop.post('/v1/payout-recipients', {
+        ...{ type: 'bank_account', first_name: 'Ada', last_name: 'Lovelace' },
+        ...{ iban: 'DE89370400440532013000', address_line1: '12 Long Lane', city: 'London' },
+        ...{ postal_code: 'EC1A 9PT', ...details },
+      });
       return body.id;
     },
-    balance: async () => {
-      const rows = await service.stores.ledger.balances(account.account_id, false);
-      const row = rows.find(({ balance_account }) => balance_account === 'main');
-      return [Number(row?.available), Number(row?.reserved)] as const;
-    },
-    createRecipient: (details: object) =>
-      call(service.url, 'POST', '/v1/payout-recipients', {
-        key: account.key,
-        body: {
-          ...{ type: 'bank_account', first_name: 'Ada', last_name: 'Lovelace' },
-          ...{ iban: 'DE89370400440532013000', address_line1: '12 Long Lane', city: 'London' },
-          ...{ postal_code: 'EC1A 9PT', ...details },
-        },
-      }),
   };
 }
 
-export function usePayer(service: Service) {
-  return useFixture(() => openPayer(service));
-}
-
-export function makePrefix(): string {
-  return `sepa-${randomUUID().slice(0, 8)}`;
+/** A product with the connector of SEPA files, its bank and a merchant, for one file's tests. */
+export function useSepa() {
+  const prefix = `sepa-${randomUUID().slice(0, 8)}`;
+  // A product of its own: it routes to the connector of the file, whose bank has one account.
+  const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
+  const world = useFixture(
+    () => startWorld(service, prefix),
+    (opened) => opened.stop(),
+  );
+  return { service, world, payer: useFixture(() => openPayer(service, world)) };
 }

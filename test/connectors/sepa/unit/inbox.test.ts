@@ -1,0 +1,279 @@
+import { addCredits } from '../../../../connectors/sepa/credits';
+import { readBankMessage } from '../../../../connectors/sepa/messages';
+import { changeLine } from '../../../../connectors/sepa/movements';
+import { makeReference } from '../../../../connectors/sepa/payments';
+import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/reporting';
+import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
+import { type LineMovement, type SepaLine, shortenId } from '../../../../src/service/sepa/book';
+import { type CamtEntry, camt, TEST_DAY, TEST_IBAN } from '../../../support/camt';
+import { writeStatus as writeStatusOf } from '../bank-files';
+
+const PAYOUT = '7b1e2c90-6a41-4c65-9a0b-2f64d50cf0aa';
+const OTHER = '00000000-6a41-4c65-9a0b-2f64d50cf0aa';
+const FILE = '0b7d6d524a3f4a5d9b530f0f6d1a3c11';
+const MONEY = { amount: 1_000, currency: 'EUR', value_date: TEST_DAY };
+
+describe('a file of the bank', () => {
+  const read = (text: string | Buffer) => readBankMessage(Buffer.from(text));
+  const writeStatus = (group: string, batch = '', version = '10') =>
+    writeStatusOf(FILE, group, { batch, version });
+  const writeReason = (code: string) =>
+    `<StsRsnInf><Rsn><Cd>${code}</Cd></Rsn><AddtlInf>Ada Lovelace</AddtlInf></StsRsnInf>`;
+
+  test.each(['03', '10', '12', '15'])(
+    'in pain.002.001.%s has the status and code of each payout of ours, and no name',
+    async (version) => {
+      const transactions = [
+        `<OrgnlEndToEndId>${shortenId(PAYOUT)}</OrgnlEndToEndId><TxSts>RJCT</TxSts>${writeReason('AC04')}`,
+        `<OrgnlInstrId>${shortenId(OTHER)}</OrgnlInstrId><OrgnlEndToEndId>X</OrgnlEndToEndId><TxSts>ACCP</TxSts>`,
+        '<OrgnlEndToEndId>FOREIGN</OrgnlEndToEndId><TxSts>RJCT</TxSts>',
+      ].map((content) => `<TxInfAndSts>${content}</TxInfAndSts>`);
+      const text = writeStatus('<GrpSts>PART</GrpSts>', transactions.join(''), version);
+      const payouts = [
+        { payout_id: PAYOUT, status: 'RJCT', code: 'AC04' },
+        { payout_id: OTHER, status: 'ACCP', code: null },
+      ];
+      expect(await read(text)).toEqual({
+        kind: 'status',
+        message: `pain.002.001.${version}`,
+        reports: [{ file_id: FILE, status: 'PART', code: null, payouts }],
+      });
+    },
+  );
+
+  test.each([
+    [
+      'the status of a batch that names no payout',
+      writeStatus('', `<PmtInfSts>RJCT</PmtInfSts>${writeReason('AM10')}`),
+      { status: 'RJCT', code: 'AM10', payouts: [] },
+    ],
+    [
+      'no code where the bank gives a reason in its own words',
+      writeStatus('<GrpSts>RJCT</GrpSts><StsRsnInf><Rsn><Prtry>Call Ada</Prtry></Rsn></StsRsnInf>'),
+      { status: 'RJCT', code: null },
+    ],
+  ])('has %s', async (_what, text, report) => {
+    expect(await read(text)).toMatchObject({ reports: [report] });
+  });
+
+  test('in pacs.004 has a return, with the amount before its charges', async () => {
+    const message = await read(
+      '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pacs.004.001.09"><PmtRtr><GrpHdr>' +
+        '<MsgId>R-1</MsgId><CreDtTm>2026-10-07T10:00:00</CreDtTm><NbOfTxs>1</NbOfTxs><SttlmInf>' +
+        '<SttlmMtd>CLRG</SttlmMtd></SttlmInf></GrpHdr><TxInf><RtrId>MB-RTR-5</RtrId>' +
+        `<OrgnlEndToEndId>${shortenId(PAYOUT)}</OrgnlEndToEndId>` +
+        '<RtrdIntrBkSttlmAmt Ccy="EUR">9.50</RtrdIntrBkSttlmAmt>' +
+        `<IntrBkSttlmDt>${TEST_DAY}</IntrBkSttlmDt><ChrgsInf><Amt Ccy="EUR">0.50</Amt><Agt>` +
+        '<FinInstnId><BICFI>MOCKNL2A</BICFI></FinInstnId></Agt></ChrgsInf><RtrRsnInf><Rsn>' +
+        '<Cd>MD07</Cd></Rsn></RtrRsnInf></TxInf></PmtRtr></Document>',
+    );
+    const source = { source: 'interbank', bank_reference: 'MB-RTR-5', code: 'MD07' };
+    expect(message).toEqual({
+      kind: 'returns',
+      message: 'pacs.004.001.09',
+      movements: [{ payout_id: PAYOUT, kind: 'returned', ...MONEY, ...source }],
+    });
+  });
+
+  test('in camt.053 has the bookings and returns of our payouts, and nothing of others', async () => {
+    const refs = `<Refs><EndToEndId>${shortenId(PAYOUT)}</EndToEndId></Refs>`;
+    const details = `<TxDtls>${refs}<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf></TxDtls>`;
+    const entries = [
+      { amount: -1_000, reference: shortenId(PAYOUT), bank_reference: 'B-1' },
+      { amount: 1_000, bank_reference: 'B-2', details },
+      { amount: -77, reference: 'RENT' },
+      { amount: -5, code: 'PMNT.MDOP.CHRG' },
+      { amount: -300, reference: shortenId(OTHER), status: 'PDNG' },
+    ];
+    const movement = { payout_id: PAYOUT, source: 'statement', ...MONEY };
+    expect(await read(camt([{ opening: 5_000, closing: 4_918, entries }]))).toMatchObject({
+      statements: [{ iban: TEST_IBAN }],
+      movements: [
+        { ...movement, kind: 'booked', bank_reference: 'B-1', code: null },
+        { ...movement, kind: 'returned', bank_reference: 'B-2', code: 'AC04' },
+      ],
+    });
+  });
+
+  const renameMessage = (name: string) => writeStatus('').replaceAll('pain.002.001.10', name);
+
+  test.each([
+    ['a bomb of entities', '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', 'document type'],
+    ['an unknown version', renameMessage('pain.002.001.99'), 'pain.002.001.99'],
+    ['our own file', renameMessage('pain.001.001.09'), 'pain.001.001.09'],
+    ['an element that is not in the schema', writeStatus('<Foo/>'), 'Foo'],
+    ['half a file', writeStatus('').slice(0, 200), 'not complete'],
+  ])('is refused in words if it is or has %s', async (_what, text, words) => {
+    await expect(read(text)).rejects.toThrow(words);
+  });
+});
+
+describe('a transfer to us', () => {
+  const REFERENCE = makeReference(PAYOUT, 0);
+  const writeText = (...lines: string[]) => lines.map((line) => `<Ustrd>${line}</Ustrd>`).join('');
+  const structured = `<Strd><CdtrRefInf><Ref>${REFERENCE}</Ref></CdtrRefInf></Strd>`;
+  const writeTransfer = (remittance: string, more = '') => ({
+    details:
+      '<TxDtls><Refs><EndToEndId>NOTPROVIDED</EndToEndId></Refs><RltdPties><Dbtr><Pty>' +
+      `<Nm>Ada Lovelace</Nm></Pty></Dbtr></RltdPties><RmtInf>${remittance}</RmtInf>${more}</TxDtls>`,
+  });
+  const note = `Thank you for the flowers ${REFERENCE} Ada`;
+  const named = writeTransfer(writeText(REFERENCE));
+  const returned = '<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>';
+
+  async function readCredits(entry: Partial<CamtEntry>, message: string) {
+    const entries = [{ amount: 1_000, bank_reference: 'B-1', ...entry }];
+    const found = await readBankMessage(camt([{ entries }], { message }));
+    if (found.kind !== 'statements') throw new Error(found.kind);
+    expect(JSON.stringify(found)).not.toMatch(/Ada|Lovelace|flowers/);
+    return found.credits;
+  }
+
+  test('has a reference of its own for each payment, which is always the same', () => {
+    expect(isCreditorReference(REFERENCE)).toBe(true);
+    expect(makeReference(PAYOUT, 0)).toBe(REFERENCE);
+    expect(makeReference(PAYOUT, 1)).not.toBe(REFERENCE);
+    expect(makeReference(OTHER, 0)).not.toBe(REFERENCE);
+  });
+
+  test.each<[string, Partial<CamtEntry>, source?: string]>([
+    ['in the text', writeTransfer(writeText(note))],
+    ['in a text that is cut at 35', writeTransfer(writeText(note.slice(0, 35), note.slice(35)))],
+    ['in the field for it', writeTransfer(structured)],
+    ['in text and field', writeTransfer(writeText(note) + structured)],
+    ['as the EndToEndId of a statement', { reference: REFERENCE }, 'statement'],
+  ])('is a credit by its reference %s', async (_where, entry, source = 'notification') => {
+    const message = source === 'statement' ? 'camt.053.001.08' : 'camt.054.001.08';
+    const credit = { reference: REFERENCE, bank_reference: 'B-1', ...MONEY };
+    expect(await readCredits(entry, message)).toEqual([{ ...credit, source }]);
+  });
+
+  test.each<[string, Partial<CamtEntry>]>([
+    ['has no reference', writeTransfer(writeText('flowers'))],
+    ['has two references', writeTransfer(writeText(REFERENCE, makeReference('other', 0)))],
+    ['leaves', { ...named, amount: -1_000 }],
+    ['comes back', writeTransfer(writeText(REFERENCE), returned)],
+    ['is reversed', { ...named, reversal: true }],
+    ['is not booked', { ...named, status: 'PDNG' }],
+  ])('that %s is not a credit', async (_what, entry) => {
+    expect(await readCredits(entry, 'camt.054.001.08')).toEqual([]);
+  });
+});
+
+describe('a movement', () => {
+  const createReporter =
+    (source: 'interbank' | 'notification' | 'statement') =>
+    (bank_reference: string | null, amount = 1_000) => ({
+      ...{ ...MONEY, source, bank_reference, amount },
+    });
+  const bank = createReporter('interbank');
+  const note = createReporter('notification');
+  const stmt = createReporter('statement');
+  type Messages = readonly (readonly ReturnType<typeof bank>[])[];
+
+  /** Applies messages one after the other, each of them again as after a kill. */
+  function applyAll<F>(
+    messages: Messages,
+    empty: F,
+    apply: (facts: F, message: Messages[number], at: string) => F | undefined,
+  ): F {
+    return messages.reduce((facts, message) => {
+      const changed = apply(facts, message, 'then') ?? facts;
+      expect(apply(changed, message, 'later')).toBeUndefined();
+      return changed;
+    }, empty);
+  }
+
+  const applyCredits = (messages: Messages) =>
+    applyAll<LineMovement[]>(messages, [], (facts, message, at) => {
+      const credits = message.map((movement) => ({ ...movement, reference: 'RF18' }));
+      return addCredits(facts, credits, at);
+    });
+
+  type Facts = Pick<SepaLine, 'state' | 'booked' | 'returned' | 'others'>;
+  const EMPTY: Facts = { state: 'in_file', booked: null, returned: null, others: [] };
+
+  const applyMovements = (kind: 'booked' | 'returned', messages: Messages) =>
+    applyAll(messages, EMPTY, (facts, message, at) => {
+      const movements = message.map((each) => ({ ...each, payout_id: PAYOUT, kind, code: null }));
+      const change = changeLine(facts, movements, at);
+      return change && { ...facts, ...change };
+    });
+
+  test.each<[string, Messages, string[]]>([
+    ['one in two messages', [[note('A')], [stmt('A')]], ['A 1000']],
+    ['an interbank return', [[bank('R')], [note('A')], [stmt('A')]], ['R 1000']],
+    ['one whose references differ', [[note('A')], [stmt('X')]], ['A 1000']],
+    ['one without a reference', [[note(null)], [stmt('X')]], ['null 1000']],
+    ['one that loses its reference', [[stmt('X')], [note(null)]], ['X 1000']],
+    ['one that is repeated without its reference', [[note('A')], [note(null)]], ['A 1000']],
+    ['a second in the same kind of message', [[note('A')], [note('B')]], ['A 1000', 'B 1000']],
+    ['two at once', [[stmt('A'), stmt('B')]], ['A 1000', 'B 1000']],
+    [
+      'two in both',
+      [
+        [note('A'), note('B')],
+        [stmt('B'), stmt('A')],
+      ],
+      ['A 1000', 'B 1000'],
+    ],
+    ['the new one first', [[note('A')], [stmt('B'), stmt('A')]], ['A 1000', 'B 1000']],
+    ['new names', [[note('A')], [note('B')], [stmt('X'), stmt('Y')]], ['A 1000', 'B 1000']],
+    ['another amount, the same reference', [[note('A')], [stmt('A', 900)]], ['A 1000', 'A 900']],
+    ['a part, and the rest', [[note('A', 400)], [note('B', 600)]], ['A 400', 'B 600']],
+  ])('counts once, whichever messages report it: %s', (_what, messages, expected) => {
+    const describeFacts = (facts: readonly (LineMovement | null)[]) =>
+      facts.map((fact) => `${fact?.bank_reference} ${fact?.amount}`);
+    expect(describeFacts(applyCredits(messages))).toEqual(expected);
+    for (const kind of ['booked', 'returned'] as const) {
+      const { [kind]: first, others, state } = applyMovements(kind, messages);
+      expect(describeFacts([first, ...others])).toEqual(expected);
+      expect(new Set([state, ...others.map((other) => other.kind)])).toEqual(new Set([kind]));
+    }
+  });
+
+  test('of a payment is reported with its amount, under one id', () => {
+    const credits = applyCredits([[note('A', 400)], [note(null, 600)]]);
+    const facts = { ...MONEY, occurred_at: 'then' };
+    const named = { callback_id: `sepa:credited:${PAYOUT}:A:400EUR`, amount: 400 };
+    const nameless = { callback_id: `sepa:credited:${PAYOUT}::600EUR`, amount: 600 };
+    expect(buildPaymentReports({ _id: PAYOUT, credits })).toEqual(
+      [
+        { ...facts, ...named, bank_reference: 'A' },
+        { ...facts, ...nameless },
+      ].map((callback) => ({
+        ...{ resource: 'payment', resource_id: PAYOUT, name: 'settled', callback },
+      })),
+    );
+  });
+});
+
+describe('a report about a payout', () => {
+  const money = { amount: 1_000, currency: 'EUR' };
+  const LINE = { _id: PAYOUT, ...money, booked: null, returned: null, others: [], failure: null };
+  const at = '2026-10-05T10:00:00.000Z';
+
+  test('has one id for each fact, in the order of the facts', () => {
+    const booked = { ...MONEY, at, bank_reference: 'B-1', references: [], code: null };
+    const returned = { ...booked, amount: 990, code: 'AC04', value_date: null };
+    const facts = { occurred_at: at, bank_reference: 'B-1' };
+    const returnedFacts = { ...facts, amount: 990, currency: 'EUR', code: 'AC04' };
+    const reason = 'The recipient’s bank sent the transfer back.';
+    const reports = buildReports({ ...LINE, booked, returned });
+    expect(reports.map(({ name, callback }) => [name, callback])).toEqual([
+      ['completed', { ...facts, callback_id: `sepa:booked:${PAYOUT}`, value_date: TEST_DAY }],
+      ['returned', { ...returnedFacts, callback_id: `sepa:returned:${PAYOUT}`, reason }],
+    ]);
+  });
+
+  test('has no code where the bank rejects without one, so that the service names its own', () => {
+    const failure = { code: null, message: 'The bank rejected the transfer.', at };
+    const facts = { occurred_at: at, reason: failure.message };
+    expect(buildReports({ ...LINE, failure })).toEqual([
+      {
+        ...{ resource: 'payout', resource_id: PAYOUT, name: 'failed' },
+        callback: { callback_id: `sepa:failed:${PAYOUT}`, ...facts },
+      },
+    ]);
+  });
+});
