@@ -1,4 +1,6 @@
-import { request as httpRequest } from 'node:http';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { postWebhook } from '../../../connectors/example/fake-bank';
 import type { PayoutDocument } from '../../../src/store/payouts';
 import {
@@ -41,27 +43,18 @@ const payAtBank = async (changes: object = {}): Promise<string> => {
 
 describe('the page of a connector', () => {
   /** Gets the page; `fetch` would not send another `Host`. */
-  function get(headers: Record<string, string> = {}, { url } = world, path = '/connectors') {
-    return new Promise<{ status: number | undefined; text: string; policy: unknown }>(
-      (resolve, reject) => {
-        const request = httpRequest(new URL(path, url), { headers }, (response) => {
-          let text = '';
-          response.setEncoding('utf8');
-          response.on('data', (chunk: string) => (text += chunk));
-          response.on('end', () => {
-            const policy = response.headers['content-security-policy'];
-            resolve({ status: response.statusCode, text, policy });
-          });
-        });
-        request.on('error', reject).end();
-      },
-    );
+  async function get(headers: Record<string, string> = {}, { url } = world, path = '/connectors') {
+    const request = httpRequest(new URL(path, url), { headers }).end();
+    const [response]: IncomingMessage[] = await once(request, 'response');
+    if (response === undefined) throw new Error('There is no answer.');
+    const { statusCode: status, headers: answered } = response;
+    const policy = answered['content-security-policy'];
+    return { status, policy, text: await text(response) };
   }
 
   /** Text of the page, without its elements. */
   async function read(): Promise<string> {
-    const { text } = await get();
-    return text
+    return (await get()).text
       .replace(/<[^>]+>/g, ' ')
       .replaceAll('&quot;', '"')
       .replace(/\s+/g, ' ');
@@ -78,7 +71,7 @@ describe('the page of a connector', () => {
     const sent = world.bank.change(id, 'sent');
     await postWebhook(world.url, JSON.stringify(sent), SECRET);
     await postWebhook(world.url, '{}', 'another secret');
-    const text = await eventually('the callback', async () => {
+    const page = await eventually('the callback', async () => {
       const shown = await read();
       const isWhole = shown.includes('webhook POST') && shown.includes('"outcome": "submitted"');
       return isWhole && shown;
@@ -97,7 +90,7 @@ describe('the page of a connector', () => {
       'WebhookRefused 401',
       '"to": { "name": "•••", "iban": "•••" }',
     ]) {
-      expect(text).toContain(part);
+      expect(page).toContain(part);
     }
     for (const hidden of ['Ada', 'Lovelace', 'DE8937', 'Salary', SECRET, 'Bearer']) {
       expect((await get()).text).not.toContain(hidden);
@@ -338,17 +331,15 @@ describe('the sandbox bank', () => {
     });
 
   /** Makes a recipient unreadable. @returns function that makes it readable again */
-  async function breakRecipient({ recipients }: Shop): Promise<() => Promise<unknown>> {
-    const read = async (id: string) => {
-      const { sealed: ciphertext, kid } = (await service.stores.recipients.get(id)) ?? {};
-      if (!ciphertext || !kid) throw new Error(`There is no recipient ${id}.`);
-      return { ciphertext, kid };
-    };
-    const id = recipients.faster_payments;
-    const [own, another] = [await read(id), await read(recipients.card_payout)];
-    const { reencrypt } = service.stores.recipients;
-    await reencrypt(id, own.ciphertext, another.ciphertext, own.kid);
-    return () => reencrypt(id, another.ciphertext, own.ciphertext, own.kid);
+  async function breakRecipient({
+    recipients: { faster_payments: _id, card_payout: other },
+  }: Shop) {
+    const recipients = service.collection<{ _id: string; sealed: string }>('recipients');
+    const read = async (id: string) => String((await recipients.findOne({ _id: id }))?.sealed);
+    const write = (sealed: string) => recipients.updateOne({ _id }, { $set: { sealed } });
+    const [own, another] = [await read(_id), await read(other)];
+    await write(another);
+    return () => write(own);
   }
   const remove = ({ recipients, delete: send }: Shop) =>
     send(`/v1/payout-recipients/${recipients.faster_payments}`);

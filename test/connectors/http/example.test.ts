@@ -50,7 +50,7 @@ describeWith('python3', 'the example of a bank team’s server', () => {
     });
   });
 
-  test('gets a payout again that was on its way when it was killed', async () => {
+  test('gets a payout again that had not arrived when it was killed', async () => {
     const held = bank.faults.hold('sendPayout');
     const { body } = await shop.pay();
     await held.reached;

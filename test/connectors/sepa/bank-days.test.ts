@@ -317,7 +317,7 @@ describeWithBank('with the connector of SEPA files', () => {
       expect(await world.line(payout)).toMatchObject({ state: 'booked', others: [] });
     });
 
-    test('after the cut-off of a Friday is asked for Monday, and waits for a holiday of the bank', async () => {
+    test('after the cut-off of a Friday is due on Monday, and waits for a holiday of the bank', async () => {
       await world.bank.call('POST', '/_mock/advance?to=2026-10-16');
       await world.bank.call('PUT', '/_mock/holidays', ['2026-10-19']);
       world.clock.now = new Date('2026-10-16T14:00:00Z');

@@ -56,7 +56,7 @@ async function startWorld(service: Service, prefix: string) {
       return [];
     }
   };
-  const pathOf = (id: string) => join(bank.drop, `pain.001.001.09-${id}.xml`);
+  const getPath = (id: string) => join(bank.drop, `pain.001.001.09-${id}.xml`);
   const importAll = () =>
     importTaken({
       ...deps,
@@ -107,9 +107,9 @@ async function startWorld(service: Service, prefix: string) {
       readFileSync(join(bank.drop, 'processed', `pain.001.001.09-${id}.xml`), 'utf8'),
     /** Changes a file on its path to the bank. */
     alter: (id: string, change: (text: string) => string) =>
-      writeFileSync(pathOf(id), change(readFileSync(pathOf(id), 'utf8'))),
+      writeFileSync(getPath(id), change(readFileSync(getPath(id), 'utf8'))),
     /** Removes a file on its path to the bank, which never reads it. */
-    drop: (id: string) => rmSync(pathOf(id)),
+    drop: (id: string) => rmSync(getPath(id)),
     /** A file of the bank that a test writes. */
     deliver: (name: string, text: string): void => writeFileSync(join(bank.pickup, name), text),
     readIn: (folder: string, name: string) => readFileSync(join(bank.pickup, folder, name), 'utf8'),
