@@ -107,8 +107,6 @@ describe('event list', () => {
     const live = await setting.json('event', 'list', account_id, '--env', 'live');
     expect(live).toEqual({ data: [], has_more: false, next_cursor: null });
   });
-
-  });
 });
 
 test('event show lists every attempt, the first one first', async () => {
