@@ -90,7 +90,9 @@ async function openRestoreSetting(options: ServiceOptions = {}) {
       }
     },
     /** Reads what must be the same afterwards: balances, and documents, events and entries of resources. */
-    read: async (...resources: (readonly [kind: CallbackResource, id: string])[]) => ({
+    read: async (
+      ...resources: (readonly [kind: CallbackResource, id: string, texts?: object])[]
+    ) => ({
       balances: await stores.ledger.balances(setting.shop.account_id, false),
       documents: await Promise.all(
         resources.map(([kind, id]) =>
