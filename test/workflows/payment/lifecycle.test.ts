@@ -98,22 +98,6 @@ test.each([
   });
 });
 
-test('a payment with a different amount in suspense is cancelled only once it is returned', () => {
-  const bank = scriptedBank({ closeSession: reportInstead('settled', { amount: 7 }) });
-  return withPayment(bank, async ({ handle, act, becomes, stored }) => {
-    const temporal = createTemporalClient(buildDeps());
-    const cancel = async () => await temporal.cancelPayment(await stored(), 'merchant');
-    await cancel();
-    await becomes({ attention: 'amount_differs' });
-    await cancel();
-    expect(await stored()).toMatchObject({ status: 'awaiting_customer' });
-    await act('mark_reversed');
-    await cancel();
-    expect(await stored()).toMatchObject({ status: 'cancelled' });
-    await terminateIdle(handle);
-  });
-});
-
 describe('a cancelled payment whose session the bank cannot close', () => {
   /** A bank that fails to close a session until `isBack`. */
   const awayBank = (isBack: (requests: number) => boolean, answer: CloseAnswer) => {
@@ -189,34 +173,20 @@ test('an authorization after the end is voided at the bank, under one instructio
     expect(await attention()).toBe('late_authorization_voided');
   }));
 
-describe('an authorized payment', () => {
-  test('is flagged as overdue once, and keeps an attention reason that says more', () =>
-    withPayment(scriptedBank(), async ({ handle, signal, endBy, attention }) => {
-      await signal('authorized');
-      await setting.env.sleep('25h');
-      expect(await attention()).toBe('settlement_overdue');
-      await handle.signal('settled', { occurred_at: 'yesterday' });
-      await setting.env.sleep('1h');
-      expect(await attention()).toBe('malformed_callback');
-      const events = (await handle.fetchHistory()).events?.length;
-      await setting.env.sleep('24h');
-      expect(await attention()).toBe('malformed_callback');
-      expect((await handle.fetchHistory()).events).toHaveLength(events ?? 0);
-      expect(await endBy('settled')).toMatchObject({ status: 'settled' });
-    }));
-
-  test('is overdue by its authorization, not by a new start', () =>
-    withStatus.authorized(async (payment) => {
-      const { id, handle, becomes } = payment;
-      await terminateIdle(handle);
-      const longAgo = { authorized_at: '2026-01-01T00:00:00.000Z' };
-      await openPayments().updateOne({ _id: id }, { $set: longAgo });
-      await payment.restart();
-      await becomes({ attention: 'settlement_overdue' });
-      expect(await payment.endBy('settled')).toMatchObject({ status: 'settled' });
-      expect(await payment.attention()).toBeNull();
-    }));
-});
+test('an authorized payment is flagged as overdue once, and keeps an attention reason that says more', () =>
+  withPayment(scriptedBank(), async ({ handle, signal, endBy, attention }) => {
+    await signal('authorized');
+    await setting.env.sleep('25h');
+    expect(await attention()).toBe('settlement_overdue');
+    await handle.signal('settled', { occurred_at: 'yesterday' });
+    await setting.env.sleep('1h');
+    expect(await attention()).toBe('malformed_callback');
+    const events = (await handle.fetchHistory()).events?.length;
+    await setting.env.sleep('24h');
+    expect(await attention()).toBe('malformed_callback');
+    expect((await handle.fetchHistory()).events).toHaveLength(events ?? 0);
+    expect(await endBy('settled')).toMatchObject({ status: 'settled' });
+  }));
 
 test('a snooze of a payment that is not authorized is refused and changes nothing', () =>
   withStatus.awaiting_customer(async ({ refusal, stored }) => {
@@ -256,33 +226,33 @@ test('no malformed callback, update or cancel request keeps the customer from ca
     });
   }));
 
-describe('a payment whose bank opens no session within 4 s', () => {
-  const REFERENCE = { outcome: 'opened', bank_reference: 'B-77' } as const;
-  const PAGE = { session_url: 'https://bank.example' };
-  const instructions = {
-    ...{ iban: 'DE89370400440532013000', account_holder: 'ACME', bic: null, amount: 1_050 },
-    reference: 'RF18539007547034',
+const REFERENCE = { outcome: 'opened', bank_reference: 'B-77' } as const;
+const PAGE = { session_url: 'https://bank.example' };
+const instructions = {
+  ...{ iban: 'DE89370400440532013000', account_holder: 'ACME', bic: null, amount: 1_050 },
+  reference: 'RF18539007547034',
+};
+
+/** Runs a story in which the bank answers once it is back. */
+function withSlowBank(
+  story: (payment: TrackedPayment & { returnBank: () => void }) => Promise<void>,
+  answer: (instruction: SessionInstruction) => SessionAnswer = () => ({ ...REFERENCE, ...PAGE }),
+) {
+  let isAway = true;
+  const openSession = async (instruction: SessionInstruction) => {
+    if (isAway) throw new Error('the bank is away');
+    return answer(instruction);
   };
+  const returnBank = () => {
+    isAway = false;
+  };
+  return withPayment(scriptedBank({ openSession }), async (payment) => {
+    expect(payment.opened).toMatchObject({ status: 'created', version: 1 });
+    await story({ ...payment, returnBank });
+  });
+}
 
-  /** Runs a story in which the bank answers once it is back. */
-  function withSlowBank(
-    story: (payment: TrackedPayment & { returnBank: () => void }) => Promise<void>,
-    answer: (instruction: SessionInstruction) => SessionAnswer = () => ({ ...REFERENCE, ...PAGE }),
-  ) {
-    let isAway = true;
-    const openSession = async (instruction: SessionInstruction) => {
-      if (isAway) throw new Error('the bank is away');
-      return answer(instruction);
-    };
-    const returnBank = () => {
-      isAway = false;
-    };
-    return withPayment(scriptedBank({ openSession }), async (payment) => {
-      expect(payment.opened).toMatchObject({ status: 'created', version: 1 });
-      await story({ ...payment, returnBank });
-    });
-  }
-
+describe('a payment whose bank opens no session within 4 s', () => {
   test.each([
     ['the address of its page', PAGE],
     ['the bank details that replace a page', { instructions }],
@@ -313,20 +283,6 @@ describe('a payment whose bank opens no session within 4 s', () => {
       await endBy('settled');
       expect(await stored()).toMatchObject({ status: 'settled', bank_reference: 'B-77' });
     }));
-
-  test('gets a session by a new run after its workflow was ended from outside', () =>
-    withSlowBank(
-      async ({ input, handle, returnBank, becomes, restart, endBy }) => {
-        await terminateIdle(handle);
-        returnBank();
-        await restart();
-        const { session_url } = await becomes({ status: 'awaiting_customer' });
-        expect(session_url).toBe(input.return_url);
-        expect(await endBy('settled')).toMatchObject({ status: 'settled' });
-        await saveHistory(handle, 'payment-resumed-created');
-      },
-      ({ return_url }) => ({ ...REFERENCE, session_url: return_url }),
-    ));
 
   test('gets its session when it is opened again', () =>
     withBank(setting, scriptedBank(), async (connector) => {
@@ -455,5 +411,50 @@ describe('a payment that another writer changes before each write of its workflo
       await act('mark_failed');
       expect(await handle.result()).toMatchObject({ status: 'failed' });
     });
+  });
+});
+
+/** Last: an activity that its workflow has left may keep this server from skipping time. */
+describe('a payment whose workflow was ended from outside and is started again', () => {
+  test('gets a session, where it has none', () =>
+    withSlowBank(
+      async ({ input, handle, returnBank, becomes, restart, endBy }) => {
+        await terminateIdle(handle);
+        returnBank();
+        await restart();
+        const { session_url } = await becomes({ status: 'awaiting_customer' });
+        expect(session_url).toBe(input.return_url);
+        expect(await endBy('settled')).toMatchObject({ status: 'settled' });
+        await saveHistory(handle, 'payment-resumed-created');
+      },
+      ({ return_url }) => ({ ...REFERENCE, session_url: return_url }),
+    ));
+
+  test('is overdue by its authorization, not by its new start', () =>
+    withStatus.authorized(async (payment) => {
+      const { id, handle, becomes } = payment;
+      await terminateIdle(handle);
+      const longAgo = { authorized_at: '2026-01-01T00:00:00.000Z' };
+      await openPayments().updateOne({ _id: id }, { $set: longAgo });
+      await payment.restart();
+      await becomes({ attention: 'settlement_overdue' });
+      expect(await payment.endBy('settled')).toMatchObject({ status: 'settled' });
+      expect(await payment.attention()).toBeNull();
+    }));
+});
+
+test('a payment with a different amount in suspense is cancelled only once it is returned', () => {
+  const bank = scriptedBank({ closeSession: reportInstead('settled', { amount: 7 }) });
+  return withPayment(bank, async ({ handle, act, becomes, stored }) => {
+    const temporal = createTemporalClient(buildDeps());
+    const cancel = async () => await temporal.cancelPayment(await stored(), 'merchant');
+    await cancel();
+    await becomes({ attention: 'amount_differs' });
+    await cancel();
+    expect(await stored()).toMatchObject({ status: 'awaiting_customer' });
+    await act('mark_reversed');
+    await cancel();
+    expect(await stored()).toMatchObject({ status: 'cancelled' });
+    await terminateIdle(handle);
   });
 });
