@@ -48,7 +48,7 @@ async function createResources() {
     return answer.body.id;
   };
   const createAll = (count: number, path: string, build: (n: number) => object) =>
-    Promise.all(Array.from({ length: count }, (_, n) => create(path, build(n), `${path}-${n}`)));
+    Promise.all(Array.from({ length: count }, (_, n) => create(path, build(n), `clock-${n}`)));
   failing.answer.status = 500;
   const endpoint = { url: failing.url, enabled_events: ['payout.completed'] };
   await create('/v1/webhook-endpoints', endpoint, 'hook');
