@@ -33,7 +33,7 @@ export async function wreak(stack: RunningStack, load: Load, batch: number): Pro
     const killedAt = performance.now();
     // These begin while the part is away.
     load.release(batch);
-    await eventually(`a new ${part}`, isBack, RECOVERY_MS_MAX);
+    await eventually(`a new ${part}`, isBack, 2 * RECOVERY_MS_MAX);
     const isServed = async () => load.lastGoodRequestAt() > killedAt;
     await eventually(`work done after ${part} was killed`, isServed, RECOVERY_MS_MAX);
   }
