@@ -128,6 +128,16 @@ describe.each(LISTS)('the list $path', ({ path, statuses }) => {
   });
 });
 
+const listPayments = (shop: Client) => (query: Record<string, string>) =>
+  shop.get(`/v1/payments?${new URLSearchParams(query)}`);
+
+test('the list of payments gives those that are created at once, one time each', async () => {
+  const shop = await service.account();
+  const created = await Promise.all(Array.from({ length: 40 }, () => buildPayment(shop)));
+  const pages = await walkPages(listPayments(shop), { limit: '7' });
+  expect(pages.flat().toSorted()).toEqual(ids(created).toSorted());
+});
+
 test('the list of the refunds of a payment has only those, for its owner', async () => {
   const shop = await service.account();
   const { id: payment_id } = await buildPayment(shop, { status: 'settled' });
@@ -150,8 +160,7 @@ test('the list of the refunds of a payment has only those, for its owner', async
 
 test('the list of payments filters by status, method and reference, alone and together', async () => {
   const [shop, other] = [await service.account(), await service.account()];
-  const get = (query: Record<string, string>) =>
-    shop.get(`/v1/payments?${new URLSearchParams(query)}`);
+  const get = listPayments(shop);
   const create = async (changes: object) =>
     (await shop.post('/v1/payments', idealPayment({ ...changes }))).body.id;
   const one = await create({ reference: 'A-1' });
