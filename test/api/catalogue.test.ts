@@ -1,5 +1,5 @@
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
-import { type Answer, type Client, call, idealPayment } from '../support/http';
+import { type Client, call, idealPayment } from '../support/http';
 import { RAIL_ENTRIES } from '../support/promises';
 import { useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
@@ -12,7 +12,6 @@ const service = useService();
 const shop = useAccount(service);
 
 const create = (body: object, as: Client = shop) => as.post('/v1/payments', body);
-const readDetails = ({ body }: Answer) => body.error.details;
 const listMethods = async (path: string, as: Client) => {
   const { data }: { data: { method: string }[] } = (await as.get(path)).body;
   return data.map(({ method }) => method);
@@ -28,7 +27,7 @@ test('the catalogue has every method, for every account and environment', async 
 test('available methods are those that the account has enabled, at once', async () => {
   const few = await service.account({ methods: ['visa', 'no-such-method'] });
   const { accounts } = service.stores;
-  expect(readDetails(await create(idealPayment(), few))).toEqual([
+  expect((await create(idealPayment(), few)).body.error.details).toEqual([
     { code: 'method_not_enabled', field: 'method', message: expect.stringContaining('iDEAL') },
   ]);
   await accounts.enableMethod(few.account_id, 'ideal');
@@ -61,7 +60,7 @@ test('no method and no rail is available live without a live connector', async (
   for (const path of [AVAILABLE, RAILS]) expect(await listMethods(path, live)).toEqual([]);
   const refused = await create(idealPayment(), live);
   expectRefusal(refused, 'method_requirements_not_met', ['method']);
-  expect(readDetails(refused)).toMatchObject([{ code: 'method_not_enabled' }]);
+  expect(refused.body.error.details).toMatchObject([{ code: 'method_not_enabled' }]);
 });
 
 test('every method creates a payment from the fields that its entry requires', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { buildPayment } from '../support/factories';
 import { readPayloads } from '../support/histories';
 import { type Answer, eventually, idealPayment } from '../support/http';
@@ -14,16 +15,14 @@ const shop = useAccount(service);
 const good = JSON.stringify(idealPayment());
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 const countStored = () => Promise.all([shop.count('payments'), shop.count('idempotency')]);
-let sent = 0;
 
 /** Posts bytes as they are, under a key of their own, by default as JSON, and repeats them after a 503. */
 function post(body: Exchange['body'], more: { type?: string | null } & Partial<Exchange> = {}) {
   const { type = 'application/json', headers = [], ...rest } = more;
-  sent += 1;
   const request: Exchange = {
     headers: [
       ['Authorization', `Bearer ${shop.key}`],
-      ['Idempotency-Key', `body-${sent}`],
+      ['Idempotency-Key', randomUUID()],
       ...(type === null ? [] : [['Content-Type', type] as const]),
       ...headers,
     ],
@@ -196,7 +195,8 @@ describe('a field of a payment', () => {
   test.each([
     ['currency', ['eur', 'ABC', 'XXX', '', ' EUR', '978']],
     ['country', ['nl', 'UK', '', 'N\u0000', '528']],
-    ['reference', ['a\u0000b']],
+    // A lone surrogate could not be returned unchanged.
+    ['reference', ['a\u0000b', '\ud800', '\udc00\ud800', 'a\udfff']],
     ['customer.email', ['bad', '', 'a b@c.nl', 'a@b', 'a@b.nl\n', `${'a'.repeat(250)}@b.nl`]],
     ['customer.first_name', ['\u0000']],
   ])('is refused by its name: %s %j', async (field, values) => {
@@ -219,15 +219,6 @@ describe('a field of a payment', () => {
     const answer = await create({ success_url: url, error_url: url });
     expectRefusal(answer, 'invalid_request', ['success_url', 'error_url']);
   });
-
-  test.each(['"\\ud800"', '"\\udc00\\ud800"', '"a\\udfff"'])(
-    'is refused with the lone surrogate %s, which could not be returned unchanged',
-    async (text) => {
-      expectRefusal(await createRaw(writeField('reference', text)), 'invalid_request', [
-        'reference',
-      ]);
-    },
-  );
 
   test.each(['metdata', '__proto__', 'constructor', '$where', 'a.b'])(
     'is unknown by the name %s, also within the customer',
