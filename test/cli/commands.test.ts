@@ -88,7 +88,7 @@ test.each(ALL.map(({ words }) => words.join(' ')))(
 
 /** Splits a command line as a shell does; what follows a pipe is no part of it. */
 function splitWords(line: string): string[] {
-  const words = line.match(/"[^"]*"|[^\s\\]+/g) ?? [];
+  const words: string[] = line.match(/"[^"]*"|[^\s\\]+/g) ?? [];
   const end = words.indexOf('|');
   return words.slice(0, end === -1 ? undefined : end).map((word) => word.replaceAll('"', ''));
 }
@@ -164,7 +164,7 @@ describe('before it connects to any server, the program refuses', () => {
   const LIMIT = 'It must be CURRENCY=MINOR, each currency once';
   const METHODS = `Allowed: ${[...PAYMENT_METHOD_IDS, ...RAIL_IDS].join(', ')}.`;
   const SCOPE = `Allowed, separated by commas: ${SCOPES.join(', ')}.`;
-  const RING = 'must be seal, recipients.sandbox, recipients.live or recipients.live-CONNECTOR';
+  const KEY_RING = 'recipients.sandbox, recipients.live or recipients.live-CONNECTOR';
   const WHOLE = 'It must be an integer from 1 to 100.';
   const TIMESTAMP = 'It must be an ISO 8601 timestamp with an offset';
   const DAY = 'It must be a day, or an ISO 8601 time with an offset';
@@ -194,7 +194,7 @@ describe('before it connects to any server, the program refuses', () => {
     ['key create acct_1 --env live --scopes', ['payments:read,payments', ''], SCOPE],
     ['key create acct_1 --env live --allow-cidr', ['203.0.113.0/33'], 'It must be a network'],
     ['key create acct_1 --env live --expires-at', ['2020-01-01T00:00:00Z'], 'in the future.'],
-    ['keys rotate --ring', ['pay_token', 'fingerprint'], RING],
+    ['keys rotate --ring', ['pay_token', 'fingerprint'], KEY_RING],
     [`${FUND} --amount`, ['0', '-1', '+1', '10.5', '10.0', '1e3', '0x10', '1_000'], AMOUNT],
     [`${FUND} --amount`, ['1,000', 'ten', '', ' 5', '100000000000', '9'.repeat(40)], AMOUNT],
     [`${FUND} --currency`, ['eur', 'EU', 'XXX', 'XAU', ''], 'an ISO 4217 code in capitals'],

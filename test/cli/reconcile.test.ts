@@ -418,8 +418,11 @@ describe('orphan', () => {
     const act = ['payout', 'act', behind, 'mark_failed', '--operator', 'm', '--reason', 'r'];
     expect(await setting.refusal(...act)).toEqual(refusal);
     const report = {
-      ...{ connector: setting.service.connector, resource: 'payout', resource_id: behind },
-      ...{ name: 'failed', callback: { callback_id: behind, occurred_at: LONG_AGO } },
+      connector: setting.service.connector,
+      resource: 'payout',
+      resource_id: behind,
+      name: 'failed',
+      callback: { callback_id: behind, occurred_at: LONG_AGO },
     } as const;
     await expect(deliverCallback(setting.deps, report)).rejects.toMatchObject(refusal);
     const state = { attention: 'record_behind', status: 'sent' };

@@ -6,7 +6,7 @@ import { asOperator, commandsIn, useProvisioning } from './cli';
 
 const service = useProvisioning();
 const RAIL = 'sepa_credit_transfer';
-/** Whatever the last one named serves is its own without a rule. */
+/** The last connector that is named serves all without a rule. */
 const ROUTES = {
   LIVE_CONNECTORS: `north=${RAIL}|visa,south=${RAIL}`,
   SANDBOX_CONNECTORS: `fresh=${RAIL}|visa|multibanco,trial=${RAIL}`,

@@ -64,7 +64,7 @@ test('a key that is removed from the list signs no more, although its secret is 
   expect(await verify(signed('cnsec_one'))).toBeUndefined();
 });
 
-/** What a header may look like is tested with the signatures of webhooks. */
+/** The form of a header is tested with the signatures of webhooks. */
 interface Changes {
   header?: string | undefined;
   body?: string;

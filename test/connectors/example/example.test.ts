@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { postWebhook } from '../../../connectors/example/fake-bank';
+import { sandboxBankDatabase } from '../../../src/service/sandbox-bank/movements';
 import type { PayoutDocument } from '../../../src/store/payouts';
 import {
   FUNDS,
@@ -383,8 +384,8 @@ describe('the sandbox bank', () => {
     const repair = await breakRecipient(merchant);
     const { id, status } = (await pay(merchant)).body;
     expect(status).toBe('created');
-    const answer = await service.bank.activities.lookUpPayout({ payout_id: id });
-    expect(answer).toEqual({ outcome: 'not_found' });
+    const bank = service.mongo.db(sandboxBankDatabase(service.database));
+    expect(await bank.collection<{ _id: string }>('payouts').findOne({ _id: id })).toBeNull();
     await repair();
     await becomes(id, 'completed');
     expect(await merchant.events(id)).toEqual(COMPLETED);

@@ -19,9 +19,9 @@ import { findResources, restart } from '../../../src/service/orphans';
 import type { EventDocument } from '../../../src/store/events';
 import { createMetricStore } from '../../../src/store/metrics';
 import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
-import { recordEvents, registerEndpoint } from '../../cli/event-log';
+import { recordEvents } from '../../cli/event-log';
 import { patientClient, useResourceSetting } from '../../cli/resource-setting';
-import { buildAccount, buildPayout } from '../../support/factories';
+import { buildAccount, buildEndpoint, buildPayout } from '../../support/factories';
 import { useFixture } from '../../support/fixture';
 import { saveHistory } from '../../support/histories';
 import { call, eventually, idealPayment } from '../../support/http';
@@ -332,12 +332,11 @@ describe('the cost of', () => {
 
   // For each try of a test: a later one may come when the caches of an earlier one have expired.
   beforeEach(async () => {
-    const { stores, keysFile } = setting.service;
+    const { stores } = setting.service;
     account = await buildAccount(setting.service, { funds: 10_000 });
     const { account_id } = account;
     // Nobody listens there: the first attempt of each delivery ends at once.
-    const env = { KEYS_FILE: keysFile };
-    await registerEndpoint({ stores, env }, account_id, 'http://127.0.0.1:9/');
+    await buildEndpoint(account, { url: 'http://127.0.0.1:9/' });
     // As under load, where one read serves many requests.
     await stores.accounts.getCached(account_id);
     await stores.routingRules.readCached();

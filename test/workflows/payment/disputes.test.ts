@@ -7,7 +7,7 @@ import { ACT, type TrackedPayment, useLifecycles } from '../lifecycles';
 
 const { setting, buildDeps, withPayment } = useLifecycles();
 
-/** What the bank reports, an operator does, or the merchant does. */
+/** A report of the bank, or an act of an operator or the merchant. */
 type Step = [
   what: PaymentCallbackName | `act ${PaymentAct}` | 'refund' | 'spend' | 'reverse',
   facts: { amount?: number | null; operation_id?: string; [fact: string]: unknown },

@@ -9,7 +9,7 @@ import { ACT, MONEY, type TrackedPayout, useLifecycles } from '../lifecycles';
 
 const { setting, buildDeps, withPayout } = useLifecycles();
 
-/** What the bank reports, an operator does, or happens meanwhile. */
+/** A report of the bank, an act of an operator, or an event between them. */
 type Step =
   | [what: 'sleep', duration: Duration]
   | [what: 'save', history: string]
@@ -55,7 +55,7 @@ interface Row {
   steps: Step[];
   stored?: object;
   changes?: Partial<PayoutInput>;
-  /** Of journal entries after the payout was sent. */
+  /** Kinds of the journal entries after the payout was sent. */
   kinds?: string[];
   unapplied?: string[];
 }

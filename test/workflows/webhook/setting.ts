@@ -146,7 +146,7 @@ export function buildInput(event: EventDocument, run = 0): WebhookDeliveryInput 
 export const startDelivery = (
   { env, taskQueue }: Delivering,
   event: EventDocument,
-  more: { attempts_max?: number } = {},
+  more: Pick<WebhookDeliveryInput, 'attempts_max'> = {},
 ) =>
   env.client.workflow.start(webhookDelivery, {
     workflowId: webhookWorkflowId(event._id),
