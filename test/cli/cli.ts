@@ -10,12 +10,14 @@ import { runCli } from '../../src/cli/program';
 import type { OperatorRole } from '../../src/domain/account/operator';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { createStores } from '../../src/store';
+import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
 import { NOT_DONE } from '../support/not-done';
 import { openRebuilder } from '../support/rebuilder';
 import { mongodbUri, temporalAddress } from '../support/servers';
+import type { Service } from '../support/service';
 
 export const CreatedAccount = z.strictObject({
   account_id: z.string(),
@@ -95,6 +97,22 @@ export async function asOperator(
   return commandsIn({ ...commands.env, OPERATOR_KEY: key, ...more });
 }
 
+/** A command line on a product, and what its commands hand to the service. */
+export function useCommands(service: Service) {
+  return useFixture(async () => {
+    const { database, keysDir, keysFile, mongo, stores } = service;
+    const deps = { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) };
+    const files = { DATA_DIR: 'none', KEYS_FILE: keysFile, KEYS_DIR: keysDir };
+    const env = {
+      ...files,
+      MONGODB_URI: mongodbUri(),
+      MONGODB_DB: database,
+      TEMPORAL_ADDRESS: temporalAddress(),
+    };
+    return { ...commandsIn(env), deps };
+  });
+}
+
 export type Provisioning = Awaited<ReturnType<typeof openProvisioning>>;
 
 /** A command line with a database and a key file of its own. */
@@ -113,12 +131,14 @@ export async function openProvisioning() {
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
   };
   const commands = commandsIn(env);
+  const stores = createStores(db);
   return {
     ...commands,
     folder,
     db,
     mongo,
-    stores: createStores(db),
+    stores,
+    deps: { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) },
     account: async (label = 'Acme') =>
       CreatedAccount.parse(await commands.json('account', 'create', '--name', label)),
     close: async () => {

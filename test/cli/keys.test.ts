@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { createEncrypter, DecryptionError, Encrypted } from '../../src/encryption/encrypter';
+import { buildPosition } from '../../src/domain/cursor';
+import type { RecipientFacts } from '../../src/domain/payout/recipient';
+import { createEncrypter, Encrypted, type Encrypter } from '../../src/encryption/encrypter';
 import { lockKeyFile } from '../../src/encryption/key-file';
+import { readPairs } from '../../src/encryption/recipient-key-files';
 import {
   createDetailsDecrypter,
   createRecipientEncrypters,
 } from '../../src/encryption/recipient-keys';
-import { keyRingPath } from '../../src/encryption/recipient-pairs';
+import { keyRingPath, listHolders } from '../../src/encryption/recipient-pairs';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import {
@@ -18,127 +21,366 @@ import {
   rotateKeys,
   showKeys,
 } from '../../src/service/key-rotation/rotate';
+import { createPayers, readPayers } from '../../src/service/payers';
+import { ensureIndexes } from '../../src/store';
+import type { AccountDocument } from '../../src/store/accounts';
+import { connectorKeyOwner } from '../../src/store/connector-keys';
 import { endpointOwner } from '../../src/store/endpoints';
 import { buildRecipient, recipientOwner } from '../../src/store/recipients';
+import { totpOwner } from '../../src/store/users';
+import { openUser } from '../support/dashboard';
+import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
-import { DETAILS, killedAfter, SECRET, useKeysSetting } from './keys-setting';
+import { retryUntilDone } from '../support/insist';
+import { openProvisioning } from './cli';
 
-const setting = useKeysSetting();
-
+const DETAILS = '{"first_name":"Ada"}';
+const SECRET = 'whsec_of_an_endpoint';
 const SANDBOX = 'recipients.sandbox';
+const COLLECTIONS = [
+  ...['accounts', 'recipients', 'idempotency', 'webhook_endpoints', 'users', 'connector_keys'],
+  'payments',
+];
 const none = {
   ...{ recipients: 0, endpoints: 0, claims: 0 },
   ...{ users: 0, connector_keys: 0, payer_keys: 0 },
 };
+
+type Facts = RecipientFacts & { last4: string };
+const OTHER: Facts = {
+  ...{ type: 'bank_account', has: [], last4: '0000' },
+  ...{ scheme: null, card_expires: null, iban_in_sepa: null },
+};
+const ADDRESS = ['address_line1', 'city', 'postal_code'] as const;
+const CARD: Facts = { ...OTHER, type: 'card', has: ['card_number', 'date_of_birth', ...ADDRESS] };
+const SEPA: Facts = { ...OTHER, iban_in_sepa: true, has: ['iban', ...ADDRESS] };
+
+/** A database with encrypted values and key files of its own; no wait takes time. */
+async function openKeys() {
+  const opened = await openProvisioning();
+  const { db, env, stores, deps: audited } = opened;
+  await retryUntilDone(() => ensureIndexes(stores));
+  const [keysFile = '', keysDir = ''] = [env['KEYS_FILE'], env['KEYS_DIR']];
+  const lines: string[] = [];
+  const waits: number[] = [];
+  const deps: KeyDeps = {
+    stores,
+    audit: audited.audit,
+    keysFile,
+    keysDir,
+    connectors: createConnectors(SANDBOX_CONNECTOR),
+    // Stands at the last change of the keys, from which on a rotation waits.
+    now: () => {
+      const files = listHolders(keysDir).map((holder) => keyRingPath(keysDir, holder, 'public'));
+      return new Date(Math.max(...[keysFile, ...files].map((file) => statSync(file).mtimeMs)));
+    },
+    wait: async (ms) => {
+      waits.push(ms);
+    },
+    progress: (line) => lines.push(line),
+  };
+  const log = { error: () => undefined };
+  const account_id = 'acct_keys';
+  /** Encrypts and decrypts as a process that has just started. */
+  const createSecrets = () => createEncrypter(followKeyFile(keysFile).seal);
+  /** Stores a recipient as the API does, with its key reserved; or stops before it is stored. */
+  const addRecipient = async ({
+    livemode = false,
+    facts = OTHER,
+    isStored = true,
+    connectors = deps.connectors,
+    encrypters = createRecipientEncrypters(keysDir, (rail) =>
+      connectors.listConnectors(rail, true),
+    ),
+  } = {}) => {
+    const id = randomUUID();
+    const encrypter = encrypters[livemode ? 'live' : 'sandbox'];
+    const sealed = await encrypter.encrypt(DETAILS, recipientOwner(id), facts);
+    const request = { recipient: { ...facts, sealed, kid: encrypter.getKid(sealed) } };
+    const owner = { account_id, livemode, request_id: 'req' };
+    const use = { operation: 'createRecipient', key: id, fingerprint: 'f', resource_id: id };
+    await stores.idempotency.reserveKey({ ...owner, ...use, request }, new Date());
+    if (!isStored) return id;
+    await stores.recipients.insert(buildRecipient({ id, ...owner }, request, new Date()));
+    await stores.idempotency.markWritten(id);
+    return id;
+  };
+  const addPayers = async (ids: readonly string[]): Promise<void> => {
+    const payers = createPayers({ accounts: stores.accounts, encrypter: createSecrets(), log });
+    const owner = { account_id, livemode: false };
+    const names = { email: 'jan@example.com', first_name: null, last_name: null, reference: null };
+    for (const [index, _id] of ids.entries()) {
+      const customer = await payers.encrypt(owner, _id, names);
+      if (index < ids.length - 1) {
+        const place = { token_hash: _id, position: buildPosition(0, index) + _id };
+        const payments = db.collection<{ _id: string; customer: object }>('payments');
+        await payments.insertOne({ _id, ...owner, ...place, customer });
+        continue;
+      }
+      const stored = { reference: null, metadata: '{}', success_url: '', error_url: '', customer };
+      const use = { ...owner, operation: 'createPayment', key: _id, fingerprint: 'f' };
+      const about = { resource_id: _id, request_id: 'req', request: { stored, routing: Object() } };
+      await stores.idempotency.reserveKey({ ...use, ...about }, new Date());
+    }
+  };
+  return {
+    ...opened,
+    keysFile,
+    keysDir,
+    deps,
+    lines,
+    waits,
+    createSecrets,
+    addRecipient,
+    addPayers,
+    current: () => readKeys(keysFile).seal.current,
+    /** Current key of recipients of the sandbox. */
+    currentPair: () => readPairs(keysDir, 'sandbox').current,
+    endpoint: async (account: string): Promise<void> => {
+      const sealed = await createSecrets().encrypt(SECRET, endpointOwner(account, false));
+      const place = { account_id: account, livemode: false, url: 'https://shop.example/hook' };
+      await stores.endpoints.set({ ...place, sealed, now: new Date() });
+    },
+    /** Adds a user with a second factor. */
+    user: async (): Promise<void> => {
+      const { _id } = await openUser(stores, account_id);
+      const totp_offered = await createSecrets().encrypt(SECRET, totpOwner(_id));
+      const totp_offer = { session: '', until: new Date() };
+      await stores.users.offerTotp(_id, { totp_offered, totp_offer });
+    },
+    connectorKey: async (): Promise<void> => {
+      const _id = `cnkey_${randomUUID()}`;
+      const sealed = await createSecrets().encrypt(SECRET, connectorKeyOwner(_id));
+      const created_at = new Date().toISOString();
+      const key = { _id, connector: 'sandbox', sealed, created_at, revoked_at: null };
+      await stores.connectorKeys.insert(key);
+    },
+    /** Adds a merchant whose sandbox has these payers, the last of them in a request. */
+    payer: async (...ids: string[]): Promise<void> => {
+      const dashboard = { email: 'keys@example.com' };
+      const rest = { name: 'Keys', crypto: false, enabled_methods: [], dashboard };
+      await stores.accounts.insert({ _id: account_id, ...rest, created_at: '2026-03-01' });
+      await addPayers(ids);
+    },
+    /** Reads all stored payers, as a process with these keys and this account. */
+    readPayers: async (encrypter: Encrypter, account?: AccountDocument) => {
+      const getCached = async () => account ?? (await stores.accounts.get(account_id));
+      const accounts = { ...stores.accounts, getCached, refresh: getCached };
+      const { decrypt } = createPayers({ accounts, encrypter, log });
+      const emails: (string | null)[] = [];
+      for await (const batch of readPayers(stores, { account_id, livemode: false })) {
+        for (const payer of batch) emails.push((await decrypt(payer)).email);
+      }
+      return emails;
+    },
+  };
+}
+
+const setting = useFixture(openKeys, (opened) => opened.close());
+beforeEach(async () => {
+  for (const name of COLLECTIONS) await setting.db.collection(name).deleteMany();
+  setting.lines.length = 0;
+  setting.waits.length = 0;
+});
+
+/** Dependencies whose `calls`-th re-encryption of a recipient, and every later one, is killed. */
+function dieAfter(calls: number): KeyDeps {
+  let count = 0;
+  const { recipients } = setting.stores;
+  const reencrypt: typeof recipients.reencrypt = (...args) => {
+    count += 1;
+    if (count > calls) throw new Error('killed');
+    return recipients.reencrypt(...args);
+  };
+  return {
+    ...setting.deps,
+    stores: { ...setting.stores, recipients: { ...recipients, reencrypt } },
+  };
+}
+
 const refused = (code: string) => expect.objectContaining({ name: 'ServiceError', code });
 const countHeld = async (kid: string) =>
   (await showKeys(setting.deps)).keys.find((key) => key.kid === kid);
-const decrypt = async (id: string) => {
-  const recipient = await setting.stores.recipients.get(id);
-  if (!recipient?.sealed) throw new Error(`no recipient ${id}`);
-  const bank = createDetailsDecrypter(setting.keysDir, 'sandbox');
-  return await bank.decrypt(recipient.sealed, recipientOwner(id));
-};
-const readPayer = async (id: string) => (await setting.stores.payments.get(id))?.customer.sealed;
+const readCiphertext = async (id: string) =>
+  Encrypted.parse((await setting.stores.recipients.get(id))?.sealed);
+const openBank = () => createDetailsDecrypter(setting.keysDir, 'sandbox');
+const decrypt = async (id: string, bank: Pick<Encrypter, 'decrypt'> = openBank()) =>
+  await bank.decrypt(await readCiphertext(id), recipientOwner(id));
+const rotatePair = (deps = setting.deps) => rotateKeys(deps, false, SANDBOX);
+const addRecipients = (length: number) =>
+  Promise.all(Array.from({ length }, () => setting.addRecipient()));
 
-test('a rotation creates a key, waits, and encrypts all values again with it', async () => {
-  const { deps, stores, createSecrets, lines, waits, keysFile } = setting;
-  const before = readKeys(keysFile);
-  const old = before.seal.current;
-  await setting.endpoint('acct_1');
-  await setting.endpoint('acct_2');
-  const result = await rotateKeys(deps, false);
-  const after = readKeys(keysFile);
-  expect(result).toEqual({ kid: after.seal.current, resealed: 2, remaining: 0 });
-  expect(result.kid).toMatch(/^k\d{8}-[0-9a-f]{8}$/);
-  expect(after).toEqual({
-    ...before,
-    seal: { current: result.kid, keys: { ...before.seal.keys, [result.kid]: expect.any(Buffer) } },
+describe('a rotation', () => {
+  test('creates a key, waits, and encrypts all values again with it', async () => {
+    const { deps, stores, createSecrets, lines, waits, keysFile } = setting;
+    const before = readKeys(keysFile);
+    await setting.endpoint('acct_1');
+    await setting.endpoint('acct_2');
+    const result = await rotateKeys(deps, false);
+    const { kid } = result;
+    expect(result).toEqual({ kid: setting.current(), resealed: 2, remaining: 0 });
+    expect(kid).toMatch(/^k\d{8}-[0-9a-f]{8}$/);
+    const keys = { ...before.seal.keys, [kid]: expect.any(Buffer) };
+    expect(readKeys(keysFile)).toEqual({ ...before, seal: { current: kid, keys } });
+    expect(statSync(keysFile).mode & 0o777).toBe(0o600);
+    expect(await showKeys(deps)).toEqual({
+      current: kid,
+      recipients: { sandbox: setting.currentPair(), live: expect.any(String) },
+      keys: expect.arrayContaining([
+        { kid: before.seal.current, ...none },
+        { ...none, kid, endpoints: 2 },
+      ]),
+    });
+    const [secret] = (await stores.endpoints.get('acct_1', false))?.secrets ?? [];
+    const owner = endpointOwner('acct_1', false);
+    expect(await createSecrets().decrypt(Encrypted.parse(secret?.sealed), owner)).toBe(SECRET);
+    // Until each process has read the file, and what it had encrypted before is stored.
+    expect(waits).toEqual([expect.any(Number)]);
+    expect(waits[0]).toBeGreaterThan(14_000);
+    expect(lines[0]).toContain(kid);
+    expect(lines).toContainEqual(expect.stringMatching(/waiting 1\d s/));
+    expect(lines).toContainEqual('signing secrets re-encrypted: 2');
   });
-  expect(statSync(keysFile).mode & 0o777).toBe(0o600);
-  expect(await showKeys(deps)).toEqual({
-    current: result.kid,
-    recipients: { sandbox: setting.currentPair(), live: expect.any(String) },
-    keys: expect.arrayContaining([
-      { kid: old, ...none },
-      { ...none, kid: result.kid, endpoints: 2 },
-    ]),
+
+  test('that is killed halfway is continued by one of two at once, with the values that are left', async () => {
+    const { deps } = setting;
+    const ids = await addRecipients(150);
+    await expect(rotatePair(dieAfter(120))).rejects.toThrow('killed');
+    const kid = setting.currentPair();
+    // Writes that were under way at the kill end after it.
+    await eventually('120 values', async () => (await countHeld(kid))?.recipients === 120);
+    const both = await Promise.allSettled([continueRotation(deps), continueRotation(deps)]);
+    expect(both).toMatchObject([
+      { value: { resealed: 30, remaining: 0 } },
+      { reason: refused('keys_file_busy') },
+    ]);
+    for (const id of ids) expect(await decrypt(id)).toBe(DETAILS);
   });
-  const secret = (await stores.endpoints.get('acct_1', false))?.secrets[0]?.sealed;
-  if (secret === undefined) throw new Error('no secret');
-  expect(await createSecrets().decrypt(secret, endpointOwner('acct_1', false))).toBe(SECRET);
-  // Until each process has read the file, and what it had encrypted before is stored.
-  expect(waits).toEqual([expect.any(Number)]);
-  expect(waits[0]).toBeGreaterThan(14_000);
-  expect(lines[0]).toContain(result.kid);
-  expect(lines).toContainEqual(expect.stringMatching(/waiting 1\d s/));
-  expect(lines).toContainEqual('signing secrets re-encrypted: 2');
-});
 
-test('a rotation that is killed while it waits leaves the new key current, and a continuation finishes it', async () => {
-  const { deps } = setting;
-  const id = await setting.recipient();
-  const killed = async () => {
-    throw new Error('killed');
-  };
-  await expect(rotateKeys({ ...deps, wait: killed }, false, SANDBOX)).rejects.toThrow('killed');
-  const kid = setting.currentPair();
-  await expect(rotateKeys(deps, false, SANDBOX)).rejects.toEqual(refused('rotation_unfinished'));
-  expect(setting.currentPair()).toBe(kid);
-  expect(await continueRotation(deps)).toMatchObject({ resealed: 1, remaining: 0 });
-  // The wait that was cut short is made up for.
-  expect(setting.waits[0]).toBeGreaterThan(0);
-  expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
-  expect(await decrypt(id)).toBe(DETAILS);
-});
+  test('is refused while another process changes the keys, as is a continuation', async () => {
+    const { deps, keysFile } = setting;
+    const release = lockKeyFile(keysFile);
+    const before = readFileSync(keysFile, 'utf8');
+    for (const begin of [() => rotateKeys(deps, false), () => continueRotation(deps)]) {
+      await expect(begin()).rejects.toEqual(refused('keys_file_busy'));
+    }
+    expect(readFileSync(keysFile, 'utf8')).toBe(before);
+    release();
+    expect(await continueRotation(deps)).toMatchObject({ remaining: 0 });
+  });
 
-test('a rotation that is killed halfway continues with the values that are left', async () => {
-  const { deps, stores } = setting;
-  const ids = await Promise.all(Array.from({ length: 150 }, () => setting.recipient()));
-  const dying = { ...deps, stores: killedAfter(stores, 120) };
-  await expect(rotateKeys(dying, false, SANDBOX)).rejects.toThrow('killed');
-  const kid = setting.currentPair();
-  // Writes that were under way at the kill end after it.
-  await eventually('120 values', async () => (await countHeld(kid))?.recipients === 120);
-  expect(await continueRotation(deps)).toMatchObject({ resealed: 30, remaining: 0 });
-  for (const id of ids) expect(await decrypt(id)).toBe(DETAILS);
-});
+  test('names and leaves a value that no key decrypts, which stops neither the others nor a forced rotation', async () => {
+    const { db, deps, lines } = setting;
+    const [lost = '', sound = ''] = await addRecipients(2);
+    const recipients = db.collection<{ _id: string }>('recipients');
+    await recipients.updateOne({ _id: lost }, { $set: { sealed: await readCiphertext(sound) } });
+    expect(await rotatePair()).toMatchObject({ resealed: 1, remaining: 1 });
+    expect(lines.filter((line) => line.includes(lost))).toHaveLength(1);
+    expect(lines.join()).not.toContain(sound);
+    await expect(rotatePair()).rejects.toEqual(refused('rotation_unfinished'));
+    const again = await rotateKeys(deps, true, SANDBOX);
+    expect(again).toMatchObject({ resealed: 1, remaining: 1 });
+    expect((await countHeld(again.kid))?.recipients).toBe(1);
+  });
 
-test('of two continuations at once, one encrypts all values and the other is refused', async () => {
-  const { deps, stores } = setting;
-  const ids = await Promise.all(Array.from({ length: 40 }, () => setting.recipient()));
-  await expect(
-    rotateKeys({ ...deps, stores: killedAfter(stores, 0) }, false, SANDBOX),
-  ).rejects.toThrow();
-  const both = await Promise.allSettled([continueRotation(deps), continueRotation(deps)]);
-  const [done, other] = both;
-  expect(done).toMatchObject({ value: { resealed: 40, remaining: 0 } });
-  expect(other).toMatchObject({ reason: refused('keys_file_busy') });
-  for (const id of ids) expect(await decrypt(id)).toBe(DETAILS);
+  test('turns an idempotency record left open into its recipient, encrypted with the current key', async () => {
+    const { stores } = setting;
+    const id = await setting.addRecipient({ isStored: false });
+    expect(await countHeld(setting.currentPair())).toMatchObject({ ...none, claims: 1 });
+    const { kid, ...counts } = await rotatePair();
+    expect(counts).toEqual({ resealed: 1, remaining: 0 });
+    expect(await decrypt(id)).toBe(DETAILS);
+    expect(await stores.recipients.get(id)).toMatchObject({ kid, account_id: 'acct_keys' });
+    expect(await stores.idempotency.forResource(id)).toMatchObject({ request: null });
+  });
+
+  test('encrypts no erased recipient again, and its key holds nothing of it', async () => {
+    const [id = '', other = ''] = await addRecipients(2);
+    const erased = await setting.json('recipient', 'forget', id);
+    expect(erased).toMatchObject({ id, last4: '0000', deleted_at: expect.any(String) });
+    expect(await setting.json('recipient', 'forget', id)).toEqual(erased);
+    expect(await countHeld(setting.currentPair())).toMatchObject({ recipients: 1 });
+    expect(await rotatePair()).toMatchObject({ resealed: 1, remaining: 0 });
+    expect(await setting.stores.recipients.get(id)).toMatchObject({ sealed: null, kid: null });
+    expect(await decrypt(other)).toBe(DETAILS);
+    const unknown = { code: 'recipient_not_found' };
+    expect(await setting.refusal('recipient', 'forget', 'none')).toMatchObject(unknown);
+  });
+
+  test('gives payers another data key: an old key file and an old dump decrypt nothing that is stored', async () => {
+    const { deps, stores, createSecrets, keysFile } = setting;
+    const copy = `${keysFile}.leaked`;
+    writeFileSync(copy, readFileSync(keysFile));
+    await setting.payer(...Array.from({ length: 24 }, (_, index) => `p${index}`));
+    const dump = (await stores.accounts.get('acct_keys')) ?? undefined;
+    const readAsThief = () =>
+      setting.readPayers(createEncrypter(followKeyFile(copy).seal), dump ?? Object());
+    const jan = (count: number) => Array.from({ length: count }, () => 'jan@example.com');
+    expect(await readAsThief()).toEqual(jan(24));
+
+    let written = 0;
+    const { payments } = stores;
+    const reencryptPayer: typeof payments.reencryptPayer = (...args) => {
+      written += 1;
+      if (written > 12) throw new Error('killed');
+      return payments.reencryptPayer(...args);
+    };
+    const dying = { ...stores, payments: { ...payments, reencryptPayer } };
+    await expect(rotateKeys({ ...deps, stores: dying }, false)).rejects.toThrow('killed');
+    await expect(rotateKeys(deps, false)).rejects.toEqual(refused('rotation_unfinished'));
+    // The key file, then the data keys.
+    expect(setting.waits).toEqual([expect.any(Number), expect.any(Number)]);
+    expect(await setting.readPayers(createSecrets())).toEqual(jan(24));
+
+    await setting.addPayers(['new', 'newer']);
+    setting.waits.length = 0;
+    expect(await continueRotation(deps)).toMatchObject({ remaining: 0 });
+    // Requests under way may still decrypt what they have read.
+    expect(setting.waits.at(-1)).toBe(10_000);
+    expect(await setting.readPayers(createSecrets())).toEqual(jan(26));
+    expect(await readAsThief()).toEqual(Array.from({ length: 26 }, () => null));
+    const { sandbox } = (await stores.accounts.get('acct_keys'))?.payer_keys ?? {};
+    expect(sandbox).toEqual({ ...sandbox, kid: setting.current(), earlier: undefined });
+    expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
+
+    // One that no key decrypts is named, and the key stays that may have encrypted it.
+    const [first, second] = [await payments.get('p1'), await payments.get('p2')];
+    const names = [first?.customer.sealed ?? '', second?.customer.sealed ?? ''] as const;
+    await payments.reencryptPayer('p1', ...names);
+    expect(await rotateKeys(deps, false)).toMatchObject({ remaining: 1 });
+    expect(setting.lines).toContain('the payer of p1 cannot be decrypted with these keys');
+    const emails = await setting.readPayers(createSecrets());
+    expect(emails.filter((email) => email === null)).toHaveLength(1);
+  });
 });
 
 test.each([
-  ['recipients', () => setting.recipient()],
+  ['recipients', () => setting.addRecipient()],
   ['endpoints', () => setting.endpoint('acct_3')],
-  ['claims', () => setting.openRecord()],
+  ['claims', () => setting.addRecipient({ isStored: false })],
   ['users', () => setting.user()],
   ['connector_keys', () => setting.connectorKey()],
-  ['payer_keys', () => setting.payer()],
-])('a key that encrypts %s is not retired before they are encrypted again', async (what, make) => {
+  ['payer_keys', () => setting.payer('some-payment')],
+])('a key that encrypts %s is not retired before they are encrypted again', async (what, add) => {
   const { deps } = setting;
   const isOfPair = ['recipients', 'claims'].includes(what);
-  const [ring, current] = isOfPair
-    ? ([SANDBOX, setting.currentPair] as const)
-    : (['seal', setting.current] as const);
+  const current = isOfPair ? setting.currentPair : setting.current;
   const old = current();
-  await make();
+  await add();
   const wait = () => Promise.reject(new Error('killed'));
-  await expect(rotateKeys({ ...deps, wait }, false, ring)).rejects.toThrow('killed');
+  const rotation = rotateKeys({ ...deps, wait }, false, isOfPair ? SANDBOX : 'seal');
+  await expect(rotation).rejects.toThrow('killed');
   expect(await countHeld(old)).toEqual({ kid: old, ...none, [what]: 1 });
+  const next = current();
+  await expect(rotateKeys(deps, false)).rejects.toEqual(refused('rotation_unfinished'));
+  expect(current()).toBe(next);
   await expect(retireKey(deps, old)).rejects.toEqual(refused('sealing_key_in_use'));
   // A key of payers, and the payer that it holds.
   const resealed = what === 'payer_keys' ? 2 : 1;
   expect(await continueRotation(deps)).toMatchObject({ resealed, remaining: 0 });
+  // The wait that was cut short is made up for.
+  expect(setting.waits[0]).toBeGreaterThan(0);
+  expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
   const keys = await retireKey(deps, old);
   expect(keys).not.toContain(old);
   expect(keys).toContain(current());
@@ -146,180 +388,28 @@ test.each([
   await expect(retireKey(deps, current())).rejects.toEqual(refused('sealing_key_current'));
 });
 
-test('payers get another data key: an old key file and an old dump decrypt nothing that is stored', async () => {
-  const { deps, stores, createSecrets, keysFile, readPayers } = setting;
-  const copy = `${keysFile}.leaked`;
-  writeFileSync(copy, readFileSync(keysFile));
-  await setting.payer(...Array.from({ length: 24 }, (_, index) => `p${index}`));
-  const dump = await stores.accounts.get('acct_keys');
-  if (dump === null) throw new Error('There is no account.');
-  const thief = () => readPayers(createEncrypter(followKeyFile(copy).seal), dump);
-  const jan = (count: number) => Array.from({ length: count }, () => 'jan@example.com');
-  expect(await thief()).toEqual(jan(24));
-
-  let written = 0;
-  const reencryptPayer: typeof stores.payments.reencryptPayer = (...args) => {
-    written += 1;
-    if (written > 12) throw new Error('killed');
-    return stores.payments.reencryptPayer(...args);
-  };
-  const dying = { ...stores, payments: { ...stores.payments, reencryptPayer } };
-  await expect(rotateKeys({ ...deps, stores: dying }, false)).rejects.toThrow('killed');
-  await expect(rotateKeys(deps, false)).rejects.toEqual(refused('rotation_unfinished'));
-  // The key file, then the data keys.
-  expect(setting.waits).toEqual([expect.any(Number), expect.any(Number)]);
-  expect(await readPayers(createSecrets())).toEqual(jan(24));
-
-  await setting.addPayers(['new', 'newer']);
-  setting.waits.length = 0;
-  expect(await continueRotation(deps)).toMatchObject({ remaining: 0 });
-  // Requests under way may still decrypt what they have read.
-  expect(setting.waits.at(-1)).toBe(10_000);
-  expect(await readPayers(createSecrets())).toEqual(jan(26));
-  expect(await thief()).toEqual(Array.from({ length: 26 }, () => null));
-  const { sandbox } = (await stores.accounts.get('acct_keys'))?.payer_keys ?? {};
-  expect(sandbox).toEqual({ ...sandbox, kid: setting.current(), earlier: undefined });
-  expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
-
-  // One that no key decrypts is named, and the key stays that may have encrypted it.
-  await stores.payments.reencryptPayer(
-    'p1',
-    (await readPayer('p1')) ?? '',
-    (await readPayer('p2')) ?? '',
-  );
-  expect(await rotateKeys(deps, false)).toMatchObject({ remaining: 1 });
-  expect(setting.lines).toContain('the payer of p1 cannot be decrypted with these keys');
-  expect((await readPayers(createSecrets())).filter((email) => email === null)).toHaveLength(1);
-});
-
-test('a value that no key decrypts is named and left, and stops neither the others nor a forced rotation', async () => {
-  const { deps, stores, lines } = setting;
-  const [lost, sound] = [await setting.recipient(), await setting.recipient()];
-  const foreign = await stores.recipients.get(sound);
-  if (foreign === null) throw new Error('no recipient');
-  await setting.db
-    .collection<{ _id: string }>('recipients')
-    .updateOne({ _id: lost }, { $set: { sealed: foreign.sealed } });
-  expect(await rotateKeys(deps, false, SANDBOX)).toMatchObject({ resealed: 1, remaining: 1 });
-  expect(lines.filter((line) => line.includes(lost))).toHaveLength(1);
-  expect(lines.join()).not.toContain(sound);
-  await expect(rotateKeys(deps, false, SANDBOX)).rejects.toEqual(refused('rotation_unfinished'));
-  const again = await rotateKeys(deps, true, SANDBOX);
-  expect(again).toMatchObject({ resealed: 1, remaining: 1 });
-  expect((await countHeld(again.kid))?.recipients).toBe(1);
-});
-
-test('an idempotency record left open becomes its recipient, encrypted with the current key', async () => {
-  const { deps, stores } = setting;
-  const id = await setting.openRecord();
-  const old = setting.currentPair();
-  expect(await countHeld(old)).toMatchObject({ ...none, claims: 1 });
-  const { kid, ...counts } = await rotateKeys(deps, false, SANDBOX);
-  expect(counts).toEqual({ resealed: 1, remaining: 0 });
-  expect(await decrypt(id)).toBe(DETAILS);
-  expect(await stores.recipients.get(id)).toMatchObject({ kid, account_id: 'acct_keys' });
-  expect(await stores.idempotency.forResource(id)).toMatchObject({ request: null });
-});
-
-test('rotation and continuation are refused while another process changes the keys', async () => {
-  const { deps, keysFile } = setting;
-  const release = lockKeyFile(keysFile);
-  const before = readFileSync(keysFile, 'utf8');
-  for (const begin of [() => rotateKeys(deps, false), () => continueRotation(deps)]) {
-    await expect(begin()).rejects.toEqual(refused('keys_file_busy'));
-  }
-  expect(readFileSync(keysFile, 'utf8')).toBe(before);
-  release();
-  expect(await continueRotation(deps)).toMatchObject({ remaining: 0 });
-});
-
-test('keys show counts what each key encrypts, and shows no key', async () => {
-  await setting.recipient();
-  await setting.endpoint('acct_4');
-  await setting.user();
-  const kid = setting.current();
-  const words = await setting.cli('keys', 'show');
-  expect(words.stdout).toMatch(
-    /^KEY +RECIPIENTS +ENDPOINTS +CLAIMS +USERS +CONNECTOR KEYS +PAYER KEYS\n/,
-  );
-  expect(words.stdout).toMatch(new RegExp(`${kid} +current +0 +1 +0 +1 +0 +0`));
-  const { stdout } = await setting.cli('keys', 'show', '--json');
-  expect(JSON.parse(stdout)).toMatchObject({ current: kid });
-  for (const key of Object.values(readKeys(setting.keysFile).seal.keys)) {
-    expect(stdout + words.stdout).not.toContain(key.toString('base64url'));
-  }
-});
-
-test('retire refuses an unknown and the current key', async () => {
-  const { refusal } = setting;
-  expect(await refusal('keys', 'retire', 'k0')).toMatchObject({ code: 'sealing_key_not_found' });
-  const current = await refusal('keys', 'retire', setting.current());
-  expect(current).toMatchObject({ code: 'sealing_key_current' });
-  expect(await refusal('keys', 'retire')).toMatchObject({ code: 'invalid_usage' });
-});
-
-test('an erased recipient is not encrypted again, and its key holds nothing of it', async () => {
-  const { cli, refusal, deps, stores, currentPair } = setting;
-  const id = await setting.recipient();
-  const other = await setting.recipient();
-  const erase = async () => JSON.parse((await cli('recipient', 'forget', id, '--json')).stdout);
-  const erased = await erase();
-  expect(erased).toMatchObject({ id, last4: '0000', deleted_at: expect.any(String) });
-  expect(await erase()).toEqual(erased);
-  expect(await countHeld(currentPair())).toMatchObject({ recipients: 1 });
-  expect(await rotateKeys(deps, false, SANDBOX)).toMatchObject({ resealed: 1, remaining: 0 });
-  expect(await stores.recipients.get(id)).toMatchObject({ sealed: null, kid: null });
-  expect(await decrypt(other)).toBe(DETAILS);
-  expect(await refusal('recipient', 'forget', 'none')).toMatchObject({
-    code: 'recipient_not_found',
-  });
-});
-
 test('the audit log has the request and the outcome of each change of the key files', async () => {
   const { deps, stores } = setting;
-  const { kid: first } = await rotateKeys(deps, false, SANDBOX);
-  const { kid } = await rotateKeys(deps, false, SANDBOX);
+  const { kid: first } = await rotatePair();
+  const { kid } = await rotatePair();
   await retireKey(deps, first);
   const audit = () => Promise.reject(new Error('MongoDB is away'));
-  await expect(rotateKeys({ ...deps, audit }, false, SANDBOX)).rejects.toThrow('is away');
+  await expect(rotatePair({ ...deps, audit })).rejects.toThrow('is away');
   expect(setting.currentPair()).toBe(kid);
-
   const lines = await stores.auditLog.list({ limit: 4 });
   const before = { current: first };
-  expect(lines.map(({ act, target, before, after }) => ({ act, target, before, after }))).toEqual([
-    { act: 'keys.retired', target: first, before: null, after: { outcome: 'done' } },
-    { act: 'keys.retired', target: first, before: null, after: { outcome: 'requested' } },
-    { act: 'keys.rotated', target: SANDBOX, before, after: { outcome: 'done', current: kid } },
-    { act: 'keys.rotated', target: SANDBOX, before, after: { outcome: 'requested' } },
+  expect(lines.map((line) => [line.act, line.target, line.before, line.after])).toEqual([
+    ['keys.retired', first, null, { outcome: 'done' }],
+    ['keys.retired', first, null, { outcome: 'requested' }],
+    ['keys.rotated', SANDBOX, before, { outcome: 'done', current: kid }],
+    ['keys.rotated', SANDBOX, before, { outcome: 'requested' }],
   ]);
 });
 
-test('the keys of payment links and fingerprints are not rotated', async () => {
-  for (const ring of ['pay_token', 'fingerprint']) {
-    expect(await setting.refusal('keys', 'rotate', '--ring', ring)).toMatchObject({
-      code: 'invalid_usage',
-      message: expect.stringContaining('seal, recipients.sandbox, recipients.live'),
-    });
-  }
-});
-
-test('only the key pair of its environment decrypts a recipient', async () => {
-  const { cli, refusal, deps, stores, keysFile, keysDir, env } = setting;
-  const json = async (...args: string[]) => JSON.parse((await cli(...args, '--json')).stdout);
-  const ids = [await setting.recipient(), await setting.recipient()];
-  const live = createDetailsDecrypter(keysDir, 'live');
-  for (const id of ids) {
-    expect(await decrypt(id)).toBe(DETAILS);
-    const sealed = (await stores.recipients.get(id))?.sealed ?? Encrypted.parse('');
-    for (const other of [live, setting.createSecrets()]) {
-      await expect(other.decrypt(sealed, recipientOwner(id))).rejects.toThrow(DecryptionError);
-    }
-  }
-  const first = (await json('keys', 'show')).recipients.sandbox;
-  await expect(retireKey(deps, first)).rejects.toEqual(refused('sealing_key_current'));
-  const { kid } = await rotateKeys(deps, false, SANDBOX);
-  expect((await stores.recipients.get(ids[0] ?? ''))?.kid).toBe(kid);
-  // As after a rotation that was killed between its two files.
+test('a rotation or a removal publishes the key pair of a rotation that stopped between its two files', async () => {
+  const { deps, keysDir } = setting;
+  const first = setting.currentPair();
+  const { kid } = await rotatePair();
   const publicFile = keyRingPath(keysDir, 'sandbox', 'public');
   const written = readFileSync(publicFile, 'utf8');
   for (const again of [() => continueRotation(deps), () => retireKey(deps, first)]) {
@@ -327,65 +417,94 @@ test('only the key pair of its environment decrypts a recipient', async () => {
     await again();
     expect(JSON.parse(readFileSync(publicFile, 'utf8'))).toMatchObject({ current: kid });
   }
-  expect((await json('keys', 'show')).recipients.sandbox).toBe(kid);
+});
 
-  env['KEYS_DIR'] = join(dirname(keysFile), 'other');
-  expect(await refusal('keys', 'show')).toMatchObject({ code: 'keys_dir_invalid' });
-  expect((await json('keys', 'split')).written).toHaveLength(4);
-  expect(await json('keys', 'split')).toEqual({ written: [] });
-  delete env['KEYS_DIR'];
-  expect(await refusal('keys', 'show')).toMatchObject({ code: 'keys_dir_missing' });
-  env['KEYS_DIR'] = keysDir;
+describe('the command', () => {
+  test('keys show counts what each key encrypts, and shows no key', async () => {
+    await setting.addRecipient();
+    await setting.endpoint('acct_4');
+    await setting.user();
+    const { stdout: words } = await setting.cli('keys', 'show');
+    expect(words).toMatch(
+      /^KEY +RECIPIENTS +ENDPOINTS +CLAIMS +USERS +CONNECTOR KEYS +PAYER KEYS\n/,
+    );
+    const kid = setting.current();
+    expect(words).toMatch(new RegExp(`${kid} +current +0 +1 +0 +1 +0 +0`));
+    const { stdout } = await setting.cli('keys', 'show', '--json');
+    const recipients = { sandbox: setting.currentPair() };
+    expect(JSON.parse(stdout)).toMatchObject({ current: kid, recipients });
+    for (const key of Object.values(readKeys(setting.keysFile).seal.keys)) {
+      expect(stdout + words).not.toContain(key.toString('base64url'));
+    }
+  });
+
+  test('keys split writes the key pairs that KEYS_DIR lacks', async () => {
+    const { env, keysDir, keysFile } = setting;
+    env['KEYS_DIR'] = join(dirname(keysFile), 'other');
+    expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_invalid');
+    const { written } = Object(await setting.json('keys', 'split'));
+    expect(written).toHaveLength(4);
+    expect(await setting.json('keys', 'split')).toEqual({ written: [] });
+    delete env['KEYS_DIR'];
+    expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_missing');
+    env['KEYS_DIR'] = keysDir;
+  });
+
+  test('keys rotate encrypts every value again next to running processes, and keys retire removes the old key', async () => {
+    const { addRecipient, cli, keysDir, stores } = setting;
+    // Processes that have only encrypted or decrypted since before the rotations.
+    const running = { encrypters: createRecipientEncrypters(keysDir) };
+    const bank = createDetailsDecrypter(keysDir, 'sandbox');
+    const ids = [await addRecipient(running), await addRecipient(running)];
+    const first = setting.currentPair();
+
+    let isDone = false;
+    const create = async () => {
+      while (!isDone) ids.push(await addRecipient(running));
+    };
+    const rotation = cli('keys', 'rotate', '--ring', SANDBOX).finally(() => {
+      isDone = true;
+    });
+    const [outcome] = await Promise.all([rotation, create(), create(), create()]);
+    expect(outcome).toMatchObject({ exit: 0, stdout: expect.stringMatching(/Remaining: +0\n$/) });
+    // A busy machine may have waited for long enough before.
+    expect(outcome.stderr).toMatch(
+      /is the current key\n(waiting \d+ s: .*\n)?recipients re-encrypted: /,
+    );
+    const { current, keys } = readPairs(keysDir, 'sandbox');
+    expect(Object.keys(keys)).toEqual(expect.arrayContaining([first, current]));
+    expect(ids.length).toBeGreaterThanOrEqual(5);
+    for (const id of ids) {
+      expect((await stores.recipients.get(id))?.kid).toBe(current);
+      expect(await decrypt(id, bank)).toBe(DETAILS);
+    }
+
+    const retired = await setting.json('keys', 'retire', first);
+    expect(retired).toMatchObject({ retired: first, keys: expect.arrayContaining([current]) });
+    const added = await addRecipient(running);
+    expect((await stores.recipients.get(added))?.kid).toBe(current);
+    for (const id of [added, ...ids.slice(0, 1)]) expect(await decrypt(id, bank)).toBe(DETAILS);
+  });
 });
 
 describe('keys of connectors', () => {
   const ROUTES = 'acme=card_payout,polbank=sepa_credit_transfer|sepa_instant';
-  const ADDRESS = ['address_line1', 'city', 'postal_code'] as const;
-  const NO_DETAILS = { scheme: null, card_expires: null, iban_in_sepa: null, last4: '0000' };
-  const CARD = {
-    ...{ ...NO_DETAILS, type: 'card' as const },
-    has: ['card_number' as const, 'date_of_birth' as const, ...ADDRESS],
-  };
-  const SEPA = {
-    ...{ ...NO_DETAILS, type: 'bank_account' as const, iban_in_sepa: true },
-    has: ['iban' as const, ...ADDRESS],
-  };
 
   const routed = (routes: string): KeyDeps => ({
     ...setting.deps,
     connectors: createConnectors(SANDBOX_CONNECTOR, routes),
   });
 
-  /** Recipient of live, as an API with these routes stores it, or has only accepted it. */
-  async function addRecipient(
-    { connectors, keysDir, stores }: KeyDeps,
-    facts: typeof CARD | typeof SEPA,
-    isWritten = true,
-  ): Promise<string> {
-    const id = randomUUID();
-    const { live } = createRecipientEncrypters(keysDir, (rail) =>
-      connectors.listConnectors(rail, true),
-    );
-    const sealed = await live.encrypt(DETAILS, recipientOwner(id), facts);
-    const request = { recipient: { ...facts, sealed, kid: live.getKid(sealed) } };
-    const owner = { account_id: 'acct_live', livemode: true, request_id: 'req' };
-    if (isWritten) {
-      await stores.recipients.insert(buildRecipient({ id, ...owner }, request, new Date()));
-      return id;
-    }
-    const use = { operation: 'createRecipient', key: id, fingerprint: 'f' };
-    await stores.idempotency.reserveKey({ ...owner, ...use, resource_id: id, request }, new Date());
-    return id;
-  }
+  /** Adds a recipient of live, as an API with these routes stores it, or has only accepted it. */
+  const addLive = ({ connectors }: KeyDeps, facts: Facts, isStored = true) =>
+    setting.addRecipient({ livemode: true, facts, isStored, connectors });
 
   /** Lists connectors whose private file decrypts the recipient, each without that of the others. */
   async function listReaders(id: string): Promise<string[]> {
-    const sealed = (await setting.stores.recipients.get(id))?.sealed;
-    if (!sealed) throw new Error(`no recipient ${id}`);
     const readers = await Promise.all(
       ['acme', 'polbank'].map(async (connector) => {
         const decrypter = createDetailsDecrypter(setting.keysDir, 'live', connector);
-        const text = await decrypter.decrypt(sealed, recipientOwner(id)).catch(() => undefined);
+        const text = await decrypt(id, decrypter).catch(() => undefined);
         return text === DETAILS ? [connector] : [];
       }),
     );
@@ -397,10 +516,9 @@ describe('keys of connectors', () => {
 
   test('each gets a key ring, and recipients are encrypted again for those that may pay them', async () => {
     const deps = routed(ROUTES);
-    const [card, sepa] = [await addRecipient(deps, CARD), await addRecipient(deps, SEPA)];
-    const accepted = await addRecipient(deps, CARD, false);
+    const [card, sepa] = [await addLive(deps, CARD), await addLive(deps, SEPA)];
+    const accepted = await addLive(deps, CARD, false);
     expect(await listKeyRings(card)).toEqual(['recipients.live']);
-
     const written = await createPairs(deps);
     expect(written.map((path) => basename(path))).toEqual([
       ...['recipients.live-acme.json', 'recipients.live-acme.public.json'],
@@ -409,7 +527,6 @@ describe('keys of connectors', () => {
     expect(await createPairs(deps)).toEqual([]);
     // The shared file still decrypts for both.
     expect(await listReaders(card)).toEqual(['acme', 'polbank']);
-
     expect(await continueRotation(deps)).toMatchObject({ resealed: 3, remaining: 0 });
     expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
     expect([await listReaders(card), await listReaders(sepa)]).toEqual([['acme'], ['polbank']]);
@@ -418,54 +535,41 @@ describe('keys of connectors', () => {
     expect(Object.keys(recipients)).toEqual(['sandbox', 'live', 'live-acme', 'live-polbank']);
     const acme = keys.find(({ kid }) => kid === recipients['live-acme']);
     expect(acme).toMatchObject({ recipients: 2, claims: 0 });
+
+    const both = routed('acme=card_payout|sepa_instant,polbank=sepa_credit_transfer');
+    expect(await continueRotation(both)).toMatchObject({ remaining: 0 });
+    expect(await listReaders(sepa)).toEqual(['acme', 'polbank']);
+    expect((await showKeys(both)).keys).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kid: recipients['live-acme'], recipients: 3 }),
+        expect.objectContaining({ kid: recipients['live-polbank'], recipients: 1 }),
+      ]),
+    );
+    expect(await continueRotation(deps)).toMatchObject({ remaining: 0 });
+    expect(await listReaders(sepa)).toEqual(['polbank']);
   });
 
-  test('the key of one is rotated and retired alone', async () => {
+  test('are rotated and retired one by one', async () => {
     const deps = routed(ROUTES);
-    const name = 'recipients.live-polbank';
     const first = (await showKeys(deps)).recipients['live-polbank'] ?? '';
-    const sepa = await addRecipient(deps, SEPA);
-    await expect(retireKey(deps, first)).rejects.toMatchObject({ code: 'sealing_key_current' });
-    const { kid, remaining } = await rotateKeys(deps, false, name);
+    const sepa = await addLive(deps, SEPA);
+    await expect(retireKey(deps, first)).rejects.toEqual(refused('sealing_key_current'));
+    const { kid, remaining } = await rotateKeys(deps, false, 'recipients.live-polbank');
     expect(remaining).toBe(0);
     expect((await setting.stores.recipients.get(sepa))?.kid).toBe(kid);
     expect(await retireKey(deps, first)).toEqual([kid]);
     expect(await listReaders(sepa)).toEqual(['polbank']);
   });
 
-  test('recipients are encrypted for every connector that serves their rail', async () => {
-    const both = routed('acme=card_payout|sepa_instant,polbank=sepa_credit_transfer');
-    const sepa = await addRecipient(routed(ROUTES), SEPA);
-    expect(await listReaders(sepa)).toEqual(['polbank']);
-    expect(await continueRotation(both)).toMatchObject({ remaining: 0 });
-    expect(await listReaders(sepa)).toEqual(['acme', 'polbank']);
-    const kids = (await setting.stores.recipients.get(sepa))?.kid?.split('+') ?? [];
-    for (const kid of kids) {
-      const counts = (await showKeys(both)).keys.find((key) => key.kid === kid);
-      expect(counts?.recipients).toBeGreaterThan(0);
-    }
-    expect(await continueRotation(routed(ROUTES))).toMatchObject({ remaining: 0 });
-    expect(await listReaders(sepa)).toEqual(['polbank']);
-  });
-
-  test('nothing is encrypted again without the routes of the API', async () => {
-    const id = await addRecipient(routed(ROUTES), CARD);
-    const noRoutes = {
-      code: 'keys_dir_invalid',
-      message: expect.stringContaining('LIVE_CONNECTORS'),
-    };
+  test('encrypt nothing again without the routes of the API', async () => {
+    const id = await addLive(routed(ROUTES), CARD);
+    const message: unknown = expect.stringContaining('LIVE_CONNECTORS');
+    const noRoutes = { code: 'keys_dir_invalid', message };
     await expect(continueRotation(routed(''))).rejects.toMatchObject(noRoutes);
     await expect(rotateKeys(routed(''), true)).rejects.toMatchObject(noRoutes);
     expect(await setting.refusal('keys', 'show')).toMatchObject(noRoutes);
     const unknown = rotateKeys(routed(ROUTES), true, 'recipients.live-nobody');
-    await expect(unknown).rejects.toMatchObject({ code: 'keys_dir_invalid' });
+    await expect(unknown).rejects.toEqual(refused('keys_dir_invalid'));
     expect(await listReaders(id)).toEqual(['acme']);
-  });
-
-  test('one that has only its own file decrypts nothing of another', async () => {
-    const deps = routed(ROUTES);
-    const [card, sepa] = [await addRecipient(deps, CARD), await addRecipient(deps, SEPA)];
-    rmSync(join(deps.keysDir, 'recipients.live.json'));
-    expect([await listReaders(card), await listReaders(sepa)]).toEqual([['acme'], ['polbank']]);
   });
 });

@@ -4,65 +4,454 @@ import os from 'node:os';
 import { join } from 'node:path';
 import { type Document, Long, MongoClient } from 'mongodb';
 import { eventId } from '../../src/base/ids';
-import { verifyLedger } from '../../src/ledger-check/verify';
+import { inTransaction } from '../../src/base/mongo';
+import { createLedgerStore } from '../../src/ledger/book';
+import { type NewEntry, operationId } from '../../src/ledger/entries';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import type { Check } from '../../src/ledger-check/compare';
+import { readTrialBalance } from '../../src/ledger-check/trial-balance';
+import type { TrialBalanceOptions } from '../../src/ledger-check/trial-balance-clearing';
+import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify';
+import { fundSandbox } from '../../src/service/balances/fund';
+import { addBankAccount } from '../../src/service/bank-accounts';
+import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
+import { retryUntilDone } from '../support/insist';
+import {
+  authorizedPayment,
+  fund,
+  openPayout,
+  openRecords,
+  openRefund,
+  payoutFacts,
+  type Records,
+  settle,
+  transitionPayout,
+  transitionRefund,
+} from '../support/records';
 import { mongodbUri } from '../support/servers';
-import { openProvisioning } from './cli';
-import { difference, Report, useLedgerSetting } from './ledger-setting';
+import { commandsIn } from './cli';
 
-const setting = useLedgerSetting();
-const ids = useFixture(async () => setting.ids);
-const paidOut = useFixture(async () => setting.paidOut);
+const account_id = 'acct_ledger';
+const book = `${account_id}:sandbox:EUR`;
+const francs = `${account_id}:sandbox:CHF`;
+const MOST = 99_999_999_999;
+/** Time at which entries of a trial balance are posted unless it says otherwise. */
+const POSTED_AT = '2026-03-04T05:06:07.089Z';
+const NEXT_DAY = '2026-03-05T00:00:00.000Z';
+type Stored = { _id: string } & Document;
 
-/** Asserts that `ledger verify` finds these differences and no other, in any order. */
-async function expectDifferences(...expected: ReturnType<typeof difference>[]) {
-  const found = await setting.differences();
-  expect(found).toHaveLength(expected.length);
-  expect(found).toEqual(expect.arrayContaining(expected));
+/** Makes 7 journal entries: a payment authorised, two settled, one of these sent back in refunds. */
+async function payIn(records: Records) {
+  const payment = (amount: number) => authorizedPayment(records, { account_id, amount });
+  const [open, great, small] = [await payment(700), await payment(MOST), await payment(1_000)];
+  await settle(records, great);
+  await settle(records, small);
+  const refund = async (amount: number | null, to?: 'settled' | 'failed') => {
+    const { refund_id, opening } = await openRefund(records, small, amount);
+    expect(opening.outcome).toBe('accepted');
+    if (to !== undefined) await transitionRefund(records, small, refund_id, to);
+    return refund_id;
+  };
+  return {
+    authorized: open.payment_id,
+    settled: great.payment_id,
+    refunded: small.payment_id,
+    back: await refund(300, 'settled'),
+    failed: await refund(200, 'failed'),
+    processing: await refund(null),
+  };
 }
-const missing = (id: string, kind: string) => ['posting_missing', id, kind];
-const extra = (id: string, kind: string) => ['posting_extra', id, `${kind}:${id}`];
 
-describe('ledger verify', () => {
-  test('finds no difference in an empty database, and refuses a book that does not exist', async () => {
-    const empty = await openProvisioning();
-    expect(await empty.json('ledger', 'verify')).toEqual({
-      data: {
-        ...{ books: 0, postings: 0, differences: [], differences_total: 0 },
-        ...{ checkpoints_sealed: 0, heads: [] },
-      },
-    });
-    expect((await empty.cli('ledger', 'verify')).stdout).toBe(
-      '0 postings in 0 books: nothing differs.\n',
-    );
-    const refused = await empty.refusal('ledger', 'verify', '--book', 'acct_none:live:EUR');
-    expect(refused.code).toBe('book_not_found');
-    await empty.close();
+/** Makes 15 journal entries: a payout of 1,000 with a fee of 50 for each state and history. */
+async function payOut(records: Records): Promise<void> {
+  const owner = { account_id, currency: 'CHF', balance_account: 'ads' };
+  await fund(records, payoutFacts(owner), 10_000);
+  type Statuses = Parameters<typeof transitionPayout>[3];
+  const histories: Statuses[] = [
+    [],
+    ['submitted'],
+    ['submitted', 'sent'],
+    ['submitted', 'sent', 'completed'],
+    ['failed'],
+    ['submitted', 'sent', 'failed'],
+    ['submitted', 'sent', 'returned'],
+  ];
+  for (const statuses of histories) {
+    const facts = payoutFacts({ ...owner, amount: 1_000, fee: 50 });
+    const { opening } = await openPayout(records, facts);
+    expect(opening.outcome).toBe('accepted');
+    let from: Parameters<typeof transitionPayout>[2] = { status: 'created', version: 1 };
+    for (const status of statuses) from = await transitionPayout(records, facts, from, [status]);
+  }
+}
+
+type Ledger = Awaited<ReturnType<typeof openLedger>>;
+
+/** A small healthy database, to falsify past the service and to restore. */
+async function openLedger() {
+  const records = await openRecords();
+  const { db, mongo, stores } = records;
+  const database = db.databaseName;
+  const deps = { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) };
+  await retryUntilDone(() => fundSandbox(deps, account_id));
+  const ids = await payIn(records);
+  await payOut(records);
+  for (const each of [book, francs]) {
+    await inTransaction(mongo, (session) => stores.ledger.applyPending(each, session));
+  }
+  const account = { connector: 'sandbox', livemode: false, currency: 'EUR' };
+  const routes = { liveConnectors: '', sandboxConnectors: '' };
+  const { _id: bank } = await addBankAccount(
+    { ...deps, ...routes },
+    { ...account, iban: 'DE89370400440532013000' },
+  );
+  const documents = (name: string) => db.collection<Stored>(name);
+  const listNames = async () => (await db.collections()).map((each) => each.collectionName);
+  const saved = new Map<string, Stored[]>();
+  for (const name of await listNames()) {
+    saved.set(name, await documents(name).find({}, { promoteLongs: false }).toArray());
+  }
+  const post = async (
+    change: Pick<NewEntry, 'kind' | 'legs'> & Partial<NewEntry>,
+    at = POSTED_AT,
+  ) => {
+    const owner = { account_id: 'acct_1', livemode: false, currency: 'EUR', at };
+    const entry = { ...owner, resource_id: randomUUID(), ...change };
+    const store = createLedgerStore(db, () => new Date(at));
+    await inTransaction(mongo, (session) => store.post(entry, session));
+    return operationId(entry);
+  };
+  return {
+    ...records,
+    database,
+    ids,
+    bank,
+    documents,
+    post,
+    ...commandsIn({ DATA_DIR: 'none', MONGODB_URI: mongodbUri(), MONGODB_DB: database }),
+    restore: async () => {
+      for (const name of await listNames()) {
+        await documents(name).deleteMany();
+        const all = saved.get(name) ?? [];
+        if (all.length > 0) await documents(name).insertMany(all);
+      }
+    },
+    /** Sets fields of one document. */
+    change: async (name: string, _id: string, fields: Document) => {
+      const { modifiedCount } = await documents(name).updateOne({ _id }, { $set: fields });
+      expect(modifiedCount).toBe(1);
+    },
+    /** Writes an entry to the book of euros, and its balances. */
+    insertEntry: async (_id: string, from: string, to: string, amount: number) => {
+      const [kind = '', resource_id = ''] = _id.split(':');
+      const legs = [
+        { account: from, amount: Long.fromNumber(-amount) },
+        { account: to, amount: Long.fromNumber(amount) },
+      ];
+      const entry = { _id, book, kind, resource_id, at: '2026-03-01T12:00:00.000Z', legs };
+      await documents('ledger_postings').insertOne(entry);
+      const changes = { [from]: -amount, [to]: amount };
+      await documents('ledger_books').updateOne({ _id: book }, { $inc: changes });
+    },
+    /** Posts an opening and a line of a statement to the book of the bank account. */
+    postLines: async () => {
+      const [opening, lines] = [ENTRY_LINES.bank_opening(500), { clearing: 995, bank_fees: -5 }];
+      return [
+        await post({ account_id: bank, kind: 'bank_opening', resource_id: bank, legs: opening }),
+        await post({ account_id: bank, kind: 'bank_line', legs: ENTRY_LINES.bank_line(lines) }),
+      ] as const;
+    },
+    settle: (amount: number, change: Partial<NewEntry> = {}) => {
+      const legs = ENTRY_LINES.payment_settled('sandbox', amount);
+      return post({ kind: 'payment_settled', legs, ...change });
+    },
+    clear: (id: string) => {
+      const store = createLedgerStore(db, () => new Date(NEXT_DAY));
+      return inTransaction(mongo, (session) => store.clear([id], session));
+    },
+    verify: async (options: VerifyOptions = {}) => {
+      const { differences, differences_total } = await verifyLedger(mongo, database, options);
+      expect(differences_total).toBe(differences.length);
+      return differences.map(({ check, subject, part, expected, found }): Row => {
+        return [check, subject, part, expected, found];
+      });
+    },
+    readTrial: (options: Omit<TrialBalanceOptions, 'now'> = {}) =>
+      readTrialBalance(mongo, database, { now: () => new Date(), ...options }),
+  };
+}
+
+type Row = [check: Check, subject: string, part: unknown, expected: unknown, found: unknown];
+
+const ledger: Ledger = useFixture(openLedger, (opened) => opened.close());
+afterEach(() => ledger.restore());
+
+const text: unknown = expect.any(String);
+const missing = (id: string, kind: string): Row => ['posting_missing', id, kind, text, null];
+const lost = (id: string, entry: string): Row => ['resource_missing', id, entry, id, null];
+const differs = (id: string, kind: string, expected: string, found: string): Row => {
+  return ['posting_differs', id, `${kind}:${id}`, expected, found];
+};
+
+describe('a verification of the ledger', () => {
+  test('finds no difference in books that the product wrote, of merchants and of a bank account', async () => {
+    await ledger.postLines();
+    const legs = ENTRY_LINES.adjusted('main', 5, 'clearing:sandbox');
+    await ledger.post({ kind: 'adjusted', legs });
+    expect(await ledger.verify()).toEqual([]);
+    expect(await ledger.verify({ full: true })).toEqual([]);
   });
 
-  test('finds no difference in the books that the product wrote', async () => {
-    expect(await setting.differences()).toEqual([]);
-    expect(await setting.differences('--full')).toEqual([]);
-    const { exit, stdout } = await setting.cli('ledger', 'verify');
-    expect({ exit, stdout }).toEqual({
-      exit: 0,
-      stdout: '28 postings in 4 books: nothing differs.\n',
-    });
+  const FALSIFIED: Record<string, (ledger: Ledger) => Promise<Row[]>> = {
+    'a stored balance that its entry lines do not sum to': async ({ change }) => {
+      const balances = { 'balances.main.available': 5, 'external.funding': '7' };
+      await change('ledger_books', book, balances);
+      return [
+        ['balance_differs', book, 'balances.main.available', 100_009_999_999, 5],
+        ['balance_differs', book, 'external.funding', -11_000_000, '7'],
+        ['book_unbalanced', book, null, 0, expect.any(Number)],
+      ];
+    },
+    'a balance without entry lines, lines without a balance, and a deleted book': async ({
+      change,
+      documents,
+    }) => {
+      const dollars = `${account_id}:sandbox:USD`;
+      await change('ledger_books', book, { 'balances.other': { available: 0 } });
+      await documents('ledger_books').updateOne({ _id: book }, { $unset: { transit: 1 } });
+      await documents('ledger_books').deleteOne({ _id: dollars });
+      return [
+        ['balance_differs', book, 'balances.other.available', null, 0],
+        ['balance_differs', book, 'transit.refunds', 700, null],
+        ['book_unbalanced', book, null, 0, -700],
+        ['balance_differs', dollars, 'balances.main.available', 10_000_000, null],
+        ['balance_differs', dollars, 'balances.marketing.available', 1_000_000, null],
+        ['balance_differs', dollars, 'external.funding', -11_000_000, null],
+      ];
+    },
+    'a negative balance, though every entry line is there': async ({ insertEntry }) => {
+      const part = 'balances.marketing.available';
+      await insertEntry(`funded:${randomUUID()}`, part, 'external.funding', 1_000_001);
+      return [['balance_negative', book, part, 'at least 0', -1]];
+    },
+    'an entry whose lines do not sum to 0, and the book that it unbalances': async ({
+      change,
+      documents,
+    }) => {
+      const id = `funded:sandbox_funds:${account_id}:main:EUR`;
+      await change('ledger_postings', id, { 'legs.1.amount': Long.fromNumber(10_000_001) });
+      const more = { $inc: { 'balances.main.available': 1 } };
+      await documents('ledger_books').updateOne({ _id: book }, more);
+      return [
+        ['posting_unbalanced', id, null, 0, 1],
+        ['book_unbalanced', book, null, 0, 1],
+      ];
+    },
+    'an id that does not follow from the content, and an unknown kind': async ({
+      change,
+      insertEntry,
+    }) => {
+      const pounds = `${account_id}:sandbox:GBP`;
+      await insertEntry('funded:a', 'external.funding', 'balances.main.available', 1);
+      await change('ledger_postings', 'funded:a', { resource_id: 'b' });
+      await insertEntry('gift:c', 'external.funding', 'balances.main.available', 1);
+      await change('ledger_books', pounds, { account_id: 'acct_other' });
+      return [
+        ['posting_misnamed', 'funded:a', null, 'funded:b', 'funded:a'],
+        ['posting_unknown', 'gift:c', 'kind', null, 'gift'],
+        ['book_misnamed', pounds, null, 'acct_other:sandbox:GBP', pounds],
+      ];
+    },
+    'entries of a bank account that does not exist': async ({ bank, documents, postLines }) => {
+      const [opening, line] = await postLines();
+      await documents('bank_accounts').deleteOne({ _id: bank });
+      return [lost(bank, opening), lost(bank, line)];
+    },
+    'an entry of a bank account in a book of another currency': async ({ bank, post }) => {
+      const legs = ENTRY_LINES.bank_line({ clearing: 5 });
+      const id = await post({ account_id: bank, currency: 'USD', kind: 'bank_line', legs });
+      return [['posting_differs', bank, id, `${bank}:sandbox:EUR`, `${bank}:sandbox:USD`]];
+    },
+    'an entry of a bank in a book of a merchant, and the other way round': async ({
+      bank,
+      post,
+    }) => {
+      const legs = ENTRY_LINES.bank_line({ clearing: 5 });
+      const id = await post({ kind: 'bank_line', legs });
+      const funded = { kind: 'funded', legs: ENTRY_LINES.funded('main', 5) } as const;
+      const other = await post({ account_id: bank, ...funded });
+      return [
+        ['entry_misplaced', id, 'book', null, 'acct_1:sandbox:EUR'],
+        lost('acct_1', id),
+        ['entry_misplaced', other, 'book', null, `${bank}:sandbox:EUR`],
+      ];
+    },
+    'a version without its event': async ({ documents, ids }) => {
+      const event = eventId('payment', ids.settled, 3);
+      await documents('events').deleteOne({ _id: event });
+      await documents('refunds').updateOne({ _id: ids.failed }, { $inc: { version: 1 } });
+      return [
+        ['event_missing', ids.settled, 'version 3', event, null],
+        ['event_missing', ids.failed, 'version 3', eventId('refund', ids.failed, 3), null],
+      ];
+    },
+    'money of the sandbox bank in a live book': async ({ post }) => {
+      const legs = ENTRY_LINES.adjusted('main', 5, 'clearing:sandbox');
+      const id = await post({ kind: 'adjusted', livemode: true, legs });
+      return [['sandbox_in_live', id, 'clearing.sandbox', null, 'acct_1:live:EUR']];
+    },
+    'an unknown status': async ({ change, ids }) => {
+      await change('payments', ids.authorized, { status: 'clawed_back' });
+      return [['status_unknown', ids.authorized, 'status', null, 'clawed_back']];
+    },
+    'an idempotency record without its resource, and one left open next to it': async ({
+      documents,
+      ids,
+    }) => {
+      const records = documents('idempotency');
+      const open = { request: { stored: {} } };
+      await records.updateOne({ resource_id: ids.settled }, { $set: open });
+      const gone = { resource_id: 'nothing' };
+      await records.updateOne({ resource_id: ids.authorized }, { $set: gone });
+      // A recipient is written before its idempotency record is emptied.
+      await documents('recipients').insertOne({ _id: 'recipient', kid: 'k1' });
+      const use = { resource_id: 'recipient', operation: 'createRecipient' };
+      await records.insertOne({ _id: 'recipient-record', ...use, request: {} });
+      return [
+        ['claim_left_open', ids.settled, 'createPayment', null, 'open'],
+        ['claim_without_resource', 'nothing', 'createPayment', 'nothing', null],
+      ];
+    },
+    'a refund whose payment is in the other environment, or does not exist': async ({
+      change,
+      ids,
+    }) => {
+      await change('payments', ids.refunded, { livemode: true });
+      await change('refunds', ids.failed, { payment_id: 'nothing' });
+      const elsewhere = ['livemode', 'true', 'false'] as const;
+      return [
+        ['refund_misplaced', ids.back, ...elsewhere],
+        ['refund_misplaced', ids.processing, ...elsewhere],
+        ['refund_misplaced', ids.failed, 'payment_id', 'nothing', null],
+        ['posting_differs', ids.refunded, `payment_settled:${ids.refunded}`, text, text],
+      ];
+    },
+    'a settled payment without its entry, and an entry of a payment that is not settled': async ({
+      change,
+      documents,
+      ids,
+    }) => {
+      await documents('ledger_postings').deleteOne({ _id: `payment_settled:${ids.settled}` });
+      await documents('ledger_books').updateOne(
+        { _id: book },
+        { $inc: { 'balances.main.available': -MOST, 'clearing.bank': MOST } },
+      );
+      await change('payments', ids.authorized, { status: 'settled' });
+      await change('payments', ids.refunded, { status: 'failed' });
+      const describeLines = (amount: number) =>
+        `balances.main.available ${amount}, clearing.bank -${amount} in ${book}`;
+      const entry = `payment_settled:${ids.refunded}`;
+      return [
+        ['posting_missing', ids.settled, 'payment_settled', describeLines(MOST), null],
+        missing(ids.authorized, 'payment_settled'),
+        ['posting_extra', ids.refunded, entry, null, describeLines(1_000)],
+        ...[ids.back, ids.failed, ids.processing].map((id): Row => {
+          return ['refund_misplaced', id, 'status of the payment', 'settled', 'failed'];
+        }),
+      ];
+    },
+    'a second entry of one kind, and an entry of a resource that does not exist': async ({
+      change,
+      documents,
+      ids,
+      insertEntry,
+    }) => {
+      const accounts = ['clearing.bank', 'balances.main.available'] as const;
+      const again = 'payment_settled:again';
+      await insertEntry(again, ...accounts, 1_000);
+      await change('ledger_postings', again, { resource_id: ids.refunded });
+      await insertEntry('payment_settled:nobody', ...accounts, 5);
+      await documents('refunds').deleteOne({ _id: ids.failed });
+      const expected = `payment_settled:${ids.refunded}`;
+      return [
+        ['claim_without_resource', ids.failed, 'createRefund', ids.failed, null],
+        ['posting_extra', ids.refunded, text, null, text],
+        ['posting_misnamed', again, null, expected, again],
+        lost('nobody', 'payment_settled:nobody'),
+        lost(ids.failed, `refund_accepted:${ids.failed}`),
+        lost(ids.failed, `refund_failed:${ids.failed}`),
+      ];
+    },
+    'an amount, a connector and a currency that differ from those of the entry': async ({
+      change,
+      ids,
+    }) => {
+      const dollars = `${account_id}:sandbox:USD`;
+      await change('payments', ids.settled, { amount: MOST - 1 });
+      await change('refunds', ids.back, { connector: 'other' });
+      await change('refunds', ids.failed, { currency: 'USD' });
+      const settled = (amount: number) =>
+        `balances.main.available ${amount}, clearing.bank -${amount} in ${book}`;
+      const back = (name: string) => `clearing.${name} 300, transit.refunds -300 in ${book}`;
+      const accepted = 'balances.main.available -200, transit.refunds 200 in';
+      const failed = 'balances.main.available 200, transit.refunds -200 in';
+      return [
+        ['refund_misplaced', ids.back, 'connector', 'bank', 'other'],
+        ['refund_misplaced', ids.failed, 'currency', 'EUR', 'USD'],
+        differs(ids.settled, 'payment_settled', settled(MOST - 1), settled(MOST)),
+        differs(ids.back, 'refund_settled', back('other'), back('bank')),
+        differs(ids.failed, 'refund_accepted', `${accepted} ${dollars}`, `${accepted} ${book}`),
+        differs(ids.failed, 'refund_failed', `${failed} ${dollars}`, `${failed} ${book}`),
+      ];
+    },
+    'a payment that counts other refunds than it has, or more than its amount': async ({
+      change,
+      ids,
+    }) => {
+      const tooMuch = MOST + 1;
+      await change('payments', ids.refunded, { refunded: 0 });
+      await change('payments', ids.settled, { refunded: tooMuch });
+      return [
+        ['refunded_differs', ids.refunded, 'refunded', 1_000, 0],
+        ['refunded_differs', ids.settled, 'refunded', 0, tooMuch],
+        ['refunded_exceeds', ids.settled, 'refunded', 'at most 99999999999', tooMuch],
+      ];
+    },
+  };
+
+  test.each(Object.entries(FALSIFIED))('finds %s', async (_, falsify) => {
+    const expected = await falsify(ledger);
+    const found = await ledger.verify();
+    expect(found).toHaveLength(expected.length);
+    expect(found).toEqual(expect.arrayContaining(expected));
   });
 
-  test('reports a checkpoint of the file of --against that the book lacks', async () => {
-    const folder = mkdtempSync(join(os.tmpdir(), 'heads-'));
-    const file = join(folder, 'heads.json');
-    const heads = [{ book: 'acct_gone:live:EUR', number: 1, hash: 'ab' }];
-    writeFileSync(file, JSON.stringify({ data: { heads } }));
-    const { exit, stdout } = await setting.cli('ledger', 'verify', '--against', file, '--json');
-    expect(exit).toBe(1);
-    const [found] = Report.parse(JSON.parse(stdout)).data.differences;
-    expect(found).toMatchObject({ check: 'checkpoint_not_as_kept', expected: 'ab', found: null });
-    writeFileSync(file, '{}');
-    const refused = await setting.cli('ledger', 'verify', '--against', file, '--json');
-    expect(JSON.parse(refused.stderr).error).toMatchObject({ code: 'file_invalid' });
-    rmSync(folder, { recursive: true });
+  test('accepts that an event is missing which the retention may have deleted', async () => {
+    const { change, documents, ids, verify } = ledger;
+    const event = eventId('payment', ids.settled, 3);
+    await documents('events').deleteOne({ _id: event });
+    const old = new Date(Date.now() - 400 * 86_400_000).toISOString();
+    await change('payments', ids.settled, { created_at: old });
+    const runs = documents('schedule_runs');
+    await runs.insertOne({ _id: 'retention', events_before: old });
+    expect(await verify({ full: true })).toEqual([
+      ['event_missing', ids.settled, 'version 3', event, null],
+    ]);
+    const events_before = new Date(Date.parse(old) + 1).toISOString();
+    await runs.updateOne({ _id: 'retention' }, { $set: { events_before } });
+    expect(await verify({ full: true })).toEqual([]);
+  });
+
+  test('finds an event of a deleted resource when it is full', async () => {
+    const { documents, verify } = ledger;
+    const event = { _id: `evt_${randomUUID()}`, type: 'refund.settled', resource_id: 'nothing' };
+    const place = { account_id, livemode: false, position: 'none' };
+    await documents('events').insertOne({ ...event, ...place });
+    expect(await verify()).toEqual([]);
+    expect(await verify({ full: true })).toEqual([
+      ['event_without_resource', event._id, 'resource_id', 'nothing', null],
+    ]);
   });
 
   test('reads each book from one snapshot, so that money may move meanwhile', async () => {
@@ -75,358 +464,233 @@ describe('ledger verify', () => {
     client.on('commandStarted', ({ commandName, command }) => {
       const concern: Document = command['readConcern'] ?? {};
       if (commandName === 'find') reads.push({ collection: command['find'], concern });
-      if (commandName === 'update')
-        writes.push({ after: reads.length, ...command['writeConcern'] });
+      if (commandName !== 'update') return;
+      writes.push({ after: reads.length, ...command['writeConcern'] });
     });
-    await verifyLedger(await client.connect(), setting.database);
+    await verifyLedger(await client.connect(), ledger.database);
     await client.close();
-    const moments = reads.filter(({ concern }) => concern['level'] === 'snapshot');
+    const inSnapshot = reads.filter(({ concern }) => concern['level'] === 'snapshot');
     // A snapshot is of what a majority has: by then it has all.
     expect(writes[0]).toEqual({ after: 0, w: 'majority', j: true });
-    const books = moments.filter(({ collection }) => collection === 'ledger_books');
+    const books = inSnapshot.filter(({ collection }) => collection === 'ledger_books');
     expect(books).toHaveLength(4);
     for (const { concern } of books) {
       expect(concern['atClusterTime']).toBeDefined();
-      const same = moments.filter(
+      const same = inSnapshot.filter(
         (read) => read.concern['atClusterTime'] === concern['atClusterTime'],
       );
       expect(same.map(({ collection }) => collection)).toContain('ledger_postings');
     }
     const resources = ['payments', 'refunds', 'payouts', 'events', 'idempotency'];
     expect(reads.filter(({ collection }) => resources.includes(collection))).toEqual(
-      moments.filter(({ collection }) => resources.includes(collection)),
+      inSnapshot.filter(({ collection }) => resources.includes(collection)),
     );
   });
+});
 
-  test('finds a stored balance that its entry lines do not sum to', async () => {
-    await setting.change('ledger_books', setting.book, {
-      'balances.main.available': 5,
-      'external.funding': '7',
+describe('ledger verify', () => {
+  test('prints that nothing differs, and refuses a book that does not exist', async () => {
+    const stdout = '28 postings in 4 books: nothing differs.\n';
+    expect(await ledger.cli('ledger', 'verify')).toEqual({ exit: 0, stdout, stderr: '' });
+    expect(await ledger.json('ledger', 'verify', '--full', '--book', francs)).toEqual({
+      data: {
+        ...{ books: 1, postings: 15, differences: [], differences_total: 0 },
+        ...{ checkpoints_sealed: 0, heads: [] },
+      },
     });
-    expect(await setting.differences()).toEqual([
-      difference('balance_differs', setting.book, 'balances.main.available', 100_009_999_999, 5),
-      difference('balance_differs', setting.book, 'external.funding', -11_000_000, '7'),
-      expect.objectContaining({ check: 'book_unbalanced', subject: setting.book, expected: 0 }),
-    ]);
-  });
-
-  test('finds a balance without entry lines, lines without a balance, and a deleted book', async () => {
-    const { book, account_id } = setting;
-    const books = setting.documents('ledger_books');
-    const dollars = `${account_id}:sandbox:USD`;
-    await setting.change('ledger_books', book, { 'balances.other': { available: 0 } });
-    await books.updateOne({ _id: book }, { $unset: { 'transit.refunds': 1 } });
-    await books.deleteOne({ _id: dollars });
-    const found = await setting.differences();
-    expect(found.filter(({ subject }) => subject === book)).toEqual([
-      difference('balance_differs', book, 'balances.other.available', null, 0),
-      difference('balance_differs', book, 'transit.refunds', 700, null),
-      difference('book_unbalanced', book, null, 0, -700),
-    ]);
-    expect(found.filter(({ subject }) => subject === dollars)).toEqual([
-      difference('balance_differs', dollars, 'balances.main.available', 10_000_000, null),
-      difference('balance_differs', dollars, 'balances.marketing.available', 1_000_000, null),
-      difference('balance_differs', dollars, 'external.funding', -11_000_000, null),
-    ]);
-  });
-
-  test('finds a negative balance, though every entry line is there', async () => {
-    const part = 'balances.marketing.available';
-    await setting.post(`funded:${randomUUID()}`, part, 'external.funding', 1_000_001);
-    expect(await setting.differences()).toEqual([
-      difference('balance_negative', setting.book, part, 'at least 0', -1),
-    ]);
-  });
-
-  test('finds an entry whose lines do not sum to 0, and the book that it unbalances', async () => {
-    const id = `funded:sandbox_funds:${setting.account_id}:main:EUR`;
-    await setting.change('ledger_postings', id, { 'legs.1.amount': Long.fromNumber(10_000_001) });
-    await setting
-      .documents('ledger_books')
-      .updateOne({ _id: setting.book }, { $inc: { 'balances.main.available': 1 } });
-    expect(await setting.differences()).toEqual([
-      difference('posting_unbalanced', id, null, 0, 1),
-      difference('book_unbalanced', setting.book, null, 0, 1),
-    ]);
-  });
-
-  test('finds an id that does not follow from the content, and an unknown kind', async () => {
-    const pounds = `${setting.account_id}:sandbox:GBP`;
-    await setting.post('funded:a', 'external.funding', 'balances.main.available', 1);
-    await setting.change('ledger_postings', 'funded:a', { resource_id: 'b' });
-    await setting.post('gift:c', 'external.funding', 'balances.main.available', 1);
-    await setting.change('ledger_books', pounds, { account_id: 'acct_other' });
-    expect(await setting.differences()).toEqual([
-      difference('posting_misnamed', 'funded:a', null, 'funded:b', 'funded:a'),
-      difference('posting_unknown', 'gift:c', 'kind', null, 'gift'),
-      difference('book_misnamed', pounds, null, 'acct_other:sandbox:GBP', pounds),
-    ]);
+    const refused = await ledger.refusal('ledger', 'verify', '--book', 'acct_none:live:EUR');
+    expect(refused.code).toBe('book_not_found');
   });
 
   test('lists 100 differences, counts the others, and says on stderr how many there are', async () => {
     const faulty = Array.from({ length: 150 }, (_, n) => ({
-      ...{ _id: `funded:${n}`, kind: 'funded', resource_id: `${n}`, book: setting.book },
+      ...{ _id: `funded:${n}`, kind: 'funded', resource_id: `${n}`, book },
       legs: [{ account: 'external.funding', amount: 1 }],
     }));
-    await setting.documents('ledger_postings').insertMany(faulty);
-    const { exit, stdout, stderr } = await setting.cli('ledger', 'verify');
-    expect(exit).toBe(1);
-    expect(stderr).toBe('The ledger has 151 differences.\n');
+    await ledger.documents('ledger_postings').insertMany(faulty);
+    const { exit, stdout, stderr } = await ledger.cli('ledger', 'verify');
+    expect({ exit, stderr }).toEqual({ exit: 1, stderr: 'The ledger has 151 differences.\n' });
     expect(stdout).toMatch(/^178 postings in 4 books: 151 differences\.\n\nCHECK +SUBJECT +PART/);
     expect(stdout.match(/^posting_unbalanced +funded:\d+ +- +0 +1$/gm)).toHaveLength(100);
     expect(stdout).toMatch(/\n\nThere are 51 more\.\n$/);
-    const inJson = await setting.cli('ledger', 'verify', '--json');
-    const { data } = Report.parse(JSON.parse(inJson.stdout));
+    const inJson = await ledger.cli('ledger', 'verify', '--json');
+    const { data } = JSON.parse(inJson.stdout);
     expect([data.differences.length, data.differences_total]).toEqual([100, 151]);
+    expect(JSON.parse(inJson.stderr).error.code).toBe('ledger_differs');
+  });
+
+  test('reports a checkpoint of the file of --against that the book lacks', async () => {
+    const folder = mkdtempSync(join(os.tmpdir(), 'heads-'));
+    const file = join(folder, 'heads.json');
+    const heads = [{ book: 'acct_gone:live:EUR', number: 1, hash: 'ab' }];
+    writeFileSync(file, JSON.stringify({ data: { heads } }));
+    const { exit, stdout } = await ledger.cli('ledger', 'verify', '--against', file, '--json');
+    expect(exit).toBe(1);
+    const found = { check: 'checkpoint_not_as_kept', expected: 'ab', found: null };
+    expect(JSON.parse(stdout).data).toMatchObject({ differences: [found], differences_total: 1 });
+    writeFileSync(file, '{}');
+    const refused = await ledger.refusal('ledger', 'verify', '--against', file);
+    expect(refused.code).toBe('file_invalid');
+    rmSync(folder, { recursive: true });
   });
 });
 
-describe('ledger verify, of events and idempotency records', () => {
-  test('finds a version without its event', async () => {
-    const event = eventId('payment', ids.settled, 3);
-    const ofPayout = eventId('payout', paidOut.failed, 3);
-    await setting.documents('events').deleteOne({ _id: event });
-    await setting.documents('payouts').updateOne({ _id: paidOut.failed }, { $inc: { version: 1 } });
-    expect(await setting.differences()).toEqual([
-      difference('event_missing', ids.settled, 'version 3', event, null),
-      difference('event_missing', paidOut.failed, 'version 3', ofPayout, null),
-    ]);
-  });
-
-  test('accepts that an event is missing which the retention may have deleted', async () => {
-    const event = eventId('payment', ids.settled, 3);
-    await setting.documents('events').deleteOne({ _id: event });
-    const old = new Date(Date.now() - 400 * 86_400_000).toISOString();
-    await setting.change('payments', ids.settled, { created_at: old });
-    const runs = setting.documents('schedule_runs');
-    await runs.insertOne({ _id: 'retention', events_before: old });
-    expect(await setting.differences('--full')).toEqual([
-      difference('event_missing', ids.settled, 'version 3', event, null),
-    ]);
-    const events_before = new Date(Date.parse(old) + 1).toISOString();
-    await runs.updateOne({ _id: 'retention' }, { $set: { events_before } });
-    expect(await setting.differences('--full')).toEqual([]);
-  });
-
-  test('finds an event of a deleted resource, with --full', async () => {
-    const event = { _id: `evt_${randomUUID()}`, type: 'refund.settled', resource_id: 'nothing' };
-    const place = { account_id: setting.account_id, livemode: false, position: 'none' };
-    await setting.documents('events').insertOne({ ...event, ...place });
-    expect(await setting.differences()).toEqual([]);
-    expect(await setting.differences('--full')).toEqual([
-      difference('event_without_resource', event._id, 'resource_id', 'nothing', null),
-    ]);
-  });
-
-  test('finds an unknown status', async () => {
-    await setting.change('payments', ids.authorized, { status: 'clawed_back' });
-    expect(await setting.differences()).toEqual([
-      difference('status_unknown', ids.authorized, 'status', null, 'clawed_back'),
-    ]);
-  });
-
-  test('finds a refund whose payment is in the other environment, or does not exist', async () => {
-    await setting.change('payments', ids.refunded, { livemode: true });
-    await setting.change('refunds', ids.failed, { payment_id: 'nothing' });
-    const found = await setting.differences();
-    const misplaced = found.filter(({ check }) => check === 'refund_misplaced');
-    expect(misplaced).toHaveLength(3);
-    for (const id of [ids.back, ids.processing]) {
-      expect(misplaced).toContainEqual(
-        difference('refund_misplaced', id, 'livemode', 'true', 'false'),
-      );
+describe('a trial balance', () => {
+  beforeEach(async () => {
+    for (const name of ['ledger_postings', 'ledger_books']) {
+      await ledger.documents(name).deleteMany();
     }
-    expect(misplaced).toContainEqual(
-      difference('refund_misplaced', ids.failed, 'payment_id', 'nothing', null),
-    );
   });
 
-  test('finds an idempotency record without its resource, and one left open next to it', async () => {
-    const records = setting.documents('idempotency');
-    const request = { stored: {} };
-    await records.updateOne({ resource_id: ids.settled }, { $set: { request } });
-    await records.updateOne({ resource_id: ids.authorized }, { $set: { resource_id: 'nothing' } });
-    // A recipient is written before its idempotency record is emptied.
-    await setting.documents('recipients').insertOne({ _id: 'recipient', kid: 'k1' });
-    const use = { resource_id: 'recipient', operation: 'createRecipient' };
-    await records.insertOne({ _id: 'recipient-record', ...use, request: {} });
-    await expectDifferences(
-      difference('claim_left_open', ids.settled, 'createPayment', null, 'open'),
-      difference('claim_without_resource', 'nothing', 'createPayment', 'nothing', null),
-    );
+  /** Imports a statement: one line matches, one is a fee, and one is unknown. */
+  async function importStatement() {
+    const { bank, clear, post, settle: settlePayment } = ledger;
+    const paid = await settlePayment(1_000);
+    const waiting = await settlePayment(700, { account_id: 'acct_2' });
+    const opening = { account_id: bank, kind: 'bank_opening' } as const;
+    const line = { account_id: bank, kind: 'bank_line' } as const;
+    const { bank_opening, bank_line } = ENTRY_LINES;
+    await post({ ...opening, legs: bank_opening(500) }, NEXT_DAY);
+    await post({ ...line, legs: bank_line({ clearing: 1_000 }) }, NEXT_DAY);
+    await clear(paid);
+    await post({ ...line, legs: bank_line({ bank_fees: -5 }) }, NEXT_DAY);
+    const unknown = { resource_id: 'stmt_1:3', legs: bank_line({ unmatched: 33 }) };
+    await post({ ...line, ...unknown }, NEXT_DAY);
+    return { paid, waiting, bankBook: `${bank}:sandbox:EUR` };
+  }
+
+  const inTransit = (amount: bigint, ...ids: string[]) => ({
+    ...{ code: 'in_transit', amount, currency: 'EUR', ids },
+    message: expect.stringMatching(
+      /^sandbox sandbox EUR: \d movements? on no statement; the oldest is of 2026-03-04, \d+ days old\.$/,
+    ),
+  });
+  const unmatched = {
+    ...{ code: 'unmatched', amount: 33n, currency: 'EUR', ids: ['stmt_1:3'] },
+    message: expect.stringContaining(
+      '1 statement line without an entry; the oldest is of 2026-03-05',
+    ),
+  };
+  const empty = { rows: [], rows_total: 0, totals: [], findings: [] };
+
+  test('has money in transit and unmatched statement lines', async () => {
+    const { waiting, bankBook } = await importStatement();
+    const { rows, rows_total, totals, findings } = await ledger.readTrial();
+    expect(rows.map((row) => [row.book, row.account, row.balance])).toEqual([
+      ['acct_1:sandbox:EUR', 'balances.main.available', 1_000n],
+      ['acct_1:sandbox:EUR', 'clearing.sandbox', -1_000n],
+      ['acct_2:sandbox:EUR', 'balances.main.available', 700n],
+      ['acct_2:sandbox:EUR', 'clearing.sandbox', -700n],
+      [bankBook, 'cash', -1_528n],
+      [bankBook, 'clearing', 1_000n],
+      [bankBook, 'expense.bank_fees', -5n],
+      [bankBook, 'external.opening', 500n],
+      [bankBook, 'suspense.unmatched', 33n],
+    ]);
+    expect(rows_total).toBe(9);
+    expect(totals).toEqual([{ env: 'sandbox', currency: 'EUR', sum: 0n }]);
+    expect(findings).toEqual([inTransit(700n, waiting), unmatched]);
   });
 
-  test('finds money of the sandbox bank in a live book', async () => {
-    const _id = `funded:${randomUUID()}`;
-    await setting.post(_id, 'clearing.sandbox', 'balances.main.available', 5);
-    expect(await setting.differences()).toEqual([]);
-    const live = `${setting.account_id}:live:EUR`;
-    await setting.change('ledger_postings', _id, { book: live });
-    expect(await setting.differences()).toContainEqual(
-      difference('sandbox_in_live', _id, 'clearing.sandbox', null, live),
-    );
-  });
-});
-
-describe('ledger verify, of payments and refunds', () => {
-  const misplaced = (subject: string, part: string, expected: string, found: string) =>
-    difference('refund_misplaced', subject, part, expected, found);
-
-  test('finds a settled payment without its entry, and an entry of a payment that is not settled', async () => {
-    await setting.documents('ledger_postings').deleteOne({ _id: `payment_settled:${ids.settled}` });
-    await setting.change('payments', ids.authorized, { status: 'settled' });
-    await setting.change('payments', ids.refunded, { status: 'failed' });
-    const found = (await setting.differences()).filter(({ subject }) => subject !== setting.book);
-    const moved = (amount: number) =>
-      `balances.main.available ${amount}, clearing.bank -${amount} in ${setting.book}`;
-    const entry = `payment_settled:${ids.refunded}`;
-    const expected = [
-      difference('posting_missing', ids.settled, 'payment_settled', moved(99_999_999_999), null),
-      expect.objectContaining({ check: 'posting_missing', subject: ids.authorized }),
-      difference('posting_extra', ids.refunded, entry, null, moved(1_000)),
-      ...[ids.back, ids.failed, ids.processing].map((id) =>
-        misplaced(id, 'status of the payment', 'settled', 'failed'),
-      ),
-    ];
-    expect(found).toHaveLength(expected.length);
-    expect(found).toEqual(expect.arrayContaining(expected));
-  });
-
-  test('finds a second entry of one kind, and an entry of a resource that does not exist', async () => {
-    const accounts = ['clearing.bank', 'balances.main.available'] as const;
-    await setting.post('payment_settled:again', ...accounts, 1_000);
-    await setting.change('ledger_postings', 'payment_settled:again', { resource_id: ids.refunded });
-    await setting.post('payment_settled:nobody', ...accounts, 5);
-    await setting.documents('refunds').deleteOne({ _id: ids.failed });
-    const found = await setting.differences();
-    expect(found.map(({ check, subject }) => [check, subject]).sort()).toEqual(
-      [
-        ['claim_without_resource', ids.failed],
-        ['posting_extra', ids.refunded],
-        ['posting_misnamed', 'payment_settled:again'],
-        ['resource_missing', 'nobody'],
-        ['resource_missing', ids.failed],
-        ['resource_missing', ids.failed],
-      ].sort(),
-    );
-  });
-
-  test('finds an amount, a connector and a currency that differ from those of the entry', async () => {
-    const { book } = setting;
-    const dollars = `${setting.account_id}:sandbox:USD`;
-    await setting.change('payments', ids.settled, { amount: 99_999_999_998 });
-    await setting.change('refunds', ids.back, { connector: 'other' });
-    await setting.change('refunds', ids.failed, { currency: 'USD' });
-    const differs = (kind: string, id: string, expected: string, found: string) =>
-      difference('posting_differs', id, `${kind}:${id}`, expected, found);
-    const accepted = 'balances.main.available -200, transit.refunds 200 in';
-    const failed = 'balances.main.available 200, transit.refunds -200 in';
-    await expectDifferences(
-      misplaced(ids.back, 'connector', 'bank', 'other'),
-      misplaced(ids.failed, 'currency', 'EUR', 'USD'),
-      differs(
-        ...(['payment_settled', ids.settled] as const),
-        `balances.main.available 99999999998, clearing.bank -99999999998 in ${book}`,
-        `balances.main.available 99999999999, clearing.bank -99999999999 in ${book}`,
-      ),
-      differs(
-        ...(['refund_settled', ids.back] as const),
-        `clearing.other 300, transit.refunds -300 in ${book}`,
-        `clearing.bank 300, transit.refunds -300 in ${book}`,
-      ),
-      differs('refund_accepted', ids.failed, `${accepted} ${dollars}`, `${accepted} ${book}`),
-      differs('refund_failed', ids.failed, `${failed} ${dollars}`, `${failed} ${book}`),
-    );
-  });
-
-  test('finds a refund whose status its entries do not support', async () => {
-    await setting.change('refunds', ids.back, { status: 'failed' });
-    await setting.change('payments', ids.refunded, { refunded: 500 + 200 });
-    const found = await setting.differences();
-    expect(found.map(({ check, subject, part }) => [check, subject, part])).toEqual([
-      missing(ids.back, 'refund_failed'),
-      extra(ids.back, 'refund_settled'),
+  test('counts a line that is matched or unmatched later in its current state', async () => {
+    const { waiting, bankBook } = await importStatement();
+    const line = { account_id: ledger.bank, resource_id: 'stmt_1:3', step: '1' };
+    const legs = ENTRY_LINES.bank_line_matched({ clearing: 33 });
+    await ledger.post({ ...line, kind: 'bank_line_matched', legs });
+    await ledger.clear(await ledger.settle(33));
+    expect((await ledger.readTrial()).findings).toEqual([inTransit(700n, waiting)]);
+    const back = ENTRY_LINES.bank_line_unmatched({ clearing: 33 });
+    await ledger.post({ ...line, kind: 'bank_line_unmatched', legs: back });
+    // The entry still counts as matched.
+    const differing = { code: 'clearing_differs', amount: -33n, ids: [bankBook] };
+    expect((await ledger.readTrial()).findings).toEqual([
+      inTransit(700n, waiting),
+      { ...unmatched, message: expect.any(String) },
+      expect.objectContaining(differing),
     ]);
   });
 
-  test('finds a payment that counts other refunds than it has, or more than its amount', async () => {
-    const tooMuch = 100_000_000_000;
-    await setting.change('payments', ids.refunded, { refunded: 0 });
-    await setting.change('payments', ids.settled, { refunded: tooMuch });
-    await expectDifferences(
-      difference('refunded_differs', ids.refunded, 'refunded', 1_000, 0),
-      difference('refunded_differs', ids.settled, 'refunded', 0, tooMuch),
-      difference('refunded_exceeds', ids.settled, 'refunded', 'at most 99999999999', tooMuch),
-    );
-  });
-});
-
-describe('ledger verify, of payouts', () => {
-  const expectParts = async (...parts: string[][]) => {
-    const found = await setting.differences();
-    expect(found.map(({ check, subject, part }) => [check, subject, part]).sort()).toEqual(
-      parts.sort(),
-    );
-  };
-
-  test('finds a status that the entries do not support', async () => {
-    await setting.change('payouts', paidOut.created, { status: 'sent' });
-    await setting.change('payouts', paidOut.sent, { status: 'submitted' });
-    await setting.change('payouts', paidOut.completed, { status: 'returned' });
-    await setting.change('payouts', paidOut.returned, { status: 'failed' });
-    await expectParts(
-      missing(paidOut.created, 'payout_captured'),
-      extra(paidOut.sent, 'payout_captured'),
-      missing(paidOut.completed, 'payout_returned'),
-      missing(paidOut.returned, 'payout_reversed'),
-      extra(paidOut.returned, 'payout_returned'),
-    );
+  test('has two open lines though they sum to 0', async () => {
+    const line = { account_id: ledger.bank, kind: 'bank_line' } as const;
+    for (const amount of [40, -40]) {
+      const legs = ENTRY_LINES.bank_line({ unmatched: amount });
+      await ledger.post({ ...line, resource_id: `line:${amount}`, legs });
+    }
+    expect((await ledger.readTrial()).findings).toMatchObject([
+      { code: 'unmatched', amount: 0n, ids: ['line:-40', 'line:40'] },
+    ]);
   });
 
-  test('expects a release of a failed payout that was not sent, and else a reversal', async () => {
-    await setting.change('payouts', paidOut.failed, { sent_at: '2026-03-01T12:00:00.000Z' });
-    await setting.change('payouts', paidOut.failedAfterSent, { sent_at: null });
-    await expectParts(
-      missing(paidOut.failed, 'payout_captured'),
-      missing(paidOut.failed, 'payout_reversed'),
-      extra(paidOut.failed, 'payout_released'),
-      missing(paidOut.failedAfterSent, 'payout_released'),
-      extra(paidOut.failedAfterSent, 'payout_captured'),
-      extra(paidOut.failedAfterSent, 'payout_reversed'),
-    );
+  test('of a past time has the entries that were posted by then, and what was in transit', async () => {
+    const { paid, waiting } = await importStatement();
+    const then = await ledger.readTrial({ at: POSTED_AT });
+    expect(then.rows).toHaveLength(4);
+    expect(then.findings).toEqual([inTransit(1_700n, ...[waiting, paid].sort())]);
+    expect(await ledger.readTrial({ at: NEXT_DAY })).toEqual(await ledger.readTrial());
+    expect(await ledger.readTrial({ at: '2026-03-04T05:06:07.088Z' })).toEqual(empty);
   });
 
-  test('finds an amount, a fee, a balance and a connector that differ from those of the entry', async () => {
-    await setting.change('payouts', paidOut.created, { fee: 49 });
-    await setting.change('payouts', paidOut.submitted, { balance_account: 'main' });
-    await setting.change('payouts', paidOut.sent, { connector: 'other' });
-    await setting.change('payouts', paidOut.returned, { amount: 999, fee: 51 });
-    const differs = (kind: string, id: string, expected: string, found: string) => {
-      const inBook = (text: string) => `${text} in ${setting.payoutsBook}`;
-      return difference('posting_differs', id, `${kind}:${id}`, inBook(expected), inBook(found));
-    };
-    const reserved = (balance: string, amount: number) =>
-      `balances.${balance}.available -${amount}, balances.${balance}.reserved ${amount}`;
-    const captured = (connector: string, amount: number, fee: number) =>
-      `balances.ads.reserved -1050, clearing.${connector} ${amount}, income.fees ${fee}`;
-    const returned = (amount: number) =>
-      `balances.ads.available ${amount}, clearing.bank -${amount}`;
-    const [ads, bank] = [reserved('ads', 1_050), captured('bank', 1_000, 50)];
-    await expectDifferences(
-      differs('payout_reserved', paidOut.created, reserved('ads', 1_049), ads),
-      differs('payout_reserved', paidOut.submitted, reserved('main', 1_050), ads),
-      differs('payout_captured', paidOut.sent, captured('other', 1_000, 50), bank),
-      differs('payout_captured', paidOut.returned, captured('bank', 999, 51), bank),
-      differs('payout_returned', paidOut.returned, returned(999), returned(1_000)),
-    );
+  test('sums each environment and each asset by itself', async () => {
+    await ledger.settle(700, { livemode: true });
+    const legs = ENTRY_LINES.crypto_payment_credited('evm', 10n ** 20n);
+    await ledger.post({ kind: 'crypto_payment_credited', currency: 'ETH.ethereum', legs });
+    const { rows, totals, findings } = await ledger.readTrial();
+    expect(rows.map((row) => `${row.book} ${row.balance}`)).toEqual([
+      'acct_1:live:EUR 700',
+      'acct_1:live:EUR -700',
+      'acct_1:sandbox:ETH.ethereum 100000000000000000000',
+      'acct_1:sandbox:ETH.ethereum -100000000000000000000',
+    ]);
+    expect(totals).toEqual([
+      { env: 'sandbox', currency: 'ETH.ethereum', sum: 0n },
+      { env: 'live', currency: 'EUR', sum: 0n },
+    ]);
+    // No bank account is registered on live.
+    expect(findings).toEqual([]);
+    expect((await ledger.readTrial({ livemode: true })).rows).toEqual(rows.slice(0, 2));
+    expect((await ledger.readTrial({ livemode: false })).rows).toEqual(rows.slice(2));
   });
 
-  test('finds entries of a payout that does not exist', async () => {
-    await setting.documents('payouts').deleteOne({ _id: paidOut.sent });
-    await expectParts(
-      ['claim_without_resource', paidOut.sent, 'createPayout'],
-      ['resource_missing', paidOut.sent, `payout_captured:${paidOut.sent}`],
-      ['resource_missing', paidOut.sent, `payout_reserved:${paidOut.sent}`],
-    );
+  test('reports a book that does not sum to 0', async () => {
+    const { bankBook } = await importStatement();
+    const books = ledger.documents('ledger_books');
+    await books.updateOne({ _id: bankBook }, { $inc: { cash: Long.fromNumber(7) } });
+    const { totals, findings } = await ledger.readTrial();
+    expect(totals).toEqual([{ env: 'sandbox', currency: 'EUR', sum: 7n }]);
+    expect(findings[0]).toEqual({
+      ...{ code: 'book_unbalanced', amount: 7n, currency: 'EUR', ids: [bankBook] },
+      message: 'Books in sandbox EUR do not sum to 0: run ledger verify.',
+    });
+  });
+
+  test('is printed by `ledger trial-balance` in a table for each currency, or as JSON', async () => {
+    const command = ['ledger', 'trial-balance'];
+    expect(await ledger.json(...command)).toEqual(empty);
+    const none = await ledger.cli(...command);
+    expect(none.stdout).toBe('There are no books.\n\nFindings: none.\n');
+    const { bankBook, waiting, paid } = await importStatement();
+    const { stdout } = await ledger.cli(...command, '--env', 'sandbox');
+    const lines = stdout.replaceAll(bankBook, 'BANK:sandbox:EUR  ').split('\n');
+    const pad = ' '.repeat(bankBook.length - 'acct_1:sandbox:EUR'.length);
+    expect(lines.slice(0, 4)).toEqual([
+      'EUR, sandbox',
+      `BOOK              ${pad}  ACCOUNT                  BALANCE`,
+      `acct_1:sandbox:EUR${pad}  balances.main.available   €10.00`,
+      `acct_1:sandbox:EUR${pad}  clearing.sandbox         -€10.00`,
+    ]);
+    expect(stdout).toMatch(/^Total +€0\.00$/m);
+    expect(stdout).toMatch(/^in_transit +€7\.00 +sandbox sandbox EUR: 1 movement/m);
+    expect(await ledger.json(...command, '--at', POSTED_AT)).toMatchObject({
+      ...{ rows: [{ account: 'balances.main.available', balance: 1_000 }, {}, {}, {}] },
+      ...{ rows_total: 4, totals: [{ env: 'sandbox', currency: 'EUR', sum: 0 }] },
+      findings: [{ code: 'in_transit', amount: 1_700, ids: [waiting, paid].sort() }],
+    });
+    expect(await ledger.json(...command, '--env', 'live')).toEqual(empty);
+    const legs = ENTRY_LINES.crypto_payment_credited('evm', 10n ** 20n);
+    const credited = { kind: 'crypto_payment_credited', currency: 'ETH.ethereum' } as const;
+    await ledger.post({ ...credited, livemode: true, legs });
+    expect(await ledger.json(...command, '--env', 'live')).toMatchObject({
+      ...{ rows: [{ balance: String(10n ** 20n) }, {}], totals: [{ sum: '0' }] },
+    });
   });
 });

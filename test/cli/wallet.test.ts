@@ -1,94 +1,66 @@
-import { inTransaction } from '../../src/base/mongo';
-import { ENTRY_LINES } from '../../src/ledger/entry-lines';
-import { openAccount } from '../support/service';
-import { useProvisioning } from './cli';
+import type { Network } from '../../src/domain/crypto/assets';
+import { setWallet } from '../../src/service/wallets';
+import { useService } from '../support/service';
+import { useCommands } from './cli';
 
 const FIRST = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const SECOND = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
 const DAY_MS = 86_400_000;
 
-const service = useProvisioning();
+const service = useService();
+const commands = useCommands(service);
 
-function set(account: string, env: string, address: string, network = 'ethereum') {
-  const named = ['--env', env, '--network', network, '--address', address];
-  return service.json('wallet', 'set', account, ...named);
+/** A merchant, and what registers its wallet at a time. */
+async function openMerchant(livemode: boolean) {
+  const { account_id } = await service.account();
+  const set = (address: string, at = new Date(), network: Network = 'ethereum') =>
+    setWallet({ ...commands.deps, now: () => at }, { account_id, livemode, network, address });
+  return { account_id, set };
 }
 
-test('a wallet takes effect at once in the sandbox', async () => {
-  const { account_id } = await openAccount(service.stores, {});
-  const wallet = await set(account_id, 'sandbox', FIRST);
+test('a wallet takes effect at once in the sandbox, and is set once', async () => {
+  const { account_id, set } = await openMerchant(false);
+  const wallet = await set(FIRST);
   expect(wallet).toMatchObject({ network: 'ethereum', address: FIRST, counting: FIRST });
-  const shown = await service.json('wallet', 'show', account_id, '--env', 'sandbox');
-  expect(shown).toEqual({ data: [wallet] });
-  expect(await service.json('wallet', 'show', account_id, '--env', 'live')).toEqual({ data: [] });
-  expect(await set(account_id, 'sandbox', FIRST)).toEqual(wallet);
-  const lines = await service.db.collection('audit_log').find({ account_id }).toArray();
-  expect(lines.filter(({ act }) => act === 'wallet.set')).toEqual([
-    expect.objectContaining({
-      livemode: false,
-      target: 'ethereum',
-      actor: expect.objectContaining({ door: 'command_line' }),
-      before: null,
-      after: { address: FIRST, counts_from: expect.any(String), counting: FIRST },
-    }),
+  expect(await set(FIRST)).toEqual(wallet);
+  const lines = await service.stores.auditLog.list({ account_id, livemode: false, limit: 9 });
+  const { counts_from } = wallet;
+  expect(lines).toMatchObject([
+    {
+      ...{ act: 'wallet.set', livemode: false, target: 'ethereum', before: null },
+      after: { address: FIRST, counts_from, counting: FIRST },
+    },
   ]);
 });
 
 test('a wallet on live takes effect after 24 hours, and its predecessor receives nothing until then', async () => {
-  const { account_id } = await openAccount(service.stores, {});
-  const first = await set(account_id, 'live', FIRST);
-  expect(first).toMatchObject({ counting: null, previous: null });
-  expect(await set(account_id, 'live', FIRST)).toEqual(first);
-  const { wallets } = service.stores;
-  const stored = await wallets.get(account_id, true, 'ethereum');
-  const countsIn = Date.parse(stored?.counts_from ?? '') - Date.parse(stored?.set_at ?? '');
-  expect(countsIn).toBe(DAY_MS);
-  // A day later it is replaced.
-  const past = new Date(Date.now() - 1_000).toISOString();
-  await service.db.collection('wallets').updateOne({ account_id }, { $set: { counts_from: past } });
-  const second = await set(account_id, 'live', SECOND);
-  expect(second).toMatchObject({ address: SECOND, counting: null, previous: FIRST });
-  expect(second).toMatchObject({ paused_until: Object(second).counts_from });
-  const { stdout } = await service.cli('wallet', 'show', account_id, '--env', 'live');
-  expect(stdout).toContain('nothing until ');
+  const { set } = await openMerchant(true);
+  const at = new Date('2026-03-01T12:00:00.000Z');
+  const first = await set(FIRST, at);
+  const counts_from = '2026-03-02T12:00:00.000Z';
+  expect(first).toMatchObject({ counting: null, previous: null, counts_from });
+  expect(await set(FIRST, at)).toEqual(first);
+  const second = await set(SECOND, new Date(at.getTime() + DAY_MS));
+  const paused_until = '2026-03-03T12:00:00.000Z';
+  expect(second).toMatchObject({ address: SECOND, counting: null, previous: FIRST, paused_until });
 });
 
-test('a wrong checksum, network or account is refused', async () => {
-  const { account_id } = await openAccount(service.stores, {});
-  const refused = async (account: string, address: string, network = 'ethereum') => {
-    const options = ['--env', 'live', '--network', network, '--address', address, '--json'];
-    return await service.cli('wallet', 'set', account, ...options);
-  };
-  for (const [outcome, code] of [
-    [await refused(account_id, FIRST.toLowerCase()), 'address_invalid'],
-    [await refused(account_id, FIRST, 'bitcoin'), 'address_invalid'],
-    [await refused(account_id, FIRST, 'dogecoin'), 'invalid_usage'],
-    [await refused('acct_none', FIRST), 'account_not_found'],
-  ] as const) {
-    expect([outcome.exit, JSON.parse(outcome.stderr).error.code]).toEqual([1, code]);
-  }
+test.each([
+  [FIRST.toLowerCase(), 'ethereum'],
+  [FIRST, 'bitcoin'],
+] as const)('%s is refused as an address on %s', async (address, network) => {
+  const { set } = await openMerchant(true);
+  const refusal = set(address, new Date(), network);
+  await expect(refusal).rejects.toMatchObject({ code: 'address_invalid' });
 });
 
-test('balance show has a row for each asset, exact at any size', async () => {
-  const { account_id } = await openAccount(service.stores, {});
-  const { mongo, ledger } = { mongo: service.db.client, ledger: service.stores.ledger };
-  const at = new Date().toISOString();
-  const about = { account_id, livemode: true, at, resource_id: 'deposit', step: 'tx' };
-  const sum = 10n ** 25n + 1n;
-  const legs = ENTRY_LINES.crypto_payment_credited('chain', sum);
-  const posting = { kind: 'crypto_payment_credited', currency: 'ETH.ethereum', legs } as const;
-  await inTransaction(mongo, (session) => ledger.post({ ...about, ...posting }, session));
-  expect(await service.json('balance', 'show', account_id, '--env', 'live')).toEqual({
-    data: [
-      {
-        balance_account: 'main',
-        asset: 'ETH',
-        network: 'ethereum',
-        available: String(sum),
-        reserved: '0',
-      },
-    ],
-  });
-  const { stdout } = await service.cli('balance', 'show', account_id, '--env', 'live');
-  expect(stdout).toContain('10000000.000000000000000001 ETH');
+test('wallet set registers the wallet of an environment, which wallet show prints', async () => {
+  const { account_id } = await openMerchant(true);
+  const show = ['wallet', 'show', account_id, '--env'];
+  const address = ['--network', 'ethereum', '--address', FIRST];
+  const wallet = await commands.json('wallet', 'set', account_id, '--env', 'live', ...address);
+  expect(wallet).toMatchObject({ network: 'ethereum', address: FIRST, counting: null });
+  expect(await commands.json(...show, 'live')).toEqual({ data: [wallet] });
+  expect(await commands.json(...show, 'sandbox')).toEqual({ data: [] });
+  expect((await commands.cli(...show, 'live')).stdout).toContain('nothing until ');
 });
