@@ -37,17 +37,15 @@ export function writeStatus(
   group: string,
   { version = '10', message = 'S-1', batch = '' } = {},
 ): string {
+  const about = `<OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}</OrgnlPmtInfId>${batch}</OrgnlPmtInfAndSts>`;
   return (
     `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.${version}"><CstmrPmtStsRpt>` +
     `<GrpHdr><MsgId>${message}</MsgId><CreDtTm>${DAY}T10:00:00</CreDtTm></GrpHdr>` +
     `<OrgnlGrpInfAndSts><OrgnlMsgId>${file}</OrgnlMsgId>` +
     `<OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>${group}</OrgnlGrpInfAndSts>` +
-    `${batch && writeBatch(file, batch)}</CstmrPmtStsRpt></Document>`
+    `${batch && about}</CstmrPmtStsRpt></Document>`
   );
 }
-
-export const writeBatch = (file: string, content: string) =>
-  `<OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}</OrgnlPmtInfId>${content}</OrgnlPmtInfAndSts>`;
 
 /** Writes the refusal of a whole file. @param rejected payouts that it lists as rejected, too */
 export function writeRefusal(

@@ -63,7 +63,6 @@ describeWithBank('the connector of SEPA files', () => {
       await payer.submit({ amount: 500 });
       await world.send();
       await world.advance(1);
-      await world.drained();
       const imports = await world.importAll();
       expect(imports.map(({ refusal }) => refusal)).toEqual(imports.map(() => null));
       const statements = imports.flatMap((each) => each.statements);
@@ -91,7 +90,6 @@ describeWithBank('the connector of SEPA files', () => {
       await world.restart();
       // The statement of the day reports both movements again.
       await world.advance(1);
-      await world.drained();
       expect(await world.importRefusals()).toEqual([]);
       const ids = (await listCompletions(payout)).map(({ body }) => body.callback_id);
       expect(ids).toEqual([
@@ -177,7 +175,6 @@ describeWithBank('the connector of SEPA files', () => {
       expect(await payer.becomes(payout, 'returned')).toMatchObject({
         returned: { code: 'MD07', reason: 'The recipient’s bank sent the transfer back.' },
       });
-      await world.drained();
       await world.bank.patch('ACME', { behaviour: 'accept', parameters: {} });
       expect(await payer.balance()).toEqual([available + 1_500, 0]);
       expect(await world.line(payout)).toMatchObject({ state: 'returned', others: [] });

@@ -56,6 +56,13 @@ async function startWorld(service: Service, prefix: string) {
       return [];
     }
   };
+  /** Waits until the folder of the bank’s answers is empty, and what was in it is filed. */
+  const drained = () =>
+    eventually('the bank’s files to be taken', async () => {
+      const files = readdirSync(bank.pickup, { withFileTypes: true });
+      const isEmpty = files.every((file) => !file.isFile() || file.name.startsWith('.'));
+      return isEmpty && (await book.inbound.countDocuments({ state: 'taken' })) === 0;
+    });
   const getPath = (id: string) => join(bank.drop, `pain.001.001.09-${id}.xml`);
   const importAll = () =>
     importTaken({
@@ -64,7 +71,7 @@ async function startWorld(service: Service, prefix: string) {
       sandboxConnectors: ROUTES,
     });
   return {
-    ...{ bank, book, clock, logged, listIn, importAll },
+    ...{ bank, book, clock, logged, listIn, importAll, drained },
     /** Starts the connector again, with parts that stop between two steps. */
     restart: async (changes?: Changes, wrap?: (deliver: Deliver) => Deliver): Promise<void> => {
       await running.stop();
@@ -88,10 +95,11 @@ async function startWorld(service: Service, prefix: string) {
     /** Imports what the bank has written. @returns codes with which files were refused */
     importRefusals: async () =>
       (await importAll()).flatMap(({ refusal }) => (refusal === null ? [] : [refusal.code])),
-    /** Lets bank days pass, for the connector, too. */
+    /** Lets bank days pass, for the connector, too, and waits for the files of the bank. */
     advance: async (days: number): Promise<void> => {
       const { clock: bankClock } = await bank.advance(days);
       clock.now = new Date(bankClock?.now ?? clock.now.getTime() + days * 86_400_000);
+      await drained();
     },
     fileState: async (id: string) => (await book.files.findOne({ _id: id }))?.state,
     line: (id: string) => book.lines.findOne({ _id: id }),
@@ -113,13 +121,6 @@ async function startWorld(service: Service, prefix: string) {
     /** A file of the bank that a test writes. */
     deliver: (name: string, text: string): void => writeFileSync(join(bank.pickup, name), text),
     readIn: (folder: string, name: string) => readFileSync(join(bank.pickup, folder, name), 'utf8'),
-    /** Waits until the folder of the bank’s answers is empty, and what was in it is filed. */
-    drained: () =>
-      eventually('the bank’s files to be taken', async () => {
-        const files = readdirSync(bank.pickup, { withFileTypes: true });
-        const isEmpty = files.every((file) => !file.isFile() || file.name.startsWith('.'));
-        return isEmpty && (await book.inbound.countDocuments({ state: 'taken' })) === 0;
-      }),
     stop: async () => {
       await running.stop();
       await retryUntilDone(() => bookDatabase.dropDatabase());
@@ -163,7 +164,6 @@ export async function openPayer(
     completeOnDay: async (): Promise<string> => {
       const payout = await complete();
       await world.advance(1);
-      await world.drained();
       return payout;
     },
     /** Waits for an attention reason. */

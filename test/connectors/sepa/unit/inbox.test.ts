@@ -136,7 +136,7 @@ describe('a transfer to us', () => {
     expect(makeReference(OTHER, 0)).not.toBe(REFERENCE);
   });
 
-  test.each<[string, Partial<CamtEntry>, source?: string]>([
+  test.each<[string, Partial<CamtEntry>, string?]>([
     ['in the text', writeTransfer(writeText(note))],
     ['in a text that is cut at 35', writeTransfer(writeText(note.slice(0, 35), note.slice(35)))],
     ['in the field for it', writeTransfer(structured)],
