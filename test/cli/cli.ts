@@ -31,7 +31,7 @@ export const CliError = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string() }),
 });
 
-export interface Outcome {
+interface Outcome {
   exit: number;
   stdout: string;
   stderr: string;

@@ -489,7 +489,7 @@ describe('a verification of the ledger', () => {
 });
 
 describe('ledger verify', () => {
-  test('prints that nothing differs, and refuses a book that does not exist', async () => {
+  test('prints that nothing differs, refuses a book that does not exist, and reads all with --full', async () => {
     const stdout = '28 postings in 4 books: nothing differs.\n';
     expect(await ledger.cli('ledger', 'verify')).toEqual({ exit: 0, stdout, stderr: '' });
     expect(await ledger.json('ledger', 'verify', '--full', '--book', francs)).toEqual({
@@ -500,6 +500,10 @@ describe('ledger verify', () => {
     });
     const refused = await ledger.refusal('ledger', 'verify', '--book', 'acct_none:live:EUR');
     expect(refused.code).toBe('book_not_found');
+    const event = { _id: 'evt_1', type: 'refund.settled', resource_id: 'nothing' };
+    await ledger.documents('events').insertOne({ ...event, account_id, livemode: false });
+    expect((await ledger.cli('ledger', 'verify')).exit).toBe(0);
+    expect((await ledger.cli('ledger', 'verify', '--full')).exit).toBe(1);
   });
 
   test('lists 100 differences, counts the others, and says on stderr how many there are', async () => {
