@@ -64,6 +64,82 @@ test('a payment expires by its timer, after the bank has closed its session', ()
     await saveHistory(handle, 'payment-expired');
   }));
 
+const REFERENCE = { outcome: 'opened', bank_reference: 'B-77' } as const;
+const PAGE = { session_url: 'https://bank.example' };
+const instructions = {
+  ...{ iban: 'DE89370400440532013000', account_holder: 'ACME', bic: null, amount: 1_050 },
+  reference: 'RF18539007547034',
+};
+
+/** Runs a story in which the bank answers once it is back. */
+function withSlowBank(
+  story: (payment: TrackedPayment & { returnBank: () => void }) => Promise<void>,
+  answer: (instruction: SessionInstruction) => SessionAnswer = () => ({ ...REFERENCE, ...PAGE }),
+) {
+  let isAway = true;
+  const openSession = async (instruction: SessionInstruction) => {
+    if (isAway) throw new Error('the bank is away');
+    return answer(instruction);
+  };
+  const returnBank = () => {
+    isAway = false;
+  };
+  return withPayment(scriptedBank({ openSession }), async (payment) => {
+    expect(payment.opened).toMatchObject({ status: 'created', version: 1 });
+    await story({ ...payment, returnBank });
+  });
+}
+
+describe('a payment whose bank opens no session within 4 s', () => {
+  test.each([
+    ['the address of its page', PAGE],
+    ['the bank details that replace a page', { instructions }],
+  ])('is created, and gets %s when the bank answers', (_what, session) =>
+    withSlowBank(
+      async ({ handle, returnBank, stored, endBy, eventTypes }) => {
+        expect(await eventTypes()).toEqual([]);
+        returnBank();
+        await setting.env.sleep('5m');
+        const awaiting = { status: 'awaiting_customer', session_url: null, ...session };
+        expect(await stored()).toMatchObject(awaiting);
+        expect(await eventTypes()).toEqual(['payment.awaiting_customer']);
+        const facts = { code: 'declined_by_bank', reason: 'No.' };
+        expect(await endBy('failed', facts)).toMatchObject({ status: 'failed' });
+        expect((await stored()).failure).toEqual({ code: 'declined_by_bank', message: 'No.' });
+        await saveHistory(handle, 'payment-slow-bank-failed');
+      },
+      () => ({ ...REFERENCE, ...session }),
+    ),
+  );
+
+  test('stores the reference of a session that comes after the authorization', () =>
+    withSlowBank(async ({ returnBank, signal, becomes, endBy, stored }) => {
+      await signal('authorized');
+      await becomes({ status: 'authorized' });
+      returnBank();
+      await setting.env.sleep('5m');
+      await endBy('settled');
+      expect(await stored()).toMatchObject({ status: 'settled', bank_reference: 'B-77' });
+    }));
+
+  test('gets its session when it is opened again', () =>
+    withBank(setting, scriptedBank(), async (connector) => {
+      const input = paymentInput(connector);
+      await recordPaymentKey(setting, input);
+      const { expires_in_seconds, ...facts } = input;
+      const created_at = new Date().toISOString();
+      const before = { ...facts, created_at, expires_at: created_at, session: null };
+      await createPaymentActivities(buildDeps()).openPayment(before);
+      const { handle, opened } = await openPayment(setting, input);
+      const { stored, endBy, eventTypes } = trackPayment(setting, input, handle);
+      expect(opened).toMatchObject({ status: 'created', version: 1 });
+      await eventually('the session', async () => (await stored()).session_url !== null);
+      expect(await endBy('settled')).toMatchObject({ status: 'settled', version: 4 });
+      expect(await eventTypes()).toHaveLength(3);
+      await saveHistory(handle, 'payment-opened-before');
+    }));
+});
+
 /** Fails whenever it is asked to close a session, and reports once of each payment meanwhile. */
 function reportInstead(name: PaymentCallbackName, facts: object = {}) {
   const reported = new Set<string>();
@@ -225,82 +301,6 @@ test('no malformed callback, update or cancel request keeps the customer from ca
       failure: { code: 'cancelled_by_customer' },
     });
   }));
-
-const REFERENCE = { outcome: 'opened', bank_reference: 'B-77' } as const;
-const PAGE = { session_url: 'https://bank.example' };
-const instructions = {
-  ...{ iban: 'DE89370400440532013000', account_holder: 'ACME', bic: null, amount: 1_050 },
-  reference: 'RF18539007547034',
-};
-
-/** Runs a story in which the bank answers once it is back. */
-function withSlowBank(
-  story: (payment: TrackedPayment & { returnBank: () => void }) => Promise<void>,
-  answer: (instruction: SessionInstruction) => SessionAnswer = () => ({ ...REFERENCE, ...PAGE }),
-) {
-  let isAway = true;
-  const openSession = async (instruction: SessionInstruction) => {
-    if (isAway) throw new Error('the bank is away');
-    return answer(instruction);
-  };
-  const returnBank = () => {
-    isAway = false;
-  };
-  return withPayment(scriptedBank({ openSession }), async (payment) => {
-    expect(payment.opened).toMatchObject({ status: 'created', version: 1 });
-    await story({ ...payment, returnBank });
-  });
-}
-
-describe('a payment whose bank opens no session within 4 s', () => {
-  test.each([
-    ['the address of its page', PAGE],
-    ['the bank details that replace a page', { instructions }],
-  ])('is created, and gets %s when the bank answers', (_what, session) =>
-    withSlowBank(
-      async ({ handle, returnBank, stored, endBy, eventTypes }) => {
-        expect(await eventTypes()).toEqual([]);
-        returnBank();
-        await setting.env.sleep('5m');
-        const awaiting = { status: 'awaiting_customer', session_url: null, ...session };
-        expect(await stored()).toMatchObject(awaiting);
-        expect(await eventTypes()).toEqual(['payment.awaiting_customer']);
-        const facts = { code: 'declined_by_bank', reason: 'No.' };
-        expect(await endBy('failed', facts)).toMatchObject({ status: 'failed' });
-        expect((await stored()).failure).toEqual({ code: 'declined_by_bank', message: 'No.' });
-        await saveHistory(handle, 'payment-slow-bank-failed');
-      },
-      () => ({ ...REFERENCE, ...session }),
-    ),
-  );
-
-  test('stores the reference of a session that comes after the authorization', () =>
-    withSlowBank(async ({ returnBank, signal, becomes, endBy, stored }) => {
-      await signal('authorized');
-      await becomes({ status: 'authorized' });
-      returnBank();
-      await setting.env.sleep('5m');
-      await endBy('settled');
-      expect(await stored()).toMatchObject({ status: 'settled', bank_reference: 'B-77' });
-    }));
-
-  test('gets its session when it is opened again', () =>
-    withBank(setting, scriptedBank(), async (connector) => {
-      const input = paymentInput(connector);
-      await recordPaymentKey(setting, input);
-      const { expires_in_seconds, ...facts } = input;
-      const created_at = new Date().toISOString();
-      const before = { ...facts, created_at, expires_at: created_at, session: null };
-      await createPaymentActivities(buildDeps()).openPayment(before);
-      const { handle, opened } = await openPayment(setting, input);
-      const { stored, endBy, eventTypes } = trackPayment(setting, input, handle);
-      expect(opened).toMatchObject({ status: 'created', version: 1 });
-      await eventually('the session', async () => (await stored()).session_url !== null);
-      expect(await endBy('settled')).toMatchObject({ status: 'settled', version: 4 });
-      expect(await eventTypes()).toHaveLength(3);
-      await saveHistory(handle, 'payment-opened-before');
-    }));
-});
 
 test('a payment fails at once, with its event, when the bank declines to open a session', () => {
   const failure = { code: 'closed', message: 'Not today.' };
