@@ -148,16 +148,13 @@ describe('a settlement waits, and nothing is stored,', () => {
       ReturnType: null;
     }>({ method: 'anvil_setChainId', params: [chainId] });
 
-  it.each<[string, 'ETH' | 'USDC', bigint, string, () => unknown, (() => unknown)?]>([
-    [
-      'while the account has too little ether',
-      'ETH',
-      10_000n * ETHER,
-      'too little ether',
-      () => {},
-    ],
-    ['while the account has too little USDC', 'USDC', 10n ** 15n, 'too little USDC', () => {}],
-    ['while gas is too expensive', 'ETH', 1n, 'Gas is dearer', () => world.restart({ feeCap: 1n })],
+  const stay = () => {};
+  const limitFee = () => world.restart({ feeCap: 1n });
+
+  it.each<[string, 'ETH' | 'USDC', bigint, string, () => unknown, () => unknown]>([
+    ['while ether is short', 'ETH', 10_000n * ETHER, 'too little ether', stay, stay],
+    ['while USDC is short', 'USDC', 10n ** 15n, 'too little USDC', stay, stay],
+    ['while gas is too expensive', 'ETH', 1n, 'Gas is dearer', limitFee, stay],
     [
       ...(['while the node is on another chain', 'ETH', 1n, 'on chain 5'] as const),
       async () => {
@@ -178,7 +175,7 @@ describe('a settlement waits, and nothing is stored,', () => {
     const { send, lookUp } = world.buildSettlement(asset, amount);
     await begin();
     await expect(send()).rejects.toThrow(message);
-    await end?.();
+    await end();
     expect(await lookUp()).toEqual(NOT_FOUND);
     await world.restart();
   });
@@ -283,6 +280,7 @@ describe('a fee', () => {
     world.killAt('fee raised');
     await expect(runLater()).rejects.toThrow(Killed);
     await restartAndRun();
+    await world.run();
     const { attempts = [], nonce } = (await readRow()) ?? {};
     expect([attempts.length, nonce]).toEqual([2, before]);
     const second = { outcome: 'sent', transaction_id: attempts[1]?.hash };
