@@ -287,7 +287,7 @@ describe('late funds', () => {
     {
       title: 'that the bank returns before it reports that they came are posted once',
       steps: [
-        ['reversed', { bank_reference: 'back' }, 0, 'amount_differs', []],
+        ['reversed', { bank_reference: 'back' }, 0, SENT_BACK, []],
         ['settled', ONE, 0, SENT_BACK, []],
       ],
       entries: [RECEIVED, REVERSED],
