@@ -25,7 +25,7 @@ const getHandle = (id: string | undefined, kind = 'payment') =>
 
 async function withWorkers<T>(run: () => Promise<T>): Promise<T> {
   const workers = await service.startWorkers();
-  return await run().finally(workers.stop);
+  return await run().finally(() => workers.stop());
 }
 
 test('a create whose worker has died is answered by another worker', async () => {
