@@ -9,15 +9,19 @@ const PATH = '/v1/sandbox/clock';
 export const SECOND_MS = 1_000;
 export const DAY_MS = 86_400_000;
 
+/** The clock itself waits for up to 20 s at each stop, and for what fails it has several. */
+const STOPPED_MS_MAX = 90_000;
+
 /** Waits until the clock of the account no longer advances, and is at a time or later. */
 export async function untilStopped(
   merchant: Merchant,
   from = '',
 ): Promise<Record<string, unknown>> {
-  return await eventually('the clock to stop', async () => {
+  const read = async () => {
     const { body } = await merchant.get(PATH);
     return body['state'] === 'standing' && body['now'] >= from && body;
-  });
+  };
+  return await eventually('the clock to stop', read, STOPPED_MS_MAX);
 }
 
 /** Advances the clock once, also on a busy machine. @returns the clock when it has stopped */

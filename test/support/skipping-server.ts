@@ -67,6 +67,9 @@ async function registerSearchAttributes(env: TestWorkflowEnvironment): Promise<v
 /** Longer than the product lets any step take. */
 const STANDSTILL_MS = 40_000;
 
+/** Time for what the product does at once, where this server may first have lost its clock. */
+export const FREED_MS_MAX = 2 * STANDSTILL_MS;
+
 /**
  * Lets time go on where the server has lost it. It skips no time while a task or an activity is under
  * way, and goes on as if one were when its workflow is ended from outside meanwhile.

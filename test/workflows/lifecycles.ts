@@ -11,6 +11,7 @@ import type { Documents } from '../../src/lifecycles';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
 import { eventually } from '../support/http';
+import { FREED_MS_MAX } from '../support/skipping-server';
 import {
   callback,
   fund,
@@ -247,11 +248,15 @@ function track<K extends Kind>(
     attention: async () => (await stored()).attention,
     /** Waits until the record says so. */
     becomes: (change: { status?: string; attention?: string | null }) =>
-      eventually(`${kind} ${JSON.stringify(change)}`, async () => {
-        const document = await stored();
-        const facts = Object.entries(change);
-        return facts.every(([name, value]) => Reflect.get(document, name) === value) && document;
-      }),
+      eventually(
+        `${kind} ${JSON.stringify(change)}`,
+        async () => {
+          const document = await stored();
+          const facts = Object.entries(change);
+          return facts.every(([name, value]) => Reflect.get(document, name) === value) && document;
+        },
+        FREED_MS_MAX,
+      ),
     /** Reports as the bank does, under a new callback id. */
     signal: (name: CallbackName, facts: object = {}) => handle.signal(name, callback(facts)),
     /** Reports what ends the workflow. @returns the result of the workflow */

@@ -22,7 +22,7 @@ import { operatorsAudit } from '../../support/audit';
 import { eventually } from '../../support/http';
 import { recordKey } from '../../support/records';
 import { type ScriptedChain, scriptedChain } from '../../support/scripted-chain';
-import { askTwice } from '../../support/skipping-server';
+import { askTwice, FREED_MS_MAX } from '../../support/skipping-server';
 import { callback, type WorkflowSetting, withBank } from '../../support/workflow-setting';
 import { postOnce } from '../../support/write-once';
 import { ACT } from '../lifecycles';
@@ -194,13 +194,17 @@ async function open<K extends Kind>(
       handle.executeUpdate<object, [object]>(name, { args: [{ ...ACT, ...more }] }),
     /** Waits until it is stored with these values. */
     becomes: (values: { status?: string; attention?: string | null; amount_received?: string }) =>
-      eventually(`${kind} ${JSON.stringify(values)}`, async () => {
-        const document = await get(id);
-        const isStored = Object.entries(values).every(
-          ([name, value]) => document !== null && Reflect.get(document, name) === value,
-        );
-        return isStored && document;
-      }),
+      eventually(
+        `${kind} ${JSON.stringify(values)}`,
+        async () => {
+          const document = await get(id);
+          const isStored = Object.entries(values).every(
+            ([name, value]) => document !== null && Reflect.get(document, name) === value,
+          );
+          return isStored && document;
+        },
+        FREED_MS_MAX,
+      ),
     /** Starts the workflow again, as `orphan restart` does. */
     restart: async () => {
       const run = nextRun(kind, await stored(), queues.lifecycle, 'req-3');
