@@ -22,8 +22,8 @@ for (const name of ['run', 'enterWith']) {
 /**
  * Compiles a module once for all test files of a process. Each file evaluates its modules again, in a
  * context of its own; only the parsing is shared, which V8 would else repeat for each file: 40 unit
- * files took 25 s of processor time in one worker, and 33 s without. Storages of a file that has ended are switched off: Node.js would pass each of them on at every promise of
- * all later files.
+ * files took 25 s of processor time in one worker, and 33 s without. Storages of a file that has
+ * ended are switched off: Node.js would pass each of them on at every promise of all later files.
  */
 module.exports = class SharedScripts extends Runtime {
   constructor(config, environment, ...more) {

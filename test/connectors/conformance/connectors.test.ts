@@ -8,8 +8,7 @@ import { createDetailsDecrypter } from '../../../src/encryption/recipient-keys';
 import { sandboxBankDatabase } from '../../../src/service/sandbox-bank/movements';
 import { useFixture } from '../../support/fixture';
 import { connectConnector } from '../process';
-import { fullExample } from './full-example';
-import { quickExample } from './mutants';
+import { fullExample, quickExample } from './full-example';
 import { checkOnKit, listBroken, openBench, PATIENT_WAIT_MS, SECRET } from './setting';
 
 describe('a check of a connector that keeps every promise', () => {

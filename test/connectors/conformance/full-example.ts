@@ -116,3 +116,13 @@ export const fullExample = defineConnector({
     },
   },
 });
+
+/** The example, which polls often enough for a test. */
+export function quickExample(): ConnectorDefinition<Settings> {
+  const { poll } = example;
+  return {
+    ...example,
+    limits: { perSecond: 200, atOnce: 50 },
+    ...(poll && { poll: { ...poll, seconds: 0.2 } }),
+  };
+}

@@ -1,7 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { passOn, startProxy } from '../../../connectors/conformance/proxy';
+import type { example } from '../../../connectors/example/example';
+import { BankFailure, type Report } from '../../../connectors/kit';
+import type { ConnectorDefinition } from '../../../connectors/kit/definition';
 import { createGate } from '../../../src/base/gate';
 import type { CheckReport } from '../../../src/service/connector-check';
-import { MUTANTS } from './mutants';
-import { listBroken } from './setting';
+import { fullExample, quickExample, readReport, sendWithAnyCode } from './full-example';
+import { type Activities, checkOnKit, listBroken, SECRET } from './setting';
+
+type Example = typeof example;
+type Definition = Example extends ConnectorDefinition<infer S> ? ConnectorDefinition<S> : never;
+type Settings = Example extends ConnectorDefinition<infer S> ? S : never;
+
+/** A connector with one broken promise, and the promises by which a check names it. */
+interface Mutant {
+  broken: string[];
+  check: () => Promise<CheckReport>;
+}
+
+const settings = { EXAMPLE_KEY_FILE: SECRET };
+type Change = NonNullable<Parameters<typeof checkOnKit<Settings>>[2]>;
+
+function mutate(broken: string[], change: Change, base: () => Definition = quickExample): Mutant {
+  return { broken, check: () => checkOnKit(base(), settings, change) };
+}
+
+/** Replaces activities, given those of the connector. */
+function mutateActivities(
+  broken: string[],
+  replace: (same: Required<Activities>) => Activities,
+  base?: () => Definition,
+): Mutant {
+  const activities = (same: Activities) => ({ ...same, ...replace(same as Required<Activities>) });
+  return mutate(broken, { activities }, base);
+}
+
+const getFull = () => fullExample as Definition;
+
+type Rename = (report: Report, index: number, cursor: string | null) => string;
+
+/** Renames the callbacks of every report, in webhooks and in the list of changes. */
+function renameCallbacks(rename: Rename) {
+  const renameAll = (reports: Report[], cursor: string | null = null) =>
+    reports.map((report, index) => ({
+      ...report,
+      callback: { ...report.callback, callback_id: rename(report, index, cursor) },
+    }));
+  return ({ webhook, poll, ...definition }: Definition): Definition => ({
+    ...definition,
+    ...(webhook && {
+      webhook: {
+        ...webhook,
+        read: async (...args: Parameters<typeof webhook.read>) =>
+          renameAll(await webhook.read(...args)),
+      },
+    }),
+    ...(poll && {
+      poll: {
+        ...poll,
+        read: async (...args: Parameters<typeof poll.read>) => {
+          const page = await poll.read(...args);
+          return { ...page, reports: renameAll(page.reports, args[0]) };
+        },
+      },
+    }),
+  });
+}
+
+type Send = NonNullable<Definition['sendPayout']>;
+
+/** Changes how payouts are sent. */
+function wrapSend(wrap: (send: Send) => Send): Change {
+  return {
+    definition: (definition) => {
+      const { sendPayout, lookUpPayout } = definition;
+      if (sendPayout === undefined) throw new Error('The example pays nobody.');
+      return { ...definition, sendPayout: wrap(sendPayout), lookUpPayout };
+    },
+  };
+}
+
+const MUTANTS: Record<string, Mutant> = {
+  'makes a new bank reference on a repeat': mutateActivities(
+    ['payout.repeat', 'payout.race', 'payout.first_answer', 'payout.cut_after'],
+    ({ sendPayout }) => ({
+      sendPayout: async (input) => {
+        const answer = await sendPayout(input);
+        return 'bank_reference' in answer ? { ...answer, bank_reference: randomUUID() } : answer;
+      },
+    }),
+  ),
+  'answers not_found too early': mutateActivities(['payout.look_up_early'], ({ lookUpPayout }) => ({
+    lookUpPayout: (input) =>
+      lookUpPayout(input).catch((error: Error) => {
+        if (error.name === 'AttemptInProgress') return { outcome: 'not_found' as const };
+        throw error;
+      }),
+  })),
+  'ignores a session that is closed before it is opened': mutateActivities(
+    ['session.close_first'],
+    ({ openSession, closeSession }) => {
+      const opened = new Set<string>();
+      return {
+        openSession: (input) => {
+          opened.add(input.payment_id);
+          return openSession(input);
+        },
+        closeSession: async (input) =>
+          opened.has(input.payment_id) ? await closeSession(input) : { outcome: 'closed' },
+      };
+    },
+    getFull,
+  ),
+  'answers voided for money that has settled': mutateActivities(
+    ['session.void'],
+    () => ({ voidPayment: async () => ({ outcome: 'voided' }) }),
+    getFull,
+  ),
+  'acknowledges webhooks that were not delivered': mutate(['webhooks.acknowledged'], {
+    webhooks: (url) =>
+      startProxy(0, async (request) => {
+        const answer = await passOn(url, request);
+        return answer.status === 503 ? { ...answer, status: 200 } : answer;
+      }),
+  }),
+  'reports two facts under one callback_id': mutate(
+    ['payout.callbacks', 'payout.any_order', 'callbacks.once'],
+    { definition: renameCallbacks(({ callback }) => String(callback.bank_reference)) },
+  ),
+  'reports a repeat under a new callback_id': mutate(['callbacks.once', 'poll.repeated'], {
+    definition: renameCallbacks(() => randomUUID()),
+  }),
+  'names a fact after the place where it read it': mutate(['poll.repeated'], {
+    definition: ({ webhook: _webhook, ...definition }) =>
+      renameCallbacks((_report, index, cursor) => `${cursor ?? 'first'}:${index}`)(definition),
+  }),
+  'ignores the amount': mutate(
+    ['payout.money'],
+    wrapSend((send) => (payout, tools) => send({ ...payout, amount: 100 }, tools)),
+  ),
+  'treats an outage as a refusal': mutateActivities(
+    ['payout.outage', 'payout.cut_before', 'payout.cut_after'],
+    ({ sendPayout }) => ({
+      sendPayout: (input) =>
+        sendPayout(input).catch((error: Error) => {
+          if (error.name !== 'BankFailure') throw error;
+          const message = 'The bank did not answer.';
+          return { outcome: 'refused' as const, code: 'bank_unavailable', message };
+        }),
+    }),
+  ),
+  'sends after a cancellation': mutateActivities(
+    ['payout.cancel_first', 'payout.cancel_late'],
+    () => ({ cancelPayout: async () => ({ outcome: 'cancelled' }) }),
+  ),
+  'quotes the recipient in an error': mutate(
+    ['payout.private'],
+    wrapSend((send) => async (payout, tools) => {
+      const { last_name } = await tools.recipient();
+      return await send(payout, tools).catch(() => {
+        throw new BankFailure(`The transfer to ${last_name} failed.`);
+      });
+    }),
+  ),
+  'passes on any code of the bank': mutate(
+    ['payout.private'],
+    wrapSend(() => sendWithAnyCode),
+  ),
+  'accepts webhooks that nobody signed': mutate(['webhooks.verified'], {
+    definition: (definition) => {
+      const { webhook } = definition;
+      if (webhook === undefined) throw new Error('It has no webhook.');
+      const read: typeof webhook.read = async ({ json }) => [readReport(json())];
+      return { ...definition, webhook: { ...webhook, read } };
+    },
+  }),
+  'reads no list of changes': mutate(['webhooks.lost'], {
+    definition: (definition) => ({
+      ...definition,
+      poll: { seconds: 3_600, read: async (cursor) => ({ reports: [], cursor }) },
+    }),
+  }),
+  'sends what the document does not say': mutate(
+    ['payout.differs', 'payout.outdated', 'payout.frozen'],
+    { guard: { findOutdated: async () => undefined } },
+  ),
+};
 
 /**
  * Checks wait for much of their time, so two run at once: each brings a connector, its bank and eight
