@@ -6,6 +6,7 @@ import { useService } from '../support/service';
 import { look, useBrowser } from './dashboard-visit';
 
 const prefix = makePrefix();
+// A product of its own: it routes to the connector whose page is shown.
 const service = useService({ live: { connectors: '', prefix }, tests: 'example=sepa_instant' });
 const shop = useShop(service);
 const world = useExample(service, prefix);

@@ -11,6 +11,7 @@ import { scriptedChain } from '../support/scripted-chain';
 import { useService } from '../support/service';
 import { enter, look, useBrowser } from './dashboard-visit';
 
+// A product of its own: its sandbox bank plays by itself, and its chain is scripted.
 const service = useService({ autoplay: true, chain: scriptedChain() });
 const shop = useShop(service);
 const inbox = useInbox();

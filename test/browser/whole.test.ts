@@ -5,6 +5,7 @@ import { eventually, idealPayment } from '../support/http';
 import { useAccount, useService } from '../support/service';
 import { look, useBrowser } from './dashboard-visit';
 
+// A product of its own: its sandbox bank plays by itself, as for a merchant.
 const service = useService({ autoplay: true });
 const shop = useAccount(service);
 const browser = useBrowser();

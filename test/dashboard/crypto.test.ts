@@ -9,6 +9,7 @@ const WALLET = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const OTHER_WALLET = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
 
 const chain = scriptedChain();
+// A product of its own: its assets are on a scripted chain.
 const service = useService({ chain });
 const shop = useCryptoShop(service);
 

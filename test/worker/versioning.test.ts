@@ -9,6 +9,7 @@ import { useAccount, useService } from '../support/service';
 const { VERSIONING_BEHAVIOR_AUTO_UPGRADE, VERSIONING_BEHAVIOR_PINNED } =
   proto.api.enums.v1.VersioningBehavior;
 
+// A product of its own: its workers are of versions that the tests start and stop.
 const service = useService({ worker: false });
 const shop = useAccount(service);
 const hook = useHook(service);

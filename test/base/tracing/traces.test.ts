@@ -14,6 +14,7 @@ const tracing = useFixture(async () => {
   if (started === undefined) throw new Error('Nothing is traced.');
   return started;
 });
+// A product of its own: its API and its worker send traces.
 const service = useService(() => ({ tracing }));
 const hook = useHook(service);
 
