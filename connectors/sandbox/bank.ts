@@ -61,8 +61,6 @@ export interface SandboxBankDeps {
 
 type BankActivities = ConnectorActivities & CryptoConnectorActivities & ClockConnectorActivities;
 
-export type SandboxBank = Awaited<ReturnType<typeof createSandboxBank>>;
-
 const SLOW_SESSION_MS = 8_000;
 const PAGES_GRACE_MS = 2_000;
 

@@ -4,8 +4,6 @@ import { verifySignature } from '../../src/webhooks/signature';
 import { receiveHttp } from '../webhooks/receiver';
 import type { RunningStack } from './running-stack';
 
-export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
-
 /** Starts a merchant's endpoint: always up, acknowledges what is genuine, refuses the rest. */
 export async function startWebhookReceiver() {
   /** By event id, with the same bytes, however often it came. */
