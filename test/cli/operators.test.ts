@@ -339,7 +339,7 @@ describe('attention', () => {
     });
     await setting.json('payment', 'act', id, 'mark_failed', ...WHY);
     expect(await listAbout(id)).toEqual([row]);
-    for (const unknown of ['none', `payment:${id}:1`, row.id.replace('payment', 'coin')]) {
+    for (const unknown of ['none', `payment:${id}:1`, row.id.replace('payment', 'other')]) {
       const { code } = await setting.refusal('attention', 'acknowledge', unknown, ...WHY);
       expect(code).toBe('attention_not_found');
     }

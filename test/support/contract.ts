@@ -71,8 +71,8 @@ function documentAt(url: string): Promise<Document> {
   const request = fetch(`${url}/openapi.json`)
     .then((response) => response.json())
     .then((json) => {
-      // Each product serves the same document.
-      if (documents.size === 1) ajv.addSchema(json, DOCUMENT);
+      // Each product serves the same document; two may be read at once.
+      if (!(DOCUMENT in ajv.schemas)) ajv.addSchema(json, DOCUMENT);
       return Document.parse(json);
     });
   documents.set(url, request);

@@ -174,7 +174,7 @@ test.each<Row>([
     ],
   },
   {
-    title: 'of less is part of what is given back when the payout fails',
+    title: 'of a smaller amount is part of what a failed payout returns to its balance',
     steps: [
       ['returned', LESS, LESS_HELD],
       ['failed', {}, { status: 'failed', ...MONEY.untouched, ...NOTHING_HELD }],
