@@ -51,8 +51,8 @@ export function createClockActivities(deps: ClockDeps) {
         stops.push(await advanceKind(deps, kind, { account_id, offset_ms }));
       return joinStops(stops);
     },
-    advanceDeliveries: ({ account_id, offset_ms }: Offset) =>
-      advanceDeliveries(deps, { account_id, offset_ms }),
+    /** @param input.tried attempts that were made due a moment ago, and are only waited for */
+    advanceDeliveries: (input: Offset & { tried: string[] }) => advanceDeliveries(deps, input),
   };
 }
 
@@ -113,7 +113,7 @@ async function advanceResource(
 
 async function advanceDeliveries(
   { stores, temporal, now }: ClockDeps,
-  { account_id, offset_ms }: Offset,
+  { account_id, offset_ms, tried }: Offset & { tried: string[] },
 ): Promise<ClockStop> {
   const accountNow = now().getTime() + offset_ms;
   const pending = await stores.deliveries.listPending(account_id, PENDING_MAX);
@@ -121,7 +121,7 @@ async function advanceDeliveries(
     if (delivery.waiting_for !== undefined) return { due_at_ms: null, waiting: [] };
     const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');
     if (due_at_ms > accountNow) return { due_at_ms, waiting: [] };
-    await tryDeliveryNow(temporal, _id);
+    if (!tried.includes(_id)) await tryDeliveryNow(temporal, _id);
     return { due_at_ms: null, waiting: [_id] };
   });
   return joinStops(await waitForAll(tries));

@@ -14,7 +14,7 @@ import {
 import { useInbox } from '../support/hook';
 import { eventually } from '../support/http';
 import { type Account, useService } from '../support/service';
-import { sendClock } from './clock-setting';
+import { DAY_MS, sendClock } from './clock-setting';
 import { ids, walkPages } from './pages';
 import { expectRefusal } from './refusal';
 
@@ -240,47 +240,62 @@ describe('an endpoint', () => {
     expectRefusal(await sendTest(), 'endpoint_disabled');
   });
 
-  test('that fails for five days is disabled, and a success or the merchant ends that time', async () => {
+  test('that fails twice is failing until a success', async () => {
+    const shop = await service.account();
+    await build(shop);
+    await failTwice(shop);
+    await attempt(shop, 200);
+    await eventually('the success', async () => (await readFailing(shop)) === undefined);
+  });
+
+  test('that fails for five days is disabled, until the merchant enables it', async () => {
     const shop = await service.account();
     const { account_id } = shop;
     const { id } = await build(shop);
-    const advance = (by: string) => sendClock(shop, { advance: by });
     const read = async () => (await shop.get(`${PATH}/${id}`)).body;
-    const readFailingSince = async () =>
-      (await service.stores.endpoints.get(account_id, false))?.failing_since;
-    /** Sends an event, and waits until it was attempted. */
-    const attempt = async (status: number) => {
-      inbox.answer.status = status;
-      const { id: payment } = await buildPayment(shop);
-      await eventually('an attempt', async () => {
-        return ((await listDeliveries(shop, payment))[0]?.attempts ?? 0) >= 1;
-      });
-    };
-    const failTwice = async () => {
-      await attempt(500);
-      expect(await readFailingSince()).toBeUndefined();
-      await advance('PT1M');
-      await eventually('the second attempt', readFailingSince);
-    };
-    await failTwice();
-    await advance('P1D');
-    await attempt(200);
-    await eventually('the success', async () => (await readFailingSince()) === undefined);
-    await failTwice();
-    await advance('P4D');
-    await attempt(500);
+    await failTwice(shop);
+    await backdate(shop, 4.9);
+    await attempt(shop, 500);
     expect((await read()).status).toBe('enabled');
-    await advance('P1D');
-    await attempt(500);
+    await backdate(shop, 5);
+    await attempt(shop, 500);
     await eventually('it is disabled', async () => (await read()).status === 'disabled');
     expect(await read()).toMatchObject({ status: 'disabled', disabled_reason: 'failing' });
     const log = service.collection('audit_log').find({ account_id, act: 'webhook.disabled' });
     expect(await log.toArray()).toMatchObject([{ target: id, actor: { door: 'service' } }]);
     await patch(shop, id, { status: 'enabled' });
     expect(await read()).toMatchObject({ status: 'enabled', disabled_reason: null });
-    expect(await readFailingSince()).toBeUndefined();
-    await attempt(200);
+    expect(await readFailing(shop)).toBeUndefined();
+    await attempt(shop, 200);
   });
+
+  const readFailing = async ({ account_id }: Account) =>
+    (await service.stores.endpoints.get(account_id, false))?.failing_since;
+
+  /** Sends an event, and waits until it was attempted. */
+  async function attempt(shop: Account, status: number): Promise<void> {
+    inbox.answer.status = status;
+    const { id } = await buildPayment(shop);
+    await eventually('an attempt', async () => {
+      return ((await listDeliveries(shop, id))[0]?.attempts ?? 0) >= 1;
+    });
+  }
+
+  async function failTwice(shop: Account): Promise<void> {
+    await attempt(shop, 500);
+    expect(await readFailing(shop)).toBeUndefined();
+    await sendClock(shop, { advance: 'PT1M' });
+    await eventually('the second attempt', () => readFailing(shop));
+  }
+
+  /** Lets an endpoint have failed for some days. */
+  async function backdate({ account_id }: Account, days: number): Promise<void> {
+    const failing_since = new Date(Date.now() - days * DAY_MS).toISOString();
+    const { modifiedCount } = await service
+      .collection('webhook_endpoints')
+      .updateOne({ account_id }, { $set: { failing_since } });
+    expect(modifiedCount).toBe(1);
+  }
 });
 
 test('events go to each endpoint that is enabled for them until it is disabled or deleted', async () => {

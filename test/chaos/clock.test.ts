@@ -4,6 +4,7 @@ import { openInbox } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';
 import { findDifferences, RECIPIENT, useMerchant } from './race';
 import { reconcile } from './reconcile';
+import { RECOVERY_MS_MAX } from './running-stack';
 import { startWebhookReceiver } from './webhook-receiver';
 
 /** Each is killed somewhere else in the advance, which goes on while it is away. */
@@ -17,7 +18,6 @@ const ATTEMPTS = 12;
 const DAYS = 10;
 const DAY_MS = 86_400_000;
 const KILLS_MIN = 6;
-const RECOVERY_MS_MAX = 90_000;
 const ADVANCE_MS_MAX = 300_000;
 
 const PAYOUT_EVENTS = ['payout.completed', 'payout.sent', 'payout.submitted'];

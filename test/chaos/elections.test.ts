@@ -5,6 +5,7 @@ import { retryUntilDone } from '../support/insist';
 import { openProcesses, type Processes } from '../support/processes';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set';
 import { type MerchantBook, openMerchantBook } from './merchant-book';
+import { RECOVERY_MS_MAX } from './running-stack';
 
 let set: ReplicaSet | undefined;
 let processes: Processes | undefined;
@@ -21,7 +22,6 @@ const LANES = 3;
 const STEP_DOWNS = 3;
 /** Steps of the load between two blows. */
 const STEPS_BETWEEN = 4;
-const RECOVERY_MS_MAX = 90_000;
 
 function started() {
   if (set === undefined || processes === undefined) throw new Error('Nothing was started.');

@@ -12,7 +12,7 @@ import { retryUntilDone } from '../support/insist';
 import { type HistoryWorld, runHistory } from './history';
 import { findDifferences, openMerchant, RECIPIENT } from './race';
 import { reconcile } from './reconcile';
-import { type RunningStack, startStack } from './running-stack';
+import { RECOVERY_MS_MAX, type RunningStack, startStack } from './running-stack';
 
 /**
  * Random histories under kills of the worker. `HISTORIES=1000` runs as many, and `HISTORY_SEED=7` begins with
@@ -28,7 +28,6 @@ const ENDED_PER_KILL = HISTORIES > 100 ? 16 : 4;
 const PER_ACCOUNT = 12;
 const HISTORY_MS = 30_000;
 const STATE_MS_MAX = HISTORIES > 100 ? 180_000 : 90_000;
-const RECOVERY_MS_MAX = 90_000;
 const REFUSALS_MAX = 4;
 /** Says that the bank is late, and nothing of money: its answer is still to come. */
 const OVERDUE = new Set<string | null>(Object.values(OVERDUE_ATTENTION));

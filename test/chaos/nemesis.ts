@@ -1,10 +1,9 @@
 import type { PartName } from '../../stack/state-file';
 import { eventually } from '../support/http';
 import { type Load, STEPS_PER_PAYMENT } from './load';
-import type { RunningStack } from './running-stack';
+import { RECOVERY_MS_MAX, type RunningStack } from './running-stack';
 
 /** Generous: two cores may be busy with other tests. */
-const RECOVERY_MS_MAX = 90_000;
 const STEPS_MS_MAX = 120_000;
 
 /** Each part twice and the bank once, in two orders; payments are under way at every kill. */

@@ -1,10 +1,9 @@
 import { useFixture } from '../support/fixture';
 import { type Answer, eventually } from '../support/http';
 import { createPatientClient, type PatientClient } from './patient-client';
-import { type RunningStack, type StackOptions, startStack } from './running-stack';
+import { RECOVERY_MS_MAX, type RunningStack, type StackOptions, startStack } from './running-stack';
 
 const KILLS = 3;
-const RECOVERY_MS_MAX = 90_000;
 
 export const RECIPIENT = {
   ...{ type: 'bank_account', first_name: 'Jan', last_name: 'Jansen', iban: 'NL91ABNA0417164300' },

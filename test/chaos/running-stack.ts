@@ -16,6 +16,8 @@ const CLI = resolve('dist/src/cli/main.js');
 const READY_MS_MAX = 120_000;
 const STOP_MS_MAX = 60_000;
 const CLI_MS_MAX = 60_000;
+/** For what a killed part was doing: it is done again by the next one. */
+export const RECOVERY_MS_MAX = 90_000;
 /** Settings of the stack that a developer's shell may hold. */
 const SETTINGS = /^(TEMPORAL_|MONGODB_|SANDBOX_|KEYS_FILE$|PUBLIC_URL$|LOG_LEVEL$|DATA_DIR$|PORT$)/;
 
@@ -71,15 +73,21 @@ export async function startStack({ autoplay = 'off', env: more = {} }: StackOpti
     state,
     /** Output of the real command line, with `--json`. */
     cli: (...args: string[]): Promise<Answer['body']> =>
-      eventually(args.join(' '), async () => {
-        const options = { env, timeoutMs: CLI_MS_MAX };
-        try {
-          return JSON.parse(await runCommand(process.execPath, [CLI, ...args, '--json'], options));
-        } catch (error) {
-          if (NOT_DONE.test(String(error))) return undefined;
-          throw error;
-        }
-      }),
+      eventually(
+        args.join(' '),
+        async () => {
+          const options = { env, timeoutMs: CLI_MS_MAX };
+          try {
+            return JSON.parse(
+              await runCommand(process.execPath, [CLI, ...args, '--json'], options),
+            );
+          } catch (error) {
+            if (NOT_DONE.test(String(error))) return undefined;
+            throw error;
+          }
+        },
+        RECOVERY_MS_MAX,
+      ),
     /** Process ids that `stack.json` names now, and the launcher's. */
     pids: () => [...listPids(state()), launcher.pid ?? 0].filter((pid) => pid > 0),
     /** Kills a part with SIGKILL. @returns whether a new process of it runs and all are ready */

@@ -1,6 +1,7 @@
 import { eventually, idealPayment } from '../support/http';
 import { findDifferences, listAll, raceWithKills, readBalance, useMerchant } from './race';
 import { reconcile } from './reconcile';
+import { RECOVERY_MS_MAX } from './running-stack';
 
 /**
  * Holds docs/ledger.md#money-that-goes-wrong under kills: banks take settled money back and two
@@ -12,7 +13,6 @@ const CHARGEBACKS = 6;
 const LATE = 6;
 /** Left in the balance, which is less than the chargebacks. */
 const HELD = 3_500;
-const REPORTED_MS_MAX = 60_000;
 
 const merchant = useMerchant('Wrong money');
 
@@ -52,7 +52,7 @@ test('books each chargeback and each late fund once, through kills', async () =>
       const went = kinds.filter((kind) => kind === WENT).length;
       return kinds.length >= CAME_AND_WENT.length && came === went && came + went === kinds.length;
     };
-    await eventually(`late funds of ${id} to come and go`, whole, REPORTED_MS_MAX);
+    await eventually(`late funds of ${id} to come and go`, whole, RECOVERY_MS_MAX);
   }
   expect(await readBalance(stack, account, 'main')).toEqual({ available: 0, reserved: 0 });
   const shown = await stack.cli('balance', 'show', account, '--env', 'sandbox');

@@ -34,7 +34,9 @@ const { beginAdvance, storeOffset, endAdvance, advanceResources, advanceDeliveri
 
 /** Longest wait at one stop; then the clock goes on, and names what is behind. */
 const STOP_MS_MAX = 20_000;
-const LOOK_AGAIN_MS = 100;
+const LOOK_AGAIN_MS = { first: 100, max: 400 };
+/** Each reset of an attempt voids the timer of the one before, which the server fires up to 1 s late. */
+const TRY_AGAIN_MS = 5_000;
 /** Time to store a create that began before the clock advanced. */
 const LINGER_MS = 15_000;
 const BEHIND_MAX = 100;
@@ -127,13 +129,17 @@ async function settle(
     startToCloseTimeout: '10s',
     retry: { initialInterval: '500ms', maximumInterval: '5s' },
   });
-  while (true) {
+  const triedAt = new Map<string, number>();
+  for (let pause_ms = LOOK_AGAIN_MS.first; ; pause_ms = Math.min(2 * pause_ms, LOOK_AGAIN_MS.max)) {
     const bank = await advanceBankClock({ account_id, offset_ms, from_ms });
-    const deliveries = await advanceDeliveries({ account_id, offset_ms });
+    const isRecent = ([, at]: [string, number]) => Date.now() < at + TRY_AGAIN_MS;
+    const tried = [...triedAt].filter(isRecent).map(([id]) => id);
+    const deliveries = await advanceDeliveries({ account_id, offset_ms, tried });
+    for (const id of deliveries.waiting) if (!tried.includes(id)) triedAt.set(id, Date.now());
     // Last: earlier reports of the bank are applied when these answer.
     const resources = await advanceResources({ account_id, offset_ms });
     const stop = joinStops([bank, deliveries, resources]);
     if (stop.waiting.length === 0 || Date.now() >= until) return stop;
-    await sleep(LOOK_AGAIN_MS);
+    await sleep(pause_ms);
   }
 }
