@@ -51,14 +51,16 @@ interface EventRow {
   _id: string;
   type: string;
   resource_id: string;
+  data: { test?: true };
 }
 
 const EVENTS: Pointers<EventRow> = {
   collection: 'events',
   key: '_id',
-  projection: { type: 1, resource_id: 1 },
+  projection: { type: 1, resource_id: 1, 'data.test': 1 },
   compare: async (read, rows) => {
-    const events = await findResources(read, rows, ({ type }) => COLLECTIONS.get(parseKind(type)));
+    const ours = rows.filter(({ data }) => data.test === undefined);
+    const events = await findResources(read, ours, ({ type }) => COLLECTIONS.get(parseKind(type)));
     return events
       .filter(({ exists }) => !exists)
       .map(({ _id, resource_id: id }) =>

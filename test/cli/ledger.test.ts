@@ -443,11 +443,12 @@ describe('a verification of the ledger', () => {
     expect(await verify({ full: true })).toEqual([]);
   });
 
-  test('finds an event of a deleted resource when it is full', async () => {
+  test('finds an event of a deleted resource when it is full, and leaves out a test event', async () => {
     const { documents, verify } = ledger;
-    const event = { _id: `evt_${randomUUID()}`, type: 'refund.settled', resource_id: 'nothing' };
-    const place = { account_id, livemode: false, position: 'none' };
-    await documents('events').insertOne({ ...event, ...place });
+    const about = { type: 'refund.settled', resource_id: 'nothing', account_id, livemode: false };
+    const event = { _id: `evt_${randomUUID()}`, ...about, data: {}, position: 'none' };
+    const test = { _id: `evt_${randomUUID()}`, ...about, data: { test: true }, position: 'test' };
+    await documents('events').insertMany([event, test]);
     expect(await verify()).toEqual([]);
     expect(await verify({ full: true })).toEqual([
       ['event_without_resource', event._id, 'resource_id', 'nothing', null],
