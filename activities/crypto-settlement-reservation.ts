@@ -52,7 +52,7 @@ async function checkAmount(
   const withheld = await crypto_payments.sumReorged(input, session);
   if (input.amount !== null && withheld === 0n) return input.amount;
   const kind = 'crypto_settlement_reserved';
-  const about = { kind, resource_id: '', account_id, livemode, currency, at, legs: [] } as const;
+  const about = { kind, resource_id: '', account_id, livemode, currency, at, lines: [] } as const;
   const emptyEntry: NewEntry = about;
   const balance = await ledger.balance(emptyEntry, MAIN_BALANCE, session);
   const available = BigInt(balance?.available ?? 0) - withheld;

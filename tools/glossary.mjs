@@ -106,7 +106,7 @@ export const GLOSSARY = ROWS.map(([write, names, prose = names]) => ({ write, na
 
 /**
  * Names that others use: on the wire, of workflows' messages and activities, of commands and their JSON,
- * of stored fields, and of the database driver. They are contracts and stay.
+ * and of the database driver. They are contracts and stay.
  */
 const PUBLIC_NAMES = new Set([
   'ALLOW_CLEAR_TEXT',
@@ -116,12 +116,10 @@ const PUBLIC_NAMES = new Set([
   'claims',
   'door',
   'found',
-  'is_stray',
   'journal',
   'legs',
   'mac',
   'mac_differs',
-  'payers_blanked',
   'payment_clawed_back',
   'posting',
   'posting_behind_checkpoint',
@@ -138,9 +136,6 @@ const PUBLIC_NAMES = new Set([
   'reseal',
   'resealed',
   'seal',
-  'sealed',
-  'sealed_at',
-  'telling',
   'told',
   'undone',
   'clawed_back',
@@ -148,7 +143,6 @@ const PUBLIC_NAMES = new Set([
   'clawBack',
   'deposit_undone',
   'late_money_pending',
-  'ledger_postings',
   'Move',
   'recordLateMoney',
   'recordMove',
@@ -162,7 +156,7 @@ const PUBLIC_NAMES = new Set([
 
 /** Labels that scripts find by their text, and what tests quote of outputs, options and other systems. */
 const PUBLIC_LABELS =
-  /Invite a person|I have kept them|Balances of coins|'Coin'|CLAIMS|\\nMOVES|\d+ postings in|"telling"|'(?:sealed|clawBack)'|'rotate reseal|--beside|balanceOf\(address|like Mac OS X/g;
+  /Invite a person|I have kept them|Balances of coins|'Coin'|CLAIMS|\\nMOVES|\d+ postings in|'clawBack'|'rotate reseal|--beside|balanceOf\(address|like Mac OS X/g;
 
 const CODE = /\.(?:ts|tsx|mjs)$/;
 /** Tests of workflows still have words of earlier versions. */

@@ -22,7 +22,7 @@ const files = readdirSync(join(folder, 'histories')).sort();
 const hashHistory = (file) => hash(readFileSync(join(folder, 'histories', file)));
 
 const broken = [...manifestHashes].filter(
-  ([file, sealed]) => !files.includes(file) || hashHistory(file) !== sealed,
+  ([file, sha256]) => !files.includes(file) || hashHistory(file) !== sha256,
 );
 if (broken.length > 0) {
   fail(

@@ -13,7 +13,7 @@ export function createAuthorizeAct(deps: RecordDeps) {
   const now = () => new Date();
   return {
     authorizeAct: (request: ResourceActRequest): Promise<ActDecision> => {
-      const audit = auditBy({ stores, now }, { door: 'workflow', operator: request.operator });
+      const audit = auditBy({ stores, now }, { via: 'workflow', operator: request.operator });
       return authorizeAct({ mongo, stores, now }, approvalLimits, audit, request);
     },
   };

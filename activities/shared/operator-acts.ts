@@ -56,7 +56,7 @@ export async function auditAct(
   }
   const [why, approved_by] = [act.why, act.approved_by].map(leaveOutSecret);
   const actor: Actor =
-    by === undefined ? { door: 'workflow', operator } : { door: 'command_line', ...by, operator };
+    by === undefined ? { via: 'workflow', operator } : { via: 'command_line', ...by, operator };
   const change = {
     act: `${resource}.act`,
     ...{ account_id, livemode, target },

@@ -95,7 +95,7 @@ async function findMissed(
   applied: readonly string[],
 ): Promise<MissedCallback[]> {
   const rows = await stores.callbacks.listMissed(resource_id, applied);
-  return rows.map(({ name, body, signed_by: key_id, mac: v1 }) => {
+  return rows.map(({ name, body, key_id, signature: v1 }) => {
     const isSigned = key_id !== undefined && v1 !== undefined;
     return { name, body, ...(isSigned ? { signature: { key_id, v1 } } : {}) };
   });
@@ -164,7 +164,8 @@ export async function recordRefused(
   { report, signature, code, at, request_id }: RecordRefused,
 ): Promise<void> {
   const { connector, resource, resource_id, name, callback } = report;
-  const signing = signature === undefined ? {} : { signed_by: signature.key_id, mac: signature.v1 };
+  const signing =
+    signature === undefined ? {} : { key_id: signature.key_id, signature: signature.v1 };
   const about = { connector, resource, resource_id, name, body: callback };
   const reason = `sender not known: ${VERIFICATION_FAULTS[code]}`;
   await stores.callbacks.markRefused(reason, { ...about, ...signing, received_at: at });

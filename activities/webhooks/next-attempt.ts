@@ -67,8 +67,8 @@ export async function makeAttempt(
   try {
     const target = await untilReachable(deps, () => lookUp(deps, input));
     if (typeof target === 'string') return target;
-    const { url, endpoint, sealed: encryptedSecret, attempt, atMs, offset_ms, firstAt } = target;
-    const secret = await deps.encrypter.decrypt(encryptedSecret, secretOwner(endpoint));
+    const { url, endpoint, ciphertext, attempt, atMs, offset_ms, firstAt } = target;
+    const secret = await deps.encrypter.decrypt(ciphertext, secretOwner(endpoint));
     const allowPrivate = deps.allowPrivate && !event.livemode;
     result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
     const accountMs = deps.now() + offset_ms;
@@ -107,9 +107,9 @@ async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   // A retry or a redelivery must not miss a change of the endpoint.
   const isFirst = last === null && input.run === 0;
   const endpoint = await findEndpoint(deps, input, isFirst ? 'listCached' : 'list');
-  const encryptedSecret = endpoint && signingSecret(endpoint, new Date(atMs));
+  const ciphertext = endpoint && signingSecret(endpoint, new Date(atMs));
   const attempt = (last?.attempt ?? 0) + 1;
-  if (endpoint === undefined || encryptedSecret === undefined) {
+  if (endpoint === undefined || ciphertext === undefined) {
     await endWith(deps, input, 'no_endpoint');
     deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
     return 'no_endpoint';
@@ -122,7 +122,7 @@ async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   return {
     endpoint,
     url: endpoint.url,
-    sealed: encryptedSecret,
+    ciphertext,
     attempt,
     atMs,
     offset_ms,

@@ -13,7 +13,7 @@ export function buildPayment(facts: PaymentFacts): PaymentDocument {
     ...{ _id, livemode: false, amount: 1_050, currency: 'EUR', country: 'NL' },
     ...{ status: 'settled', version: 4, position: positionAt(at, 0, tieBase(1)) },
     ...{ method: 'ideal', connector: 'sandbox', reference: `order-${_id}`, metadata: '{}' },
-    customer: { reference: null, sealed: null },
+    customer: { reference: null, ciphertext: null },
     ...{ failure: null, refunded: 0, bank_reference: _id, session_url: null, attention: null },
     ...{ updated_at: at, authorized_at: at, settled_at: at, cancelled_at: null, expires_at: at },
     success_url: 'https://merchant.example/success',

@@ -12,8 +12,8 @@ export function createMerchants(
   const encrypter = createEncrypter(keys.seal);
   return async (url: string, secret = 'whsec_unused'): Promise<string> => {
     const account_id = `acct_${randomUUID()}`;
-    const sealed = await encrypter.encrypt(secret, endpointOwner(account_id, false));
-    await endpoints.set({ account_id, livemode: false, url, sealed, now: new Date(0) });
+    const ciphertext = await encrypter.encrypt(secret, endpointOwner(account_id, false));
+    await endpoints.set({ account_id, livemode: false, url, ciphertext, now: new Date(0) });
     return account_id;
   };
 }

@@ -82,7 +82,7 @@ async function openPayer(stack: Stack, folders: Folders, options: Options, setti
   const book = openSepaBook(mongo.db(sepaDatabase(db.databaseName, SEPA_CONNECTOR)));
   const { ledger } = createStores(db);
   const payouts = db.collection<PayoutDocument>('payouts');
-  const entries = () => ledger.collections.postings.countDocuments({ kind: /^payout_/ });
+  const entries = () => ledger.collections.entries.countDocuments({ kind: /^payout_/ });
   const until = async (isDone: () => Promise<boolean>) => {
     while (!(await isDone())) await sleep(LOOK_MS, undefined, { signal });
   };

@@ -92,22 +92,22 @@ async function importAll(
 
 /** Stores settlements as the ledger does, without their merchants' balances. */
 async function settle(db: Db, ids: readonly string[]): Promise<void> {
-  const entries = createStores(db).ledger.collections.postings;
+  const entries = createStores(db).ledger.collections.entries;
   for (let at = 0; at < ids.length; at += BATCH) {
     const documents = ids.slice(at, at + BATCH).map((resource_id) => {
       const owner = { account_id: 'acct_bench', livemode: false, currency: 'EUR' };
-      const lines = ENTRY_LINES.payment_settled(SOURCE.connector, AMOUNT);
+      const newLines = ENTRY_LINES.payment_settled(SOURCE.connector, AMOUNT);
       const time = `${DAY}T00:00:00.000Z`;
       const entry: NewEntry = {
         kind: 'payment_settled',
         resource_id,
         ...owner,
-        legs: lines,
+        lines: newLines,
         at: time,
       };
-      const legs = lines.map(({ account, amount }) => ({ account, amount: Number(amount) }));
+      const lines = newLines.map(({ account, amount }) => ({ account, amount: Number(amount) }));
       return {
-        ...{ _id: operationId(entry), book: bookId(entry), kind: entry.kind, resource_id, legs },
+        ...{ _id: operationId(entry), book: bookId(entry), kind: entry.kind, resource_id, lines },
         ...{ at: time, written_at: time, livemode: false, currency: 'EUR' },
         ...{ uncleared: SOURCE.connector, bank_day: DAY, bank_amount: AMOUNT },
       };

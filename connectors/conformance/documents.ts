@@ -81,12 +81,14 @@ export function createDocuments(
     const _id = randomUUID();
     const encrypter = createRecipientEncrypters(deps.keysDir).sandbox;
     const details = { ...RECIPIENT, type: RAILS[getRail(input.rails)].recipient_type };
-    const sealed = await encrypter.encrypt(JSON.stringify(details), recipientOwner(_id));
+    const ciphertext = await encrypter.encrypt(JSON.stringify(details), recipientOwner(_id));
     const at = deps.now().toISOString();
     await stores.recipients.insert({
       ...{ _id, account_id, livemode: false, type: details.type, scheme: null, has: [] },
       ...{ card_expires: null, iban_in_sepa: true, last4: '3000' },
-      ...(isDeleted ? { sealed: null, kid: null } : { sealed, kid: encrypter.getKid(sealed) }),
+      ...(isDeleted
+        ? { ciphertext: null, kid: null }
+        : { ciphertext, kid: encrypter.getKid(ciphertext) }),
       ...{ created_at: at, used_at: at, request_id: 'connector-check' },
     } as Parameters<typeof stores.recipients.insert>[0]);
     return _id;
@@ -96,7 +98,7 @@ export function createDocuments(
     const expires_at = new Date(deps.now().getTime() + SESSION_MS).toISOString();
     const document: PaymentDocument = {
       ...{ ...buildCommon(accounts.open), status: 'awaiting_customer', amount: AMOUNT },
-      ...{ method, currency, country: null, customer: { reference: null, sealed: null } },
+      ...{ method, currency, country: null, customer: { reference: null, ciphertext: null } },
       ...{ refunded: 0, authorized_at: null, settled_at: null, cancelled_at: null, expires_at },
       ...{ success_url: 'https://shop.example/', error_url: 'https://shop.example/' },
       ...{ session_url: null, token_hash: randomUUID(), browser_hash: null, opened_at: null },

@@ -58,9 +58,11 @@ export function createRecipientDecrypter(deps: RecipientDecrypterDeps) {
     const recipient = await recipients.get(recipient_id);
     const isOwn = recipient?.account_id === account_id && recipient.livemode === livemode;
     if (recipient === null || !isOwn) throw new Error('There is no such recipient.');
-    if (recipient.sealed === null) throw new RecipientDeleted();
+    if (recipient.ciphertext === null) throw new RecipientDeleted();
     log.info({ payout_id, recipient_id }, 'recipient opened');
-    return parseDetails(await encrypter.decrypt(recipient.sealed, recipientOwner(recipient_id)));
+    return parseDetails(
+      await encrypter.decrypt(recipient.ciphertext, recipientOwner(recipient_id)),
+    );
   };
 }
 

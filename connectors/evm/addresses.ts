@@ -16,7 +16,7 @@ export interface PaymentAddress {
   /** Fingerprint of the extended key; `index` is below it. */
   key: string;
   index: number;
-  given_at: Date;
+  assigned_at: Date;
   /** Null after the last comparison. */
   check_at: Date | null;
   checks: number;
@@ -49,7 +49,7 @@ const AHEAD_ON_CHAIN = 20;
 export function createAddresses(deps: AddressDeps) {
   const { mongo, db, key, findTaken, now, log } = deps;
   const rows: Collection<PaymentAddress> = db.collection<PaymentAddress>('addresses');
-  const counters: Collection<IndexCounter> = db.collection<IndexCounter>('address_lines');
+  const counters: Collection<IndexCounter> = db.collection<IndexCounter>('address_counters');
   const deriveNext = (_id: string, terms: Terms) =>
     inTransaction(mongo, async (session) => {
       const counter = await counters.findOneAndUpdate(
@@ -61,7 +61,7 @@ export function createAddresses(deps: AddressDeps) {
       const index = counter.next - 1;
       const address = key.addressAt(index);
       if ((await findTaken([address])).length > 0) return await abandon(session);
-      const derivation = { key: key.fingerprint, index, given_at: now(), checks: 0 };
+      const derivation = { key: key.fingerprint, index, assigned_at: now(), checks: 0 };
       const row = { _id, address, ...terms, ...derivation };
       await rows.insertOne(row, { session });
       return row;

@@ -63,10 +63,10 @@ async function completes(
   { deposits }: Pick<ReaderDeps, 'deposits'>,
   { number }: Block,
   { amount_due }: PaymentAddress,
-  { crypto_payment_id, asset, amount, is_stray }: BlockDeposit,
+  { crypto_payment_id, asset, amount, is_wrong_asset }: BlockDeposit,
   others: readonly BlockDeposit[],
 ): Promise<boolean> {
-  if (is_stray) return false;
+  if (is_wrong_asset) return false;
   const known = await deposits.sums(crypto_payment_id, Number(number) - 1, 'without dust');
   const sum = others
     .filter((each) => each.crypto_payment_id === crypto_payment_id && each.asset === asset)
@@ -132,7 +132,7 @@ function addTransfer(
     transaction_id: hash,
     amount: (earlier?.amount ?? 0n) + value,
     sources: [...new Set([...(earlier?.sources ?? []), ...sources])],
-    is_stray: asset !== requestedAsset,
+    is_wrong_asset: asset !== requestedAsset,
     is_dust: false,
     required_confirmations,
   };

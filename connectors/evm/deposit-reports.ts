@@ -37,8 +37,8 @@ type ReportDeps = DepositReportDeps & { check: DepositCheck };
 
 async function reportOne(deps: ReportDeps, deposit: Deposit, head: number): Promise<void> {
   const { deposits } = deps;
-  const { telling } = deposit;
-  if (telling !== null) return await sendReport(deps, deposit, telling);
+  const { pending_report } = deposit;
+  if (pending_report !== null) return await sendReport(deps, deposit, pending_report);
   const due = await findDueReport(deps, deposit, head);
   if (due !== undefined) {
     if (!(await deposits.plan(deposit, due))) return;
@@ -53,26 +53,26 @@ async function findDueReport(
   deposit: Deposit,
   head: number,
 ): Promise<PendingReport | undefined> {
-  const { block, told, is_stray, required_confirmations } = deposit;
-  if (is_stray && told !== null) return undefined;
-  if (told !== null && told.block_hash !== block?.hash) return toReorged(deposit, told);
+  const { block, reported, is_wrong_asset, required_confirmations } = deposit;
+  if (is_wrong_asset && reported !== null) return undefined;
+  if (reported !== null && reported.block_hash !== block?.hash) return toReorged(deposit, reported);
   if (block === null || isCounted(deposit)) return undefined;
   const confirmations = head - block.number + 1;
   if (confirmations < 1) return undefined;
   const seen = () => {
     const few = Math.min(confirmations, required_confirmations - 1);
-    return told === null && !is_stray ? toReport(deposit, block, few, 'seen') : undefined;
+    return reported === null && !is_wrong_asset ? toReport(deposit, block, few, 'seen') : undefined;
   };
   if (confirmations < required_confirmations) return seen();
-  if (is_stray) return toReport(deposit, block, confirmations, 'wrong_asset');
+  if (is_wrong_asset) return toReport(deposit, block, confirmations, 'wrong_asset');
   const verdict = await check(deposit);
   if (verdict === 'waits') return seen();
   const stage = verdict === 'agrees' ? 'confirmed' : 'held';
   return toReport(deposit, block, confirmations, stage);
 }
 
-function isCounted({ told, required_confirmations }: Deposit): boolean {
-  return told !== null && told.confirmations >= required_confirmations;
+function isCounted({ reported, required_confirmations }: Deposit): boolean {
+  return reported !== null && reported.confirmations >= required_confirmations;
 }
 
 type Stage = 'seen' | 'confirmed' | 'held' | 'wrong_asset' | 'undone';
@@ -115,14 +115,14 @@ function toReorged(deposit: Deposit, { block_hash, amount }: ReportedDeposit): P
  * it was dropped: that is another fact.
  */
 function describe(deposit: Deposit, block_hash: string, stage: Stage) {
-  const { crypto_payment_id, asset, transaction_id, undone, seen_at } = deposit;
+  const { crypto_payment_id, asset, transaction_id, reorgs, seen_at } = deposit;
   const fact = stage === 'wrong_asset' ? `${stage}:${asset}` : stage;
   const callback_id = [
     transaction_id,
     crypto_payment_id,
     block_hash,
     fact,
-    ...(undone === 0 ? [] : [undone]),
+    ...(reorgs === 0 ? [] : [reorgs]),
   ].join(':');
   return { callback_id, occurred_at: seen_at.toISOString(), transaction_id };
 }

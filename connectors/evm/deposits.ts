@@ -12,7 +12,7 @@ export interface BlockDeposit {
   amount: bigint;
   sources: Address[];
   /** Reported as `wrong_asset`. */
-  is_stray: boolean;
+  is_wrong_asset: boolean;
   /** Stored, never reported. */
   is_dust: boolean;
   required_confirmations: number;
@@ -25,12 +25,12 @@ export interface Deposit extends Omit<BlockDeposit, 'amount'> {
   /** Null if the chain has left that branch. */
   block: BlockRef | null;
   /** Last report that the service has, if it is still true. */
-  told: ReportedDeposit | null;
+  reported: ReportedDeposit | null;
   /** Report in progress, stored first so that a repeat is identical. */
-  telling: PendingReport | null;
+  pending_report: PendingReport | null;
   reports: number;
   /** Number of its blocks that were reported as dropped. */
-  undone: number;
+  reorgs: number;
   /** Last delivered report, which an operator may have repeated. */
   last: { report: PendingReport; at: Date } | null;
   /** Time since which the second node differs. */
@@ -72,8 +72,14 @@ export function createDeposits(db: Db) {
         const _id = `${facts.crypto_payment_id}:${facts.asset}:${facts.transaction_id}`;
         const placed = { block, mined_at, disagreed_at: null, is_open: !facts.is_dust };
         const change = { ...facts, amount: String(amount), ...placed };
-        const counts = { reports: 0, undone: 0 };
-        const initial = { told: null, telling: null, last: null, ...counts, seen_at: mined_at };
+        const counts = { reports: 0, reorgs: 0 };
+        const initial = {
+          reported: null,
+          pending_report: null,
+          last: null,
+          ...counts,
+          seen_at: mined_at,
+        };
         const update = { $set: change, $setOnInsert: initial };
         await rows.updateOne({ _id }, update, { upsert: true, session });
       }
@@ -104,7 +110,12 @@ export function createDeposits(db: Db) {
     repeatSince: async (since: Date): Promise<number> =>
       (await rows.updateMany(selectReported(since), REPEAT)).modifiedCount,
     oldestUnreported: async () => {
-      const unreported = { is_open: true, told: null, block: { $ne: null }, is_stray: false };
+      const unreported = {
+        is_open: true,
+        reported: null,
+        block: { $ne: null },
+        is_wrong_asset: false,
+      };
       const cursor = rows.find(unreported).sort({ mined_at: 1 });
       return (await cursor.limit(1).toArray())[0];
     },
@@ -115,17 +126,22 @@ export function createDeposits(db: Db) {
         .limit(limit)
         .toArray(),
     /** Stores a report before it is sent. @returns false if another process has */
-    plan: async ({ _id, reports }: Deposit, telling: PendingReport): Promise<boolean> => {
-      const filter = { _id, reports, telling: null };
-      const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
+    plan: async ({ _id, reports }: Deposit, pending_report: PendingReport): Promise<boolean> => {
+      const filter = { _id, reports, pending_report: null };
+      const { modifiedCount } = await rows.updateOne(filter, { $set: { pending_report } });
       return modifiedCount === 1;
     },
-    markReported: (_id: string, report: PendingReport, told: ReportedDeposit | null, at: Date) =>
+    markReported: (
+      _id: string,
+      report: PendingReport,
+      reported: ReportedDeposit | null,
+      at: Date,
+    ) =>
       rows.updateOne(
-        { _id, 'telling.callback.callback_id': report.callback.callback_id },
+        { _id, 'pending_report.callback.callback_id': report.callback.callback_id },
         {
-          $set: { told, telling: null, last: { report, at } },
-          $inc: { reports: 1, undone: report.name === 'deposit_undone' ? 1 : 0 },
+          $set: { reported, pending_report: null, last: { report, at } },
+          $inc: { reports: 1, reorgs: report.name === 'deposit_undone' ? 1 : 0 },
         },
       ),
     markDisagreed: ({ _id, block }: Deposit, disagreed_at: Date) =>

@@ -84,8 +84,8 @@ async function applyBlock(deps: FollowerDeps, from: BlockRef, block: Block): Pro
     await deps.settlements.mine(facts.outgoing, datedBlock, session);
     return true;
   });
-  for (const { crypto_payment_id, asset, transaction_id, is_stray } of facts.deposits) {
-    if (!is_stray) continue;
+  for (const { crypto_payment_id, asset, transaction_id, is_wrong_asset } of facts.deposits) {
+    if (!is_wrong_asset) continue;
     const about = { crypto_payment_id, transaction_id, code: asset };
     deps.log.error(about, 'money in another asset came to the address of a payment');
   }

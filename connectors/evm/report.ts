@@ -14,7 +14,7 @@ export type Deliver = (report: Report) => Promise<unknown>;
 
 /** Selects by the last delivery, to repeat reports under their IDs. */
 export function selectReported(since: Date) {
-  return { 'last.at': { $gte: since }, telling: null };
+  return { 'last.at': { $gte: since }, pending_report: null };
 }
 
-export const REPEAT = [{ $set: { telling: '$last.report', is_open: true } }];
+export const REPEAT = [{ $set: { pending_report: '$last.report', is_open: true } }];

@@ -29,10 +29,10 @@ async function reportOne(
   head: number,
 ): Promise<void> {
   const { settlements, confirmations } = deps;
-  const { mined, told, telling } = settlement;
-  if (telling !== null) return await sendReport(deps, settlement, telling);
+  const { mined, reported, pending_report } = settlement;
+  if (pending_report !== null) return await sendReport(deps, settlement, pending_report);
   const isConfirmed = mined !== null && head - mined.block.number + 1 >= confirmations;
-  if (isConfirmed && told.end === END[mined.outcome]) {
+  if (isConfirmed && reported.end === END[mined.outcome]) {
     await settlements.close(settlement);
     return;
   }
@@ -78,16 +78,18 @@ function toFinalReport({ hash, block, outcome, fee }: MinedTransaction): DueRepo
 }
 
 function toSentReport(settlement: Settlement): DueReport | undefined {
-  const { told } = settlement;
+  const { reported } = settlement;
   const transaction_id = getTransactionHash(settlement);
-  if (transaction_id === undefined || told.end !== null) return undefined;
-  return transaction_id === told.sent ? undefined : { name: 'sent', callback: { transaction_id } };
+  if (transaction_id === undefined || reported.end !== null) return undefined;
+  return transaction_id === reported.sent
+    ? undefined
+    : { name: 'sent', callback: { transaction_id } };
 }
 
 /** After a failure, the next round delivers it again. */
 async function sendReport(
   { settlements, deliver, now, log }: SettlementReportDeps,
-  { _id, told }: Settlement,
+  { _id, reported }: Settlement,
   report: PendingReport,
 ): Promise<void> {
   const { name, callback } = report;
@@ -97,7 +99,7 @@ async function sendReport(
     log.warn({ crypto_settlement_id: _id, err }, 'settlement not reported, tried again later');
     return;
   }
-  const sent = callback.transaction_id ?? told.sent;
-  const end = name === 'completed' || name === 'failed' ? name : told.end;
+  const sent = callback.transaction_id ?? reported.sent;
+  const end = name === 'completed' || name === 'failed' ? name : reported.end;
   await settlements.markReported(_id, report, { sent, end }, now());
 }

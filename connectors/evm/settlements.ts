@@ -41,9 +41,9 @@ export interface Settlement {
   /** Bytes that the node accepted last. */
   broadcast: { hash: Hash; at: Date } | null;
   mined: MinedTransaction | null;
-  told: { sent: string | null; end: End | null };
+  reported: { sent: string | null; end: End | null };
   /** Report in progress, stored first so that a repeat is identical. */
-  telling: PendingReport | null;
+  pending_report: PendingReport | null;
   reports: number;
   /** Last delivered report, which an operator may have repeated. */
   last: { report: PendingReport; at: Date } | null;
@@ -142,17 +142,22 @@ export function createSettlements(db: Db) {
         { session },
       ),
     markAnswered: (_id: string, hash: Hash) =>
-      rows.updateOne({ _id }, { $set: { 'told.sent': hash } }),
+      rows.updateOne({ _id }, { $set: { 'reported.sent': hash } }),
     /** Stores a report before it is sent. @returns false if another process has */
-    plan: async ({ _id, reports }: Settlement, telling: PendingReport): Promise<boolean> => {
-      const filter = { _id, reports, telling: null };
-      const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
+    plan: async ({ _id, reports }: Settlement, pending_report: PendingReport): Promise<boolean> => {
+      const filter = { _id, reports, pending_report: null };
+      const { modifiedCount } = await rows.updateOne(filter, { $set: { pending_report } });
       return modifiedCount === 1;
     },
-    markReported: (_id: string, report: PendingReport, told: Settlement['told'], at: Date) =>
+    markReported: (
+      _id: string,
+      report: PendingReport,
+      reported: Settlement['reported'],
+      at: Date,
+    ) =>
       rows.updateOne(
-        { _id, 'telling.callback.callback_id': report.callback.callback_id },
-        { $set: { told, telling: null, last: { report, at } }, $inc: { reports: 1 } },
+        { _id, 'pending_report.callback.callback_id': report.callback.callback_id },
+        { $set: { reported, pending_report: null, last: { report, at } }, $inc: { reports: 1 } },
       ),
     repeatSince: async (since: Date): Promise<number> =>
       (await rows.updateMany(selectReported(since), REPEAT)).modifiedCount,

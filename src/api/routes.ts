@@ -104,7 +104,7 @@ function mountPayouts(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(
     recipients.deleteRecipient,
     async ({ key, params, address, requestId: request_id }) => {
-      const actor = { door: 'api', key_id: key._id, address, request_id } as const;
+      const actor = { via: 'api', key_id: key._id, address, request_id } as const;
       return presentRecipient(await deleteRecipient(deps, key, params.id, actor));
     },
   );

@@ -52,6 +52,6 @@ interface ApiCall {
 
 function toCaller({ key, address, requestId: request_id }: ApiCall): Caller {
   const { _id: key_id, account_id, livemode } = key;
-  const actor = { door: 'api', key_id, address, request_id } as const;
+  const actor = { via: 'api', key_id, address, request_id } as const;
   return { owner: { account_id, livemode }, actor, request_id };
 }

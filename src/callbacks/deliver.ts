@@ -104,14 +104,14 @@ async function storeAndSignal(
   const received_at = deps.now().toISOString();
   const signature =
     receivedSignature ?? (deps.key && signCallback(deps.key, { ...target, callback: body }));
-  const signing = signature && { signed_by: signature.key_id, mac: signature.v1 };
+  const signing = signature && { key_id: signature.key_id, signature: signature.v1 };
   const row = { ...target, body, received_at, ...signing };
   const storedCallback = await callbacks.insertOnce(row);
   if (!isSame(storedCallback, row, deps.everyFact === true)) {
     throw new CallbackConflict(`callback_id ${body.callback_id} was used for another callback`);
   }
   const { _id } = storedCallback;
-  const sentCallback = omitUndefined({ _id, mac: signature?.v1 });
+  const sentCallback = omitUndefined({ _id, signature: signature?.v1 });
   if (signing !== undefined && hasNewSignature(storedCallback, { ...row, ...signing })) {
     await callbacks.replaceSignature(storedCallback, { body, ...signing });
   } else if (
@@ -140,7 +140,7 @@ async function storeAndSignal(
 }
 
 type CallbackReport = Pick<CallbackDocument, 'resource' | 'resource_id' | 'name' | 'body'>;
-type Signing = Pick<CallbackDocument, 'signed_by' | 'mac'>;
+type Signing = Pick<CallbackDocument, 'key_id' | 'signature'>;
 
 function isSame(
   storedCallback: CallbackReport,
@@ -166,10 +166,10 @@ function hasNewSignature(
   storedCallback: CallbackDocument,
   report: CallbackReport & Required<Signing>,
 ): boolean {
-  if (storedCallback.mac === report.mac) return false;
+  if (storedCallback.signature === report.signature) return false;
   return (
     storedCallback.refused === true ||
-    storedCallback.signed_by !== report.signed_by ||
+    storedCallback.key_id !== report.key_id ||
     isSame(storedCallback, report, true)
   );
 }
@@ -177,7 +177,7 @@ function hasNewSignature(
 /** Delivers a stored callback again, with its signature. @throws as `deliverCallback` */
 export function deliverStored(
   deps: Omit<CallbackDeps, 'key'>,
-  { connector, resource, resource_id, name, body, signed_by: key_id, mac: v1 }: CallbackDocument,
+  { connector, resource, resource_id, name, body, key_id, signature: v1 }: CallbackDocument,
 ): Promise<CallbackReceipt> {
   const signature = key_id === undefined || v1 === undefined ? undefined : { key_id, v1 };
   const input = { connector, resource, resource_id, name, callback: body };

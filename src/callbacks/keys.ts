@@ -30,7 +30,7 @@ export async function createConnectorKey(
   const ciphertext = await encrypter.encrypt(secret, connectorKeyOwner(_id));
   const created_at = now().toISOString();
   await inTransaction(mongo, async (session) => {
-    const key = { _id, connector, sealed: ciphertext, created_at, revoked_at: null };
+    const key = { _id, connector, ciphertext, created_at, revoked_at: null };
     await stores.connectorKeys.insert(key, session);
     await audit({ ...buildChange('connector_key.created', key), after: { connector } }, session);
   });

@@ -22,7 +22,7 @@ export function createCallbackMemory(
   let flushTimer: NodeJS.Timeout | undefined;
   let lastFlush = Promise.resolve();
   const buildKey = (resource: CallbackResource, id: string) => `${resource}:${id}`;
-  const sentKey = ({ _id, mac = '' }: SentCallback) => `${mac}:${_id}`;
+  const sentKey = ({ _id, signature = '' }: SentCallback) => `${signature}:${_id}`;
 
   const flush = async () => {
     const rows = [...unsavedSignals.values()];

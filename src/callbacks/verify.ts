@@ -81,13 +81,13 @@ const SECRETS_MAX = 1_000;
 /** Creates a cached reader, which throws UnreadableKey. */
 function createSecretReader(encrypter: Pick<Encrypter, 'decrypt'>) {
   const secrets = new Map<Encrypted, string>();
-  return async ({ _id, sealed }: ConnectorKeyDocument): Promise<string> => {
-    const cachedSecret = secrets.get(sealed);
+  return async ({ _id, ciphertext }: ConnectorKeyDocument): Promise<string> => {
+    const cachedSecret = secrets.get(ciphertext);
     if (cachedSecret !== undefined) return cachedSecret;
     try {
-      const secret = await encrypter.decrypt(sealed, connectorKeyOwner(_id));
+      const secret = await encrypter.decrypt(ciphertext, connectorKeyOwner(_id));
       if (secrets.size >= SECRETS_MAX) secrets.clear();
-      secrets.set(sealed, secret);
+      secrets.set(ciphertext, secret);
       return secret;
     } catch (error) {
       if (!(error instanceof DecryptionError)) throw error;

@@ -15,7 +15,7 @@ export interface Customer {
 export interface EncryptedCustomer {
   reference: string | null;
   /** Names and e-mail address, encrypted together; null: none, or redacted. */
-  sealed: string | null;
+  ciphertext: string | null;
 }
 
 /** Must not be in Temporal; the idempotency record has it until it is written. */
@@ -56,7 +56,7 @@ export interface AcceptedPayout {
 
 /** Encrypted before anything is written. */
 export interface AcceptedRecipient {
-  recipient: RecipientFacts & { last4: string; sealed: string; kid: string };
+  recipient: RecipientFacts & { last4: string; ciphertext: string; kid: string };
 }
 
 export type CryptoPaymentRequest = PayoutRequest;

@@ -30,7 +30,7 @@ export async function verifyBook(check: BookCheck, book: string, isFull: boolean
     check.report(step.differences);
     tally = step.tally;
     mayCheckpoint &&= step.isClean;
-    const isEnough = tally.postings >= (step.end === undefined ? most : least);
+    const isEnough = tally.entries >= (step.end === undefined ? most : least);
     const checkpoint = mayCheckpoint && isEnough ? buildCheckpoint(book, tally, check.now()) : null;
     if (checkpoint !== null) {
       // A concurrent verification was first, and continues with this book.
@@ -53,19 +53,19 @@ async function readNext(check: BookCheck, book: string, before: Tally) {
   return await inSnapshot(async (read) => {
     const tally = copyTally(before);
     const old = { ...between(book, tally.to, checkpointBefore), limit: checkpointSize.most };
-    const rows = read<EntryRow>('ledger_postings', {}, old);
+    const rows = read<EntryRow>('journal_entries', {}, old);
     const faults = await examine(check, read, rows, tally);
     const isClean = faults.length === 0;
     if (tally.total === before.total + checkpointSize.most) {
       return { tally, differences: faults, isClean };
     }
     const fullTally = copyTally(tally);
-    const rest = read<EntryRow>('ledger_postings', {}, between(book, tally.to));
+    const rest = read<EntryRow>('journal_entries', {}, between(book, tally.to));
     const later = await examine(check, read, rest, fullTally);
     const stored = await readBook(read, book);
     const pending = await readPending(read, book);
     const balances = compareBook({ _id: book, stored, pending, lineSums: fullTally.sums });
-    const end = { postings: fullTally.total, isStored: stored !== null || pending.size > 0 };
+    const end = { entries: fullTally.total, isStored: stored !== null || pending.size > 0 };
     return { tally, differences: [...faults, ...later, ...balances], isClean, end };
   });
 }
@@ -76,8 +76,8 @@ async function readBook(read: Read, _id: string): Promise<BookDocument | null> {
 }
 
 async function readPending(read: Read, book: string): Promise<Sums> {
-  const filter = { book, open: true };
-  const rows = read<EntryRow>('ledger_postings', filter, { projection: { legs: 1 } });
+  const filter = { book, pending: true };
+  const rows = read<EntryRow>('journal_entries', filter, { projection: { lines: 1 } });
   return sumEntryLines(await readAll(rows));
 }
 
@@ -91,7 +91,7 @@ async function reread(check: BookCheck, book: string) {
     const { range, faults } = await check.inSnapshot(async (read) => {
       const range = startTally(before);
       const options = between(book, range.to, checkpoint.to);
-      const rows = read<EntryRow>('ledger_postings', {}, options);
+      const rows = read<EntryRow>('journal_entries', {}, options);
       return { range, faults: await examine(check, read, rows, range) };
     });
     const differences = [...compareCheckpoint(checkpoint, before, range), ...faults];
@@ -129,17 +129,17 @@ function compareCheckpoint(
   before: CheckpointDocument | null,
   range: Tally,
 ): Difference[] {
-  const { _id, book, postings, hash } = checkpoint;
+  const { _id, book, entries, hash } = checkpoint;
   const [number, previous] = [(before?.number ?? 0) + 1, `${before?.hash ?? null}`];
   const chainFaults = [
     ...compareValues('checkpoint_broken', _id, 'number', number, checkpoint.number),
     ...compareValues('checkpoint_broken', _id, 'previous', previous, `${checkpoint.previous}`),
   ];
   if (chainFaults.length > 0) return chainFaults;
-  if (range.postings !== postings) {
-    const name = range.postings > postings ? 'posting_behind_checkpoint' : 'checkpoint_differs';
-    return [difference(name, _id, 'postings', postings, range.postings)];
+  if (range.entries !== entries) {
+    const name = range.entries > entries ? 'posting_behind_checkpoint' : 'checkpoint_differs';
+    return [difference(name, _id, 'entries', entries, range.entries)];
   }
-  const actual = buildCheckpoint(book, range, new Date(checkpoint.sealed_at));
+  const actual = buildCheckpoint(book, range, new Date(checkpoint.created_at));
   return compareValues('checkpoint_differs', _id, 'hash', hash, actual?.hash);
 }

@@ -8,7 +8,7 @@ import type { EntryRow } from './compare';
 /** Time of the write, then id: the order within a book. */
 interface EntryPosition {
   written_at: string | null;
-  posting: string;
+  entry: string;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface CheckpointDocument {
   /** Last entry of the one before; null for the first. */
   from: EntryPosition | null;
   to: EntryPosition;
-  postings: number;
+  entries: number;
   /** Entries of the book up to here. */
   total: number;
   /** Minor units of the book up to here, as text of any length. */
@@ -34,7 +34,7 @@ export interface CheckpointDocument {
   /** SHA-256 over `previous`, the content of each entry in order, and the fields above. */
   hash: string;
   /** ISO 8601, ms. */
-  sealed_at: string;
+  created_at: string;
 }
 
 export type CheckpointStore = ReturnType<typeof createCheckpointStore>;
@@ -82,7 +82,7 @@ export interface Tally {
   /** Last entry that a checkpoint covers, and the last that was counted. */
   from: EntryPosition | null;
   to: EntryPosition | null;
-  postings: number;
+  entries: number;
   total: number;
   sums: Map<string, bigint>;
   chain: ReturnType<typeof createHash>;
@@ -95,7 +95,7 @@ export function startTally(last: CheckpointDocument | null): Tally {
     hash: last?.hash ?? null,
     from: last?.to ?? null,
     to: last?.to ?? null,
-    postings: 0,
+    entries: 0,
     total: last?.total ?? 0,
     sums: new Map(sums),
     chain: startChain(last?.hash ?? null),
@@ -103,37 +103,37 @@ export function startTally(last: CheckpointDocument | null): Tally {
 }
 
 export function addEntry(tally: Tally, entry: EntryRow): void {
-  const { _id, kind, resource_id, legs = [] } = entry;
+  const { _id, kind, resource_id, lines = [] } = entry;
   const { at = null, written_at = null, value_date = null } = entry;
   const times = [at, written_at, value_date];
-  const amounts = legs.map(({ account, amount }) => [account, String(amount)]);
+  const amounts = lines.map(({ account, amount }) => [account, String(amount)]);
   tally.chain.update(`${JSON.stringify([_id, kind, resource_id, ...times, amounts])}\n`);
-  for (const { account, amount } of legs) {
+  for (const { account, amount } of lines) {
     tally.sums.set(account, (tally.sums.get(account) ?? 0n) + (toBigInt(amount) ?? 0n));
   }
-  tally.to = { written_at, posting: _id };
-  tally.postings += 1;
+  tally.to = { written_at, entry: _id };
+  tally.entries += 1;
   tally.total += 1;
 }
 
 /** @returns null when no entry was counted */
 export function buildCheckpoint(book: string, tally: Tally, now: Date): CheckpointDocument | null {
-  const { hash: previous, from, to, postings, total } = tally;
-  if (to === null || postings === 0) return null;
+  const { hash: previous, from, to, entries, total } = tally;
+  if (to === null || entries === 0) return null;
   const number = tally.number + 1;
   const sums = [...tally.sums]
     .map(([account, amount]) => ({ account, amount: String(amount) }))
     .sort((a, b) => (a.account < b.account ? -1 : 1));
-  const chained = { book, number, previous, from, to, postings, total, sums };
+  const chained = { book, number, previous, from, to, entries, total, sums };
   const hash = tally.chain
     .copy()
     .update(JSON.stringify(Object.values(chained)))
     .digest('hex');
-  return { _id: `${book}:${number}`, ...chained, hash, sealed_at: now.toISOString() };
+  return { _id: `${book}:${number}`, ...chained, hash, created_at: now.toISOString() };
 }
 
 export function behindCheckpoint(tally: Tally, { number, hash, to }: CheckpointDocument): Tally {
-  return { ...tally, number, hash, from: to, to, postings: 0, chain: startChain(hash) };
+  return { ...tally, number, hash, from: to, to, entries: 0, chain: startChain(hash) };
 }
 
 /** A read may start again. */
@@ -168,6 +168,6 @@ export function between(book: string, after: EntryPosition | null, upTo?: EntryP
 }
 
 /** No id is between an id and the same id with a zero added. */
-function boundAfter({ written_at, posting }: EntryPosition) {
-  return { written_at, _id: `${posting}\u0000` };
+function boundAfter({ written_at, entry }: EntryPosition) {
+  return { written_at, _id: `${entry}\u0000` };
 }

@@ -59,8 +59,8 @@ export interface EntryRow {
   at?: string;
   written_at?: string;
   value_date?: string;
-  legs?: readonly { account: string; amount: unknown }[];
-  open?: unknown;
+  lines?: readonly { account: string; amount: unknown }[];
+  pending?: unknown;
 }
 
 export interface BookRow {
@@ -76,22 +76,25 @@ const BANK_BOOK = /^ba_/;
 const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;
 
 export function compareEntry(entry: EntryRow) {
-  const { _id, book, kind, resource_id, step, legs = [], open } = entry;
-  const sum = legs.some(({ amount }) => toBigInt(amount) === undefined)
+  const { _id, book, kind, resource_id, step, lines = [], pending } = entry;
+  const sum = lines.some(({ amount }) => toBigInt(amount) === undefined)
     ? 'not whole'
-    : total(legs.map(({ amount }) => amount));
+    : total(lines.map(({ amount }) => amount));
   const name = operationId({ kind, resource_id, step });
   const isUnknown = !Object.hasOwn(ENTRY_LINES, kind);
   const isLive = book.split(':')[1] === 'live';
-  const isWronglyPending = open !== undefined && !(open === true && isPending({ kind, legs }));
-  const isMisplaced = isLive && legs.some(({ account }) => account === SANDBOX_CLEARING);
+  const isWronglyPending =
+    pending !== undefined && !(pending === true && isPending({ kind, lines }));
+  const isMisplaced = isLive && lines.some(({ account }) => account === SANDBOX_CLEARING);
   const isStrange = BANK_KIND.test(kind) !== BANK_BOOK.test(book);
   return [
     ...compareValues('posting_unbalanced', _id, null, 0n, sum),
     ...compareValues('posting_misnamed', _id, null, name, _id),
     ...(isUnknown ? [difference('posting_unknown', _id, 'kind', null, kind)] : []),
     ...(isStrange ? [difference('entry_misplaced', _id, 'book', null, book)] : []),
-    ...(isWronglyPending ? [difference('posting_wrongly_open', _id, 'open', null, open)] : []),
+    ...(isWronglyPending
+      ? [difference('posting_wrongly_open', _id, 'pending', null, pending)]
+      : []),
     ...(isMisplaced ? [difference('sandbox_in_live', _id, SANDBOX_CLEARING, null, book)] : []),
   ];
 }

@@ -122,7 +122,7 @@ export interface BookCheck {
   comparedSince: string;
   now: () => Date;
   report: (differences: readonly Difference[]) => void;
-  onProgress: (postings: number) => void;
+  onProgress: (entries: number) => void;
 }
 
 const BATCH = 1_000;

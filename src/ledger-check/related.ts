@@ -29,7 +29,7 @@ interface RecordRow {
 }
 
 const RECORDS: Pointers<RecordRow> = {
-  collection: 'idempotency',
+  collection: 'idempotency_records',
   key: 'resource_id',
   // The request may hold personal data, so it is not read.
   projection: { resource_id: 1, operation: 1, open: { $gt: ['$request', null] } },

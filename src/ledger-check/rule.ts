@@ -79,7 +79,7 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
     const rows = await readAll(pageRows);
     const ids = rows.map(({ _id }) => _id);
     const entryFilter = { resource_id: { $in: ids }, kind: { $in: kinds } };
-    const entryRows = read<EntryRow>('ledger_postings', entryFilter);
+    const entryRows = read<EntryRow>('journal_entries', entryFilter);
     const byResource = new Map<string, EntryRow[]>(ids.map((id) => [id, []]));
     for await (const entry of entryRows) byResource.get(entry.resource_id)?.push(entry);
     const differences = [
@@ -115,13 +115,13 @@ function compareResource<Part extends CommonFields, Kind extends EntryKind>(
     const part = step === undefined ? kind : `${kind}:${step}`;
     if (match === undefined) return [difference('posting_missing', _id, part, expected, null)];
     matched.add(match._id);
-    const actual = describeLines(match.book, match.legs);
+    const actual = describeLines(match.book, match.lines);
     return compareValues('posting_differs', _id, match._id, expected, actual);
   });
   const extra = entries.filter((entry) => !matched.has(entry._id));
   return [
     ...differences,
-    ...extra.map(({ _id: id, book, legs: foundLines }) =>
+    ...extra.map(({ _id: id, book, lines: foundLines }) =>
       difference('posting_extra', _id, id, null, describeLines(book, foundLines)),
     ),
   ];
@@ -156,7 +156,7 @@ async function missingEvents<Row extends ResourceRow>(
   );
 }
 
-function describeLines(book: string, lines: EntryRow['legs'] = []): string {
+function describeLines(book: string, lines: EntryRow['lines'] = []): string {
   const each = lines.map(({ account, amount }) => `${account} ${amount}`).sort();
   return `${each.join(', ')} in ${book}`;
 }

@@ -18,7 +18,7 @@ interface BookBalances {
 /** Reads in the order of books. */
 export async function* readBooks({ db, session }: Reader): AsyncGenerator<BookBalances> {
   const books = db.collection<BookDocument>('ledger_books');
-  const entries = db.collection<EntryDocument>('ledger_postings');
+  const entries = db.collection<EntryDocument>('journal_entries');
   let last = '';
   while (true) {
     const stored = await books
@@ -40,17 +40,17 @@ export async function* readBooks({ db, session }: Reader): AsyncGenerator<BookBa
 
 /** Sums all entries until a time; MongoDB uses the disk where it must. */
 export async function* readPastBooks({ db }: Reader, at: string): AsyncGenerator<BookBalances> {
-  const sums = db.collection('ledger_postings').aggregate<{
+  const sums = db.collection('journal_entries').aggregate<{
     _id: { book: string; account: string };
     amount: unknown;
   }>(
     [
       { $match: { written_at: { $lte: at } } },
-      { $unwind: '$legs' },
+      { $unwind: '$lines' },
       {
         $group: {
-          _id: { book: '$book', account: '$legs.account' },
-          amount: { $sum: '$legs.amount' },
+          _id: { book: '$book', account: '$lines.account' },
+          amount: { $sum: '$lines.amount' },
         },
       },
       { $sort: { _id: 1 } },

@@ -168,13 +168,13 @@ async function readUnmatched(
 ): Promise<Items> {
   const until = at === undefined ? {} : { written_at: { $lte: at } };
   return await summarize(reader, [
-    { $match: { book: { $in: books }, 'legs.account': UNMATCHED, ...until } },
-    { $unwind: '$legs' },
-    { $match: { 'legs.account': UNMATCHED } },
+    { $match: { book: { $in: books }, 'lines.account': UNMATCHED, ...until } },
+    { $unwind: '$lines' },
+    { $match: { 'lines.account': UNMATCHED } },
     {
       $group: {
         _id: '$resource_id',
-        amount: { $sum: '$legs.amount' },
+        amount: { $sum: '$lines.amount' },
         day: { $min: { $substrBytes: ['$at', 0, 'YYYY-MM-DD'.length] } },
       },
     },
@@ -198,7 +198,7 @@ async function readNotRepeated(
 async function summarize(
   { db, session }: Reader,
   stages: Document[],
-  rows: Pick<Collection, 'aggregate'> = db.collection<EntryDocument>('ledger_postings'),
+  rows: Pick<Collection, 'aggregate'> = db.collection<EntryDocument>('journal_entries'),
 ): Promise<Items> {
   const options = { session, allowDiskUse: true, ...EXACT };
   const [row] = await rows

@@ -71,14 +71,14 @@ export async function verifyLedger(
     comparedSince: options.book === undefined ? span.since : '~',
     now,
     report: report.add,
-    onProgress: (postings) => report.countRead({ postings }),
+    onProgress: (entries) => report.countRead({ entries }),
   };
   const result = { books: 0, postings: 0, checkpoints_sealed: 0 };
   const books = options.book === undefined ? allBooks(db) : [options.book];
   for await (const book of books) {
-    const { postings, checkpointCount, isStored } = await verifyBook(check, book, full);
+    const { entries, checkpointCount, isStored } = await verifyBook(check, book, full);
     result.books += isStored ? 1 : 0;
-    result.postings += postings;
+    result.postings += entries;
     result.checkpoints_sealed += checkpointCount;
   }
   if (options.book === undefined) {
@@ -128,14 +128,14 @@ function createVerifiedStore(db: Db) {
 }
 
 async function* allBooks(db: Db): AsyncGenerator<string> {
-  const { books, postings } = createLedgerStore(db).collections;
+  const { books, entries } = createLedgerStore(db).collections;
   const { nextBook } = createCheckpointStore(db);
   let last = '';
   while (true) {
     const first = { sort: { book: 1 }, projection: { book: 1 } } as const;
     const next = await Promise.all([
       books.findOne({ _id: { $gt: last } }, { sort: { _id: 1 }, projection: { _id: 1 } }),
-      postings.findOne({ book: { $gt: last } }, first),
+      entries.findOne({ book: { $gt: last } }, first),
       nextBook(last),
     ]);
     const [storedBook, bookEntry, checkpointBook] = next;
@@ -159,7 +159,7 @@ function createReport(progress: (line: string) => void = () => {}) {
   const differences: Difference[] = [];
   const seen = new Set<string>();
   let total = 0;
-  const counts = { postings: 0, resources: 0 };
+  const counts = { entries: 0, resources: 0 };
   let reportedAt = performance.now();
   return {
     add: (findings: readonly Difference[]): void => {
@@ -171,13 +171,13 @@ function createReport(progress: (line: string) => void = () => {}) {
         if (differences.length < DIFFERENCES_MAX) differences.push(each);
       }
     },
-    countRead: ({ postings = 0, resources = 0 }: Partial<typeof counts>): void => {
-      counts.postings += postings;
+    countRead: ({ entries = 0, resources = 0 }: Partial<typeof counts>): void => {
+      counts.entries += entries;
       counts.resources += resources;
       if (performance.now() - reportedAt < PROGRESS_EVERY_MS) return;
       reportedAt = performance.now();
       progress(
-        `${counts.postings} entries and ${counts.resources} resources read, ` +
+        `${counts.entries} entries and ${counts.resources} resources read, ` +
           `${total} ${total === 1 ? 'difference' : 'differences'} so far`,
       );
     },

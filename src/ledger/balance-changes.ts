@@ -59,7 +59,7 @@ export function buildBalanceChange(
   writtenAt: Date,
   tie: number,
 ): BalanceChange | undefined {
-  const line = findAvailableLine(entry.legs);
+  const line = findAvailableLine(entry.lines);
   const { account_id, livemode, currency, kind, fee = 0 } = entry;
   if (line === undefined || !isMerchantKind(kind)) return undefined;
   const isChargebackReversal = kind === 'reversed' && findSource(entry).object === 'payment';
@@ -81,8 +81,8 @@ function isMerchantKind(kind: EntryKind): kind is keyof typeof TYPES {
   return Object.hasOwn(TYPES, kind);
 }
 
-export function readChange({ legs, fee }: Pick<EntryDocument & BalanceChange, 'legs' | 'fee'>) {
-  const net = toBigInt(findAvailableLine(legs)?.amount) ?? 0n;
+export function readChange({ lines, fee }: Pick<EntryDocument & BalanceChange, 'lines' | 'fee'>) {
+  const net = toBigInt(findAvailableLine(lines)?.amount) ?? 0n;
   const exactFee = toBigInt(fee) ?? 0n;
   return { amount: net + exactFee, fee: exactFee, net };
 }

@@ -31,7 +31,7 @@ const OWING_INDEX = {
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
 export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
-  const entries: Collection<EntryDocument> = db.collection<EntryDocument>('ledger_postings');
+  const entries: Collection<EntryDocument> = db.collection<EntryDocument>('journal_entries');
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
   // From a random start: rows of one process keep their order, and those of two differ.
   let tie = randomInt(TIES);
@@ -45,7 +45,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   /** @returns false when a balance would pass its limit */
   const incrementBalances = async (
     book: string,
-    { legs: lines, owed_max }: Applied,
+    { lines, owed_max }: Applied,
     session: ClientSession,
   ): Promise<boolean> => {
     const owner = bookOwner(book);
@@ -78,7 +78,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     if (await incrementBalances(book, entry, session)) return;
     const balances = await readBalances(book, session);
     // Check first: what a refused transaction has applied is lost with it.
-    if (readOwed(balances) <= (entry.owed_max ?? Infinity) && isCovered(entry.legs, balances)) {
+    if (readOwed(balances) <= (entry.owed_max ?? Infinity) && isCovered(entry.lines, balances)) {
       while ((await applyPending(entries, books, book, session)) > 0) {
         if (await incrementBalances(book, entry, session)) return;
       }
@@ -105,7 +105,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
           {
             key: { book: 1, resource_id: 1 },
             name: 'unmatched',
-            partialFilterExpression: { 'legs.account': UNMATCHED },
+            partialFilterExpression: { 'lines.account': UNMATCHED },
           },
         ],
         missing,
@@ -139,8 +139,8 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       const available = Number(balances.get(`balances.${balance_account}.available`) ?? 0);
       const amount = Math.min(readOwed(balances), available);
       if (amount <= 0) return 0;
-      const legs = ENTRY_LINES.debt_collected(balance_account, amount);
-      const entry = { kind: 'debt_collected', resource_id: randomUUID(), at, legs } as const;
+      const lines = ENTRY_LINES.debt_collected(balance_account, amount);
+      const entry = { kind: 'debt_collected', resource_id: randomUUID(), at, lines } as const;
       await post({ ...entry, ...owner }, session);
       return amount;
     },
@@ -160,7 +160,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
         .toArray();
       const ids = owing.map(({ _id }) => _id);
       if (ids.length === 0) return { books: [], last: undefined };
-      const pending = await entries.distinct('book', { book: { $in: ids }, open: true });
+      const pending = await entries.distinct('book', { book: { $in: ids }, pending: true });
       const rich = owing.filter(({ balances }) => Number(balances?.['main']?.available ?? 0) > 0);
       const found = [...new Set([...rich.map(({ _id }) => _id), ...pending])];
       return { books: found, last: ids.length < limit ? undefined : ids.at(-1) };
@@ -173,7 +173,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       const documents = posted.map((entry) => buildDocument(entry, now(), getNextTie()));
       if (documents.length === 0) return;
       await entries.insertMany(documents, { session });
-      for (const [book, legs] of sumByBook(posted)) await applyLines(book, { legs }, session);
+      for (const [book, lines] of sumByBook(posted)) await applyLines(book, { lines }, session);
     },
     ...uncleared,
     applyPending: (book: string, session: ClientSession) =>
@@ -186,7 +186,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
         async (snapshot) => {
           const { session } = snapshot;
           const books = snapshot.db.collection<BookDocument>('ledger_books');
-          const entries = snapshot.db.collection<EntryDocument>('ledger_postings');
+          const entries = snapshot.db.collection<EntryDocument>('journal_entries');
           return {
             storedBooks: await books
               .find({ account_id, livemode }, { session, ...EXACT })
@@ -225,6 +225,6 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     findEntry: (id: string) => entries.findOne({ _id: id }),
     forResource: (resource_id: string) =>
       entries.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
-    collections: { postings: entries, books },
+    collections: { entries, books },
   };
 }

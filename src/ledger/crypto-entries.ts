@@ -29,7 +29,7 @@ export function buildDepositEntry(
 export function buildDepositLines(
   step: DepositStep,
   connector: string,
-  { amount, held, undone }: Deposit,
+  { amount, held, reorged }: Deposit,
 ): EntryLine[] {
   const units = parseUnits(amount);
   switch (step) {
@@ -38,7 +38,7 @@ export function buildDepositLines(
     case 'withdrawn':
       return ENTRY_LINES.crypto_payment_withdrawn(units);
     case 'written_off':
-      return ENTRY_LINES.crypto_payment_written_off(connector, units, undone);
+      return ENTRY_LINES.crypto_payment_written_off(connector, units, reorged);
     case 'held':
     case 'returned':
     case 'sent_back':

@@ -2,7 +2,7 @@ import type { BalanceTransactionType } from '../domain/account/balance-transacti
 import type { EntryKind, EntryNote } from './entries';
 import type { StoredInteger } from './integers';
 
-/** Journal entry. Nothing of it changes but `open` and the match with a bank's statement. */
+/** Journal entry. Nothing of it changes but `pending` and the match with a bank's statement. */
 export interface EntryDocument extends Partial<BalanceChange>, BankMovement {
   _id: string;
   book: string;
@@ -14,11 +14,11 @@ export interface EntryDocument extends Partial<BalanceChange>, BankMovement {
   /** Time of the write, ISO 8601, ms: orders a book. @see docs/ledger.md#checkpoints */
   written_at: string;
   /** Minor units, as 64-bit integers; units of an asset, as decimals of 34 digits. */
-  legs: { account: string; amount: number | StoredInteger }[];
+  lines: { account: string; amount: number | StoredInteger }[];
   value_date?: string;
   note?: EntryNote;
   /** Present until it is applied. @see docs/ledger.md#pending-entries */
-  open?: true;
+  pending?: true;
 }
 
 /** Fields by which a line of the bank's statement matches an entry on `clearing.{connector}`. */

@@ -78,7 +78,7 @@ export interface NewEntry {
   bank_reference?: string | null | undefined;
   /** Entry that this one reverses before any statement has shown it. */
   offsets?: string | undefined;
-  legs: readonly EntryLine[];
+  lines: readonly EntryLine[];
   /** Minor units of debt above which it is refused; absent: no limit. */
   owed_max?: number | undefined;
   fee?: number | bigint | undefined;
@@ -153,14 +153,14 @@ const PENDING_KINDS: ReadonlySet<string> = new Set<EntryKind>([
  */
 export function isPending({
   kind,
-  legs,
+  lines,
 }: {
   kind: string;
-  legs: readonly { account: string; amount: unknown }[];
+  lines: readonly { account: string; amount: unknown }[];
 }): boolean {
   return (
     PENDING_KINDS.has(kind) &&
-    legs.every(({ account, amount }) => !isDrawnOn(account) || Number(String(amount)) >= 0)
+    lines.every(({ account, amount }) => !isDrawnOn(account) || Number(String(amount)) >= 0)
   );
 }
 

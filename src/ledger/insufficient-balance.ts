@@ -31,7 +31,7 @@ export function mustNotBePositive(account: string): boolean {
   return account === RECEIVABLE;
 }
 
-export type Applied = Pick<NewEntry, 'legs' | 'owed_max'>;
+export type Applied = Pick<NewEntry, 'lines' | 'owed_max'>;
 
 /** Minor units. */
 export function readOwed(balances: ReadonlyMap<string, unknown>): number {

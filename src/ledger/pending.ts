@@ -10,8 +10,8 @@ export const EXACT = { useBigInt64: true } as const;
 
 export const PENDING_INDEX = {
   key: { book: 1, written_at: 1 },
-  name: 'open',
-  partialFilterExpression: { open: true },
+  name: 'pending',
+  partialFilterExpression: { pending: true },
 } as const;
 
 const APPLY_BATCH_MAX = 1_000;
@@ -28,11 +28,11 @@ export async function applyPending(
   session: ClientSession,
 ): Promise<number> {
   const oldest = {
-    projection: { legs: 1 },
+    projection: { lines: 1 },
     sort: { written_at: 1 },
     limit: APPLY_BATCH_MAX,
   } as const;
-  const pendingFilter = { book, open: true } as const;
+  const pendingFilter = { book, pending: true } as const;
   const rows = await entries.find(pendingFilter, { session, ...EXACT, ...oldest }).toArray();
   if (rows.length === 0) return 0;
   const { currency } = bookOwner(book);
@@ -46,10 +46,10 @@ export async function applyPending(
     { session, upsert: true },
   );
   const ids = rows.map(({ _id }) => _id);
-  const appliedFilter = { _id: { $in: ids }, open: true } as const;
+  const appliedFilter = { _id: { $in: ids }, pending: true } as const;
   const { modifiedCount } = await entries.updateMany(
     appliedFilter,
-    { $unset: { open: '' } },
+    { $unset: { pending: '' } },
     { session },
   );
   if (modifiedCount !== rows.length) throw new Error(`Entries of ${book} are no longer pending.`);
@@ -63,12 +63,12 @@ export async function sumPending(
   session: ClientSession | undefined,
 ): Promise<ReadonlyMap<string, Sums>> {
   const stages: Document[] = [
-    { $match: { book: books, open: true } },
-    { $unwind: '$legs' },
+    { $match: { book: books, pending: true } },
+    { $unwind: '$lines' },
     {
       $group: {
-        _id: { book: '$book', account: '$legs.account' },
-        amount: { $sum: '$legs.amount' },
+        _id: { book: '$book', account: '$lines.account' },
+        amount: { $sum: '$lines.amount' },
       },
     },
   ];
@@ -85,10 +85,10 @@ export async function sumPending(
 }
 
 export function sumEntryLines(
-  rows: readonly { legs?: readonly { account: string; amount: unknown }[] }[],
+  rows: readonly { lines?: readonly { account: string; amount: unknown }[] }[],
 ): Sums {
   const sums = new Map<string, bigint>();
-  for (const { account, amount } of rows.flatMap(({ legs = [] }) => legs)) {
+  for (const { account, amount } of rows.flatMap(({ lines = [] }) => lines)) {
     sums.set(account, (sums.get(account) ?? 0n) + (toBigInt(amount) ?? 0n));
   }
   return sums;

@@ -52,11 +52,11 @@ export function returnedAmount(of: Pick<PayoutFacts, 'amount' | 'returned_amount
 export function buildEntry(
   kind: EntryKind,
   { _id: resource_id, account_id, livemode, currency, bank_reference }: Omit<Owned, 'connector'>,
-  legs: EntryLine[],
+  lines: EntryLine[],
   { at, value_date }: BookingTime,
 ): NewEntry {
   const owner = { account_id, livemode, currency };
-  return { kind, resource_id, ...owner, at, value_date, bank_reference, legs };
+  return { kind, resource_id, ...owner, at, value_date, bank_reference, lines };
 }
 
 /** @param held minor units of the settled amount that were in suspense */

@@ -13,7 +13,7 @@ export function sumByBook(entries: readonly NewEntry[]): Map<string, EntryLine[]
     const book = bookId(entry);
     const accounts = sums.get(book) ?? new Map<string, bigint>();
     sums.set(book, accounts);
-    for (const { account, amount } of entry.legs) {
+    for (const { account, amount } of entry.lines) {
       accounts.set(account, (accounts.get(account) ?? 0n) + BigInt(amount));
     }
   }
@@ -32,14 +32,14 @@ export function buildDocument(
   tie: number,
   cleared_at?: string,
 ): EntryDocument {
-  const { legs, kind, resource_id, step, currency, at, value_date, note } = entry;
-  assertBalanced(legs);
-  const open = isPending(entry) ? (true as const) : undefined;
+  const { lines, kind, resource_id, step, currency, at, value_date, note } = entry;
+  assertBalanced(lines);
+  const pending = isPending(entry) ? (true as const) : undefined;
   return {
     _id: operationId(entry),
     book: bookId(entry),
-    ...{ kind, resource_id, at, legs: toStoredLines(legs, currency) },
-    ...omitUndefined({ step, value_date, note, open }),
+    ...{ kind, resource_id, at, lines: toStoredLines(lines, currency) },
+    ...omitUndefined({ step, value_date, note, pending }),
     written_at: writtenAt.toISOString(),
     ...buildBankMovement(entry, cleared_at),
     ...buildBalanceChange(entry, writtenAt, tie),

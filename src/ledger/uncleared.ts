@@ -69,8 +69,8 @@ export function buildBankMovement(
   entry: NewEntry,
   cleared_at?: string,
 ): (BankMovement & Partial<Pick<NewEntry, 'livemode' | 'currency'>>) | undefined {
-  const { legs, livemode, currency, at, value_date } = entry;
-  const line = legs.find(({ account }) => account.startsWith(CLEARING));
+  const { lines, livemode, currency, at, value_date } = entry;
+  const line = lines.find(({ account }) => account.startsWith(CLEARING));
   if (line === undefined) return undefined;
   const reference = omitUndefined({ bank_reference: entry.bank_reference || undefined });
   // Chains have no statements.

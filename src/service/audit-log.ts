@@ -23,7 +23,7 @@ export function auditAsUser(
   { _id: user_id, email }: Pick<UserDocument, '_id' | 'email'>,
   origin: Partial<Origin> & { session?: string } = {},
 ): Audit {
-  return auditBy(deps, { door: 'dashboard', user_id, email, ...origin });
+  return auditBy(deps, { via: 'dashboard', user_id, email, ...origin });
 }
 
 const PAGE_LINES = 50;
@@ -45,9 +45,9 @@ const OPERATORS_OWN: readonly string[] = [
 
 function toMerchantLine({ _id, at, act, target, actor, before, after }: AuditLine): MerchantLine {
   const line = { _id, at, act, target };
-  if (actor.door === 'dashboard') return { ...line, who: actor.email, before, after };
-  if (actor.door === 'service') return { ...line, who: 'the service', before, after };
-  if (actor.door === 'api') return { ...line, who: `${actor.key_id} (API)`, before, after };
+  if (actor.via === 'dashboard') return { ...line, who: actor.email, before, after };
+  if (actor.via === 'service') return { ...line, who: 'the service', before, after };
+  if (actor.via === 'api') return { ...line, who: `${actor.key_id} (API)`, before, after };
   return { ...line, who: 'our operators', before: omitOwn(before), after: omitOwn(after) };
 }
 

@@ -25,7 +25,7 @@ export const GROWTH: readonly Growth[] = [
     collections: ['recipients'],
     until: `always; details ${months('recipients')} after the last payout`,
   },
-  { collections: ['idempotency'], until: '24 hours; 30 days while unfinished' },
+  { collections: ['idempotency_records'], until: '24 hours; 30 days while unfinished' },
   { collections: ['requests'], until: `${REQUEST_DAYS} days` },
   {
     collections: [
@@ -41,7 +41,7 @@ export const GROWTH: readonly Growth[] = [
   { collections: ['worker_heartbeats'], until: 'a minute' },
   {
     collections: [
-      ...['ledger_postings', 'ledger_books', 'ledger_checkpoints', 'ledger_checks'],
+      ...['journal_entries', 'ledger_books', 'ledger_checkpoints', 'ledger_checks'],
       ...['ledger_verified', 'statements', 'statement_lines', 'statement_refusals', 'audit_log'],
       ...['audit_heads', 'approvals', 'accounts', 'api_keys', 'users', 'webhook_endpoints'],
       ...['wallets', 'event_orders', 'operators', 'approval_limits', 'bank_accounts'],

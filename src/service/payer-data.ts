@@ -10,6 +10,7 @@ import type { RefundDocument } from '../store/refunds';
 import { findAccount } from './accounts';
 import { decryptAnswer } from './create-once';
 import type { Owner, WriteDeps } from './deps';
+import { presentDeposit } from './operators/resource';
 import { createPayerCipher, readPayers, type StoredPayer } from './payers';
 
 type FindDeps = Pick<WriteDeps, 'stores'> & { encrypter: Encrypter };
@@ -72,7 +73,10 @@ export async function exportPayer(deps: FindDeps & Pick<WriteDeps, 'now'>, name:
     environment: toEnv(owner.livemode),
     exported_at: now().toISOString(),
     payments,
-    crypto_payments: crypto_payments.map(({ token_hash: _token, ...payment }) => payment),
+    crypto_payments: crypto_payments.map(({ token_hash: _token, deposits, ...payment }) => ({
+      ...payment,
+      deposits: deposits.map(presentDeposit),
+    })),
     unreadable,
   };
 }
@@ -101,7 +105,9 @@ async function exportPayment(
     customer,
     payment: payment && leaveOutHashes(payment),
     refunds,
-    callbacks: callbacks.flat().map(({ mac: _signature, ...callback }) => callback),
+    callbacks: callbacks
+      .flat()
+      .map(({ signature: _, key_id: signed_by, ...callback }) => ({ ...callback, signed_by })),
     events: events.flat().map(({ _id: id, type, body }) => ({ id, type, body })),
     idempotency: await Promise.all(
       records
@@ -180,8 +186,8 @@ async function erasePayment(
   return current !== null && isWithoutPayer(current) ? undefined : 'it has just changed';
 }
 
-function isWithoutPayer({ customer: { sealed, reference } }: PaymentDocument): boolean {
-  return sealed === null && reference === null;
+function isWithoutPayer({ customer: { ciphertext, reference } }: PaymentDocument): boolean {
+  return ciphertext === null && reference === null;
 }
 
 function explainLeft(

@@ -46,7 +46,10 @@ export function createPayers(deps: PayerDeps) {
       const { reference, ...names } = customer;
       if (Object.values(names).every((name) => name === null)) return noPayer(reference);
       const payment = { ...owner, _id: payment_id };
-      return { reference, sealed: await encryptNames(payment, names, await getKeys(deps, owner)) };
+      return {
+        reference,
+        ciphertext: await encryptNames(payment, names, await getKeys(deps, owner)),
+      };
     },
     /** Returns nulls when the payer is absent or redacted, or no key decrypts it. */
     decrypt: async (payment: PaymentWithPayer): Promise<Customer> => {
@@ -85,21 +88,24 @@ export function createPayerCipher(encrypter: Encrypter) {
   return {
     /** @throws DecryptionError when none of the keys decrypts it */
     read: async (payment: PaymentWithPayer, keys: PayerKeys | undefined): Promise<Customer> => {
-      const { reference, sealed } = payment.customer;
-      if (sealed === null) return { ...NO_NAMES, reference };
-      const key = findKey(keys, sealed);
+      const { reference, ciphertext } = payment.customer;
+      if (ciphertext === null) return { ...NO_NAMES, reference };
+      const key = findKey(keys, ciphertext);
       if (key === undefined) throw new DecryptionError();
-      const dataKey = await decryptDataKey(key.sealed, payment);
-      const text = await decryptJwe(sealed, dataKey, { alg: 'dir', sub: getPayerOwner(payment) });
+      const dataKey = await decryptDataKey(key.ciphertext, payment);
+      const text = await decryptJwe(ciphertext, dataKey, {
+        alg: 'dir',
+        sub: getPayerOwner(payment),
+      });
       return { ...Names.parse(JSON.parse(text)), reference };
     },
     /** @throws DecryptionError when the key file cannot decrypt the data key */
     encryptNames: async (
       payment: KeyOwner & { _id: string },
       names: Omit<Customer, 'reference'>,
-      { id: kid, sealed }: PayerKey,
+      { id: kid, ciphertext }: PayerKey,
     ) => {
-      const dataKey = await decryptDataKey(sealed, payment);
+      const dataKey = await decryptDataKey(ciphertext, payment);
       const header = { alg: 'dir', sub: getPayerOwner(payment), ...omitUndefined({ kid }) };
       return await encryptJwe(JSON.stringify(names), dataKey, header);
     },
@@ -109,11 +115,11 @@ export function createPayerCipher(encrypter: Encrypter) {
 export async function newPayerKey(encrypter: Encrypter, owner: KeyOwner): Promise<PayerKey> {
   const { id, text } = newDataKey();
   const ciphertext = await encrypter.encrypt(text, payerKeyOwner(owner));
-  return { id, sealed: ciphertext, kid: encrypter.getKid(ciphertext) };
+  return { id, ciphertext, kid: encrypter.getKid(ciphertext) };
 }
 
 export function noPayer(reference: string | null): EncryptedCustomer {
-  return { reference, sealed: null };
+  return { reference, ciphertext: null };
 }
 
 function getPayerOwner({ _id }: { _id: string }): string {
@@ -133,7 +139,7 @@ function findKey(keys: PayerKeys | undefined, ciphertext: string): PayerKey | un
 async function findKeys({ accounts }: PayerDeps, payment: PaymentWithPayer) {
   const { account_id, livemode, customer } = payment;
   const keys = (await accounts.getCached(account_id))?.payer_keys?.[toEnv(livemode)];
-  if (customer.sealed === null || findKey(keys, customer.sealed) !== undefined) return keys;
+  if (customer.ciphertext === null || findKey(keys, customer.ciphertext) !== undefined) return keys;
   return (await accounts.refresh(account_id))?.payer_keys?.[toEnv(livemode)];
 }
 

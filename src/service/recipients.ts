@@ -87,7 +87,7 @@ export async function eraseRecipient(
       { ...change, before: { type, last4, deleted_at: null }, after: { deleted_at: at } },
       session,
     );
-    return { ...before, sealed: null, kid: null, deleted_at: at };
+    return { ...before, ciphertext: null, kid: null, deleted_at: at };
   });
 }
 
@@ -113,7 +113,7 @@ async function encryptDetails(
     const text = JSON.stringify(details);
     const ciphertext = await encrypter.encrypt(text, recipientOwner(id), facts);
     const kid = encrypter.getKid(ciphertext);
-    return { recipient: { ...facts, last4: getLast4(details), sealed: ciphertext, kid } };
+    return { recipient: { ...facts, last4: getLast4(details), ciphertext, kid } };
   } catch (error) {
     throw unavailable('The details can not be encrypted now.', error);
   }

@@ -78,14 +78,14 @@ async function* listAccounts({ stores: { accounts } }: RetentionDeps) {
 
 async function redactAccount(
   { stores, now, onProgress }: RetentionDeps,
-  { _id: account_id, payer_data_months = PAYER_MONTHS, payers_blanked }: AccountDocument,
+  { _id: account_id, payer_data_months = PAYER_MONTHS, payers_redacted_to }: AccountDocument,
   livemode: boolean,
   before: number,
 ): Promise<number> {
   const { accounts, payments } = stores;
   const env = toEnv(livemode);
   const until = buildPosition(monthsBefore(now(), payer_data_months).getTime(), 0);
-  let after = payers_blanked?.[env] ?? '';
+  let after = payers_redacted_to?.[env] ?? '';
   let count = 0;
   for (;;) {
     const owner = { account_id, livemode };

@@ -22,7 +22,7 @@ export interface AccountDocument {
   /** Absent: the default time. */
   payer_data_months?: number;
   /** Position in the list of payments. */
-  payers_blanked?: Partial<Record<Env, string>>;
+  payers_redacted_to?: Partial<Record<Env, string>>;
   /** Minor units per day, by currency; absent: no limit. */
   payout_limits?: Record<string, number>;
   /** Debt in minor units with which it still pays out, by currency; absent: none. */
@@ -41,7 +41,7 @@ export interface AccountDocument {
 export interface PayerKey {
   /** Absent on keys without a name. */
   id?: string;
-  sealed: Encrypted;
+  ciphertext: Encrypted;
   /** Key of the key ring that encrypted it. */
   kid: string;
 }
@@ -100,10 +100,10 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       replaced_at: string,
     ) => {
       const field = `payer_keys.${env}`;
-      const [key, sealed, kid] = [`$${field}.id`, `$${field}.sealed`, `$${field}.kid`];
-      const replaced = { id: key, sealed, kid, replaced_at };
+      const [key, ciphertext, kid] = [`$${field}.id`, `$${field}.ciphertext`, `$${field}.kid`];
+      const replaced = { id: key, ciphertext, kid, replaced_at };
       const earlier = { $concatArrays: [{ $ifNull: [`$${field}.earlier`, []] }, [replaced]] };
-      return accounts.updateOne({ _id: id, [`${field}.sealed`]: before }, [
+      return accounts.updateOne({ _id: id, [`${field}.ciphertext`]: before }, [
         { $set: { [field]: { ...next, earlier } } },
       ]);
     },
@@ -115,8 +115,8 @@ export function createAccountStore(db: Db, cacheMs = 0) {
     ) => {
       const write = (path: string, fields: string) =>
         accounts.updateOne(
-          { _id: id, [`${path}.sealed`]: before },
-          { $set: { [`${fields}.sealed`]: key.sealed, [`${fields}.kid`]: key.kid } },
+          { _id: id, [`${path}.ciphertext`]: before },
+          { $set: { [`${fields}.ciphertext`]: key.ciphertext, [`${fields}.kid`]: key.kid } },
         );
       const [current, earlier] = [`payer_keys.${env}`, `payer_keys.${env}.earlier`];
       const { modifiedCount } = await write(earlier, `${earlier}.$`);
@@ -124,13 +124,13 @@ export function createAccountStore(db: Db, cacheMs = 0) {
     },
     removeEarlierPayerKeys: (id: string, env: Env, current: Encrypted) =>
       accounts.updateOne(
-        { _id: id, [`payer_keys.${env}.sealed`]: current },
+        { _id: id, [`payer_keys.${env}.ciphertext`]: current },
         { $unset: { [`payer_keys.${env}.earlier`]: '' } },
       ),
     setPayerDataMonths: (id: string, payer_data_months: number, session?: ClientSession) =>
       accounts.updateOne({ _id: id }, { $set: { payer_data_months } }, { session }),
     setPayersRedacted: (id: string, env: Env, position: string) =>
-      accounts.updateOne({ _id: id }, { $max: { [`payers_blanked.${env}`]: position } }),
+      accounts.updateOne({ _id: id }, { $max: { [`payers_redacted_to.${env}`]: position } }),
     setCrypto: (id: string, crypto: boolean, session?: ClientSession) =>
       change(id, { $set: { crypto } }, session),
     enableMethod: (id: string, method: string, session?: ClientSession) =>

@@ -11,13 +11,13 @@ export interface Origin {
 }
 
 export type Actor =
-  | ({ door: 'dashboard'; user_id: string; email: string; session?: string } & Partial<Origin>)
-  | ({ door: 'api'; key_id: string } & Partial<Origin>)
-  | { door: 'command_line'; system_user: string; host: string; operator?: string }
+  | ({ via: 'dashboard'; user_id: string; email: string; session?: string } & Partial<Origin>)
+  | ({ via: 'api'; key_id: string } & Partial<Origin>)
+  | { via: 'command_line'; system_user: string; host: string; operator?: string }
   /** Acts by a rule. */
-  | { door: 'service' }
+  | { via: 'service' }
   /** An update to a workflow names a sender, unverified. */
-  | { door: 'workflow'; operator: string };
+  | { via: 'workflow'; operator: string };
 
 /** Line of the append-only audit log. @see docs/dashboard.md#audit-log */
 export interface AuditLine {

@@ -31,7 +31,7 @@ const NET = {
     $map: {
       input: {
         $filter: {
-          input: '$legs',
+          input: '$lines',
           cond: {
             $eq: ['$$this.account', { $concat: ['balances.', '$balance_account', '.available'] }],
           },
@@ -43,7 +43,7 @@ const NET = {
 };
 
 export function createBalanceTransactionStore(db: Db) {
-  const rows = db.collection<BalanceTransactionDocument>('ledger_postings');
+  const rows = db.collection<BalanceTransactionDocument>('journal_entries');
   // Numbers would lose digits of 64-bit integers.
   const exactRows = { find: (filter: object) => rows.find(filter, { useBigInt64: true }) };
   return {

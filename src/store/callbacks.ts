@@ -22,14 +22,14 @@ export interface CallbackDocument {
   parked: string | null;
   dismissed_at?: string;
   /** Id of the connector key; absent: not verified. */
-  signed_by?: string;
+  key_id?: string;
   /** Hex HMAC, which the workflow verifies. */
-  mac?: string;
+  signature?: string;
   /** The signature was refused; `unapplied` says why. */
   refused?: true;
 }
 
-type Signing = Pick<CallbackDocument, 'signed_by' | 'mac'>;
+type Signing = Pick<CallbackDocument, 'key_id' | 'signature'>;
 
 type NewCallback = Pick<
   CallbackDocument,
@@ -40,7 +40,7 @@ type NewCallback = Pick<
 type CallbackFacts = Omit<NewCallback, 'received_at'>;
 
 /** Names the signature, too: with another one, a callback must be signalled again. */
-export type SentCallback = Pick<CallbackDocument, '_id' | 'mac'>;
+export type SentCallback = Pick<CallbackDocument, '_id' | 'signature'>;
 export type SignalledCallback = SentCallback & Pick<CallbackDocument, 'signalled_at'>;
 
 const PARKED = { signalled_at: null, parked: { $type: 'string' as const } };
@@ -75,16 +75,16 @@ export function callbackKey(connector: string, callbackId: string): string {
 }
 
 /** Never equals the id of a verified callback: no connector has a slash in its name. */
-function refusedKey({ connector, mac = '', body, ...about }: CallbackFacts): string {
+function refusedKey({ connector, signature = '', body, ...about }: CallbackFacts): string {
   const text = callbackText({ connector, ...about, callback: body });
-  const digest = createHash('sha256').update(`${text}\n${mac}`).digest('hex').slice(0, 16);
+  const digest = createHash('sha256').update(`${text}\n${signature}`).digest('hex').slice(0, 16);
   return `refused/${connector}/${digest}/${body.callback_id}`;
 }
 
 function isSameCallback(stored: CallbackDocument, refused: NewCallback): boolean {
   const getText = ({ body: callback, ...about }: CallbackFacts) =>
     callbackText({ ...about, callback });
-  return stored.mac === refused.mac && getText(stored) === getText(refused);
+  return stored.signature === refused.signature && getText(stored) === getText(refused);
 }
 
 export function createCallbackStore(db: Db) {
@@ -174,13 +174,13 @@ export function createCallbackStore(db: Db) {
       ),
     /** Stores an unverified callback, also one that is not stored yet. */
     markRefused: async (unapplied: string, refused: NewCallback): Promise<void> => {
-      const { connector, body, mac } = refused;
+      const { connector, body, signature } = refused;
       const own = callbackKey(connector, body.callback_id);
       const stored = await callbacks.findOne({ _id: own });
       const refusal = { unapplied, refused: true as const };
       if (stored !== null && isSameCallback(stored, refused)) {
         // With a new signature it is a different callback.
-        const same = buildSentFilter(omitUndefined({ _id: own, mac }));
+        const same = buildSentFilter(omitUndefined({ _id: own, signature }));
         if ((await callbacks.updateOne(same, { $set: refusal })).matchedCount === 1) return;
       }
       const row = { ...refused, signalled_at: refused.received_at, parked: null };
@@ -229,8 +229,8 @@ export function createCallbackStore(db: Db) {
   };
 }
 
-function buildSentFilter({ _id, mac }: SentCallback) {
-  return { _id, mac: mac ?? { $exists: false } };
+function buildSentFilter({ _id, signature }: SentCallback) {
+  return { _id, signature: signature ?? { $exists: false } };
 }
 
 function waitingQuery(filter: WaitingFilter) {

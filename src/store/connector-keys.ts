@@ -10,7 +10,7 @@ import { readPage } from './page';
 export interface ConnectorKeyDocument {
   _id: string;
   connector: string;
-  sealed: Encrypted;
+  ciphertext: Encrypted;
   created_at: string;
   revoked_at: string | null;
 }
@@ -49,6 +49,6 @@ export function createConnectorKeyStore(db: Db) {
       ),
     page: (after: string, limit: number) => readPage<ConnectorKeyDocument>(keys, after, limit),
     reencrypt: (id: string, before: Encrypted, encrypted: Encrypted) =>
-      keys.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted } }),
+      keys.updateOne({ _id: id, ciphertext: before }, { $set: { ciphertext: encrypted } }),
   };
 }

@@ -64,8 +64,8 @@ export function createCryptoPaymentStore(db: Db) {
       { key: { network: 1, address: 1 }, name: ADDRESS_INDEX, unique: true },
       {
         key: { account_id: 1, livemode: 1 },
-        name: 'undone',
-        partialFilterExpression: { 'deposits.undone': true },
+        name: 'reorged',
+        partialFilterExpression: { 'deposits.reorged': true },
       },
     ]),
     /** Sums what was credited and then reorged: no settlement pays it out. */
@@ -73,10 +73,10 @@ export function createCryptoPaymentStore(db: Db) {
       { account_id, livemode, asset, network }: ReorgedFilter,
       session?: ClientSession,
     ): Promise<bigint> => {
-      const filter = { account_id, livemode, asset, network, 'deposits.undone': true };
+      const filter = { account_id, livemode, asset, network, 'deposits.reorged': true };
       const payments = await rows.find(filter, { session }).toArray();
-      const undone = payments.flatMap(({ deposits }) => deposits.filter(isReorged));
-      return undone.reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
+      const reorged = payments.flatMap(({ deposits }) => deposits.filter(isReorged));
+      return reorged.reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
     },
     takenAddresses: (network: string, addresses: readonly string[]): Promise<string[]> =>
       rows.distinct('address', { network, address: { $in: [...addresses] } }),

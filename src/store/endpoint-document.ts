@@ -6,7 +6,7 @@ import type { EventType } from '../domain/webhook/event';
 import type { Encrypted } from '../encryption/encrypter';
 
 interface EndpointSecret {
-  sealed: Encrypted;
+  ciphertext: Encrypted;
   /** ISO 8601: the secret signs from then on. */
   active_from: string;
 }
@@ -52,7 +52,7 @@ export interface EndpointSetting {
   url: string;
   endpoint_id?: string;
   /** First secret; a stored one stays. */
-  sealed: Encrypted;
+  ciphertext: Encrypted;
   enabled_events?: readonly EventType[] | 'all' | undefined;
   now: Date;
   /** Account time; by default `now`. */
@@ -67,7 +67,7 @@ export interface EndpointKey {
 }
 
 export interface SecretRoll extends EndpointKey {
-  sealed: Encrypted;
+  ciphertext: Encrypted;
   now: Date;
   /**
    * The current secret still signs for it: 0, 1 h or 24 h.
@@ -103,7 +103,7 @@ export function signingSecret(
   now: Date,
 ): Encrypted | undefined {
   return endpoint.secrets.filter(({ active_from }) => active_from <= now.toISOString()).at(-1)
-    ?.sealed;
+    ?.ciphertext;
 }
 
 export function toEndpoint(row: WithId<EndpointDocument>): Endpoint {

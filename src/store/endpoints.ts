@@ -105,7 +105,7 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
       return toEndpoint({ ...document, _id });
     },
     set: async (setting: EndpointSetting, session?: ClientSession): Promise<Endpoint> => {
-      const { account_id, livemode, endpoint_id, url, sealed, enabled_events, now } = setting;
+      const { account_id, livemode, endpoint_id, url, ciphertext, enabled_events, now } = setting;
       const { at = now.toISOString() } = setting;
       const oldest = await find({ account_id, livemode }, session);
       if (oldest !== null) {
@@ -122,7 +122,7 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         ...(endpoint_id === undefined
           ? {}
           : { endpoint_id, slot: 0, position: buildPosition(Date.parse(at), 0) }),
-        secrets: [{ sealed, active_from: now.toISOString() }],
+        secrets: [{ ciphertext, active_from: now.toISOString() }],
         ...(listed === undefined ? {} : { enabled_events: [...listed] }),
         ...{ created_at: at, updated_at: at },
       };
@@ -136,13 +136,13 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
      * @returns null without the endpoint
      */
     roll: async (
-      { sealed, now, afterMs, updated_at = now.toISOString(), ...owner }: SecretRoll,
+      { ciphertext, now, afterMs, updated_at = now.toISOString(), ...owner }: SecretRoll,
       session?: ClientSession,
     ): Promise<Endpoint | null> => {
       const endpoint = await find(owner, session);
       if (endpoint === null) return null;
       const at = now.toISOString();
-      const next = { sealed, active_from: new Date(now.getTime() + afterMs).toISOString() };
+      const next = { ciphertext, active_from: new Date(now.getTime() + afterMs).toISOString() };
       const active = {
         $filter: { input: '$secrets', cond: { $lte: ['$$this.active_from', { $literal: at }] } },
       };
@@ -197,8 +197,8 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         .toArray(),
     reencryptSecret: (id: ObjectId, before: Encrypted, encrypted: Encrypted) =>
       endpoints.updateOne(
-        { _id: id, 'secrets.sealed': before },
-        { $set: { 'secrets.$.sealed': encrypted } },
+        { _id: id, 'secrets.ciphertext': before },
+        { $set: { 'secrets.$.ciphertext': encrypted } },
       ),
   };
 }

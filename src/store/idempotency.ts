@@ -65,7 +65,7 @@ export function rebuiltRecordKey(
 }
 
 export function createIdempotencyStore(db: Db) {
-  const records = db.collection<IdempotencyRecord>('idempotency');
+  const records = db.collection<IdempotencyRecord>('idempotency_records');
   return {
     ensureIndexes: indexBuilder(records, [
       { key: { resource_id: 1 }, name: 'resource', unique: true },
@@ -140,10 +140,10 @@ export function createIdempotencyStore(db: Db) {
         .project<OpenPayer>({ resource_id: 1, customer: '$request.stored.customer' })
         .toArray();
     },
-    reencryptPayer: (resource_id: string, before: string, sealed: string) =>
+    reencryptPayer: (resource_id: string, before: string, ciphertext: string) =>
       records.updateOne(
-        { resource_id, 'request.stored.customer.sealed': before },
-        { $set: { 'request.stored.customer.sealed': sealed } },
+        { resource_id, 'request.stored.customer.ciphertext': before },
+        { $set: { 'request.stored.customer.ciphertext': ciphertext } },
       ),
     /** A repeated request then returns the resource as it is. */
     eraseAnswers: (resource_ids: string[], session: ClientSession) =>

@@ -19,15 +19,15 @@ export function paymentPayers(payments: Collection<PaymentDocument>) {
           position: 1,
         })
         .toArray(),
-    reencryptPayer: (_id: string, before: string, sealed: string) =>
+    reencryptPayer: (_id: string, before: string, ciphertext: string) =>
       payments.updateOne(
-        { _id, 'customer.sealed': before },
-        { $set: { 'customer.sealed': sealed } },
+        { _id, 'customer.ciphertext': before },
+        { $set: { 'customer.ciphertext': ciphertext } },
       ),
     redactPayers: (ids: string[]) =>
       payments.updateMany(
         { _id: { $in: ids } },
-        { $set: { 'customer.sealed': null, browser_hash: null } },
+        { $set: { 'customer.ciphertext': null, browser_hash: null } },
       ),
     /** Erases also the merchant's name for the payer, unless the payment has changed. */
     erasePayer: (
@@ -40,10 +40,10 @@ export function paymentPayers(payments: Collection<PaymentDocument>) {
         {
           _id,
           status,
-          'customer.sealed': customer.sealed,
+          'customer.ciphertext': customer.ciphertext,
           'customer.reference': customer.reference,
         },
-        { $set: { customer: { reference: null, sealed: null }, browser_hash: null } },
+        { $set: { customer: { reference: null, ciphertext: null }, browser_hash: null } },
         session,
       ),
   };

@@ -14,7 +14,7 @@ export interface RecipientDocument extends RecipientFacts {
   livemode: boolean;
   last4: string;
   /** `RecipientDetails` as JSON, encrypted for `recipient/{id}`; null once deleted. */
-  sealed: Encrypted | null;
+  ciphertext: Encrypted | null;
   /** Keys that decrypt them; null once deleted. */
   kid: string | null;
   created_at: string;
@@ -25,7 +25,7 @@ export interface RecipientDocument extends RecipientFacts {
 }
 
 export interface EncryptedRecipient extends RecipientDocument {
-  sealed: Encrypted;
+  ciphertext: Encrypted;
 }
 
 /** Recipients with the same keys and rails. */
@@ -51,13 +51,13 @@ export function buildRecipient(
   now: Date,
 ): RecipientDocument {
   const { id: _id, account_id, livemode, request_id } = owner;
-  const { sealed, ...plainFacts } = recipient;
+  const { ciphertext, ...plainFacts } = recipient;
   return {
     _id,
     account_id,
     livemode,
     ...plainFacts,
-    sealed: Encrypted.parse(sealed),
+    ciphertext: Encrypted.parse(ciphertext),
     created_at: now.toISOString(),
     used_at: now.toISOString(),
     request_id,
@@ -70,13 +70,13 @@ const HAS_DETAILS = { kid: { $type: 'string' } } as const;
 
 /** Erased with the details; facts that past payouts show stay. */
 const ERASED = {
-  ...{ sealed: null, kid: null, has: [], card_expires: null, iban_in_sepa: null },
+  ...{ ciphertext: null, kid: null, has: [], card_expires: null, iban_in_sepa: null },
   sepa_faults: [],
 };
 
 export function createRecipientStore(db: Db) {
   const recipients = db.collection<RecipientDocument>('recipients');
-  const records = db.collection<RecipientRecord>('idempotency');
+  const records = db.collection<RecipientRecord>('idempotency_records');
   return {
     ensureIndexes: async (missing?: MissingIndexes): Promise<void> => {
       await makeIndexes(
@@ -133,7 +133,10 @@ export function createRecipientStore(db: Db) {
     listInGroup: (group: RecipientGroup, limit: number, after = '') =>
       readPage<EncryptedRecipient>(recipients, after, limit, buildGroupFilter(group, '')),
     reencrypt: (id: string, before: Encrypted, encrypted: Encrypted, kid: string) =>
-      recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted, kid } }),
+      recipients.updateOne(
+        { _id: id, ciphertext: before },
+        { $set: { ciphertext: encrypted, kid } },
+      ),
     listGroups: () => listGroups(recipients, ''),
     listRecordsInGroup: (group: RecipientGroup, limit: number, after = '') =>
       readPage<RecipientRecord>(records, after, limit, buildGroupFilter(group, IN_RECORD)),

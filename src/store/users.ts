@@ -29,7 +29,7 @@ export interface UserDocument {
 }
 
 interface SecondFactor {
-  sealed: Encrypted;
+  ciphertext: Encrypted;
   /** Latest used: no code works twice. */
   step: number;
 }
@@ -153,12 +153,12 @@ export function createUserStore(db: Db) {
     /** @returns false when another factor was offered meanwhile */
     useTotp: async (
       id: string,
-      { sealed, step }: SecondFactor,
+      { ciphertext, step }: SecondFactor,
       recovery_hashes: string[],
       session: ClientSession,
     ): Promise<boolean> => {
-      const set = { totp: { sealed, step }, totp_offered: null, recovery_hashes };
-      const filter = { _id: id, totp: null, totp_offered: sealed };
+      const set = { totp: { ciphertext, step }, totp_offered: null, recovery_hashes };
+      const filter = { _id: id, totp: null, totp_offered: ciphertext };
       return (await users.updateOne(filter, { $set: set }, { session })).modifiedCount === 1;
     },
     dropTotp: async (id: string, session: ClientSession): Promise<void> => {
@@ -228,8 +228,8 @@ export function createUserStore(db: Db) {
       }),
     reencryptTotp: (
       id: string,
-      field: 'totp.sealed' | 'totp_offered',
-      { before, sealed }: { before: Encrypted; sealed: Encrypted },
-    ) => users.updateOne({ _id: id, [field]: before }, { $set: { [field]: sealed } }),
+      field: 'totp.ciphertext' | 'totp_offered',
+      { before, ciphertext }: { before: Encrypted; ciphertext: Encrypted },
+    ) => users.updateOne({ _id: id, [field]: before }, { $set: { [field]: ciphertext } }),
   };
 }

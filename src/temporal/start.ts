@@ -5,7 +5,7 @@ import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type Resource } from '../lifecycles';
 import { type LabeledFacts, lifecycleLabels } from './labels';
 
-export const IDEMPOTENCY_MEMO = 'claim';
+export const IDEMPOTENCY_MEMO = 'idempotency_record';
 
 /**
  * Temporal then gives a task to another worker, so that a create request succeeds within 8 s even

@@ -30,7 +30,7 @@ async function reservePayment() {
     ...{ connector: 'bank', settlement_due_seconds: 86_400 },
   };
   const routing = { ...facts, expires_in_seconds: 1_800 };
-  const customer = { reference: null, sealed: null };
+  const customer = { reference: null, ciphertext: null };
   const urls = { success_url: 'https://s.example', error_url: 'https://e.example' };
   const stored = { reference: null, customer, metadata: '{}', ...urls };
   await recordKey(records.stores, 'createPayment', payment_id, owner, { stored, routing });
@@ -99,7 +99,7 @@ describe('opening a payment again', () => {
   test('answers as the payment is now when its idempotency record is gone', async () => {
     const { open, advance, payment_id } = await openPayment();
     await advance('awaiting_customer', 2, ['authorized']);
-    await records.db.collection('idempotency').deleteOne({ resource_id: payment_id });
+    await records.db.collection('idempotency_records').deleteOne({ resource_id: payment_id });
     const state = { status: 'authorized', version: 3, verification: 'checked' };
     expect(await open(null)).toEqual(state);
   });

@@ -206,8 +206,8 @@ describe('balance transactions', () => {
     const about = { kind: 'funded', account_id, livemode: false, currency: 'EUR' } as const;
     const at = written.toISOString();
     for (let amount = 1; amount <= 150; amount += 1) {
-      const legs = ENTRY_LINES.funded('main', amount);
-      const entry = { ...about, at, resource_id: randomUUID(), legs };
+      const lines = ENTRY_LINES.funded('main', amount);
+      const entry = { ...about, at, resource_id: randomUUID(), lines };
       await retryUntilDone(() => inTransaction(mongo, (session) => ledger.post(entry, session)));
     }
     const pages = await walkPages((query) => list(account, query), { limit: '37' });

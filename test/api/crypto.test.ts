@@ -388,7 +388,7 @@ describe('a settlement', () => {
     await loss.report('crypto_settlement', second.body.id, 'completed', costs);
     await loss.handle('crypto_settlement', second.body.id).result();
     const fee = await service.stores.ledger.findEntry(`crypto_settlement_fee:${second.body.id}`);
-    expect(fee?.legs.map(({ account, amount }) => `${account} ${amount}`)).toEqual([
+    expect(fee?.lines.map(({ account, amount }) => `${account} ${amount}`)).toEqual([
       'expense.network -42000',
       `clearing.${service.connector} 42000`,
     ]);

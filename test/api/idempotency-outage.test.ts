@@ -17,7 +17,7 @@ const create = (idempotencyKey: string, once = true) =>
   shop.post('/v1/payments', idealPayment(), { idempotencyKey, once });
 /** Repeats the call while a busy machine answers too late. */
 const insist = (idempotencyKey: string) => create(idempotencyKey, false);
-const records = () => service.collection<IdempotencyRecord>('idempotency');
+const records = () => service.collection<IdempotencyRecord>('idempotency_records');
 const findRecord = (key: string, { account_id } = { ...shop }) =>
   records().findOne({ account_id, key });
 const getHandle = (id: string | undefined, kind = 'payment') =>

@@ -21,7 +21,7 @@ const DAY_MS = 24 * HOUR_MS;
 const CROWD = 20;
 
 const service = useService();
-const records = () => service.collection<IdempotencyRecord>('idempotency');
+const records = () => service.collection<IdempotencyRecord>('idempotency_records');
 const findRecord = ({ account_id }: { account_id: string }, operation: string, key: string) =>
   records().findOne({ account_id, operation, key });
 

@@ -180,7 +180,7 @@ test('a frozen account can only read, with every key', async () => {
     }
   }
   expect((await get(`/v1/payments/${body.id}`, key)).body).toEqual(body);
-  expect(await service.collection('idempotency').countDocuments({ account_id })).toBe(1);
+  expect(await service.collection('idempotency_records').countDocuments({ account_id })).toBe(1);
   await inTransaction(service.mongo, (session) => accounts.unfreeze(account_id, session));
   expect((await post(`/v1/payments/${body.id}/cancel`, key)).body.status).toBe('cancelled');
 });

@@ -195,7 +195,7 @@ test(
     expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
     expect(readNumber(refused, 'RateLimit-Limit')).toBe(10);
     expectRefusal(await shop.post(path, { event: 'settled' }), 'rate_limited');
-    expect(await shop.count('idempotency')).toBe(9);
+    expect(await shop.count('idempotency_records')).toBe(9);
     expect((await get(shop)).status).toBe(200);
     for (const other of [await addKey(shop, true), await openShop()]) {
       expect((await create(other)).status).toBe(201);

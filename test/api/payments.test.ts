@@ -79,10 +79,10 @@ describe('a payment', () => {
     expect((await shop.get('/v1/payments?limit=1')).body.data[0].customer).toEqual(customer);
     expect((await service.stores.payments.get(body.id))?.customer).toEqual({
       reference: 'c-77',
-      sealed: expect.stringMatching(/^ey/),
+      ciphertext: expect.stringMatching(/^ey/),
     });
     // A record without the facts of the first answer stores the whole answer.
-    const records = service.collection('idempotency');
+    const records = service.collection('idempotency_records');
     await records.updateOne({ resource_id: body.id }, { $unset: { opening: '' } });
     expect((await create()).text).toBe(text);
     const stored = await records.findOne({ resource_id: body.id });

@@ -45,8 +45,8 @@ export async function insertRecipient(
   const id = randomUUID();
   const details = recipientDetails(DETAILS[rail]);
   const encrypter = recipientEncrypters.sandbox;
-  const sealed = await encrypter.encrypt(JSON.stringify(details), recipientOwner(id));
-  const stored = { last4: getLast4(details), sealed, kid: encrypter.getKid(sealed) };
+  const ciphertext = await encrypter.encrypt(JSON.stringify(details), recipientOwner(id));
+  const stored = { last4: getLast4(details), ciphertext, kid: encrypter.getKid(ciphertext) };
   const recipient = { ...recipientFacts(details), ...stored, ...changes };
   const owner = { id, account_id, livemode, request_id: 'some-request' };
   await stores.recipients.insert(buildRecipient(owner, { recipient }, new Date()));

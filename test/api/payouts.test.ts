@@ -204,7 +204,7 @@ test(
     await setLimit('EUR', 2_500);
     const all = await payAll(1_000, 1_000, 1_000, 1_000);
     expect(all.toSorted()).toEqual(['accepted', 'accepted', OVER, OVER]);
-    const records = service.collection('idempotency');
+    const records = service.collection('idempotency_records');
     expect(await records.countDocuments({ account_id, operation: 'createPayout' })).toBe(2);
     expect(await payAll(501)).toEqual([OVER]);
     const { id } = (await pay({ amount: 500 })).body;

@@ -17,8 +17,9 @@ const shop = useAccount(service);
 const create = (body: object, idempotencyKey: string = randomUUID()) =>
   shop.post(PATH, body, { idempotencyKey });
 const findRecord = (key: string) =>
-  service.collection('idempotency').findOne({ account_id: shop.account_id, key });
-const countStored = () => Promise.all([shop.count('recipients'), shop.count('idempotency')]);
+  service.collection('idempotency_records').findOne({ account_id: shop.account_id, key });
+const countStored = () =>
+  Promise.all([shop.count('recipients'), shop.count('idempotency_records')]);
 
 describe('a recipient', () => {
   test.each([
@@ -117,7 +118,7 @@ describe('a recipient', () => {
     const shown = { ...created, deleted: true };
     expect([first.status, first.body]).toEqual([200, shown]);
     const stored = await service.stores.recipients.get(id);
-    const redacted = { sealed: null, kid: null, has: [], card_expires: null };
+    const redacted = { ciphertext: null, kid: null, has: [], card_expires: null };
     const visible = { type: 'card', scheme: 'visa', last4: '1111' };
     expect(stored).toMatchObject({ ...visible, ...redacted });
     expect((await remove(id)).body).toEqual(shown);
@@ -125,7 +126,7 @@ describe('a recipient', () => {
     const { account_id } = owner;
     const log = await service.stores.auditLog.list({ account_id, livemode: false, limit: 10 });
     const actor = {
-      ...{ door: 'api', key_id: expect.stringMatching(/^key_/) },
+      ...{ via: 'api', key_id: expect.stringMatching(/^key_/) },
       ...{ address: expect.any(String), request_id: expect.any(String) },
     };
     const after = { deleted_at: stored?.deleted_at };
@@ -135,16 +136,18 @@ describe('a recipient', () => {
 
   test('that is deleted is not written again by a create that was interrupted', async () => {
     const { id } = (await create(cardRecipient(), 'recorded')).body;
-    const records = service.collection('idempotency');
-    const { type, scheme, last4, sealed, kid } = Object(await service.stores.recipients.get(id));
-    const recipient = { type, scheme, last4, sealed, kid, has: [], card_expires: null };
+    const records = service.collection('idempotency_records');
+    const { type, scheme, last4, ciphertext, kid } = Object(
+      await service.stores.recipients.get(id),
+    );
+    const recipient = { type, scheme, last4, ciphertext, kid, has: [], card_expires: null };
     const open = { request: { recipient }, body: null, status: null };
     await records.updateOne({ resource_id: id }, { $set: open });
     expect((await shop.delete(`${PATH}/${id}`)).status).toBe(200);
     expect(await findRecord('recorded')).toMatchObject({ request: null });
     const again = (await create(cardRecipient(), 'recorded')).body;
     expect(again).toMatchObject({ id, deleted: true });
-    expect(await service.stores.recipients.get(id)).toMatchObject({ sealed: null });
+    expect(await service.stores.recipients.get(id)).toMatchObject({ ciphertext: null });
   });
 });
 
@@ -216,7 +219,7 @@ describe('the details of a recipient', () => {
     const { answers } = await postWith({}, [{ ...CARD, iban: 'DE89370400440532013000' }]);
     expect(answers.map(({ status }) => status)).toEqual([400]);
     const stored = await readStored();
-    expect(stored).toMatch(/"sealed":"ey/);
+    expect(stored).toMatch(/"ciphertext":"ey/);
     expectNoSecret(stored);
   });
 
@@ -227,7 +230,7 @@ describe('the details of a recipient', () => {
     const record = await findRecord('interrupted');
     expect(Object.keys(record?.['request'])).toEqual(['recipient']);
     expect(Object.keys(record?.['request'].recipient).sort()).toEqual([
-      ...['card_expires', 'has', 'iban_in_sepa', 'kid', 'last4', 'scheme', 'sealed', 'type'],
+      ...['card_expires', 'has', 'iban_in_sepa', 'kid', 'last4', 'scheme', 'ciphertext', 'type'],
     ]);
     expectNoSecret(await readStored());
     const again = await create(CARD, 'interrupted');

@@ -14,7 +14,7 @@ const shop = useAccount(service);
 
 const good = JSON.stringify(idealPayment());
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
-const countStored = () => Promise.all([shop.count('payments'), shop.count('idempotency')]);
+const countStored = () => Promise.all([shop.count('payments'), shop.count('idempotency_records')]);
 
 /** Posts bytes as they are, under a key of their own, by default as JSON, and repeats them after a 503. */
 function post(body: Exchange['body'], more: { type?: string | null } & Partial<Exchange> = {}) {

@@ -262,7 +262,7 @@ describe('an endpoint', () => {
     await eventually('it is disabled', async () => (await read()).status === 'disabled');
     expect(await read()).toMatchObject({ status: 'disabled', disabled_reason: 'failing' });
     const log = service.collection('audit_log').find({ account_id, act: 'webhook.disabled' });
-    expect(await log.toArray()).toMatchObject([{ target: id, actor: { door: 'service' } }]);
+    expect(await log.toArray()).toMatchObject([{ target: id, actor: { via: 'service' } }]);
     await patch(shop, id, { status: 'enabled' });
     expect(await read()).toMatchObject({ status: 'enabled', disabled_reason: null });
     expect(await readFailing(shop)).toBeUndefined();

@@ -184,9 +184,9 @@ describe('a process with a memory of callbacks', () => {
     await deliverCallback({ ...inbox, memory }, report);
     // Another process stores its signature, and dies before it signals.
     const key = { key_id: 'cnkey_1', secret: 'cnsec_1' };
-    const { key_id: signed_by, v1: mac } = signCallback(key, report);
+    const { key_id, v1: signature } = signCallback(key, report);
     const _id = `${report.connector}:${report.callback.callback_id}`;
-    const signed = { body: report.callback, signed_by, mac };
+    const signed = { body: report.callback, key_id, signature };
     await inbox.stores.callbacks.replaceSignature({ _id }, signed);
     await memory.close();
     expect(await deliverCallback({ ...inbox, key }, report)).toBe('delivered');

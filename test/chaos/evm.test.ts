@@ -153,7 +153,8 @@ test('follows a node again after an outage, without a restart', async () => {
 test('gives no payment the address of another one after its database was restored', async () => {
   const { address } = await shop.pay();
   await evm.kill();
-  for (const name of ['address_lines', 'addresses']) await book().collection(name).deleteMany({});
+  for (const name of ['address_counters', 'addresses'])
+    await book().collection(name).deleteMany({});
   await evm.follow();
   expect((await shop.pay()).address).not.toBe(address);
 });
@@ -168,7 +169,7 @@ test('ends on SIGTERM and leaves a ledger without differences', async () => {
 async function told(transaction_id: Hash, confirmations: number): Promise<void> {
   const deposits = book().collection<Deposit>('deposits');
   const isReported = async () =>
-    (await deposits.findOne({ transaction_id }))?.told?.confirmations === confirmations;
+    (await deposits.findOne({ transaction_id }))?.reported?.confirmations === confirmations;
   await eventually(`${confirmations} confirmations to be reported`, isReported, STEP_MS_MAX);
 }
 

@@ -129,11 +129,11 @@ async function expectExact(
   expect(await list('payouts', { account_id }, byState)).toEqual(
     expected((of) => [`${of.payout_id} ${of.payoutEnd} `]),
   );
-  expect(await find('idempotency', { account_id })).toHaveLength(3 * courses.length);
+  expect(await find('idempotency_records', { account_id })).toHaveLength(3 * courses.length);
   const byType = ({ resource_id, type }: Document) => `${resource_id} ${type}`;
   expect(await list('events', { account_id }, byType)).toEqual(expected(listEvents));
   const book = `${account_id}:sandbox:EUR`;
-  expect(await list('ledger_postings', { book }, ({ _id }) => String(_id))).toEqual(
+  expect(await list('journal_entries', { book }, ({ _id }) => String(_id))).toEqual(
     expected(listEntryIds),
   );
   const available = courses.reduce((sum, of) => sum + calculateGain(of), 0);

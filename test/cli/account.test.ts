@@ -86,7 +86,7 @@ describe('a new account', () => {
     };
     const count = () =>
       Promise.all(
-        ['api_keys', 'ledger_postings'].map((name) => db.collection(name).countDocuments()),
+        ['api_keys', 'journal_entries'].map((name) => db.collection(name).countDocuments()),
       );
     const before = await count();
     const broken = { ...deps, stores: { ...stores, ledger: { ...stores.ledger, post } } };

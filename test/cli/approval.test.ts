@@ -83,7 +83,7 @@ describe('a live act above the limit', () => {
     expect(done).toMatchObject({ approval_id: id, state: 'done', decided_by: 'bo' });
     expect(await answer(bo, 'approve', id)).toEqual(done);
     expect(await available(account_id)).toBe(MUCH);
-    const entries = service.db.collection('ledger_postings');
+    const entries = service.db.collection('journal_entries');
     const book = `${account_id}:live:EUR`;
     expect(await entries.find({ book }).toArray()).toMatchObject([
       { kind: 'funded', note: { operator: 'mia', reason: 'Ticket 42', approved_by: 'bo' } },
@@ -150,8 +150,8 @@ describe('a live act above the limit', () => {
     const { ledger } = service.stores;
     const resource_id = `payout-of-${account_id}`;
     const owner = { account_id, livemode: true, currency: 'EUR', at: new Date().toISOString() };
-    const legs = ENTRY_LINES.payout_sent_again('bank', MUCH);
-    const entry = { kind: 'payout_sent_again', resource_id, ...owner, legs } as const;
+    const lines = ENTRY_LINES.payout_sent_again('bank', MUCH);
+    const entry = { kind: 'payout_sent_again', resource_id, ...owner, lines } as const;
     await inTransaction(service.mongo, (session) => ledger.post(entry, session));
     const id = await request(['balance', 'reverse', `payout_sent_again:${resource_id}`, ...WHY]);
     const reversal = `reversed:payout_sent_again:${resource_id}`;

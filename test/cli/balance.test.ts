@@ -38,14 +38,14 @@ async function openMerchant() {
       return adjustBalance(commands.deps, adjustment, NOTE, id);
     },
     reverse: (id: string) => reverseOperation(commands.deps, id, NOTE),
-    post: (entry: Pick<NewEntry, 'kind' | 'legs'> & Partial<NewEntry>) => {
+    post: (entry: Pick<NewEntry, 'kind' | 'lines'> & Partial<NewEntry>) => {
       const at = new Date().toISOString();
       const posted = { ...owner, resource_id: randomUUID(), at, ...entry };
       return inTransaction(service.mongo, (session) => ledger.post(posted, session));
     },
     read: async (livemode = false) => await readBalances(service, { account_id, livemode }),
     entries: () =>
-      ledger.collections.postings
+      ledger.collections.entries
         .find({ book: `${account_id}:sandbox:EUR`, kind: { $in: ['adjusted', 'reversed'] } })
         .sort({ written_at: 1 })
         .toArray(),
@@ -65,7 +65,7 @@ describe('a funding', () => {
     const entry = await service.stores.ledger.findEntry(operation_id);
     expect(entry).toMatchObject({
       ...{ book: `${account_id}:sandbox:EUR`, kind: 'funded' },
-      legs: [
+      lines: [
         { account: 'external.funding', amount: -99_999_999_999 },
         { account: 'balances.main.available', amount: 99_999_999_999 },
       ],
@@ -126,8 +126,8 @@ describe('an adjustment', () => {
   test('collects at most what a merchant owes', async () => {
     const { adjust, fund, post, read } = await openMerchant();
     await fund();
-    const legs = ENTRY_LINES.payment_clawed_back('bank', 0, 700);
-    await post({ kind: 'payment_clawed_back', legs });
+    const lines = ENTRY_LINES.payment_clawed_back('bank', 0, 700);
+    await post({ kind: 'payment_clawed_back', lines });
     expect((await read()).receivables).toEqual([{ currency: 'EUR', owed: 700 }]);
     const id = randomUUID();
     const collect = (amount: number) => adjust(amount, { against: 'receivable' }, id);
@@ -157,7 +157,7 @@ describe('an adjustment', () => {
     await fund();
     expect(await adjust(amount, { against })).toMatchObject({ available: 100_000 + amount });
     const [entry] = await entries();
-    expect(entry).toMatchObject({ legs: lines(account, amount) });
+    expect(entry).toMatchObject({ lines: lines(account, amount) });
     expect(entry).not.toHaveProperty('uncleared');
   });
 
@@ -172,7 +172,7 @@ describe('an adjustment', () => {
     expect(await correct('ACCT-7')).toMatchObject({ available: 99_300 });
     expect(await entries()).toMatchObject([
       {
-        ...{ legs: lines(`clearing.${connector}`, -700), bank_reference: 'ACCT-7' },
+        ...{ lines: lines(`clearing.${connector}`, -700), bank_reference: 'ACCT-7' },
         ...{ uncleared: connector, bank_amount: -700, livemode: false, currency: 'EUR' },
       },
     ]);
@@ -263,14 +263,14 @@ describe('the command', () => {
     });
     await fund({ currency: 'JPY', amount: 1_050 });
     await fund({ currency: 'KWD', balance_account: 'ads' });
-    const legs = ENTRY_LINES.adjusted('main', 2n ** 53n + 1n, 'adjustments');
-    await post({ kind: 'adjusted', legs });
+    const lines = ENTRY_LINES.adjusted('main', 2n ** 53n + 1n, 'adjustments');
+    await post({ kind: 'adjusted', lines });
     await post({
       ...{ kind: 'crypto_payment_credited', currency: 'ETH.ethereum' },
-      legs: ENTRY_LINES.crypto_payment_credited('chain', 10n ** 25n + 1n),
+      lines: ENTRY_LINES.crypto_payment_credited('chain', 10n ** 25n + 1n),
     });
     const debt = ENTRY_LINES.payment_clawed_back('bank', 0, 700);
-    await post({ kind: 'payment_clawed_back', currency: 'GBP', legs: debt });
+    await post({ kind: 'payment_clawed_back', currency: 'GBP', lines: debt });
     const { stdout } = await commands.cli(...show);
     const rows = stdout.replaceAll('\u00a0', ' ').split('\n');
     expect(rows.map((row) => row.split(/ {2,}/))).toEqual([

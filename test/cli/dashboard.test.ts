@@ -111,7 +111,7 @@ test('the audit log has each change of the command line: actor, before and after
   expect(all.map(({ act }) => act)).toEqual([
     ...['balance.reversed', 'balance.adjusted', 'balance.funded', ...ofBothEnvironments],
   ]);
-  const actor = { door: 'command_line', system_user: userInfo().username, host: hostname() };
+  const actor = { via: 'command_line', system_user: userInfo().username, host: hostname() };
   for (const line of all) expect(line).toMatchObject({ account_id, actor });
   expect(all.slice(2, 4)).toMatchObject([
     {
@@ -148,7 +148,7 @@ describe('the chains of the audit log', () => {
     expect(places.toSorted((a, b) => b - a)).toEqual([7, 6, 5, 4, 3, 2, 1]);
     expect(new Set(data.map(({ hash }: { hash: string }) => hash)).size).toBe(7);
     expect(await list(...own, '--env', 'live', '--limit', '1')).toMatchObject({
-      data: [{ act: 'api_key.created' }],
+      data: [{ act: 'api_key.created', actor: { via: 'command_line' } }],
       has_more: true,
     });
     const later = new Date(Date.now() + 60_000).toISOString();

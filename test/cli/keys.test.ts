@@ -38,7 +38,14 @@ const DETAILS = '{"first_name":"Ada"}';
 const SECRET = 'whsec_of_an_endpoint';
 const SANDBOX = 'recipients.sandbox';
 const COLLECTIONS = [
-  ...['accounts', 'recipients', 'idempotency', 'webhook_endpoints', 'users', 'connector_keys'],
+  ...[
+    'accounts',
+    'recipients',
+    'idempotency_records',
+    'webhook_endpoints',
+    'users',
+    'connector_keys',
+  ],
   'payments',
 ];
 const none = {
@@ -95,8 +102,8 @@ async function openKeys() {
   } = {}) => {
     const id = randomUUID();
     const encrypter = encrypters[livemode ? 'live' : 'sandbox'];
-    const sealed = await encrypter.encrypt(DETAILS, recipientOwner(id), facts);
-    const request = { recipient: { ...facts, sealed, kid: encrypter.getKid(sealed) } };
+    const ciphertext = await encrypter.encrypt(DETAILS, recipientOwner(id), facts);
+    const request = { recipient: { ...facts, ciphertext, kid: encrypter.getKid(ciphertext) } };
     const owner = { account_id, livemode, request_id: 'req' };
     const use = { operation: 'createRecipient', key: id, fingerprint: 'f', resource_id: id };
     await stores.idempotency.reserveKey({ ...owner, ...use, request }, new Date());
@@ -137,9 +144,9 @@ async function openKeys() {
     /** Current key of recipients of the sandbox. */
     currentPair: () => readPairs(keysDir, 'sandbox').current,
     endpoint: async (account: string): Promise<void> => {
-      const sealed = await createSecrets().encrypt(SECRET, endpointOwner(account, false));
+      const ciphertext = await createSecrets().encrypt(SECRET, endpointOwner(account, false));
       const place = { account_id: account, livemode: false, url: 'https://shop.example/hook' };
-      await stores.endpoints.set({ ...place, sealed, now: new Date() });
+      await stores.endpoints.set({ ...place, ciphertext, now: new Date() });
     },
     /** Adds a user with a second factor. */
     user: async (): Promise<void> => {
@@ -150,9 +157,9 @@ async function openKeys() {
     },
     connectorKey: async (): Promise<void> => {
       const _id = `cnkey_${randomUUID()}`;
-      const sealed = await createSecrets().encrypt(SECRET, connectorKeyOwner(_id));
+      const ciphertext = await createSecrets().encrypt(SECRET, connectorKeyOwner(_id));
       const created_at = new Date().toISOString();
-      const key = { _id, connector: 'sandbox', sealed, created_at, revoked_at: null };
+      const key = { _id, connector: 'sandbox', ciphertext, created_at, revoked_at: null };
       await stores.connectorKeys.insert(key);
     },
     /** Adds a merchant whose sandbox has these payers, the last of them in a request. */
@@ -202,7 +209,7 @@ const refused = (code: string) => expect.objectContaining({ name: 'ServiceError'
 const countHeld = async (kid: string) =>
   (await showKeys(setting.deps)).keys.find((key) => key.kid === kid);
 const readCiphertext = async (id: string) =>
-  Encrypted.parse((await setting.stores.recipients.get(id))?.sealed);
+  Encrypted.parse((await setting.stores.recipients.get(id))?.ciphertext);
 const openBank = () => createDetailsDecrypter(setting.keysDir, 'sandbox');
 const decrypt = async (id: string, bank: Pick<Encrypter, 'decrypt'> = openBank()) =>
   await bank.decrypt(await readCiphertext(id), recipientOwner(id));
@@ -233,7 +240,7 @@ describe('a rotation', () => {
     });
     const [secret] = (await stores.endpoints.get('acct_1', false))?.secrets ?? [];
     const owner = endpointOwner('acct_1', false);
-    expect(await createSecrets().decrypt(Encrypted.parse(secret?.sealed), owner)).toBe(SECRET);
+    expect(await createSecrets().decrypt(Encrypted.parse(secret?.ciphertext), owner)).toBe(SECRET);
     // Until each process has read the file, and what it had encrypted before is stored.
     expect(waits).toEqual([expect.any(Number)]);
     expect(waits[0]).toBeGreaterThan(14_000);
@@ -273,7 +280,10 @@ describe('a rotation', () => {
     const { db, deps, lines } = setting;
     const [lost = '', sound = ''] = await addRecipients(2);
     const recipients = db.collection<{ _id: string }>('recipients');
-    await recipients.updateOne({ _id: lost }, { $set: { sealed: await readCiphertext(sound) } });
+    await recipients.updateOne(
+      { _id: lost },
+      { $set: { ciphertext: await readCiphertext(sound) } },
+    );
     expect(await rotatePair()).toMatchObject({ resealed: 1, remaining: 1 });
     expect(lines.filter((line) => line.includes(lost))).toHaveLength(1);
     expect(lines.join()).not.toContain(sound);
@@ -301,7 +311,7 @@ describe('a rotation', () => {
     expect(await setting.json('recipient', 'forget', id)).toEqual(erased);
     expect(await countHeld(setting.currentPair())).toMatchObject({ recipients: 1 });
     expect(await rotatePair()).toMatchObject({ resealed: 1, remaining: 0 });
-    expect(await setting.stores.recipients.get(id)).toMatchObject({ sealed: null, kid: null });
+    expect(await setting.stores.recipients.get(id)).toMatchObject({ ciphertext: null, kid: null });
     expect(await decrypt(other)).toBe(DETAILS);
     const unknown = { code: 'recipient_not_found' };
     expect(await setting.refusal('recipient', 'forget', 'none')).toMatchObject(unknown);
@@ -345,7 +355,7 @@ describe('a rotation', () => {
 
     // One that no key decrypts is named, and the key stays that may have encrypted it.
     const [first, second] = [await payments.get('p1'), await payments.get('p2')];
-    const names = [first?.customer.sealed ?? '', second?.customer.sealed ?? ''] as const;
+    const names = [first?.customer.ciphertext ?? '', second?.customer.ciphertext ?? ''] as const;
     await payments.reencryptPayer('p1', ...names);
     expect(await rotateKeys(deps, false)).toMatchObject({ remaining: 1 });
     expect(setting.lines).toContain('the payer of p1 cannot be decrypted with these keys');

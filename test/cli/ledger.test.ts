@@ -113,7 +113,7 @@ async function openLedger() {
     saved.set(name, await documents(name).find({}, { promoteLongs: false }).toArray());
   }
   const post = async (
-    change: Pick<NewEntry, 'kind' | 'legs'> & Partial<NewEntry>,
+    change: Pick<NewEntry, 'kind' | 'lines'> & Partial<NewEntry>,
     at = POSTED_AT,
   ) => {
     const owner = { account_id: 'acct_1', livemode: false, currency: 'EUR', at };
@@ -145,12 +145,12 @@ async function openLedger() {
     /** Writes an entry to the book of euros, and its balances. */
     insertEntry: async (_id: string, from: string, to: string, amount: number) => {
       const [kind = '', resource_id = ''] = _id.split(':');
-      const legs = [
+      const lines = [
         { account: from, amount: Long.fromNumber(-amount) },
         { account: to, amount: Long.fromNumber(amount) },
       ];
-      const entry = { _id, book, kind, resource_id, at: '2026-03-01T12:00:00.000Z', legs };
-      await documents('ledger_postings').insertOne(entry);
+      const entry = { _id, book, kind, resource_id, at: '2026-03-01T12:00:00.000Z', lines };
+      await documents('journal_entries').insertOne(entry);
       const changes = { [from]: -amount, [to]: amount };
       await documents('ledger_books').updateOne({ _id: book }, { $inc: changes });
     },
@@ -158,13 +158,13 @@ async function openLedger() {
     postLines: async () => {
       const [opening, lines] = [ENTRY_LINES.bank_opening(500), { clearing: 995, bank_fees: -5 }];
       return [
-        await post({ account_id: bank, kind: 'bank_opening', resource_id: bank, legs: opening }),
-        await post({ account_id: bank, kind: 'bank_line', legs: ENTRY_LINES.bank_line(lines) }),
+        await post({ account_id: bank, kind: 'bank_opening', resource_id: bank, lines: opening }),
+        await post({ account_id: bank, kind: 'bank_line', lines: ENTRY_LINES.bank_line(lines) }),
       ] as const;
     },
     settle: (amount: number, change: Partial<NewEntry> = {}) => {
-      const legs = ENTRY_LINES.payment_settled('sandbox', amount);
-      return post({ kind: 'payment_settled', legs, ...change });
+      const lines = ENTRY_LINES.payment_settled('sandbox', amount);
+      return post({ kind: 'payment_settled', lines, ...change });
     },
     clear: (id: string) => {
       const store = createLedgerStore(db, () => new Date(NEXT_DAY));
@@ -197,8 +197,8 @@ const differs = (id: string, kind: string, expected: string, found: string): Row
 describe('a verification of the ledger', () => {
   test('finds no difference in books that the product wrote, of merchants and of a bank account', async () => {
     await ledger.postLines();
-    const legs = ENTRY_LINES.adjusted('main', 5, 'clearing:sandbox');
-    await ledger.post({ kind: 'adjusted', legs });
+    const lines = ENTRY_LINES.adjusted('main', 5, 'clearing:sandbox');
+    await ledger.post({ kind: 'adjusted', lines });
     expect(await ledger.verify()).toEqual([]);
     expect(await ledger.verify({ full: true })).toEqual([]);
   });
@@ -240,7 +240,7 @@ describe('a verification of the ledger', () => {
       documents,
     }) => {
       const id = `funded:sandbox_funds:${account_id}:main:EUR`;
-      await change('ledger_postings', id, { 'legs.1.amount': Long.fromNumber(10_000_001) });
+      await change('journal_entries', id, { 'lines.1.amount': Long.fromNumber(10_000_001) });
       const more = { $inc: { 'balances.main.available': 1 } };
       await documents('ledger_books').updateOne({ _id: book }, more);
       return [
@@ -254,7 +254,7 @@ describe('a verification of the ledger', () => {
     }) => {
       const pounds = `${account_id}:sandbox:GBP`;
       await insertEntry('funded:a', 'external.funding', 'balances.main.available', 1);
-      await change('ledger_postings', 'funded:a', { resource_id: 'b' });
+      await change('journal_entries', 'funded:a', { resource_id: 'b' });
       await insertEntry('gift:c', 'external.funding', 'balances.main.available', 1);
       await change('ledger_books', pounds, { account_id: 'acct_other' });
       return [
@@ -269,17 +269,17 @@ describe('a verification of the ledger', () => {
       return [lost(bank, opening), lost(bank, line)];
     },
     'an entry of a bank account in a book of another currency': async ({ bank, post }) => {
-      const legs = ENTRY_LINES.bank_line({ clearing: 5 });
-      const id = await post({ account_id: bank, currency: 'USD', kind: 'bank_line', legs });
+      const lines = ENTRY_LINES.bank_line({ clearing: 5 });
+      const id = await post({ account_id: bank, currency: 'USD', kind: 'bank_line', lines });
       return [['posting_differs', bank, id, `${bank}:sandbox:EUR`, `${bank}:sandbox:USD`]];
     },
     'an entry of a bank in a book of a merchant, and the other way round': async ({
       bank,
       post,
     }) => {
-      const legs = ENTRY_LINES.bank_line({ clearing: 5 });
-      const id = await post({ kind: 'bank_line', legs });
-      const funded = { kind: 'funded', legs: ENTRY_LINES.funded('main', 5) } as const;
+      const lines = ENTRY_LINES.bank_line({ clearing: 5 });
+      const id = await post({ kind: 'bank_line', lines });
+      const funded = { kind: 'funded', lines: ENTRY_LINES.funded('main', 5) } as const;
       const other = await post({ account_id: bank, ...funded });
       return [
         ['entry_misplaced', id, 'book', null, 'acct_1:sandbox:EUR'],
@@ -297,8 +297,8 @@ describe('a verification of the ledger', () => {
       ];
     },
     'money of the sandbox bank in a live book': async ({ post }) => {
-      const legs = ENTRY_LINES.adjusted('main', 5, 'clearing:sandbox');
-      const id = await post({ kind: 'adjusted', livemode: true, legs });
+      const lines = ENTRY_LINES.adjusted('main', 5, 'clearing:sandbox');
+      const id = await post({ kind: 'adjusted', livemode: true, lines });
       return [['sandbox_in_live', id, 'clearing.sandbox', null, 'acct_1:live:EUR']];
     },
     'an unknown status': async ({ change, ids }) => {
@@ -309,7 +309,7 @@ describe('a verification of the ledger', () => {
       documents,
       ids,
     }) => {
-      const records = documents('idempotency');
+      const records = documents('idempotency_records');
       const open = { request: { stored: {} } };
       await records.updateOne({ resource_id: ids.settled }, { $set: open });
       const gone = { resource_id: 'nothing' };
@@ -342,7 +342,7 @@ describe('a verification of the ledger', () => {
       documents,
       ids,
     }) => {
-      await documents('ledger_postings').deleteOne({ _id: `payment_settled:${ids.settled}` });
+      await documents('journal_entries').deleteOne({ _id: `payment_settled:${ids.settled}` });
       await documents('ledger_books').updateOne(
         { _id: book },
         { $inc: { 'balances.main.available': -MOST, 'clearing.bank': MOST } },
@@ -370,7 +370,7 @@ describe('a verification of the ledger', () => {
       const accounts = ['clearing.bank', 'balances.main.available'] as const;
       const again = 'payment_settled:again';
       await insertEntry(again, ...accounts, 1_000);
-      await change('ledger_postings', again, { resource_id: ids.refunded });
+      await change('journal_entries', again, { resource_id: ids.refunded });
       await insertEntry('payment_settled:nobody', ...accounts, 5);
       await documents('refunds').deleteOne({ _id: ids.failed });
       const expected = `payment_settled:${ids.refunded}`;
@@ -480,9 +480,9 @@ describe('a verification of the ledger', () => {
       const same = inSnapshot.filter(
         (read) => read.concern['atClusterTime'] === concern['atClusterTime'],
       );
-      expect(same.map(({ collection }) => collection)).toContain('ledger_postings');
+      expect(same.map(({ collection }) => collection)).toContain('journal_entries');
     }
-    const resources = ['payments', 'refunds', 'payouts', 'events', 'idempotency'];
+    const resources = ['payments', 'refunds', 'payouts', 'events', 'idempotency_records'];
     expect(reads.filter(({ collection }) => resources.includes(collection))).toEqual(
       inSnapshot.filter(({ collection }) => resources.includes(collection)),
     );
@@ -510,9 +510,9 @@ describe('ledger verify', () => {
   test('lists 100 differences, counts the others, and says on stderr how many there are', async () => {
     const faulty = Array.from({ length: 150 }, (_, n) => ({
       ...{ _id: `funded:${n}`, kind: 'funded', resource_id: `${n}`, book },
-      legs: [{ account: 'external.funding', amount: 1 }],
+      lines: [{ account: 'external.funding', amount: 1 }],
     }));
-    await ledger.documents('ledger_postings').insertMany(faulty);
+    await ledger.documents('journal_entries').insertMany(faulty);
     const { exit, stdout, stderr } = await ledger.cli('ledger', 'verify');
     expect({ exit, stderr }).toEqual({ exit: 1, stderr: 'The ledger has 151 differences.\n' });
     expect(stdout).toMatch(/^178 postings in 4 books: 151 differences\.\n\nCHECK +SUBJECT +PART/);
@@ -542,7 +542,7 @@ describe('ledger verify', () => {
 
 describe('a trial balance', () => {
   beforeEach(async () => {
-    for (const name of ['ledger_postings', 'ledger_books']) {
+    for (const name of ['journal_entries', 'ledger_books']) {
       await ledger.documents(name).deleteMany();
     }
   });
@@ -555,11 +555,11 @@ describe('a trial balance', () => {
     const opening = { account_id: bank, kind: 'bank_opening' } as const;
     const line = { account_id: bank, kind: 'bank_line' } as const;
     const { bank_opening, bank_line } = ENTRY_LINES;
-    await post({ ...opening, legs: bank_opening(500) }, NEXT_DAY);
-    await post({ ...line, legs: bank_line({ clearing: 1_000 }) }, NEXT_DAY);
+    await post({ ...opening, lines: bank_opening(500) }, NEXT_DAY);
+    await post({ ...line, lines: bank_line({ clearing: 1_000 }) }, NEXT_DAY);
     await clear(paid);
-    await post({ ...line, legs: bank_line({ bank_fees: -5 }) }, NEXT_DAY);
-    const unknown = { resource_id: 'stmt_1:3', legs: bank_line({ unmatched: 33 }) };
+    await post({ ...line, lines: bank_line({ bank_fees: -5 }) }, NEXT_DAY);
+    const unknown = { resource_id: 'stmt_1:3', lines: bank_line({ unmatched: 33 }) };
     await post({ ...line, ...unknown }, NEXT_DAY);
     return { paid, waiting, bankBook: `${bank}:sandbox:EUR` };
   }
@@ -600,12 +600,12 @@ describe('a trial balance', () => {
   test('counts a line that is matched or unmatched later in its current state', async () => {
     const { waiting, bankBook } = await importStatement();
     const line = { account_id: ledger.bank, resource_id: 'stmt_1:3', step: '1' };
-    const legs = ENTRY_LINES.bank_line_matched({ clearing: 33 });
-    await ledger.post({ ...line, kind: 'bank_line_matched', legs });
+    const lines = ENTRY_LINES.bank_line_matched({ clearing: 33 });
+    await ledger.post({ ...line, kind: 'bank_line_matched', lines });
     await ledger.clear(await ledger.settle(33));
     expect((await ledger.readTrial()).findings).toEqual([inTransit(700n, waiting)]);
     const back = ENTRY_LINES.bank_line_unmatched({ clearing: 33 });
-    await ledger.post({ ...line, kind: 'bank_line_unmatched', legs: back });
+    await ledger.post({ ...line, kind: 'bank_line_unmatched', lines: back });
     // The entry still counts as matched.
     const differing = { code: 'clearing_differs', amount: -33n, ids: [bankBook] };
     expect((await ledger.readTrial()).findings).toEqual([
@@ -618,8 +618,8 @@ describe('a trial balance', () => {
   test('has two open lines though they sum to 0', async () => {
     const line = { account_id: ledger.bank, kind: 'bank_line' } as const;
     for (const amount of [40, -40]) {
-      const legs = ENTRY_LINES.bank_line({ unmatched: amount });
-      await ledger.post({ ...line, resource_id: `line:${amount}`, legs });
+      const lines = ENTRY_LINES.bank_line({ unmatched: amount });
+      await ledger.post({ ...line, resource_id: `line:${amount}`, lines });
     }
     expect((await ledger.readTrial()).findings).toMatchObject([
       { code: 'unmatched', amount: 0n, ids: ['line:-40', 'line:40'] },
@@ -637,8 +637,8 @@ describe('a trial balance', () => {
 
   test('sums each environment and each asset by itself', async () => {
     await ledger.settle(700, { livemode: true });
-    const legs = ENTRY_LINES.crypto_payment_credited('evm', 10n ** 20n);
-    await ledger.post({ kind: 'crypto_payment_credited', currency: 'ETH.ethereum', legs });
+    const lines = ENTRY_LINES.crypto_payment_credited('evm', 10n ** 20n);
+    await ledger.post({ kind: 'crypto_payment_credited', currency: 'ETH.ethereum', lines });
     const { rows, totals, findings } = await ledger.readTrial();
     expect(rows.map((row) => `${row.book} ${row.balance}`)).toEqual([
       'acct_1:live:EUR 700',
@@ -675,9 +675,9 @@ describe('a trial balance', () => {
     expect(none.stdout).toBe('There are no books.\n\nFindings: none.\n');
     const { bankBook, waiting, paid } = await importStatement();
     const { stdout } = await ledger.cli(...command, '--env', 'sandbox');
-    const lines = stdout.replaceAll(bankBook, 'BANK:sandbox:EUR  ').split('\n');
+    const rows = stdout.replaceAll(bankBook, 'BANK:sandbox:EUR  ').split('\n');
     const pad = ' '.repeat(bankBook.length - 'acct_1:sandbox:EUR'.length);
-    expect(lines.slice(0, 4)).toEqual([
+    expect(rows.slice(0, 4)).toEqual([
       'EUR, sandbox',
       `BOOK              ${pad}  ACCOUNT                  BALANCE`,
       `acct_1:sandbox:EUR${pad}  balances.main.available   €10.00`,
@@ -691,9 +691,9 @@ describe('a trial balance', () => {
       findings: [{ code: 'in_transit', amount: 1_700, ids: [waiting, paid].sort() }],
     });
     expect(await ledger.json(...command, '--env', 'live')).toEqual(empty);
-    const legs = ENTRY_LINES.crypto_payment_credited('evm', 10n ** 20n);
+    const lines = ENTRY_LINES.crypto_payment_credited('evm', 10n ** 20n);
     const credited = { kind: 'crypto_payment_credited', currency: 'ETH.ethereum' } as const;
-    await ledger.post({ ...credited, livemode: true, legs });
+    await ledger.post({ ...credited, livemode: true, lines });
     expect(await ledger.json(...command, '--env', 'live')).toMatchObject({
       ...{ rows: [{ balance: String(10n ** 20n) }, {}], totals: [{ sum: '0' }] },
     });

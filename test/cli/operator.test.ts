@@ -27,7 +27,7 @@ test('operator create shows a key once, which is listed without its secret, and 
   expect(await everythingStored(service.db)).not.toContain(key.slice('opkey_'.length));
   const [line] = await service.stores.auditLog.list({ limit: 1, act: 'operator.created' });
   expect(line).toMatchObject({
-    ...{ account_id: null, actor: { door: 'command_line' }, target: operator.operator_id },
+    ...{ account_id: null, actor: { via: 'command_line' }, target: operator.operator_id },
     after: { name: 'ana', role: 'approver' },
   });
 });

@@ -507,7 +507,7 @@ describe('callback', () => {
     const acts = { target: id, act: 'callback.dismissed' };
     expect(await db.collection('audit_log').find(acts).toArray()).toMatchObject([
       {
-        actor: { door: 'command_line', host: hostname() },
+        actor: { via: 'command_line', host: hostname() },
         after: { resource: 'refund', name: 'settled', reason: 'Another service has it' },
       },
     ]);

@@ -90,14 +90,14 @@ describe('the guard against a restored store', () => {
     expect(await metrics()).toMatch(/payments_mongodb_behind_seconds [1-9]/);
     await setting.service.withApp({ epochs: { fault } }, async (url) => {
       const shop = createClient(url, setting.shop.key);
-      const before = await setting.shop.count('idempotency');
+      const before = await setting.shop.count('idempotency_records');
       const refused = await shop.post('/v1/payments', idealPayment(), { once: true });
       expect(refused.status).toBe(503);
       expect(refused.body.error).toMatchObject({
         code: 'temporarily_unavailable',
         message: expect.stringMatching(/^The service is being restored\. Try again, with the same/),
       });
-      expect(await setting.shop.count('idempotency')).toBe(before);
+      expect(await setting.shop.count('idempotency_records')).toBe(before);
       expect((await shop.get('/v1/payments')).status).toBe(200);
       for (const path of ['/dashboard/sign-in', '/connectors/sandbox/callbacks']) {
         expect((await fetch(`${url}${path}`, { method: 'POST' })).status).toBe(503);

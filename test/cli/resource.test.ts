@@ -208,7 +208,7 @@ describe('payout act', () => {
       expect(lines.filter(({ target }) => target === id)).toMatchObject([
         {
           ...{ act: 'payout.act', before: { state: before } },
-          actor: { door: 'command_line', operator: 'mia', host: hostname() },
+          actor: { via: 'command_line', operator: 'mia', host: hostname() },
           after: { what, state: after, why: 'The bank said so', ...note },
         },
       ]);

@@ -465,7 +465,7 @@ test.each([
 test('the audit log refuses a line with a secret, together with its change', async () => {
   const audit = auditBy(
     { stores: service.stores, now: () => new Date() },
-    { door: 'command_line', system_user: 'mia', host: 'ops-1' },
+    { via: 'command_line', system_user: 'mia', host: 'ops-1' },
   );
   const change = { account_id: ours.account_id, livemode: null, target: null } as const;
   for (const value of [makeKey(true), 'whsec_abc', '$argon2id$v=19$x', 'a'.repeat(43)]) {
@@ -480,7 +480,7 @@ async function everything() {
   const names = [
     ...['accounts', 'api_keys', 'users', 'dashboard_invitations', 'audit_log'],
     ...['crypto_payments', 'crypto_settlements', 'wallets'],
-    ...['payments', 'refunds', 'payouts', 'events', 'webhook_endpoints', 'idempotency'],
+    ...['payments', 'refunds', 'payouts', 'events', 'webhook_endpoints', 'idempotency_records'],
   ];
   const read = async (name: string) => [name, await db.collection(name).find().toArray()] as const;
   return Object.fromEntries(await Promise.all(names.map(read)));

@@ -22,7 +22,7 @@ export function documentsOfCrypto(owner: { account_id: string; livemode: boolean
     ...{ required_confirmations: 3, seen_at: now, late: false },
     status: 'confirmed',
     screening: 'passed',
-    undone: false,
+    reorged: false,
   };
   return {
     payment: {

@@ -13,8 +13,8 @@ const service = useService();
 /** Credits a balance at a time, in euros or an asset. */
 async function post(account_id: string, at: string, amount: number | bigint, currency = 'EUR') {
   const ledger = createLedgerStore(service.mongo.db(service.database), () => new Date(at));
-  const legs = ENTRY_LINES.adjusted('main', amount, 'adjustments');
-  const owner = { account_id, livemode: false, currency, at, legs };
+  const lines = ENTRY_LINES.adjusted('main', amount, 'adjustments');
+  const owner = { account_id, livemode: false, currency, at, lines };
   await inTransaction(service.mongo, (session) =>
     ledger.post({ kind: 'adjusted', resource_id: randomUUID(), ...owner }, session),
   );
@@ -84,13 +84,13 @@ test('lines beyond those of a page are in the CSV and in the closing balance', a
   const { account_id, show, csv } = await openReader('developer');
   const at = `${last}-02T00:00:00.000Z`;
   await post(account_id, at, 10_000);
-  const rows = service.collection<EntryDocument>('ledger_postings');
+  const rows = service.collection<EntryDocument>('journal_entries');
   const { _id, ...row } = (await rows.findOne({ account_id })) ?? {};
   const copies = Array.from({ length: 501 }, (_, n) => {
     const position = buildPosition(Date.parse(at) + 1, n);
     return { ...row, _id: `copy ${n} of ${_id}`, position };
   });
-  const copyRows = service.collection<{ _id: string }>('ledger_postings');
+  const copyRows = service.collection<{ _id: string }>('journal_entries');
   await copyRows.insertMany(copies);
   const text = await show(`?month=${last}`);
   expect(text).toContain('The CSV has all lines of this month.');

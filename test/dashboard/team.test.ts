@@ -71,7 +71,7 @@ test('a new role takes effect with the next request', async () => {
   const [line] = await service.stores.auditLog.list({ account_id, livemode: false, limit: 1 });
   expect(line).toMatchObject({
     act: 'user.role_changed',
-    actor: { door: 'dashboard', email: expect.stringMatching(/^owner-/) },
+    actor: { via: 'dashboard', email: expect.stringMatching(/^owner-/) },
     target: member._id,
     before: { role: 'developer' },
     after: { role: 'read_only' },
@@ -193,7 +193,7 @@ test('a form that is sent twice makes one key and shows it once', async () => {
 
 test('no page of the merchant shows who froze the account or why', async () => {
   const { account_id, browser } = await shop();
-  const actor = { door: 'command_line', system_user: 'zoe-system', host: 'zoe-host' } as const;
+  const actor = { via: 'command_line', system_user: 'zoe-system', host: 'zoe-host' } as const;
   const deps = { stores: service.stores, now: () => new Date(), mongo: service.mongo };
   const request = { freeze: true, reason: 'Suspected mule', operator: 'zoe-operator' };
   await setFrozen({ ...deps, audit: auditBy(deps, actor) }, account_id, request);
@@ -241,7 +241,7 @@ test('the pages of the audit log have each line once', async () => {
       at,
       account_id,
       livemode: i === 0 ? true : null,
-      actor: { door: 'command_line', system_user: '<b>mia</b>', host: 'ops-1' },
+      actor: { via: 'command_line', system_user: '<b>mia</b>', host: 'ops-1' },
       act: 'account.updated',
       target: `line-${i}-`,
       before: null,

@@ -52,7 +52,7 @@ const deposit = (amount: string, more: Partial<Deposit>): Deposit => ({
   seen_at: '',
   late: false,
   screening: 'passed',
-  undone: false,
+  reorged: false,
   ...more,
 });
 const deposits = [

@@ -253,9 +253,9 @@ describe('the attention reasons of deposits', () => {
     screening: 'passed',
     status: 'confirmed',
     late: false,
-    undone: false,
+    reorged: false,
   };
-  const REORGED: Deposit = { ...COUNTED, undone: true };
+  const REORGED: Deposit = { ...COUNTED, reorged: true };
   const HELD: Deposit = { ...COUNTED, status: 'held', screening: 'failed' };
   const TARDY: Deposit = { ...COUNTED, status: 'held', late: true };
   const ALL = [REORGED, HELD, TARDY];

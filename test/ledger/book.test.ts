@@ -31,8 +31,12 @@ beforeAll(async () => {
 function openBook(currency = 'EUR') {
   const account_id = `acct_${randomUUID()}`;
   const book = `${account_id}:sandbox:${currency}`;
-  const build = (kind: EntryKind, legs: NewEntry['legs'], resource_id: string = randomUUID()) => ({
-    ...{ kind, legs, resource_id, account_id, livemode: false, currency },
+  const build = (
+    kind: EntryKind,
+    lines: NewEntry['lines'],
+    resource_id: string = randomUUID(),
+  ) => ({
+    ...{ kind, lines, resource_id, account_id, livemode: false, currency },
     at: '2026-03-01T12:00:00.000Z',
   });
   return {
@@ -50,8 +54,8 @@ function openBook(currency = 'EUR') {
       inTransaction(records.mongo, (session) => ledger.applyPending(book, session)),
     readBook: () => ledger.book(book),
     readRows: () => ledger.balances(account_id, false),
-    count: (filter: { open?: true } = {}) =>
-      ledger.collections.postings.countDocuments({ book, ...filter }),
+    count: (filter: { pending?: true } = {}) =>
+      ledger.collections.entries.countDocuments({ book, ...filter }),
     readDifferences: async () =>
       (await verifyLedger(records.mongo, records.db.databaseName, { book })).differences,
     /** Settles a payment. @param ending of its id: the activity applies pending entries after `00` */
@@ -162,9 +166,9 @@ describe('an entry', () => {
   test('stores its amounts and balances as 64-bit integers, also small ones', async () => {
     const { post, buildFunding, book } = openBook();
     await post(buildFunding(1));
-    const { postings, books } = ledger.collections;
+    const { entries, books } = ledger.collections;
     const long = { $type: 'long' };
-    expect(await postings.countDocuments({ book, 'legs.amount': long })).toBe(1);
+    expect(await entries.countDocuments({ book, 'lines.amount': long })).toBe(1);
     const query = { _id: book, 'balances.main.available': long, 'external.funding': long };
     expect(await books.countDocuments(query)).toBe(1);
   });
@@ -188,7 +192,7 @@ describe('a pending entry', () => {
     const opened = openBook();
     for (const amount of amounts) await opened.settlePayment(amount);
     const refund = (amount: number) => opened.post(opened.buildRefund(amount));
-    return { ...opened, refund, countPending: () => opened.count({ open: true }) };
+    return { ...opened, refund, countPending: () => opened.count({ pending: true }) };
   }
 
   test('of a settlement changes no stored balance, counts at once, and is applied once', async () => {
@@ -251,21 +255,21 @@ describe('a pending entry', () => {
 
   test('that must not be pending, or was applied without its balance, is found by a verification', async () => {
     const { account_id, applyPending, settlePayment, readDifferences } = await openPendingBook(300);
-    const { postings } = ledger.collections;
+    const { entries } = ledger.collections;
     const facts = payoutFacts({ account_id, amount: 100 });
     await applyPending();
     await openPayout(records, facts);
     const _id = `payout_reserved:${facts.payout_id}`;
-    await postings.updateOne({ _id }, { $set: { open: true } });
+    await entries.updateOne({ _id }, { $set: { pending: true } });
     expect((await readDifferences()).map(({ check, part }) => [check, part])).toEqual([
-      ['posting_wrongly_open', 'open'],
+      ['posting_wrongly_open', 'pending'],
       ['balance_differs', 'balances.main.available'],
       ['balance_differs', 'balances.main.reserved'],
     ]);
-    await postings.updateOne({ _id }, { $unset: { open: '' } });
+    await entries.updateOne({ _id }, { $unset: { pending: '' } });
     expect(await readDifferences()).toEqual([]);
     await settlePayment(7);
-    await postings.updateMany({ open: true }, { $unset: { open: '' } });
+    await entries.updateMany({ pending: true }, { $unset: { pending: '' } });
     expect((await readDifferences()).map(({ check }) => check)).toContain('balance_differs');
   });
 });
@@ -280,7 +284,7 @@ describe('an uncleared entry', () => {
         const entry: NewEntry = {
           ...{ kind: 'payment_settled', resource_id: randomUUID(), account_id: 'acct_1' },
           ...{ livemode: true, currency, at: '2026-03-04T23:59:59.999Z' },
-          legs: ENTRY_LINES.payment_settled(scope.connector, 1_000),
+          lines: ENTRY_LINES.payment_settled(scope.connector, 1_000),
           ...changes,
         };
         await inTransaction(records.mongo, (session) => ledger.post(entry, session));
@@ -298,11 +302,11 @@ describe('an uncleared entry', () => {
     const resource_id = randomUUID();
     const payout = await post({
       ...{ kind: 'payout_captured', value_date: '2026-03-06' },
-      legs: ENTRY_LINES.payout_captured('main', scope.connector, 300, 50),
+      lines: ENTRY_LINES.payout_captured('main', scope.connector, 300, 50),
     });
     const payment = await post({ resource_id, bank_reference: 'bank-1' });
     // The bank sees no movement.
-    await post({ kind: 'funded', legs: ENTRY_LINES.funded('main', 5) });
+    await post({ kind: 'funded', lines: ENTRY_LINES.funded('main', 5) });
     const common = { ...scope, at: '2026-03-04T23:59:59.999Z' };
     expect(await ledger.listUncleared({ ...scope, limit: 10 })).toEqual([
       {
@@ -362,8 +366,8 @@ describe('an uncleared entry', () => {
 
   test('is never of an asset, which is on no statement', async () => {
     const { post, list, scope } = openConnector('ETH.ethereum');
-    const legs = ENTRY_LINES.crypto_payment_credited(scope.connector, 5n);
-    await post({ kind: 'crypto_payment_credited', legs });
+    const lines = ENTRY_LINES.crypto_payment_credited(scope.connector, 5n);
+    await post({ kind: 'crypto_payment_credited', lines });
     expect(await list()).toEqual([]);
   });
 });
@@ -371,8 +375,12 @@ describe('an uncleared entry', () => {
 test('the book of a bank account has its own balances, which may be on either side of 0', async () => {
   const bank = { account_id: `ba_${randomUUID()}`, livemode: true, currency: 'EUR' };
   const resource_id = 'stmt_1:3';
-  const post = async (kind: EntryKind, legs: NewEntry['legs'], changes: Partial<NewEntry> = {}) => {
-    const entry = { ...openBook().build(kind, legs), ...bank, ...changes };
+  const post = async (
+    kind: EntryKind,
+    lines: NewEntry['lines'],
+    changes: Partial<NewEntry> = {},
+  ) => {
+    const entry = { ...openBook().build(kind, lines), ...bank, ...changes };
     await inTransaction(records.mongo, (session) => ledger.post(entry, session));
     return operationId(entry);
   };

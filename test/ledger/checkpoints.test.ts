@@ -16,10 +16,10 @@ let records: Records;
 /** Collections that hold the ledger, and a merchant's book. */
 const stored = useFreshFixture(async () => {
   records = await openRecords();
-  const { postings, books } = records.stores.ledger.collections;
+  const { entries, books } = records.stores.ledger.collections;
   const checkpoints = records.db.collection<CheckpointDocument>('ledger_checkpoints');
   const account_id = `acct_${randomUUID()}`;
-  return { postings, books, checkpoints, account_id, book: `${account_id}:live:EUR` };
+  return { entries, books, checkpoints, account_id, book: `${account_id}:live:EUR` };
 });
 afterEach(async () => await records?.close());
 
@@ -36,10 +36,10 @@ const findFaults = async (options: VerifyOptions = {}) =>
 const findAllFaults = () => findFaults({ full: true });
 const listCheckpoints = (book = stored.book) =>
   stored.checkpoints.find({ book }).sort({ number: 1 }).toArray();
-const listSizes = async () => (await listCheckpoints()).map(({ postings }) => postings);
+const listSizes = async () => (await listCheckpoints()).map(({ entries }) => entries);
 const listIds = async () => {
-  const { postings, book } = stored;
-  const rows = await postings.find({ book }).sort({ written_at: 1, _id: 1 }).toArray();
+  const { entries, book } = stored;
+  const rows = await entries.find({ book }).sort({ written_at: 1, _id: 1 }).toArray();
   return rows.map(({ _id }) => _id);
 };
 
@@ -54,15 +54,15 @@ async function post(
   ledger = records.stores.ledger,
 ): Promise<void> {
   const owner = { account_id: stored.account_id, livemode: true, currency: 'EUR' };
-  const legs = ENTRY_LINES.funded('main', amount);
-  const entry = { kind: 'funded', resource_id: randomUUID(), legs, ...owner, ...changes } as const;
+  const lines = ENTRY_LINES.funded('main', amount);
+  const entry = { kind: 'funded', resource_id: randomUUID(), lines, ...owner, ...changes } as const;
   await inTransaction(records.mongo, (session) => ledger.post(entry, session));
 }
 
 /** Deletes an entry, and corrects the balances that it had changed. */
 async function deleteEntry(_id = ''): Promise<void> {
-  const entry = await stored.postings.findOneAndDelete({ _id });
-  const sums = (entry?.legs ?? []).map(({ account, amount }) => [account, -Number(amount)]);
+  const entry = await stored.entries.findOneAndDelete({ _id });
+  const sums = (entry?.lines ?? []).map(({ account, amount }) => [account, -Number(amount)]);
   await stored.books.updateOne({ _id: stored.book }, { $inc: Object.fromEntries(sums) });
 }
 
@@ -114,8 +114,8 @@ describe('checkpoints', () => {
     const chain = await listCheckpoints();
     const ids = await listIds();
     expect(
-      chain.map(({ number, postings, total, from, to, previous }) => {
-        return [number, postings, total, from?.posting, to.posting, previous];
+      chain.map(({ number, entries, total, from, to, previous }) => {
+        return [number, entries, total, from?.entry, to.entry, previous];
       }),
     ).toEqual([
       [1, 5, 5, undefined, ids[4], null],
@@ -156,7 +156,7 @@ describe('checkpoints', () => {
       ['balance_differs', book, 'balances.main.available'],
       ['balance_differs', book, 'external.funding'],
     ]);
-    const difference = { check: 'checkpoint_differs', subject: `${book}:1`, part: 'postings' };
+    const difference = { check: 'checkpoint_differs', subject: `${book}:1`, part: 'entries' };
     expect((await verify({ full: true })).differences).toEqual([
       { ...difference, expected: 5, found: 4 },
     ]);
@@ -167,23 +167,23 @@ describe('checkpoints', () => {
     await credit(10);
     await verify();
     const [oldest, second] = await listIds();
-    const at = (await stored.postings.findOne({ _id: oldest }))?.written_at ?? '';
+    const at = (await stored.entries.findOne({ _id: oldest }))?.written_at ?? '';
     const past = createLedgerStore(records.db, () => new Date(Date.parse(at) - 1));
     await post(5, { at, resource_id: 'late' }, past);
-    expect(await findAllFaults()).toEqual([['posting_behind_checkpoint', first, 'postings']]);
+    expect(await findAllFaults()).toEqual([['posting_behind_checkpoint', first, 'entries']]);
     await deleteEntry(second);
     expect(await findAllFaults()).toEqual([['checkpoint_differs', first, 'hash']]);
     await deleteEntry('funded:late');
-    expect(await findAllFaults()).toEqual([['checkpoint_differs', first, 'postings']]);
+    expect(await findAllFaults()).toEqual([['checkpoint_differs', first, 'entries']]);
   });
 
   test.each([
-    ['amounts', { 'legs.0.amount': Long.fromNumber(-9), 'legs.1.amount': Long.fromNumber(9) }],
+    ['amounts', { 'lines.0.amount': Long.fromNumber(-9), 'lines.1.amount': Long.fromNumber(9) }],
     ['time', { at: '2020-01-01T00:00:00.000Z' }],
   ])('reveal a change of the %s of an entry', async (_what, change) => {
     await credit(6);
     await verify();
-    await stored.postings.updateOne({ _id: (await listIds())[0] }, { $set: change });
+    await stored.entries.updateOne({ _id: (await listIds())[0] }, { $set: change });
     const difference = ['checkpoint_differs', `${stored.book}:1`, 'hash'];
     expect(await findAllFaults()).toContainEqual(difference);
   });
@@ -208,7 +208,7 @@ describe('checkpoints', () => {
     const _id = (await listIds())[5] ?? '';
     const setKind = (kind: string) =>
       records.db
-        .collection<{ _id: string }>('ledger_postings')
+        .collection<{ _id: string }>('journal_entries')
         .updateOne({ _id }, { $set: { kind } });
     await setKind('gift');
     for (const _run of [1, 2]) {
@@ -295,14 +295,14 @@ describe('a verification', () => {
   });
 
   test('is exact beyond 2^53', async () => {
-    const { book, books, postings } = stored;
+    const { book, books, entries } = stored;
     const large = Long.fromBigInt(2n ** 53n + 1n);
     await credit(1);
-    const legs = [
+    const lines = [
       { account: 'external.funding', amount: large.negate() },
       { account: 'balances.main.available', amount: large },
     ];
-    await postings.updateOne({ _id: (await listIds())[0] }, { $set: { legs } });
+    await entries.updateOne({ _id: (await listIds())[0] }, { $set: { lines } });
     const available = 'balances.main.available';
     const setBalances = (balances: Record<string, Long>) =>
       records.db.collection(books.collectionName).updateOne({}, { $set: balances });

@@ -93,7 +93,7 @@ function openWorld() {
       kind: act,
       resource_id: `${resource}:${account_id}`,
       ...{ account_id, livemode: false, currency: 'EUR', at: '2026-03-01T12:00:00.000Z' },
-      legs: LINES[act](100 * (resource + 1)),
+      lines: LINES[act](100 * (resource + 1)),
     };
     const before = isAlone ? await available() : 0;
     try {
@@ -104,14 +104,14 @@ function openWorld() {
       if (isDuplicateKey(error, '_id_')) return;
       if (!(error instanceof InsufficientBalance)) return expectKilled(error);
       // Refused alone, it did not fit.
-      const taken = entry.legs.find(({ account }) => account === 'balances.main.available');
+      const taken = entry.lines.find(({ account }) => account === 'balances.main.available');
       if (isAlone) expect(before).toBeLessThan(-(taken?.amount ?? 0));
     }
   };
 
   const expectWhole = async () => {
     const { sum } = await expectWholeBook({ stores: { ledger } }, account_id);
-    const posted = await ledger.collections.postings.find({ book }).toArray();
+    const posted = await ledger.collections.entries.find({ book }).toArray();
     expect(posted.map(({ _id }) => _id).sort()).toEqual([...done].sort());
     const [main] = await ledger.balances(account_id, false);
     expect(main?.available ?? 0).toBe(sum('balances.main.available'));

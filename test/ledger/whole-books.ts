@@ -19,14 +19,14 @@ export async function expectWholeBook(
   { stores }: { stores: Pick<Records['stores'], 'ledger'> },
   account_id: string,
 ): Promise<WholeBook> {
-  const { postings, books } = stores.ledger.collections;
+  const { collections } = stores.ledger;
   const book = `${account_id}:sandbox:EUR`;
-  const entries = await postings.find({ book }, EXACT).toArray();
-  const pending = entries.filter((entry) => entry.open);
-  for (const { legs } of entries) expect(total(legs)).toBe(0);
+  const entries = await collections.entries.find({ book }, EXACT).toArray();
+  const pending = entries.filter((entry) => entry.pending);
+  for (const { lines } of entries) expect(total(lines)).toBe(0);
   for (const entry of pending) expect(isPending(entry)).toBe(true);
-  const applied = sumEntryLines(entries.filter((entry) => !entry.open));
-  const balances = addPending(await books.findOne({ _id: book }, EXACT));
+  const applied = sumEntryLines(entries.filter((entry) => !entry.pending));
+  const balances = addPending(await collections.books.findOne({ _id: book }, EXACT));
   expect(sorted(balances)).toEqual(sorted(applied));
   const sums = sumEntryLines(entries);
   expectOnTheirSide(applied);
@@ -37,8 +37,8 @@ export async function expectWholeBook(
   };
 }
 
-function total(legs: readonly { amount: unknown }[]): number {
-  return legs.reduce((sum, { amount }) => sum + Number(toBigInt(amount)), 0);
+function total(lines: readonly { amount: unknown }[]): number {
+  return lines.reduce((sum, { amount }) => sum + Number(toBigInt(amount)), 0);
 }
 
 function sorted(balances: ReadonlyMap<string, unknown>): [string, unknown][] {

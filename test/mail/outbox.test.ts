@@ -28,7 +28,7 @@ import { startSmtpServer } from '../support/smtp-server';
 const database = useDatabase();
 const keys = newServiceKeys();
 
-const OPERATOR = { door: 'command_line', system_user: 'jo', host: 'box', operator: 'Jo' } as const;
+const OPERATOR = { via: 'command_line', system_user: 'jo', host: 'box', operator: 'Jo' } as const;
 
 /** Dependencies of an act by an operator. */
 function deps() {

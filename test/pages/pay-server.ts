@@ -142,7 +142,7 @@ function newPayment(token_hash: string): PaymentDocument {
     method: 'ideal',
     country: 'NL',
     reference: 'order-1042',
-    customer: { reference: null, sealed: null },
+    customer: { reference: null, ciphertext: null },
     metadata: '{}',
     failure: null,
     refunded: 0,

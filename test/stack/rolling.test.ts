@@ -69,7 +69,7 @@ beforeAll(async () => {
   await stores.endpoints.set({
     ...owner,
     url: receiver.url,
-    sealed: await createEncrypter(followKeyFile(KEYS_FILE).seal).encrypt(
+    ciphertext: await createEncrypter(followKeyFile(KEYS_FILE).seal).encrypt(
       makeSigningSecret(),
       endpointOwner(owner.account_id, owner.livemode),
     ),

@@ -46,12 +46,12 @@ async function openAccount(currency = 'EUR', livemode = false) {
   ) => {
     const resource_id = randomUUID();
     const owner = { account_id: `acct_${connector}`, livemode, currency };
-    const legs =
+    const lines =
       amount > 0
         ? ENTRY_LINES.payment_settled(connector, amount)
         : ENTRY_LINES.payout_captured('main', connector, -amount, 0);
     const kind = amount > 0 ? 'payment_settled' : 'payout_captured';
-    const entry = { kind, resource_id, ...owner, legs, at: `${day}T10:00:00.000Z` } as const;
+    const entry = { kind, resource_id, ...owner, lines, at: `${day}T10:00:00.000Z` } as const;
     await mongo.withSession((session) =>
       session.withTransaction(() =>
         stores.ledger.post({ ...entry, value_date: day, bank_reference }, session),
@@ -80,7 +80,7 @@ async function openAccount(currency = 'EUR', livemode = false) {
     stored: async () => {
       const count = (name: string, filter: object = { bank_account_id: account._id }) =>
         database.db.collection(name).countDocuments(filter);
-      const entries = await count('ledger_postings', { book });
+      const entries = await count('journal_entries', { book });
       return {
         entries,
         statements: await count('statements'),

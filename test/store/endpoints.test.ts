@@ -18,29 +18,35 @@ const endpoints = () => database.stores.endpoints;
 async function register() {
   const owner = { account_id: randomUUID(), livemode: false };
   const url = 'https://example.com/';
-  await endpoints().set({ ...owner, url, sealed: secret('first'), now: T0 });
+  await endpoints().set({ ...owner, url, ciphertext: secret('first'), now: T0 });
   const read = () => endpoints().get(owner.account_id, owner.livemode);
   return {
     owner,
     roll: (name: string, now: Date, afterMs: number) =>
-      endpoints().roll({ ...owner, sealed: secret(name), now, afterMs }),
+      endpoints().roll({ ...owner, ciphertext: secret(name), now, afterMs }),
     readSigning: async (now: Date) => {
       const endpoint = await read();
       return endpoint === null ? undefined : signingSecret(endpoint, now)?.split('.')[0];
     },
-    listSecrets: async () => (await read())?.secrets.map(({ sealed }) => sealed.split('.')[0]),
+    listSecrets: async () =>
+      (await read())?.secrets.map(({ ciphertext }) => ciphertext.split('.')[0]),
   };
 }
 
 test('a new URL leaves the secret and the times of an endpoint as they are', async () => {
   const { owner } = await register();
   const url = 'https://example.com/moved';
-  const changed = await endpoints().set({ ...owner, url, sealed: secret('unused'), now: after(5) });
+  const changed = await endpoints().set({
+    ...owner,
+    url,
+    ciphertext: secret('unused'),
+    now: after(5),
+  });
   expect(changed).toEqual({
     ...{ _id: expect.anything(), ...owner, url },
     endpoint_id: firstEndpointId(owner.account_id, false),
     position: buildPosition(T0.getTime(), 0),
-    secrets: [{ sealed: secret('first'), active_from: T0.toISOString() }],
+    secrets: [{ ciphertext: secret('first'), active_from: T0.toISOString() }],
     ...{ created_at: T0.toISOString(), updated_at: after(5).toISOString() },
   });
 });
@@ -48,7 +54,7 @@ test('a new URL leaves the secret and the times of an endpoint as they are', asy
 test('the enabled events of an endpoint stay until others or all are set', async () => {
   const { owner } = await register();
   const set = async (enabled_events?: EventType[] | 'all') => {
-    const setting = { ...owner, url: 'https://example.com/', sealed: secret('s'), now: T0 };
+    const setting = { ...owner, url: 'https://example.com/', ciphertext: secret('s'), now: T0 };
     return (await endpoints().set({ ...setting, enabled_events })).enabled_events;
   };
   expect(await set()).toBeUndefined();
@@ -61,10 +67,10 @@ test('the enabled events of an endpoint stay until others or all are set', async
 test('each environment has its own endpoint and secret', async () => {
   const { owner, readSigning } = await register();
   const live = { ...owner, livemode: true, url: 'https://live.example.com/' };
-  await endpoints().set({ ...live, sealed: secret('l'), now: T0 });
+  await endpoints().set({ ...live, ciphertext: secret('l'), now: T0 });
   expect(await readSigning(T0)).toBe('first');
   expect(await endpoints().get(owner.account_id, true)).toMatchObject({
-    secrets: [{ sealed: secret('l') }],
+    secrets: [{ ciphertext: secret('l') }],
   });
 });
 
@@ -88,7 +94,7 @@ test('a new roll replaces a secret that does not sign yet, and drops one that no
 
 test('a roll without an endpoint changes nothing', async () => {
   const owner = { account_id: randomUUID(), livemode: false };
-  const roll = { ...owner, sealed: secret('a'), now: T0, afterMs: 0 };
+  const roll = { ...owner, ciphertext: secret('a'), now: T0, afterMs: 0 };
   expect(await endpoints().roll(roll)).toBeNull();
   expect(await endpoints().get(owner.account_id, false)).toBeNull();
 });

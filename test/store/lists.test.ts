@@ -228,16 +228,16 @@ async function postEntries(count: number): Promise<void> {
         const balance = second % 4 === 0 ? 'marketing' : 'main';
         const isPayment = balance === 'main' && second % 7 !== 0;
         const kind = isPayment ? 'payment_settled' : 'funded';
-        const legs = isPayment
+        const lines = isPayment
           ? ENTRY_LINES.payment_settled('bank', 5)
           : ENTRY_LINES.funded(balance, 5);
         const currency = second % 10 === 0 ? 'USD' : 'EUR';
         const at = new Date(UNTIL).toISOString();
-        const entry = { ...MERCHANT, kind, legs, currency, at, resource_id: `${second}` } as const;
+        const entry = { ...MERCHANT, kind, lines, currency, at, resource_id: `${second}` } as const;
         await ledger.post(entry, session);
         // No list has these.
         const late = { ...entry, kind: 'payment_late_received' } as const;
-        await ledger.post({ ...late, legs: ENTRY_LINES[late.kind]('bank', 5) }, session);
+        await ledger.post({ ...late, lines: ENTRY_LINES[late.kind]('bank', 5) }, session);
       }
     });
   }
@@ -269,7 +269,7 @@ describe('a list of balance transactions', () => {
   });
 
   test('has no two entries of a merchant at one position', async () => {
-    const entries = database.db.collection<{ _id: string }>('ledger_postings');
+    const entries = database.db.collection<{ _id: string }>('journal_entries');
     const row = await entries.findOne({ ...MERCHANT });
     const copy = entries.insertOne({ ...row, _id: randomUUID() });
     await expect(copy).rejects.toThrow(/index: position/);
@@ -292,11 +292,11 @@ describe('a list of balance transactions', () => {
     const units = 123_456_789_012_345_678_901n;
     const post = async (
       kind: EntryKind,
-      legs: NewEntry['legs'],
+      lines: NewEntry['lines'],
       changes: Partial<NewEntry> = {},
     ) => {
       const common = { ...owner, resource_id: 'a', currency: 'EUR', at: BEFORE };
-      const entry = { ...common, kind, legs, ...changes };
+      const entry = { ...common, kind, lines, ...changes };
       await inTransaction(database.mongo, (session) => database.stores.ledger.post(entry, session));
     };
     await post('funded', ENTRY_LINES.funded('main', 100));

@@ -57,7 +57,7 @@ test.each([
 
 test('selects and releases no idempotency record by a missing id', async () => {
   const record = { resource_id: randomUUID(), request: { held: true } };
-  await database.db.collection('idempotency').insertOne(record);
+  await database.db.collection('idempotency_records').insertOne(record);
   const { idempotency } = database.stores;
   expect(await idempotency.forResource(missing)).toBeNull();
   expect(await idempotency.release(missing)).toMatchObject({ deletedCount: 0 });

@@ -44,10 +44,10 @@ export async function addSecondFactor(
   { _id }: Pick<UserDocument, '_id'>,
 ) {
   const secret = new Secret({ size: 20 }).base32;
-  const sealed = await createEncrypter(service.keys.seal).encrypt(secret, totpOwner(_id));
+  const ciphertext = await createEncrypter(service.keys.seal).encrypt(secret, totpOwner(_id));
   await service
     .collection<UserDocument>('users')
-    .updateOne({ _id }, { $set: { totp: { sealed, step: 0 } } });
+    .updateOne({ _id }, { $set: { totp: { ciphertext, step: 0 } } });
   return { code: () => new TOTP({ secret: Secret.fromBase32(secret) }).generate() };
 }
 

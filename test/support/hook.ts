@@ -71,8 +71,8 @@ async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'>) {
       enabled_events?: EventType[],
     ): Promise<void> => {
       const owner = endpointOwner(account_id, false);
-      const sealed = await createEncrypter(keys.seal).encrypt(secret, owner);
-      const endpoint = { account_id, livemode: false, url, sealed, enabled_events };
+      const ciphertext = await createEncrypter(keys.seal).encrypt(secret, owner);
+      const endpoint = { account_id, livemode: false, url, ciphertext, enabled_events };
       await stores.endpoints.set({ ...endpoint, now: new Date() });
     },
   };

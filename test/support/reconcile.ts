@@ -58,7 +58,7 @@ export async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | '
       ...[...ours_only, ...theirs_only, ...different],
     ]);
     // A correction by hand is matched by hand.
-    const corrections = await stores.ledger.collections.postings
+    const corrections = await stores.ledger.collections.entries
       .find({ kind: 'reversed', uncleared: { $exists: true } })
       .toArray();
     const { findings } = await readTrialBalance(mongo, database, { now });
@@ -76,8 +76,8 @@ export async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | '
 /** Lists a movement for each line of an entry on the account of a bank. */
 async function listMovements({ ledger }: Pick<Stores, 'ledger'>, booked_at: Date) {
   const rows: (MovementDocument & { connector: string })[] = [];
-  for await (const { _id, kind, resource_id, book, legs } of ledger.collections.postings.find()) {
-    for (const { account, amount } of legs) {
+  for await (const { _id, kind, resource_id, book, lines } of ledger.collections.entries.find()) {
+    for (const { account, amount } of lines) {
       const [, connector] = CLEARING.exec(account) ?? [];
       if (connector === undefined || kind === 'reversed') continue;
       rows.push({

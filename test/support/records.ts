@@ -89,7 +89,7 @@ async function paymentAt(
     request_id: 'req-1',
     ...changes,
   };
-  const customer = { reference: null, sealed: null };
+  const customer = { reference: null, ciphertext: null };
   const urls = { success_url: 'https://s.example', error_url: 'https://e.example' };
   const routing = { ...facts, country: null, expires_in_seconds: 60, settlement_due_seconds: 60 };
   const stored = { reference: null, customer, metadata: '{}', ...urls };
@@ -261,7 +261,7 @@ export async function fund(
 ): Promise<void> {
   const lines = ENTRY_LINES.funded(balance_account, amount);
   const at = new Date().toISOString();
-  const entry = { resource_id: id, account_id, livemode, currency, at, legs: lines };
+  const entry = { resource_id: id, account_id, livemode, currency, at, lines };
   await inTransaction(mongo, (session) =>
     stores.ledger.post({ kind: 'funded', ...entry }, session),
   );

@@ -167,7 +167,7 @@ export async function recordPaymentKey(
   const { payment_id, return_url, request_id, ...routing } = input;
   const stored = {
     reference: 'order-1',
-    customer: { reference: null, sealed: null },
+    customer: { reference: null, ciphertext: null },
     metadata: '{}',
     success_url: 'https://shop.example/thanks',
     error_url: 'https://shop.example/sorry',
@@ -246,9 +246,9 @@ export async function fund(
   amount = 10_000,
 ): Promise<void> {
   const at = new Date().toISOString();
-  const legs = ENTRY_LINES.funded('main', amount);
+  const lines = ENTRY_LINES.funded('main', amount);
   const entry = { kind: 'funded', resource_id: randomUUID(), account_id, livemode } as const;
-  await postOnce(setting, { ...entry, currency, at, legs });
+  await postOnce(setting, { ...entry, currency, at, lines });
 }
 
 /** As the API does it: the idempotency record first, then update-with-start. Fails when it is refused. */

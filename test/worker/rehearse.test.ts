@@ -38,7 +38,7 @@ async function rehearseUnder(lifecycle: WorkflowBundleOption, queues = setting.q
 /** Counts payouts that a busy machine did not accept, so that another was opened. */
 async function countRefusedPayouts(): Promise<number> {
   // Each has an account of its own, funded first; its key and its record may be gone.
-  const books = await setting.stores.ledger.collections.postings.distinct('book', {
+  const books = await setting.stores.ledger.collections.entries.distinct('book', {
     kind: 'funded',
   });
   return books.length - 1;

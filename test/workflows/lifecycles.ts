@@ -307,12 +307,12 @@ export function trackPayment(
     input,
     /** The merchant's book with what is pending; minor units. */
     money: async () => {
-      const entry = await stores.ledger.collections.postings.findOne({
+      const entry = await stores.ledger.collections.entries.findOne({
         book: { $gte: `${account_id}:`, $lt: `${account_id};` },
-        'legs.account': /^clearing/,
+        'lines.account': /^clearing/,
       });
       const at = await readBalances(stores, entry?.book ?? '');
-      const clearing = entry?.legs.find(({ account }) => account.startsWith('clearing.'));
+      const clearing = entry?.lines.find(({ account }) => account.startsWith('clearing.'));
       return {
         available: at('balances.main.available'),
         clearing: at(clearing?.account ?? ''),

@@ -53,7 +53,7 @@ function buildRequest(opening: Opening): AcceptedRequest {
       const expires_in_seconds = (Date.parse(expires_at) - Date.parse(created_at)) / 1_000;
       // The service's own address, since the shop's are lost.
       const home = new URL('/', return_url).href;
-      const customer = { reference: null, sealed: null };
+      const customer = { reference: null, ciphertext: null };
       const urls = { success_url: home, error_url: home };
       const stored = { reference: null, customer, metadata: '{}', ...urls };
       return { stored, routing: { ...routing, expires_in_seconds } };

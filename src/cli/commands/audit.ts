@@ -35,9 +35,13 @@ const list = defineCommand({
     const query = { account_id: account, livemode, since, limit: count };
     printList(context, {
       ...(await listAllAuditLines({ stores }, query)),
-      present: ({ _id: id, prev: _, ...line }) => ({ id, ...line }),
+      present: ({ _id: id, prev: _, actor: { via, ...actor }, ...line }) => ({
+        id,
+        ...line,
+        actor: { door: via, ...actor },
+      }),
       columns: ['AT', 'WHO', 'WHAT', 'TARGET', 'ACCOUNT'],
-      cells: ({ at, actor, act, target, account_id: owner, seq }) => [
+      cells: ({ at, act, target, account_id: owner, seq }, { actor }) => [
         formatTime(at),
         formatActor(actor),
         typeof seq === 'number' ? AUDIT_LABELS[act] : `${AUDIT_LABELS[act]} (not chained)`,
@@ -50,10 +54,10 @@ const list = defineCommand({
 });
 
 function formatActor(actor: Actor): string {
-  if (actor.door === 'dashboard') return `${actor.email}${formatAddress(actor)}`;
-  if (actor.door === 'api') return `${actor.key_id} (API)${formatAddress(actor)}`;
-  if (actor.door === 'service') return 'the service';
-  if (actor.door === 'workflow') return `${actor.operator} (Temporal)`;
+  if (actor.via === 'dashboard') return `${actor.email}${formatAddress(actor)}`;
+  if (actor.via === 'api') return `${actor.key_id} (API)${formatAddress(actor)}`;
+  if (actor.via === 'service') return 'the service';
+  if (actor.via === 'workflow') return `${actor.operator} (Temporal)`;
   const user = `${actor.system_user} at ${actor.host}`;
   return actor.operator === undefined ? user : `${actor.operator} (${user})`;
 }

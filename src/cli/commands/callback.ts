@@ -146,7 +146,7 @@ const dismiss = defineCommand({
 
 function presentCallback(callback: CallbackDocument) {
   const { _id: id, connector, resource, resource_id, name } = callback;
-  const { received_at, signalled_at, parked, unapplied, signed_by = null } = callback;
+  const { received_at, signalled_at, parked, unapplied, key_id: signed_by = null } = callback;
   const { dismissed_at } = callback;
   const about = { id, connector, resource, resource_id, name };
   const state = { received_at, signalled_at, parked, unapplied, signed_by };

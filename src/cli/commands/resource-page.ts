@@ -87,7 +87,7 @@ function formatDeposits({ deposits, resource }: ResourcePage): string[] {
     formatTime(deposit.seen_at),
     formatUnits(deposit.amount, { ...asset, asset: deposit.asset ?? asset.asset }),
     `${deposit.confirmations} of ${deposit.required_confirmations}`,
-    deposit.undone ? `${deposit.status}, undone` : deposit.status,
+    deposit.reorged ? `${deposit.status}, reorged` : deposit.status,
     describeDeposit(deposit).join(', ') || '-',
   ]);
   const heading = ['TRANSACTION', 'SEEN', 'AMOUNT', 'CONFIRMATIONS', 'STATUS', 'MARKS'];

@@ -7,7 +7,7 @@ import { ServiceError } from '../../domain/errors';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actAsOperator } from '../../service/approvals/act';
 import { FOUND_MAX } from '../../service/operators/act-many';
-import { findResource, readPage } from '../../service/operators/resource';
+import { findResource, presentDeposit, readPage } from '../../service/operators/resource';
 import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
 import { type CliCommand, defineCommand, defineGroup } from '../command';
 import {
@@ -79,7 +79,8 @@ export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
       const { stores } = await context.readDeps();
       const page = await readPage(stores, kind, id);
       const { resource, ...rest } = page;
-      context.print({ json: { [kind]: resource, ...rest }, text: pageText(page) });
+      const deposits = page.deposits?.map(presentDeposit);
+      context.print({ json: { [kind]: resource, ...rest, deposits }, text: pageText(page) });
     },
   });
 

@@ -163,8 +163,12 @@ function Deposits({ payment }: { payment: Documents['crypto_payment'] }) {
   );
 }
 
-function describeFlags({ late, undone, screening }: Deposit): string {
-  const flags = [late && 'late', undone && 'reorged', screening === 'failed' && 'failed screening'];
+function describeFlags({ late, reorged, screening }: Deposit): string {
+  const flags = [
+    late && 'late',
+    reorged && 'reorged',
+    screening === 'failed' && 'failed screening',
+  ];
   return flags.filter((flag) => flag !== false).join(', ');
 }
 

@@ -52,7 +52,7 @@ const DEPOSIT_ACTS: Record<Exclude<DepositActName, 'accept'>, DepositAct> = {
     fault: 'No late deposit waits to be credited.',
   },
   return: {
-    applies: (deposit) => isCounted(deposit) && !deposit.undone,
+    applies: (deposit) => isCounted(deposit) && !deposit.reorged,
     change: (deposit, _, posts) => ({
       ...deposit,
       status: 'rejected',

@@ -49,11 +49,11 @@ export function applyDeposit(
   if (existing.amount !== amount) {
     return unapplied('the deposit was reported with a different amount before', 'amount_differs');
   }
-  if (existing.undone) {
+  if (existing.reorged) {
     if (!isReorged(existing) && postsSuspense(depositSet)) {
       return unapplied('the deposit was given up before', 'amount_differs');
     }
-    return replaceDeposit(depositSet, { ...existing, undone: false, confirmations });
+    return replaceDeposit(depositSet, { ...existing, reorged: false, confirmations });
   }
   if (confirmations <= existing.confirmations) return unapplied('the deposit is known already');
   return replaceDeposit(depositSet, { ...existing, confirmations });
@@ -80,7 +80,7 @@ function addDeposit(
     return unapplied('the payment has too many deposits', 'too_many_deposits');
   }
   const late = isLate(report, terms) || (!isByTime && status === 'expired');
-  const newDeposit = { ...report, required_confirmations, late, undone: false };
+  const newDeposit = { ...report, required_confirmations, late, reorged: false };
   const deposit = classify({ ...newDeposit, status: 'pending' }, isByTime);
   return { kind: 'changed', deposits: [...deposits, deposit] };
 }
@@ -104,7 +104,7 @@ export function applyWrongAsset(
   const added = { ...report, asset };
   if (findDeposit(depositSet, added) !== undefined) return unapplied('it is known already');
   if (deposits.length >= DEPOSITS_MAX) return unapplied(reason, 'too_many_deposits');
-  const state = { status: 'rejected', late: true, undone: false, screening: null } as const;
+  const state = { status: 'rejected', late: true, reorged: false, screening: null } as const;
   return {
     kind: 'changed',
     deposits: [...deposits, { ...added, ...state, required_confirmations, held: true }],
@@ -132,13 +132,13 @@ export function applyReorg(
   const existing = findDeposit(depositSet, { transaction_id, ...(asset && { asset }) });
   if (existing === undefined) return unapplied('no such deposit is known');
   if (existing.status === 'confirmed') {
-    if (existing.undone) return unapplied('the deposit was already reported as reorged');
-    return replaceDeposit(depositSet, { ...existing, undone: true });
+    if (existing.reorged) return unapplied('the deposit was already reported as reorged');
+    return replaceDeposit(depositSet, { ...existing, reorged: true });
   }
   if (isInSuspense(existing)) {
     if (existing.withdrawn) return unapplied('the deposit was debited', 'amount_differs');
-    const left = { as: 'undone' } as const;
-    return replaceDeposit(depositSet, { ...existing, status: 'rejected', undone: true, left });
+    const left = { as: 'reorged' } as const;
+    return replaceDeposit(depositSet, { ...existing, status: 'rejected', reorged: true, left });
   }
   if (existing.status === 'rejected') return unapplied('the deposit was rejected');
   const deposits = depositSet.deposits.filter((deposit) => deposit !== existing);

@@ -17,7 +17,7 @@ export interface Deposit {
   /** Null until it is screened. */
   screening: 'passed' | 'failed' | null;
   /** Reorged after it had counted. */
-  undone: boolean;
+  reorged: boolean;
   /** ISO 8601, ms; absent: not reported. */
   mined_at?: string;
   /** Asset, if not the payment's. */
@@ -29,7 +29,7 @@ export interface Deposit {
   /** The debit was posted to suspense, until the payer has it. */
   withdrawn?: true;
   /** Left suspense without a credit. */
-  left?: { as: 'returned' | 'written_off' | 'undone'; transaction_id?: string; address?: string };
+  left?: { as: 'returned' | 'written_off' | 'reorged'; transaction_id?: string; address?: string };
 }
 
 export function isConfirmed({
@@ -68,8 +68,8 @@ export function isInSuspense({ status, held, withdrawn, left }: Deposit): boolea
 }
 
 /** Credited, then reorged, without a decision of an operator. */
-export function isReorged({ undone, status, left }: Deposit): boolean {
-  return undone && status === 'confirmed' && left === undefined;
+export function isReorged({ reorged, status, left }: Deposit): boolean {
+  return reorged && status === 'confirmed' && left === undefined;
 }
 
 export function isRequestedAsset({ asset }: Deposit): boolean {
@@ -100,7 +100,7 @@ const POSTED: Record<DepositStep, (deposit: Deposit) => boolean> = {
   credited: ({ status, returned }) => status === 'confirmed' || returned === true,
   returned: ({ returned, withdrawn }) => returned === true && withdrawn !== true,
   withdrawn: ({ withdrawn }) => withdrawn === true,
-  sent_back: ({ left }) => left?.as === 'returned' || left?.as === 'undone',
+  sent_back: ({ left }) => left?.as === 'returned' || left?.as === 'reorged',
   written_off: ({ left }) => left?.as === 'written_off',
 };
 

@@ -42,8 +42,8 @@ type Sender = Pick<RefundDocument, 'account_id' | 'livemode' | 'connector' | 'cu
 
 export function listSentHeld(kind: SendingKind, { sent_held = [], ...sender }: Sender) {
   return sent_held.map((held): ExpectedStep => {
-    const { legs, ...entry } = buildSentHeld(kind, { ...sender, _id: '' }, held, held);
-    return { step: held.id, lines: [...legs], book: bookId(entry) };
+    const { lines, ...entry } = buildSentHeld(kind, { ...sender, _id: '' }, held, held);
+    return { step: held.id, lines: [...lines], book: bookId(entry) };
   });
 }
 
@@ -52,7 +52,7 @@ export function listSentResolved(kind: SendingKind, { sent_held = [], ...sender 
   return sent_held.flatMap((held): ExpectedStep[] => {
     const { id: step, resolved } = held;
     if (resolved === undefined) return [];
-    const { legs, ...entry } = buildSentResolved(kind, { ...sender, _id: '' }, held, resolved);
-    return [{ step, lines: [...legs], book: bookId(entry) }];
+    const { lines, ...entry } = buildSentResolved(kind, { ...sender, _id: '' }, held, resolved);
+    return [{ step, lines: [...lines], book: bookId(entry) }];
   });
 }

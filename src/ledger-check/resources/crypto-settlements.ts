@@ -16,7 +16,7 @@ type SettlementPart = Pick<CryptoSettlementDocument, (typeof SETTLEMENT_FIELDS)[
 
 function listNetworkFees({ status, ...settlement }: SettlementPart): ExpectedStep[] {
   const entry = buildNetworkFee({ ...settlement, _id: '' }, '');
-  return entry === undefined ? [] : [{ lines: [...entry.legs], book: bookId(entry) }];
+  return entry === undefined ? [] : [{ lines: [...entry.lines], book: bookId(entry) }];
 }
 
 const SETTLEMENT_RESERVED = [

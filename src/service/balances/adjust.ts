@@ -62,7 +62,7 @@ export async function adjustBalance(
     resource_id: id,
     ...owner,
     bank_reference,
-    legs: lines,
+    lines,
   } as const;
   if (against === 'receivable') await assertOwed(deps, owner, entry.resource_id, Number(amount));
   const { approval_id } = correction;

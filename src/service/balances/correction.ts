@@ -33,11 +33,11 @@ export async function postCorrection(
   entry: NewEntry,
   posting: PostOptions,
 ): Promise<PostedBalance> {
-  const { kind, currency, legs: lines, note } = entry;
+  const { kind, currency, lines, note } = entry;
   const act = kind === 'reversed' ? 'balance.reversed' : 'balance.adjusted';
   const changes = lines.map((line) => `${line.account} ${line.amount}`);
   const { approval_id } = posting;
-  const after = { currency, legs: changes, ...note, approval_id };
+  const after = { currency, lines: changes, ...note, approval_id };
   try {
     return await postOnce(deps, entry, { act, after }, posting);
   } catch (error) {
@@ -47,7 +47,7 @@ export async function postCorrection(
 
 async function refuseShortage({ stores }: WriteDeps, entry: NewEntry): Promise<ServiceError> {
   const { currency } = entry;
-  const { balance_account, amount } = findCredit(entry.legs);
+  const { balance_account, amount } = findCredit(entry.lines);
   const debit = { balance_account, currency, amount: -amount };
   const { code, message } =
     amount < 0
@@ -56,7 +56,7 @@ async function refuseShortage({ stores }: WriteDeps, entry: NewEntry): Promise<S
   return new ServiceError(code, `${message} Nothing was posted.`);
 }
 
-function explainOpposite({ legs: lines }: NewEntry): string {
+function explainOpposite({ lines }: NewEntry): string {
   const isHeld = lines.some(({ account }) => account.startsWith('suspense.'));
   return isHeld ? 'Less is in suspense.' : 'The merchant owes less by now.';
 }

@@ -93,7 +93,7 @@ function buildEntry(funding: Funding, resource_id: string, at: Date): NewEntry {
     account_id,
     livemode,
     currency,
-    legs: lines,
+    lines,
     at: at.toISOString(),
   };
 }
@@ -126,7 +126,7 @@ export async function postOnce(
   const owner = { account_id, livemode, currency };
   const operation_id = operationId(entry);
   const credited = `balances.${balance_account}.available`;
-  const isCredit = entry.legs.some(({ account, amount }) => account === credited && amount > 0);
+  const isCredit = entry.lines.some(({ account, amount }) => account === credited && amount > 0);
   const empty = { balance_account, currency, available: 0, reserved: 0 };
   try {
     const row = await inTransaction(mongo, async (session) => {
@@ -153,12 +153,14 @@ export async function postOnce(
 }
 
 function isSameEntry(storedEntry: EntryDocument, entry: NewEntry): boolean {
-  const [stored, wanted] = [storedEntry.legs, entry.legs].map((lines) => formatLines(lines).join());
+  const [stored, wanted] = [storedEntry.lines, entry.lines].map((lines) =>
+    formatLines(lines).join(),
+  );
   const isSameMovement = storedEntry.bank_reference === (entry.bank_reference ?? undefined);
   return storedEntry.book === bookId(entry) && stored === wanted && isSameMovement;
 }
 
-function createIdUsedFailure({ _id, kind, book, legs: lines, at }: EntryDocument): ServiceError {
+function createIdUsedFailure({ _id, kind, book, lines, at }: EntryDocument): ServiceError {
   const linesText = formatLines(lines).join(', ');
   const noun = kind === 'funded' ? 'funding' : 'operation';
   return new ServiceError(
@@ -167,6 +169,6 @@ function createIdUsedFailure({ _id, kind, book, legs: lines, at }: EntryDocument
   );
 }
 
-function formatLines(lines: EntryDocument['legs'] | NewEntry['legs']): string[] {
+function formatLines(lines: EntryDocument['lines'] | NewEntry['lines']): string[] {
   return lines.map(({ account, amount }) => `${account} ${amount}`);
 }

@@ -48,12 +48,13 @@ export async function prepareReversal(
  * `approval_decided`
  */
 export async function reverseOperation(deps: WriteDeps, id: string, correction: Correction) {
-  const { lines, original, ...owner } = await prepareReversal(deps, id);
-  const legs = ENTRY_LINES.reversed(lines);
-  const { balance_account, amount } = findCredit(legs);
+  const { original, ...reversed } = await prepareReversal(deps, id);
+  const { lines: reversedLines, ...owner } = reversed;
+  const lines = ENTRY_LINES.reversed(reversedLines);
+  const { balance_account, amount } = findCredit(lines);
   const { approval_id } = correction;
   const entry = {
-    ...({ kind: 'reversed', resource_id: id, ...owner, legs } as const),
+    ...({ kind: 'reversed', resource_id: id, ...owner, lines } as const),
     // A correction that no bank has made is on no statement, nor is its reversal.
     offsets: CORRECTED_BY_REVERSAL.includes(original.kind) ? id : undefined,
     ...(await buildEntryDetails(deps, owner, correction)),
@@ -103,7 +104,7 @@ async function markReturnReversed(
   throw new ServiceError('not_reversible', `The money of ${_id} has left suspense.`);
 }
 
-function parseLines({ legs: lines }: EntryDocument, currency: string): EntryLine[] {
+function parseLines({ lines }: EntryDocument, currency: string): EntryLine[] {
   const isAsset = parseBookCurrency(currency) !== undefined;
   return lines.map(({ account, amount }) =>
     isAsset ? { account, amount: BigInt(String(amount)) } : { account, amount: Number(amount) },

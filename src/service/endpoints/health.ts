@@ -63,7 +63,7 @@ async function disable(
     await stores.endpoints.noteSuccess(before, failing_since);
     return;
   }
-  const audit = auditBy(deps, { door: 'service' });
+  const audit = auditBy(deps, { via: 'service' });
   const isDisabled = await inTransaction(deps.mongo, async (session) => {
     const after = await stores.endpoints.disableFailing(before, failing_since, at, session);
     if (after === null) return false;

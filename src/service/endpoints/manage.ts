@@ -38,10 +38,10 @@ export interface NewEndpoint {
   description: string | null;
   events: readonly EventType[] | 'all';
   /** First secret. */
-  sealed: Encrypted;
+  ciphertext: Encrypted;
 }
 
-interface EndpointRequest extends Omit<NewEndpoint, 'endpoint_id' | 'sealed'> {
+interface EndpointRequest extends Omit<NewEndpoint, 'endpoint_id' | 'ciphertext'> {
   endpoint_id?: string;
 }
 
@@ -61,9 +61,9 @@ export async function addEndpoint(
   const signing_secret = makeSigningSecret();
   const { account_id, livemode } = owner;
   const place = secretOwner({ account_id, livemode, endpoint_id });
-  const sealed = await deps.encrypter.encrypt(signing_secret, place);
+  const ciphertext = await deps.encrypter.encrypt(signing_secret, place);
   await deps.stores.endpoints.ensureIndexes();
-  const endpoint = await insertEndpoint(deps, owner, { ...settings, endpoint_id, sealed });
+  const endpoint = await insertEndpoint(deps, owner, { ...settings, endpoint_id, ciphertext });
   return { endpoint, signing_secret };
 }
 
@@ -75,7 +75,7 @@ export async function addEndpoint(
 export async function insertEndpoint(
   deps: Pick<EndpointDeps, 'mongo' | 'stores' | 'audit' | 'now'>,
   { account_id, livemode }: Owner,
-  { endpoint_id, url, description, events, sealed }: NewEndpoint,
+  { endpoint_id, url, description, events, ciphertext }: NewEndpoint,
   also: (session: ClientSession) => Promise<unknown> = async () => undefined,
 ): Promise<Endpoint> {
   const { stores, now } = deps;
@@ -84,7 +84,7 @@ export async function insertEndpoint(
     ...{ account_id, livemode, endpoint_id },
     position: buildPosition(at.getTime(), randomInt(TIES)),
     ...{ url, description },
-    secrets: [{ sealed, active_from: now().toISOString() }],
+    secrets: [{ ciphertext, active_from: now().toISOString() }],
     ...(events === 'all' ? {} : { enabled_events: [...events] }),
     ...{ created_at: at.toISOString(), updated_at: at.toISOString() },
   };

@@ -66,8 +66,8 @@ export function createMerchantEndpoint(
         const { url, description, events } = accepted.webhook_endpoint;
         // Made here: a rotation of keys does not reach what an idempotency record holds.
         const place = secretOwner({ ...owner, endpoint_id });
-        const sealed = await deps.encrypter.encrypt(makeSigningSecret(), place);
-        const fresh = { url, description, events, endpoint_id, sealed };
+        const ciphertext = await deps.encrypter.encrypt(makeSigningSecret(), place);
+        const fresh = { url, description, events, endpoint_id, ciphertext };
         await insertOrRelease(acting, owner, fresh);
       }
       const endpoint = await findEndpoint(deps, owner, endpoint_id);

@@ -72,7 +72,7 @@ export async function setEndpoint(
   const endpoint = await setWithRetry(deps, {
     ...{ account_id, livemode, url, endpoint_id },
     enabled_events: events,
-    sealed: await deps.encrypter.encrypt(makeSigningSecret(), place),
+    ciphertext: await deps.encrypter.encrypt(makeSigningSecret(), place),
     now: deps.now(),
     at: (await accountNow(deps, owner)).toISOString(),
   });
@@ -109,7 +109,7 @@ export async function showEndpoint(
   const view = await presentShown(deps, endpoint);
   const next = endpoint.secrets.at(-1);
   if (next === undefined || next.active_from <= deps.now().toISOString()) return view;
-  const next_secret = await deps.encrypter.decrypt(next.sealed, secretOwner(endpoint));
+  const next_secret = await deps.encrypter.decrypt(next.ciphertext, secretOwner(endpoint));
   return { ...view, next_secret, next_active_from: next.active_from };
 }
 

@@ -45,12 +45,20 @@ export async function rollEndpoint(
   if (current === null) return null;
   const secret = makeSigningSecret();
   const now = deps.now();
-  const sealed = await deps.encrypter.encrypt(secret, secretOwner(current));
+  const ciphertext = await deps.encrypter.encrypt(secret, secretOwner(current));
   const active_from = new Date(now.getTime() + afterMs).toISOString();
   const updated_at = (await accountNow(deps, { account_id, livemode })).toISOString();
   const endpoint = await inTransaction(deps.mongo, async (session) => {
     const { endpoint_id: target } = current;
-    const request = { account_id, livemode, endpoint_id: target, sealed, now, afterMs, updated_at };
+    const request = {
+      account_id,
+      livemode,
+      endpoint_id: target,
+      ciphertext,
+      now,
+      afterMs,
+      updated_at,
+    };
     const rolled = await endpoints.roll(request, session);
     if (rolled === null) return null;
     const line = { act: 'webhook.rolled', account_id, livemode, target } as const;
@@ -67,7 +75,7 @@ export async function decryptCurrent(
   endpoint: EndpointDocument,
 ): Promise<string> {
   // By this process's clock, the first secret may not be active yet.
-  const ciphertext = signingSecret(endpoint, now()) ?? endpoint.secrets[0]?.sealed;
+  const ciphertext = signingSecret(endpoint, now()) ?? endpoint.secrets[0]?.ciphertext;
   if (ciphertext === undefined) throw new Error('The endpoint has no signing secret.');
   return await encrypter.decrypt(ciphertext, secretOwner(endpoint));
 }

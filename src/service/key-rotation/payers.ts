@@ -31,7 +31,7 @@ export async function replacePayerKeys(
     if (keys.kid === kid) continue;
     const next = await newPayerKey(encrypter, owner);
     const at = now().toISOString();
-    await stores.accounts.replacePayerKey(owner.account_id, env, keys.sealed, next, at);
+    await stores.accounts.replacePayerKey(owner.account_id, env, keys.ciphertext, next, at);
   }
 }
 
@@ -75,7 +75,7 @@ export async function reencryptPayers(deps: PayerDeps, encrypter: Encrypter): Pr
   deps.progress(`payers re-encrypted: ${count}`);
   await deps.wait(REQUEST_MS_MAX);
   for (const { env, owner, keys } of complete) {
-    await deps.stores.accounts.removeEarlierPayerKeys(owner.account_id, env, keys.sealed);
+    await deps.stores.accounts.removeEarlierPayerKeys(owner.account_id, env, keys.ciphertext);
   }
   return count;
 }
@@ -89,19 +89,19 @@ async function reencryptAccount(
   let failedCount = 0;
   const reencrypt = async (payer: StoredPayer): Promise<void> => {
     const { _id, customer, isWritten } = payer;
-    if (customer.sealed === null || isCurrent(keys, customer.sealed)) return;
+    if (customer.ciphertext === null || isCurrent(keys, customer.ciphertext)) return;
     try {
       const { reference: _reference, ...names } = await cipher.read(payer, keys);
       const next = await cipher.encryptNames(payer, names, keys);
       const store = isWritten ? stores.payments : stores.idempotency;
-      count += (await store.reencryptPayer(_id, customer.sealed, next)).modifiedCount;
+      count += (await store.reencryptPayer(_id, customer.ciphertext, next)).modifiedCount;
     } catch (error) {
       if (!(error instanceof DecryptionError)) throw error;
       progress(`the payer of ${_id} cannot be decrypted with these keys`);
       failedCount += 1;
     }
   };
-  for await (const payers of readPayers(stores, owner, account.payers_blanked?.[env])) {
+  for await (const payers of readPayers(stores, owner, account.payers_redacted_to?.[env])) {
     await Promise.all(payers.map(reencrypt));
   }
   return { count, failedCount };

@@ -90,7 +90,7 @@ async function reencryptRecipients(
   for (const group of groups.filter((each) => isOutdated(encrypters, each))) {
     const readPage = (after: string) => recipients.listInGroup(group, BATCH, after);
     for await (const batch of readPages(readPage)) {
-      const writes = batch.map(async ({ _id, livemode, sealed: ciphertext, ...facts }) => {
+      const writes = batch.map(async ({ _id, livemode, ciphertext, ...facts }) => {
         const owner = recipientOwner(_id);
         const next = await reencrypt(owner, async () => {
           const text = await encrypter.decrypt(ciphertext, owner);

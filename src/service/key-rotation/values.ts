@@ -38,7 +38,7 @@ async function* readAll<Id, T extends { _id: Id }>(
 async function* readEndpoints({ endpoints }: EncryptedStores) {
   const readPage = (after: ObjectId | undefined) => endpoints.page(BATCH, after);
   for await (const endpoint of readAll(readPage)) {
-    yield endpoint.secrets.map(({ sealed: ciphertext }) => ({
+    yield endpoint.secrets.map(({ ciphertext }) => ({
       ciphertext,
       owner: secretOwner(endpoint),
       replace: (next: Encrypted) => endpoints.reencryptSecret(endpoint._id, ciphertext, next),
@@ -49,11 +49,12 @@ async function* readEndpoints({ endpoints }: EncryptedStores) {
 async function* readUsers({ users }: EncryptedStores) {
   const readPage = (after = '') => users.withTotp(after, BATCH);
   for await (const { _id, totp, totp_offered } of readAll(readPage)) {
-    const fields = { 'totp.sealed': totp?.sealed, totp_offered };
-    yield (['totp.sealed', 'totp_offered'] as const).flatMap((field) => {
+    const fields = { 'totp.ciphertext': totp?.ciphertext, totp_offered };
+    yield (['totp.ciphertext', 'totp_offered'] as const).flatMap((field) => {
       const before = fields[field];
       if (!before) return [];
-      const replace = (sealed: Encrypted) => users.reencryptTotp(_id, field, { before, sealed });
+      const replace = (next: Encrypted) =>
+        users.reencryptTotp(_id, field, { before, ciphertext: next });
       return [{ ciphertext: before, owner: totpOwner(_id), replace }];
     });
   }
@@ -61,7 +62,7 @@ async function* readUsers({ users }: EncryptedStores) {
 
 async function* readConnectorKeys({ connectorKeys }: EncryptedStores) {
   const readPage = (after = '') => connectorKeys.page(after, BATCH);
-  for await (const { _id, sealed: ciphertext } of readAll(readPage)) {
+  for await (const { _id, ciphertext } of readAll(readPage)) {
     const replace = (next: Encrypted) => connectorKeys.reencrypt(_id, ciphertext, next);
     yield [{ ciphertext, owner: connectorKeyOwner(_id), replace }];
   }
@@ -89,11 +90,14 @@ export async function* listPayerKeys({
 
 async function* readPayerKeys(stores: EncryptedStores) {
   for await (const { env, owner, keys } of listPayerKeys(stores)) {
-    yield [keys, ...(keys.earlier ?? [])].map(({ sealed: ciphertext }) => ({
+    yield [keys, ...(keys.earlier ?? [])].map(({ ciphertext }) => ({
       ciphertext,
       owner: payerKeyOwner(owner),
-      replace: (sealed: Encrypted, kid: string) =>
-        stores.accounts.reencryptPayerKey(owner.account_id, env, ciphertext, { sealed, kid }),
+      replace: (next: Encrypted, kid: string) =>
+        stores.accounts.reencryptPayerKey(owner.account_id, env, ciphertext, {
+          ciphertext: next,
+          kid,
+        }),
     }));
   }
 }

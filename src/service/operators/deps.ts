@@ -12,7 +12,7 @@ export function createReadDeps(mongo: MongoClient, db: string): ReadDeps {
 
 /** @param operator whose key was verified */
 export function auditAs(deps: ReadDeps, operator: string): Audit {
-  return auditBy(deps, { door: 'command_line', ...getSystemUser(), operator });
+  return auditBy(deps, { via: 'command_line', ...getSystemUser(), operator });
 }
 
 /** Creates the indexes that acts need, too. */
@@ -21,7 +21,7 @@ export async function createOperatorDeps(deps: ReadDeps): Promise<WriteDeps> {
   const { approvals, auditLog, connectorKeys, invitations, keys, operators } = deps.stores;
   const stores = [approvals, auditLog, connectorKeys, invitations, keys, operators];
   await Promise.all(stores.map((store) => store.ensureIndexes()));
-  return { ...deps, audit: auditBy(deps, { door: 'command_line', ...getSystemUser() }) };
+  return { ...deps, audit: auditBy(deps, { via: 'command_line', ...getSystemUser() }) };
 }
 
 export function getSystemUser(): { system_user: string; host: string } {

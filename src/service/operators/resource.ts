@@ -100,6 +100,11 @@ async function findRelated({ refunds, recipients }: Stores, resource: Resource):
   return { refunds: rows.map(presentRefund) };
 }
 
+export function presentDeposit({ reorged: undone, left, ...deposit }: Deposit) {
+  const as = left?.as === 'reorged' ? 'undone' : left?.as;
+  return { ...deposit, undone, ...(left && { left: { ...left, as } }) };
+}
+
 function presentRefund({ _id, status, amount, created_at, attention }: RefundDocument) {
   return { id: _id, status, amount, created_at, attention };
 }
@@ -117,7 +122,7 @@ function byTimeAndKind(a: EntryDocument, b: EntryDocument): number {
   return KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind);
 }
 
-function presentEntry({ _id, kind, at, book, legs: lines }: EntryDocument) {
+function presentEntry({ _id, kind, at, book, lines }: EntryDocument) {
   const jsonLines = lines.map(({ account, amount }) => ({
     account,
     amount: amountInJson(readUnits(amount)),
@@ -126,7 +131,7 @@ function presentEntry({ _id, kind, at, book, legs: lines }: EntryDocument) {
 }
 
 /** An amount may have been read without 64-bit integers. */
-function readUnits(amount: EntryDocument['legs'][number]['amount']): bigint {
+function readUnits(amount: EntryDocument['lines'][number]['amount']): bigint {
   return toBigInt(amount) ?? BigInt(String(amount));
 }
 

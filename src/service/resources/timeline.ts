@@ -220,9 +220,9 @@ function describeAccount(account: string): string | undefined {
 }
 
 /** Merchants read it: no note of an operator. */
-function describeJournalEntry({ kind, at, book, legs }: EntryDocument): TimelineEntry {
+function describeJournalEntry({ kind, at, book, lines }: EntryDocument): TimelineEntry {
   const { currency } = bookOwner(book);
-  const movements = legs.flatMap(({ account, amount }) => {
+  const movements = lines.flatMap(({ account, amount }) => {
     const name = describeAccount(account);
     const money = formatAmount(String(amount), currency);
     return name === undefined ? [] : [`${name}: ${money.startsWith('-') ? '' : '+'}${money}`];

@@ -165,7 +165,7 @@ function buildOpening(
   return {
     ...{ kind: 'bank_opening', resource_id: _id, account_id: _id, livemode, currency },
     ...{ at: now().toISOString(), value_date: from_day },
-    legs: ENTRY_LINES.bank_opening(amount),
+    lines: ENTRY_LINES.bank_opening(amount),
   };
 }
 

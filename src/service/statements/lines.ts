@@ -135,9 +135,9 @@ export async function unmatchByHand(
     const nothing = { entries: [], parts: { clearing: 0, bank_fees: 0 }, different: null };
     const change = { status: 'open', ...nothing, held: true, version } as const;
     if (!(await statements.changeLine(line, change, session))) throw createChangedError(id);
-    const legs = ENTRY_LINES.bank_line_unmatched(line.parts);
+    const lines = ENTRY_LINES.bank_line_unmatched(line.parts);
     const details = { now: deps.now, step: version };
-    await ledger.post(buildLineEntry('bank_line_unmatched', line, legs, details), session);
+    await ledger.post(buildLineEntry('bank_line_unmatched', line, lines, details), session);
     if (line.entries.length > 0) await ledger.unclear(line.entries, session);
     await statements.reopen(line.statement, session);
     return 'statement.unmatched';

@@ -111,12 +111,12 @@ type LineOfEntry = Pick<
 export function buildLineEntry(
   kind: 'bank_line' | 'bank_line_matched' | 'bank_line_unmatched',
   line: LineOfEntry,
-  legs: NewEntry['legs'],
+  lines: NewEntry['lines'],
   { now, step }: { now: () => Date; step?: number },
 ): NewEntry {
   const { _id: resource_id, bank_account_id: account_id, livemode, currency } = line;
   return {
-    ...{ kind, resource_id, account_id, livemode, currency, legs },
+    ...{ kind, resource_id, account_id, livemode, currency, lines },
     ...{ at: now().toISOString(), value_date: line.value_date ?? line.day },
     ...(step === undefined ? {} : { step: String(step) }),
   };
@@ -132,8 +132,8 @@ export async function storeMatch(
   const version = line.version + 1;
   const change = { status, entries: [...entries], parts, different: null, version };
   if (!(await statements.changeLine(line, change, session))) return false;
-  const legs = ENTRY_LINES.bank_line_matched(parts);
-  const entry = buildLineEntry('bank_line_matched', line, legs, { now, step: version });
+  const lines = ENTRY_LINES.bank_line_matched(parts);
+  const entry = buildLineEntry('bank_line_matched', line, lines, { now, step: version });
   await ledger.post(entry, session);
   if (entries.length > 0) await ledger.clear(entries, session);
   return true;

@@ -67,7 +67,7 @@ export async function switchOn(
   return await inTransaction(mongo, async (session) => {
     const isUsed = await stores.users.useTotp(
       _id,
-      { sealed: ciphertext, step },
+      { ciphertext, step },
       codes.map(hashRecoveryCode),
       session,
     );
@@ -105,7 +105,7 @@ export async function verifySecondFactor(
   const { _id, account_id, totp } = user;
   const code = input.replace(/[\s-]/g, '').toUpperCase();
   if (totp !== null && CODE.test(code)) {
-    const step = findStep(await encrypter.decrypt(totp.sealed, totpOwner(_id)), code, now());
+    const step = findStep(await encrypter.decrypt(totp.ciphertext, totpOwner(_id)), code, now());
     return step !== null && (await stores.users.useStep(_id, step));
   }
   return await inTransaction(mongo, async (session) => {

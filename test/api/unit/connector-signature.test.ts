@@ -15,8 +15,8 @@ async function buildKey(
   secret: string,
   by = encrypter,
 ): Promise<ConnectorKeyDocument> {
-  const sealed = await by.encrypt(secret, connectorKeyOwner(_id));
-  return { _id, connector: 'acme', sealed, created_at: '', revoked_at: null };
+  const ciphertext = await by.encrypt(secret, connectorKeyOwner(_id));
+  return { _id, connector: 'acme', ciphertext, created_at: '', revoked_at: null };
 }
 
 /** Opens a check with two keys of `acme`, which counts how often a secret is decrypted. */
@@ -93,6 +93,6 @@ test('a secret that cannot be decrypted, or was moved to another key, is our fau
   const moved = await openCheck();
   const [first, second] = moved.keys;
   if (first === undefined || second === undefined) throw new Error('no keys');
-  moved.keys.splice(0, 2, { ...first, sealed: second.sealed });
+  moved.keys.splice(0, 2, { ...first, ciphertext: second.ciphertext });
   await expect(moved.verify(signed('cnsec_two'))).rejects.toThrow(UnreadableKey);
 });

@@ -305,7 +305,7 @@ describe('a restored database', () => {
 
   it('skips addresses that the product knows or that were used on the chain', async () => {
     const key = readExtendedKey(ACCOUNT.publicExtendedKey);
-    const counters = world.db.collection<{ _id: string; next: number }>('address_lines');
+    const counters = world.db.collection<{ _id: string; next: number }>('address_counters');
     const next = async () => (await counters.findOne({ _id: key.fingerprint }))?.next ?? 0;
     const start = await next();
     const taken = [key.addressAt(start), key.addressAt(start + 60)];

@@ -11,13 +11,13 @@ const STEPS = {
   'block read': ['before updateOne cursor', ''],
   'block stored': ['after withTransaction', ''],
   'branch left': ['after withTransaction', ''],
-  'deposit to be reported': ['after updateOne deposits', '"telling":{'],
+  'deposit to be reported': ['after updateOne deposits', '"pending_report":{'],
   'deposit reported': ['before updateOne deposits', '"$inc":{"reports"'],
   'settlement signed': ['before insertOne settlements', ''],
   'settlement stored': ['after withTransaction', ''],
   'settlement broadcast': ['before updateOne settlements', '"$set":{"broadcast"'],
   'fee raised': ['after updateOne settlements', '"$push":{"attempts"'],
-  'settlement to be reported': ['after updateOne settlements', '"telling":{'],
+  'settlement to be reported': ['after updateOne settlements', '"pending_report":{'],
   'settlement reported': ['before updateOne settlements', '"$inc":{"reports"'],
 } as const;
 

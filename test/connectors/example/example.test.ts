@@ -260,8 +260,8 @@ describe('the example connector', () => {
   test('refuses a payout to a deleted recipient', async () => {
     const id = await storePayout();
     const { recipient_id } = (await service.stores.payouts.get(id)) ?? {};
-    const recipients = service.collection<{ _id: string; sealed: string | null }>('recipients');
-    await recipients.updateOne({ _id: String(recipient_id) }, { $set: { sealed: null } });
+    const recipients = service.collection<{ _id: string; ciphertext: string | null }>('recipients');
+    await recipients.updateOne({ _id: String(recipient_id) }, { $set: { ciphertext: null } });
     expect(await activities().sendPayout(instruct(id))).toMatchObject({
       ...{ outcome: 'refused', code: 'recipient_deleted' },
     });
@@ -335,9 +335,9 @@ describe('the sandbox bank', () => {
   async function breakRecipient({
     recipients: { faster_payments: _id, card_payout: other },
   }: Shop) {
-    const recipients = service.collection<{ _id: string; sealed: string }>('recipients');
-    const read = async (id: string) => String((await recipients.findOne({ _id: id }))?.sealed);
-    const write = (sealed: string) => recipients.updateOne({ _id }, { $set: { sealed } });
+    const recipients = service.collection<{ _id: string; ciphertext: string }>('recipients');
+    const read = async (id: string) => String((await recipients.findOne({ _id: id }))?.ciphertext);
+    const write = (ciphertext: string) => recipients.updateOne({ _id }, { $set: { ciphertext } });
     const [own, another] = [await read(_id), await read(other)];
     await write(another);
     return () => write(own);

@@ -96,7 +96,7 @@ describeWithBank('the connector of SEPA files', () => {
         `sepa:booked:${payout}`,
         expect.stringMatching(`^sepa:booked:${payout}:MB-PMT-[0-9]+:1000EUR$`),
       ]);
-      const { postings: entries } = service.stores.ledger.collections;
+      const { entries } = service.stores.ledger.collections;
       const sentAgain = { resource_id: payout, kind: 'payout_sent_again' } as const;
       expect(await entries.countDocuments(sentAgain)).toBe(1);
       expect(await world.line(payout)).toMatchObject({ others: [{ kind: 'booked' }] });

@@ -129,9 +129,9 @@ test('a payload that has no field `mac`, or is not an object, has no signature',
 /** Checks the signature of a report against the stored key, which is changed. */
 async function check(report: SignedCallback, change: Partial<ConnectorKeyDocument> = {}) {
   const encrypter = createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
-  const sealed = await encrypter.encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
+  const ciphertext = await encrypter.encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
   const dates = { created_at: '', revoked_at: null };
-  const key = { _id: KEY.key_id, connector: 'acme', sealed, ...dates, ...change };
+  const key = { _id: KEY.key_id, connector: 'acme', ciphertext, ...dates, ...change };
   const get = async (id: string) => (id === key._id ? key : null);
   const checkCallback = createCallbackCheck({ stores: { connectorKeys: { get } }, encrypter });
   return await checkCallback(report, signCallback(KEY, REPORT));
@@ -147,8 +147,8 @@ test('a signature is verified by a valid key of the connector', async () => {
 
 test('a secret that this process cannot decrypt is our fault, so the check is repeated', async () => {
   const other = createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
-  const sealed = await other.encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
-  await expect(check(REPORT, { sealed })).rejects.toThrow(UnreadableKey);
+  const ciphertext = await other.encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
+  await expect(check(REPORT, { ciphertext })).rejects.toThrow(UnreadableKey);
 });
 
 test('a key is read from the file that `connector key create` prints, and an error quotes nothing of it', () => {

@@ -161,7 +161,7 @@ test('a payout does not go into a later file if it differs, is frozen or behind'
 
 const OWNER = { account_id: 'acct_1', livemode: true };
 const PAYOUT = { ...OWNER, connector: 'acme', status: 'created', recipient_id: 'r' };
-const RECIPIENT = { ...OWNER, sealed: 'ciphertext' };
+const RECIPIENT = { ...OWNER, ciphertext: 'ciphertext' };
 
 /** Creates the decrypter of the connector `acme` over one payout and one recipient. */
 function createDecrypter(payout: object | null, recipient: object | null) {
@@ -195,7 +195,7 @@ test.each([
 });
 
 test('an erased recipient has an error of its own, so that the payout is refused for good', async () => {
-  const { read, decrypted } = createDecrypter(PAYOUT, { ...RECIPIENT, sealed: null });
+  const { read, decrypted } = createDecrypter(PAYOUT, { ...RECIPIENT, ciphertext: null });
   await expect(read('p')).rejects.toThrow(RecipientDeleted);
   expect(decrypted).toEqual([]);
 });

@@ -89,7 +89,7 @@ const facts: Facts = {
       resource_id: 'pay-1',
       at: LATER,
       written_at: LATER,
-      legs: [
+      lines: [
         { account: 'clearing.bank', amount: -1_000 },
         { account: 'balances.main.available', amount: 1_000 },
       ],
@@ -158,7 +158,7 @@ test('a timeline writes amounts of a chain and of its journal entries in whole u
         resource_id: 'pay-1',
         at: LATER,
         written_at: LATER,
-        legs: [
+        lines: [
           { account: 'clearing.chain', amount: Decimal128.fromString('-10000000000000000001') },
           {
             account: 'balances.main.available',

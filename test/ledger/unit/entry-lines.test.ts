@@ -229,7 +229,7 @@ describe('the lines of a journal entry', () => {
           expect(() => assertBalanced(each)).not.toThrow();
           expect(each.reduce((sum, line) => sum + BigInt(line.amount), 0n)).toBe(0n);
           expect(new Set(each.map(({ account }) => account)).size).toBe(each.length);
-          expect(isPending({ kind, legs: each })).toBe(PENDING_KINDS.includes(kind));
+          expect(isPending({ kind, lines: each })).toBe(PENDING_KINDS.includes(kind));
         }),
       );
     },
@@ -247,8 +247,8 @@ describe('the lines of a journal entry', () => {
   );
 
   test('of a released deposit are applied at once', () => {
-    const legs = LINES.crypto_payment_credited('chain', 5n, true);
-    expect(isPending({ kind: 'crypto_payment_credited', legs })).toBe(false);
+    const lines = LINES.crypto_payment_credited('chain', 5n, true);
+    expect(isPending({ kind: 'crypto_payment_credited', lines })).toBe(false);
   });
 
   test('leave nothing reserved when a payout ends, and its fee is lost only when it is returned', () => {
@@ -289,11 +289,11 @@ describe('the lines of a journal entry', () => {
 test.each(['balances.main.available', 'suspense.late', 'receivable.merchant'])(
   'an entry that takes from %s is not pending, whatever its kind',
   (account) => {
-    const legs = [
+    const lines = [
       { account, amount: -1 },
       { account: 'clearing.bank', amount: 1 },
     ];
-    for (const kind of PENDING_KINDS) expect(isPending({ kind, legs })).toBe(false);
+    for (const kind of PENDING_KINDS) expect(isPending({ kind, lines })).toBe(false);
   },
 );
 
@@ -416,7 +416,7 @@ test('lines of one statement that cancel out leave balances of 0, since they hav
   const buildEntry = (resource_id: string, amount: number): NewEntry => ({
     ...{ kind: 'bank_line', resource_id, account_id: 'ba_1', livemode: false, currency: 'USD' },
     at: '2026-11-26T00:00:00.000Z',
-    legs: [
+    lines: [
       { account: 'cash', amount: -amount },
       { account: 'suspense.unmatched', amount },
     ],

@@ -194,7 +194,7 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     const customer = { email: 'ada@example.com', first_name: 'Ada' };
     const open = await setting.payment({ customer, metadata: { k: 'M0' } });
     const texts = {
-      ...{ metadata: '{}', reference: null, customer: { reference: null, sealed: null } },
+      ...{ metadata: '{}', reference: null, customer: { reference: null, ciphertext: null } },
       ...{ success_url: `${service.url}/`, error_url: `${service.url}/` },
     };
     const rebuilt: Rebuilt[] = [
@@ -289,7 +289,7 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     const body = { ...SILENT, reference: 'r-2', metadata: { order: 7 } };
     const { id } = (await shop.pay(body, key)).body;
     // The record is written before anything else, so a backup between the two has it alone.
-    const records = setting.service.collection<{ _id: string } & Document>('idempotency');
+    const records = setting.service.collection<{ _id: string } & Document>('idempotency_records');
     const record = await records.findOne({ resource_id: id }, { projection: { expires_at: 0 } });
     if (record === null) throw new Error('There is no idempotency record.');
     const texts = { reference: 'r-2', metadata: '{"order":7}' };

@@ -111,7 +111,7 @@ async function readRecorded({ service: { stores }, shop }: ResourceSetting, reso
     // Neither the time of the insert is what happened, nor whether the balance has it by now.
     entries: (await stores.ledger.forResource(resource_id))
       .toSorted(byId)
-      .map(({ written_at, position, open, ...entry }) => entry),
+      .map(({ written_at, position, pending, ...entry }) => entry),
     events: events
       .map(({ _id, type, created, body }) => ({ _id, type, created, body }))
       .toSorted(byId),

@@ -13,7 +13,7 @@ const line = (account_id: string | null, n: number): AuditLine => ({
   at: `2026-03-01T00:00:0${n}.000Z`,
   account_id,
   livemode: null,
-  actor: { door: 'command_line', system_user: 'mia', host: 'ops-1' },
+  actor: { via: 'command_line', system_user: 'mia', host: 'ops-1' },
   act: 'account.updated',
   target: account_id,
   before: { crypto: false },
@@ -93,7 +93,7 @@ const forge = () => {
 
 test.each([
   ['was changed', changed(2, { after: { crypto: false } }), 2, 'changed'],
-  ['has another actor', changed(4, { actor: { door: 'workflow', operator: 'x' } }), 4, 'changed'],
+  ['has another actor', changed(4, { actor: { via: 'workflow', operator: 'x' } }), 4, 'changed'],
   ['was changed with its hash', changed(2, forge()), 3, 'not_linked'],
   ['at the end was changed with its hash', changed(4, { ...forge(), seq: 4 }), 4, 'changed'],
   ['was taken out', without(2), 2, 'missing'],

@@ -57,7 +57,7 @@ test('a payer is encrypted for its payment, and any process decrypts it', async 
   const [one, another] = [payers(), payers()];
   const made = ['1', '2'].map((id) => one.encrypt(SHOP, id, JAN));
   const [first, second] = await Promise.all([...made, another.encrypt(SHOP, '3', JAN)]);
-  expect(first).toEqual({ reference: 'c-1', sealed: expect.stringMatching(/^ey[\w-]+\.\./) });
+  expect(first).toEqual({ reference: 'c-1', ciphertext: expect.stringMatching(/^ey[\w-]+\.\./) });
   expect(Object.keys(account('acct_1').payer_keys ?? {})).toEqual(['sandbox']);
   if (first === undefined || second === undefined) throw new Error('Nothing was encrypted.');
   expect(await another.decrypt({ ...SHOP, _id: '1', customer: first })).toEqual(JAN);
@@ -69,16 +69,16 @@ test('a replaced data key still decrypts its payers, and encrypts none once the 
   const before = await payers().encrypt(SHOP, '1', JAN);
   const first = account('acct_1').payer_keys?.sandbox?.id;
   const next = await replace('acct_1');
-  expect(findKid(before.sealed ?? '')).toBe(first);
+  expect(findKid(before.ciphertext ?? '')).toBe(first);
   // From a cached account, as in the seconds after the change.
   const between = await payers().encrypt(SHOP, '2', JAN);
-  expect(findKid(between.sealed ?? '')).toBe(first);
+  expect(findKid(between.ciphertext ?? '')).toBe(first);
   expect(await payers().decrypt({ ...SHOP, _id: '1', customer: before })).toEqual(JAN);
   expect(error).not.toHaveBeenCalled();
   // The unknown name makes it read the account.
-  await payers().decrypt({ ...SHOP, _id: '3', customer: { reference: null, sealed: NAMED } });
+  await payers().decrypt({ ...SHOP, _id: '3', customer: { reference: null, ciphertext: NAMED } });
   const after = await payers().encrypt(SHOP, '4', JAN);
-  expect(findKid(after.sealed ?? '')).toBe(next);
+  expect(findKid(after.ciphertext ?? '')).toBe(next);
   for (const [_id, customer] of [
     ['1', before],
     ['2', between],
@@ -92,7 +92,7 @@ test('a replaced data key still decrypts its payers, and encrypts none once the 
 test('a payer without a name is not encrypted', async () => {
   const { payers, account } = openWorld();
   const nobody = await payers().encrypt(SHOP, '1', { ...NONE, reference: 'c-2' });
-  expect(nobody).toEqual({ reference: 'c-2', sealed: null });
+  expect(nobody).toEqual({ reference: 'c-2', ciphertext: null });
   expect(account('acct_1').payer_keys).toBeUndefined();
   const shown = await payers().decrypt({ ...SHOP, _id: '1', customer: nobody });
   expect(shown).toEqual({ ...NONE, reference: 'c-2' });

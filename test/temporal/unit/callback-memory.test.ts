@@ -41,10 +41,10 @@ test('a record is written again until the database accepts it, and is known unti
 test('closing writes the last records, and a repeat with another signature is one of its own', async () => {
   const { memory, writes } = openMemory();
   memory.recordSignal({ _id: 'a' }, 'at a');
-  expect(memory.wasSignalled({ _id: 'a', mac: 'f0' })).toBe(false);
-  memory.recordSignal({ _id: 'a', mac: 'f0' }, 'later');
+  expect(memory.wasSignalled({ _id: 'a', signature: 'f0' })).toBe(false);
+  memory.recordSignal({ _id: 'a', signature: 'f0' }, 'later');
   await memory.close();
-  const signed = { _id: 'a', mac: 'f0', signalled_at: 'later' };
+  const signed = { _id: 'a', signature: 'f0', signalled_at: 'later' };
   expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }, signed]]);
 });
 

@@ -295,15 +295,15 @@ describe('the cost of', () => {
     total: 20,
     'find api_keys': 1,
     'find accounts': 1,
-    'update idempotency': 1,
-    'findAndModify idempotency': 1,
+    'update idempotency_records': 1,
+    'findAndModify idempotency_records': 1,
     'insert sessions': 1,
     'insert payments': 1,
     'insert bank_callbacks': 2,
     'findAndModify payments': 2,
     'insert events': 3,
     'update events': DELIVERIES,
-    'insert ledger_postings': 1,
+    'insert journal_entries': 1,
     commit: 3,
   };
 

@@ -111,7 +111,7 @@ export async function openMerchant(setting: WorkflowSetting, livemode = false): 
 export const credit = (setting: WorkflowSetting, owner: Owner, amount: bigint) =>
   post(setting, owner, {
     ...({ kind: 'crypto_payment_credited', resource_id: randomUUID(), step: 'tx' } as const),
-    legs: ENTRY_LINES.crypto_payment_credited('chain', amount),
+    lines: ENTRY_LINES.crypto_payment_credited('chain', amount),
   });
 
 /** Debits a balance as a settlement does. @returns credits it again */
@@ -119,11 +119,11 @@ export async function debit(setting: WorkflowSetting, owner: Owner, amount: bigi
   const resource_id = randomUUID();
   await post(setting, owner, {
     ...({ kind: 'crypto_settlement_reserved', resource_id } as const),
-    legs: ENTRY_LINES.crypto_settlement_reserved(amount),
+    lines: ENTRY_LINES.crypto_settlement_reserved(amount),
   });
   const release = { kind: 'crypto_settlement_released', resource_id } as const;
-  const legs = ENTRY_LINES.crypto_settlement_released(amount);
-  return () => post(setting, owner, { ...release, legs });
+  const lines = ENTRY_LINES.crypto_settlement_released(amount);
+  return () => post(setting, owner, { ...release, lines });
 }
 
 const post = (
@@ -217,10 +217,10 @@ async function open<K extends Kind>(
     },
     /** Sum of all lines of a ledger account in its account's book. */
     sum: async (account: string, asset = 'ETH') => {
-      const { postings: entries } = stores.ledger.collections;
+      const { entries } = stores.ledger.collections;
       const book = `${account_id}:sandbox:${asset}.ethereum`;
       return (await entries.find({ book }).toArray())
-        .flatMap(({ legs: lines }) => lines)
+        .flatMap(({ lines }) => lines)
         .filter((line) => line.account === account)
         .reduce((sum, { amount }) => sum + (toBigInt(amount) ?? 0n), 0n);
     },

@@ -103,7 +103,7 @@ describe('a settlement of a different amount', () => {
     ],
   ])(
     'is posted once, whatever is reported, until an operator credits %s',
-    (_what, facts, settled_amount, lines) =>
+    (_what, facts, settled_amount, expected) =>
       withOpen(async (payment) => {
         const { signal, stored } = payment;
         await reportOdd(payment, { amount: 999 });
@@ -119,10 +119,12 @@ describe('a settlement of a different amount', () => {
         expect(await stored()).toMatchObject({
           ...{ amount: 1_050, settled_amount, attention: null, receipts: [{ state: 'credited' }] },
         });
-        const { legs = [] } =
+        const { lines = [] } =
           (await readEntries(payment)).find(({ kind }) => kind === 'payment_settled') ?? {};
-        const text = legs.map(({ account, amount }) => `${account} ${amount}`);
-        expect(text.map((line) => line.replace(/clearing\.\S+/, 'clearing.BANK'))).toEqual(lines);
+        const text = lines.map(({ account, amount }) => `${account} ${amount}`);
+        expect(text.map((line) => line.replace(/clearing\.\S+/, 'clearing.BANK'))).toEqual(
+          expected,
+        );
         expect(await readRows(payment)).toEqual({
           ...{ 'balances.main.available': settled_amount, clearing: -settled_amount },
         });

@@ -60,7 +60,7 @@ describe('the retention workflow', () => {
     const young = await insertOld(12);
     const readStored = (...ids: string[]) =>
       Promise.all(
-        ids.map(async (id) => (await service.stores.recipients.get(id))?.sealed !== null),
+        ids.map(async (id) => (await service.stores.recipients.get(id))?.ciphertext !== null),
       );
 
     expect(await run()).toMatchObject({ recipients: 2 });
@@ -216,7 +216,7 @@ test('one payer is exported, and erased where the payments have ended', async ()
     ],
     ...{ crypto_payments: [], unreadable: [] },
   });
-  expect(JSON.stringify(exported)).not.toMatch(/bob@|token_hash|browser_hash|"sealed"/);
+  expect(JSON.stringify(exported)).not.toMatch(/bob@|token_hash|browser_hash|"ciphertext"/);
   expect(await payer('export', ...byReference)).toMatchObject({
     payments: [{ payment_id: ended }, { payment_id: open }],
   });
@@ -244,7 +244,10 @@ test('one payer is exported, and erased where the payments have ended', async ()
   expect(await everythingStored(service.db)).not.toMatch(/payer-42|Ana Erased|Ana\.Erased/i);
 
   // A payer that no key decrypts may be this one.
-  await payments().updateOne({ _id: other }, { $set: { 'customer.sealed': 'e30..e30.e30.e30' } });
+  await payments().updateOne(
+    { _id: other },
+    { $set: { 'customer.ciphertext': 'e30..e30.e30.e30' } },
+  );
   expect(await payer('erase', ...byEmail)).toMatchObject({ erased: [], unreadable: [other] });
   const erase = ['payer', 'erase', account_id, '--env', 'sandbox'];
   for (const [code, ...wrong] of [

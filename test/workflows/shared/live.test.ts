@@ -153,7 +153,7 @@ test('a live payment applies a callback that was sent without a key once it is s
     const row = await setting.stores.callbacks.get(
       callbackKey(connector, settled.callback.callback_id),
     );
-    expect(row).toMatchObject({ signed_by: key.key_id, unapplied: null, parked: null });
+    expect(row).toMatchObject({ key_id: key.key_id, unapplied: null, parked: null });
     expect(row).not.toHaveProperty('refused');
     expect(await deliver(settled, key)).toBe('duplicate');
 
@@ -479,9 +479,9 @@ test.each([
       const { stores, queues } = setting;
       const input = paymentInput(connector, { livemode });
       const { account_id } = input;
-      const sealed = Encrypted.parse('a.a.a.a.a');
+      const ciphertext = Encrypted.parse('a.a.a.a.a');
       const url = 'https://shop.example/';
-      await stores.endpoints.set({ account_id, livemode, url, sealed, now: new Date(0) });
+      await stores.endpoints.set({ account_id, livemode, url, ciphertext, now: new Date(0) });
       const payment = trackCallbacks(await openByApi(input), connector, 'payment');
       const { workflowId } = payment.handle;
       expect(await readQueue(workflowId)).toBe(`${queues.lifecycle}${end}`);

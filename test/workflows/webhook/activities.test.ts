@@ -105,10 +105,10 @@ describe('an attempt', () => {
     const event = await recordEvent(stores, URL_1);
     const { account_id, livemode } = event;
     const owner = endpointOwner(account_id, livemode);
-    const sealed = await stores.encrypter.encrypt('whsec_new', owner);
+    const ciphertext = await stores.encrypter.encrypt('whsec_new', owner);
     const afterMs = 3_600_000;
     const now = new Date(FIRST_AT);
-    await stores.endpoints.roll({ account_id, livemode, sealed, now, afterMs });
+    await stores.endpoints.roll({ account_id, livemode, ciphertext, now, afterMs });
     const findSecrets = async (attempt: number, atMs: number) => {
       const nextDelayMs = () => 500;
       const { posts } = await attemptAt(event, { ...FAILED, attempt, atMs, nextDelayMs });

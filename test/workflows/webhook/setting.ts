@@ -82,9 +82,9 @@ export async function setEndpoint(
   { account_id, livemode }: Owner,
   url: string,
 ): Promise<void> {
-  const sealed = await encrypter.encrypt(SECRET, endpointOwner(account_id, livemode));
+  const ciphertext = await encrypter.encrypt(SECRET, endpointOwner(account_id, livemode));
   // Long ago, so that it signs also by a clock that tests have advanced.
-  await endpoints.set({ account_id, livemode, url, sealed, now: new Date(0) });
+  await endpoints.set({ account_id, livemode, url, ciphertext, now: new Date(0) });
 }
 
 async function insertEvent({ db }: TestStores, owner: Owner): Promise<EventDocument> {
