@@ -4,6 +4,8 @@ import { inSnapshot } from '../base/mongo';
 /** Least bound of the driver; far below the age at which entries are checkpointed. */
 const STALENESS_SECONDS_MAX = 90;
 
+const SUMMED = ['journal_entries', 'ledger_books'];
+
 export type Read = <Row extends Document>(
   collection: string,
   filter: Document,
@@ -26,7 +28,7 @@ export function openSnapshots(client: MongoClient, database: string): InSnapshot
             ...options,
             session,
             // Sums need it; amounts of resources always fit a number.
-            useBigInt64: collection.startsWith('ledger_'),
+            useBigInt64: SUMMED.includes(collection),
           }),
         ),
       preference,
