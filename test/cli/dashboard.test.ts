@@ -148,7 +148,7 @@ describe('the chains of the audit log', () => {
     expect(places.toSorted((a, b) => b - a)).toEqual([7, 6, 5, 4, 3, 2, 1]);
     expect(new Set(data.map(({ hash }: { hash: string }) => hash)).size).toBe(7);
     expect(await list(...own, '--env', 'live', '--limit', '1')).toMatchObject({
-      data: [{ act: 'api_key.created', actor: { via: 'command_line' } }],
+      data: [{ act: 'api_key.created', actor: { door: 'command_line' } }],
       has_more: true,
     });
     const later = new Date(Date.now() + 60_000).toISOString();
