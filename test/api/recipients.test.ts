@@ -230,7 +230,7 @@ describe('the details of a recipient', () => {
     const record = await findRecord('interrupted');
     expect(Object.keys(record?.['request'])).toEqual(['recipient']);
     expect(Object.keys(record?.['request'].recipient).sort()).toEqual([
-      ...['card_expires', 'has', 'iban_in_sepa', 'kid', 'last4', 'scheme', 'ciphertext', 'type'],
+      ...['card_expires', 'ciphertext', 'has', 'iban_in_sepa', 'kid', 'last4', 'scheme', 'type'],
     ]);
     expectNoSecret(await readStored());
     const again = await create(CARD, 'interrupted');
