@@ -232,7 +232,6 @@ function readFacts(payment: CryptoPaymentDocument, request_id: string) {
     crypto_payment_id: _id,
     ...{ account_id, livemode, connector, asset, network },
     ...{ amount_due, required_confirmations, expires_at },
-    ...{ least_deposit, revision: 2 },
-    request_id,
+    ...{ least_deposit, request_id },
   };
 }

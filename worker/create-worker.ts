@@ -31,7 +31,6 @@ import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
 import { type PostWebhook, postWebhook } from '../src/webhooks/post';
 import { tracePost } from '../src/webhooks/tracing';
 import type { WorkflowBundles } from './bundle';
-import { createPatchActivation } from './patches';
 import { ACTIVITY_SLOTS, DELIVERY_SLOTS, DELIVERY_TASK_SLOTS, WORKER_OPTIONS } from './tuning';
 import { versionOptions, type WorkerVersion } from './versioning';
 
@@ -80,10 +79,7 @@ type Queues = NonNullable<WorkerDeps['queues']>;
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const { connection, namespace, workflowBundles, version } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
-  const common = {
-    ...{ ...WORKER_OPTIONS, connection, namespace, ...buildInterceptors(deps) },
-    patchActivationCallback: createPatchActivation(),
-  };
+  const common = { ...WORKER_OPTIONS, connection, namespace, ...buildInterceptors(deps) };
   const workers: Worker[] = [];
   for (const [environment, database] of deps.databases) {
     const livemode = isLive(environment);

@@ -63,8 +63,7 @@ export async function applyAct(
     const message = 'transaction_id: the transaction that sent it back is required on live';
     return rejectUpdate(answer, 'invalid_request', message);
   }
-  const authorization = authorize('crypto_payment', record, payment, item);
-  if (authorization !== undefined && !(await authorization)) return;
+  if (!(await authorize('crypto_payment', record, payment, item))) return;
   const { act } = item;
   record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = buildAudit(item);

@@ -94,7 +94,7 @@ export async function isChainRead(
     return reported_until !== null && Date.parse(reported_until) >= toRealTime(clock, until);
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
-    // An older worker has no such activity.
+    // The activity is optional.
     const { cause } = error;
     return cause instanceof ApplicationFailure && cause.type === 'NotFoundError';
   }

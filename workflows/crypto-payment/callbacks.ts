@@ -1,4 +1,3 @@
-import { patched } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
 import { formatUnits } from '../../src/domain/crypto/assets';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
@@ -20,15 +19,12 @@ export async function applyCallback(
   const change = buildChange(payment, name, callback);
   if (change === undefined) {
     note(payment, `callback \`${name}\` (${callback_id}) lacks fields that it must have`);
-    // No later run must read a processed callback again.
-    if (patched('store-lacking-fields')) {
-      await record.recordUnapplied(payment, name, callback, 'it lacks fields');
-    }
+    await record.recordUnapplied(payment, name, callback, 'it lacks fields');
     return await record.flagMalformed(payment);
   }
   note(payment, `callback \`${name}\` (${callback_id}): ${describe(payment, callback)}`);
   const closes = name === 'expired' && change.kind === 'changed';
-  const closed_early_at = closes && payment.facts.revision ? payment.facts.expires_at : undefined;
+  const closed_early_at = closes ? payment.facts.expires_at : undefined;
   await applyChange(payment, change, { name, callback, ...omitUndefined({ closed_early_at }) });
 }
 

@@ -34,8 +34,7 @@ interface Cause {
 
 export function getDepositSet(payment: CryptoPayment): DepositSet {
   const { status, deposits, accepted, facts } = payment;
-  const { amount_due, revision } = facts;
-  return { status, deposits, accepted, amount_due, revision };
+  return { status, deposits, accepted, amount_due: facts.amount_due };
 }
 
 export function isOpen(payment: CryptoPayment): boolean {
@@ -139,6 +138,6 @@ async function reload(payment: CryptoPayment): Promise<void> {
   const { status, version, attention, deposits, accepted, reported } = snapshot;
   Object.assign(payment, { status, version, attention, deposits, accepted, reported });
   record.show(payment);
-  if (facts.revision !== undefined) await updateAttention(payment);
+  await updateAttention(payment);
   screenDeposits(payment);
 }

@@ -106,8 +106,8 @@ async function handle(payment: CryptoPayment, item: CryptoPaymentItem): Promise<
 
 const UNCONFIRMED_MS = 24 * 3_600_000;
 
-function isConfirming({ facts, deposits, isOverdueReported }: CryptoPayment): boolean {
-  return facts.revision !== undefined && isAnyPending(deposits) && !isOverdueReported;
+function isConfirming({ deposits, isOverdueReported }: CryptoPayment): boolean {
+  return isAnyPending(deposits) && !isOverdueReported;
 }
 
 function nextDue(payment: CryptoPayment): Due | undefined {
@@ -126,11 +126,8 @@ function nextDue(payment: CryptoPayment): Due | undefined {
 }
 
 function findOverdueTime(payment: CryptoPayment): number | undefined {
-  const { facts, deposits, closesAt, isOverdueReported, status } = payment;
+  const { deposits, closesAt, isOverdueReported } = payment;
   if (isOverdueReported) return undefined;
-  if (facts.revision === undefined) {
-    return status === 'awaiting_deposit' ? closesAt + UNCONFIRMED_MS : undefined;
-  }
   const pending = deposits.filter((deposit) => deposit.status === 'pending');
   if (pending.length === 0) return undefined;
   return Math.max(closesAt, ...pending.map(({ seen_at }) => Date.parse(seen_at))) + UNCONFIRMED_MS;
@@ -144,7 +141,7 @@ const CLOSE_MS_MAX = 6 * 3_600_000;
 async function close(payment: CryptoPayment): Promise<void> {
   if (isOpen(payment)) return;
   const ends = Date.parse(payment.facts.expires_at);
-  const isBound = payment.facts.revision === undefined || now(payment) >= ends + CLOSE_MS_MAX;
+  const isBound = now(payment) >= ends + CLOSE_MS_MAX;
   if (!isBound && !(await isChainRead(payment, ends))) {
     // The delay doubles, so that an outage of the connector costs little history.
     const delay = Math.max(ASK_AGAIN_MS.min, now(payment) - ends);

@@ -59,7 +59,7 @@ export function newCryptoPayment(
     ...state,
     ...{ inbox, deposits, accepted, reported },
     screenings: new Set(),
-    closesAt: Date.parse(facts.expires_at) + (facts.revision === undefined ? 0 : GRACE_MS),
+    closesAt: Date.parse(facts.expires_at) + GRACE_MS,
     closed: false,
     facts,
   };

@@ -54,8 +54,7 @@ export async function applyAct(
   const { what, hours, amount, answer } = item;
   const fault = actFault(payment, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-  const authorization = authorize('payment', record, payment, item);
-  if (authorization !== undefined && !(await authorization)) return;
+  if (!(await authorize('payment', record, payment, item))) return;
   const { act } = item;
   record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = buildAudit(item);

@@ -1,4 +1,3 @@
-import { patched } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
 import {
   type BankCallback,
@@ -12,9 +11,6 @@ import { note } from '../shared/state';
 import * as bank from './bank';
 import * as money from './money';
 import { type Payment, record } from './state';
-
-/** No later run must read a processed callback again. */
-const STORES_FAILED_REVERSAL = 'store-reversal-failed';
 
 export async function applyCallback(
   payment: Payment,
@@ -47,8 +43,7 @@ export async function applyCallback(
     case 'reversed':
       return await money.applyReversal(payment, name, callback);
     case 'not_reversed':
-      if (patched(STORES_FAILED_REVERSAL))
-        await unapplied('money in suspense could not be sent back');
+      await unapplied('money in suspense could not be sent back');
       return await record.setAttention(payment, 'late_settlement_not_reversed');
     case 'dispute':
       await unapplied(decision.reason);

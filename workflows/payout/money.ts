@@ -1,4 +1,3 @@
-import { patched } from '@temporalio/workflow';
 import {
   type BankCallback,
   describeDifference,
@@ -46,7 +45,7 @@ function isSentOtherwise(
 async function holdReturn(payout: Payout, callback: BankCallback): Promise<void> {
   const { callback_id, bank_reference, amount, currency, value_date } = callback;
   const isNamed = amount !== undefined || !payout.holdsReturn;
-  if (payout.status === 'failed' || !isNamed || !patched('holds-returns')) return;
+  if (payout.status === 'failed' || !isNamed) return;
   const report = {
     ...{ payout_id: payout.id, at: timestamp(payout), callback_id },
     ...omitUndefined({ bank_reference: bank_reference || undefined, amount, currency, value_date }),

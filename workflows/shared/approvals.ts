@@ -1,4 +1,3 @@
-import { patched } from '@temporalio/workflow';
 import { mayCredit, requireApproval } from '../../src/domain/approval';
 import { assertNever } from '../../src/domain/assert';
 import type { CallbackResource } from '../../src/domain/callback/callback';
@@ -13,25 +12,16 @@ interface ActivityLog<Resource> {
 }
 
 /**
- * @returns undefined, and no promise, where nobody is asked: a task of its own would not replay
+ * @returns whether the act may be done; otherwise the operator has an answer
  * @see docs/operators.md#approvals
  */
-export function authorize<Resource extends { id: string; facts: CommonFacts }, State>(
-  kind: CallbackResource,
-  record: ActivityLog<Resource>,
-  resource: Resource,
-  item: OperatorItem<string, State>,
-): Promise<boolean> | undefined {
-  if (!resource.facts.livemode || !mayCredit(kind, item.what)) return undefined;
-  return patched('approvals') ? ask(kind, record, resource, item) : undefined;
-}
-
-async function ask<Resource extends { id: string; facts: CommonFacts }, State>(
+export async function authorize<Resource extends { id: string; facts: CommonFacts }, State>(
   kind: CallbackResource,
   record: ActivityLog<Resource>,
   resource: Resource,
   item: OperatorItem<string, State>,
 ): Promise<boolean> {
+  if (!resource.facts.livemode || !mayCredit(kind, item.what)) return true;
   const { what, act, amount, fee, dispute_id, target, answer } = item;
   const { operator, reason, bank_confirmed_not_executed, approval_id } = act;
   const named = omitUndefined({ amount, fee, dispute_id, ...target });

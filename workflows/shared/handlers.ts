@@ -2,7 +2,6 @@ import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@tempo
 import {
   CancellationScope,
   condition,
-  patched,
   setDefaultSignalHandler,
   setHandler,
 } from '@temporalio/workflow';
@@ -57,9 +56,6 @@ interface Answers<Resource, Act extends string, Result, OpenResult> {
   opened: () => Promise<OpenResult>;
   actFault: (resource: Resource, act: Act) => string | undefined;
 }
-
-/** Written only into histories where it changes something. */
-const IN_ORDER = 'callbacks-in-order';
 
 /** Sets handlers that only enqueue. A cancel request must not fail updates that wait. */
 export function listen<
@@ -128,14 +124,10 @@ function takeEarly<Name extends string>(
   const arrived: { name: string; raw: unknown }[] = [];
   setDefaultSignalHandler((name, raw) => void arrived.push({ name, raw }));
   setDefaultSignalHandler(undefined);
-  const early = arrived.flatMap(({ name, raw }) => {
-    const at = callbacks.findIndex((each) => each.name === name);
-    const known = callbacks[at];
-    return known === undefined ? [] : [{ name: known.name, raw, at }];
+  return arrived.flatMap(({ name, raw }) => {
+    const known = callbacks.find((each) => each.name === name);
+    return known === undefined ? [] : [{ name: known.name, raw }];
   });
-  const byName = early.toSorted((a, b) => a.at - b.at);
-  const isSame = early.every((each, index) => each === byName[index]);
-  return isSame || patched(IN_ORDER) ? early : byName;
 }
 
 /** A validator can't wait until the state is loaded; the loop checks again. */

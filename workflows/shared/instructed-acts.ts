@@ -26,8 +26,7 @@ export async function applyAct<K extends Kind, R extends Instructed<K>>(
   const tooMuch = amountFault(amount, rules.getAmount?.(resource));
   if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
   const isFirst = item.finding === undefined;
-  const authorization = isFirst ? authorize(rules.kind, record, resource, item) : undefined;
-  if (authorization !== undefined && !(await authorization)) return;
+  if (isFirst && !(await authorize(rules.kind, record, resource, item))) return;
   const { act } = item;
   if (isFirst) {
     record.logActivity(resource, `operator ${act.operator}: ${what} (${act.reason})`);

@@ -3,7 +3,6 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
-  patched,
 } from '@temporalio/workflow';
 import type { Outdated } from '../../connectors/contract/activities';
 import { assertNever } from '../../src/domain/assert';
@@ -176,8 +175,7 @@ export function lacksAmount(
   resource: Pick<Instructed<Kind>, 'attention' | 'acknowledged'>,
   { amount }: { amount?: number | undefined },
 ): boolean {
-  const isInQuestion = amount === undefined && isReported(resource, 'amount_differs');
-  return isInQuestion && patched('requires-amount');
+  return amount === undefined && isReported(resource, 'amount_differs');
 }
 
 export const LACKS_AMOUNT =

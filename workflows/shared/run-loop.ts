@@ -1,11 +1,4 @@
-import {
-  allHandlersFinished,
-  condition,
-  log,
-  patched,
-  Trigger,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { allHandlersFinished, condition, log, Trigger, workflowInfo } from '@temporalio/workflow';
 import { createAlarm, type Due } from './alarm';
 import { type AccountClock, now, toRealTime } from './clock';
 import { StaleState } from './record';
@@ -24,9 +17,6 @@ interface Lifecycle<Item> {
   continueInNewRun: () => Promise<never>;
 }
 
-/** Written only into histories that grow while nothing happens. */
-const RENEWS_AT_REST = 'renews-at-rest';
-
 export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
   const { inbox, handle, isFinal, nextDue, isIdle, continueInNewRun, endsSoon = false } = lifecycle;
   const { reportGivenUp, clock } = lifecycle;
@@ -36,7 +26,6 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
   const wakes = () => mail() || alarm.hasFired() || clock.hasAdvanced;
   const mustRenew = () =>
     workflowInfo().continueAsNewSuggested && isIdle() && allHandlersFinished();
-  let renewsAtRest = true;
   while (true) {
     for (let item = inbox.shift(); item !== undefined; item = inbox.shift()) {
       const current = item;
@@ -48,11 +37,7 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
     alarm.set(awaitDue(clock, nextDue()));
     clock.hasAdvanced = false;
     // Repeats of a bank are in the history, and not in the inbox.
-    await condition(() => wakes() || (renewsAtRest && mustRenew()));
-    if (!wakes() && !patched(RENEWS_AT_REST)) {
-      renewsAtRest = false;
-      await condition(wakes);
-    }
+    await condition(() => wakes() || mustRenew());
     clock.wait = undefined;
     const due = mail() ? undefined : nextDue();
     // Where the state is stale, the next iteration decides again.

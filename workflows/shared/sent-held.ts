@@ -1,4 +1,3 @@
-import { patched } from '@temporalio/workflow';
 import { omitUndefined } from '../../src/domain/defined';
 import {
   findReportedSent,
@@ -33,7 +32,6 @@ export async function holdSent(
   sender: Sender,
   sent: SentReport,
 ): Promise<boolean> {
-  if (!patched('holds-sent')) return true;
   const report = buildReport(kind, sender, sent);
   const result = await writeScheduled((activities) => activities.recordSentHeld(report));
   sender.sentHeld = result.sent_held;

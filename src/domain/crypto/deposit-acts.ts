@@ -11,7 +11,7 @@ import {
   isReorged,
   isWaiting,
 } from './deposit';
-import { type DepositChange, type DepositSet, postsSuspense } from './deposit-set';
+import type { DepositChange, DepositSet } from './deposit-set';
 import type { CryptoPaymentAct } from './payment';
 
 export interface ActTarget {
@@ -25,7 +25,7 @@ export interface ActTarget {
 
 interface DepositAct {
   applies: (deposit: Deposit) => boolean;
-  change: (deposit: Deposit, target: ActTarget, posts: boolean) => Deposit;
+  change: (deposit: Deposit, target: ActTarget) => Deposit;
   fault?: string;
 }
 
@@ -34,16 +34,12 @@ type DepositActName = Exclude<CryptoPaymentAct, 'snooze' | 'acknowledge'>;
 const DEPOSIT_ACTS: Record<Exclude<DepositActName, 'accept'>, DepositAct> = {
   release: {
     applies: isHeldByScreening,
-    change: (deposit, _, posts) => classify({ ...deposit, screening: 'passed' }, posts),
+    change: (deposit) => classify({ ...deposit, screening: 'passed' }),
     fault: 'No deposit is held by its screening.',
   },
   reject: {
     applies: isWaiting,
-    change: (deposit, _, posts) => ({
-      ...deposit,
-      status: 'rejected',
-      ...(posts ? { held: true } : {}),
-    }),
+    change: (deposit) => ({ ...deposit, status: 'rejected', held: true }),
     fault: 'No deposit waits for an operator.',
   },
   credit_late: {
@@ -53,12 +49,7 @@ const DEPOSIT_ACTS: Record<Exclude<DepositActName, 'accept'>, DepositAct> = {
   },
   return: {
     applies: (deposit) => isCounted(deposit) && !deposit.reorged,
-    change: (deposit, _, posts) => ({
-      ...deposit,
-      status: 'rejected',
-      returned: true,
-      ...(posts ? { withdrawn: true } : {}),
-    }),
+    change: (deposit) => ({ ...deposit, status: 'rejected', returned: true, withdrawn: true }),
     fault: 'No deposit has counted.',
   },
   mark_sent_back: {
@@ -86,10 +77,10 @@ const DEPOSIT_ACTS: Record<Exclude<DepositActName, 'accept'>, DepositAct> = {
   },
   confirm: {
     applies: (deposit) => deposit.status === 'pending' && !isConfirmed(deposit),
-    change: (deposit, _, posts) => {
+    change: (deposit) => {
       const confirmations = Math.max(deposit.confirmations, deposit.required_confirmations);
       // Without a verdict it still waits for its screening.
-      return classify({ ...deposit, confirmations }, posts);
+      return classify({ ...deposit, confirmations });
     },
     fault: 'No deposit of this transaction waits for its confirmations.',
   },
@@ -109,9 +100,7 @@ export function actOnDeposits(
   if (act === 'accept') return { kind: 'changed', deposits: [...deposits], accepted: true };
   const { applies, change } = DEPOSIT_ACTS[act];
   const changed = deposits.map((deposit) =>
-    applies(deposit) && isTarget(act, target, deposit)
-      ? change(deposit, target, postsSuspense(depositSet))
-      : deposit,
+    applies(deposit) && isTarget(act, target, deposit) ? change(deposit, target) : deposit,
   );
   return { kind: 'changed', deposits: changed };
 }

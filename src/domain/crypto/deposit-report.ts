@@ -6,7 +6,6 @@ import {
   type DepositChange,
   type DepositSet,
   findDeposit,
-  postsSuspense,
   replaceDeposit,
 } from './deposit-set';
 
@@ -41,16 +40,15 @@ export function applyDeposit(
   const { amount, confirmations, mined_at } = report;
   if (existing.status === 'pending') {
     const known = { ...existing, amount, confirmations, ...(mined_at && { mined_at }) };
-    const late = postsSuspense(depositSet) ? isLate(known, terms) : existing.late;
     const screening = existing.screening ?? report.screening;
-    const deposit = classify({ ...known, late, screening }, postsSuspense(depositSet));
+    const deposit = classify({ ...known, late: isLate(known, terms), screening });
     return replaceDeposit(depositSet, deposit);
   }
   if (existing.amount !== amount) {
     return unapplied('the deposit was reported with a different amount before', 'amount_differs');
   }
   if (existing.reorged) {
-    if (!isReorged(existing) && postsSuspense(depositSet)) {
+    if (!isReorged(existing)) {
       return unapplied('the deposit was given up before', 'amount_differs');
     }
     return replaceDeposit(depositSet, { ...existing, reorged: false, confirmations });
@@ -65,23 +63,21 @@ function addDeposit(
   terms: DepositTerms,
 ): DepositChange {
   const { required_confirmations, least_deposit = '0' } = terms;
-  const { status, amount_due, deposits } = depositSet;
-  const isByTime = postsSuspense(depositSet);
+  const { amount_due, deposits } = depositSet;
   const units = parseUnits(report.amount);
   const missing = parseUnits(amount_due) - amountReceived(deposits);
   const completes = missing > 0n && units >= missing;
-  if (isByTime && !completes && units < parseUnits(least_deposit)) {
+  if (!completes && units < parseUnits(least_deposit)) {
     return unapplied('the deposit is dust: nothing of it is credited');
   }
   if (
     deposits.length >= DEPOSITS_MAX &&
-    !(isByTime && completes && isConfirmed({ ...report, required_confirmations }))
+    !(completes && isConfirmed({ ...report, required_confirmations }))
   ) {
     return unapplied('the payment has too many deposits', 'too_many_deposits');
   }
-  const late = isLate(report, terms) || (!isByTime && status === 'expired');
-  const newDeposit = { ...report, required_confirmations, late, reorged: false };
-  const deposit = classify({ ...newDeposit, status: 'pending' }, isByTime);
+  const state = { status: 'pending', late: isLate(report, terms), reorged: false } as const;
+  const deposit = classify({ ...report, ...state, required_confirmations });
   return { kind: 'changed', deposits: [...deposits, deposit] };
 }
 
@@ -99,7 +95,7 @@ export function applyWrongAsset(
   { required_confirmations }: DepositTerms,
 ): DepositChange {
   const reason = 'another asset came to the address';
-  if (asset === undefined || !postsSuspense(depositSet)) return unapplied(reason, 'wrong_asset');
+  if (asset === undefined) return unapplied(reason, 'wrong_asset');
   const { deposits } = depositSet;
   const added = { ...report, asset };
   if (findDeposit(depositSet, added) !== undefined) return unapplied('it is known already');
@@ -119,8 +115,7 @@ export function applyScreening(
   const existing = findDeposit(depositSet, { transaction_id });
   if (existing?.status !== 'pending')
     return unapplied('the deposit is not waiting for a screening');
-  const deposit = classify({ ...existing, screening }, postsSuspense(depositSet));
-  return replaceDeposit(depositSet, deposit);
+  return replaceDeposit(depositSet, classify({ ...existing, screening }));
 }
 
 /** Removes a reorged deposit; a counted one waits for an operator. */

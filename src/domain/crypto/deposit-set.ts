@@ -8,8 +8,6 @@ export interface DepositSet {
   amount_due: string;
   deposits: readonly Deposit[];
   accepted: boolean;
-  /** Rules of the run. Absent: the first; 2: deposits in suspense, lateness by time, no dust. */
-  revision?: number | undefined;
 }
 
 /**
@@ -34,10 +32,6 @@ export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPa
   if (receivedUnits > 0n) return 'underpaid';
   const hasPendingInTime = deposits.some(({ status, late }) => status === 'pending' && !late);
   return isOpen || hasPendingInTime ? 'awaiting_deposit' : 'expired';
-}
-
-export function postsSuspense({ revision = 1 }: Pick<DepositSet, 'revision'>): boolean {
-  return revision >= 2;
 }
 
 export function findDeposit(

@@ -55,12 +55,11 @@ export function isHeldLate(deposit: Deposit): boolean {
   return isWaiting(deposit) && deposit.screening !== 'failed';
 }
 
-/** @param posts whether a held deposit is posted to suspense */
-export function classify(deposit: Deposit, posts: boolean): Deposit {
+export function classify(deposit: Deposit): Deposit {
   if (!isConfirmed(deposit) || deposit.screening === null) return { ...deposit, status: 'pending' };
   const isHeld = deposit.screening === 'failed' || deposit.late;
   if (!isHeld) return { ...deposit, status: 'confirmed' };
-  return { ...deposit, status: 'held', ...(posts ? { held: true } : {}) };
+  return { ...deposit, status: 'held', held: true };
 }
 
 export function isInSuspense({ status, held, withdrawn, left }: Deposit): boolean {

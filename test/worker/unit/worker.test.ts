@@ -1,12 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { Client, Connection } from '@temporalio/client';
 import { noopMetricMeter } from '@temporalio/common';
 import { DefaultLogger } from '@temporalio/worker';
 import { compileWorkerOptions } from '@temporalio/worker/lib/worker-options';
 import { SCHEDULE_NAMES } from '../../../src/temporal/schedules';
 import { NODE_PARTS } from '../../../stack/parts';
-import { createPatchActivation, PATCHES } from '../../../worker/patches';
 import { formatRehearsal, readOptions } from '../../../worker/rehearse/main';
 import { startScheduling } from '../../../worker/schedule';
 import { WORKER_OPTIONS } from '../../../worker/tuning';
@@ -83,29 +81,6 @@ describe('a worker', () => {
     await eventually('a second round', async () => calls.length > SCHEDULE_NAMES.length);
     await stop();
     expect(lines).toEqual(warnings);
-  });
-});
-
-describe('the table of patches', () => {
-  test('has every change behind `patched()`, as a text or as a constant, and no other', () => {
-    const folder = join(__dirname, '../../../workflows');
-    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-    const code = files
-      .filter((name) => name.endsWith('.ts'))
-      .map((name) => readFileSync(join(folder, name), 'utf8'))
-      .join('\n');
-    const calls = [...code.matchAll(/\bpatched\((?:'([^']+)'|(\w+))\)/g)];
-    const ids = calls.map(([, text, constant]) => {
-      return text ?? new RegExp(`const ${constant} = '([^']+)'`).exec(code)?.[1] ?? '';
-    });
-    expect(Object.keys(PATCHES).sort()).toEqual([...new Set(ids)].sort());
-  });
-
-  test('decides which changes are active', () => {
-    const isActive = createPatchActivation({ new: 'inactive', old: 'active' });
-    const workflowInfo = Object();
-    expect(isActive({ workflowInfo, patchId: 'new' })).toBe(false);
-    expect(isActive({ workflowInfo, patchId: 'old' })).toBe(true);
   });
 });
 
