@@ -23,7 +23,7 @@ import { createConnectors, SANDBOX_CONNECTOR } from './routing';
 import { watchEpochs } from './service/epoch';
 import { createRedeliveries } from './service/events/redeliveries';
 import { createRequestRecorder } from './service/requests/recorder';
-import { checkIndexes, createStores } from './store';
+import { checkDatabase, createStores } from './store';
 import { CACHE_MS } from './store/cache';
 import { LIST_MS_MAX } from './store/list';
 import { checkTemporal } from './temporal/attributes';
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
     maxPoolSize: VISITS_AT_ONCE,
   });
   const visitStores = createStores(openDatabase(visits, config.MONGODB_DB, LIST_MS_MAX), CACHE_MS);
-  await checkIndexes(stores, log);
+  await checkDatabase(stores, log);
   const tracing = await startTracing('api', config, log);
   const interceptors = tracing === undefined ? [] : [traceStarts(tracing)];
   const client = connectTemporal(config.temporal, undefined, interceptors);

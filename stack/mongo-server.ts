@@ -119,7 +119,7 @@ function accessArguments(login: MongoLogin | undefined): string[] {
 
 /**
  * Builds the indexes, which may take hours; a server of others goes on without us after `signal`.
- * @throws OperationalError if an index can't be created, or version 1 filled the database
+ * @throws OperationalError if an index can't be created, or the database has another format
  */
 export async function prepareMongo(
   uri: string,

@@ -25,7 +25,7 @@ import { FIRST_CHECK_MS, watchEpochs } from '../src/service/epoch';
 import { createMailer, readSmtpServer } from '../src/service/mail/transport';
 import { measureStores } from '../src/service/metrics';
 import { measureRouting } from '../src/service/routing/metrics';
-import { checkIndexes, createStores, type Stores } from '../src/store';
+import { checkDatabase, createStores, type Stores } from '../src/store';
 import { CACHE_MS } from '../src/store/cache';
 import { createMetricStore } from '../src/store/metrics';
 import { checkTemporal } from '../src/temporal/attributes';
@@ -75,7 +75,7 @@ async function main(): Promise<void> {
   };
   // What the process does for itself waits for no environment.
   const { mongo, stores } = await openDatabase();
-  await checkIndexes(stores, log);
+  await checkDatabase(stores, log);
   await stores.approvals.publishLimit(config.APPROVAL_LIMIT ?? '');
   const allowPlainText = config.ALLOW_CLEAR_TEXT === PLAIN_TEXT_ALLOWED;
   const smtp = readSmtpServer(config.SMTP_URL, allowPlainText);

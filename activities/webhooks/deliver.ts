@@ -8,7 +8,6 @@ import {
   attemptFailed,
   type DeliveryOutcome,
   endWith,
-  limitOwner,
   makeAttempt,
   readOffset,
   type WebhookActivityDeps,
@@ -53,7 +52,7 @@ async function firstAttempt(
   deps: WebhookActivityDeps,
   input: WebhookDeliveryInput,
 ): Promise<FirstOutcome> {
-  const admission = deps.limits.admitPrompt(limitOwner(input));
+  const admission = deps.limits.admitPrompt(input.endpoint_id);
   if (admission === null) return 'skipped';
   const result = await makeAttempt({ ...deps, patienceMs: 0 }, input, admission).catch(
     () => 'skipped' as const,
@@ -75,7 +74,7 @@ async function deliverWebhook(
   deps: WebhookActivityDeps,
   input: AttemptInput,
 ): Promise<DeliveryOutcome> {
-  const admission = deps.limits.admit(limitOwner(input));
+  const admission = deps.limits.admit(input.endpoint_id);
   if (!admission.admitted) throw await buildBusyFailure(deps, input, admission.waitMs);
   const mayOthersWait = admission.isProbe || isRepeatedTry();
   const dispatchMs = readDispatchMs(deps);

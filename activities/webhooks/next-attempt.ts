@@ -14,7 +14,6 @@ import type { DeliveryDocument, DeliveryStore } from '../../src/store/deliveries
 import {
   type Endpoint,
   type EndpointStore,
-  firstEndpointId,
   secretOwner,
   signingSecret,
 } from '../../src/store/endpoints';
@@ -136,14 +135,7 @@ async function findEndpoint(
   read: 'list' | 'listCached',
 ): Promise<Endpoint | undefined> {
   const rows = await endpoints[read](account_id, livemode);
-  return endpoint_id === undefined ? rows[0] : rows.find((row) => row.endpoint_id === endpoint_id);
-}
-
-export function limitOwner({
-  event: { account_id, livemode },
-  endpoint_id = firstEndpointId(account_id, livemode),
-}: Pick<WebhookDeliveryInput, 'event' | 'endpoint_id'>): string {
-  return endpoint_id;
+  return rows.find((row) => row.endpoint_id === endpoint_id);
 }
 
 /** @throws ApplicationFailure while the next attempt is not due, or when none follows */

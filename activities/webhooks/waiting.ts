@@ -3,7 +3,7 @@ import { ApplicationFailureCategory } from '@temporalio/common';
 import { MongoError } from 'mongodb';
 import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
 import { WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
-import { limitOwner, readOffset, type WebhookActivityDeps } from './next-attempt';
+import { readOffset, type WebhookActivityDeps } from './next-attempt';
 
 const GONE_MAX = 20;
 /** Time from Temporal to a worker in which hardly a task waits for another. */
@@ -43,7 +43,7 @@ async function noteWaiting(
   if (input.attempts_max !== undefined) return false;
   try {
     const until = new Date(deps.now() + (await readOffset(deps, input)) + waitMs).toISOString();
-    return await deps.deliveries.noteWaiting(getDeliveryId(input), limitOwner(input), until);
+    return await deps.deliveries.noteWaiting(getDeliveryId(input), input.endpoint_id, until);
   } catch (error) {
     if (error instanceof MongoError) return false;
     throw error;
@@ -68,10 +68,9 @@ export async function startWaiting(
   input: WebhookDeliveryInput,
   { hasResponse, dispatchMs }: Ended,
 ): Promise<void> {
-  const endpoint_id = limitOwner(input);
+  const { request_id, event_id, endpoint_id } = input;
   const isPrompt = hasResponse && dispatchMs < PROMPT_MS;
   const count = isPrompt && deps.limits.admitMore(endpoint_id) ? 2 : 1;
-  const { request_id, event_id } = input;
   try {
     const now = new Date(deps.now() + (await readOffset(deps, input))).toISOString();
     for (let started = 0, gone = 0; started < count && gone < GONE_MAX; ) {

@@ -33,31 +33,36 @@ type Source = Pick<PaymentDocument, '_id' | 'account_id' | 'created_at' | 'versi
 
 /**
  * Builds the events of a sandbox payment up to its version.
- * @param subscription what the merchant's endpoint takes: everything, or null without an endpoint
+ * @param endpoint_id endpoint that takes everything; null: the merchant has none
  */
 export function buildPaymentEvents(
   { _id, account_id, created_at: at, version }: Source,
-  subscription: 'all' | null,
+  endpoint_id: string | null,
 ): EventDocument[] {
   const source = { resource: 'payment', resource_id: _id, account_id, livemode: false } as const;
   const transitions = TRANSITIONS.filter((transition) => transition.version <= version);
   const { events } = buildEvents(
     { ...source, at, data: { payment_id: _id }, request_id: _id, transitions },
-    subscription === null ? [] : [{ endpoint_id: '', wants: subscription, isDisabled: false }],
+    endpoint_id === null ? [] : [{ endpoint_id, wants: 'all', isDisabled: false }],
   );
-  // Without the id, the merchant's oldest endpoint gets it.
-  return events.map(({ delivery: { endpoint_id: _, ...delivery }, ...event }) => ({
-    ...event,
-    delivery,
-  }));
+  return events;
+}
+
+/** The only endpoint of a merchant of `createMerchants`. */
+export function toEndpointId(account_id: string): string {
+  return account_id.replace('acct_', 'we_');
 }
 
 /** Builds an event each of payments that are not stored, a millisecond apart: their order is unique. */
-export function buildSettledEvents(account_id: string, count: number): EventDocument[] {
+export function buildSettledEvents(
+  account_id: string,
+  count: number,
+  endpoint_id = toEndpointId(account_id),
+): EventDocument[] {
   const now = Date.now();
   return Array.from({ length: count }, (_, n) => {
     const created_at = new Date(now + n).toISOString();
     const payment = { _id: randomUUID(), account_id, created_at, version: 4 };
-    return buildPaymentEvents(payment, 'all').slice(-1);
+    return buildPaymentEvents(payment, endpoint_id).slice(-1);
   }).flat();
 }

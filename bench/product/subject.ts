@@ -103,7 +103,9 @@ export function createProduct({ url, merchant, db, temporal, concurrency }: Prod
     },
     prepareDeliveries: async (count) => {
       const starter = { temporal, webhookQueue: WEBHOOK_QUEUE };
-      const events = buildSettledEvents(merchant.account_id, count);
+      const { account_id } = merchant;
+      const endpoint = await stores.endpoints.get(account_id, false);
+      const events = buildSettledEvents(account_id, count, endpoint?.endpoint_id);
       await db.collection<EventDocument>('events').insertMany(events);
       return events.map((event) => ({
         id: event.resource_id,

@@ -6,6 +6,7 @@ import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
 import { exitAfter } from '../../src/base/process';
 import { cryptoMethod } from '../../src/domain/crypto/assets';
+import { checkDatabaseFormat } from '../../src/service/epoch';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { runWorkerUntil } from '../../src/temporal/native';
 import { reportCapabilities } from '../kit/capabilities';
@@ -112,6 +113,7 @@ async function command(args: string[]): Promise<void> {
   const { settings, MONGODB_URI, MONGODB_DB, LOG_LEVEL } = readEvmConfig();
   const mongo = await connectMongo(MONGODB_URI, settings.connector);
   try {
+    await checkDatabaseFormat(mongo.db(MONGODB_DB));
     const db = mongo.db(`${MONGODB_DB}_${settings.connector}`);
     const log = createLogger(settings.connector, LOG_LEVEL);
     const result = await runCommand({ db, now: () => new Date(), log }, args);

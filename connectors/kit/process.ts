@@ -8,6 +8,7 @@ import { connectMongo } from '../../src/base/mongo';
 import { listenForStop } from '../../src/base/process';
 import { createCallbackMeter } from '../../src/callbacks/metrics';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
+import { checkFormats } from '../../src/service/epoch';
 import { createStores, type Stores } from '../../src/store';
 import type { TemporalAccess } from '../../src/temporal/access';
 import { connectTemporal } from '../../src/temporal/connect';
@@ -90,7 +91,7 @@ export function beginProcess(
   return { log, onStop, connect };
 }
 
-/** @throws Error if MongoDB or Temporal does not answer */
+/** @throws Error if MongoDB or Temporal does not answer, or has data of another format */
 export async function connectProcess(
   { connector, logger = connector }: ProcessNames,
   config: ProcessConfig,
@@ -110,6 +111,15 @@ export async function connectProcess(
   const guardMeter = createGuardMeter(registry);
   const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const taskQueue = connectorQueue(connector, config.TASK_QUEUE_PREFIX);
+  const close = async () => {
+    await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
+  };
+  try {
+    await checkFormats({ epoch: stores.epoch, temporal, lifecycleQueue });
+  } catch (error) {
+    await close();
+    throw error;
+  }
   const { namespace } = config.temporal;
   const inbox = { stores, temporal, lifecycleQueue, now, log, meter, key };
   return {
@@ -123,9 +133,7 @@ export async function connectProcess(
     createWorker: (activities, options = {}) =>
       createWorker({ connection, namespace, taskQueue, activities, ...options }),
     serveMetrics: (isReady) => serveMetrics(config, registry, sdkMetrics, isReady),
-    close: async () => {
-      await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
-    },
+    close,
   };
 }
 

@@ -64,18 +64,12 @@ async function noteMissing<D extends Document>(
   }
 }
 
-export async function readIndexNames<D extends Document>(
-  collection: Collection<D>,
-): Promise<Set<string>> {
-  return new Set((await readIndexes(collection)).map(({ name = '' }) => name));
-}
-
 /** @returns none while the collection does not exist */
-export async function readIndexes<D extends Document>(collection: Collection<D>) {
+async function readIndexNames<D extends Document>(collection: Collection<D>): Promise<Set<string>> {
   try {
-    return await collection.indexes();
+    return new Set((await collection.indexes()).map(({ name = '' }) => name));
   } catch (error) {
-    if (error instanceof MongoServerError && error.code === NO_COLLECTION) return [];
+    if (error instanceof MongoServerError && error.code === NO_COLLECTION) return new Set();
     throw error;
   }
 }

@@ -5,8 +5,10 @@ import type { Encrypter } from '../encryption/encrypter';
 import { warnOfReaders } from '../encryption/file-mode';
 import type { CheckConnector } from '../service/connector-check';
 import type { WriteDeps } from '../service/deps';
+import { checkDatabaseFormat } from '../service/epoch';
 import { createOperatorDeps, createReadDeps, type ReadDeps } from '../service/operators/deps';
 import type { OpenRebuilder } from '../service/reconcile/rebuild';
+import { createTemporalEpoch } from '../temporal/epoch';
 import { VARIABLES } from '../variables';
 import {
   findKeysFile,
@@ -65,6 +67,7 @@ export function createContext(
     memoize(async () => {
       const connection = await open(settings());
       clients.push(connection);
+      await checkDatabaseFormat(connection.db(settings().mongodb.db));
       return connection;
     });
   const mongo = client(openMongo);
@@ -82,6 +85,8 @@ export function createContext(
     }),
     temporal: memoize(async () => {
       temporal = await openTemporal(settings());
+      const { lifecycleQueue } = taskQueues(settings().taskQueuePrefix);
+      await createTemporalEpoch(temporal, lifecycleQueue).checkFormat();
       return temporal;
     }),
     keysFile: memoize(() => {

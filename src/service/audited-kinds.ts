@@ -2,7 +2,6 @@ import type { Document } from 'mongodb';
 import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
 import { toEnv } from '../domain/environment';
 import type { ChainedLine } from '../store/audit-log';
-import { firstEndpointId } from '../store/endpoints';
 import { fingerprint } from '../store/keys';
 import { presentSettings } from './accounts';
 
@@ -37,12 +36,6 @@ const removes = ({ target }: ChainedLine): Effect => ({ name: target });
 const changesTo =
   (facts: AuditFacts) =>
   ({ target }: ChainedLine): Effect => ({ name: target, changes: facts });
-
-/** Lines from before endpoints had ids name none. */
-const setsEndpoint = (line: ChainedLine): Effect => {
-  const { account_id, livemode, target } = line;
-  return { ...creates(line), name: target ?? firstEndpointId(account_id ?? '', livemode === true) };
-};
 
 /** Rows that give access or direct money, and the acts that explain them. */
 export const AUDITED_KINDS: Record<string, AuditedKind> = {
@@ -138,13 +131,12 @@ export const AUDITED_KINDS: Record<string, AuditedKind> = {
   },
   webhook_endpoint: {
     collection: 'webhook_endpoints',
-    name: ({ account_id, livemode, endpoint_id }) =>
-      endpoint_id ?? firstEndpointId(account_id, livemode),
+    name: ({ endpoint_id }) => endpoint_id,
     facts: ({ url, enabled_events, disabled_reason }) => ({
       ...{ url, events: enabled_events ?? 'all', disabled_reason },
     }),
     acts: {
-      'webhook.set': setsEndpoint,
+      'webhook.set': creates,
       'webhook.created': creates,
       'webhook.updated': changes,
       'webhook.disabled': changes,

@@ -1,9 +1,10 @@
 import type { Client } from '@temporalio/client';
+import type { Db } from 'mongodb';
 import { Gauge, type Registry } from 'prom-client';
 import { describeMetric } from '../base/metrics';
 import { ServiceError } from '../domain/errors';
 import type { Audit } from '../store/audit';
-import type { EpochStore } from '../store/epoch';
+import { createEpochStore, type EpochStore } from '../store/epoch';
 import { createTemporalEpoch } from '../temporal/epoch';
 import { isDenied } from '../temporal/fault';
 
@@ -21,6 +22,21 @@ export interface EpochDeps {
   temporal: Client;
   lifecycleQueue: string;
   now: () => Date;
+}
+
+/** @throws ServiceError `other_format` */
+export function checkDatabaseFormat(db: Db): Promise<void> {
+  return createEpochStore(db).checkFormat();
+}
+
+/** Call it before anything is read or written. @throws ServiceError `other_format` */
+export async function checkFormats({
+  epoch,
+  temporal,
+  lifecycleQueue,
+}: Omit<EpochDeps, 'now'>): Promise<void> {
+  await epoch.checkFormat();
+  await createTemporalEpoch(temporal, lifecycleQueue).checkFormat();
 }
 
 /** ISO 8601; undefined: none. */
@@ -112,15 +128,24 @@ interface GuardOptions {
 /**
  * Compares at the start and from then on. While a store is unavailable, the last result counts; until
  * the first result nothing may be written.
+ * @throws ServiceError `other_format` of Temporal
  */
 export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promise<EpochGuard> {
   const { log, advances, onBehind } = options;
   let epochs: Epochs | undefined;
+  let isFormatKnown = false;
+  let otherFormat: ServiceError | undefined;
   let warnedAt = Number.NEGATIVE_INFINITY;
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
   const readBehind = () => epochs !== undefined && isBehind(epochs);
+  const checkFormat = async (): Promise<void> => {
+    const temporalEpoch = createTemporalEpoch(deps.temporal, deps.lifecycleQueue);
+    await temporalEpoch.checkFormat({ isWriter: advances });
+    isFormatKnown = true;
+  };
   const compare = async (): Promise<void> => {
+    if (!isFormatKnown) await checkFormat();
     const wasBehind = readBehind();
     epochs = await readEpochs(deps);
     const behind = isBehind(epochs);
@@ -134,6 +159,11 @@ export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promi
       await compare();
       warnedAt = Number.NEGATIVE_INFINITY;
     } catch (err) {
+      if (err instanceof ServiceError) {
+        otherFormat = err;
+        log.error({ code: err.code }, err.message);
+        return;
+      }
       // Such a Temporal is never compared: operators know that nothing guards it.
       if (isDenied(err)) epochs ??= { mongodb: undefined, temporal: undefined };
       if (performance.now() - warnedAt < WARN_MS) return;
@@ -145,12 +175,15 @@ export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promi
     await check();
     // Each waits for the one before: a slow one must not replace a later result.
     const pause = epochs === undefined ? FIRST_CHECK_MS : CHECK_MS;
-    if (!isClosed) timer = setTimeout(() => void checkAgain(), pause).unref();
+    if (!isClosed && otherFormat === undefined)
+      timer = setTimeout(() => void checkAgain(), pause).unref();
   };
   measure(options.registry, () => epochs ?? { mongodb: undefined, temporal: undefined });
   await checkAgain();
+  if (otherFormat !== undefined) throw otherFormat;
   return {
     fault: () => {
+      if (otherFormat !== undefined) return otherFormat.message;
       if (epochs === undefined) return NOT_COMPARED;
       return isBehind(epochs) ? describeBehind(epochs) : undefined;
     },

@@ -62,8 +62,8 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   worker_heartbeats: { worker: ALL },
 };
 
-/** Tie an instruction or a callback to its merchant. */
-const READ_BY_CONNECTORS = ['accounts', 'recipients', ...COLLECTIONS];
+/** Tie an instruction or a callback to its merchant, and say which format they have. */
+const READ_BY_CONNECTORS = ['accounts', 'recipients', 'service_epoch', ...COLLECTIONS];
 
 /** Takes what simulations report. */
 const SANDBOX_BANK = 'sandbox_bank';

@@ -2,7 +2,7 @@ import type { Collection, Filter } from 'mongodb';
 import type { NamedIndex } from '../base/mongo-indexes';
 import { buildPosition } from '../domain/cursor';
 import type { DeliveryStatus } from '../domain/webhook/event';
-import { type EndpointKey, firstEndpointId } from './endpoint-document';
+import type { EndpointKey } from './endpoint-document';
 import type {
   DeliveryDocument,
   DeliveryRow,
@@ -83,12 +83,9 @@ export function createDeliveryState(rows: Collection<StoredDelivery>) {
       { account_id, livemode, endpoint_id }: Required<EndpointKey>,
       since: string,
     ): Promise<boolean> => {
-      const isEarly = endpoint_id === firstEndpointId(account_id, livemode);
       const row = await rows.findOne(
         {
-          ...{ account_id, livemode },
-          // Null also matches an absent field.
-          'delivery.endpoint_id': { $in: isEarly ? [endpoint_id, null] : [endpoint_id] },
+          ...{ account_id, livemode, 'delivery.endpoint_id': endpoint_id },
           position: { $gte: buildPosition(Date.parse(since) - ATTEMPTS_MS, 0) },
           attempts: { $elemMatch: { outcome: 'delivered', at: { $gte: since } } },
         },

@@ -1,6 +1,4 @@
 import type { WithId } from 'mongodb';
-import { deriveUuid } from '../base/ids';
-import { buildPosition } from '../domain/cursor';
 import type { DisabledReason } from '../domain/webhook/endpoint';
 import type { EventType } from '../domain/webhook/event';
 import type { Encrypted } from '../encryption/encrypter';
@@ -15,13 +13,13 @@ interface EndpointSecret {
 export interface EndpointDocument {
   account_id: string;
   livemode: boolean;
-  /** Absent in early endpoints, like `slot` and `position`. */
-  endpoint_id?: string;
+  /** `we_…` */
+  endpoint_id: string;
   /** 0 to 15, each once in an environment, which bounds the number of endpoints. */
-  slot?: number;
-  position?: string;
+  slot: number;
+  position: string;
   url: string;
-  description?: string | null;
+  description: string | null;
   /** Absent while it is enabled. */
   disabled_reason?: DisabledReason;
   /** Account time since which no attempt is known to have succeeded. */
@@ -34,7 +32,7 @@ export interface EndpointDocument {
   updated_at: string;
 }
 
-export type Endpoint = WithId<EndpointDocument> & { endpoint_id: string; position: string };
+export type Endpoint = WithId<EndpointDocument>;
 
 export type EndpointChange = Partial<
   Pick<EndpointDocument, 'url' | 'description'> & {
@@ -50,7 +48,7 @@ export interface EndpointSetting {
   account_id: string;
   livemode: boolean;
   url: string;
-  endpoint_id?: string;
+  endpoint_id: string;
   /** First secret; a stored one stays. */
   ciphertext: Encrypted;
   enabled_events?: readonly EventType[] | 'all' | undefined;
@@ -59,7 +57,7 @@ export interface EndpointSetting {
   at?: string;
 }
 
-/** Names the oldest endpoint where it has no id. */
+/** Without an id: the oldest endpoint. */
 export interface EndpointKey {
   account_id: string;
   livemode: boolean;
@@ -78,23 +76,12 @@ export interface SecretRoll extends EndpointKey {
   updated_at?: string;
 }
 
-/** Id of an endpoint that was registered before endpoints had ids. */
-export function firstEndpointId(account_id: string, livemode: boolean): string {
-  return `we_${deriveUuid(endpointOwner(account_id, livemode))}`;
-}
-
-export function endpointOwner(account_id: string, livemode: boolean): string {
-  return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}`;
-}
-
 export function secretOwner({
   account_id,
   livemode,
   endpoint_id,
 }: Pick<EndpointDocument, 'account_id' | 'livemode' | 'endpoint_id'>): string {
-  const environment = endpointOwner(account_id, livemode);
-  const isEarly = [undefined, firstEndpointId(account_id, livemode)].includes(endpoint_id);
-  return isEarly ? environment : `${environment}/${endpoint_id}`;
+  return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}/${endpoint_id}`;
 }
 
 /** @returns undefined while no secret is active. @see docs/webhooks.md#roll-the-secret */
@@ -104,11 +91,4 @@ export function signingSecret(
 ): Encrypted | undefined {
   return endpoint.secrets.filter(({ active_from }) => active_from <= now.toISOString()).at(-1)
     ?.ciphertext;
-}
-
-export function toEndpoint(row: WithId<EndpointDocument>): Endpoint {
-  const { account_id, livemode, created_at } = row;
-  const { endpoint_id = firstEndpointId(account_id, livemode) } = row;
-  const { position = buildPosition(Date.parse(created_at), 0) } = row;
-  return { ...row, endpoint_id, position };
 }

@@ -1,24 +1,16 @@
-import type { ClientSession, Collection, Db, ObjectId } from 'mongodb';
-import {
-  type MissingIndexes,
-  makeIndexes,
-  type NamedIndex,
-  readIndexes,
-} from '../base/mongo-indexes';
+import type { ClientSession, Db, ObjectId } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 import { buildPosition } from '../domain/cursor';
 import { omitUndefined } from '../domain/defined';
 import type { Encrypted } from '../encryption/encrypter';
 import { createCache } from './cache';
-import {
-  type Endpoint,
-  type EndpointChange,
-  type EndpointDocument,
-  type EndpointKey,
-  type EndpointSetting,
-  endpointOwner,
-  firstEndpointId,
-  type SecretRoll,
-  toEndpoint,
+import type {
+  Endpoint,
+  EndpointChange,
+  EndpointDocument,
+  EndpointKey,
+  EndpointSetting,
+  SecretRoll,
 } from './endpoint-document';
 
 export {
@@ -27,8 +19,6 @@ export {
   type EndpointDocument,
   type EndpointKey,
   type EndpointSetting,
-  endpointOwner,
-  firstEndpointId,
   secretOwner,
   signingSecret,
 } from './endpoint-document';
@@ -45,24 +35,15 @@ export function endpointSlots(): number[] {
 /** A violation says that another call took the slot. */
 export const SLOT_INDEX = 'account_environment_slot';
 
-/** An earlier version made the only endpoint of an environment unique. */
-const EARLY_INDEX = 'account_environment';
-
-const INDEXES: readonly NamedIndex[] = [
-  { key: { account_id: 1, livemode: 1, slot: 1 }, name: SLOT_INDEX, unique: true },
-  // Earlier versions look for the name.
-  { key: { account_id: 1, livemode: 1 }, name: EARLY_INDEX },
-];
-
 export function createEndpointStore(db: Db, cacheMs = 0) {
   const cache = createCache<Endpoint[]>(cacheMs);
   const endpoints = db.collection<EndpointDocument>('webhook_endpoints');
   const list = async (account_id: string, livemode: boolean, session?: ClientSession) => {
-    const rows = await endpoints.find({ account_id, livemode }, { session }).toArray();
-    return rows.map(toEndpoint).sort((a, b) => (a.position < b.position ? -1 : 1));
+    const rows = endpoints.find({ account_id, livemode }, { session });
+    return await rows.sort({ position: 1 }).toArray();
   };
   const listCached = async (account_id: string, livemode: boolean): Promise<Endpoint[]> =>
-    (await cache.get(endpointOwner(account_id, livemode), async () => {
+    (await cache.get(`${account_id} ${livemode}`, async () => {
       const rows = await list(account_id, livemode);
       return rows.length === 0 ? null : rows;
     })) ?? [];
@@ -80,15 +61,15 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
     change: EndpointChange,
     at: string,
     session?: ClientSession,
-  ): Promise<Endpoint | null> => {
-    const stored = await endpoints.findOneAndUpdate({ _id }, toUpdate(change, at), {
+  ): Promise<Endpoint | null> =>
+    endpoints.findOneAndUpdate({ _id }, toUpdate(change, at), {
       returnDocument: 'after',
       session,
     });
-    return stored && toEndpoint(stored);
-  };
   return {
-    ensureIndexes: (missing?: MissingIndexes) => ensureEndpointIndexes(endpoints, missing),
+    ensureIndexes: indexBuilder(endpoints, [
+      { key: { account_id: 1, livemode: 1, slot: 1 }, name: SLOT_INDEX, unique: true },
+    ]),
     /** Oldest first. */
     list,
     /** May be 2 seconds old. @see src/store/cache.ts */
@@ -102,7 +83,7 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
     /** @throws MongoServerError on `SLOT_INDEX` when another call took the slot */
     insert: async (document: EndpointDocument, session?: ClientSession): Promise<Endpoint> => {
       const { insertedId: _id } = await endpoints.insertOne({ ...document }, { session });
-      return toEndpoint({ ...document, _id });
+      return { ...document, _id };
     },
     set: async (setting: EndpointSetting, session?: ClientSession): Promise<Endpoint> => {
       const { account_id, livemode, endpoint_id, url, ciphertext, enabled_events, now } = setting;
@@ -118,16 +99,14 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
       }
       const listed = enabled_events === 'all' ? undefined : enabled_events;
       const document: EndpointDocument = {
-        ...{ account_id, livemode, url },
-        ...(endpoint_id === undefined
-          ? {}
-          : { endpoint_id, slot: 0, position: buildPosition(Date.parse(at), 0) }),
+        ...{ account_id, livemode, endpoint_id, url, description: null },
+        ...{ slot: 0, position: buildPosition(Date.parse(at), 0) },
         secrets: [{ ciphertext, active_from: now.toISOString() }],
         ...(listed === undefined ? {} : { enabled_events: [...listed] }),
         ...{ created_at: at, updated_at: at },
       };
       const { insertedId: _id } = await endpoints.insertOne(document, { session });
-      return toEndpoint({ ...document, _id });
+      return { ...document, _id };
     },
     update,
     /**
@@ -147,7 +126,7 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         $filter: { input: '$secrets', cond: { $lte: ['$$this.active_from', { $literal: at }] } },
       };
       const remaining = afterMs > 0 ? { $slice: [active, -1] } : [];
-      const stored = await endpoints.findOneAndUpdate(
+      return await endpoints.findOneAndUpdate(
         { _id: endpoint._id },
         [
           {
@@ -159,36 +138,27 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         ],
         { returnDocument: 'after', session },
       );
-      return stored && toEndpoint(stored);
     },
     remove: async ({ _id }: Pick<Endpoint, '_id'>, session?: ClientSession): Promise<boolean> =>
       (await endpoints.deleteOne({ _id }, { session })).deletedCount === 1,
     /** Keeps an earlier failure. */
-    noteFailing: (owner: Required<EndpointKey>, failing_since: string) =>
-      endpoints.updateOne(
-        { ...buildKeyQuery(owner), failing_since: { $exists: false } },
-        { $set: { failing_since } },
-      ),
+    noteFailing: ({ _id }: Pick<Endpoint, '_id'>, failing_since: string) =>
+      endpoints.updateOne({ _id, failing_since: { $exists: false } }, { $set: { failing_since } }),
     /** Ends the failing that began then. */
-    noteSuccess: (owner: Required<EndpointKey>, failing_since: string) =>
-      endpoints.updateOne(
-        { ...buildKeyQuery(owner), failing_since },
-        { $unset: { failing_since: true } },
-      ),
+    noteSuccess: ({ _id }: Pick<Endpoint, '_id'>, failing_since: string) =>
+      endpoints.updateOne({ _id, failing_since }, { $unset: { failing_since: true } }),
     /** Disables an endpoint only if the failing that began then goes on. */
-    disableFailing: async (
-      owner: Required<EndpointKey>,
+    disableFailing: (
+      { _id }: Pick<Endpoint, '_id'>,
       failing_since: string,
       updated_at: string,
       session: ClientSession,
-    ): Promise<Endpoint | null> => {
-      const stored = await endpoints.findOneAndUpdate(
-        { ...buildKeyQuery(owner), failing_since, disabled_reason: { $exists: false } },
+    ): Promise<Endpoint | null> =>
+      endpoints.findOneAndUpdate(
+        { _id, failing_since, disabled_reason: { $exists: false } },
         { $set: { disabled_reason: 'failing', updated_at } },
         { returnDocument: 'after', session },
-      );
-      return stored && toEndpoint(stored);
-    },
+      ),
     page: (limit: number, after?: ObjectId) =>
       endpoints
         .find(after === undefined ? {} : { _id: { $gt: after } })
@@ -201,11 +171,6 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         { $set: { 'secrets.$.ciphertext': encrypted } },
       ),
   };
-}
-
-function buildKeyQuery({ account_id, livemode, endpoint_id }: Required<EndpointKey>) {
-  const isEarly = endpoint_id === firstEndpointId(account_id, livemode);
-  return { account_id, livemode, endpoint_id: isEarly ? { $exists: false } : endpoint_id };
 }
 
 function toUpdate(change: EndpointChange, updated_at: string) {
@@ -224,20 +189,4 @@ function toUpdate(change: EndpointChange, updated_at: string) {
       ...(failing_since === null ? { failing_since: true as const } : {}),
     },
   };
-}
-
-/** The early index allows one endpoint, so it goes once the slots are unique. */
-async function ensureEndpointIndexes(
-  endpoints: Collection<EndpointDocument>,
-  missing?: MissingIndexes,
-): Promise<void> {
-  const [slots, ...others] = INDEXES;
-  if (slots !== undefined) await makeIndexes(endpoints, [slots], missing);
-  const early = (await readIndexes(endpoints)).find(({ name }) => name === EARLY_INDEX);
-  if (early?.unique !== true) return await makeIndexes(endpoints, others, missing);
-  if (missing !== undefined) missing.unique.push(`${endpoints.collectionName}.${EARLY_INDEX}`);
-  else {
-    await endpoints.dropIndex(EARLY_INDEX);
-    await makeIndexes(endpoints, others);
-  }
 }

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
+import { ServiceError } from '../domain/errors';
+import { describeOtherFormat, FORMAT, NEW_DATABASE } from '../domain/format';
 
 /**
  * Latest time that this database has seen; Temporal has a copy.
@@ -9,11 +11,16 @@ export interface EpochDocument {
   _id: 'epoch';
   /** Names the database, also after a restore: several may share a Temporal namespace. */
   installation: string;
+  /** `FORMAT` of the version that made the database. */
+  format: number;
   /** ISO 8601, ms. */
   at: string;
   /** A resource was rebuilt without its idempotency key, and no operator has decided about it. */
   keys_lost?: boolean;
 }
+
+/** Earlier than any time of a worker. */
+const NO_TIME = new Date(0).toISOString();
 
 export type EpochStore = ReturnType<typeof createEpochStore>;
 
@@ -23,15 +30,37 @@ export function createEpochStore(db: Db) {
     readConcern: { level: 'majority' },
     writeConcern: { w: 'majority', journal: true },
   });
+  const read = () => epochs.findOne({ _id: 'epoch' });
+  /** @throws ServiceError `other_format` */
+  const checkFormat = async (): Promise<void> => {
+    const stored = await read();
+    if (stored === null ? await isNew() : stored.format === FORMAT) return;
+    const place = `The database ${db.databaseName}`;
+    const message = describeOtherFormat(place, stored?.format, NEW_DATABASE);
+    throw new ServiceError('other_format', message);
+  };
+  /** Operators may have opened accounts before `migrate`, but nobody has paid. */
+  const isNew = async (): Promise<boolean> => {
+    const options = { nameOnly: true, authorizedCollections: true } as const;
+    return (await db.listCollections({ name: 'payments' }, options).toArray()).length === 0;
+  };
+  const newEpoch = () => ({ installation: randomUUID(), format: FORMAT });
   return {
-    read: () => epochs.findOne({ _id: 'epoch' }),
+    read,
+    checkFormat,
+    /** Notes the format before anything else is made. @throws ServiceError `other_format` */
+    noteFormat: async (): Promise<void> => {
+      await checkFormat();
+      const fresh = { ...newEpoch(), at: NO_TIME };
+      await epochs.updateOne({ _id: 'epoch' }, { $setOnInsert: fresh }, { upsert: true });
+    },
     noteLostKeys: (keys_lost: boolean) =>
       epochs.updateOne({ _id: 'epoch' }, { $set: { keys_lost } }),
     /** Never goes back. */
     raise: async (at: string): Promise<EpochDocument> => {
       const epoch = await epochs.findOneAndUpdate(
         { _id: 'epoch' },
-        { $max: { at }, $setOnInsert: { installation: randomUUID() } },
+        { $max: { at }, $setOnInsert: newEpoch() },
         { upsert: true, returnDocument: 'after' },
       );
       if (epoch === null) throw new Error('The epoch was not stored.');

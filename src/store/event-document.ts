@@ -17,10 +17,10 @@ export interface EventDocument {
   body: string;
   request_id: string;
   /**
-   * Place for `after`: 0 until a reader gives it a number; absent in early events.
+   * Place for `after`: 0 until a reader gives it a number.
    * @see src/service/events/catch-up.ts
    */
-  order?: number;
+  order: number;
   delivery: EventDelivery;
 }
 
@@ -29,7 +29,7 @@ export interface EventDelivery {
   attempts: number;
   next_attempt_at: string | null;
   run: number;
-  /** Absent without an endpoint, and in events from before endpoints had ids. */
+  /** Absent without an endpoint. */
   endpoint_id?: string;
   /** Endpoint that hangs, until it responds; `next_attempt_at` is then the delivery's own probe. */
   waiting_for?: string;
@@ -39,7 +39,7 @@ export interface EventDelivery {
  * Delivery to one endpoint. The oldest endpoint's is in the event; any other is a copy of the
  * event, with the id of the delivery.
  */
-export interface DeliveryRow extends EventDocument {
+export interface DeliveryRow extends Omit<EventDocument, 'order'> {
   /** Present in a copy. */
   event_id?: string;
 }

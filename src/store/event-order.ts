@@ -75,15 +75,11 @@ export function createEventOrderStore(db: Db) {
       );
       return next !== undefined;
     },
-    /** Lists events from before numbers first: they have none. */
     listAfter: ({ account_id, livemode, after, type, about, limit }: AfterFilter) => {
       const { order, position } = after;
       const conditions: Filter<EventDocument>[] = [
         {
-          $or: [
-            { order: order ?? { $exists: false }, position: { $gt: position } },
-            { order: { $gt: order ?? 0 } },
-          ],
+          $or: [{ order, position: { $gt: position } }, { order: { $gt: order } }],
         },
         ...(about === undefined ? [] : [aboutId(about)]),
       ];

@@ -22,8 +22,8 @@ export function aboutId(id: string) {
 }
 
 export function createEventStore(db: Db) {
-  const events = db.collection<StoredDelivery>('events');
-  const state = createDeliveryState(events);
+  const events = db.collection<EventDocument>('events');
+  const state = createDeliveryState(db.collection<StoredDelivery>('events'));
   return {
     ensureIndexes: indexBuilder(events, [
       ...listIndexes('type'),

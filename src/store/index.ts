@@ -91,13 +91,15 @@ export function createStores(db: Db, cacheMs = 0) {
 }
 
 /**
- * Checks indexes when a process starts; `migrate` creates them.
- * @throws Error when a unique one is missing, since data could be stored twice
+ * Checks format and indexes when a process starts; `migrate` creates them.
+ * @throws ServiceError `other_format`; Error when a unique index is missing, since data could be
+ * stored twice
  */
-export async function checkIndexes(
+export async function checkDatabase(
   stores: Stores,
   log: { warn(fields: { count: number }, line: string): void },
 ): Promise<void> {
+  await stores.epoch.checkFormat();
   const { unique, others } = await missingIndexes(stores);
   if (unique.length > 0) {
     throw new Error(
@@ -117,8 +119,12 @@ export async function missingIndexes(stores: Stores): Promise<MissingIndexes> {
   return missing;
 }
 
-/** @param missing collects the missing ones; then none is created */
+/**
+ * @param missing collects the missing ones; then nothing is created
+ * @throws ServiceError `other_format`
+ */
 export async function ensureIndexes(stores: Stores, missing?: MissingIndexes): Promise<void> {
+  if (missing === undefined) await stores.epoch.noteFormat();
   await Promise.all(
     Object.values(stores).map((store) =>
       'ensureIndexes' in store ? store.ensureIndexes(missing) : undefined,

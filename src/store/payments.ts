@@ -1,6 +1,5 @@
-import type { Collection, Db } from 'mongodb';
-import { type MissingIndexes, makeIndexes, readIndexNames } from '../base/mongo-indexes';
-import { ServiceError } from '../domain/errors';
+import type { Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 import { PAYMENT_IN_FLIGHT } from '../domain/payment/payment';
 import { paymentMetrics, SETTLED_DAY } from './overview-counts';
 import { paymentDisputes } from './payment-disputes';
@@ -26,20 +25,13 @@ export function createPaymentStore(db: Db) {
     ...paymentReceipts(payments),
     ...paymentRefunds(payments),
     ...paymentDisputes(payments),
-    ensureIndexes: async (missing?: MissingIndexes) => {
-      await refuseVersion1(payments);
-      await makeIndexes(
-        payments,
-        [
-          ...resourceIndexes(PAYMENT_IN_FLIGHT, 'status', 'method', 'reference'),
-          // Serves a rare pair of frequent values.
-          { key: { ...OWNER, method: 1, status: 1, position: -1 }, name: 'method_status_position' },
-          { key: { token_hash: 1 }, name: 'token', unique: true },
-          SETTLED_DAY,
-        ],
-        missing,
-      );
-    },
+    ensureIndexes: indexBuilder(payments, [
+      ...resourceIndexes(PAYMENT_IN_FLIGHT, 'status', 'method', 'reference'),
+      // Serves a rare pair of frequent values.
+      { key: { ...OWNER, method: 1, status: 1, position: -1 }, name: 'method_status_position' },
+      { key: { token_hash: 1 }, name: 'token', unique: true },
+      SETTLED_DAY,
+    ]),
     listPositions: (
       { account_id, livemode }: { account_id: string; livemode: boolean },
       after: string,
@@ -67,16 +59,4 @@ export function createPaymentStore(db: Db) {
         { returnDocument: 'after' },
       ),
   };
-}
-
-const VERSION_1_INDEX = 'clear_payer';
-
-/** @throws ServiceError `version_1_data` when version 1 filled the database */
-async function refuseVersion1(payments: Collection<PaymentDocument>): Promise<void> {
-  if (!(await readIndexNames(payments)).has(VERSION_1_INDEX)) return;
-  throw new ServiceError(
-    'version_1_data',
-    `The database ${payments.dbName} holds data of version 1, which version 2 does not read. ` +
-      'Set MONGODB_DB to another name: version 2 starts over.',
-  );
 }

@@ -1,27 +1,51 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError } from '@temporalio/client';
 import { AUDIT_WORKFLOW } from '../domain/audit';
+import { ServiceError } from '../domain/errors';
+import { describeOtherFormat, FORMAT, NEW_DATABASE } from '../domain/format';
+import { isDenied } from './fault';
 
 const CALL_MS_MAX = 10_000;
 const NOTE = 'Epoch of MongoDB, which the workers write each minute. Do not change it.';
+const FORMAT_NOTE = `format ${FORMAT}: of what the processes of these task queues store. Do not change it.`;
 const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/;
 
-/** Stores the epoch as a note on a schedule that never runs. */
+/** Stores the epoch and the format as notes on schedules that never run. */
 export function createTemporalEpoch(temporal: Client, lifecycleQueue: string) {
+  /** Serves all databases: workers would continue the workflows of another one. */
+  const formatId = `service-format:${lifecycleQueue}`;
   const getId = (installation: string) => `service-epoch:${lifecycleQueue}:${installation}`;
   const inTime = <T>(call: () => Promise<T>) =>
     temporal.withDeadline(Date.now() + CALL_MS_MAX, call);
+  const readNote = (scheduleId: string): Promise<string | undefined> =>
+    inTime(async () => {
+      try {
+        const { state } = await temporal.schedule.getHandle(scheduleId).describe();
+        return state.note ?? '';
+      } catch (error) {
+        if (error instanceof ScheduleNotFoundError) return undefined;
+        throw error;
+      }
+    });
   return {
     /** @returns undefined when Temporal has none, as after its own restore */
-    read: (installation: string): Promise<string | undefined> =>
-      inTime(async () => {
-        try {
-          const { state } = await temporal.schedule.getHandle(getId(installation)).describe();
-          return TIME.exec(state.note ?? '')?.[0];
-        } catch (error) {
-          if (error instanceof ScheduleNotFoundError) return undefined;
-          throw error;
+    read: async (installation: string): Promise<string | undefined> =>
+      TIME.exec((await readNote(getId(installation))) ?? '')?.[0],
+    /**
+     * @param isWriter notes the format where there is none
+     * @throws ServiceError `other_format`
+     */
+    checkFormat: async ({ isWriter = false } = {}): Promise<void> => {
+      try {
+        const note = await readNote(formatId);
+        if (note !== undefined) assertFormat(note);
+        else if (isWriter) {
+          await inTime(() => create(formatId, { paused: true, note: FORMAT_NOTE }));
         }
-      }),
+      } catch (error) {
+        // A connector may have no permission: it reads the format in MongoDB.
+        if (!isDenied(error)) throw error;
+      }
+    },
     write: (installation: string, at: string): Promise<void> =>
       inTime(async () => {
         const state = { paused: true, note: `${at}: ${NOTE}` };
@@ -38,6 +62,14 @@ export function createTemporalEpoch(temporal: Client, lifecycleQueue: string) {
         }
       }),
   };
+
+  function assertFormat(note: string): void {
+    const digits = /format (\d+)/.exec(note)?.[1];
+    const found = digits === undefined ? undefined : Number(digits);
+    if (found === FORMAT) return;
+    const place = `The namespace ${temporal.options.namespace} of Temporal`;
+    throw new ServiceError('other_format', describeOtherFormat(place, found, NEW_DATABASE));
+  }
 
   async function create(scheduleId: string, state: { paused: boolean; note: string }) {
     const action = {

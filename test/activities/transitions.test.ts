@@ -183,7 +183,7 @@ describe('a transition', () => {
       const at = `2026-03-01T12:00:0${slot}.000Z`;
       await stores.endpoints.insert({
         ...{ account_id, livemode, endpoint_id: `we_${slot}`, slot, position: at, secrets: [] },
-        ...{ url: 'https://shop.example/', created_at: at, updated_at: at },
+        ...{ url: 'https://shop.example/', description: null, created_at: at, updated_at: at },
       });
     }
     const killed = () => Promise.reject(new Error('killed'));

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { buildEvents } from '../../activities/shared/events';
 import type { EventType, Subscriber } from '../../src/domain/webhook/event';
-import { firstEndpointId } from '../../src/store/endpoints';
+import type { EndpointDocument } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
 import type { Provisioning } from './cli';
 
@@ -13,7 +13,9 @@ export async function recordEvents(
   wants: Subscriber['wants'] | null = 'all',
 ): Promise<EventDocument[]> {
   const resource_id = randomUUID();
-  const endpoint_id = firstEndpointId(account_id, false);
+  const endpoints = db.collection<EndpointDocument>('webhook_endpoints');
+  const oldest = await endpoints.findOne({ account_id, livemode: false });
+  const endpoint_id = oldest?.endpoint_id ?? 'we_deleted';
   const { events } = buildEvents(
     {
       resource: 'payment',

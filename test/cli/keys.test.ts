@@ -25,7 +25,7 @@ import { createPayers, readPayers } from '../../src/service/payers';
 import { ensureIndexes } from '../../src/store';
 import type { AccountDocument } from '../../src/store/accounts';
 import { connectorKeyOwner } from '../../src/store/connector-keys';
-import { endpointOwner } from '../../src/store/endpoints';
+import { secretOwner } from '../../src/store/endpoints';
 import { buildRecipient, recipientOwner } from '../../src/store/recipients';
 import { totpOwner } from '../../src/store/users';
 import { openUser } from '../support/dashboard';
@@ -36,6 +36,9 @@ import { openProvisioning } from './cli';
 
 const DETAILS = '{"first_name":"Ada"}';
 const SECRET = 'whsec_of_an_endpoint';
+const toEndpointKey = (account_id: string) => ({
+  ...{ account_id, livemode: false, endpoint_id: `we_${account_id}` },
+});
 const SANDBOX = 'recipients.sandbox';
 const COLLECTIONS = [
   ...[
@@ -144,9 +147,10 @@ async function openKeys() {
     /** Current key of recipients of the sandbox. */
     currentPair: () => readPairs(keysDir, 'sandbox').current,
     endpoint: async (account: string): Promise<void> => {
-      const ciphertext = await createSecrets().encrypt(SECRET, endpointOwner(account, false));
-      const place = { account_id: account, livemode: false, url: 'https://shop.example/hook' };
-      await stores.endpoints.set({ ...place, ciphertext, now: new Date() });
+      const key = toEndpointKey(account);
+      const ciphertext = await createSecrets().encrypt(SECRET, secretOwner(key));
+      const url = 'https://shop.example/hook';
+      await stores.endpoints.set({ ...key, url, ciphertext, now: new Date() });
     },
     /** Adds a user with a second factor. */
     user: async (): Promise<void> => {
@@ -239,7 +243,7 @@ describe('a rotation', () => {
       ]),
     });
     const [secret] = (await stores.endpoints.get('acct_1', false))?.secrets ?? [];
-    const owner = endpointOwner('acct_1', false);
+    const owner = secretOwner(toEndpointKey('acct_1'));
     expect(await createSecrets().decrypt(Encrypted.parse(secret?.ciphertext), owner)).toBe(SECRET);
     // Until each process has read the file, and what it had encrypted before is stored.
     expect(waits).toEqual([expect.any(Number)]);

@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { msToTs } from '@temporalio/common/lib/time';
+import { Registry } from 'prom-client';
 import { createLogger } from '../../src/base/log';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
-import { checkIndexes } from '../../src/store';
+import { taskQueues } from '../../src/domain/task-queues';
+import { watchEpochs } from '../../src/service/epoch';
+import { checkDatabase } from '../../src/store';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { createTemporalClient } from '../../src/temporal/client';
 import { connectTemporal } from '../../src/temporal/connect';
+import { connectConnector } from '../connectors/process';
 import { eventually } from '../support/http';
 import { temporalAddress } from '../support/servers';
 import { commandsIn, run, useProvisioning } from './cli';
@@ -38,7 +42,7 @@ const checkAttributes = () =>
   });
 
 test('processes refuse a database and a namespace without `migrate`, and say how to prepare them', async () => {
-  await expect(checkIndexes(shop.stores, log)).rejects.toThrow(/idempotency.*cli -- migrate/s);
+  await expect(checkDatabase(shop.stores, log)).rejects.toThrow(/idempotency.*cli -- migrate/s);
   await expect(checkAttributes()).rejects.toMatchObject({
     name: 'ConfigFault',
     message: expect.stringMatching(/lacks search attributes.*migrate.*temporal operator.*tcld/s),
@@ -54,29 +58,90 @@ test('migrate creates what is missing once, and processes start then', async () 
   expect(await shop.json('migrate', '--dry-run')).toEqual(missing);
   expect((await shop.cli('migrate')).stdout).toContain('api_keys.hash');
   expect(await shop.json('migrate')).toEqual({ indexes: [], search_attributes: [] });
-  await checkIndexes(shop.stores, log);
+  await checkDatabase(shop.stores, log);
   await checkAttributes();
 });
 
 test('a missing index that only speeds up lists is a warning', async () => {
   await shop.db.collection('payments').dropIndex('status_position');
   warnings.length = 0;
-  await checkIndexes(shop.stores, log);
+  await checkDatabase(shop.stores, log);
   expect(warnings.map((line) => JSON.parse(line))).toMatchObject([
     { count: 1, msg: expect.stringContaining('payments.status_position') },
   ]);
   expect(await shop.json('migrate')).toMatchObject({ indexes: ['payments.status_position'] });
 });
 
-test('a database of version 1 is refused by migrate and by the processes', async () => {
-  const payments = shop.db.collection('payments');
-  await payments.createIndex({ 'customer.email': 1 }, { name: 'clear_payer' });
-  expect(await shop.refusal('migrate')).toEqual({
-    code: 'version_1_data',
-    message: expect.stringContaining('version 2 starts over'),
+const NEEDS = /reads only format 1. Set both MONGODB_DB and TEMPORAL_NAMESPACE to new names/;
+
+/** Connects as connectors do, and as the sandbox bank. */
+const connectBank = () =>
+  connectConnector('sandbox', {
+    ...{ database: shop.db.databaseName, prefix: '', keysDir: '', settings: {}, namespace },
   });
-  await expect(checkIndexes(shop.stores, log)).rejects.toThrow('holds data of version 1');
-  await payments.dropIndex('clear_payer');
+
+describe.each([
+  ['format 2', { format: 2 }],
+  ['data without a format number', {}],
+])('a database with %s', (found, epoch) => {
+  const epochs = () => shop.db.collection<{ _id: string }>('service_epoch');
+  const state = () => `The database ${shop.db.databaseName} has ${found}`;
+  beforeAll(() => epochs().replaceOne({ _id: 'epoch' }, epoch, { upsert: true }));
+  afterAll(() => epochs().replaceOne({ _id: 'epoch' }, { format: 1 }));
+
+  test.each([['migrate'], ['migrate', '--dry-run'], ['account', 'list']])(
+    'is refused by the command %s %s',
+    async (...args) => {
+      const { code, message } = await shop.refusal(...args);
+      expect(code).toBe('other_format');
+      expect(message).toContain(state());
+      expect(message).toMatch(NEEDS);
+    },
+  );
+
+  test('is refused by API, worker and connectors at their start', async () => {
+    await expect(checkDatabase(shop.stores, log)).rejects.toThrow(state());
+    await expect(connectBank()).rejects.toThrow(state());
+  });
+});
+
+test('a database with payments and no epoch is refused', async () => {
+  const epochs = shop.db.collection<{ _id: string }>('service_epoch');
+  await epochs.deleteOne({ _id: 'epoch' });
+  await expect(checkDatabase(shop.stores, log)).rejects.toThrow('data without a format number');
+  await epochs.insertOne(Object.assign({ _id: 'epoch' }, { format: 1 }));
+});
+
+describe('the format of a namespace', () => {
+  const { lifecycleQueue } = taskQueues('');
+  const scheduleId = `service-format:${lifecycleQueue}`;
+  const watch = async (advances: boolean) => {
+    const { epoch } = shop.stores;
+    const deps = { epoch, temporal, lifecycleQueue, now: () => new Date() };
+    const guard = await watchEpochs(deps, { registry: new Registry(), log, advances });
+    guard.close();
+    return guard.fault();
+  };
+
+  test('is noted by the first worker, and processes start then', async () => {
+    expect(await watch(true)).toBeUndefined();
+    const { state } = await temporal.schedule.getHandle(scheduleId).describe();
+    expect(state).toMatchObject({ paused: true, note: expect.stringContaining('format 1') });
+    expect(await watch(false)).toBeUndefined();
+  });
+
+  test('is another one: no process starts, and no command acts', async () => {
+    const handle = temporal.schedule.getHandle(scheduleId);
+    await handle.update((schedule) => ({ ...schedule, state: { note: 'format 2' } }));
+    const stated = `The namespace ${namespace} of Temporal has format 2`;
+    const { code, message } = await shop.refusal('migrate');
+    expect(code).toBe('other_format');
+    expect(message).toContain(stated);
+    expect(message).toMatch(NEEDS);
+    for (const advances of [true, false]) await expect(watch(advances)).rejects.toThrow(stated);
+    await expect(connectBank()).rejects.toThrow(stated);
+    await handle.delete();
+  });
 });
 
 test('an unknown namespace is reported as a fault of the settings', async () => {

@@ -8,20 +8,20 @@ interface Place<S> {
   keysDir: string;
   environment?: 'sandbox' | 'live';
   settings: S;
+  namespace?: string;
   log?: ReturnType<typeof createLogger>;
 }
 
 /** Connects a connector that runs in the process of the tests, next to the product of a database. */
-export async function connectConnector<S>(
-  name: string,
-  { database, prefix, keysDir, environment = 'sandbox', settings, log }: Place<S>,
-) {
+export async function connectConnector<S>(name: string, place: Place<S>) {
+  const { database, prefix, keysDir, environment = 'sandbox', settings, log } = place;
+  const { namespace = 'default' } = place;
   const config = {
     ...{ LOG_LEVEL: 'silent', METRICS_HOST: '127.0.0.1', CONNECTOR_KEY_FILE: '' },
     ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: database, TASK_QUEUE_PREFIX: prefix },
     ...{ name, environment, isLive: false, settings },
     ...{ KEYS_DIR: keysDir, HOST: '127.0.0.1', CONNECTOR_PORT: undefined },
-    temporal: { address: temporalAddress(), namespace: 'default' },
+    temporal: { address: temporalAddress(), namespace },
   };
   const quiet = createLogger(name, process.env['TEST_LOG_LEVEL'] ?? 'silent');
   return { config, own: await connectProcess({ connector: name }, config, log ?? quiet) };

@@ -436,7 +436,8 @@ test('a script in a report of a bank, chain or receiver is shown as text', async
     body: { callback_id: script, occurred_at: at, code: script, reason: script },
   });
   await db.collection<EndpointDocument>('webhook_endpoints').insertOne({
-    ...{ ...owner, url: script, secrets: [], created_at: at, updated_at: at },
+    ...{ ...owner, endpoint_id: `we_${randomUUID()}`, slot: 0, position: at, description: script },
+    ...{ url: script, secrets: [], created_at: at, updated_at: at },
   });
   const shown = [
     ...['/payments', `/payments/${payments}`, '/refunds', `/refunds/${refunds}`, '/payouts'],

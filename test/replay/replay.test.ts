@@ -6,9 +6,8 @@ import { workflowBundles } from '../support/bundle';
 import { quietTemporal } from '../support/quiet';
 
 /**
- * Saved histories of every path: workflows that run now must go on under the code of tomorrow. A
- * change that breaks one goes behind `patched()`. README.md next to this file lists them, and
- * test/docs holds the list against the folder.
+ * Saved histories of every path: from 2.0.0 on, workflows that run now must go on under the code of
+ * tomorrow. README.md next to this file lists them, and test/docs holds the list against the folder.
  */
 const FOLDER = join(__dirname, 'histories');
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));

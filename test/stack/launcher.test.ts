@@ -134,24 +134,25 @@ describe('the launcher refuses, with the reason,', () => {
     await new Promise((done) => other.close(done));
   });
 
-  test('data of version 1', async () => {
+  test('data of another format', async () => {
     writeFileSync(join(dataDir, 'ports.json'), '{}');
     const launcher = start();
     expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain(`DATA_DIR ${dataDir} holds data of version 1`);
+    expect(launcher.said()).toContain(`DATA_DIR ${dataDir} has data without a format number`);
   });
 
-  test('a database of version 1', async () => {
+  test('a database of another format', async () => {
     const mongo = await connectMongo(mongodbUri(), 'launcher');
-    const db = mongo.db(`version_1_${process.pid}`);
-    await db.collection('payments').createIndex({ 'customer.email': 1 }, { name: 'clear_payer' });
+    const db = mongo.db(`format_2_${process.pid}`);
+    const epochs = db.collection<{ _id: string; format: number }>('service_epoch');
+    await epochs.insertOne({ _id: 'epoch', format: 2 });
     const launcher = start({
       MONGODB_URI: mongodbUri(),
       MONGODB_DB: db.databaseName,
       TEMPORAL_ADDRESS: temporalAddress(),
     });
     expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain(`The database ${db.databaseName} holds data of version 1`);
+    expect(launcher.said()).toContain(`The database ${db.databaseName} has format 2`);
     await db.dropDatabase();
     await mongo.close();
   });

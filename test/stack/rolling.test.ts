@@ -14,7 +14,7 @@ import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { followKeyFile } from '../../src/encryption/service-keys';
 import { makeSigningSecret } from '../../src/service/endpoints/secret';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
-import { endpointOwner } from '../../src/store/endpoints';
+import { secretOwner } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
 import { connectTemporal } from '../../src/temporal/connect';
 import { getScheduleId } from '../../src/temporal/schedules';
@@ -65,13 +65,13 @@ beforeAll(async () => {
   });
   const account = await openAccount(stores, {});
   ({ account_id, key } = account);
-  const owner = { account_id, livemode: false };
+  const endpointKey = { account_id, livemode: false, endpoint_id: 'we_1' };
   await stores.endpoints.set({
-    ...owner,
+    ...endpointKey,
     url: receiver.url,
     ciphertext: await createEncrypter(followKeyFile(KEYS_FILE).seal).encrypt(
       makeSigningSecret(),
-      endpointOwner(owner.account_id, owner.livemode),
+      secretOwner(endpointKey),
     ),
     now: new Date(),
   });

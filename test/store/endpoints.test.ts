@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { MissingIndexes } from '../../src/base/mongo-indexes';
 import { buildPosition } from '../../src/domain/cursor';
 import type { EventType } from '../../src/domain/webhook/event';
 import { Encrypted } from '../../src/encryption/encrypter';
-import { firstEndpointId, signingSecret } from '../../src/store/endpoints';
+import { signingSecret } from '../../src/store/endpoints';
 import { useDatabase } from '../support/database';
 
 const HOUR = 3_600_000;
@@ -16,7 +15,7 @@ const endpoints = () => database.stores.endpoints;
 
 /** An endpoint with its first secret, `first`. */
 async function register() {
-  const owner = { account_id: randomUUID(), livemode: false };
+  const owner = { account_id: randomUUID(), livemode: false, endpoint_id: 'we_1' };
   const url = 'https://example.com/';
   await endpoints().set({ ...owner, url, ciphertext: secret('first'), now: T0 });
   const read = () => endpoints().get(owner.account_id, owner.livemode);
@@ -43,9 +42,8 @@ test('a new URL leaves the secret and the times of an endpoint as they are', asy
     now: after(5),
   });
   expect(changed).toEqual({
-    ...{ _id: expect.anything(), ...owner, url },
-    endpoint_id: firstEndpointId(owner.account_id, false),
-    position: buildPosition(T0.getTime(), 0),
+    ...{ _id: expect.anything(), ...owner, url, description: null },
+    ...{ slot: 0, position: buildPosition(T0.getTime(), 0) },
     secrets: [{ ciphertext: secret('first'), active_from: T0.toISOString() }],
     ...{ created_at: T0.toISOString(), updated_at: after(5).toISOString() },
   });
@@ -99,30 +97,17 @@ test('a roll without an endpoint changes nothing', async () => {
   expect(await endpoints().get(owner.account_id, false)).toBeNull();
 });
 
-test('the index that allowed one endpoint is replaced, and the early endpoint stays', async () => {
-  const { db, stores } = database;
-  const rows = db.collection('webhook_endpoints');
-  await rows.dropIndexes();
-  const early = { account_id: randomUUID(), livemode: true, url: 'https://example.com/' };
-  const times = { created_at: T0.toISOString(), updated_at: T0.toISOString() };
-  await rows.insertOne({ ...early, ...times, secrets: [] });
-  const key = { account_id: 1, livemode: 1 } as const;
-  await rows.createIndex(key, { name: 'account_environment', unique: true });
-  const missing = new MissingIndexes();
-  await stores.endpoints.ensureIndexes(missing);
-  expect(missing.unique.sort()).toEqual([
-    'webhook_endpoints.account_environment',
-    'webhook_endpoints.account_environment_slot',
-  ]);
-  await stores.endpoints.ensureIndexes();
-  await stores.endpoints.ensureIndexes();
-  const second = { ...early, ...times, endpoint_id: 'we_2', slot: 1, secrets: [] };
-  await stores.endpoints.insert({ ...second, position: buildPosition(T0.getTime(), 1) });
-  const taken = { ...second, endpoint_id: 'we_3', position: buildPosition(T0.getTime(), 2) };
-  await expect(stores.endpoints.insert(taken)).rejects.toThrow('account_environment_slot');
-  const all = await stores.endpoints.list(early.account_id, true);
-  expect(all.map((each) => each.endpoint_id)).toEqual([
-    firstEndpointId(early.account_id, true),
-    'we_2',
-  ]);
+test('endpoints are listed oldest first, and two never share a slot', async () => {
+  const { owner } = await register();
+  const at = after(1).toISOString();
+  const second = {
+    ...{ ...owner, endpoint_id: 'we_2', slot: 1, url: 'https://example.com/', description: null },
+    ...{ secrets: [], created_at: at, updated_at: at },
+  };
+  await endpoints().insert({ ...second, position: buildPosition(T0.getTime(), 2) });
+  const taken = { ...second, endpoint_id: 'we_3', position: buildPosition(T0.getTime(), 1) };
+  await expect(endpoints().insert(taken)).rejects.toThrow('account_environment_slot');
+  await endpoints().insert({ ...taken, slot: 2 });
+  const all = await endpoints().list(owner.account_id, false);
+  expect(all.map((each) => each.endpoint_id)).toEqual(['we_1', 'we_3', 'we_2']);
 });

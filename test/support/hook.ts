@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import type { EventType } from '../../src/domain/webhook/event';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { makeSigningSecret } from '../../src/service/endpoints/secret';
-import { endpointOwner } from '../../src/store/endpoints';
+import { secretOwner } from '../../src/store/endpoints';
 import { receiveHttp } from '../webhooks/receiver';
 import { useFixture } from './fixture';
 import type { Service } from './service';
@@ -70,10 +71,13 @@ async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'>) {
       { account_id }: { account_id: string },
       enabled_events?: EventType[],
     ): Promise<void> => {
-      const owner = endpointOwner(account_id, false);
-      const ciphertext = await createEncrypter(keys.seal).encrypt(secret, owner);
-      const endpoint = { account_id, livemode: false, url, ciphertext, enabled_events };
-      await stores.endpoints.set({ ...endpoint, now: new Date() });
+      const key = { account_id, livemode: false, endpoint_id: `we_${randomUUID()}` };
+      const oldest = await stores.endpoints.get(account_id, false);
+      const ciphertext = await createEncrypter(keys.seal).encrypt(
+        secret,
+        secretOwner(oldest ?? key),
+      );
+      await stores.endpoints.set({ ...key, url, ciphertext, enabled_events, now: new Date() });
     },
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Db, Document } from 'mongodb';
 import { positionAt } from '../../activities/shared/events';
-import { buildPayment, buildPaymentEvents } from '../../bench/product/documents';
+import { buildPayment, buildPaymentEvents, toEndpointId } from '../../bench/product/documents';
 import type { PaymentStatus } from '../../src/domain/payment/payment';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { EventDocument } from '../../src/store/events';
@@ -128,9 +128,9 @@ function buildPayoutRow(payment: PaymentDocument, n: number): PayoutDocument {
 }
 
 function buildEventRow(payment: PaymentDocument, n: number): EventDocument {
-  const event = buildPaymentEvents(payment, 'all').at(-1);
+  const event = buildPaymentEvents(payment, toEndpointId(payment.account_id)).at(-1);
   if (event === undefined) throw new RangeError('A transition has an event.');
-  const delivered = { status: 'delivered', attempts: 1, next_attempt_at: null, run: 0 } as const;
+  const delivered = { ...event.delivery, status: 'delivered', attempts: 1 } as const;
   const given_up = { ...delivered, status: 'exhausted', attempts: 12 } as const;
   if (n % TROUBLE_EVERY === 0) return event;
   return { ...event, delivery: n % TROUBLE_EVERY === 2 ? given_up : delivered };

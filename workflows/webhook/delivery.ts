@@ -53,10 +53,10 @@ export function webhookDelivery(input: WebhookDeliveryInput): Promise<WebhookDel
 }
 
 async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
-  const { endpoint_id } = input;
-  const to = endpoint_id === undefined ? '' : ` to \`${endpoint_id}\``;
+  const { event_id, endpoint_id, run } = input;
+  const redelivery = run > 0 ? `, redelivery ${run}` : '';
   setCurrentDetails(
-    `**Delivering** \`${input.event_id}\`${to}${input.run > 0 ? `, redelivery ${input.run}` : ''}.\n\n` +
+    `**Delivering** \`${event_id}\` to \`${endpoint_id}\`${redelivery}.\n\n` +
       'The pending activity shows the last failure and the next time.',
   );
   try {

@@ -13,8 +13,7 @@ export interface WebhookDeliveryInput {
   event_id: string;
   /** Absent: the event is the delivery. */
   delivery_id?: string;
-  /** Absent in early deliveries: the oldest endpoint. */
-  endpoint_id?: string;
+  endpoint_id: string;
   run: number;
   request_id: string;
   /** A test event has one attempt. */

@@ -80,7 +80,7 @@ export async function insertEndpoint(
 ): Promise<Endpoint> {
   const { stores, now } = deps;
   const at = await accountNow(deps, { account_id, livemode });
-  const document: EndpointDocument = {
+  const document: Omit<EndpointDocument, 'slot'> = {
     ...{ account_id, livemode, endpoint_id },
     position: buildPosition(at.getTime(), randomInt(TIES)),
     ...{ url, description },
@@ -111,9 +111,8 @@ export function assertFreeSlot(endpoints: readonly Endpoint[]): void {
   findFreeSlot(endpoints);
 }
 
-/** An early endpoint counts as the first. */
 function findFreeSlot(endpoints: readonly Endpoint[]): number {
-  const taken = endpoints.map(({ slot = 0 }) => slot);
+  const taken = endpoints.map(({ slot }) => slot);
   const free = endpointSlots().filter((slot) => !taken.includes(slot));
   // Random, so that concurrent calls seldom choose the same.
   const slot = free[randomInt(Math.max(1, free.length))];

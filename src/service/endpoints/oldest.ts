@@ -2,7 +2,12 @@ import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { omitUndefined } from '../../domain/defined';
 import type { EventType } from '../../domain/webhook/event';
-import { type Endpoint, type EndpointSetting, secretOwner } from '../../store/endpoints';
+import {
+  type Endpoint,
+  type EndpointSetting,
+  SLOT_INDEX,
+  secretOwner,
+} from '../../store/endpoints';
 import { waitForCaches } from '../caches';
 import { accountNow } from '../clock';
 import type { Owner } from '../deps';
@@ -128,7 +133,7 @@ async function setWithRetry(deps: EndpointDeps, setting: EndpointSetting) {
     try {
       return await inTransaction(deps.mongo, (session) => setAudited(deps, setting, session));
     } catch (error) {
-      if (race === RACES_MAX || !isDuplicateKey(error, 'account_environment')) throw error;
+      if (race === RACES_MAX || !isDuplicateKey(error, SLOT_INDEX)) throw error;
     }
   }
 }

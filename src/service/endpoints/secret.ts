@@ -20,7 +20,7 @@ export type RollDelay = keyof typeof ROLL_DELAYS_MS;
 
 export type EndpointDeps = Omit<ActDeps, 'payers'>;
 
-/** Names the oldest endpoint where it has no id. */
+/** Without an id: the oldest endpoint. */
 export interface EndpointOwner extends Owner {
   endpoint_id?: string | undefined;
 }

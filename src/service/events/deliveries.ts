@@ -84,10 +84,11 @@ function buildInput(
 ): WebhookDeliveryInput {
   const { _id, event_id, request_id, account_id, livemode, type, body, delivery } = row;
   const { endpoint_id } = delivery;
+  if (endpoint_id === undefined) throw new Error(`The event ${_id} has no endpoint.`);
   return {
     event_id: getEventId(row),
     ...(event_id === undefined ? {} : { delivery_id: _id }),
-    ...(endpoint_id === undefined ? {} : { endpoint_id }),
+    endpoint_id,
     ...(row.data['test'] === true ? { attempts_max: 1 as const } : {}),
     ...{ request_id, ...input, event: { account_id, livemode, type, body } },
   };

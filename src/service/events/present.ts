@@ -1,5 +1,4 @@
 import type { DeliveryDocument, DeliveryRow } from '../../store/deliveries';
-import { firstEndpointId } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 
 /**
@@ -17,15 +16,12 @@ export function listDeliveries(
   event: EventDocument,
   separate: readonly DeliveryRow[],
 ): DeliveryRow[] {
-  const { endpoint_id, status } = event.delivery;
-  const isDelivery = endpoint_id !== undefined || status !== 'no_endpoint';
   const others = separate.filter(({ event_id }) => event_id === event._id);
-  return isDelivery ? [event, ...others] : others;
+  return event.delivery.endpoint_id === undefined ? others : [event, ...others];
 }
 
-export function presentDelivery({ account_id, livemode, delivery }: DeliveryRow) {
-  const { status, attempts, next_attempt_at } = delivery;
-  const { endpoint_id = firstEndpointId(account_id, livemode) } = delivery;
+export function presentDelivery({ delivery }: DeliveryRow) {
+  const { endpoint_id, status, attempts, next_attempt_at } = delivery;
   return { endpoint_id, status, attempts, next_attempt_at };
 }
 

@@ -5,7 +5,7 @@ import { WEBHOOK_QUEUE } from '../../domain/task-queues';
 import { firstDeliveryStatus, webhookWorkflowId } from '../../domain/webhook/event';
 import type { Stores } from '../../store';
 import { copyEvent, type DeliveryRow, deliveryId } from '../../store/deliveries';
-import { type Endpoint, firstEndpointId } from '../../store/endpoints';
+import type { Endpoint } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 import { withTimeout } from '../../temporal/in-time';
 import { getWorkflowStatus } from '../../temporal/status';
@@ -57,8 +57,7 @@ export async function redeliverEvent(
 
 /** @throws ServiceError as `redeliverEvent` */
 export async function redeliverRow(deps: RedeliverDeps, row: DeliveryRow): Promise<void> {
-  const endpoint_id = findEndpointId(row);
-  const [endpoint] = await findEnabled(deps.stores, row, endpoint_id);
+  const [endpoint] = await findEnabled(deps.stores, row, row.delivery.endpoint_id);
   if (endpoint !== undefined) await sendRow(deps, row, endpoint.endpoint_id);
 }
 
@@ -115,17 +114,11 @@ async function findRow(
   const existing = await deliveries.get(deliveryId(event_id, endpoint_id));
   if (existing !== null) return existing;
   const event = await findEvent({ events }, event_id);
-  if ([undefined, endpoint_id].includes(findEndpointId(event))) return event;
+  if ([undefined, endpoint_id].includes(event.delivery.endpoint_id)) return event;
   const delivery = { status: 'no_endpoint', attempts: 0, next_attempt_at: null, run: 0 } as const;
   const row = copyEvent(event, { ...delivery, endpoint_id });
   await deliveries.addRow(row);
   return row;
-}
-
-/** @returns undefined for an event that had no endpoint */
-function findEndpointId({ account_id, livemode, delivery }: DeliveryRow): string | undefined {
-  if (delivery.endpoint_id !== undefined) return delivery.endpoint_id;
-  return delivery.status === 'no_endpoint' ? undefined : firstEndpointId(account_id, livemode);
 }
 
 async function sendRow(

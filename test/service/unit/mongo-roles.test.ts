@@ -84,6 +84,7 @@ test('a connector writes callbacks and its own database, and reads no secrets ex
     'payouts',
     'recipients',
     'refunds',
+    'service_epoch',
   ]);
   const written = ['bank_callbacks', 'connector_capabilities'];
   for (const name of open) {

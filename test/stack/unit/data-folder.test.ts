@@ -39,26 +39,31 @@ const STATE: StackState = {
   },
 };
 
-describe('the version of a data directory', () => {
+describe('the format of a data directory', () => {
   test('is written at the first start, and lets the next ones go on', () => {
     markDataDir(folder.at());
-    expect(folder.read('version')).toBe('2\n');
+    expect(folder.read('version')).toBe('format 1\n');
     folder.write('ports.json', '{}');
     markDataDir(folder.at());
   });
 
   test.each(['ports.json', 'mongodb', 'temporal'])(
-    'is 1, which is refused, where there is %s without a version',
+    'is unknown, which is refused, where there is %s without it',
     (name) => {
       folder.write(name, '');
-      expect(() => markDataDir(folder.at())).toThrow(/data of version 1.*Move it away/);
+      expect(() => markDataDir(folder.at())).toThrow(
+        /^DATA_DIR .* has data without a format number, .* only format 1\. Set DATA_DIR to another/,
+      );
       expect(existsSync(folder.at('version'))).toBe(false);
     },
   );
 
-  test('is refused where it is a later one', () => {
-    folder.write('version', '3\n');
-    expect(() => markDataDir(folder.at())).toThrow(/data of version 3/);
+  test.each([
+    ['format 2\n', 'format 2'],
+    ['2\n', 'data without a format number'],
+  ])('is refused where the file has %j', (text, found) => {
+    folder.write('version', text);
+    expect(() => markDataDir(folder.at())).toThrow(`has ${found}, `);
   });
 });
 

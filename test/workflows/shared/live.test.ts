@@ -481,7 +481,8 @@ test.each([
       const { account_id } = input;
       const ciphertext = Encrypted.parse('a.a.a.a.a');
       const url = 'https://shop.example/';
-      await stores.endpoints.set({ account_id, livemode, url, ciphertext, now: new Date(0) });
+      const key = { account_id, livemode, endpoint_id: `we_${account_id}` };
+      await stores.endpoints.set({ ...key, url, ciphertext, now: new Date(0) });
       const payment = trackCallbacks(await openByApi(input), connector, 'payment');
       const { workflowId } = payment.handle;
       expect(await readQueue(workflowId)).toBe(`${queues.lifecycle}${end}`);

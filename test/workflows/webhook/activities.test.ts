@@ -2,7 +2,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { attemptOffsetMs } from '../../../src/domain/webhook/schedule';
-import { endpointOwner } from '../../../src/store/endpoints';
+import { secretOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
 import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import type { WebhookPost } from '../../../src/webhooks/post';
@@ -14,6 +14,7 @@ import {
   recordEvent,
   SECRET,
   setEndpoint,
+  toEndpointKey,
   useStores,
 } from './setting';
 
@@ -104,7 +105,7 @@ describe('an attempt', () => {
   test('is signed with a rolled secret from its time on, and with the old one until then', async () => {
     const event = await recordEvent(stores, URL_1);
     const { account_id, livemode } = event;
-    const owner = endpointOwner(account_id, livemode);
+    const owner = secretOwner(toEndpointKey(event));
     const ciphertext = await stores.encrypter.encrypt('whsec_new', owner);
     const afterMs = 3_600_000;
     const now = new Date(FIRST_AT);

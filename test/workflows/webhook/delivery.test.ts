@@ -7,7 +7,6 @@ import type { WebhookActivityDeps } from '../../../activities/webhooks/next-atte
 import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook/schedule';
 import { tryDeliveryNow } from '../../../src/service/events/deliveries';
 import { findLateDeliveries } from '../../../src/service/orphans';
-import { firstEndpointId } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
 import { runWorker } from '../../../src/temporal/native';
 import { createEndpointLimits, type EndpointLimits } from '../../../src/webhooks/endpoint-limits';
@@ -30,6 +29,7 @@ import {
   recordEvents,
   SECRET,
   startDelivery,
+  toEndpointKey,
   useRealServer,
   useStores,
 } from './setting';
@@ -404,7 +404,7 @@ describe('an event that waits for an endpoint', () => {
     });
     const [late, ...events] = await recordEvents(stores, receiver.url, EVENTS + 1);
     if (late === undefined) throw new Error('There is no event.');
-    const endpoint_id = firstEndpointId(late.account_id, false);
+    const { endpoint_id } = toEndpointKey(late);
     const readStates = () => Promise.all(events.map(readDelivery));
     return {
       ...{ delivering, events, endpoint_id, readStates },

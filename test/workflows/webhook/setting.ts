@@ -11,7 +11,7 @@ import type { WebhookDeliveryInput } from '../../../src/domain/webhook/delivery'
 import { webhookWorkflowId } from '../../../src/domain/webhook/event';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { createStores } from '../../../src/store';
-import { endpointOwner } from '../../../src/store/endpoints';
+import { secretOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
 import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../../src/webhooks/post';
@@ -76,19 +76,26 @@ export async function recordEvents(stores: TestStores, url: string, count: numbe
 
 type Owner = Pick<EventDocument, 'account_id' | 'livemode'>;
 
+/** The only endpoint of an account. */
+export function toEndpointKey({ account_id, livemode }: Owner) {
+  return { account_id, livemode, endpoint_id: `we_${account_id}` };
+}
+
 /** Sets the endpoint of an account; one that is new signs with `SECRET`. */
 export async function setEndpoint(
   { endpoints, encrypter }: TestStores,
   { account_id, livemode }: Owner,
   url: string,
 ): Promise<void> {
-  const ciphertext = await encrypter.encrypt(SECRET, endpointOwner(account_id, livemode));
+  const key = toEndpointKey({ account_id, livemode });
+  const ciphertext = await encrypter.encrypt(SECRET, secretOwner(key));
   // Long ago, so that it signs also by a clock that tests have advanced.
-  await endpoints.set({ account_id, livemode, url, ciphertext, now: new Date(0) });
+  await endpoints.set({ ...key, url, ciphertext, now: new Date(0) });
 }
 
 async function insertEvent({ db }: TestStores, owner: Owner): Promise<EventDocument> {
   const _id = `evt_${randomUUID()}`;
+  const { endpoint_id } = toEndpointKey(owner);
   const event: EventDocument = {
     _id,
     ...owner,
@@ -97,7 +104,8 @@ async function insertEvent({ db }: TestStores, owner: Owner): Promise<EventDocum
     ...{ resource_id: randomUUID(), position: _id, data: { payment_id: 'p1' } },
     body: `{"id":"${_id}","type":"payment.settled","note":"Zoë"}`,
     request_id: 'req_1',
-    delivery: { status: 'pending', attempts: 0, next_attempt_at: null, run: 0 },
+    order: 0,
+    delivery: { status: 'pending', attempts: 0, next_attempt_at: null, run: 0, endpoint_id },
   };
   await db.collection<EventDocument>('events').insertOne(event);
   return event;
@@ -139,7 +147,9 @@ export const openWorker = async (
 
 export function buildInput(event: EventDocument, run = 0): WebhookDeliveryInput {
   const { _id, request_id, account_id, livemode, type, body } = event;
-  return { event_id: _id, run, request_id, event: { account_id, livemode, type, body } };
+  const { endpoint_id } = toEndpointKey(event);
+  const delivered = { account_id, livemode, type, body };
+  return { event_id: _id, endpoint_id, run, request_id, event: delivered };
 }
 
 /** Starts the delivery as a transition does. */
