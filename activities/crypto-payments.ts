@@ -57,10 +57,7 @@ export interface CryptoPaymentChange {
   amount_received: string;
   accepted: boolean;
   reported: ReportedStatus[];
-  credited: string[];
-  returned?: string[];
-  /** By default from `credited` and `returned`. */
-  entries?: DepositEntry[];
+  entries: DepositEntry[];
   /** ISO 8601, ms; set where the connector closed the window early. */
   closed_early_at?: string;
   is_reported: boolean;
@@ -98,7 +95,7 @@ function recordTable(stores: Stores): RecordTable<CryptoPaymentDocument, CryptoP
     posted: ['underpaid', 'held', 'received'],
     post: async (payment, { at, change }, session) => {
       const byKey = new Map(payment.deposits.map((each) => [depositKey(each), each]));
-      for (const { step, deposit: key } of readEntries(change)) {
+      for (const { step, deposit: key } of change.entries ?? []) {
         const deposit = byKey.get(key);
         if (deposit === undefined) throw new Error(`The payment has no deposit ${key}.`);
         await stores.ledger.post(buildDepositEntry(step, payment, deposit, at), session);
@@ -118,15 +115,6 @@ const IN_SUSPENSE: ReadonlySet<CryptoPaymentAttention> = new Set([
   'wrong_asset',
   'deposit_to_return',
 ]);
-
-function readEntries({
-  entries,
-  credited = [],
-  returned = [],
-}: Partial<CryptoPaymentChange>): DepositEntry[] {
-  const toEntry = (step: DepositEntry['step']) => (deposit: string) => ({ step, deposit });
-  return entries ?? [...credited.map(toEntry('credited')), ...returned.map(toEntry('returned'))];
-}
 
 async function openCryptoPayment(
   deps: PaymentActivityDeps,
@@ -208,7 +196,7 @@ function newPayment(
 
 function buildChange(transition: CryptoPaymentTransition): Partial<CryptoPaymentDocument> {
   const { from, to, at, change } = transition;
-  const { credited, returned, entries, is_reported, ...fields } = change;
+  const { entries, is_reported, ...fields } = change;
   const isReceived = to.includes('received') && from.status !== 'received';
   return {
     ...buildCommonChange(transition),

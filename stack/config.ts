@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { OperationalError } from '../src/base/errors';
 import { isLive, LIVE_DEMO_ALLOWED } from '../src/base/live';
-import { omitUndefined } from '../src/domain/defined';
 import { SEPA_CONNECTOR } from '../src/service/sepa/book';
 import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
 import { mongoLogin } from './mongo-login';
@@ -174,16 +173,13 @@ type StoredPorts = z.infer<typeof StoredPorts>;
 /** @param named ports on which something else will listen */
 async function loadPorts(dataDir: string, named: readonly number[]): Promise<StoredPorts> {
   const path = join(dataDir, 'ports.json');
-  // A file from before the SEPA connector keeps its ports.
-  const stored = readJson(path, StoredPorts.partial({ sepa_metrics: true }));
+  const stored = readJson(path, StoredPorts);
   const isUsable =
     stored !== undefined &&
     !Object.values(stored).some((each) => named.includes(each)) &&
     (await areFree(stored));
-  if (isUsable && stored.sepa_metrics !== undefined) {
-    return { ...stored, sepa_metrics: stored.sepa_metrics };
-  }
-  const fresh = {
+  if (isUsable) return stored;
+  const ports = {
     temporal: await freePort(),
     mongodb: await freePort(),
     api_metrics: await freePort(),
@@ -191,7 +187,6 @@ async function loadPorts(dataDir: string, named: readonly number[]): Promise<Sto
     sandbox_bank_metrics: await freePort(),
     sepa_metrics: await freePort(),
   };
-  const ports = { ...fresh, ...(isUsable ? omitUndefined(stored) : {}) };
   mkdirSync(dataDir, { recursive: true });
   replaceFile(path, `${JSON.stringify(ports)}\n`);
   return ports;
@@ -201,7 +196,7 @@ const RELEASED_WITHIN_MS = 3_000;
 const LOOK_AGAIN_MS = 100;
 
 /** Waits briefly for a server that just ended and may still hold its port. */
-async function areFree(ports: Partial<StoredPorts>): Promise<boolean> {
+async function areFree(ports: StoredPorts): Promise<boolean> {
   const giveUpAt = Date.now() + RELEASED_WITHIN_MS;
   for (;;) {
     const free = await Promise.all(Object.values(ports).map((each) => isPortFree(each)));

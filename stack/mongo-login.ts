@@ -12,8 +12,6 @@ const Passwords = z.object({
 });
 type Passwords = z.infer<typeof Passwords>;
 
-const StoredPasswords = Passwords.partial({ sepa: true });
-
 export type MongoUser = keyof Passwords;
 
 export interface MongoLogin {
@@ -28,10 +26,15 @@ export function mongoLogin(dataDir: string): MongoLogin {
   const keyFile = join(dataDir, 'mongodb.key');
   // A set of one node may have a new key at each start.
   replaceFile(keyFile, `${secret()}\n`);
-  const stored = readJson(path, StoredPasswords);
-  if (stored?.sepa !== undefined) return { passwords: { ...stored, sepa: stored.sepa }, keyFile };
-  const made = { operator: secret(), api: secret(), worker: secret(), sandbox_bank: secret() };
-  const passwords: Passwords = { ...made, ...stored, sepa: secret() };
+  const stored = readJson(path, Passwords);
+  if (stored !== undefined) return { passwords: stored, keyFile };
+  const passwords: Passwords = {
+    operator: secret(),
+    api: secret(),
+    worker: secret(),
+    sandbox_bank: secret(),
+    sepa: secret(),
+  };
   replaceFile(path, `${JSON.stringify(passwords, null, 2)}\n`);
   return { passwords, keyFile };
 }

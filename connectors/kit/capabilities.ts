@@ -3,6 +3,8 @@ import type { ConnectorDefinition, Settings } from './definition';
 import { startLoop } from './loop';
 import type { ConnectorProcess } from './process';
 
+type Served = Omit<Capabilities, 'contract'>;
+
 const FUNCTIONS = [
   'cancelPayout',
   'closeSession',
@@ -15,9 +17,7 @@ const FUNCTIONS = [
   'voidPayment',
 ] as const;
 
-export function listCapabilities<S extends Settings>(
-  definition: ConnectorDefinition<S>,
-): Capabilities {
+export function listCapabilities<S extends Settings>(definition: ConnectorDefinition<S>): Served {
   const functions = FUNCTIONS.filter((name) => definition[name] !== undefined);
   return { serves: definition.serves.toSorted(), functions };
 }
@@ -28,11 +28,11 @@ export function listCapabilities<S extends Settings>(
  */
 export function reportCapabilities(
   { connector, stores, now, log }: Pick<ConnectorProcess, 'connector' | 'stores' | 'now' | 'log'>,
-  capabilities: Capabilities,
+  served: Served,
 ): { stop: () => Promise<void> } {
   return startLoop({
     round: async () => {
-      const report = { ...capabilities, contract: CONTRACT_VERSION };
+      const report = { ...served, contract: CONTRACT_VERSION };
       await stores.capabilities.report(connector, report, now());
       return false;
     },

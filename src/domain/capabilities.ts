@@ -7,16 +7,12 @@ export interface Capabilities {
   serves: readonly string[];
   /** Sorted activities, such as `sendPayout`. */
   functions: readonly string[];
-  /** Contract version; absent in early reports. */
-  contract?: number;
+  /** Contract version. */
+  contract: number;
 }
 
 /** Additions do not change it. @see docs/connectors.md#instructions-over-http */
 export const CONTRACT_VERSION = 1;
-
-export function getContract({ contract = CONTRACT_VERSION }: Capabilities): number {
-  return contract;
-}
 
 export const REPORT_MS = 10_000;
 
@@ -36,7 +32,10 @@ const ASSETS = ['quoteRate', 'giveAddress', 'screenSource', 'sendSettlement', 'l
  * Lists missing functions, or the name itself where it is not served.
  * @see docs/connectors.md#instructions
  */
-export function listMissing(method: string, { serves, functions }: Capabilities): string[] {
+export function listMissing(
+  method: string,
+  { serves, functions }: Pick<Capabilities, 'serves' | 'functions'>,
+): string[] {
   if (!serves.includes(method)) return [method];
   return listNeeded(method).filter((name) => !functions.includes(name));
 }

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { CallbackResource } from '../domain/callback/callback';
-import { CONTRACT_VERSION, getContract, isSilent } from '../domain/capabilities';
+import { CONTRACT_VERSION, isSilent } from '../domain/capabilities';
 import { buildWorkflowQuery, connectorQueue } from '../domain/task-queues';
 import { KINDS, LIFECYCLES } from '../lifecycles';
 import type { Routes } from '../routing';
@@ -76,7 +76,7 @@ export async function readConnectorHealth(
     ...{ connector, livemode, instructions, callbacks_waiting, keys: keys.length },
     pause: pause && presentPause(pause),
     report: report && {
-      ...{ serves: report.serves, contract: getContract(report) },
+      ...{ serves: report.serves, contract: report.contract },
       seen_at: report.seen_at.toISOString(),
     },
     resources: Object.fromEntries(running) as ConnectorHealth['resources'],

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Logger } from '../base/log';
 import type { Customer, EncryptedCustomer } from '../domain/creation';
-import { omitUndefined } from '../domain/defined';
 import { toEnv } from '../domain/environment';
 import { type DataKey, importDataKey, newDataKey } from '../encryption/data-key';
 import {
@@ -106,7 +105,7 @@ export function createPayerCipher(encrypter: Encrypter) {
       { id: kid, ciphertext }: PayerKey,
     ) => {
       const dataKey = await decryptDataKey(ciphertext, payment);
-      const header = { alg: 'dir', sub: getPayerOwner(payment), ...omitUndefined({ kid }) };
+      const header = { alg: 'dir', sub: getPayerOwner(payment), kid };
       return await encryptJwe(JSON.stringify(names), dataKey, header);
     },
   };

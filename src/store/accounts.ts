@@ -39,8 +39,7 @@ export interface AccountDocument {
 }
 
 export interface PayerKey {
-  /** Absent on keys without a name. */
-  id?: string;
+  id: string;
   ciphertext: Encrypted;
   /** Key of the key ring that encrypted it. */
   kid: string;

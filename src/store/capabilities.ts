@@ -10,7 +10,7 @@ interface CapabilitiesDocument extends Capabilities {
 export function createCapabilitiesStore(db: Db) {
   const reports = db.collection<CapabilitiesDocument>('connector_capabilities');
   return {
-    report: async (_id: string, capabilities: Required<Capabilities>, seen_at: Date) => {
+    report: async (_id: string, capabilities: Capabilities, seen_at: Date) => {
       const { serves, functions, contract } = capabilities;
       const report = { serves, functions, contract, seen_at };
       await reports.updateOne({ _id }, { $set: report }, { upsert: true });

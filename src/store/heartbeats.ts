@@ -5,8 +5,7 @@ import { ENVIRONMENTS, type Env } from '../domain/environment';
 interface Heartbeat {
   _id: string;
   at: Date;
-  /** Absent: an earlier version, which serves both. */
-  environments?: readonly Env[];
+  environments: readonly Env[];
 }
 
 const SILENT_MS = 6_000;
@@ -24,8 +23,7 @@ export function createHeartbeatStore(db: Db) {
     end: (worker: string) => heartbeats.deleteOne({ _id: worker }),
     alive: async (environment: Env, now: Date): Promise<boolean> => {
       const at = { $gt: new Date(now.getTime() - SILENT_MS) };
-      const serves = [{ environments: environment }, { environments: { $exists: false } }];
-      return (await heartbeats.findOne({ at, $or: serves })) !== null;
+      return (await heartbeats.findOne({ at, environments: environment })) !== null;
     },
   };
 }

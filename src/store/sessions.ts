@@ -14,7 +14,7 @@ export interface SessionDocument {
   stage: 'password' | 'whole';
   created_at: Date;
   /** Precise to the minute. */
-  seen_at?: Date;
+  seen_at: Date;
   browser?: string;
   /** Network address of the sign-in. */
   address?: string;

@@ -103,15 +103,6 @@ describe('readyz names', () => {
     ['live when a worker serves the sandbox alone', ['worker_live'], () => beat(0, ['sandbox'])],
     ['the sandbox when a worker serves live alone', ['worker_sandbox'], () => beat(0, ['live'])],
     [
-      'nothing with a worker of an earlier version, which serves both',
-      [],
-      async () => {
-        const heartbeats = database.db.collection<{ _id: string }>('worker_heartbeats');
-        await beat();
-        await heartbeats.updateOne({ _id: 'worker' }, { $unset: { environments: true } });
-      },
-    ],
-    [
       'the worker when it has ended',
       ['worker'],
       async () => {

@@ -273,9 +273,6 @@ describe('a connector', () => {
         'run a connector of that version, or upgrade the service first.',
     });
     expect((await read())[0]).toContain('fresh (contract 2 is not known)');
-    // One that does not report its version keeps the first.
-    await capabilities().updateOne({ _id: 'fresh' }, { $unset: { contract: 1 } });
-    expect(await routed.json(...set(RAIL, 'fresh'))).toMatchObject({ after: 'fresh' });
   });
 });
 

@@ -2,8 +2,6 @@ import { workflowInfo } from '@temporalio/workflow';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
 import {
   amountReceived,
-  depositKey,
-  findCredited,
   isRequestedAsset,
   listDepositEntries,
 } from '../../src/domain/crypto/deposit';
@@ -68,7 +66,6 @@ export async function applyChange(
     ? [...payment.reported, { status, version: payment.version + 1 }]
     : payment.reported;
   const entries = listDepositEntries(payment.deposits, deposits);
-  const credited = findCredited(payment.deposits, deposits).map(depositKey);
   const amount_received = String(amountReceived(deposits));
   const write = record.transition(payment, [status], {
     change: {
@@ -76,7 +73,6 @@ export async function applyChange(
       accepted,
       amount_received,
       reported: [...reportedStates],
-      credited,
       is_reported: isReported,
       entries,
       ...(closed_early_at === undefined ? {} : { closed_early_at }),

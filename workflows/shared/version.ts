@@ -2,8 +2,8 @@ import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
 /**
- * Whether the search attribute has another version. It is absent in a run that began before it, or
- * that does not count all that earlier runs have posted.
+ * Whether the search attribute has another version. It is absent in a run that does not count all
+ * that earlier runs have posted.
  */
 export function isOtherVersion(version: number): boolean {
   const shown = readShown();

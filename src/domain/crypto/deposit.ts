@@ -134,12 +134,6 @@ export function amountReceived(deposits: readonly Deposit[]): bigint {
   return deposits.filter(isCounted).reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
 }
 
-/** Finds deposits that start to count: credit them in the same transaction. */
-export function findCredited(before: readonly Deposit[], after: readonly Deposit[]): Deposit[] {
-  const earlier = new Set(before.filter(isCounted).map(depositKey));
-  return after.filter((deposit) => isCounted(deposit) && !earlier.has(depositKey(deposit)));
-}
-
 export function findUnscreened(deposits: readonly Deposit[]): Deposit[] {
   return deposits.filter(
     (deposit) => deposit.status === 'pending' && deposit.screening === null && isConfirmed(deposit),

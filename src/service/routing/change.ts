@@ -2,7 +2,6 @@ import { inTransaction } from '../../base/mongo';
 import {
   type Capabilities,
   CONTRACT_VERSION,
-  getContract,
   isSilent,
   listMissing,
 } from '../../domain/capabilities';
@@ -162,7 +161,7 @@ function assertNamed(routes: Routes, { livemode, method }: RuleScope, connector:
 }
 
 function assertCapable({ method }: RuleScope, connector: string, report: Capabilities): void {
-  const contract = getContract(report);
+  const { contract } = report;
   if (contract !== CONTRACT_VERSION) {
     const message =
       `${connector} reports version ${contract} of the contract, and this service has only ` +

@@ -1,7 +1,6 @@
 import {
   type Capabilities,
   CONTRACT_VERSION,
-  getContract,
   isSilent,
   listMissing,
 } from '../../domain/capabilities';
@@ -86,7 +85,7 @@ function addReport(
     return { ...route, seen_at: null, silent: true, missing: [], ...unknown };
   }
   const { seen_at } = report;
-  const contract = getContract(report);
+  const { contract } = report;
   return {
     ...{ ...route, seen_at: seen_at.toISOString(), silent: isSilent(seen_at, at) },
     ...{ missing: listMissing(route.method, report), contract },

@@ -19,7 +19,7 @@ export const UNKNOWN_BROWSER = 'Unknown browser';
 export type ListedSession = ReturnType<typeof presentSession>;
 
 function presentSession(session: SessionDocument) {
-  const { _id: id, created_at, seen_at = created_at, browser, address } = session;
+  const { _id: id, created_at, seen_at, browser, address } = session;
   return {
     ...{ id, created_at, seen_at, browser: browser ?? UNKNOWN_BROWSER },
     network: address === undefined ? null : toCustomerNetwork(address),

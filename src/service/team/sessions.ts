@@ -154,7 +154,7 @@ async function renewSession(
 ): Promise<void> {
   if (stage !== 'whole') return;
   const next = Math.min(now.getTime() + IDLE_MS, ends_at.getTime());
-  const isRecent = seen_at !== undefined && now.getTime() - seen_at.getTime() < TOUCH_MS;
+  const isRecent = now.getTime() - seen_at.getTime() < TOUCH_MS;
   if (isRecent && next - expires_at.getTime() < TOUCH_MS) return;
   await sessions.touch(_id, { expires_at: new Date(next), seen_at: now });
 }

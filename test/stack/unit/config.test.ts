@@ -124,17 +124,3 @@ test('a MongoDB that npm start runs has users with stored passwords, and any oth
   expect([folder.mode('mongodb-login.json'), folder.mode('mongodb.key')]).toEqual([0o600, 0o600]);
   expect((await decide({})).mongodbLogin).toEqual(login);
 });
-
-test('a data directory from before the SEPA connector keeps its users and ports', async () => {
-  const before = await decide({});
-  const added = { 'mongodb-login.json': 'sepa', 'ports.json': 'sepa_metrics' };
-  for (const [file, name] of Object.entries(added)) {
-    const { [name]: _, ...old } = JSON.parse(folder.read(file));
-    folder.write(file, JSON.stringify(old));
-  }
-  const after = await decide({});
-  const { sepa, ...others } = after.mongodbLogin?.passwords ?? { sepa: '' };
-  expect(sepa).toMatch(/^[0-9a-f]{64}$/);
-  expect(before.mongodbLogin?.passwords).toMatchObject(others);
-  expect(after.mongodbPort).toBe(before.mongodbPort);
-});

@@ -255,7 +255,7 @@ describe('a worker that starts', () => {
     await schedule.update(({ action, ...previous }) => ({
       ...previous,
       spec: { intervals: [{ every: '1 day' }] },
-      // As an earlier version made it.
+      // The queue of no environment.
       action: { ...action, taskQueue: lifecycleQueue },
     }));
     expect(await ensure('audit', lifecycleQueue)).toBe('changed');

@@ -293,7 +293,8 @@ describe('a crypto payment', () => {
         ...{ ...input, to: ['underpaid'] },
         change: {
           deposits: deposits.map((each) => ({ ...each, ...counted })),
-          ...{ amount_received: String(half), accepted: false, credited: ['tx'] },
+          ...{ amount_received: String(half), accepted: false },
+          entries: [{ step: 'credited', deposit: 'tx' }],
           ...{ reported: [{ status: 'underpaid', version: version + 1 }], is_reported: true },
         },
       });
@@ -316,7 +317,7 @@ describe('a crypto payment', () => {
       const record = (id: string) =>
         activitiesBehind(setting).recordCryptoPaymentMove({
           ...{ ...input, to: [status], id },
-          change: { deposits, credited: [], entries: [], is_reported: false },
+          change: { deposits, entries: [], is_reported: false },
         });
       const first = await record('run:1');
       expect(first).toEqual({ status, version: version + 1 });
