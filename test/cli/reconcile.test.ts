@@ -45,6 +45,13 @@ describe('the guard against a restored store', () => {
   const epochs = () => setting.service.collection<{ _id: string }>('service_epoch');
   /** Makes MongoDB as old as a backup. */
   const restore = () => epochs().updateOne({ _id: 'epoch' }, { $set: { at: LONG_AGO } });
+  /** Makes it as `migrate` does. */
+  const reset = () =>
+    epochs().replaceOne(
+      { _id: 'epoch' },
+      { installation: randomUUID(), format: 1, at: new Date(0).toISOString() },
+      { upsert: true },
+    );
   /** Time before the second result of a process that has none, and sooner than between later ones. */
   const SOON_MS = 12_000;
 
@@ -65,7 +72,7 @@ describe('the guard against a restored store', () => {
   }
   afterEach(async () => {
     for (const { close } of guards.splice(0)) close();
-    await epochs().deleteMany({});
+    await reset();
   });
   const NOT_COMPARED = 'MongoDB and Temporal are not compared';
 
@@ -257,7 +264,10 @@ describe('reconcile', () => {
   test('delivers an event that no workflow delivers', async () => {
     const resource_id = await setting.payout();
     const events = setting.service.collection<{ _id: string; resource_id: string }>('events');
-    const pending = { 'delivery.status': 'pending', 'delivery.next_attempt_at': null };
+    const pending = {
+      ...{ 'delivery.status': 'pending', 'delivery.endpoint_id': 'we_deleted' },
+      'delivery.next_attempt_at': null,
+    };
     const event = await events.findOneAndUpdate({ resource_id }, { $set: pending });
     const id = event?._id ?? '';
     const undelivered = { kind: 'undelivered', resource: 'event', id, act: 'deliver' };

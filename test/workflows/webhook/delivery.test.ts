@@ -124,6 +124,7 @@ describe('the delivery of an event', () => {
     ]);
     expect(await readDelivery(event)).toEqual({
       ...{ status: 'delivered', attempts: 1, next_attempt_at: null, run: 0 },
+      endpoint_id: toEndpointKey(event).endpoint_id,
     });
   });
 
@@ -143,6 +144,7 @@ describe('the delivery of an event', () => {
     }
     expect(await readDelivery(event)).toEqual({
       ...{ status: 'exhausted', attempts: ATTEMPTS_MAX, next_attempt_at: null, run: 0 },
+      endpoint_id: toEndpointKey(event).endpoint_id,
     });
     const rows = (await readRows(event)).reverse();
     expect(rows.map(({ attempt }) => attempt)).toEqual(rows.map((_row, index) => index + 1));
