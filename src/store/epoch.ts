@@ -40,10 +40,8 @@ export function createEpochStore(db: Db) {
     throw new ServiceError('other_format', message);
   };
   /** Operators may have opened accounts before `migrate`, but nobody has paid. */
-  const isNew = async (): Promise<boolean> => {
-    const options = { nameOnly: true, authorizedCollections: true } as const;
-    return (await db.listCollections({ name: 'payments' }, options).toArray()).length === 0;
-  };
+  const isNew = async (): Promise<boolean> =>
+    (await db.collection('payments').findOne({}, { projection: { _id: 1 } })) === null;
   const newEpoch = () => ({ installation: randomUUID(), format: FORMAT });
   return {
     read,

@@ -107,8 +107,12 @@ describe.each([
 
 test('a database with payments and no epoch is refused', async () => {
   const epochs = shop.db.collection<{ _id: string }>('service_epoch');
+  const payments = shop.db.collection<{ _id: string }>('payments');
   await epochs.deleteOne({ _id: 'epoch' });
+  await checkDatabase(shop.stores, log);
+  await payments.insertOne({ _id: 'paid' });
   await expect(checkDatabase(shop.stores, log)).rejects.toThrow('data without a format number');
+  await payments.deleteOne({ _id: 'paid' });
   await epochs.insertOne(Object.assign({ _id: 'epoch' }, { format: 1 }));
 });
 
