@@ -124,6 +124,28 @@ describe('a crypto payment', () => {
       'received',
     ],
     [
+      'once its rest has come within the window',
+      async (id) => {
+        await shop.deposit(id, 'tx-2', DUE - 1n);
+        await shop.untilStatus(id, 'underpaid');
+        await shop.deposit(id, 'tx-3', 1n);
+      },
+      DUE,
+      ['underpaid', 'received'],
+      'topped-up',
+    ],
+    [
+      'once an operator accepts it as it is',
+      async (id) => {
+        await shop.deposit(id, 'tx-4', DUE - 1n);
+        await shop.untilStatus(id, 'underpaid');
+        await shop.act('crypto_payment', id, 'accept');
+      },
+      DUE - 1n,
+      ['underpaid', 'received'],
+      'accepted',
+    ],
+    [
       'once an operator releases a deposit that failed screening',
       async (id) => {
         const before = await shop.balance();
@@ -138,6 +160,33 @@ describe('a crypto payment', () => {
       DUE,
       ['held', 'received'],
       'released',
+    ],
+    [
+      'by its next deposit where an operator rejects one that failed screening',
+      async (id) => {
+        await shop.deposit(id, 'bad-2', DUE, 3, { screening: 'failed' });
+        await shop.untilStatus(id, 'held');
+        const rejected = await shop.act('crypto_payment', id, 'reject');
+        expect(rejected).toMatchObject({ status: 'awaiting_deposit' });
+        await shop.deposit(id, 'tx-5', DUE);
+      },
+      DUE,
+      ['held', 'received'],
+      'rejected',
+    ],
+    [
+      'once an operator credits what came after its end',
+      async (id) => {
+        await shop.report('crypto_payment', id, 'expired', {});
+        await shop.handle('crypto_payment', id).result();
+        await shop.deposit(id, 'tx-6', DUE);
+        await shop.attention(id, 'late_deposit');
+        expect(await shop.read(id)).toMatchObject({ status: 'expired', amount_received: '0' });
+        await shop.act('crypto_payment', id, 'credit_late');
+      },
+      DUE,
+      ['expired', 'received'],
+      'credited-late',
     ],
     [
       'when its deposit is reorged before it is confirmed and comes again, and stays so after',
