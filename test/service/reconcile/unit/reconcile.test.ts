@@ -84,7 +84,7 @@ describe('the state of a resource in histories', () => {
     expect(readResourceState([readHistory('payment-disputed-clawed-back')])?.bookings).toEqual([
       'recordDispute',
     ]);
-    const late = ['held late', 'returned late'];
+    const late = ['held one', 'returned one'];
     expect(readResourceState([reversed])?.bookings).toEqual(late);
     expect(readResourceState([disputed, reversed])?.bookings).toEqual(['recordDispute', ...late]);
   });
