@@ -1,5 +1,5 @@
 /**
- * Format of what is stored in MongoDB, in Temporal and in `DATA_DIR`. Processes read no other one.
+ * Format of the data in MongoDB, in Temporal and in `DATA_DIR`. Processes read no other one.
  * @see docs/operations.md#another-format
  */
 export const FORMAT = 1;

@@ -6,7 +6,7 @@ import { isDenied } from './fault';
 
 const CALL_MS_MAX = 10_000;
 const NOTE = 'Epoch of MongoDB, which the workers write each minute. Do not change it.';
-const FORMAT_NOTE = `format ${FORMAT}: of what the processes of these task queues store. Do not change it.`;
+const FORMAT_NOTE = `format ${FORMAT} of the data of these task queues. Do not change it.`;
 const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/;
 
 /** Stores the epoch and the format as notes on schedules that never run. */
