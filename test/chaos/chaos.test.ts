@@ -46,7 +46,7 @@ test('keeps each acknowledged payment, transition and event exactly once while p
   );
   await expectNothingInFlight(books);
   await reconcile(stack);
-}, 600_000);
+}, 900_000);
 
 test('ends every process and frees every port on SIGTERM after kills', async () => {
   await books?.close();

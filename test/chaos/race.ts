@@ -13,7 +13,7 @@ export const RECIPIENT = {
 /** Opens an account with a sandbox key by the real command line, and its client. */
 export async function openMerchant(stack: RunningStack, name: string, signal: AbortSignal) {
   const opened = await stack.cli('account', 'create', '--name', name);
-  const client = createPatientClient(stack.url, opened.sandbox_key, signal);
+  const client = createPatientClient(stack, opened.sandbox_key, signal);
   return { client, account: String(opened.account_id), opened };
 }
 

@@ -50,6 +50,7 @@ export async function startStack({ autoplay = 'off', env: more = {} }: StackOpti
   }
   const exited = new Promise<number | null>((done) => launcher.once('close', done));
   const state = () => readState(dataDir);
+  let killedAt = Number.NEGATIVE_INFINITY;
   const destroy = async (): Promise<void> => {
     await endAll(launcher, exited, dataDir);
     rmSync(dataDir, { recursive: true, force: true });
@@ -90,11 +91,14 @@ export async function startStack({ autoplay = 'off', env: more = {} }: StackOpti
       ),
     /** Process ids that `stack.json` names now, and the launcher's. */
     pids: () => [...listPids(state()), launcher.pid ?? 0].filter((pid) => pid > 0),
+    /** When a part was last killed, Unix time in ms. */
+    lastKillAt: () => killedAt,
     /** Kills a part with SIGKILL. @returns whether a new process of it runs and all are ready */
     kill: (part: PartName) => {
       const victim = state()?.[part]?.pid;
       if (victim == null) throw new Error(`${part} has no process to kill.`);
       process.kill(victim, 'SIGKILL');
+      killedAt = Date.now();
       return async (): Promise<boolean> => {
         const pid = state()?.[part]?.pid;
         if (pid == null || pid === victim) return false;
