@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { ServiceError } from '../domain/errors';
 import { describeOtherFormat, FORMAT, NEW_DATABASE } from '../domain/format';
+import { KINDS, RESOURCES } from '../domain/resources';
 
 /**
  * Latest time that this database has seen; Temporal has a copy.
@@ -39,9 +40,15 @@ export function createEpochStore(db: Db) {
     const message = describeOtherFormat(place, stored?.format, NEW_DATABASE);
     throw new ServiceError('other_format', message);
   };
-  /** Operators may have opened accounts before `migrate`, but nobody has paid. */
-  const isNew = async (): Promise<boolean> =>
-    (await db.collection('payments').findOne({}, { projection: { _id: 1 } })) === null;
+  /** Operators may have opened accounts before `migrate`, but no money was moved. */
+  const isNew = async (): Promise<boolean> => {
+    const found = await Promise.all(
+      KINDS.map((kind) =>
+        db.collection(RESOURCES[kind].collection).findOne({}, { projection: { _id: 1 } }),
+      ),
+    );
+    return found.every((document) => document === null);
+  };
   const newEpoch = () => ({ installation: randomUUID(), format: FORMAT });
   return {
     read,

@@ -170,6 +170,7 @@ describe('a live act above the limit', () => {
     const owner = { account_id, livemode: true, currency: 'EUR', connector: 'bank' };
     const held = { id: 'R-1', bank_reference: 'R-1', amount: MUCH, currency: 'EUR', at };
     const payout = { _id, ...owner, status: 'failed', balance_account: 'main', sent_held: [held] };
+    await service.stores.epoch.noteFormat();
     await service.db.collection<typeof payout>('payouts').insertOne(payout);
     const entry = buildSentHeld('payout', payout, held, { at });
     await inTransaction(service.mongo, (session) => ledger.post(entry, session));
