@@ -159,6 +159,7 @@ function buildOpening(payment: CryptoPaymentDocument, request_id: string): Crypt
   return {
     status: 'awaiting_deposit',
     version: 1,
+    transition: 1,
     facts,
     verification: getVerificationMode(payment.livemode),
   };
@@ -176,6 +177,7 @@ function newPayment(
     ...facts,
     ...request,
     version: 1,
+    transition: 1,
     position: positionAt(input.created_at, 0, tieBase(1)),
     status: 'awaiting_deposit',
     amount_received: '0',

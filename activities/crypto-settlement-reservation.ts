@@ -76,6 +76,7 @@ function newSettlement(
     fee: '0',
     wallet_address,
     version: 1,
+    transition: 1,
     position: positionAt(created_at, 0, tieBase(1)),
     status: 'pending',
     transaction_id: null,

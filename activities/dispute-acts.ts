@@ -4,8 +4,8 @@ import type { PaymentAttention } from '../src/domain/payment/payment';
 import { settledAmount } from '../src/ledger/resource-entries';
 import type { PaymentDocument } from '../src/store/payments';
 import {
-  type Booked,
   closeDispute,
+  type DisputeAnswer,
   type DisputeResult,
   inBook,
   openDispute,
@@ -13,7 +13,8 @@ import {
 import type { Booking } from './payment-money';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
 import type { Act } from './shared/record-inputs';
-import type { RecordDeps } from './shared/record-table';
+import type { RecordDeps, WriteAnswer } from './shared/record-table';
+import type { Work } from './shared/written';
 
 interface OperatorInput extends Booking {
   /** Makes a repeat post nothing. */
@@ -36,18 +37,18 @@ export interface DisputeLift extends OperatorInput {
   fee: number;
 }
 
-export type ChargebackResult = Booked &
-  (
-    | { outcome: 'posted'; held: number; owed: number }
-    | { outcome: 'already_posted' }
-    /** Minor units. */
-    | { outcome: 'amount_too_large'; settled: number; left?: number }
-  );
+type ChargebackAnswer =
+  | { outcome: 'posted'; held: number; owed: number }
+  | { outcome: 'already_posted' }
+  /** Minor units. */
+  | { outcome: 'amount_too_large'; settled: number; left?: number };
+
+export type ChargebackResult = WriteAnswer<PaymentDocument, ChargebackAnswer>;
 
 export function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
   const { id: act_id, at, attention, operation_id } = input;
   const id = operation_id ?? act_id;
-  return inBook(deps, input, async (payment, session): Promise<ChargebackResult> => {
+  return inBook(deps, input, async (payment, session): Promise<Work<ChargebackAnswer>> => {
     const { disputes = [] } = payment;
     const known = disputes.find((dispute) => dispute.id === id);
     const settled = settledAmount(payment);
@@ -55,11 +56,11 @@ export function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Cha
     const amount = input.amount ?? known?.amount ?? left;
     if (known !== undefined) {
       const isRepeat = known.kind === 'clawed_back' && known.amount === amount;
-      if (!isRepeat) return { outcome: 'already_posted' };
-      return { outcome: 'posted', held: known.held, owed: known.owed };
+      if (!isRepeat) return keep({ outcome: 'already_posted' });
+      return keep({ outcome: 'posted', held: known.held, owed: known.owed });
     }
-    if (left <= 0 || payment.status !== 'settled') return { outcome: 'already_posted' };
-    if (amount > left) return { outcome: 'amount_too_large', settled, left };
+    if (left <= 0 || payment.status !== 'settled') return keep({ outcome: 'already_posted' });
+    if (amount > left) return keep({ outcome: 'amount_too_large', settled, left });
     const isFirst = disputes.every(({ kind }) => kind !== 'clawed_back');
     const step = isFirst ? {} : { step: id };
     const closing = { state: 'lost', closed_at: at, closed_by: act_id } as const;
@@ -75,27 +76,33 @@ export function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Cha
     const act = { entry, attention };
     const all = { ...opening, ...closing };
     const { held, owed } = await openDispute(deps, payment, all, input, session, act);
-    return { outcome: 'posted', held, owed };
+    return { answer: { outcome: 'posted', held, owed }, isNew: true };
   });
 }
 
 export function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<DisputeResult> {
   const { id: act_id, at, attention, fee } = input;
-  return inBook(deps, input, async (payment, session): Promise<DisputeResult> => {
-    if (payment.audit.some(({ id }) => id === act_id)) return { outcome: 'posted' };
+  return inBook(deps, input, async (payment, session): Promise<Work<DisputeAnswer>> => {
+    if (payment.audit.some(({ id }) => id === act_id)) return keep({ outcome: 'posted' });
     const found = findLiftable(payment, input);
-    if (typeof found === 'string') return { outcome: 'refused', why: found };
+    if (typeof found === 'string') return keep({ outcome: 'refused', why: found });
     const entry = await auditDispute(deps, payment, input, 'dispute won', session);
     const act = { entry, attention };
+    const answer = { answer: { outcome: 'posted' }, isNew: true } as const;
     if (found === null) {
       await deps.stores.payments.closeDispute(payment._id, undefined, { at, act }, session);
-      return { outcome: 'posted' };
+      return answer;
     }
     const closing = { state: 'won', won: found.amount, fee_returned: fee } as const;
     const change = { ...closing, closed_at: at, closed_by: act_id };
     await closeDispute(deps, payment, { dispute: found, change, act }, input, session);
-    return { outcome: 'posted' };
+    return answer;
   });
+}
+
+/** Writes nothing. */
+export function keep<Answer>(answer: Answer): Work<Answer> {
+  return { answer, isNew: false };
 }
 
 /** @returns null where only the bank's report ends; a text: the reason for none */

@@ -5,33 +5,33 @@ import { buildDispute, buildDisputeWon } from '../src/ledger/resource-entries';
 import type { DisputeAct, PaymentDocument } from '../src/store/payments';
 import { type Booking, readPayment } from './payment-money';
 import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
-import type { RecordDeps } from './shared/record-table';
+import type { RecordDeps, WriteAnswer } from './shared/record-table';
+import { bookOnce, type Work } from './shared/written';
 
 export interface BankBooking extends Booking {
   bank_reference?: string;
 }
 
-export interface Booked {
-  disputes?: Pick<Dispute, 'id' | 'state'>[];
-}
+export type DisputeAnswer =
+  | { outcome: 'posted' | 'repeated' }
+  | { outcome: 'refused'; why: string };
 
-export type DisputeResult = Booked &
-  ({ outcome: 'posted' | 'repeated' } | { outcome: 'refused'; why: string });
+export type DisputeResult = WriteAnswer<PaymentDocument, DisputeAnswer>;
 
 /** Commits also where it changes nothing. */
-export async function inBook<T extends object>(
+export async function inBook<Answer extends object>(
   deps: RecordDeps,
-  { payment_id, at }: Booking,
-  work: (payment: PaymentDocument, session: ClientSession) => Promise<T>,
-): Promise<T & Booked> {
-  const { payments } = deps.stores;
-  const payment = await readPayment(deps, payment_id);
-  const lockRequest = buildLockRequest(bookId(payment), at);
-  const result = await withDebitLock(deps, lockRequest, async (session) =>
-    work((await payments.get(payment_id, session)) ?? payment, session),
+  input: Booking,
+  work: (payment: PaymentDocument, session: ClientSession) => Promise<Work<Answer>>,
+): Promise<WriteAnswer<PaymentDocument, Answer>> {
+  const { payment_id: resource_id, at } = input;
+  const lockRequest = buildLockRequest(bookId(await readPayment(deps, resource_id)), at);
+  return await bookOnce<PaymentDocument, Answer>(
+    (within) => withDebitLock(deps, lockRequest, within),
+    deps.stores.payments,
+    { resource_id, known: input },
+    work,
   );
-  const { disputes = [] } = await readPayment(deps, payment_id);
-  return { ...result, disputes: disputes.map(({ id, state }) => ({ id, state })) };
 }
 
 type Opening = Omit<Dispute, 'held' | 'owed' | 'currency' | 'opened_at'>;

@@ -12,9 +12,11 @@ import { bookId } from '../src/ledger/entries';
 import { buildReceiptEntry } from '../src/ledger/resource-entries';
 import type { PaymentDocument } from '../src/store/payments';
 import { buildLockRequest, withDebitLock } from './shared/debit';
-import type { RecordDeps } from './shared/record-table';
+import type { Known } from './shared/record-inputs';
+import type { RecordDeps, WriteAnswer } from './shared/record-table';
+import { bookOnce, type Work } from './shared/written';
 
-export interface Booking {
+export interface Booking extends Known {
   payment_id: string;
   at: string;
   value_date?: string;
@@ -42,71 +44,78 @@ interface BankReversal {
   currency?: string;
 }
 
-export interface ReceiptResult {
+interface Receipts {
   receipts: Receipt[];
-  /** Null where the report is the settlement of the payment. */
+  /** Null where the report is the settlement, or nothing in suspense has its amount and currency. */
   id: string | null;
 }
 
-export interface ReversalResult {
-  receipts: Receipt[];
-  /** Null where nothing in suspense has this amount and currency. */
-  id: string | null;
-}
+export type ReceiptResult = WriteAnswer<PaymentDocument, Receipts>;
 
 /** @see docs/ledger.md#money-that-goes-wrong */
 export function createPaymentMoney(deps: RecordDeps) {
   return {
     /** Posts to suspense, once for each receipt. */
-    recordReceipt: (input: ReceiptInput): Promise<ReceiptResult> => recordReceipt(deps, input),
+    recordReceipt: (input: ReceiptInput): Promise<ReceiptResult> =>
+      changeReceipts(deps, input, (payment, session) => addReceipt(deps, payment, input, session)),
     /** Posts out of suspense, once. */
-    recordReversal: async (input: ReversalInput): Promise<ReversalResult> => {
-      const result = await recordReversal(deps, input);
-      if (result.id !== null && 'by' in input && input.callback_id !== undefined) {
-        await deps.stores.payments.noteApplied(input.payment_id, input.callback_id);
-      }
-      return result;
-    },
+    recordReversal: (input: ReversalInput): Promise<ReceiptResult> =>
+      changeReceipts(deps, input, (payment, session) => reverse(deps, payment, input, session)),
   };
 }
 
-async function recordReceipt(deps: RecordDeps, input: ReceiptInput): Promise<ReceiptResult> {
-  const { payment_id, at, currency } = input;
-  const payment = await readPayment(deps, payment_id);
+type Change = Work<string | null>;
+
+/** Commits also where it changes nothing: only then a majority has what it read. */
+async function changeReceipts(
+  deps: RecordDeps,
+  input: ReceiptInput | ReversalInput,
+  change: (payment: PaymentDocument, session: ClientSession) => Promise<Change>,
+): Promise<ReceiptResult> {
+  const { payment_id: resource_id, at } = input;
+  const { payments } = deps.stores;
+  const payment = await readPayment(deps, resource_id);
+  const currency = ('currency' in input && input.currency) || payment.currency;
   const lockRequest = buildLockRequest(bookId({ ...payment, currency }), at);
-  // Commits also where it changes nothing: only then a majority has what it read.
-  const id = await withDebitLock(deps, lockRequest, async (session) => {
-    const current = await deps.stores.payments.get(payment_id, session);
-    return current === null ? null : await addReceipt(deps, current, input, session);
-  });
-  return { receipts: await readReceipts(deps, payment_id), id };
+  return await bookOnce<PaymentDocument, Receipts>(
+    (work) => withDebitLock(deps, lockRequest, work),
+    payments,
+    { resource_id, known: input },
+    async (current, session) => {
+      const { answer: id, isNew } = await change(current, session);
+      const { receipts = [] } = (await payments.get(resource_id, session)) ?? current;
+      return { answer: { receipts, id }, isNew };
+    },
+  );
 }
 
-/** @returns null where it repeats the report of the settlement */
+/** Answers null where it repeats the report of the settlement. */
 async function addReceipt(
   { stores }: RecordDeps,
   payment: PaymentDocument,
   input: ReceiptInput,
   session: ClientSession,
-): Promise<string | null> {
+): Promise<Change> {
   const { callback_id, bank_reference = null, reason, at, value_date = null } = input;
-  if (isSettlement(payment, input)) return null;
+  if (isSettlement(payment, input)) return { answer: null, isNew: false };
   const known = findReported(payment.receipts ?? [], input);
   if (known !== undefined) {
-    if (known.callback_id === null && callback_id !== null) {
+    const isNew = known.callback_id === null && callback_id !== null;
+    if (isNew) {
       const change = { callback_id, bank_reference: known.bank_reference ?? bank_reference };
       await stores.payments.changeReceipt(payment._id, known, change, session);
     }
-    return known.id;
+    return { answer: known.id, isNew };
   }
   const id = reportId({ bank_reference, callback_id: callback_id ?? `answer:${payment._id}` });
   const { amount, currency } = input;
   const money = { amount, currency, value_date, received_at: at };
   const receipt = { id, bank_reference, callback_id, ...money, reason, state: 'suspense' } as const;
-  if (await stores.payments.addReceipt(payment._id, receipt, session)) {
+  const isNew = await stores.payments.addReceipt(payment._id, receipt, session);
+  if (isNew) {
     await stores.ledger.post(buildReceiptEntry('held', payment, receipt, input), session);
   }
-  return id;
+  return { answer: id, isNew };
 }
 
 function isSettlement(
@@ -118,54 +127,63 @@ function isSettlement(
   return bank_reference !== undefined && bank_reference === settled;
 }
 
-async function recordReversal(deps: RecordDeps, input: ReversalInput): Promise<ReversalResult> {
-  const { payment_id } = input;
-  const receipts = await readReceipts(deps, payment_id);
+async function reverse(
+  deps: RecordDeps,
+  payment: PaymentDocument,
+  input: ReversalInput,
+  session: ClientSession,
+): Promise<Change> {
+  const { payments } = deps.stores;
   if ('ids' in input) {
-    for (const id of input.ids) await returnReceipt(deps, input, id);
-    return { receipts: await readReceipts(deps, payment_id), id: input.ids.at(0) ?? null };
+    let isNew = false;
+    for (const id of input.ids) {
+      isNew = (await returnReceipt(deps, payment, { input, id }, session)) || isNew;
+    }
+    return { answer: input.ids.at(0) ?? null, isNew };
   }
-  const reported = receipts.length > 0 ? receipts : await recordUnreported(deps, input);
-  const repeated = reported.find(({ returned_by }) => returned_by === input.by);
-  if (repeated !== undefined) return { receipts: reported, id: repeated.id };
-  const receipt = findOfAmount(reported, 'suspense', input);
-  if (receipt === undefined) return { receipts: reported, id: null };
-  // Another report took it meanwhile: decide again.
-  const isReturned = await returnReceipt(deps, input, receipt.id, input.by);
-  if (!isReturned) return await recordReversal(deps, input);
-  return { receipts: await readReceipts(deps, payment_id), id: receipt.id };
+  const isUnreported = !payment.receipts?.length;
+  if (isUnreported) await addUnreported(deps, payment, input, session);
+  const current = (isUnreported && (await payments.get(payment._id, session))) || payment;
+  const { receipts = [] } = current;
+  const repeated = receipts.find(({ returned_by }) => returned_by === input.by);
+  if (repeated !== undefined) return { answer: repeated.id, isNew: false };
+  const receipt = findOfAmount(receipts, 'suspense', input);
+  if (receipt === undefined) return { answer: null, isNew: false };
+  const returned = { input, id: receipt.id, returned_by: input.by };
+  const isNew = await returnReceipt(deps, current, returned, session);
+  if (isNew && input.callback_id !== undefined) {
+    await payments.noteApplied(payment._id, input.callback_id, session);
+  }
+  return { answer: receipt.id, isNew };
 }
 
 /** Records late funds that are back before their arrival was reported. */
-async function recordUnreported(
+async function addUnreported(
   deps: RecordDeps,
-  { payment_id, at, amount, currency }: Booking & BankReversal,
-): Promise<Receipt[]> {
-  const payment = await readPayment(deps, payment_id);
-  const money = { amount: amount ?? payment.amount, currency: currency ?? payment.currency };
-  if (payment.status === 'settled' || money.currency !== payment.currency) return [];
-  const report = { payment_id, at, reason: 'late', callback_id: null, ...money } as const;
-  return (await recordReceipt(deps, report)).receipts;
+  payment: PaymentDocument,
+  { amount = payment.amount, currency = payment.currency, ...booking }: Booking & BankReversal,
+  session: ClientSession,
+): Promise<void> {
+  if (payment.status === 'settled' || currency !== payment.currency) return;
+  const report = { ...booking, reason: 'late', callback_id: null, amount, currency } as const;
+  await addReceipt(deps, payment, report, session);
 }
 
 async function returnReceipt(
-  deps: RecordDeps,
-  { payment_id, at, value_date }: Booking,
-  id: string,
-  returned_by?: string,
+  { stores }: RecordDeps,
+  payment: PaymentDocument,
+  { input, id, returned_by }: { input: Booking; id: string; returned_by?: string },
+  session: ClientSession,
 ): Promise<boolean> {
-  const payment = await readPayment(deps, payment_id);
+  const { at, value_date } = input;
   const receipt = payment.receipts?.find((each) => each.id === id);
   if (receipt === undefined) return false;
-  const { ledger, payments } = deps.stores;
-  const book = bookId({ ...payment, currency: receipt.currency });
-  return await withDebitLock(deps, buildLockRequest(book, at), async (session) => {
-    const from = { id, state: 'suspense' } as const;
-    const change = omitUndefined({ state: 'returned' as const, returned_at: at, returned_by });
-    if (!(await payments.changeReceipt(payment_id, from, change, session))) return false;
-    await ledger.post(buildReceiptEntry('returned', payment, receipt, { at, value_date }), session);
-    return true;
-  });
+  const from = { id, state: 'suspense' } as const;
+  const change = omitUndefined({ state: 'returned' as const, returned_at: at, returned_by });
+  if (!(await stores.payments.changeReceipt(payment._id, from, change, session))) return false;
+  const entry = buildReceiptEntry('returned', payment, receipt, { at, value_date });
+  await stores.ledger.post(entry, session);
+  return true;
 }
 
 /**
@@ -185,10 +203,6 @@ export async function creditReceipts(
     }
   }
   return sumAmounts(receipts.filter(({ id }) => credited.includes(id)));
-}
-
-async function readReceipts(deps: RecordDeps, payment_id: string): Promise<Receipt[]> {
-  return (await readPayment(deps, payment_id)).receipts ?? [];
 }
 
 export async function readPayment(

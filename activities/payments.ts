@@ -102,8 +102,8 @@ async function openPayment(
   const existing = isRetry ? await stores.payments.get(payment_id) : null;
   if (existing !== null) return await answerReopened(deps, existing);
   const subscribers = await readSubscribers(stores, account_id, livemode);
-  const { status, version } = getFirstState(input.session);
-  const transitions = version > 1 ? listTransitionEvents(PAYMENT_EVENTS, [status], 1) : [];
+  const { status, transition } = getFirstState(input.session);
+  const transitions = transition > 1 ? listTransitionEvents(PAYMENT_EVENTS, [status], 1) : [];
   const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
   const data = eventData({ _id: payment_id });
   const events = buildEvents({ ...subject, data, at, request_id, transitions }, subscribers);
@@ -140,8 +140,8 @@ async function answerReopened(
   await startPendingDeliveries(deps, payment);
   const record = await deps.stores.idempotency.forResource(payment._id);
   if (record?.opening !== undefined) return buildOpenedPayment(payment, record.opening);
-  const { status, version, livemode } = payment;
-  return { status, version, verification: getVerificationMode(livemode) };
+  const { status, version, transition, livemode } = payment;
+  return { status, version, transition, verification: getVerificationMode(livemode) };
 }
 
 function buildOpenedPayment(
@@ -149,8 +149,9 @@ function buildOpenedPayment(
   opening: PaymentOpening,
 ): OpenedPayment {
   const { status } = opening;
-  const version = status === 'created' ? 1 : 2;
-  return { status, version, opening, verification: getVerificationMode(livemode) };
+  const count = status === 'created' ? 1 : 2;
+  const verification = getVerificationMode(livemode);
+  return { status, version: count, transition: count, opening, verification };
 }
 
 /** @see docs/api.md#create-a-payment */
@@ -185,9 +186,9 @@ function newPayment(
 }
 
 function getFirstState(session: SessionAnswer | null): ResourceState<PaymentStatus> {
-  if (session === null) return { status: 'created', version: 1 };
+  if (session === null) return { status: 'created', version: 1, transition: 1 };
   const status = session.outcome === 'opened' ? 'awaiting_customer' : 'failed';
-  return { status, version: 2 };
+  return { status, version: 2, transition: 2 };
 }
 
 function getFailure(session: SessionAnswer | null): Failure | null {

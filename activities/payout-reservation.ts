@@ -81,6 +81,7 @@ function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
     ...facts,
     ...request,
     version: 1,
+    transition: 1,
     position: positionAt(input.created_at, 0, tieBase(1)),
     status: 'created',
     failure: null,

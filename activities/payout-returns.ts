@@ -3,42 +3,37 @@ import { reportId } from '../src/domain/payment/receipt';
 import { buildHeldReturn, holdsReturn, isNewReturn } from '../src/domain/payout/held-return';
 import { buildReturnHeld } from '../src/ledger/resource-entries';
 import type { PayoutDocument } from '../src/store/payouts';
-import type { MoneyReport } from './shared/record-inputs';
-import type { RecordDeps } from './shared/record-table';
+import type { Known, MoneyReport } from './shared/record-inputs';
+import type { RecordDeps, WriteAnswer } from './shared/record-table';
+import { bookOnce } from './shared/written';
 
-interface ReturnReport extends MoneyReport {
+interface ReturnReport extends MoneyReport, Known {
   payout_id: string;
 }
 
 interface ReturnHeld {
-  held: string[];
   holds: boolean;
 }
 
 /** Posts what came back otherwise than it went. */
-export function createPayoutReturns(deps: RecordDeps) {
+export function createPayoutReturns({ mongo, stores }: RecordDeps) {
+  const { payouts, ledger } = stores;
   return {
-    recordReturnHeld: (input: ReturnReport): Promise<ReturnHeld> => recordReturnHeld(deps, input),
+    recordReturnHeld: (input: ReturnReport): Promise<WriteAnswer<PayoutDocument, ReturnHeld>> =>
+      bookOnce<PayoutDocument, ReturnHeld>(
+        (work) => inTransaction(mongo, work),
+        payouts,
+        { resource_id: input.payout_id, known: input },
+        async (payout, session) => {
+          const isKnown = { answer: { holds: holdsReturn(payout) }, isNew: false };
+          if (!isNewReturn(payout, input)) return isKnown;
+          const { amount = payout.amount, currency = payout.currency, at } = input;
+          const held = buildHeldReturn(payout, { id: reportId(input), amount, currency, at });
+          if (!(await payouts.recordReturnHeld(payout._id, held, session))) return isKnown;
+          await ledger.post(buildReturnHeld(payout, held, input), session);
+          const returns_held = [...(payout.returns_held ?? []), held];
+          return { answer: { holds: holdsReturn({ ...payout, returns_held }) }, isNew: true };
+        },
+      ),
   };
-}
-
-async function recordReturnHeld(deps: RecordDeps, input: ReturnReport): Promise<ReturnHeld> {
-  const { mongo, stores } = deps;
-  const { payout_id } = input;
-  await inTransaction(mongo, async (session) => {
-    const payout = await stores.payouts.get(payout_id, session);
-    if (payout === null || !isNewReturn(payout, input)) return;
-    const { amount = payout.amount, currency = payout.currency, at } = input;
-    const held = buildHeldReturn(payout, { id: reportId(input), amount, currency, at });
-    if (!(await stores.payouts.recordReturnHeld(payout_id, held, session))) return;
-    await stores.ledger.post(buildReturnHeld(payout, held, input), session);
-  });
-  const payout = await readPayout(deps, payout_id);
-  return { held: (payout.returns_held ?? []).map(({ id }) => id), holds: holdsReturn(payout) };
-}
-
-async function readPayout({ stores }: RecordDeps, id: string): Promise<PayoutDocument> {
-  const payout = await stores.payouts.get(id);
-  if (payout === null) throw new Error(`The record of ${id} is not there.`);
-  return payout;
 }

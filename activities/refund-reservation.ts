@@ -49,6 +49,7 @@ function newRefund(
     _id: refund_id,
     ...{ account_id, livemode, payment_id, reason, currency, method, connector, request_id },
     version: 1,
+    transition: 1,
     position: positionAt(created_at, 0, tieBase(1)),
     amount: input.amount ?? refundableAmount(payment) - payment.refunded,
     status: 'processing',

@@ -6,52 +6,60 @@ import { buildLateRefund, buildSentAgain } from '../src/ledger/resource-entries'
 import type { PayoutDocument } from '../src/store/payouts';
 import type { RefundDocument } from '../src/store/refunds';
 import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
-import type { MoneyReport } from './shared/record-inputs';
-import type { RecordDeps } from './shared/record-table';
+import type { Known, MoneyReport } from './shared/record-inputs';
+import type { RecordDeps, WriteAnswer } from './shared/record-table';
+import { bookOnce } from './shared/written';
 
-type RefundSentReport = MoneyReport & { refund_id: string };
-type PayoutSentReport = MoneyReport & { payout_id: string };
+type RefundSentReport = MoneyReport & Known & { refund_id: string };
+type PayoutSentReport = MoneyReport & Known & { payout_id: string };
 
-interface SentResult<Reason extends string> {
-  sent: string[];
+interface SentReason<Reason extends string> {
   reason: Reason | null;
 }
 
-type RefundSent = SentResult<'settled_after_failed' | 'second_completion'>;
-type PayoutSent = SentResult<'second_completion'>;
+type RefundSent = SentReason<'settled_after_failed' | 'second_completion'>;
+type PayoutSent = SentReason<'second_completion'>;
 
-/** Posts what a bank sent after the end. */
+/** Posts what a bank sent after the end. Commits also where it changes nothing. */
 export function createSentAgain(deps: RecordDeps) {
   return {
-    recordRefundSent: (input: RefundSentReport): Promise<RefundSent> =>
-      recordRefundSent(deps, input),
-    recordPayoutSent: (input: PayoutSentReport): Promise<PayoutSent> =>
-      recordPayoutSent(deps, input),
+    recordRefundSent: (input: RefundSentReport) => recordRefundSent(deps, input),
+    recordPayoutSent: (input: PayoutSentReport) => recordPayoutSent(deps, input),
   };
 }
 
-async function recordRefundSent(deps: RecordDeps, input: RefundSentReport): Promise<RefundSent> {
-  const { refund_id, at } = input;
+async function recordRefundSent(
+  deps: RecordDeps,
+  input: RefundSentReport,
+): Promise<WriteAnswer<RefundDocument, RefundSent>> {
+  const { refund_id: resource_id, at } = input;
   const { refunds, ledger } = deps.stores;
-  const refund = await readRefund(deps, refund_id);
+  const refund = await readRefund(deps, resource_id);
   const sent = buildSent(refund, input);
-  const isFirstLate = ({ status, sent_late, currency }: RefundDocument) =>
-    status === 'failed' && !sent_late && sent.currency === currency;
-  await inBook(deps, refund, sent, at, async (session) => {
-    const current = await refunds.get(refund_id, session);
-    if (current === null) return;
-    if (isFirstLate(current)) return await postLate(deps, current, sent, input, session);
-    if (current.sent_late?.id === sent.id || !isOther(current, input)) return;
-    if (!(await refunds.recordSentAgain(refund_id, sent, session))) return;
-    await ledger.post(buildSentAgain('refund_sent_again', current, sent, input), session);
-  });
-  const { sent_late, sent_again = [] } = await readRefund(deps, refund_id);
-  const ids = [...(sent_late ? [sent_late.id] : []), ...sent_again.map(({ id }) => id)];
-  const isAgain = sent_again.some(({ id }) => id === sent.id);
-  if (isAgain && refund.status === 'settled') return { sent: ids, reason: 'second_completion' };
-  const isLate = isAgain || sent_late?.id === sent.id;
-  return { sent: ids, reason: isLate ? 'settled_after_failed' : null };
+  const lockRequest = buildLockRequest(bookId({ ...refund, currency: sent.currency }), at);
+  return await bookOnce<RefundDocument, RefundSent>(
+    (work) => withDebitLock(deps, lockRequest, work),
+    refunds,
+    { resource_id, known: input },
+    async (current, session) => {
+      const { status, sent_late, sent_again = [], currency } = current;
+      const isAgain = sent_again.some(({ id }) => id === sent.id);
+      const again = { reason: status === 'settled' ? 'second_completion' : LATE } as const;
+      if (status === 'failed' && !sent_late && sent.currency === currency) {
+        const isNew = await postLate(deps, current, sent, input, session);
+        return { answer: { reason: LATE }, isNew };
+      }
+      if (sent_late?.id === sent.id) return { answer: { reason: LATE }, isNew: false };
+      if (isAgain) return { answer: again, isNew: false };
+      if (!isOther(current, input)) return { answer: { reason: null }, isNew: false };
+      await refunds.recordSentAgain(resource_id, sent, session);
+      await ledger.post(buildSentAgain('refund_sent_again', current, sent, input), session);
+      return { answer: again, isNew: true };
+    },
+  );
 }
+
+const LATE = 'settled_after_failed';
 
 /** Whether the bank sent more than it should; a failed refund should have sent none. */
 function isOther(refund: RefundDocument, input: MoneyReport): boolean {
@@ -65,44 +73,46 @@ async function postLate(
   sent: SentAgain,
   time: MoneyReport,
   session: ClientSession,
-): Promise<void> {
+): Promise<boolean> {
   const { amount } = sent;
   const parts = await splitDebit(stores.ledger, refund, amount, session);
-  if (!(await stores.refunds.recordSentLate(refund._id, { ...sent, ...parts }, session))) return;
+  const late = { ...sent, ...parts };
+  if (!(await stores.refunds.recordSentLate(refund._id, late, session))) return false;
   const { payment_id } = refund;
   await stores.payments.takeLateRefund({ payment_id, amount }, session);
   await stores.ledger.post(buildLateRefund(refund, parts, time), session);
+  return true;
 }
 
-async function recordPayoutSent(deps: RecordDeps, input: PayoutSentReport): Promise<PayoutSent> {
-  const { payout_id, at } = input;
+async function recordPayoutSent(
+  deps: RecordDeps,
+  input: PayoutSentReport,
+): Promise<WriteAnswer<PayoutDocument, PayoutSent>> {
+  const { payout_id: resource_id, at } = input;
   const { payouts, ledger } = deps.stores;
-  const payout = await readPayout(deps, payout_id);
+  const payout = await readPayout(deps, resource_id);
   const sent = buildSent(payout, input);
-  await inBook(deps, payout, sent, at, async (session) => {
-    const current = await payouts.get(payout_id, session);
-    if (current === null || !isSentAgain(current, input)) return;
-    if (!(await payouts.recordSentAgain(payout_id, sent, session))) return;
-    await ledger.post(buildSentAgain('payout_sent_again', current, sent, input), session);
-  });
-  const ids = ((await readPayout(deps, payout_id)).sent_again ?? []).map(({ id }) => id);
-  return { sent: ids, reason: ids.includes(sent.id) ? 'second_completion' : null };
+  const lockRequest = buildLockRequest(bookId({ ...payout, currency: sent.currency }), at);
+  return await bookOnce<PayoutDocument, PayoutSent>(
+    (work) => withDebitLock(deps, lockRequest, work),
+    payouts,
+    { resource_id, known: input },
+    async (current, session) => {
+      const again = { reason: 'second_completion' } as const;
+      if (current.sent_again?.some(({ id }) => id === sent.id)) {
+        return { answer: again, isNew: false };
+      }
+      if (!isSentAgain(current, input)) return { answer: { reason: null }, isNew: false };
+      await payouts.recordSentAgain(resource_id, sent, session);
+      await ledger.post(buildSentAgain('payout_sent_again', current, sent, input), session);
+      return { answer: again, isNew: true };
+    },
+  );
 }
 
 function buildSent(resource: RefundDocument | PayoutDocument, report: MoneyReport): SentAgain {
   const { at, amount = resource.amount, currency = resource.currency } = report;
   return { id: reportId(report), amount, currency, at };
-}
-
-/** Commits also where it changes nothing: only then a majority has what it read. */
-async function inBook(
-  deps: RecordDeps,
-  resource: RefundDocument | PayoutDocument,
-  { currency }: Pick<SentAgain, 'currency'>,
-  at: string,
-  work: (session: ClientSession) => Promise<void>,
-): Promise<void> {
-  await withDebitLock(deps, buildLockRequest(bookId({ ...resource, currency }), at), work);
 }
 
 async function readRefund({ stores }: RecordDeps, id: string): Promise<RefundDocument> {

@@ -15,85 +15,110 @@ import {
 import type { Owned } from '../src/ledger/resource-entries';
 import { buildSentHeld, buildSentResolved } from '../src/ledger/sent-entries';
 import type { Stores } from '../src/store';
-import type { MoneyReport } from './shared/record-inputs';
+import type { ResourceDocument } from '../src/store/resource';
+import type { Known, MoneyReport, Written } from './shared/record-inputs';
 import type { RecordDeps } from './shared/record-table';
+import { bookOnce } from './shared/written';
 
-interface SentHeldReport extends MoneyReport<number | string> {
+interface SentHeldReport extends MoneyReport<number | string>, Known {
   kind: SendingKind;
   resource_id: string;
   says?: 'sent' | 'completed';
 }
 
-interface SentHeldResult {
+interface SentHeldList {
   sent_held: SentHeld[];
 }
+
+type SentHeldResult = Written<SentHeldList>;
 
 /** Posts what a bank sent otherwise than instructed. */
 export function createSentHeld(deps: RecordDeps) {
   return {
     /** Posts to suspense, once. */
-    recordSentHeld: (input: SentHeldReport): Promise<SentHeldResult> => recordSentHeld(deps, input),
+    recordSentHeld: (input: SentHeldReport): Promise<SentHeldResult> =>
+      changeHeld(deps, input, addSent),
     /** Posts out of suspense, once, since the bank has the money back. */
-    recordSentBack: (input: SentHeldReport): Promise<SentHeldResult> => recordSentBack(deps, input),
+    recordSentBack: (input: SentHeldReport): Promise<SentHeldResult> =>
+      changeHeld(deps, input, clearSent),
   };
 }
 
-async function recordSentHeld(deps: RecordDeps, input: SentHeldReport): Promise<SentHeldResult> {
-  const { kind, resource_id, bank_reference } = input;
-  const store = pickStore(deps.stores, kind);
-  await inTransaction(deps.mongo, async (session) => {
-    const resource = await store.get(resource_id, session);
-    if (resource === null || !isUnbooked(resource, kind, input)) return;
-    const known = findReportedSent(resource.sent_held ?? [], input);
-    if (known !== undefined) {
-      if (bank_reference) await store.nameSentHeld(resource_id, known, bank_reference, session);
-      return;
-    }
-    const { amount = resource.amount, currency = resource.currency, at } = input;
-    const named = { id: reportId(input), bank_reference: bank_reference || null };
-    const held = { ...named, amount, currency, at };
-    if (!(await store.recordSentHeld(resource_id, held, session))) return;
-    await deps.stores.ledger.post(buildSentHeld(kind, resource, held, input), session);
-  });
-  return await readSentHeld(deps, input);
-}
+/** @returns whether it has written */
+type Change = (
+  stores: Stores,
+  resource: Sender & { _id: string },
+  input: SentHeldReport,
+  session: ClientSession,
+) => Promise<boolean>;
 
-async function recordSentBack(deps: RecordDeps, input: SentHeldReport): Promise<SentHeldResult> {
-  const { kind, resource_id, at, callback_id: by } = input;
-  const store = pickStore(deps.stores, kind);
-  await inTransaction(deps.mongo, async (session) => {
-    const resource = await store.get(resource_id, session);
-    const items = resource?.sent_held ?? [];
-    if (resource === null || items.some(({ resolved }) => resolved?.by === by)) return;
-    const { amount, currency = resource.currency } = input;
-    const held = items.find(
-      (each) =>
-        isOpenSent(each) &&
-        each.currency === currency &&
-        (amount === undefined || BigInt(amount) === computeRest(each)),
-    );
-    if (held === undefined) return;
-    if (!(await store.resolveSentHeld(resource_id, held, { as: 'returned', at, by }, session)))
-      return;
-    const entry = buildSentResolved(kind, resource, held, { as: 'returned', at });
-    await deps.stores.ledger.post(entry, session);
-  });
-  return await readSentHeld(deps, input);
-}
-
-async function readSentHeld(
-  { stores }: RecordDeps,
-  { kind, resource_id }: SentHeldReport,
+async function changeHeld(
+  { mongo, stores }: RecordDeps,
+  input: SentHeldReport,
+  change: Change,
 ): Promise<SentHeldResult> {
-  const resource = await pickStore(stores, kind).get(resource_id);
-  if (resource === null) throw new Error(`The record of ${resource_id} is not there.`);
-  return { sent_held: resource.sent_held ?? [] };
+  const { kind, resource_id } = input;
+  const store = pickStore(stores, kind);
+  return await bookOnce<SenderDocument, SentHeldList>(
+    (work) => inTransaction(mongo, work),
+    store,
+    { resource_id, known: input },
+    async (resource, session) => {
+      const isNew = await change(stores, resource, input, session);
+      const { sent_held = [] } = (await store.get(resource_id, session)) ?? resource;
+      return { answer: { sent_held }, isNew };
+    },
+  );
 }
+
+const addSent: Change = async (stores, resource, input, session) => {
+  const { kind, resource_id, bank_reference } = input;
+  const store = pickStore(stores, kind);
+  if (!isUnbooked(resource, kind, input)) return false;
+  const known = findReportedSent(resource.sent_held ?? [], input);
+  if (known !== undefined) {
+    if (!bank_reference) return false;
+    return await store.nameSentHeld(resource_id, known, bank_reference, session);
+  }
+  const { amount = resource.amount, currency = resource.currency, at } = input;
+  const named = { id: reportId(input), bank_reference: bank_reference || null };
+  const held = { ...named, amount, currency, at };
+  if (!(await store.recordSentHeld(resource_id, held, session))) return false;
+  await stores.ledger.post(buildSentHeld(kind, resource, held, input), session);
+  return true;
+};
+
+const clearSent: Change = async (stores, resource, input, session) => {
+  const { kind, resource_id, at, callback_id: by } = input;
+  const store = pickStore(stores, kind);
+  const items = resource.sent_held ?? [];
+  if (items.some(({ resolved }) => resolved?.by === by)) return false;
+  const { amount, currency = resource.currency } = input;
+  const held = items.find(
+    (each) =>
+      isOpenSent(each) &&
+      each.currency === currency &&
+      (amount === undefined || BigInt(amount) === computeRest(each)),
+  );
+  if (held === undefined) return false;
+  const resolution = { as: 'returned', at, by } as const;
+  if (!(await store.resolveSentHeld(resource_id, held, resolution, session))) return false;
+  await stores.ledger.post(
+    buildSentResolved(kind, resource, held, { as: 'returned', at }),
+    session,
+  );
+  return true;
+};
 
 type SendingStore = Pick<
   Stores['payouts'],
-  'recordSentHeld' | 'nameSentHeld' | 'replaceSentHeld' | 'resolveSentHeld'
-> & { get(id: string, session?: ClientSession): Promise<Sender | null> };
+  | 'recordSentHeld'
+  | 'nameSentHeld'
+  | 'replaceSentHeld'
+  | 'resolveSentHeld'
+  | 'markAttention'
+  | 'countWrite'
+> & { get(id: string, session?: ClientSession): Promise<SenderDocument | null> };
 
 type Sender = Owned & {
   status: string;
@@ -101,6 +126,8 @@ type Sender = Owned & {
   applied_callbacks?: string[];
   sent_held?: SentHeld[];
 };
+
+type SenderDocument = Sender & ResourceDocument;
 
 function pickStore(stores: Stores, kind: SendingKind): SendingStore {
   const { refunds: refund, payouts: payout, crypto_settlements: crypto_settlement } = stores;

@@ -49,7 +49,7 @@ async function flagLateReversals(
   for (const { _id: payment_id, version } of overdue) {
     report();
     const reason = { attention: 'late_reversal_overdue', audit: null, attention_at: at } as const;
-    await payments.setAttention(payment_id, { version, ...reason });
+    await payments.markAttention(payment_id, { version, ...reason });
     log.warn({ payment_id }, 'late funds are not confirmed to be back');
   }
 }

@@ -20,7 +20,7 @@ export interface EventSource {
   at: string;
   data: Record<string, string>;
   request_id: string;
-  transitions: readonly { type: EventType; version: number }[];
+  transitions: readonly { type: EventType; transition: number }[];
 }
 
 /** Random position within one millisecond. */
@@ -53,8 +53,8 @@ export function buildEvents(source: EventSource, subscribers: readonly Subscribe
   const { account_id, livemode, at, data, request_id, resource, resource_id } = source;
   const base = tieBase(source.transitions.length);
   const [first, ...others] = subscribers;
-  const events = source.transitions.map(({ type, version }, offset): EventDocument => {
-    const id = eventId(resource, resource_id, version);
+  const events = source.transitions.map(({ type, transition }, offset): EventDocument => {
+    const id = eventId(resource, resource_id, transition);
     return {
       _id: id,
       account_id,

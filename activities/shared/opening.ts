@@ -62,7 +62,7 @@ export function buildAcceptance<Facts, Status extends string>(
   livemode: boolean,
 ) {
   const verification = getVerificationMode(livemode);
-  return { outcome: 'accepted', facts, status, version: 1, verification } as const;
+  return { outcome: 'accepted', facts, status, version: 1, transition: 1, verification } as const;
 }
 
 /**

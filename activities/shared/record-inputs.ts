@@ -14,8 +14,14 @@ import type { AttentionUpdate } from '../../src/store/attention';
 
 export interface ResourceState<Status extends string> {
   status: Status;
+  /** Number of the workflow's writes. */
   version: number;
+  /** Number of transitions. */
+  transition: number;
 }
+
+/** State that a workflow knows of its document. */
+export type Known = Pick<ResourceState<string>, 'version' | 'transition'>;
 
 export interface OpenedState<Status extends string> extends ResourceState<Status> {
   verification: VerificationMode;
@@ -26,6 +32,11 @@ export interface TransitionResult<Status extends string, Attention extends strin
   /** Stored state where the input was stale and nothing was written. */
   stale?: { attention: Attention | null };
 }
+
+/** Answer of a write that is no transition: the version after it, or the stored state. */
+export type Written<Answer, Status extends string = string, Attention extends string = string> =
+  | (Answer & { version: number; stale?: never })
+  | Required<TransitionResult<Status, Attention>>;
 
 export interface Act {
   who: string;
@@ -73,7 +84,8 @@ export interface TransitionInput<Status extends string, Attention extends string
 }
 
 export interface RecordAttention<Attention extends string>
-  extends Omit<AttentionUpdate<Attention>, 'audit'> {
+  extends Omit<AttentionUpdate<Attention>, 'audit' | 'snoozed'>,
+    Known {
   resource_id: string;
   audit: DatedAct | null;
   /** Ms since the epoch. */

@@ -10,8 +10,14 @@ import type { ResourceDocument } from '../../src/store/resource';
 import { applyPendingOften } from './debit';
 import { buildEvents, insertEvents, readSubscribers } from './events';
 import { auditAct, buildAuditEntry } from './operator-acts';
-import type { TransitionInput } from './record-inputs';
-import type { RecordDeps, RecordTable, Transition, TransitionAnswer } from './record-table';
+import type { Known, TransitionInput } from './record-inputs';
+import {
+  countTransitions,
+  type RecordDeps,
+  type RecordTable,
+  type Transition,
+  type TransitionAnswer,
+} from './record-table';
 
 /**
  * Applies transitions exactly once. A repeat returns the first result, since a lost workflow task
@@ -30,13 +36,13 @@ export async function recordMove<Document extends ResourceDocument, Change>(
   assertLawful(table.transitions, from.status, to);
   const status = to.at(-1);
   if (status === undefined) return from;
-  const version = from.version + to.length;
+  const counts = countTransitions(from, to);
   const transitions = listReportedEvents(table, input, to);
   const read = table.readSubscribers ?? readSubscribers;
   const subscribers = await read(deps.stores, account_id, livemode);
   const act = input.audit && {
     act: input.audit,
-    id: auditId(resource_id, version),
+    id: auditId(resource_id, counts.transition),
     ...{ at, before: from.status, after: status },
   };
   const commit = async (session: ClientSession) => {
@@ -65,7 +71,7 @@ export async function recordMove<Document extends ResourceDocument, Change>(
   if (to.some((reached) => table.posted.includes(reached))) {
     await applyPendingOften(deps, resource_id, result.book);
   }
-  return { status, version };
+  return { status, ...counts };
 }
 
 async function resolveStaleTransition<Document extends ResourceDocument, Change>(
@@ -75,64 +81,56 @@ async function resolveStaleTransition<Document extends ResourceDocument, Change>
 ): Promise<TransitionAnswer<Document>> {
   const { resource_id, from, to, request_id } = input;
   const document = await table.store.get(resource_id);
-  const doneCount = document === null ? 0 : document.version - from.version;
-  if (document === null || doneCount <= 0) {
-    if (document !== null && doneCount < 0) await markBehind(table, document);
-    throw new Error(`The record of ${resource_id} is not where this transition begins.`);
+  if (document === null || document.version <= from.version) {
+    throw await buildBehind(table, document, from, resource_id);
   }
-  const { status, version, attention } = document;
+  const { status, version, transition, attention } = document;
+  const doneCount = transition - from.transition;
   await startPendingDeliveries(deps, document);
   const first = to.slice(0, doneCount);
   const transitions = listReportedEvents(table, input, first);
   const isDone =
-    transitions.length === 0
+    doneCount > 0 &&
+    (transitions.length === 0
       ? isRecorded(document, input)
-      : await areEventsStored(deps, table.resource, resource_id, transitions);
+      : await areEventsStored(deps, table.resource, resource_id, transitions));
   if (!isDone) {
     deps.log.warn({ [`${table.resource}_id`]: resource_id, request_id, status }, 'stale state');
-    return { status, version, stale: { attention } };
+    return { status, version, transition, stale: { attention } };
   }
   const last = to.at(-1);
   if (doneCount >= to.length && last !== undefined) {
-    if (doneCount === to.length) await addLostReason(table, document, input);
-    return { status: last, version: from.version + to.length };
+    return { status: last, ...countTransitions(from, to) };
   }
-  const rest = { ...input, from: { status, version }, to: to.slice(doneCount) };
+  const rest = { ...input, from: { status, version, transition }, to: to.slice(doneCount) };
   return await recordMove(deps, table, rest);
 }
 
 /**
- * Writes the reason that a stored transition lacks: after a lost task, the workflow may apply a
- * callback before it repeats the transition, and set a reason for its old version.
+ * Shows operators that a workflow waits for its document, which a transition ends.
+ * @param document not later than what the workflow knows
  */
-async function addLostReason<Document extends ResourceDocument, Change>(
-  { store }: RecordTable<Document, Change>,
-  { _id, version, attention: stored }: ResourceDocument,
-  { attention, at }: Transition<Document, Change>,
-): Promise<void> {
-  if (attention === null || stored !== null) return;
-  // A later reason, or an operator's acknowledgment, prevails.
-  const attention_at = Math.min(Date.now(), Date.parse(at));
-  await store.setAttention(_id, { version, attention, audit: null, attention_at });
-}
-
-/** Shows operators that a workflow waits for its document; a transition clears it. */
-export async function markBehind<Document extends ResourceDocument, Change>(
-  { store }: Pick<RecordTable<Document, Change>, 'store'>,
-  { _id, version }: Pick<ResourceDocument, '_id' | 'version'>,
-): Promise<void> {
-  const mark = { attention: 'record_behind', audit: null, attention_at: Date.now() } as const;
-  await store.setAttention(_id, { version, ...mark });
+export async function buildBehind(
+  { store }: { store: Pick<RecordTable<ResourceDocument, unknown>['store'], 'markAttention'> },
+  document: Pick<ResourceDocument, '_id' | 'version'> | null,
+  known: Pick<Known, 'version'>,
+  resource_id: string,
+): Promise<Error> {
+  if (document !== null && document.version < known.version) {
+    const mark = { attention: 'record_behind', audit: null, attention_at: Date.now() } as const;
+    await store.markAttention(resource_id, { version: document.version, ...mark });
+  }
+  return new Error(`The record of ${resource_id} is not at version ${known.version}.`);
 }
 
 export function listTransitionEvents<Status extends string>(
   events: Record<Status, EventType | undefined>,
   to: readonly Status[],
-  fromVersion: number,
-): { type: EventType; version: number }[] {
+  from: number,
+): { type: EventType; transition: number }[] {
   return to.flatMap((status, index) => {
     const type = events[status];
-    return type === undefined ? [] : [{ type, version: fromVersion + index + 1 }];
+    return type === undefined ? [] : [{ type, transition: from + index + 1 }];
   });
 }
 
@@ -150,7 +148,7 @@ function listReportedEvents<Document extends ResourceDocument, Change>(
   to: readonly Document['status'][],
 ) {
   return (shouldReport?.(transition) ?? true)
-    ? listTransitionEvents(events, to, transition.from.version)
+    ? listTransitionEvents(events, to, transition.from.transition)
     : [];
 }
 
@@ -163,7 +161,7 @@ function isRecorded(
   { resource_id, from, to, callback_id, audit: act, id }: TransitionInput<string, string, unknown>,
 ): boolean {
   if (id !== undefined && last_transition === id) return true;
-  const actId = auditId(resource_id, from.version + to.length);
+  const actId = auditId(resource_id, from.transition + to.length);
   if (act !== undefined) return audit.some((entry) => entry.id === actId);
   return callback_id !== undefined && applied_callbacks.includes(callback_id);
 }
@@ -172,16 +170,18 @@ async function areEventsStored(
   { stores }: RecordDeps,
   resource: CallbackResource,
   resource_id: string,
-  transitions: readonly { type: EventType; version: number }[],
+  transitions: readonly { type: EventType; transition: number }[],
 ): Promise<boolean> {
   const storedEvents = await Promise.all(
-    transitions.map(({ version }) => stores.events.get(eventId(resource, resource_id, version))),
+    transitions.map(({ transition }) =>
+      stores.events.get(eventId(resource, resource_id, transition)),
+    ),
   );
   return storedEvents.every(
     (event, index) => event !== null && event.type === transitions[index]?.type,
   );
 }
 
-function auditId(resource_id: string, version: number): string {
-  return `${resource_id}:${version}`;
+function auditId(resource_id: string, transition: number): string {
+  return `${resource_id}:${transition}`;
 }

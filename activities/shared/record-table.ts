@@ -8,7 +8,7 @@ import type { EventType, Subscriber } from '../../src/domain/webhook/event';
 import type { DeliveryStarter } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
 import type { ResourceDocument, resourceStore } from '../../src/store/resource';
-import type { TransitionInput, TransitionResult } from './record-inputs';
+import type { Known, TransitionInput, TransitionResult, Written } from './record-inputs';
 
 export interface RecordDeps extends DeliveryStarter {
   mongo: MongoClient;
@@ -40,9 +40,19 @@ export type TransitionAnswer<Document extends ResourceDocument> = TransitionResu
   NonNullable<Document['attention']>
 >;
 
+/** Answer of a write that is no transition. */
+export type WriteAnswer<Document extends ResourceDocument, Answer = object> = Written<
+  Answer,
+  Document['status'],
+  NonNullable<Document['attention']>
+>;
+
 export interface RecordTable<Document extends ResourceDocument, Change> {
   resource: CallbackResource;
-  store: Pick<ReturnType<typeof resourceStore<Document, never>>, 'get' | 'update' | 'setAttention'>;
+  store: Pick<
+    ReturnType<typeof resourceStore<Document, never>>,
+    'get' | 'update' | 'setAttention' | 'markAttention' | 'countWrite'
+  >;
   transitions: Record<Document['status'], readonly Document['status'][]>;
   events: Record<Document['status'], EventType | undefined>;
   eventData: (document: Document) => Record<string, string>;
@@ -76,5 +86,10 @@ export function buildCommonChange<Status extends string, Attention extends strin
   attention,
 }: TransitionInput<Status, Attention, Change>) {
   const status = to.at(-1) ?? from.status;
-  return { status, version: from.version + to.length, updated_at: at, attention };
+  return { status, ...countTransitions(from, to), updated_at: at, attention };
+}
+
+/** Each transition counts as a write. */
+export function countTransitions({ version, transition }: Known, { length }: readonly string[]) {
+  return { version: version + length, transition: transition + length };
 }

@@ -12,8 +12,15 @@ import { callbackKey } from '../../src/store/callbacks';
 import type { ResourceDocument } from '../../src/store/resource';
 import { auditAct, toStoredAct } from './operator-acts';
 import type { DatedAct, RecordAttention, RecordRefused, RecordUnapplied } from './record-inputs';
-import { markBehind, recordMove, startPendingDeliveries } from './record-move';
-import type { RecordDeps, RecordTable, Transition, TransitionAnswer } from './record-table';
+import { buildBehind, recordMove, startPendingDeliveries } from './record-move';
+import type {
+  RecordDeps,
+  RecordTable,
+  Transition,
+  TransitionAnswer,
+  WriteAnswer,
+} from './record-table';
+import { buildStale, findVersion } from './written';
 
 interface LoadInput {
   resource_id: string;
@@ -23,6 +30,7 @@ interface LoadInput {
 interface LoadedState<Document extends ResourceDocument> {
   status: Document['status'];
   version: number;
+  transition: number;
   attention: Document['attention'];
   applied: string[];
   attention_at?: number;
@@ -43,12 +51,7 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
       recordMove(deps, table, input),
     setAttention: async (
       input: RecordAttention<NonNullable<Document['attention']>>,
-    ): Promise<TransitionAnswer<Document> | undefined> => {
-      const { resource_id, request_id, audit, ...update } = input;
-      if (audit !== null) return await recordAct(deps, table, resource_id, update, audit);
-      await table.store.setAttention(resource_id, { ...update, audit });
-      return undefined;
-    },
+    ): Promise<WriteAnswer<Document>> => await recordAttention(deps, table, input),
     /** @throws ApplicationFailure not retryable, `{resource}_not_found` */
     load: async ({
       resource_id,
@@ -60,15 +63,16 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
         throw ApplicationFailure.nonRetryable(`No such ${table.resource}.`, code);
       }
       await startPendingDeliveries(deps, document);
-      const { status, version, attention, attention_at, acknowledged, livemode } = document;
+      const { status, version, transition, attention, livemode } = document;
+      const { attention_at, acknowledged } = document;
       const { applied_callbacks: applied = [], snoozed } = document;
       const missed = await findMissed(deps, resource_id, applied);
       const clock = await readClock(deps, document);
       return {
         ...buildSnapshot(document, request_id),
-        ...{ status, version, attention, applied },
+        ...{ status, version, transition, attention, applied },
         ...(missed.length === 0 ? {} : { missed }),
-        ...(snoozed?.version === version ? { snoozed_until: snoozed.until } : {}),
+        ...(snoozed?.transition === transition ? { snoozed_until: snoozed.until } : {}),
         ...(attention_at === undefined ? {} : { attention_at }),
         ...(acknowledged === undefined
           ? {}
@@ -102,50 +106,64 @@ async function findMissed(
 }
 
 /**
- * @returns undefined when the act is stored; else the stored state
+ * Writes a reason, or an operator's act with it, once.
  * @throws ApplicationFailure not retryable, `money_in_suspense`
  * @throws Error when the database is behind
  */
+async function recordAttention<Document extends ResourceDocument, Change>(
+  deps: RecordDeps,
+  table: RecordTable<Document, Change>,
+  input: RecordAttention<NonNullable<Document['attention']>>,
+): Promise<WriteAnswer<Document>> {
+  const { resource_id, request_id, audit, snoozed_until: until, ...known } = input;
+  const { version, transition, attention, attention_at } = known;
+  const snoozed = until === undefined ? {} : { snoozed: { transition, until } };
+  const update = { version, attention, attention_at, ...snoozed };
+  const isWritten =
+    audit === null
+      ? await table.store.setAttention(resource_id, { ...update, audit })
+      : await recordAct(deps, table, resource_id, update, audit);
+  if (isWritten) return { version: version + 1 };
+  const document = await table.store.get(resource_id);
+  const isStored =
+    audit === null
+      ? document?.attention === attention
+      : document?.audit.some(({ id }) => id === audit.id);
+  // A later reason of the service prevails.
+  if (isStored || (audit === null && document?.version === version)) {
+    return { version: findVersion(known, document) };
+  }
+  if (document === null || document.version <= version) {
+    throw await buildBehind(table, document, known, resource_id);
+  }
+  return buildStale(document);
+}
+
+/** @returns false at another version, or for a repeat */
 async function recordAct<Document extends ResourceDocument, Change>(
   { mongo, stores }: RecordDeps,
   { resource, store, isInSuspense }: RecordTable<Document, Change>,
   resource_id: string,
   update: Omit<AttentionUpdate, 'audit'>,
   act: DatedAct,
-): Promise<TransitionAnswer<Document> | undefined> {
+): Promise<boolean> {
   const { id, at } = act;
   const document = await store.get(resource_id);
-  if (document !== null) {
-    if (act.what === 'acknowledge' && isInSuspense?.(document)) {
-      const message = 'Its money is in suspense: acknowledge it once the money has left.';
-      throw ApplicationFailure.nonRetryable(message, 'money_in_suspense');
-    }
-    const { account_id, livemode } = document;
-    const before = document.attention ?? 'no attention';
-    const actChange = { act, id, at, before, after: update.attention ?? 'no attention' };
-    const isWritten = await inTransaction(mongo, async (session) => {
-      const audit = { ...toStoredAct(act), id, at };
-      if (!(await store.setAttention(resource_id, { ...update, audit }, session))) return false;
-      await auditAct(
-        { stores },
-        { resource, resource_id, account_id, livemode },
-        actChange,
-        session,
-      );
-      return true;
-    });
-    if (isWritten) return undefined;
+  if (document === null) return false;
+  if (act.what === 'acknowledge' && isInSuspense?.(document)) {
+    const message = 'Its money is in suspense: acknowledge it once the money has left.';
+    throw ApplicationFailure.nonRetryable(message, 'money_in_suspense');
   }
-  const storedDocument = await store.get(resource_id);
-  if (storedDocument?.audit.some((entry) => entry.id === id)) return undefined;
-  if (storedDocument === null || storedDocument.version <= update.version) {
-    if (storedDocument !== null && storedDocument.version < update.version) {
-      await markBehind({ store }, storedDocument);
-    }
-    throw new Error(`The record of ${resource_id} does not have the version of this act.`);
-  }
-  const { status, version, attention } = storedDocument;
-  return { status, version, stale: { attention } };
+  const { account_id, livemode } = document;
+  const before = document.attention ?? 'no attention';
+  const actChange = { act, id, at, before, after: update.attention ?? 'no attention' };
+  return await inTransaction(mongo, async (session) => {
+    const audit = { ...toStoredAct(act), id, at };
+    if (!(await store.setAttention(resource_id, { ...update, audit }, session))) return false;
+    const subject = { resource, resource_id, account_id, livemode };
+    await auditAct({ stores }, subject, actChange, session);
+    return true;
+  });
 }
 
 export async function recordUnapplied(

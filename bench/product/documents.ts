@@ -11,7 +11,7 @@ export function buildPayment(facts: PaymentFacts): PaymentDocument {
   const at = facts.created_at;
   return {
     ...{ _id, livemode: false, amount: 1_050, currency: 'EUR', country: 'NL' },
-    ...{ status: 'settled', version: 4, position: positionAt(at, 0, tieBase(1)) },
+    ...{ status: 'settled', version: 4, transition: 4, position: positionAt(at, 0, tieBase(1)) },
     ...{ method: 'ideal', connector: 'sandbox', reference: `order-${_id}`, metadata: '{}' },
     customer: { reference: null, ciphertext: null },
     ...{ failure: null, refunded: 0, bank_reference: _id, session_url: null, attention: null },
@@ -24,23 +24,23 @@ export function buildPayment(facts: PaymentFacts): PaymentDocument {
 }
 
 const TRANSITIONS = [
-  { type: 'payment.awaiting_customer', version: 2 },
-  { type: 'payment.authorized', version: 3 },
-  { type: 'payment.settled', version: 4 },
+  { type: 'payment.awaiting_customer', transition: 2 },
+  { type: 'payment.authorized', transition: 3 },
+  { type: 'payment.settled', transition: 4 },
 ] as const;
 
-type Source = Pick<PaymentDocument, '_id' | 'account_id' | 'created_at' | 'version'>;
+type Source = Pick<PaymentDocument, '_id' | 'account_id' | 'created_at' | 'transition'>;
 
 /**
- * Builds the events of a sandbox payment up to its version.
+ * Builds the events of a sandbox payment up to a transition.
  * @param endpoint_id endpoint that takes everything; null: the merchant has none
  */
 export function buildPaymentEvents(
-  { _id, account_id, created_at: at, version }: Source,
+  { _id, account_id, created_at: at, transition: last }: Source,
   endpoint_id: string | null,
 ): EventDocument[] {
   const source = { resource: 'payment', resource_id: _id, account_id, livemode: false } as const;
-  const transitions = TRANSITIONS.filter((transition) => transition.version <= version);
+  const transitions = TRANSITIONS.filter(({ transition }) => transition <= last);
   const { events } = buildEvents(
     { ...source, at, data: { payment_id: _id }, request_id: _id, transitions },
     endpoint_id === null ? [] : [{ endpoint_id, wants: 'all', isDisabled: false }],
@@ -62,7 +62,7 @@ export function buildSettledEvents(
   const now = Date.now();
   return Array.from({ length: count }, (_, n) => {
     const created_at = new Date(now + n).toISOString();
-    const payment = { _id: randomUUID(), account_id, created_at, version: 4 };
+    const payment = { _id: randomUUID(), account_id, created_at, transition: 4 };
     return buildPaymentEvents(payment, endpoint_id).slice(-1);
   }).flat();
 }

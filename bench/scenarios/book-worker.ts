@@ -45,7 +45,7 @@ async function main(): Promise<WorkerResult> {
   const result = { settlements: 0, payouts: 0, refused: 0, payout_ms };
 
   const settle = async ({ _id, account_id, livemode }: PaymentDocument): Promise<void> => {
-    const from = { status: 'authorized', version: 3 } as const;
+    const from = { status: 'authorized', version: 3, transition: 3 } as const;
     const common = { resource_id: _id, account_id, livemode, request_id: _id, attention: null };
     const at = new Date().toISOString();
     const transition = { ...common, from, to: ['settled' as const], at, change: {} };
@@ -75,7 +75,7 @@ async function main(): Promise<WorkerResult> {
       return;
     }
     payout_ms.push(performance.now() - requestedAt);
-    const from = { status: 'created', version: 1 } as const;
+    const from = { status: 'created', version: 1, transition: 1 } as const;
     const at = new Date().toISOString();
     const to = ['submitted' as const, 'sent' as const];
     const transition = {

@@ -110,7 +110,7 @@ async function insertAuthorized(db: Db, count: number, merchants: number): Promi
       account_id: accounts[n % merchants] ?? '',
       // A millisecond each, since list positions within one may collide.
       created_at: new Date(began + n).toISOString(),
-      ...{ status: 'authorized', version: 3, settled_at: null },
+      ...{ status: 'authorized', version: 3, transition: 3, settled_at: null },
     }),
   );
   for (let from = 0; from < count; from += BATCH) {

@@ -94,7 +94,13 @@ function buildWaitingPayment(n: number): PaymentDocument {
   // A millisecond each, since list positions within one may collide.
   const created_at = new Date(now + n).toISOString();
   return buildPayment({
-    ...{ account_id: `acct_bench_${n % 100}`, created_at, status: 'awaiting_customer', version: 2 },
+    ...{
+      account_id: `acct_bench_${n % 100}`,
+      created_at,
+      status: 'awaiting_customer',
+      version: 2,
+      transition: 2,
+    },
     ...{ authorized_at: null, settled_at: null },
     expires_at: new Date(now + EXPIRES_MS).toISOString(),
   });

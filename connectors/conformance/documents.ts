@@ -69,6 +69,7 @@ export function createDocuments(
         account_id,
         livemode: false,
         version: 1,
+        transition: 1,
         failure: null,
         metadata: '{}',
       },
@@ -111,7 +112,7 @@ export function createDocuments(
   const write = async (
     resource: keyof typeof ids,
     _id: string,
-    values: { status?: string; version?: number; receipts?: Receipt[] },
+    values: { status?: string; transition?: number; receipts?: Receipt[] },
   ): Promise<void> => {
     const rows = mongo.db(deps.database).collection<{ _id: string }>(`${resource}s`);
     await rows.updateOne({ _id }, { $set: values });

@@ -128,7 +128,7 @@ export function createInstructionGuard({ connector, log, meter, ...stores }: Gua
       const names = differing.join(', ');
       throw new Error(`The instruction differs from the ${resource} in ${names}: not instructed.`);
     }
-    if ('version' in instruction && document.version < instruction.version) {
+    if ('version' in instruction && document.transition < instruction.version) {
       throw createBehindError(resource, id);
     }
     return document;
@@ -149,7 +149,7 @@ export function createInstructionGuard({ connector, log, meter, ...stores }: Gua
       attempt?: Attempt,
     ): Promise<Outdated | undefined> => {
       const document = await readDocument(resource, instruction);
-      const isNewer = 'version' in instruction && document.version > instruction.version;
+      const isNewer = 'version' in instruction && document.transition > instruction.version;
       const isOpen =
         RULES[resource].isOpen?.(document, instruction) ?? isInFlight(resource, document.status);
       if (isNewer || !isOpen) return { outcome: 'outdated' };

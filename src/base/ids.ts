@@ -10,6 +10,6 @@ export function deriveUuid(name: string): string {
 }
 
 /** @see docs/decisions.md#events */
-export function eventId(resource: string, resourceId: string, version: number): string {
-  return `evt_${deriveUuid(`${resource}:${resourceId}:${version}`)}`;
+export function eventId(resource: string, resourceId: string, transition: number): string {
+  return `evt_${deriveUuid(`${resource}:${resourceId}:${transition}`)}`;
 }

@@ -136,32 +136,10 @@ export function isInFlight(kind: CallbackResource, status: string): boolean {
   return RESOURCES[kind].inFlight.includes(status);
 }
 
-/** Activities that post entries without a transition, so the version does not count them. */
-export const UNCOUNTED_STEPS = [
-  'clawBack',
-  'liftDispute',
-  'recordDispute',
-  'recordDisputeReport',
-  'recordPayoutSent',
-  'recordReceipt',
-  'recordRefundSent',
-  'recordReturnHeld',
-  'recordReversal',
-  'recordSentBack',
-  'recordSentHeld',
-] as const;
-
-export type UncountedStep = (typeof UNCOUNTED_STEPS)[number];
-
-/** Activities that return the state. */
+/** Activities of which one has ended when the resource is stored, or is refused. */
 export function listStateSteps(kind: CallbackResource): string[] {
   const name = capitalize(RESOURCES[kind].workflowType);
-  return [`open${name}`, getReleaseStep(kind), `load${name}`, `record${name}Move`];
-}
-
-/** Activity that releases the idempotency key of a refused resource. */
-export function getReleaseStep(kind: CallbackResource): string {
-  return `abandon${capitalize(RESOURCES[kind].workflowType)}`;
+  return [`open${name}`, `abandon${name}`, `load${name}`, `record${name}Move`];
 }
 
 function capitalize(name: string): string {

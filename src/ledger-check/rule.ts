@@ -22,8 +22,8 @@ export interface ResourceRule<Part extends CommonFields, Kind extends EntryKind>
   steps?: Partial<Record<Kind, (part: Part) => ExpectedStep[]>>;
   /** Absent: that of its currency. */
   book?: (part: Part) => string;
-  /** Versions that have an event; absent: each but the first. */
-  reportedVersions?: (part: Part & ResourceRow) => number[];
+  /** Transitions that have an event; absent: each but the first. */
+  reportedTransitions?: (part: Part & ResourceRow) => number[];
 }
 
 export interface ExpectedStep {
@@ -40,14 +40,21 @@ interface ExpectedEntry<Kind extends EntryKind> extends ExpectedStep {
 export interface ResourceRow extends CommonFields {
   _id: string;
   connector: string;
-  version: number;
+  transition: number;
   created_at: string;
   updated_at: string;
   refunded?: number;
   payment_id?: string;
 }
 
-const ROW_FIELDS = ['connector', 'version', 'created_at', 'updated_at', 'refunded', 'payment_id'];
+const ROW_FIELDS = [
+  'connector',
+  'transition',
+  'created_at',
+  'updated_at',
+  'refunded',
+  'payment_id',
+];
 
 export interface Page {
   rows: number;
@@ -64,7 +71,7 @@ export interface ResourceCheck {
 export type Relations = (read: Read, rows: readonly ResourceRow[]) => Promise<Difference[]>;
 
 /** Bounds what is read; more than a resource has states. */
-const VERSIONS_MAX = 100;
+const TRANSITIONS_MAX = 100;
 
 export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>(
   kind: CallbackResource,
@@ -84,7 +91,7 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
     for await (const entry of entryRows) byResource.get(entry.resource_id)?.push(entry);
     const differences = [
       ...rows.flatMap((row) => compareResource(rule, row, byResource.get(row._id) ?? [])),
-      ...(await missingEvents(read, kind, rows, rule.reportedVersions ?? listAllVersions)),
+      ...(await missingEvents(read, kind, rows, rule.reportedTransitions ?? listAllTransitions)),
       ...(await relations(read, rows)),
     ];
     return { rows: rows.length, last: rows.at(-1), differences };
@@ -127,9 +134,9 @@ function compareResource<Part extends CommonFields, Kind extends EntryKind>(
   ];
 }
 
-/** Version 1 has no event. */
-function listAllVersions({ version }: ResourceRow): number[] {
-  const last = Math.min(version, VERSIONS_MAX);
+/** The first has no event. */
+function listAllTransitions({ transition }: ResourceRow): number[] {
+  const last = Math.min(transition, TRANSITIONS_MAX);
   return Array.from({ length: Math.max(0, last - 1) }, (_, before) => before + 2);
 }
 
@@ -137,22 +144,22 @@ async function missingEvents<Row extends ResourceRow>(
   read: Read,
   kind: CallbackResource,
   rows: readonly Row[],
-  listVersions: (row: Row) => number[],
+  listTransitions: (row: Row) => number[],
 ): Promise<Difference[]> {
   const [retention] = await readAll(read<ScheduleRun>('schedule_runs', { _id: RETENTION_RUN }));
   const { events_before = '' } = retention ?? {};
-  const expectedEvents = new Map<string, { _id: string; version: number }>();
+  const expectedEvents = new Map<string, { _id: string; transition: number }>();
   for (const row of rows) {
     if (row.created_at < events_before) continue;
     const { _id } = row;
-    for (const version of listVersions(row))
-      expectedEvents.set(eventId(kind, _id, version), { _id, version });
+    for (const transition of listTransitions(row))
+      expectedEvents.set(eventId(kind, _id, transition), { _id, transition });
   }
   const ids = { _id: { $in: [...expectedEvents.keys()] } };
   const eventRows = read<{ _id: string }>('events', ids, { projection: { _id: 1 } });
   for await (const { _id } of eventRows) expectedEvents.delete(_id);
-  return [...expectedEvents].map(([event, { _id, version }]) =>
-    difference('event_missing', _id, `version ${version}`, event, null),
+  return [...expectedEvents].map(([event, { _id, transition }]) =>
+    difference('event_missing', _id, `transition ${transition}`, event, null),
   );
 }
 

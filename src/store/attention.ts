@@ -25,8 +25,14 @@ export interface AttentionUpdate<Attention extends string = string> {
   audit: AttentionAct | null;
   /** Workflow time, ms since the epoch; it increases with each update. */
   attention_at: number;
+  snoozed?: Snooze;
+}
+
+/** Until the next transition. */
+export interface Snooze {
+  transition: number;
   /** ms since the epoch. */
-  snoozed_until?: number;
+  until: number;
 }
 
 export interface AcknowledgedReason<Attention extends string = string> {
@@ -43,7 +49,7 @@ const ACKNOWLEDGED_MAX = 20;
  * abandoned attempt may write late.
  */
 export function buildAttentionUpdate(update: AttentionUpdate) {
-  const { attention, audit: act, attention_at, version, snoozed_until: until } = update;
+  const { attention, audit: act, attention_at, snoozed } = update;
   const audit = act ? { $concatArrays: ['$audit', [buildAuditEntry(act, attention)]] } : undefined;
   const latest = { $max: ['$attention_at', attention_at] };
   const unlessLater = { attention_at: { $not: { $gte: attention_at } } };
@@ -56,7 +62,7 @@ export function buildAttentionUpdate(update: AttentionUpdate) {
           audit,
           attention_at: latest,
           attention_since: attention === null ? undefined : buildSince(attention, attention_at),
-          snoozed: until === undefined ? undefined : { version, until },
+          snoozed,
           acknowledged: act?.what === 'acknowledge' ? ACKNOWLEDGED : undefined,
         }),
       },

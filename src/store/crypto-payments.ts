@@ -43,7 +43,7 @@ export interface CryptoPaymentDocument
 
 export interface ReportedStatus {
   status: CryptoPaymentStatus;
-  version: number;
+  transition: number;
 }
 
 type ReorgedFilter = Pick<CryptoPaymentDocument, 'account_id' | 'livemode' | 'asset' | 'network'>;

@@ -14,10 +14,11 @@ export interface DisputeAct {
 
 export function paymentDisputes(payments: Collection<PaymentDocument>) {
   return {
-    dispute: (id: string, disputed_at: string) =>
+    dispute: (id: string, disputed_at: string, session: ClientSession) =>
       payments.updateOne(
         { _id: id, disputed_at: null, dispute_ended_at: { $not: { $gte: disputed_at } } },
         { $set: { disputed_at } },
+        { session },
       ),
     /**
      * Adds a dispute once. An act answers the bank's report of a chargeback, so that the rest of

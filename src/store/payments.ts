@@ -1,4 +1,4 @@
-import type { Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import { PAYMENT_IN_FLIGHT } from '../domain/payment/payment';
 import { paymentMetrics, SETTLED_DAY } from './overview-counts';
@@ -45,8 +45,12 @@ export function createPaymentStore(db: Db) {
         .project<{ _id: string; position: string }>({ position: 1 })
         .toArray(),
     /** Notes a callback that changed no status, so that no later run reads it again. */
-    noteApplied: (id: string, callback_id: string) =>
-      payments.updateOne({ _id: id }, { $addToSet: { applied_callbacks: callback_id } }),
+    noteApplied: (id: string, callback_id: string, session: ClientSession) =>
+      payments.updateOne(
+        { _id: id },
+        { $addToSet: { applied_callbacks: callback_id } },
+        { session },
+      ),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
     /**
      * Binds the page to the first browser that opens it.

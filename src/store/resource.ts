@@ -6,6 +6,7 @@ import {
   type AttentionUpdate,
   type AuditEntry,
   buildAttentionUpdate,
+  type Snooze,
 } from './attention';
 import {
   EXPORT_MS_MAX,
@@ -24,8 +25,10 @@ export interface ResourceDocument<
   _id: string;
   account_id: string;
   livemode: boolean;
-  /** Number of transitions; every write of the lifecycle is conditional on it. */
+  /** Number of the workflow's writes, each of which is conditional on it. */
   version: number;
+  /** Number of transitions. */
+  transition: number;
   /** Position in lists. @see src/domain/cursor.ts */
   position: string;
   status: Status;
@@ -50,8 +53,7 @@ export interface ResourceDocument<
   request_id: string;
   audit: AuditEntry[];
   applied_callbacks?: string[];
-  /** `until` in ms since the epoch. */
-  snoozed?: { version: number; until: number };
+  snoozed?: Snooze;
   last_transition?: string;
 }
 
@@ -99,6 +101,16 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
   rows: Rows<D>,
   inFlight: readonly D['status'][],
 ) {
+  const writeAttention = async (
+    _id: string,
+    update: AttentionUpdate,
+    more: object[],
+    session?: ClientSession,
+  ): Promise<boolean> => {
+    const { unlessDone, change } = buildAttentionUpdate(update);
+    const filter = { _id, version: update.version, ...unlessDone };
+    return (await rows.updateOne(filter, [...change, ...more], { session })).matchedCount === 1;
+  };
   return {
     insert: (document: D, session: ClientSession) => rows.insertOne(document, { session }),
     /** Serves only the service's own steps, since it checks no owner. */
@@ -207,20 +219,24 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
       );
     },
     /**
-     * Leaves the version.
+     * Writes a reason of the workflow.
      * @returns false at another version, after a later update, or for a repeat
      */
-    setAttention: async (
+    setAttention: (
       id: string,
-      attentionUpdate: AttentionUpdate,
+      update: AttentionUpdate,
       session?: ClientSession,
-    ): Promise<boolean> => {
-      const { unlessDone, change } = buildAttentionUpdate(attentionUpdate);
-      const filter = { _id: id, version: attentionUpdate.version, ...unlessDone };
-      return (await rows.updateOne(filter, change, { session })).matchedCount === 1;
-    },
+    ): Promise<boolean> => writeAttention(id, update, [COUNTED], session),
+    /** Writes a reason of the service, which leaves the version. @returns as `setAttention` */
+    markAttention: (id: string, update: AttentionUpdate): Promise<boolean> =>
+      writeAttention(id, update, []),
+    /** Counts a booking. @returns false at another version */
+    countWrite: async (_id: string, version: number, session: ClientSession): Promise<boolean> =>
+      (await rows.updateOne({ _id, version }, [COUNTED], { session })).matchedCount === 1,
   };
 }
+
+const COUNTED = { $set: { version: { $add: ['$version', 1] } } };
 
 function buildPlaceFilter(field: string, after: AttentionPlace | undefined): object {
   if (after === undefined) return {};

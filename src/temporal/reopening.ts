@@ -30,7 +30,7 @@ export async function assertNotBehind(
   if (completed <= latest) return;
   const attention_at = Date.now();
   const mark = { version: latest, attention: 'record_behind', audit: null, attention_at } as const;
-  await stores[collection].setAttention(id, mark).catch((error) => {
+  await stores[collection].markAttention(id, mark).catch((error) => {
     // A connector may not write it; the service does, once it reads the document.
     if (!isNotAuthorized(error)) throw error;
   });

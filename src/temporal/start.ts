@@ -33,7 +33,7 @@ export function firstRun(
   };
 }
 
-export type StoredFacts = LabeledFacts & Pick<Resource, '_id' | 'status'>;
+export type StoredFacts = LabeledFacts & Pick<Resource, '_id' | 'status' | 'version'>;
 
 export function nextRun(
   kind: CallbackResource,
@@ -48,8 +48,7 @@ export function nextRun(
     args: [resume(resource._id, requestId)],
     workflowTaskTimeout: TASK_MS_MAX,
     priority: getShare(resource),
-    // Without a version: earlier runs may have posted without a transition.
-    ...lifecycleLabels(kind, resource, { status: resource.status }),
+    ...lifecycleLabels(kind, resource, resource),
   };
 }
 

@@ -41,11 +41,12 @@ async function reservePayment() {
     return retryTransient(() => records.payments.openPayment(input));
   };
   const buildTransition = (
-    from: { status: PaymentStatus; version: number },
+    { status, version }: { status: PaymentStatus; version: number },
     to: PaymentStatus[],
     attention: PaymentAttention | null = null,
   ) => ({
-    ...{ resource_id: payment_id, ...owner, from, to, change: {}, attention },
+    ...{ resource_id: payment_id, ...owner, to, change: {}, attention },
+    from: { status, version, transition: version },
     at: new Date().toISOString(),
   });
   return {
@@ -59,9 +60,9 @@ async function reservePayment() {
       const input = buildTransition({ status, version }, to, attention);
       return retryTransient(() => records.payments.recordPaymentMove(input));
     },
-    setAttention: (attention: PaymentAttention, attention_at: number) =>
+    setAttention: (attention: PaymentAttention, attention_at: number, version = 2) =>
       records.payments.recordPaymentAttention({
-        ...{ resource_id: payment_id, request_id: 'req-1', version: 2 },
+        ...{ resource_id: payment_id, request_id: 'req-1', version, transition: 2 },
         ...{ attention, attention_at, audit: null },
       }),
     read: () => records.stores.payments.get(payment_id),
@@ -100,7 +101,8 @@ describe('opening a payment again', () => {
     const { open, advance, payment_id } = await openPayment();
     await advance('awaiting_customer', 2, ['authorized']);
     await records.db.collection('idempotency_records').deleteOne({ resource_id: payment_id });
-    const state = { status: 'authorized', version: 3, verification: 'checked' };
+    const counts = { version: 3, transition: 3 };
+    const state = { status: 'authorized', ...counts, verification: 'checked' };
     expect(await open(null)).toEqual(state);
   });
 
@@ -126,8 +128,8 @@ describe('a transition', () => {
   const AUTHORIZE: Step = ['awaiting_customer', 2, ['authorized']];
   const SETTLE: Step = ['authorized', 3, ['settled']];
   const STATUSES = ['awaiting_customer', 'authorized', 'settled'];
-  const AUTHORIZED = { status: 'authorized', version: 3 };
-  const SETTLED = { status: 'settled', version: 4 };
+  const AUTHORIZED = { status: 'authorized', version: 3, transition: 3 };
+  const SETTLED = { status: 'settled', version: 4, transition: 4 };
 
   test.each<[string, Step[], Step, object | string, number]>([
     ['that was made answers the same again', [AUTHORIZE, SETTLE], SETTLE, SETTLED, 4],
@@ -146,7 +148,7 @@ describe('a transition', () => {
       { ...AUTHORIZED, stale: { attention: null } },
       3,
     ],
-    ['that begins later is refused', [], SETTLE, 'is not where this transition begins', 2],
+    ['that begins later is refused', [], SETTLE, 'is not at version 3', 2],
     [
       'that is in no table is refused',
       [],
@@ -214,50 +216,60 @@ describe('a transition', () => {
 });
 
 describe('an attention reason', () => {
-  test('is not replaced by an older one that arrives later', async () => {
+  const STALE = { status: 'authorized', version: 3, transition: 3, stale: { attention: null } };
+
+  test('counts in the version, and is not replaced by an older one', async () => {
     const { setAttention, read, payment_id } = await openPayment();
-    await setAttention('late_money_pending', 10);
-    await setAttention('late_settlement_reversed', 20);
-    await setAttention('late_money_pending', 10);
-    expect((await read())?.attention).toBe('late_settlement_reversed');
+    expect(await setAttention('late_money_pending', 10)).toEqual({ version: 3 });
+    expect(await setAttention('late_settlement_reversed', 20, 3)).toEqual({ version: 4 });
+    // An abandoned attempt arrives late.
+    expect(await setAttention('late_money_pending', 10, 4)).toEqual({ version: 4 });
+    expect(await read()).toMatchObject({ attention: 'late_settlement_reversed', version: 4 });
     const load = { resource_id: payment_id, request_id: 'req-2' };
-    expect(await records.payments.loadPayment(load)).toMatchObject({ attention_at: 20 });
+    expect(await records.payments.loadPayment(load)).toMatchObject({
+      attention_at: 20,
+      version: 4,
+    });
   });
 
-  test('that a lost task set for an earlier version is written with its repeated transition', async () => {
-    const { advance, setAttention, read, payment_id } = await openPayment();
+  test('whose answer was lost has its version, unless more has been written since', async () => {
+    const { advance, setAttention, read } = await openPayment();
+    await setAttention('malformed_callback', 10);
+    expect(await setAttention('malformed_callback', 11)).toEqual({ version: 3 });
+    await setAttention('message_given_up', 20, 3);
+    await setAttention('malformed_callback', 30, 4);
+    expect(await setAttention('malformed_callback', 31)).toEqual({ version: 2 });
+    expect(await advance('awaiting_customer', 2, ['authorized'])).toMatchObject({
+      ...{ status: 'awaiting_customer', version: 5, stale: { attention: 'malformed_callback' } },
+    });
+    expect((await read())?.version).toBe(5);
+  });
+
+  test('of an earlier version is not written, and answered with the stored state', async () => {
+    const { advance, setAttention, read } = await openPayment();
     await advance('awaiting_customer', 2, ['authorized']);
-    // The repeat has applied a callback that the first task had not.
-    await setAttention('amount_differs', 10);
+    expect(await setAttention('amount_differs', 10)).toEqual(STALE);
     expect((await read())?.attention).toBeNull();
-    await advance('awaiting_customer', 2, ['authorized'], 'amount_differs');
-    expect((await read())?.attention).toBe('amount_differs');
-    // A late attempt neither hides a later reason nor restores one that was acknowledged.
-    const { version = 0 } = (await read()) ?? {};
-    const cleared = { version, attention: null, audit: null, attention_at: Date.now() + 60_000 };
-    await records.stores.payments.setAttention(payment_id, cleared);
-    await advance('awaiting_customer', 2, ['authorized'], 'amount_differs');
-    expect((await read())?.attention).toBeNull();
+    await expect(setAttention('amount_differs', 10, 4)).rejects.toThrow('is not at version 4');
+    expect((await read())?.attention).toBe('record_behind');
   });
 
   test('is cleared once by an act of an operator, which answers with a later state', async () => {
     const { advance, setAttention, read, payment_id } = await openPayment();
     const act = (id: string, version: number) =>
       records.payments.recordPaymentAttention({
-        ...{ resource_id: payment_id, request_id: 'req-1', version },
-        ...{ attention: null, attention_at: 30 },
+        ...{ resource_id: payment_id, request_id: 'req-1', version, transition: 2 },
+        ...{ attention: null, attention_at: 50 },
         audit: { id, who: 'ada', what: 'snooze', why: 'a call', at: new Date().toISOString() },
       });
     await setAttention('malformed_callback', 40);
-    expect(await act('one', 2)).toBeUndefined();
-    expect(await act('one', 2)).toBeUndefined();
-    await setAttention('settlement_overdue', 35);
-    expect((await read())?.attention).toBeNull();
-    await expect(act('two', 3)).rejects.toThrow(/does not have the version of this act/);
-    await advance('awaiting_customer', 2, ['authorized']);
-    expect(await act('one', 2)).toBeUndefined();
-    const stale = { status: 'authorized', version: 3, stale: { attention: null } };
-    expect(await act('three', 2)).toEqual(stale);
+    expect(await act('one', 3)).toEqual({ version: 4 });
+    expect(await act('one', 3)).toEqual({ version: 4 });
+    expect(await setAttention('settlement_overdue', 35, 4)).toEqual({ version: 4 });
+    expect(await read()).toMatchObject({ attention: null, version: 4 });
+    await expect(act('two', 5)).rejects.toThrow('is not at version 5');
+    await advance('awaiting_customer', 4, ['authorized']);
+    expect(await act('three', 4)).toMatchObject({ status: 'authorized', version: 5, stale: {} });
     expect((await read())?.audit).toHaveLength(1);
   });
 });

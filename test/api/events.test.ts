@@ -24,7 +24,7 @@ async function recordEvents(
     const at = new Date(Date.UTC(2026, 0, 1, 12, 0, second)).toISOString();
     const about = { resource: 'payment', resource_id: randomUUID(), account_id } as const;
     const facts = { livemode: false, at, data: { payment_id: 'p1' }, request_id: 'req_1' };
-    const transitions = [{ type: 'payment.settled' as const, version: 1 }];
+    const transitions = [{ type: 'payment.settled' as const, transition: 1 }];
     return buildEvents({ ...about, ...facts, transitions }, []).events;
   });
   const eventIds = events.map(({ _id }) => _id);

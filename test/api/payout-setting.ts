@@ -143,6 +143,7 @@ export function storedPayout(
     account_id: owner.account_id,
     livemode: false,
     version: 3,
+    transition: 3,
     status: 'sent',
     position: buildPosition(Date.parse(created_at), storedCount),
     amount: 1_000,

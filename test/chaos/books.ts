@@ -50,10 +50,10 @@ export async function openBooks(stack: RunningStack) {
 
 /**
  * Faults of the events of one payment: they must be its transitions, each once and in order,
- * from `created` to the state it is in, one per version.
+ * from `created` to the state it is in, one per transition.
  */
 export function findEventFaults(payment: PaymentDocument, all: readonly EventDocument[]): string[] {
-  const ids = Array.from({ length: payment.version - 1 }, (_, index) =>
+  const ids = Array.from({ length: payment.transition - 1 }, (_, index) =>
     eventId('payment', payment._id, index + 2),
   );
   const own = all.filter((event) => event.resource_id === payment._id);
@@ -63,7 +63,7 @@ export function findEventFaults(payment: PaymentDocument, all: readonly EventDoc
     const event = own.find(({ _id }) => _id === id);
     const next: PaymentStatus | undefined = nextStatus(status, event?.type);
     if (next === undefined) {
-      faults.push(`version ${index + 2}: ${event?.type ?? 'no event'} after ${status}`);
+      faults.push(`transition ${index + 2}: ${event?.type ?? 'no event'} after ${status}`);
     } else status = next;
   }
   if (status !== payment.status) faults.push(`is ${payment.status}; its events end at ${status}`);

@@ -90,7 +90,7 @@ async function expectOneEventPerTransition(
   expect(new Set(stored.map(({ reference }) => reference)).size).toBe(PAYMENTS);
   const told = await events();
   expect(stored.flatMap((payment) => findEventFaults(payment, told))).toEqual([]);
-  expect(told).toHaveLength(stored.reduce((count, { version }) => count + version - 1, 0));
+  expect(told).toHaveLength(stored.reduce((count, { transition }) => count + transition - 1, 0));
   expect(await parked()).toBe(0);
   return told.map(({ _id }) => _id).sort();
 }

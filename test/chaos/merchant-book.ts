@@ -69,7 +69,7 @@ export function openMerchantBook({ left, right }: Processes) {
     const { payout_id } = opened;
     await both((worker) => worker.transitionRefund(worker.records, payment, refund_id, refundEnd));
     const payout = payoutFacts({ account_id, payout_id, ...PAYOUT });
-    const created = { status: 'created', version: 1 } as const;
+    const created = { status: 'created', version: 1, transition: 1 } as const;
     const sent = await both((worker) =>
       worker.transitionPayout(worker.records, payout, created, ['submitted', 'sent']),
     ).then(assertSame);

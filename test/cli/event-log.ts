@@ -25,7 +25,7 @@ export async function recordEvents(
       at: '2026-03-01T12:00:00.000Z',
       data: { payment_id: resource_id },
       request_id: 'req_1',
-      transitions: types.map((type, version) => ({ type, version })),
+      transitions: types.map((type, transition) => ({ type, transition })),
     },
     wants === null ? [] : [{ endpoint_id, wants, isDisabled: false }],
   );

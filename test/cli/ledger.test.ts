@@ -81,7 +81,11 @@ async function payOut(records: Records): Promise<void> {
     const facts = payoutFacts({ ...owner, amount: 1_000, fee: 50 });
     const { opening } = await openPayout(records, facts);
     expect(opening.outcome).toBe('accepted');
-    let from: Parameters<typeof transitionPayout>[2] = { status: 'created', version: 1 };
+    let from: Parameters<typeof transitionPayout>[2] = {
+      status: 'created',
+      version: 1,
+      transition: 1,
+    };
     for (const status of statuses) from = await transitionPayout(records, facts, from, [status]);
   }
 }
@@ -287,13 +291,13 @@ describe('a verification of the ledger', () => {
         ['entry_misplaced', other, 'book', null, `${bank}:sandbox:EUR`],
       ];
     },
-    'a version without its event': async ({ documents, ids }) => {
+    'a transition without its event': async ({ documents, ids }) => {
       const event = eventId('payment', ids.settled, 3);
       await documents('events').deleteOne({ _id: event });
-      await documents('refunds').updateOne({ _id: ids.failed }, { $inc: { version: 1 } });
+      await documents('refunds').updateOne({ _id: ids.failed }, { $inc: { transition: 1 } });
       return [
-        ['event_missing', ids.settled, 'version 3', event, null],
-        ['event_missing', ids.failed, 'version 3', eventId('refund', ids.failed, 3), null],
+        ['event_missing', ids.settled, 'transition 3', event, null],
+        ['event_missing', ids.failed, 'transition 3', eventId('refund', ids.failed, 3), null],
       ];
     },
     'money of the sandbox bank in a live book': async ({ post }) => {
@@ -436,7 +440,7 @@ describe('a verification of the ledger', () => {
     const runs = documents('schedule_runs');
     await runs.insertOne({ _id: 'retention', events_before: old });
     expect(await verify({ full: true })).toEqual([
-      ['event_missing', ids.settled, 'version 3', event, null],
+      ['event_missing', ids.settled, 'transition 3', event, null],
     ]);
     const events_before = new Date(Date.parse(old) + 1).toISOString();
     await runs.updateOne({ _id: 'retention' }, { $set: { events_before } });

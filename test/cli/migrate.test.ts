@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { msToTs } from '@temporalio/common/lib/time';
 import { Registry } from 'prom-client';
 import { createLogger } from '../../src/base/log';
+import { FORMAT } from '../../src/domain/format';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { taskQueues } from '../../src/domain/task-queues';
 import { watchEpochs } from '../../src/service/epoch';
@@ -72,7 +73,8 @@ test('a missing index that only speeds up lists is a warning', async () => {
   expect(await shop.json('migrate')).toMatchObject({ indexes: ['payments.status_position'] });
 });
 
-const NEEDS = /reads only format 1. Set both MONGODB_DB and TEMPORAL_NAMESPACE to new names/;
+const OTHER = FORMAT + 1;
+const NEEDS = /reads only format \d. Set both MONGODB_DB and TEMPORAL_NAMESPACE to new names/;
 
 /** Connects as connectors do, and as the sandbox bank. */
 const connectBank = () =>
@@ -81,13 +83,13 @@ const connectBank = () =>
   });
 
 describe.each([
-  ['format 2', { format: 2 }],
+  [`format ${OTHER}`, { format: OTHER }],
   ['data without a format number', {}],
 ])('a database with %s', (found, epoch) => {
   const epochs = () => shop.db.collection<{ _id: string }>('service_epoch');
   const state = () => `The database ${shop.db.databaseName} has ${found}`;
   beforeAll(() => epochs().replaceOne({ _id: 'epoch' }, epoch, { upsert: true }));
-  afterAll(() => epochs().replaceOne({ _id: 'epoch' }, { format: 1 }));
+  afterAll(() => epochs().replaceOne({ _id: 'epoch' }, { format: FORMAT }));
 
   test.each([['migrate'], ['migrate', '--dry-run'], ['account', 'list']])(
     'is refused by the command %s %s',
@@ -105,15 +107,15 @@ describe.each([
   });
 });
 
-test('a database with payments and no epoch is refused', async () => {
+test.each(['payments', 'payouts'])('a database with %s and no epoch is refused', async (kind) => {
   const epochs = shop.db.collection<{ _id: string }>('service_epoch');
-  const payments = shop.db.collection<{ _id: string }>('payments');
+  const resources = shop.db.collection<{ _id: string }>(kind);
   await epochs.deleteOne({ _id: 'epoch' });
   await checkDatabase(shop.stores, log);
-  await payments.insertOne({ _id: 'paid' });
+  await resources.insertOne({ _id: 'paid' });
   await expect(checkDatabase(shop.stores, log)).rejects.toThrow('data without a format number');
-  await payments.deleteOne({ _id: 'paid' });
-  await epochs.insertOne(Object.assign({ _id: 'epoch' }, { format: 1 }));
+  await resources.deleteOne({ _id: 'paid' });
+  await epochs.insertOne(Object.assign({ _id: 'epoch' }, { format: FORMAT }));
 });
 
 describe('the format of a namespace', () => {
@@ -130,14 +132,17 @@ describe('the format of a namespace', () => {
   test('is noted by the first worker, and processes start then', async () => {
     expect(await watch(true)).toBeUndefined();
     const { state } = await temporal.schedule.getHandle(scheduleId).describe();
-    expect(state).toMatchObject({ paused: true, note: expect.stringContaining('format 1') });
+    expect(state).toMatchObject({
+      paused: true,
+      note: expect.stringContaining(`format ${FORMAT}`),
+    });
     expect(await watch(false)).toBeUndefined();
   });
 
   test('is another one: no process starts, and no command acts', async () => {
     const handle = temporal.schedule.getHandle(scheduleId);
-    await handle.update((schedule) => ({ ...schedule, state: { note: 'format 2' } }));
-    const stated = `The namespace ${namespace} of Temporal has format 2`;
+    await handle.update((schedule) => ({ ...schedule, state: { note: `format ${OTHER}` } }));
+    const stated = `The namespace ${namespace} of Temporal has format ${OTHER}`;
     const { code, message } = await shop.refusal('migrate');
     expect(code).toBe('other_format');
     expect(message).toContain(stated);

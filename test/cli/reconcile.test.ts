@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import { FORMAT } from '../../src/domain/format';
 import { environmentQueue } from '../../src/domain/task-queues';
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import {
@@ -26,8 +27,8 @@ const prefix = `stores-${randomUUID().slice(0, 8)}`;
 const setting = useResourceSetting({ live: { connectors: '', prefix } });
 
 const SINCE = ['--since', '2026-01-01T00:00:00Z'];
-/** Amount that the sandbox bank sends, and says no more of. */
-const SILENT = { amount: 66_623 };
+/** The bank sends it and says no more; it is not overdue before the next business day. */
+const SILENT = { amount: 66_623, method: 'sepa_credit_transfer' };
 const LONG_AGO = '2026-01-01T00:00:00.000Z';
 const payouts = () => setting.service.collection<{ _id: string }>('payouts');
 const reconcile = async (...args: string[]) => {
@@ -49,7 +50,7 @@ describe('the guard against a restored store', () => {
   const reset = () =>
     epochs().replaceOne(
       { _id: 'epoch' },
-      { installation: randomUUID(), format: 1, at: new Date(0).toISOString() },
+      { installation: randomUUID(), format: FORMAT, at: new Date(0).toISOString() },
       { upsert: true },
     );
   /** Time before the second result of a process that has none, and sooner than between later ones. */
@@ -218,7 +219,7 @@ describe('reconcile', () => {
       data: { ...counts, since: expect.stringMatching(/Z$/), findings: [] },
     });
     expect((await setting.cli('reconcile', ...SINCE)).stdout).toMatch(
-      /^\d+ workflows that run or ended since 2026-01-01T00:00:00\.000Z \(0 histories read\), and 0 documents in flight: nothing differs\.\n$/,
+      /^\d+ workflows that run or ended since 2026-01-01T00:00:00\.000Z \(0 read one by one\), and 0 documents in flight: nothing differs\.\n$/,
     );
   });
 

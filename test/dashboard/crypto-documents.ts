@@ -13,7 +13,7 @@ export function documentsOfCrypto(owner: { account_id: string; livemode: boolean
   const now = at.toISOString();
   const shared = {
     ...owner,
-    ...{ version: 1, method: 'eth_ethereum', asset: 'ETH', network: 'ethereum' },
+    ...{ version: 1, transition: 1, method: 'eth_ethereum', asset: 'ETH', network: 'ethereum' },
     ...{ failure: null, created_at: now, updated_at: now, connector: 'sandbox' },
     ...{ bank_reference: null, attention: null, request_id: randomUUID(), audit: [] },
   };

@@ -243,7 +243,7 @@ describe('a pending entry', () => {
     await openPayout(records, facts);
     expect(await countPending()).toBe(0);
     const book = await readBook();
-    const created = { status: 'created', version: 1 } as const;
+    const created = { status: 'created', version: 1, transition: 1 } as const;
     const sent = await transitionPayout(records, facts, created, ['submitted', 'sent']);
     await transitionPayout(records, facts, sent, ['failed']);
     expect(await countPending()).toBe(2);

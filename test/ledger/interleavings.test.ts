@@ -81,7 +81,7 @@ async function run(world: World, taken: Step): Promise<void> {
 }
 
 function expectWrongState(error: unknown): void {
-  expect(String(error)).toMatch(/is not where this transition begins/);
+  expect(String(error)).toMatch(/is not at version/);
 }
 
 async function expectWhole({ payments }: World, account_id: string): Promise<void> {

@@ -133,7 +133,7 @@ function expectTaken(error: unknown): void {
 }
 
 function expectWrongState(error: unknown): void {
-  expect(String(error)).toMatch(/is not where this transition begins/);
+  expect(String(error)).toMatch(/is not at version/);
 }
 
 /** Stored balances are the sums of their entry lines, none of a merchant below 0; all add up. */

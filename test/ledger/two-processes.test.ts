@@ -44,7 +44,7 @@ test('settlements of one merchant have no write conflict, and every payout that 
   const pay = async (worker: WorkerProcess) => {
     const facts = payoutFacts({ account_id, amount: DRAWN });
     const { opening } = await retryUntilDone(() => worker.openPayout(worker.records, facts));
-    const created = { status: 'created', version: 1 } as const;
+    const created = { status: 'created', version: 1, transition: 1 } as const;
     await retryUntilDone(() =>
       worker.transitionPayout(worker.records, facts, created, ['submitted', 'sent']),
     );

@@ -135,6 +135,7 @@ function newPayment(token_hash: string): PaymentDocument {
     account_id: 'acct_test',
     livemode: false,
     version: 1,
+    transition: 1,
     position: `${now}-${id}`,
     status: 'awaiting_customer',
     amount: 4_950,

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tryLock } from '../../src/base/file-lock';
 import { connectMongo } from '../../src/base/mongo';
 import { isAlive, readCommandLine } from '../../src/base/process-table';
+import { FORMAT } from '../../src/domain/format';
 import { freePort, isPortFree, LOOPBACK } from '../../stack/ports';
 import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/state-file';
 import { listVariables } from '../../stack/usage';
@@ -143,16 +144,16 @@ describe('the launcher refuses, with the reason,', () => {
 
   test('a database of another format', async () => {
     const mongo = await connectMongo(mongodbUri(), 'launcher');
-    const db = mongo.db(`format_2_${process.pid}`);
+    const db = mongo.db(`other_format_${process.pid}`);
     const epochs = db.collection<{ _id: string; format: number }>('service_epoch');
-    await epochs.insertOne({ _id: 'epoch', format: 2 });
+    await epochs.insertOne({ _id: 'epoch', format: FORMAT + 1 });
     const launcher = start({
       MONGODB_URI: mongodbUri(),
       MONGODB_DB: db.databaseName,
       TEMPORAL_ADDRESS: temporalAddress(),
     });
     expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain(`The database ${db.databaseName} has format 2`);
+    expect(launcher.said()).toContain(`The database ${db.databaseName} has format ${FORMAT + 1}`);
     await db.dropDatabase();
     await mongo.close();
   });

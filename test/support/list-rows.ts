@@ -102,7 +102,7 @@ function shared(payment: PaymentDocument) {
   return {
     ...{ account_id, livemode, amount, currency, method, connector, position },
     ...{ created_at, updated_at, request_id, bank_reference },
-    ...{ version: 2, failure: null, attention: null, audit: [], due_at: created_at },
+    ...{ version: 2, transition: 2, failure: null, attention: null, audit: [], due_at: created_at },
   };
 }
 

@@ -107,7 +107,7 @@ async function paymentAt(
   await retryUntilDone(() =>
     payments.openPayment({ ...opening, return_url, created_at: at, expires_at: at, session }),
   );
-  const from = { status: 'awaiting_customer', version: 2 } as const;
+  const from = { status: 'awaiting_customer', version: 2, transition: 2 } as const;
   const transition = { ...moved(payment_id, facts), from, to: [status], change: {} };
   await retryUntilDone(() => payments.recordPaymentMove(transition));
   return facts;
@@ -115,7 +115,7 @@ async function paymentAt(
 
 /** Settles what `authorizedPayment` made. */
 export async function settle({ payments }: Records, facts: PaymentFacts): Promise<void> {
-  const from = { status: 'authorized', version: 3 } as const;
+  const from = { status: 'authorized', version: 3, transition: 3 } as const;
   const transition = moved(facts.payment_id, facts);
   await payments.recordPaymentMove({ ...transition, from, to: ['settled'], change: {} });
 }
@@ -166,7 +166,7 @@ export async function transitionRefund(
 ) {
   return await refunds.recordRefundMove({
     ...moved(refund_id, facts),
-    from: { status: 'processing', version: 1 },
+    from: { status: 'processing', version: 1, transition: 1 },
     to: [to],
     change: to === 'failed' ? { failure: { code: 'refund_refused', message: 'No.' } } : {},
   });

@@ -62,16 +62,15 @@ test.each([
 ] as const)('a %s is overdue, again after a snooze, until it is marked', (...row) => {
   const [kind, reach, early, rest, reason, last] = row;
   return reach(async (subject: Tracked) => {
-    const { id, handle, stored, signal, act, attention, becomes } = subject;
+    const { handle, stored, signal, act, attention, becomes } = subject;
     const { sleep } = setting.env;
-    const { status, version } = await stored();
+    const { status, transition } = await stored();
     await sleep(early);
     expect(await attention()).toBeNull();
     await sleep(rest);
     await becomes({ status, attention: reason });
-    const state = { [`${kind}_id`]: id, status, version };
-    expect(await act('snooze', { ...ACT, hours: 2 })).toEqual(state);
-    expect(await attention()).toBeNull();
+    expect(await act('snooze', { ...ACT, hours: 2 })).toMatchObject({ status });
+    expect(await stored()).toMatchObject({ transition, attention: null });
     await sleep('119m');
     expect(await attention()).toBeNull();
     await sleep('2m');

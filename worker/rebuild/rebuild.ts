@@ -57,7 +57,9 @@ async function rebuild(
   try {
     const history = await readHistory(deps, LIFECYCLES[kind].workflowId(id));
     const writes = history.steps.filter(isWrite);
-    const due = writes.filter((step) => getPart(step) === part);
+    // Writes are repeated in order, each at its version.
+    const first = writes.findIndex((step) => getPart(step) === 'disputes');
+    const due = part === 'disputes' || first === -1 ? writes : writes.slice(0, first);
     for (const step of due) await repeatWrite(deps, step, { kind, id, history });
     return { outcome: 'rebuilt', key_lost: await isKeyLost(deps.stores, id) };
   } catch (error) {
@@ -136,20 +138,20 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
       if (stale === undefined) return;
       throw new NotRebuilt('unreadable', 'The record has other transitions than the workflow.');
     }
-    case 'clawBack':
-      if (step.result.outcome === 'posted') await activities.clawBack(step.input);
-      return;
     case 'recordDisputeReport':
-      if (step.result.outcome !== 'posted') return;
+      if (isUnwritten(step.result)) return;
       // It fit what was left of the payment then.
       await activities.recordDisputeReport({ ...step.input, rebuilding: true });
       return;
-    case 'liftDispute':
-      if (step.result.outcome === 'posted') await activities.liftDispute(step.input);
-      return;
     default:
-      await repeat(activities, step);
+      if (!isUnwritten(step.result)) await repeat(activities, step);
   }
+}
+
+/** Whether the write changed nothing then, either. */
+function isUnwritten(result: Write['result']): boolean {
+  const { stale, outcome = 'posted' } = Object(result);
+  return stale !== undefined || outcome !== 'posted';
 }
 
 /** @throws NotRebuilt when the collections are not of one moment */

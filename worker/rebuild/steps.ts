@@ -1,7 +1,7 @@
 import type { LifecycleActivities } from '../../activities';
 import type { Part } from '../../src/service/reconcile/rebuild';
 
-/** Part of a rebuild that repeats the activity; null where it writes nothing. */
+/** Part of a rebuild that repeats the activity first; null where it writes nothing. */
 const PARTS = {
   openPayment: 'life',
   openRefund: 'life',
@@ -29,10 +29,10 @@ const PARTS = {
   recordReturnHeld: 'life',
   recordSentHeld: 'life',
   recordSentBack: 'life',
-  recordDispute: 'bookings',
-  recordDisputeReport: 'bookings',
-  clawBack: 'bookings',
-  liftDispute: 'bookings',
+  recordDispute: 'disputes',
+  recordDisputeReport: 'disputes',
+  clawBack: 'disputes',
+  liftDispute: 'disputes',
   loadPayment: null,
   loadRefund: null,
   loadPayout: null,

@@ -63,7 +63,7 @@ export async function applyChange(
   const isReported =
     status !== payment.status && isNew && CRYPTO_PAYMENT_EVENTS[status] !== undefined;
   const reportedStates = isReported
-    ? [...payment.reported, { status, version: payment.version + 1 }]
+    ? [...payment.reported, { status, transition: payment.transition + 1 }]
     : payment.reported;
   const entries = listDepositEntries(payment.deposits, deposits);
   const amount_received = String(amountReceived(deposits));
@@ -78,7 +78,7 @@ export async function applyChange(
       ...(closed_early_at === undefined ? {} : { closed_early_at }),
     },
     // Makes a repeat known without an event, callback or act.
-    id: `${workflowInfo().runId}:${payment.version + 1}`,
+    id: `${workflowInfo().runId}:${payment.transition + 1}`,
     ...(callback === undefined ? {} : { callback_id: callback.callback_id }),
     ...(audit === undefined ? {} : { audit }),
     // Scheduled, since a lost task would lose what follows the credit.
@@ -131,8 +131,9 @@ async function reload(payment: CryptoPayment): Promise<void> {
   const snapshot = await writeScheduled((activities) =>
     activities.loadCryptoPayment({ resource_id, request_id: facts.request_id }),
   );
-  const { status, version, attention, deposits, accepted, reported } = snapshot;
-  Object.assign(payment, { status, version, attention, deposits, accepted, reported });
+  const { status, version, transition, attention, deposits, accepted, reported } = snapshot;
+  const state = { status, version, transition, attention };
+  Object.assign(payment, { ...state, deposits, accepted, reported });
   record.show(payment);
   await updateAttention(payment);
   screenDeposits(payment);

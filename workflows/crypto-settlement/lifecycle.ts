@@ -168,10 +168,10 @@ async function bookUnapplied(
   const { status } = settlement;
   const sent = { callback_id, bank_reference: transaction_id, amount };
   if (name === 'completed' && status !== 'completed') {
-    await holdSent('crypto_settlement', settlement, sent);
+    await holdSent(record, 'crypto_settlement', settlement, sent);
   }
   if (name === 'failed' && status === 'failed') {
-    await takeSentBack('crypto_settlement', settlement, sent);
+    await takeSentBack(record, 'crypto_settlement', settlement, sent);
   }
   return null;
 }
@@ -190,7 +190,7 @@ function buildInstruction(settlement: Settlement) {
   const money = { asset, network, amount, wallet_address, livemode };
   return {
     send: () =>
-      bank.once.sendSettlement({ crypto_settlement_id, version: settlement.version, ...money }),
+      bank.once.sendSettlement({ crypto_settlement_id, version: settlement.transition, ...money }),
     lookUp: () => bank.patient.lookUpSettlement({ crypto_settlement_id }),
   };
 }

@@ -13,7 +13,6 @@ import {
 } from '../../src/domain/payment/receipt';
 import { timestamp } from '../shared/clock';
 import { type AuditedAct, datedAudit, type OperatorItem } from '../shared/operator-acts';
-import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';
 import { keepsAttention, type Payment, record } from './state';
 
@@ -40,7 +39,10 @@ export async function holdReceipt(
     ...{ amount: amount ?? facts.amount, currency: currency ?? facts.currency },
     ...omitUndefined({ bank_reference: bank_reference || undefined, value_date }),
   };
-  const result = await writeScheduled((activities) => activities.recordReceipt(report));
+  const result = await record.book(
+    payment,
+    (known) => (activities) => activities.recordReceipt({ ...report, ...known }),
+  );
   payment.receipts = result.receipts;
   return result.receipts.find(({ id }) => id === result.id);
 }
@@ -56,7 +58,10 @@ export async function applyReversal(
     callback_id: callback.callback_id,
     ...omitUndefined({ amount, currency, value_date }),
   };
-  const result = await writeScheduled((activities) => activities.recordReversal(report));
+  const result = await record.book(
+    payment,
+    (known) => (activities) => activities.recordReversal({ ...report, ...known }),
+  );
   payment.receipts = result.receipts;
   const receipt = result.receipts.find(({ id }) => id === result.id);
   if (receipt !== undefined) {
@@ -81,7 +86,10 @@ function formatReceipt({ amount, currency }: Receipt): string {
 export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {
   const { id: payment_id } = payment;
   const at = timestamp(payment);
-  await writeScheduled((activities) => activities.recordDispute({ payment_id, at }));
+  await record.book(
+    payment,
+    (known) => (activities) => activities.recordDispute({ payment_id, at, ...known }),
+  );
   await record.setAttention(payment, attention);
 }
 
@@ -93,11 +101,15 @@ export async function bookChargeback(
   const { id: payment_id } = payment;
   const attention = keepsAttention(payment) ? payment.attention : null;
   const act = { ...buildAct(payment, audit), attention };
-  const answer = await writeScheduled((activities) =>
-    activities.clawBack({
-      ...{ payment_id, amount: amount ?? null, ...act },
-      ...omitUndefined({ operation_id }),
-    }),
+  const chargeback = {
+    payment_id,
+    amount: amount ?? null,
+    ...act,
+    ...omitUndefined({ operation_id }),
+  };
+  const answer = await record.book(
+    payment,
+    (known) => (activities) => activities.clawBack({ ...chargeback, ...known }),
   );
   if (answer.outcome === 'already_posted')
     return 'The chargeback of the payment is posted already.';
@@ -127,7 +139,10 @@ export async function liftDispute(
   const attention = keepsAttention(payment) ? payment.attention : null;
   const act = { ...buildAct(payment, audit), attention };
   const lift = { payment_id, ...act, dispute_id: dispute_id ?? null, fee };
-  const answer = await writeScheduled((activities) => activities.liftDispute(lift));
+  const answer = await record.book(
+    payment,
+    (known) => (activities) => activities.liftDispute({ ...lift, ...known }),
+  );
   if (answer.outcome === 'refused') return answer.why;
   payment.attention = attention;
   record.logActivity(payment, 'dispute won');
@@ -146,8 +161,11 @@ export async function bookDispute(
     ...omitUndefined({ dispute_id, amount, currency, fee, value_date }),
     ...omitUndefined({ bank_reference: bank_reference || undefined }),
   };
-  const answer = await writeScheduled((activities) => activities.recordDisputeReport(report));
-  if (answer.outcome === 'posted') return record.show(payment);
+  const answer = await record.book(
+    payment,
+    (known) => (activities) => activities.recordDisputeReport({ ...report, ...known }),
+  );
+  if (answer.outcome === 'posted') return;
   const why = answer.outcome === 'refused' ? answer.why : 'the dispute is posted already';
   await record.recordUnapplied(payment, name, callback, why);
   if (answer.outcome === 'refused') await record.setAttention(payment, 'dispute_differs');
@@ -164,8 +182,9 @@ export async function bookReversal(
   }
   if (receipts.length === 0) return 'No money of the payment is in suspense.';
   const ids = receipts.filter(isInSuspense).map(({ id }) => id);
-  const result = await writeScheduled((activities) =>
-    activities.recordReversal({ payment_id, at, ids }),
+  const result = await record.book(
+    payment,
+    (known) => (activities) => activities.recordReversal({ payment_id, at, ids, ...known }),
   );
   payment.receipts = result.receipts;
   await record.recordAct(payment, audit, null);

@@ -189,7 +189,7 @@ async function applyAnswer(payout: Payout, answer: PayoutAnswer): Promise<void> 
     const { outcome, bank_reference } = answer;
     const sent = { callback_id: `answer:${payout.id}`, bank_reference, says: 'sent' } as const;
     // A worker that dies at the wrong moment reads the answer again, after the failure.
-    const isNew = outcome !== 'sent' || (await holdSent('payout', payout, sent));
+    const isNew = outcome !== 'sent' || (await holdSent(record, 'payout', payout, sent));
     return isNew ? await record.setAttention(payout, 'moved_after_failed') : undefined;
   }
   if (!isUnsent(payout.status)) return;
@@ -219,7 +219,7 @@ function buildInstruction(payout: Payout) {
   const { once, patient } = moneyActivities(connector, 'payout');
   const money = { amount, currency, method, livemode };
   return {
-    send: () => once.sendPayout({ payout_id, version: payout.version, ...money }),
+    send: () => once.sendPayout({ payout_id, version: payout.transition, ...money }),
     lookUp: () => patient.lookUpPayout({ payout_id }),
   };
 }

@@ -6,9 +6,8 @@ import {
 import { omitUndefined } from '../../src/domain/defined';
 import { isUnsent, type PayoutAttention } from '../../src/domain/payout/payout';
 import { timestamp } from '../shared/clock';
-import { writeScheduled } from '../shared/persist';
 import { holdSent, takeSentBack } from '../shared/sent-held';
-import type { Payout } from './state';
+import { type Payout, record } from './state';
 
 export async function bookUnapplied(
   payout: Payout,
@@ -17,10 +16,10 @@ export async function bookUnapplied(
 ): Promise<PayoutAttention | null> {
   if (name === 'returned') await holdReturn(payout, callback);
   if (isSentOtherwise(payout, name, callback)) {
-    await holdSent('payout', payout, { ...callback, says: name });
+    await holdSent(record, 'payout', payout, { ...callback, says: name });
   }
   if (payout.status === 'failed' && (name === 'failed' || name === 'returned')) {
-    await takeSentBack('payout', payout, callback);
+    await takeSentBack(record, 'payout', payout, callback);
   }
   const { callback_id, bank_reference, amount, currency, value_date } = callback;
   if (name !== 'completed' || payout.status !== 'completed' || !bank_reference) return null;
@@ -28,7 +27,11 @@ export async function bookUnapplied(
     ...{ payout_id: payout.id, at: timestamp(payout), callback_id, bank_reference },
     ...omitUndefined({ amount, currency, value_date }),
   };
-  return (await writeScheduled((activities) => activities.recordPayoutSent(report))).reason;
+  const { reason } = await record.book(
+    payout,
+    (known) => (activities) => activities.recordPayoutSent({ ...report, ...known }),
+  );
+  return reason;
 }
 
 function isSentOtherwise(
@@ -50,6 +53,9 @@ async function holdReturn(payout: Payout, callback: BankCallback): Promise<void>
     ...{ payout_id: payout.id, at: timestamp(payout), callback_id },
     ...omitUndefined({ bank_reference: bank_reference || undefined, amount, currency, value_date }),
   };
-  const { holds } = await writeScheduled((activities) => activities.recordReturnHeld(report));
+  const { holds } = await record.book(
+    payout,
+    (known) => (activities) => activities.recordReturnHeld({ ...report, ...known }),
+  );
   payout.holdsReturn = holds;
 }

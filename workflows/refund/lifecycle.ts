@@ -157,7 +157,7 @@ async function bookUnapplied(
   if (name === 'settled' && refund.status === 'processing') {
     const isOther = describeDifference({ amount, currency }, refund.facts) !== undefined;
     const sent = { callback_id, bank_reference, amount, currency, value_date };
-    if (isOther) await holdSent('refund', refund, sent);
+    if (isOther) await holdSent(record, 'refund', refund, sent);
   }
   const mayBeSent = refund.status === 'failed' || Boolean(bank_reference);
   if (name !== 'settled' || !isFinalRefund(refund.status) || !mayBeSent) return null;
@@ -165,7 +165,11 @@ async function bookUnapplied(
     ...{ refund_id: refund.id, at: timestamp(refund), callback_id },
     ...omitUndefined({ bank_reference, amount, currency, value_date }),
   };
-  return (await writeScheduled((activities) => activities.recordRefundSent(report))).reason;
+  const { reason } = await record.book(
+    refund,
+    (known) => (activities) => activities.recordRefundSent({ ...report, ...known }),
+  );
+  return reason;
 }
 
 function nextDue(refund: Refund): Due | undefined {
@@ -182,7 +186,7 @@ function buildInstruction(refund: Refund) {
   const ids = { refund_id, payment_id, payment_bank_reference };
   const money = { amount, currency, method, livemode };
   return {
-    send: () => once.sendRefund({ ...ids, version: refund.version, ...money }),
+    send: () => once.sendRefund({ ...ids, version: refund.transition, ...money }),
     lookUp: () => patient.lookUpRefund({ refund_id }),
   };
 }

@@ -8,9 +8,7 @@ import {
 import type { LifecycleActivities } from '../../activities';
 import type { SenderActivities } from '../../activities/shared/verification';
 import { NO_LOCK } from '../../src/domain/no-lock';
-import { UNCOUNTED_STEPS } from '../../src/domain/resources';
 import { untilWritten } from './stuck';
-import { hideVersionBefore } from './version';
 
 type Activities = LifecycleActivities & SenderActivities;
 
@@ -24,14 +22,11 @@ const quick = proxyLocalActivities<Activities>({
 });
 
 /** The pending activity shows an outage in the UI. */
-const patient = hideVersionBefore(
-  UNCOUNTED_STEPS,
-  proxyActivities<Activities>({
-    startToCloseTimeout: '15s',
-    retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
-    summary: 'Write to the database',
-  }),
-);
+const patient = proxyActivities<Activities>({
+  startToCloseTimeout: '15s',
+  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
+  summary: 'Write to the database',
+});
 
 /**
  * Use it where a lost workflow task loses an accepted update, and its signals come again before a

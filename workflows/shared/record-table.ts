@@ -3,6 +3,7 @@ import type {
   ResourceState,
   TransitionInput,
   TransitionResult,
+  Written,
 } from '../../activities/shared/record-inputs';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { AuditedAct } from './operator-acts';
@@ -37,9 +38,7 @@ export interface RecordTable<Status extends string, Attention extends string, Re
   writeTransition: (
     input: TransitionInput<Status, Attention, Change>,
   ) => Write<TransitionResult<Status, Attention>>;
-  writeAttention: (
-    input: RecordAttention<Attention>,
-  ) => Write<TransitionResult<Status, Attention> | undefined>;
+  writeAttention: (input: RecordAttention<Attention>) => Write<Written<object, Status, Attention>>;
 }
 
 export interface StoredState<Status extends string, Attention extends string>

@@ -1,9 +1,14 @@
-import type { RecordAttention, TransitionResult } from '../../activities/shared/record-inputs';
+import type {
+  Known,
+  RecordAttention,
+  TransitionResult,
+  Written,
+} from '../../activities/shared/record-inputs';
 import type { AnyCallback, CallbackName } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import { now, timestamp } from './clock';
 import { type AuditedAct, datedAudit } from './operator-acts';
-import { writeLocally, writeScheduled } from './persist';
+import { type Write, writeLocally, writeScheduled } from './persist';
 import type { Next, RecordTable, StoredState, TransitionOptions } from './record-table';
 import { findRefusal } from './refusal';
 import { type CommonFacts, note, type WorkflowState } from './state';
@@ -33,6 +38,7 @@ export function createRecord<
   const enterState = (resource: Resource, state: StoredState<Status, Attention>) => {
     resource.status = state.status;
     resource.version = state.version;
+    resource.transition = state.transition;
     resource.attention = state.attention;
     resource.enteredAt = now(resource);
     resource.snoozedUntil = undefined;
@@ -48,23 +54,37 @@ export function createRecord<
   /** @throws StaleState, after a sync from the database */
   const throwStale = (
     resource: Resource,
-    { status, version, stale }: TransitionResult<Status, Attention>,
-  ): void => {
-    if (stale === undefined) return;
-    applyStored(resource, { status, version, attention: stale.attention });
-    throw new StaleState(`The ${table.noun} is ${status} in the database.`);
+    stored: Required<TransitionResult<Status, Attention>>,
+  ): never => {
+    applyStored(resource, { ...stored, attention: stored.stale.attention });
+    throw new StaleState(`The ${table.noun} is ${stored.status} in the database.`);
   };
 
   const isKept = (resource: Resource, next?: Next<Status, Change>) =>
     table.isKept?.(resource, next) ?? false;
 
   /** @param isStale the database may have another reason than the known one */
-  const setAttention = async (resource: Resource, attention: Attention | null, isStale = false) => {
-    if ((isStale || resource.attention !== attention) && !isKept(resource)) {
-      await writeLocally(table.writeAttention(buildAttention(resource, attention, null)));
+  const setAttention = async (
+    resource: Resource,
+    attention: Attention | null,
+    isStale = false,
+  ): Promise<void> => {
+    const isSame = !isStale && resource.attention === attention;
+    if (isSame || isKept(resource)) return show(resource);
+    const answer = await writeLocally(
+      table.writeAttention(buildAttention(resource, attention, null)),
+    );
+    if (answer.stale === undefined) {
+      resource.version = answer.version;
       resource.attention = attention;
       if (attention !== null) resource.acknowledged.delete(attention);
+    } else if (answer.transition === resource.transition) {
+      // A lost task wrote more than this run knows.
+      resource.version = answer.version;
+      resource.attention = answer.stale.attention;
+      return await setAttention(resource, attention);
     }
+    // After a transition of a lost task, the next write decides again.
     show(resource);
   };
 
@@ -83,7 +103,8 @@ export function createRecord<
   ) => {
     const marking = { ...buildAttention(resource, attention, datedAudit(act)), ...more };
     const answer = await writeScheduled(table.writeAttention(marking));
-    if (answer !== undefined) throwStale(resource, answer);
+    if (answer.stale !== undefined) return throwStale(resource, answer);
+    resource.version = answer.version;
     resource.attention = attention;
   };
 
@@ -93,6 +114,25 @@ export function createRecord<
     logActivity: (resource: Resource, line: string): void => {
       note(resource, line);
       show(resource);
+    },
+
+    /**
+     * Books a movement, which counts in the version.
+     * @throws StaleState after a sync from the database
+     */
+    book: async <Answer extends object>(
+      resource: Resource,
+      write: (known: Known) => Write<Written<Answer>>,
+    ): Promise<Answer> => {
+      const { version, transition } = resource;
+      const answer = await writeScheduled(write({ version, transition }));
+      if (answer.stale !== undefined) {
+        // The activity is that of this kind of resource.
+        return throwStale(resource, answer as Required<TransitionResult<Status, Attention>>);
+      }
+      resource.version = answer.version;
+      show(resource);
+      return answer;
     },
 
     /**
@@ -130,7 +170,11 @@ export function createRecord<
           ...getResourceRef(resource),
           account_id,
           livemode,
-          from: { status: resource.status, version: resource.version },
+          from: {
+            status: resource.status,
+            version: resource.version,
+            transition: resource.transition,
+          },
           to: [...to],
           at,
           attention,
@@ -138,7 +182,7 @@ export function createRecord<
           ...omitUndefined({ audit, callback_id, id, value_date }),
         }),
       );
-      throwStale(resource, result);
+      if (result.stale !== undefined) throwStale(resource, { ...result, stale: result.stale });
       enterState(resource, { ...result, attention });
       table.remember?.(resource, next);
       show(resource);
@@ -236,8 +280,8 @@ function buildAttention<Attention extends string>(
   audit: RecordAttention<Attention>['audit'],
 ): RecordAttention<Attention> {
   resource.attentionAt = Math.max(Date.now(), resource.attentionAt + 1);
-  const { version, attentionAt: attention_at } = resource;
-  return { ...getResourceRef(resource), version, attention, audit, attention_at };
+  const { version, transition, attentionAt: attention_at } = resource;
+  return { ...getResourceRef(resource), version, transition, attention, audit, attention_at };
 }
 
 function getResourceRef({ id, facts }: WorkflowState<string, string, CommonFacts>) {

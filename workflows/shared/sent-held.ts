@@ -1,3 +1,4 @@
+import type { Known, Written } from '../../activities/shared/record-inputs';
 import { omitUndefined } from '../../src/domain/defined';
 import {
   findReportedSent,
@@ -7,7 +8,7 @@ import {
   takeSent,
 } from '../../src/domain/sent-held';
 import { timestamp } from './clock';
-import { writeScheduled } from './persist';
+import type { Write } from './persist';
 import type { Next } from './record-table';
 import type { CommonFacts, WorkflowState } from './state';
 
@@ -26,27 +27,42 @@ interface SentReport {
   value_date?: string | undefined;
 }
 
+interface Books<S> {
+  book<Answer extends object>(
+    sender: S,
+    write: (known: Known) => Write<Written<Answer>>,
+  ): Promise<Answer>;
+}
+
 /** @returns whether it was new: a report may repeat what the ledger has */
-export async function holdSent(
+export async function holdSent<S extends Sender>(
+  record: Books<S>,
   kind: SendingKind,
-  sender: Sender,
+  sender: S,
   sent: SentReport,
 ): Promise<boolean> {
   const report = buildReport(kind, sender, sent);
-  const result = await writeScheduled((activities) => activities.recordSentHeld(report));
+  const result = await record.book(
+    sender,
+    (known) => (activities) => activities.recordSentHeld({ ...report, ...known }),
+  );
   sender.sentHeld = result.sent_held;
   return findReportedSent(result.sent_held, sent) !== undefined;
 }
 
 /** Takes money that the bank has back out of suspense. */
-export async function takeSentBack(
+export async function takeSentBack<S extends Sender>(
+  record: Books<S>,
   kind: SendingKind,
-  sender: Sender,
+  sender: S,
   back: SentReport,
 ): Promise<void> {
   if (!sender.sentHeld.some(isOpenSent)) return;
   const report = buildReport(kind, sender, back);
-  const result = await writeScheduled((activities) => activities.recordSentBack(report));
+  const result = await record.book(
+    sender,
+    (known) => (activities) => activities.recordSentBack({ ...report, ...known }),
+  );
   sender.sentHeld = result.sent_held;
 }
 

@@ -21,8 +21,10 @@ export interface WorkflowState<
   readonly id: string;
   readonly facts: Facts;
   status: Status;
-  /** Number of transitions; every write is conditional on it. */
+  /** Number of writes, each of which is conditional on it. */
   version: number;
+  /** Number of transitions. */
+  transition: number;
   attention: Attention | null;
   /** Ms since the epoch. */
   attentionAt: number;
@@ -57,6 +59,7 @@ export interface ResourceSnapshot<Status extends string, Attention extends strin
   facts: Facts;
   status: Status;
   version: number;
+  transition: number;
   attention: Attention | null;
   applied?: string[];
   verification: VerificationMode;
@@ -87,6 +90,7 @@ export function initialState<
     facts,
     status,
     version,
+    transition,
     attention,
     applied = [],
     verification,
@@ -104,6 +108,7 @@ export function initialState<
     facts,
     status,
     version,
+    transition,
     attention,
     attentionAt: attention_at,
     acknowledged: new Set(acknowledged.filter((reason) => reason !== attention)),

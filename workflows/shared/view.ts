@@ -1,10 +1,9 @@
 import type { SearchAttributeUpdatePair } from '@temporalio/common';
-import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { RuleViolation } from '../../src/domain/errors';
 import type { CommonAttention } from '../../src/domain/lifecycle';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import type { CommonFacts, UpsertedLabels, WorkflowState } from './state';
-import { isOtherVersion } from './version';
 
 export interface Waiting {
   what: string;
@@ -89,7 +88,8 @@ export function upsertLabels(
   if (assetAmount !== undefined && state.labels.assetAmount !== assetAmount) {
     pairs.push({ key: SEARCH_KEYS.assetAmount, value: assetAmount });
   }
-  if (state.version !== undefined && isOtherVersion(state.version)) {
+  const shown = workflowInfo().typedSearchAttributes.get(SEARCH_KEYS.version);
+  if (state.version !== undefined && state.version !== shown) {
     pairs.push({ key: SEARCH_KEYS.version, value: state.version });
   }
   if (pairs.length > 0) upsertSearchAttributes(pairs);

@@ -136,7 +136,7 @@ function listFacts(resource: BankResource): ContractPromise[] {
   };
   const late = async (world: World) => {
     const subject = await bringToBank(world, resource);
-    await world.documents.change(resource, subject.id, { status: 'failed', version: 5 });
+    await world.documents.change(resource, subject.id, { status: 'failed', transition: 5 });
     const name = await reportOne(world, subject, listUsual(world, resource).toReversed());
     await waitForSignals(world, resource, subject.id, [name]);
     return `${name} arrived after the end`;

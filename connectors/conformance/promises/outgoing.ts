@@ -145,7 +145,7 @@ export function listOutgoing(outgoing: Outgoing): ContractPromise[] {
   };
   const outdated = async (world: World) => {
     await assertHas(outgoing, world);
-    for (const change of [{ version: 2 }, { status: 'failed' }]) {
+    for (const change of [{ transition: 2 }, { status: 'failed' }]) {
       const { id, input } = await outgoing.make(world);
       await world.documents.change(resource, id, change);
       const answer = await world.instructor.read(send, input);

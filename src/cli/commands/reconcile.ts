@@ -51,8 +51,8 @@ export const reconcileCommand = defineCommand({
 Findings:
 ${fields(Object.entries(KINDS)).replace(/^/gm, '  ')}
 
-It compares versions in Temporal's list of workflows, reads the histories of those that differ, and may run while
-the service does.
+It compares status and version in Temporal's list of workflows, then those that differ one by one, and may run
+while the service does.
 
 Exit code 1 while differences are left. While MongoDB is older than Temporal, the API refuses writes and no
 worker starts: --apply ends that where nothing is left, no idempotency key is lost and --since reaches back far
@@ -68,8 +68,8 @@ enough; --done ends it in any case, and requires a --reason.`,
     const rows = findings.map((finding) => presentFinding(finding, context.now()));
     const { workflows, histories, documents } = counts;
     const scope =
-      `${workflows} workflows that run or ended since ${since.toISOString()} (${histories} histories ` +
-      `read), and ${documents} documents in flight`;
+      `${workflows} workflows that run or ended since ${since.toISOString()} (${histories} read one by ` +
+      `one), and ${documents} documents in flight`;
     context.print({
       json: { data: { since: since.toISOString(), ...counts, left, findings: rows } },
       text: rows.length === 0 ? `${scope}: nothing differs.` : `${scope}.\n\n${formatRows(rows)}`,

@@ -66,5 +66,5 @@ export const CRYPTO_PAYMENTS: ResourceRule<
       (payment: CryptoPaymentPart) => listDeposits(payment, step),
     ]),
   ),
-  reportedVersions: ({ reported }) => reported.map(({ version }) => version),
+  reportedTransitions: ({ reported }) => reported.map(({ transition }) => transition),
 };

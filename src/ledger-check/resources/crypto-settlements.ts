@@ -53,6 +53,6 @@ export const CRYPTO_SETTLEMENTS: ResourceRule<
     crypto_settlement_sent_held: (part) => listSentHeld('crypto_settlement', part),
     crypto_settlement_sent_resolved: (part) => listSentResolved('crypto_settlement', part),
   },
-  reportedVersions: ({ status, version }) =>
-    status === 'completed' || status === 'failed' ? [version] : [],
+  reportedTransitions: ({ status, transition }) =>
+    status === 'completed' || status === 'failed' ? [transition] : [],
 };

@@ -26,13 +26,12 @@ export interface RebuildResult {
   key_lost?: boolean;
 }
 
-export type Part = 'life' | 'bookings';
+export type Part = 'life' | 'disputes';
 
 export interface Rebuilder {
   /**
    * Safe to repeat: existing records are not written again.
-   * @param part `life`: opening, transitions, receipts and attention reasons; `bookings`: disputes,
-   * after all others
+   * @param part `life`: all until the first dispute; `disputes`: all, after those of the others
    */
   rebuild(resource: CallbackResource, id: string, part: Part): Promise<RebuildResult>;
 }
@@ -115,8 +114,8 @@ export async function rebuildAll(
   }
   for (const difference of differences) {
     if (difference.resource !== 'payment' || remaining.includes(difference)) continue;
-    const bookingResult = await rebuilder.rebuild('payment', difference.id, 'bookings');
-    if (bookingResult.outcome !== 'rebuilt') results.set(difference, bookingResult);
+    const result = await rebuilder.rebuild('payment', difference.id, 'disputes');
+    if (result.outcome !== 'rebuilt') results.set(difference, result);
   }
   return differences.map((difference) => withResult(difference, results.get(difference)));
 }

@@ -13,7 +13,7 @@ import {
 } from '../orphans';
 import { formatPlace } from './places';
 import { buildFinding, type Finding, isUnresolved, type Rebuilder, rebuildAll } from './rebuild';
-import { compareHistories, type Difference, type WalkOptions, walk } from './walk';
+import { compareWorkflows, type Difference, type WalkOptions, walk } from './walk';
 
 export interface ReconcileDeps extends OrphanDeps {
   stores: Stores;
@@ -59,7 +59,7 @@ async function compareAll(deps: ReconcileDeps, options: WalkOptions) {
     workflows += checked;
     histories += read;
     found.push(...differences);
-    const counts = `${workflows} workflows looked at, ${histories} histories read, ${found.length} differ`;
+    const counts = `${workflows} workflows looked at, ${histories} read one by one, ${found.length} differ`;
     deps.progress(`${counts} (at ${formatPlace(place)})`);
   }
   return { workflows, histories, differences: await omitMoving(deps, found) };
@@ -74,7 +74,7 @@ async function omitMoving(deps: ReconcileDeps, differences: readonly Difference[
   const again: Difference[] = [];
   for (const kind of KINDS) {
     const ids = ahead.filter(({ resource }) => resource === kind).map(({ id }) => id);
-    again.push(...(await compareHistories(deps, kind, ids)));
+    again.push(...(await compareWorkflows(deps, kind, ids)));
   }
   const isMoving = ({ kind, id, document }: Difference) =>
     kind === 'ahead' && document?.version !== versions.get(id);

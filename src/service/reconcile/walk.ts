@@ -1,19 +1,18 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
-import type { History } from '@temporalio/common/lib/proto-utils';
 import { inBatches } from '../../base/batches';
 import type { CallbackResource } from '../../domain/callback/callback';
+import { listStateSteps } from '../../domain/resources';
 import { SEARCH_KEYS } from '../../domain/search-attributes';
-import { LIFECYCLES, type ResourceStores } from '../../lifecycles';
+import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import { buildQueries, listPlaces, type Place, type PlaceDeps } from './places';
 import {
   compare,
   type Disagreement,
+  hasEnded,
   REFUSED,
   type ResourceState,
-  readResourceState,
-  wasRefused,
+  type StateDocument,
 } from './state';
-import { type StateDocument, toState } from './stored-state';
 
 export interface WalkDeps extends PlaceDeps {
   stores: ResourceStores;
@@ -24,7 +23,7 @@ export interface WalkOptions {
   since: Date;
   /** End of an earlier walk; absent: the beginning. */
   from?: Place | undefined;
-  /** Reads each history, not only those that Temporal's list shows as different. */
+  /** Reads each workflow, not only those that Temporal's list shows as different. */
   full?: boolean;
 }
 
@@ -59,8 +58,8 @@ const PAGE = 200;
 const READ_AT_ONCE = 20;
 
 /**
- * Compares workflows that run, or have ended since, with their documents: by the version in
- * Temporal's list, which lags by seconds, then by the histories of those that differ.
+ * Compares status and version of workflows that run, or have ended since, with their documents:
+ * those in Temporal's list, which lags by seconds, then those of the differing workflows themselves.
  */
 export async function* walk(deps: WalkDeps, options: WalkOptions): AsyncGenerator<Step> {
   const { since, from, full = false } = options;
@@ -72,7 +71,7 @@ export async function* walk(deps: WalkDeps, options: WalkOptions): AsyncGenerato
       for await (const page of inBatches(listRuns(deps.temporal, kind, query), PAGE)) {
         const unequal = full ? page : await findUnequal(deps, kind, page);
         const ids = [...new Set(unequal.map(({ id }) => id))].filter((id) => !differing.has(id));
-        const differences = await compareHistories(deps, kind, ids);
+        const differences = await compareWorkflows(deps, kind, ids);
         for (const { id } of differences) differing.add(id);
         yield { place, checked: page.length, read: ids.length, differences };
       }
@@ -84,7 +83,12 @@ async function* listRuns({ workflow }: Client, kind: CallbackResource, query: st
   for await (const info of workflow.list({ query, pageSize: PAGE })) yield readRun(kind, info);
 }
 
-function readRun(kind: CallbackResource, info: WorkflowExecutionInfo): Run {
+type RunInfo = Pick<
+  WorkflowExecutionInfo,
+  'workflowId' | 'runId' | 'startTime' | 'typedSearchAttributes' | 'status'
+>;
+
+function readRun(kind: CallbackResource, info: RunInfo): Run {
   const { workflowId, runId, startTime: startedAt, typedSearchAttributes: shown } = info;
   return {
     id: workflowId.slice(LIFECYCLES[kind].workflowId('').length),
@@ -109,7 +113,7 @@ async function findUnequal(
   });
 }
 
-export async function compareHistories(
+export async function compareWorkflows(
   deps: WalkDeps,
   kind: CallbackResource,
   ids: readonly string[],
@@ -138,17 +142,45 @@ async function compareOne(
   runs.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime());
   const newest = runs.at(-1);
   if (newest === undefined) return null;
-  const histories: History[] = [];
-  for (const { runId } of runs) {
-    histories.push(await temporal.workflow.getHandle(workflowId(id), runId).fetchHistory());
+  const workflow = await readState(temporal, resource, newest);
+  let document = await get(stores, id);
+  if (document === null && workflow !== REFUSED) {
+    if (!(await wasOpened(temporal, resource, runs))) return null;
+    document = await get(stores, id);
   }
-  const workflow = readResourceState(histories) ?? (wasRefused(histories) ? REFUSED : null);
-  const storedDocument = await get(stores, id);
-  const document = storedDocument === null ? null : toState(storedDocument);
   const kind = compare(workflow, document);
   if (kind === null) return null;
   const { running, startedAt } = newest;
-  return { kind, resource, id, workflow, document, running, started_at: startedAt.toISOString() };
+  const differing = { workflow, document: document && pickState(document) };
+  return { kind, resource, id, ...differing, running, started_at: startedAt.toISOString() };
+}
+
+/** Reads the run itself, which is never late. @returns null before it has a state */
+async function readState(
+  { workflow }: Client,
+  kind: CallbackResource,
+  { id, runId }: Run,
+): Promise<ResourceState | null> {
+  const info = await workflow.getHandle(LIFECYCLES[kind].workflowId(id), runId).describe();
+  const { status, version } = readRun(kind, info);
+  if (status === REFUSED.status) return REFUSED;
+  return status === undefined || version === undefined ? null : { status, version };
+}
+
+/** A first run has the state of an opened resource from its start. */
+async function wasOpened(
+  { workflow }: Client,
+  kind: CallbackResource,
+  runs: readonly Run[],
+): Promise<boolean> {
+  const { workflowId } = LIFECYCLES[kind];
+  const handles = runs.map(({ id, runId }) => workflow.getHandle(workflowId(id), runId));
+  const histories = await Promise.all(handles.map((handle) => handle.fetchHistory()));
+  return hasEnded(listStateSteps(kind), histories);
+}
+
+function pickState({ status, version, account_id, livemode, updated_at }: Resource): StateDocument {
+  return { status, version, account_id, livemode, updated_at };
 }
 
 export async function getRetentionStart({ workflowService, options }: Client, now: Date) {

@@ -11,7 +11,9 @@ import {
 import { readSandboxBankConfig } from '../../../connectors/sandbox/config';
 
 const OUTDATED = { outcome: 'outdated' };
-const PRODUCT = { account_id: 'acct_1', connector: 'acme', version: 1, bank_reference: null };
+/** Reasons and bookings have counted in the version. */
+const COUNTS = { version: 9, transition: 1 };
+const PRODUCT = { account_id: 'acct_1', connector: 'acme', ...COUNTS, bank_reference: null };
 const MONEY = { amount: 3_400, currency: 'EUR', method: 'sepa_instant', livemode: true };
 const LATE = { id: 'b-2', reason: 'late', state: 'suspense', amount: 1_050, currency: 'EUR' };
 const REFUND = { payment_id: 'pay_1', payment_bank_reference: 'B-1', ...MONEY };
@@ -115,13 +117,13 @@ test.each([
   ['a payout that is completed', 'payout', { status: 'completed' }],
   ['a payout that has failed', 'payout', { status: 'failed' }],
   ['a payout that has returned', 'payout', { status: 'returned' }],
-  ['an earlier version of the document', 'payout', { version: 2 }],
+  ['an earlier transition of the document', 'payout', { transition: 2 }],
   ['late funds outside suspense', 'payment', { receipts: CREDITED }],
 ] as const)('an instruction for %s is outdated', async (_, kind, change) => {
   expect(await createGuard(kind, change).check()).toEqual(OUTDATED);
 });
 
-test('an instruction for a later version waits for the document', async () => {
+test('an instruction for a later transition waits for the document', async () => {
   await expect(createGuard('payout').check({ version: 2 })).rejects.toThrow('behind its workflow');
 });
 
@@ -143,14 +145,14 @@ test.each([
   ['sent', 3, false],
   ['failed', 3, false],
 ])(
-  'a payout that is %s in version %d goes into a later file: %s',
-  async (status, version, goes) => {
-    expect(await createGuard('payout', { status, version }).checkLater()).toBe(goes);
+  'a payout that is %s after transition %d goes into a later file: %s',
+  async (status, transition, goes) => {
+    expect(await createGuard('payout', { status, transition }).checkLater()).toBe(goes);
   },
 );
 
 test('a payout does not go into a later file if it differs, is frozen or behind', async () => {
-  const submitted = { status: 'submitted', version: 2 };
+  const submitted = { status: 'submitted', transition: 2 };
   const { checkLater, logged } = createGuard('payout', submitted);
   await expect(checkLater({ amount: 3_401 })).rejects.toThrow('differs from the payout in amount');
   expect(logged).toHaveLength(1);

@@ -16,7 +16,7 @@ const { events } = buildEvents(
     at: LATER,
     data: { payment_id: 'pay-1' },
     request_id: 'req-1',
-    transitions: [{ type: 'payment.settled', version: 4 }],
+    transitions: [{ type: 'payment.settled', transition: 4 }],
   },
   [{ endpoint_id: 'we_1', wants: 'all', isDisabled: false }],
 );

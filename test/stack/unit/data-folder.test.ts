@@ -1,5 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tryLock } from '../../../src/base/file-lock';
+import { FORMAT } from '../../../src/domain/format';
 import { ensureKeys } from '../../../src/encryption/ensure-keys';
 import { followPairs } from '../../../src/encryption/recipient-pairs';
 import { readKeys } from '../../../src/encryption/service-keys';
@@ -42,7 +43,7 @@ const STATE: StackState = {
 describe('the format of a data directory', () => {
   test('is written at the first start, and lets the next ones go on', () => {
     markDataDir(folder.at());
-    expect(folder.read('version')).toBe('format 1\n');
+    expect(folder.read('version')).toBe(`format ${FORMAT}\n`);
     folder.write('ports.json', '{}');
     markDataDir(folder.at());
   });
@@ -52,14 +53,14 @@ describe('the format of a data directory', () => {
     (name) => {
       folder.write(name, '');
       expect(() => markDataDir(folder.at())).toThrow(
-        /^DATA_DIR .* has data without a format number, .* only format 1\. Set DATA_DIR to another/,
+        /^DATA_DIR .* has data without a format number, .* only format \d\. Set DATA_DIR to another/,
       );
       expect(existsSync(folder.at('version'))).toBe(false);
     },
   );
 
   test.each([
-    ['format 2\n', 'format 2'],
+    [`format ${FORMAT + 1}\n`, `format ${FORMAT + 1}`],
     ['2\n', 'data without a format number'],
   ])('is refused where the file has %j', (text, found) => {
     folder.write('version', text);

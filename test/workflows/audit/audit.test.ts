@@ -215,20 +215,32 @@ describe('an audit', () => {
   test('needs attention for late funds that are not back after five days', async () => {
     const { payments } = setting.service.stores;
     const records = await openRecords(undefined, setting.service.database);
+    const known = async (id: string) => {
+      const { version = 0, transition = 0 } = (await payments.get(id)) ?? {};
+      return { version, transition };
+    };
     const returnLate = async (daysAgo: number) => {
       const { payment_id } = await expiredPayment(records);
       const report = { callback_id: 'late', amount: 1_000, currency: 'EUR' };
       const at = new Date().toISOString();
-      await records.payments.recordReceipt({ payment_id, at, reason: 'late', ...report });
-      const version = (await payments.get(payment_id))?.version ?? 0;
+      const call = {
+        payment_id,
+        at,
+        reason: 'late',
+        ...report,
+        ...(await known(payment_id)),
+      } as const;
+      await records.payments.recordReceipt(call);
+      const { version } = await known(payment_id);
       const reason = { attention: 'late_settlement_reversed', audit: null } as const;
       const attention_at = Date.now() - daysAgo * 24 * 60 * MINUTE_MS;
-      await payments.setAttention(payment_id, { version, ...reason, attention_at });
+      await payments.markAttention(payment_id, { version, ...reason, attention_at });
       return payment_id;
     };
     const ids = [await returnLate(6), await returnLate(4), await returnLate(6)];
-    const reversal = { payment_id: ids[2] ?? '', at: new Date().toISOString(), by: 'back' };
-    await records.payments.recordReversal(reversal);
+    const [, , payment_id = ''] = ids;
+    const reversal = { payment_id, at: new Date().toISOString(), by: 'back' };
+    await records.payments.recordReversal({ ...reversal, ...(await known(payment_id)) });
     await audit();
     const reasons = await Promise.all(ids.map(async (id) => (await payments.get(id))?.attention));
     expect(reasons).toEqual([

@@ -72,7 +72,7 @@ describe('an activity', () => {
       ...database.stores.payments,
       listUnconfirmedReversals: async () =>
         Array.from({ length: COUNT }, (_, n) => paymentAt(n, PAST)),
-      setAttention: async () => {
+      markAttention: async () => {
         heartbeatsBefore.push(heartbeats.length);
         return true;
       },

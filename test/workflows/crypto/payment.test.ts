@@ -264,12 +264,13 @@ describe('a crypto payment', () => {
       const document = await stored();
       return document.deposits.length === 1 && document;
     });
-    const { _id: resource_id, account_id, livemode, status, version, attention } = payment;
+    const { _id: resource_id, account_id, livemode, attention } = payment;
+    const { status, version, transition } = payment;
     return {
       ...payment,
       input: {
         ...{ resource_id, account_id, livemode, request_id: 'req', attention },
-        ...{ from: { status, version }, at: new Date().toISOString() },
+        ...{ from: { status, version, transition }, at: new Date().toISOString() },
       },
     };
   }
@@ -290,7 +291,7 @@ describe('a crypto payment', () => {
       const { handle, deposit } = payment;
       const half = ETHER / 2n;
       await deposit('tx', half, 1);
-      const { version, deposits, input } = await waitForDeposit(payment);
+      const { version, transition, deposits, input } = await waitForDeposit(payment);
       const counted = { confirmations: 3, screening: 'passed', status: 'confirmed' } as const;
       await activitiesBehind(setting).recordCryptoPaymentMove({
         ...{ ...input, to: ['underpaid'] },
@@ -298,11 +299,11 @@ describe('a crypto payment', () => {
           deposits: deposits.map((each) => ({ ...each, ...counted })),
           ...{ amount_received: String(half), accepted: false },
           entries: [{ step: 'credited', deposit: 'tx' }],
-          ...{ reported: [{ status: 'underpaid', version: version + 1 }], is_reported: true },
+          ...{ reported: [{ status: 'underpaid', transition: transition + 1 }], is_reported: true },
         },
       });
       const snoozed = await payment.act('snooze', { hours: 1 });
-      expect(snoozed).toMatchObject({ status: 'underpaid', version: version + 1 });
+      expect(snoozed).toMatchObject({ status: 'underpaid', version: version + 2 });
       await deposit('rest', half, 3);
       await payment.becomes({ status: 'received' });
       expect(await handle.result()).toMatchObject({ status: 'received' });
@@ -316,14 +317,14 @@ describe('a crypto payment', () => {
   test('knows a transition whose answer was lost as its own by its id', () =>
     withPayment(setting, async (payment) => {
       await payment.deposit('tx', ETHER, 1);
-      const { status, version, deposits, input } = await waitForDeposit(payment);
+      const { status, version, transition, deposits, input } = await waitForDeposit(payment);
       const record = (id: string) =>
         activitiesBehind(setting).recordCryptoPaymentMove({
           ...{ ...input, to: [status], id },
           change: { deposits, entries: [], is_reported: false },
         });
       const first = await record('run:1');
-      expect(first).toEqual({ status, version: version + 1 });
+      expect(first).toEqual({ status, version: version + 1, transition: transition + 1 });
       expect(await record('run:1')).toEqual(first);
       expect(await record('run:2')).toMatchObject({ version: version + 1, stale: {} });
     }));

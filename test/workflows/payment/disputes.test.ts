@@ -177,7 +177,7 @@ test.each<Row>([
       ['refund', { amount: 1 }, DISPUTED],
     ],
     stored: {
-      ...{ status: 'settled', version: 4, attention: null, disputed_at: expect.any(String) },
+      ...{ status: 'settled', transition: 4, attention: null, disputed_at: expect.any(String) },
       disputes: [{ kind: 'clawed_back', amount: 1_050, held: 750, owed: 300, state: 'lost' }],
       audit: [{ who: 'ada', what: 'claw_back', why: ACT.reason }],
     },

@@ -365,7 +365,9 @@ describe('late funds', () => {
 
   const recordReversal = async (payment_id: string, ids: string[]) => {
     const at = new Date().toISOString();
-    await createPaymentMoney(buildDeps()).recordReversal({ payment_id, at, ids });
+    const { version = 0, transition = 0 } = (await setting.stores.payments.get(payment_id)) ?? {};
+    const call = { payment_id, at, ids, version, transition };
+    await createPaymentMoney(buildDeps()).recordReversal(call);
   };
   const creditReceipts = async (payment_id: string, ids: string[]) => {
     const { payments } = setting.stores;

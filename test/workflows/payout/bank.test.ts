@@ -67,7 +67,7 @@ async function changeRecord(
 ): Promise<void> {
   await createPayoutActivities(buildDeps()).recordPayoutMove({
     ...{ resource_id: id, request_id: randomUUID(), account_id: `acct_${id}`, livemode: false },
-    ...{ from: { status: 'created', version: 1 }, to, change },
+    ...{ from: { status: 'created', version: 1, transition: 1 }, to, change },
     ...{ at: new Date().toISOString(), attention: null },
   });
 }
@@ -316,7 +316,7 @@ test.each([
       if (calls.length === 1) await failInRecord(payout_id);
       // As the guard of a connector does.
       const stored = await setting.stores.payouts.get(payout_id);
-      return stored?.version === version ? SENT : { outcome: 'outdated' };
+      return stored?.transition === version ? SENT : { outcome: 'outdated' };
     },
     lookUpPayout: async ({ payout_id }) => {
       await failInRecord(payout_id);

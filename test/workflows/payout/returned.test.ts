@@ -113,7 +113,7 @@ test.each<Row>([
       ['returned', { reason: 'Once more' }, { ...RETURNED, attention: 'second_return' }],
       ['save', 'payout-second-return'],
     ],
-    stored: { version: 5, returned: AC04 },
+    stored: { transition: 5, returned: AC04 },
     kinds: ['payout_returned'],
     unapplied: ['returned: the payout has come back already'],
   },
@@ -127,7 +127,7 @@ test.each<Row>([
       ['save', 'payout-marked-returned-after-end'],
     ],
     stored: {
-      version: 5,
+      transition: 5,
       returned: { code: 'returned', reason: 'The bank reported that the payout came back.' },
       audit: [{ who: 'ada', what: 'mark_returned', before: 'completed', after: 'returned' }],
     },

@@ -62,9 +62,9 @@ describe.each(INSTRUCTED)('an instruction of a $resource', (row) => {
       const [send, lookUp] = [`send ${id}`, `lookUp ${id}`];
       expect(instructions(bank)).toEqual([send, lookUp, lookUp, lookUp, send]);
       expect(await subject.money()).toEqual(money.taken);
-      const version = row.taken.version + 1;
-      expect(await subject.endBy(done)).toMatchObject({ status: done, version });
-      expect(await subject.stored()).toMatchObject({ bank_reference: 'sent-2' });
+      expect(await subject.endBy(done)).toMatchObject({ status: done });
+      const transition = row.taken.version + 1;
+      expect(await subject.stored()).toMatchObject({ transition, bank_reference: 'sent-2' });
       await saveHistory(handle, RESUMED[resource]);
     });
   });
@@ -112,7 +112,7 @@ test.each(INSTRUCTED)(
     await row.start(lifecycles, bank, async ({ id, act, handle, money }) => {
       await eventually('the look-up', async () => instructions(bank).includes(`lookUp ${id}`));
       await act('mark_failed', { ...ACT, ...row.confirmation });
-      expect(await handle.result()).toMatchObject({ status: 'failed', version: 2 });
+      expect(await handle.result()).toMatchObject({ status: 'failed' });
       release();
       expect(instructions(bank)).toEqual([`send ${id}`, `lookUp ${id}`]);
       expect(await money()).toEqual(row.money.untouched);

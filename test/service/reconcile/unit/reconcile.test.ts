@@ -1,98 +1,36 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
+import { listStateSteps } from '../../../../src/domain/resources';
 import {
   buildFinding,
   isUnresolved,
   type RebuildResult,
   rebuildAll,
 } from '../../../../src/service/reconcile/rebuild';
-import {
-  type Booking,
-  compare,
-  REFUSED,
-  readResourceState,
-  wasRefused,
-} from '../../../../src/service/reconcile/state';
+import { compare, hasEnded, REFUSED } from '../../../../src/service/reconcile/state';
 import type { Difference } from '../../../../src/service/reconcile/walk';
 
 const FOLDER = join(__dirname, '../../../replay/histories');
 const readHistory = (name: string) =>
   historyFromJSON(JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8')));
 
-describe('the state of a resource in histories', () => {
-  test.each([
-    ['payout-completed', 'completed', 4],
-    ['payout-jumped', 'completed', 4],
-    ['payout-returned-days-later', 'returned', 5],
-    ['payout-accepted-behind', 'sent', 3],
-    ['payment-settled', 'settled', 4],
-    ['refund-settled', 'settled', 2],
-    ['crypto-payment-topped-up', 'received', 5],
-    ['crypto-payment-returned', 'expired', 4],
-    ['crypto-settlement-sent-again', 'completed', 3],
-    ['crypto-settlement-refused', 'failed', 2],
-  ])('is that of the last step of %s', (name, status, version) => {
-    const history = readHistory(name);
-    expect(readResourceState([history])).toEqual({ status, version, bookings: [] });
-    expect(wasRefused([history])).toBe(false);
-  });
-
-  test.each([
-    'payout-insufficient-balance',
-    'payout-not-accepted-in-time',
-    'refund-refused',
-    'crypto-settlement-insufficient-balance',
-    'crypto-payment-not-available',
-  ])('is none for %s, which is a refusal', (name) => {
-    expect(readResourceState([readHistory(name)])).toBeNull();
-    expect(wasRefused([readHistory(name)])).toBe(true);
-  });
-
-  test('is none before anything begins, and that of the last known step where a history is cut off', () => {
-    expect(readResourceState([{ events: [] }, {}])).toBeNull();
-    expect(readResourceState([])).toBeNull();
-    expect(wasRefused([{ events: [] }])).toBe(false);
-    const events = readHistory('payout-completed').events ?? [];
-    const read = (length: number) => readResourceState([{ events: events.slice(0, length) }]);
-    const written = events.findIndex((_event, index) => read(index + 1)?.status === 'sent');
-    expect(read(written)).toEqual({ status: 'created', version: 1, bookings: [] });
-    expect(read(written + 1)).toEqual({ status: 'sent', version: 3, bookings: [] });
-  });
-
-  test('can be read from every recorded history of a lifecycle', () => {
-    const names = readdirSync(FOLDER).filter((name) =>
-      /^(payment|refund|payout|crypto)-/.test(name),
-    );
-    expect(names.length).toBeGreaterThan(65);
-    for (const name of names) {
-      const state = readResourceState([readHistory(name.replace('.json', ''))]);
-      expect(state?.version ?? 1).toBeGreaterThanOrEqual(1);
-    }
-  });
-
-  test('has the bookings of all runs, and the status of the newest', () => {
-    const [settled, disputed, reversed] = [
-      readHistory('payment-settled'),
-      readHistory('payment-disputed-failed'),
-      readHistory('payment-late-reversed'),
-    ];
-    const state = readResourceState([disputed]);
-    expect(state?.bookings).toEqual(['recordDispute']);
-    expect(readResourceState([settled, disputed])).toEqual(state);
-    expect(readResourceState([disputed, {}])).toEqual(state);
-    expect(readResourceState([readHistory('payment-disputed-clawed-back')])?.bookings).toEqual([
-      'recordDispute',
-    ]);
-    const late = ['held one', 'returned one'];
-    expect(readResourceState([reversed])?.bookings).toEqual(late);
-    expect(readResourceState([disputed, reversed])?.bookings).toEqual(['recordDispute', ...late]);
-  });
+test.each([
+  ['payout', 'payout-completed', 'openPayout'],
+  ['payment', 'payment-settled', 'openPayment'],
+  ['refund', 'refund-refused', 'abandonRefund'],
+  ['crypto_payment', 'crypto-payment-resumed', 'loadCryptoPayment'],
+] as const)('a %s is opened once a step of %s has ended', (kind, name, step) => {
+  const history = readHistory(name);
+  expect(hasEnded(listStateSteps(kind), [{ events: [] }, history])).toBe(true);
+  expect(hasEnded([step], [history])).toBe(true);
+  expect(hasEnded(['another'], [history])).toBe(false);
+  // Its workflow has begun, and no step has ended.
+  const events = (history.events ?? []).slice(0, 2);
+  expect(hasEnded(listStateSteps(kind), [{ events }, {}])).toBe(false);
 });
 
-const at = (version: number, status = 'sent', ...bookings: Booking[]) => ({
-  ...{ status, version, bookings },
-});
+const at = (version: number, status = 'sent') => ({ status, version });
 
 test.each([
   ['nothing began and nothing is stored', null, null, null],
@@ -100,8 +38,6 @@ test.each([
   ['begun and not stored', at(1), null, 'missing'],
   ['stored at an earlier version', at(3), at(2), 'behind'],
   ['stored at a later version', at(3), at(4), 'ahead'],
-  ['without a booking of the workflow', at(3, 'sent', 'clawBack'), at(3), 'behind'],
-  ['with one booking more', at(3), at(3, 'sent', 'clawBack'), null],
   ['stored at the same version', at(3), at(3), null],
   ['stored at the same version in another status', at(3), at(3, 'failed'), 'contradicts'],
   ['refused and not stored', REFUSED, null, null],
@@ -115,9 +51,9 @@ test.each([
 
 const DIFFERENCE: Difference = {
   ...{ kind: 'behind', resource: 'payout', id: 'p1' },
-  workflow: { status: 'completed', version: 4, bookings: [] },
+  workflow: { status: 'completed', version: 4 },
   document: {
-    ...{ status: 'sent', version: 3, bookings: [], account_id: 'acct_1', livemode: true },
+    ...{ status: 'sent', version: 3, account_id: 'acct_1', livemode: true },
     updated_at: '2026-03-01T12:00:00.000Z',
   },
   running: false,

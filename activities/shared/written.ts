@@ -1,0 +1,72 @@
+import type { ClientSession } from 'mongodb';
+import type { ResourceDocument, resourceStore } from '../../src/store/resource';
+import type { Known } from './record-inputs';
+import { buildBehind } from './record-move';
+import type { WriteAnswer } from './record-table';
+
+type Transact = <R>(work: (session: ClientSession) => Promise<R>) => Promise<R>;
+
+type BookedStore<D extends ResourceDocument> = Pick<
+  ReturnType<typeof resourceStore<D, never>>,
+  'get' | 'markAttention' | 'countWrite'
+>;
+
+export interface Work<Answer> {
+  answer: Answer;
+  /** Whether it has written: a repeat has not. */
+  isNew: boolean;
+}
+
+/** Aborts the transaction: the document is later than what the workflow knows. */
+class Later extends Error {
+  override readonly name = 'Later';
+}
+
+/**
+ * Books a movement in one transaction, and counts it in the version of its resource.
+ * @returns the stored state where the workflow knows an earlier one; then nothing is booked
+ * @throws Error when the database is behind
+ */
+export async function bookOnce<D extends ResourceDocument, Answer extends object>(
+  transact: Transact,
+  store: BookedStore<D>,
+  { resource_id, known }: { resource_id: string; known: Known },
+  work: (document: D, session: ClientSession) => Promise<Work<Answer>>,
+): Promise<WriteAnswer<D, Answer>> {
+  const { version } = known;
+  try {
+    return await transact(async (session) => {
+      const document = await store.get(resource_id, session);
+      if (document === null || document.version < version) {
+        throw await buildBehind({ store }, document, known, resource_id);
+      }
+      const { answer, isNew } = await work(document, session);
+      if (!isNew) return { ...answer, version: findVersion(known, document) };
+      if (!(await store.countWrite(resource_id, version, session))) throw new Later();
+      return { ...answer, version: version + 1 };
+    });
+  } catch (error) {
+    const document = error instanceof Later ? await store.get(resource_id) : null;
+    if (document === null) throw error;
+    return buildStale(document);
+  }
+}
+
+/**
+ * Version after a write that was there already. It is the next one where the workflow has lost the
+ * result of this very write; after others, the next write finds out.
+ */
+export function findVersion(
+  { version, transition }: Known,
+  document: Pick<ResourceDocument, 'version' | 'transition'> | null,
+): number {
+  const isNext = document?.version === version + 1 && document.transition === transition;
+  return isNext ? version + 1 : version;
+}
+
+export function buildStale<D extends ResourceDocument>(
+  document: D,
+): Extract<WriteAnswer<D>, { status: unknown }> {
+  const { status, version, transition, attention } = document;
+  return { status, version, transition, stale: { attention } };
+}
