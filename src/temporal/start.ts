@@ -9,7 +9,8 @@ export const IDEMPOTENCY_MEMO = 'idempotency_record';
 
 /**
  * Temporal then gives a task to another worker, so that a create request succeeds within 8 s even
- * if its worker died. Longer than a local activity takes.
+ * if its worker died. More than twice what a local activity may take.
+ * @see workflows/shared/persist.ts
  * @see docs/operations.md#ending-and-starting-processes
  */
 export const TASK_MS_MAX = 4_000;

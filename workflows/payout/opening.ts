@@ -22,8 +22,8 @@ import type { Payout, PayoutMailbox } from './state';
 /** Additional time until the opening is known. */
 const GRACE_MS = 1_000;
 
-/** Longer than the slowest acceptance, short enough for a second attempt. */
-const ATTEMPT_MS_MAX = 3_000;
+/** Longer than the slowest acceptance, half of what a task has. @see workflows/shared/persist.ts */
+const ATTEMPT_MS_MAX = 2_000;
 const PAUSE_MS = 200;
 /** Jittered pause of a debit without the lock. */
 const NO_LOCK_PAUSE_MS = 300;

@@ -14,9 +14,13 @@ type Activities = LifecycleActivities & SenderActivities;
 
 export type Write<T> = (activities: Pick<Activities, keyof Activities>) => Promise<T>;
 
-/** Cheap in history; given up soon, so that messages don't stall. */
+/**
+ * Cheap in history. Given up far within the time of a task: where a task times out while a local
+ * activity runs in it, the SDK may report it without the signals that came meanwhile, and no worker
+ * can replay that history.
+ */
 const quick = proxyLocalActivities<Activities>({
-  startToCloseTimeout: '3s',
+  scheduleToCloseTimeout: '1500ms',
   // A debit without the lock waits outside the slots of a workflow task.
   retry: { maximumAttempts: 2, initialInterval: '200ms', nonRetryableErrorTypes: [NO_LOCK] },
 });
