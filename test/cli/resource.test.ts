@@ -64,7 +64,7 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
   expect(shown).toEqual({
     payout: {
       ...{ id, workflow_id: `payout:${id}`, account_id: shop.account_id, livemode: false },
-      ...{ status: 'completed', version: 4, amount: 1_000, fee: 0, currency: 'EUR' },
+      ...{ status: 'completed', version: 5, amount: 1_000, fee: 0, currency: 'EUR' },
       ...{ balance_account: 'main', recipient_id: shop.recipients.sepa_instant },
       ...{ reference: 'salary-7', method: 'sepa_instant', connector: service.connector },
       ...{ bank_reference: expect.any(String), request_id: expect.any(String) },
@@ -186,8 +186,8 @@ describe('payout act', () => {
 
   test.each<[string, string[], () => Promise<string>, object, typeof UNCHANGED]>([
     ['mark_completed', [], openSent, { status: 'completed', version: 4 }, COMPLETED],
-    ['resubmit', [], takeQueued, { status: 'submitted', version: 2, bank: 'submitted' }, UNCHANGED],
-    ['snooze', SNOOZE, openSent, { status: 'sent', version: 3 }, APPROVED],
+    ['resubmit', [], takeQueued, { status: 'submitted', version: 3, bank: 'submitted' }, UNCHANGED],
+    ['snooze', SNOOZE, openSent, { status: 'sent', version: 4 }, APPROVED],
   ])(
     '%s prints the new state, and is in the audit trail and log',
     async (what, more, open, state, { before, after, ...note }) => {

@@ -133,7 +133,13 @@ describe('the example connector', () => {
   /** A payout whose document says that it was created, with no workflow behind it. */
   async function storePayout(): Promise<string> {
     const recipient_id = await insertRecipient(service, shop, 'sepa_instant');
-    const facts = { version: 1, status: 'created', connector: 'example', recipient_id } as const;
+    const facts = {
+      version: 1,
+      transition: 1,
+      status: 'created',
+      connector: 'example',
+      recipient_id,
+    } as const;
     const payout = storedPayout(shop, facts);
     await service.collection<PayoutDocument>('payouts').insertOne(payout);
     return payout._id;
