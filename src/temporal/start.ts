@@ -9,7 +9,7 @@ export const IDEMPOTENCY_MEMO = 'idempotency_record';
 
 /**
  * Temporal then gives a task to another worker, so that a create request succeeds within 8 s even
- * if its worker died. More than twice what a local activity may take.
+ * if its worker died. At least twice a local activity's time.
  * @see workflows/shared/persist.ts
  * @see docs/operations.md#ending-and-starting-processes
  */
