@@ -8,6 +8,12 @@ export const DELIVERY_SLOTS = 200;
 export const DELIVERY_TASK_SLOTS = DELIVERY_SLOTS / 2;
 
 /**
+ * Few, since tasks that share a starved processor would all time out, and the same ones come again:
+ * others wait in Temporal, where no time limit runs.
+ */
+const LIFECYCLE_TASK_SLOTS = 12;
+
+/**
  * The SDK's types lack this limit. A lower one would end the process again and again on thousands
  * of signals.
  */
@@ -23,7 +29,7 @@ export const WORKER_OPTIONS = {
   ...PATIENCE,
   // Another worker would have to replay the workflows of a busy one.
   stickyQueueScheduleToStartTimeout: '5s',
-  maxConcurrentWorkflowTaskExecutions: 40,
+  maxConcurrentWorkflowTaskExecutions: LIFECYCLE_TASK_SLOTS,
   maxCachedWorkflows: 1_000,
   // By default 80 % of the heartbeat timeout: a killed worker's later progress is repeated.
   maxHeartbeatThrottleInterval: '10s',

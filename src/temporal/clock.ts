@@ -2,7 +2,6 @@ import { type Client, WithStartWorkflowOperation, WorkflowNotFoundError } from '
 import type { Workflow } from '@temporalio/common';
 import { type ClockStart, type ClockTarget, clockWorkflowId } from '../domain/account/clock';
 import { environmentQueue } from '../domain/task-queues';
-import { TASK_MS_MAX } from './start';
 import { withinLimit } from './within-limit';
 
 export interface ClockCaller {
@@ -24,7 +23,6 @@ export async function startAdvance(
       workflowId: clockWorkflowId(clock.account_id),
       taskQueue: environmentQueue(lifecycleQueue, false),
       args: [clock],
-      workflowTaskTimeout: TASK_MS_MAX,
       workflowIdConflictPolicy: 'USE_EXISTING',
       staticSummary: 'clock of a sandbox account',
     });

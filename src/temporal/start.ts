@@ -7,14 +7,6 @@ import { type LabeledFacts, lifecycleLabels } from './labels';
 
 export const IDEMPOTENCY_MEMO = 'idempotency_record';
 
-/**
- * Temporal then gives a task to another worker, so that a create request succeeds within 8 s even
- * if its worker died. At least twice a local activity's time.
- * @see workflows/shared/persist.ts
- * @see docs/operations.md#ending-and-starting-processes
- */
-export const TASK_MS_MAX = 4_000;
-
 export function firstRun(
   kind: CallbackResource,
   id: string,
@@ -27,7 +19,6 @@ export function firstRun(
     workflowId: workflowId(id),
     taskQueue: environmentQueue(lifecycleQueue, input.livemode),
     args: [input],
-    workflowTaskTimeout: TASK_MS_MAX,
     ...(idempotencyMemo === undefined ? {} : { memo: { [IDEMPOTENCY_MEMO]: idempotencyMemo } }),
     priority: getShare(input),
     ...lifecycleLabels(kind, input, { status, version }),
@@ -47,7 +38,6 @@ export function nextRun(
     workflowId: workflowId(resource._id),
     taskQueue: environmentQueue(lifecycleQueue, resource.livemode),
     args: [resume(resource._id, requestId)],
-    workflowTaskTimeout: TASK_MS_MAX,
     priority: getShare(resource),
     ...lifecycleLabels(kind, resource, resource),
   };

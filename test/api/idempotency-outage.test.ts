@@ -48,9 +48,6 @@ test('a create whose worker has died is answered by another worker', async () =>
   const lost = events?.filter((event) => event.workflowTaskTimedOutEventAttributes) ?? [];
   // One task, or more where the next worker was slow as well.
   expect(lost).not.toHaveLength(0);
-  // Half of a call's time, however slow the machine is.
-  const begun = events?.[0]?.workflowExecutionStartedEventAttributes;
-  expect(Number(begun?.workflowTaskTimeout?.seconds)).toBe(4);
 });
 
 describe('without a worker', () => {

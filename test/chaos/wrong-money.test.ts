@@ -101,7 +101,7 @@ async function clawBack(id: string, operator: string, index: number): Promise<vo
       return await stack.cli('payment', 'act', id, 'claw_back', ...by);
     } catch (error) {
       if (/chargeback of the payment is posted already/.test(String(error))) return 'booked';
-      if (/outcome_unknown|_unavailable/.test(String(error))) return undefined;
+      if (/outcome_unknown|_unavailable|was ended by/.test(String(error))) return undefined;
       throw error;
     }
   });

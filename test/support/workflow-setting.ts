@@ -15,7 +15,6 @@ import { connectorQueue } from '../../src/domain/task-queues';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
-import { TASK_MS_MAX } from '../../src/temporal/start';
 import { createWorkers } from '../../worker/create-worker';
 import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as payoutMessages } from '../../workflows/payout/messages';
@@ -284,7 +283,6 @@ export async function open<State>(
         workflowId,
         taskQueue,
         args: [input],
-        workflowTaskTimeout: TASK_MS_MAX,
         workflowIdConflictPolicy: 'USE_EXISTING',
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
       }),

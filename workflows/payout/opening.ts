@@ -22,7 +22,7 @@ import type { Payout, PayoutMailbox } from './state';
 /** Additional time until the opening is known. */
 const GRACE_MS = 1_000;
 
-/** Longer than the slowest acceptance, and half of a task's time. @see workflows/shared/persist.ts */
+/** Longer than the slowest acceptance, and far within the time of a task. @see workflows/shared/persist.ts */
 const ATTEMPT_MS_MAX = 2_000;
 const PAUSE_MS = 200;
 /** Jittered pause of a debit without the lock. */
