@@ -117,12 +117,12 @@ async function advanceDeliveries(
 ): Promise<ClockStop> {
   const accountNow = now().getTime() + offset_ms;
   const pending = await stores.deliveries.listPending(account_id, PENDING_MAX);
-  const tries = pending.map(async ({ _id, delivery }): Promise<ClockStop> => {
-    if (delivery.waiting_for !== undefined) return { due_at_ms: null, waiting: [] };
-    const due_at_ms = Date.parse(delivery.next_attempt_at ?? '');
+  const tries = pending.map(async (row): Promise<ClockStop> => {
+    if (row.waiting === true) return { due_at_ms: null, waiting: [] };
+    const due_at_ms = Date.parse(row.next_attempt_at ?? '');
     if (due_at_ms > accountNow) return { due_at_ms, waiting: [] };
-    if (!tried.includes(_id)) await tryDeliveryNow(temporal, _id);
-    return { due_at_ms: null, waiting: [_id] };
+    if (!tried.includes(row._id)) await tryDeliveryNow(temporal, row);
+    return { due_at_ms: null, waiting: [row._id] };
   });
   return joinStops(await waitForAll(tries));
 }

@@ -118,7 +118,7 @@ async function openPayment(
     return fresh;
   });
   if (payment === null) return await answerOpenedBefore(deps, payment_id);
-  await startDeliveries(deps, [...events.events, ...events.deliveries]);
+  await startDeliveries(deps, events);
   deps.log.info({ payment_id, request_id, status }, 'payment opened');
   return buildOpenedPayment(input, opening);
 }

@@ -156,7 +156,7 @@ function deliveryActivities(deps: WorkerDeps, { mongo, stores }: Database) {
     encrypter: createEncrypter(keys.seal),
     allowPrivate: deps.allowPrivateWebhooks,
     post: tracePost(tracing, deps.post ?? postWebhook),
-    tryNow: (id) => tryDeliveryNow(temporal, id),
+    tryNow: (delivery) => tryDeliveryNow(temporal, delivery),
     now: Date.now,
     random: Math.random,
     log,

@@ -10,6 +10,7 @@ import {
 } from '../../src/domain/audit';
 import { tryDeliveryNow } from '../../src/service/events/deliveries';
 import { findLateDeliveries, restart } from '../../src/service/orphans';
+import type { DeliveryRow } from '../../src/store/deliveries';
 import { reportProgress } from '../shared/progress';
 import { type AuditDeps, auditInFlight, readProgress } from './audit-resources';
 
@@ -56,7 +57,7 @@ async function flagLateReversals(
 
 /** A lost worker leaves it to the next try. */
 const DeliveryProgress = z.object({
-  from: z.object({ is_separate: z.boolean(), at: z.string().nullable() }).optional(),
+  from: z.string().nullable().optional(),
   checked: z.int(),
   restarted: z.int(),
   named: z.array(z.string()),
@@ -70,12 +71,12 @@ async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
     ? stored.data
     : { checked: 0, restarted: 0, named: [] };
   // After a kill, a delivery may not know that its wait for an endpoint has ended.
-  const onLate = (id: string) => tryDeliveryNow(deps.temporal, id);
+  const onLate = (row: DeliveryRow) => tryDeliveryNow(deps.temporal, row);
   for await (const { checked, orphans, place } of findLateDeliveries(deps, from, onLate)) {
     for (const orphan of orphans) {
       await restart(deps, orphan);
       total.restarted += 1;
-      addName(total.named, orphan.event._id);
+      addName(total.named, orphan.delivery.event_id);
     }
     total.checked += checked;
     reportProgress({ ...total, from: place });

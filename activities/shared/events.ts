@@ -8,9 +8,10 @@ import {
   firstDeliveryStatus,
   type Subscriber,
 } from '../../src/domain/webhook/event';
+import type { RecordedEvents } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
-import { copyEvent, type DeliveryRow } from '../../src/store/deliveries';
-import type { EventDelivery, EventDocument } from '../../src/store/events';
+import { buildDelivery } from '../../src/store/deliveries';
+import type { EventDocument } from '../../src/store/events';
 
 export interface EventSource {
   resource: CallbackResource;
@@ -32,27 +33,17 @@ export function tieBase(count: number): number {
   return randomInt(TIES - count);
 }
 
-export interface NewEvents {
-  events: EventDocument[];
-  deliveries: DeliveryRow[];
-}
-
-const NO_DELIVERY: EventDelivery = {
-  status: 'no_endpoint',
-  attempts: 0,
-  next_attempt_at: null,
-  run: 0,
-};
-
 /**
  * Freezes the body of each event, and fixes its deliveries.
  * @param subscribers endpoints, oldest first
  * @see docs/webhooks.md#what-is-posted
  */
-export function buildEvents(source: EventSource, subscribers: readonly Subscriber[]): NewEvents {
+export function buildEvents(
+  source: EventSource,
+  subscribers: readonly Subscriber[],
+): RecordedEvents {
   const { account_id, livemode, at, data, request_id, resource, resource_id } = source;
   const base = tieBase(source.transitions.length);
-  const [first, ...others] = subscribers;
   const events = source.transitions.map(({ type, transition }, offset): EventDocument => {
     const id = eventId(resource, resource_id, transition);
     return {
@@ -67,25 +58,19 @@ export function buildEvents(source: EventSource, subscribers: readonly Subscribe
       body: JSON.stringify({ id, type, created: at, livemode, data }),
       request_id,
       order: 0,
-      delivery: first === undefined ? { ...NO_DELIVERY } : buildDelivery(first, type, at),
     };
   });
   const deliveries = events.flatMap((event) =>
-    others.map((other) => copyEvent(event, buildDelivery(other, event.type, at))),
+    subscribers.map((subscriber) =>
+      buildDelivery(event, subscriber.endpoint_id, firstDeliveryStatus(subscriber, event.type)),
+    ),
   );
   return { events, deliveries };
 }
 
-function buildDelivery(subscriber: Subscriber, type: EventType, at: string) {
-  const { endpoint_id } = subscriber;
-  const status = firstDeliveryStatus(subscriber, type);
-  const next_attempt_at = status === 'pending' ? at : null;
-  return { status, attempts: 0, next_attempt_at, run: 0, endpoint_id };
-}
-
 export async function insertEvents(
   stores: Pick<Stores, 'events' | 'deliveries'>,
-  { events, deliveries }: NewEvents,
+  { events, deliveries }: RecordedEvents,
   session: ClientSession,
 ): Promise<void> {
   if (events.length > 0) await stores.events.insert(events, session);

@@ -63,7 +63,7 @@ export async function recordMove<Document extends ResourceDocument, Change>(
   };
   const result = await inTransaction(deps.mongo, commit);
   if (result === null) return await resolveStaleTransition(deps, table, input);
-  await startDeliveries(deps, [...result.events.events, ...result.events.deliveries]);
+  await startDeliveries(deps, result.events);
   deps.log.info(
     { [`${table.resource}_id`]: resource_id, request_id, status },
     `${table.resource} moved`,
@@ -139,7 +139,10 @@ export async function startPendingDeliveries(
   deps: RecordDeps,
   { _id, account_id, livemode }: { _id: string; account_id: string; livemode: boolean },
 ): Promise<void> {
-  await startDeliveries(deps, await deps.stores.deliveries.pending(_id, account_id, livemode));
+  const { events, deliveries } = deps.stores;
+  const pending = await deliveries.pending(_id, account_id, livemode);
+  const ids = [...new Set(pending.map(({ event_id }) => event_id))];
+  await startDeliveries(deps, { events: await events.getAll(ids), deliveries: pending });
 }
 
 function listReportedEvents<Document extends ResourceDocument, Change>(

@@ -1,13 +1,11 @@
 import { heartbeat } from '@temporalio/activity';
 import { MongoError } from 'mongodb';
-import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
-import { ATTEMPTS_MAX } from '../../src/domain/webhook/schedule';
-import type { DeliveryDocument } from '../../src/store/deliveries';
+import type { EndpointDeliveryInput } from '../../src/domain/webhook/delivery';
+import type { DeliveryAttempt } from '../../src/store/deliveries';
 import { whileHeartbeating } from './heartbeats';
 import {
   attemptFailed,
   type DeliveryOutcome,
-  endWith,
   makeAttempt,
   readOffset,
   type WebhookActivityDeps,
@@ -23,7 +21,7 @@ import { buildBusyFailure, readDispatchMs, startWaiting } from './waiting';
 
 const TASK_PATIENCE_MS = 1_000;
 /** `skipped` uses no attempt up. */
-export type FirstOutcome = DeliveryOutcome | 'failed' | 'skipped' | { unstored: DeliveryDocument };
+export type FirstOutcome = DeliveryOutcome | 'failed' | 'skipped' | { unstored: DeliveryAttempt };
 export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 
 export function createWebhookActivities(deps: WebhookActivityDeps) {
@@ -33,7 +31,7 @@ export function createWebhookActivities(deps: WebhookActivityDeps) {
      * ends the delivery.
      * @throws ApplicationFailure `EventUnknown`
      */
-    firstAttempt: (input: WebhookDeliveryInput) => firstAttempt(deps, input),
+    firstAttempt: (input: EndpointDeliveryInput) => firstAttempt(deps, input),
     /**
      * Makes the next attempt, numbered by the stored rows: the server's own count includes tries
      * that outages ended, or that waited for a slot.
@@ -43,14 +41,12 @@ export function createWebhookActivities(deps: WebhookActivityDeps) {
      * @see docs/webhooks.md#what-is-posted
      */
     deliverWebhook: (input: AttemptInput) => whileHeartbeating(() => deliverWebhook(deps, input)),
-    /** Returns `delivered` when only the report was lost. */
-    recordExhausted: (input: WebhookDeliveryInput) => recordExhausted(deps, input),
   };
 }
 
 async function firstAttempt(
   deps: WebhookActivityDeps,
-  input: WebhookDeliveryInput,
+  input: EndpointDeliveryInput,
 ): Promise<FirstOutcome> {
   const admission = deps.limits.admitPrompt(input.endpoint_id);
   if (admission === null) return 'skipped';
@@ -100,27 +96,17 @@ async function deliverWebhook(
 }
 
 /** Temporal gets neither the path, which may hold a token, nor the answer. */
-function forHistory(result: DeliveryDocument): DeliveryDocument {
+function forHistory(result: DeliveryAttempt): DeliveryAttempt {
   return { ...result, url: new URL(result.url).origin, response_excerpt: '' };
 }
 
 function logAttempt(
   { log }: WebhookActivityDeps,
-  { request_id, event_id }: WebhookDeliveryInput,
-  { attempt, outcome }: DeliveryDocument,
+  { request_id, event_id }: EndpointDeliveryInput,
+  { endpoint_id, attempt, outcome, next_attempt_at }: DeliveryAttempt,
 ): void {
-  const message = outcome === 'delivered' ? 'webhook delivered' : 'webhook attempt failed';
-  log.info({ request_id, event_id, attempt }, message);
-}
-
-async function recordExhausted(
-  deps: WebhookActivityDeps,
-  input: WebhookDeliveryInput,
-): Promise<'delivered' | 'exhausted'> {
-  const { request_id, event_id } = input;
-  const last = await deps.deliveries.last(getDeliveryId(input), input.run);
-  if (last?.outcome === 'delivered') return 'delivered';
-  await endWith(deps, input, 'exhausted');
-  deps.log.warn({ request_id, event_id, attempt: ATTEMPTS_MAX }, 'webhook exhausted');
-  return 'exhausted';
+  const fields = { request_id, event_id, endpoint_id, attempt };
+  if (outcome === 'delivered') log.info(fields, 'webhook delivered');
+  else if (next_attempt_at !== null) log.info(fields, 'webhook attempt failed');
+  else log.warn(fields, 'webhook exhausted');
 }

@@ -2,15 +2,16 @@ import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import { readAccountTime } from '../../src/domain/account/clock';
 import {
+  type DeliveryKey,
+  type EndpointDeliveryInput,
   getDeliveryId,
   WEBHOOK_EXHAUSTED,
-  type WebhookDeliveryInput,
 } from '../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/webhook/schedule';
 import type { Encrypter } from '../../src/encryption/encrypter';
 import type { EndpointHealth } from '../../src/service/endpoints/health';
 import type { AccountStore } from '../../src/store/accounts';
-import type { DeliveryDocument, DeliveryStore } from '../../src/store/deliveries';
+import type { DeliveryAttempt, DeliveryStore } from '../../src/store/deliveries';
 import {
   type Endpoint,
   type EndpointStore,
@@ -36,7 +37,7 @@ export interface WebhookActivityDeps extends DeliveryRecord {
   now: () => number;
   accounts: Pick<AccountStore, 'getCached'>;
   health: EndpointHealth;
-  tryNow: (deliveryId: string) => Promise<boolean>;
+  tryNow: (delivery: DeliveryKey) => Promise<boolean>;
   log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
   nextDelayMs?: typeof nextAttemptDelayMs;
 }
@@ -45,6 +46,7 @@ export interface WebhookActivityDeps extends DeliveryRecord {
 interface LogFields {
   request_id: string;
   event_id: string;
+  endpoint_id?: string;
   attempt?: number;
   err?: unknown;
 }
@@ -52,7 +54,7 @@ interface LogFields {
 export type DeliveryOutcome = 'delivered' | 'no_endpoint' | 'disabled';
 
 export interface MadeAttempt {
-  row: DeliveryDocument;
+  row: DeliveryAttempt;
   endpoint: Endpoint;
 }
 
@@ -139,7 +141,7 @@ async function findEndpoint(
 }
 
 /** @throws ApplicationFailure while the next attempt is not due, or when none follows */
-function assertDue(last: DeliveryDocument, nowMs: number): void {
+function assertDue(last: DeliveryAttempt, nowMs: number): void {
   const { attempt, next_attempt_at } = last;
   const isOver = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
   if (isOver || Date.parse(next_attempt_at) - nowMs > EARLY_MS_MAX) {
@@ -165,7 +167,7 @@ function nextDelayMs(
   });
 }
 
-export function attemptFailed(row: DeliveryDocument, nowMs: number): ApplicationFailure {
+export function attemptFailed(row: DeliveryAttempt, nowMs: number): ApplicationFailure {
   const { attempt, next_attempt_at } = row;
   const isLast = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
   return ApplicationFailure.create({
@@ -180,11 +182,10 @@ export function attemptFailed(row: DeliveryDocument, nowMs: number): Application
 }
 
 /** Skips a delivery that was redelivered since. */
-export async function endWith(
+async function endWith(
   { deliveries }: Pick<WebhookActivityDeps, 'deliveries'>,
-  input: WebhookDeliveryInput,
-  status: 'no_endpoint' | 'disabled' | 'exhausted',
+  input: EndpointDeliveryInput,
+  status: 'no_endpoint' | 'disabled',
 ): Promise<void> {
-  const { run } = input;
-  await deliveries.setDelivery(getDeliveryId(input), { status, next_attempt_at: null }, run);
+  await deliveries.end(getDeliveryId(input), input.run, status);
 }

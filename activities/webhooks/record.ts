@@ -1,21 +1,21 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { MongoError } from 'mongodb';
-import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
-import type { DeliveryDocument, DeliveryStore } from '../../src/store/deliveries';
+import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/webhook/delivery';
+import type { DeliveryAttempt, DeliveryStore } from '../../src/store/deliveries';
 import { matchesDelivery } from '../../src/webhooks/attempt';
 
 const RETRY_AFTER_OUTAGE_MS = 10_000;
 
-export interface AttemptInput extends WebhookDeliveryInput {
+export interface AttemptInput extends EndpointDeliveryInput {
   /** Unix time in ms. */
   first_at_ms?: number;
   /** First attempt, if not stored; without path and answer. */
-  unstored?: DeliveryDocument;
+  unstored?: DeliveryAttempt;
 }
 
 export interface DeliveryRecord {
-  deliveries: Pick<DeliveryStore, 'addAttempt' | 'last' | 'setDelivery'>;
+  deliveries: Pick<DeliveryStore, 'addAttempt' | 'last' | 'end'>;
   random: () => number;
   patienceMs?: number;
 }
@@ -53,7 +53,7 @@ export async function lastAttempt(
   record: DeliveryRecord,
   input: AttemptInput,
   hasAdvanced: boolean,
-): Promise<DeliveryDocument | null> {
+): Promise<DeliveryAttempt | null> {
   const { heartbeatDetails } = activityInfo();
   // The first try has made no attempt, unless an earlier workflow was lost, or the clock has
   // advanced.
@@ -72,7 +72,7 @@ export async function lastAttempt(
 /** @throws ApplicationFailure `EventUnknown` */
 export async function storeAttempt(
   { deliveries }: Pick<DeliveryRecord, 'deliveries'>,
-  row: DeliveryDocument,
+  row: DeliveryAttempt,
 ): Promise<void> {
   const { event_id, run, outcome } = row;
   const writeResult = await deliveries.addAttempt(row);
@@ -81,11 +81,7 @@ export async function storeAttempt(
   }
   if (writeResult === 'kept' || outcome === 'failed') return;
   // Another try of this number may be stored as failed: this one was delivered.
-  await deliveries.setDelivery(
-    getDeliveryId(row),
-    { status: 'delivered', next_attempt_at: null },
-    run,
-  );
+  await deliveries.end(getDeliveryId(row), run, 'delivered');
 }
 
 const PATIENCE_MS = 8_000;

@@ -1,7 +1,7 @@
 import { ApplicationFailure, activityInfo, heartbeat } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import { MongoError } from 'mongodb';
-import { getDeliveryId, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
+import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/webhook/delivery';
 import { WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
 import { readOffset, type WebhookActivityDeps } from './next-attempt';
 
@@ -15,7 +15,7 @@ const PROMPT_MS = 250;
  */
 export async function buildBusyFailure(
   deps: WebhookActivityDeps,
-  input: WebhookDeliveryInput,
+  input: EndpointDeliveryInput,
   waitMs: number,
 ): Promise<ApplicationFailure> {
   const { heartbeatDetails } = activityInfo();
@@ -37,13 +37,13 @@ export async function buildBusyFailure(
 
 async function noteWaiting(
   deps: WebhookActivityDeps,
-  input: WebhookDeliveryInput,
+  input: EndpointDeliveryInput,
   waitMs: number,
 ): Promise<boolean> {
   if (input.attempts_max !== undefined) return false;
   try {
     const until = new Date(deps.now() + (await readOffset(deps, input)) + waitMs).toISOString();
-    return await deps.deliveries.noteWaiting(getDeliveryId(input), input.endpoint_id, until);
+    return await deps.deliveries.noteWaiting(getDeliveryId(input), until);
   } catch (error) {
     if (error instanceof MongoError) return false;
     throw error;
@@ -65,7 +65,7 @@ interface Ended {
  */
 export async function startWaiting(
   deps: WebhookActivityDeps,
-  input: WebhookDeliveryInput,
+  input: EndpointDeliveryInput,
   { hasResponse, dispatchMs }: Ended,
 ): Promise<void> {
   const { request_id, event_id, endpoint_id } = input;
@@ -74,9 +74,9 @@ export async function startWaiting(
   try {
     const now = new Date(deps.now() + (await readOffset(deps, input))).toISOString();
     for (let started = 0, gone = 0; started < count && gone < GONE_MAX; ) {
-      const id = await deps.deliveries.endWait(endpoint_id, now);
-      if (id === null) return;
-      if (await deps.tryNow(id)) started += 1;
+      const waiting = await deps.deliveries.endWait(endpoint_id, now);
+      if (waiting === null) return;
+      if (await deps.tryNow(waiting)) started += 1;
       else gone += 1;
     }
   } catch (err) {

@@ -4,9 +4,8 @@ import { WEBHOOK_QUEUE } from '../../src/domain/task-queues';
 import { followKeyFile } from '../../src/encryption/service-keys';
 import { startDeliveries } from '../../src/service/events/deliveries';
 import { createStores } from '../../src/store';
-import type { EventDocument } from '../../src/store/events';
 import { waitUntilIdle } from '../measure/cost';
-import { buildSettledEvents } from '../product/documents';
+import { addDeliveries, buildSettledEvents } from '../product/documents';
 import { createMerchants } from '../product/merchants';
 import type { Setting } from '../servers/config';
 import { withStack } from '../servers/stack';
@@ -26,8 +25,8 @@ export async function withProduct<T>(
   refuseOtherServers(setting.env);
   return await withStack(setting, { parts: 'worker', restarts: true }, async (stack) => {
     const { env, db, temporal, pids } = stack;
-    const collection = db.collection<EventDocument>('events');
-    const open = createMerchants(createStores(db), followKeyFile(env['KEYS_FILE'] ?? ''));
+    const stores = createStores(db);
+    const open = createMerchants(stores, followKeyFile(env['KEYS_FILE'] ?? ''));
     const merchants: string[] = [];
     while (merchants.length < MERCHANTS) merchants.push(await open(receiverUrl));
     const starter = { temporal, webhookQueue: WEBHOOK_QUEUE };
@@ -40,9 +39,11 @@ export async function withProduct<T>(
         interleave(count, (n, each) => buildSettledEvents(merchants[n] ?? '', each)),
       // As the step that records a payment: the event first, then the start of its delivery.
       publish: async (event) => {
-        await collection.insertOne(event).catch(unlessStored);
+        const recorded = addDeliveries([event]);
+        await stores.events.insert(recorded.events).catch(unlessStored);
+        await stores.deliveries.insert(recorded.deliveries).catch(unlessStored);
         await temporal.withDeadline(Date.now() + PUBLISH_MS_MAX, () =>
-          startDeliveries(starter, [event]),
+          startDeliveries(starter, recorded),
         );
       },
       settle: () => waitUntilIdle(temporal, [WEBHOOK_QUEUE], setting.signal, IDLE_MS_MAX),

@@ -14,7 +14,7 @@ import { type PostWebhook, postWebhook } from '../../src/webhooks/post';
 import { workflowBundles } from '../../worker/bundle';
 import { createWorkers } from '../../worker/create-worker';
 import type { Stack } from '../servers/stack';
-import { buildSettledEvents } from './documents';
+import { addDeliveries, buildSettledEvents } from './documents';
 import { createMerchants } from './merchants';
 
 /** Each attempt of a delivery, whether it posts or waits for the endpoint. */
@@ -59,11 +59,15 @@ export async function startDeliveryWorkers(
     openMerchant: createMerchants(stores, keys),
     recordEvents: async (account_id: string, count: number): Promise<EventDocument[]> => {
       const events = buildSettledEvents(account_id, count);
-      await db.collection<EventDocument>('events').insertMany(events);
+      await stores.events.insert(events);
+      await stores.deliveries.insert(addDeliveries(events).deliveries);
       return events;
     },
     deliver: (event: EventDocument) =>
-      startDeliveries({ temporal, webhookQueue: WEBHOOK_QUEUE, eager: true }, [event]),
+      startDeliveries(
+        { temporal, webhookQueue: WEBHOOK_QUEUE, eager: true },
+        addDeliveries([event]),
+      ),
     countAttempts: async (): Promise<number> => {
       const lines = [...((await readMetrics?.()) ?? '').matchAll(ATTEMPTS)];
       return lines
@@ -71,9 +75,7 @@ export async function startDeliveryWorkers(
         .reduce((sum, [, , count]) => sum + Number(count), 0);
     },
     countPending: (account_id: string): Promise<number> =>
-      db
-        .collection<EventDocument>('events')
-        .countDocuments({ account_id, 'delivery.status': 'pending' }),
+      db.collection('deliveries').countDocuments({ account_id, status: 'pending' }),
     /** Ends a delivery, which would otherwise go on for a day on a server that keeps running. */
     terminate: async ({ _id }: EventDocument): Promise<void> => {
       await temporal.workflow.getHandle(webhookWorkflowId(_id)).terminate('end of the benchmark');

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { buildEvents, positionAt, tieBase } from '../../activities/shared/events';
+import type { RecordedEvents } from '../../src/service/events/deliveries';
+import { buildDelivery } from '../../src/store/deliveries';
 import type { EventDocument } from '../../src/store/events';
 import type { PaymentDocument } from '../../src/store/payments';
 
@@ -31,21 +33,17 @@ const TRANSITIONS = [
 
 type Source = Pick<PaymentDocument, '_id' | 'account_id' | 'created_at' | 'transition'>;
 
-/**
- * Builds the events of a sandbox payment up to a transition.
- * @param endpoint_id endpoint that takes everything; null: the merchant has none
- */
-export function buildPaymentEvents(
-  { _id, account_id, created_at: at, transition: last }: Source,
-  endpoint_id: string | null,
-): EventDocument[] {
+/** Builds the events of a sandbox payment up to a transition. */
+export function buildPaymentEvents({
+  _id,
+  account_id,
+  created_at: at,
+  transition: last,
+}: Source): EventDocument[] {
   const source = { resource: 'payment', resource_id: _id, account_id, livemode: false } as const;
   const transitions = TRANSITIONS.filter(({ transition }) => transition <= last);
-  const { events } = buildEvents(
-    { ...source, at, data: { payment_id: _id }, request_id: _id, transitions },
-    endpoint_id === null ? [] : [{ endpoint_id, wants: 'all', isDisabled: false }],
-  );
-  return events;
+  const about = { ...source, at, data: { payment_id: _id }, request_id: _id, transitions };
+  return [...buildEvents(about, []).events];
 }
 
 /** The only endpoint of a merchant of `createMerchants`. */
@@ -54,15 +52,22 @@ export function toEndpointId(account_id: string): string {
 }
 
 /** Builds an event each of payments that are not stored, a millisecond apart: their order is unique. */
-export function buildSettledEvents(
-  account_id: string,
-  count: number,
-  endpoint_id = toEndpointId(account_id),
-): EventDocument[] {
+export function buildSettledEvents(account_id: string, count: number): EventDocument[] {
   const now = Date.now();
   return Array.from({ length: count }, (_, n) => {
     const created_at = new Date(now + n).toISOString();
     const payment = { _id: randomUUID(), account_id, created_at, transition: 4 };
-    return buildPaymentEvents(payment, endpoint_id).slice(-1);
+    return buildPaymentEvents(payment).slice(-1);
   }).flat();
+}
+
+/** Adds the deliveries of events to an endpoint, by default the only one of the merchant. */
+export function addDeliveries(
+  events: readonly EventDocument[],
+  endpoint_id?: string,
+): RecordedEvents {
+  const deliveries = events.map((event) =>
+    buildDelivery(event, endpoint_id ?? toEndpointId(event.account_id), 'pending'),
+  );
+  return { events, deliveries };
 }

@@ -11,11 +11,10 @@ import { LIFECYCLES } from '../../src/lifecycles';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
 import { startDeliveries } from '../../src/service/events/deliveries';
 import { createStores } from '../../src/store';
-import type { EventDocument } from '../../src/store/events';
 import type { Flow } from '../measure/load';
 import type { Subject } from '../subject';
 import { createApi, type Merchant } from './api';
-import { buildSettledEvents } from './documents';
+import { addDeliveries, buildSettledEvents } from './documents';
 import { PAYMENT, PAYOUT, RECIPIENT } from './requests';
 
 const Created = z.object({ id: z.uuid(), status: z.string().optional() });
@@ -105,12 +104,14 @@ export function createProduct({ url, merchant, db, temporal, concurrency }: Prod
       const starter = { temporal, webhookQueue: WEBHOOK_QUEUE };
       const { account_id } = merchant;
       const endpoint = await stores.endpoints.get(account_id, false);
-      const events = buildSettledEvents(account_id, count, endpoint?.endpoint_id);
-      await db.collection<EventDocument>('events').insertMany(events);
+      const events = buildSettledEvents(account_id, count);
+      const { deliveries } = addDeliveries(events, endpoint?.endpoint_id);
+      await stores.events.insert(events);
+      await stores.deliveries.insert(deliveries);
       return events.map((event) => ({
         id: event.resource_id,
         workflowId: webhookWorkflowId(event._id),
-        start: () => startDeliveries(starter, [event]),
+        start: () => startDeliveries(starter, { events: [event], deliveries }),
       }));
     },
     slowCreates: () => ({ repeated: api.retries.count, ...slow }),

@@ -115,7 +115,7 @@ async function insertAuthorized(db: Db, count: number, merchants: number): Promi
   );
   for (let from = 0; from < count; from += BATCH) {
     const payments = all.slice(from, from + BATCH);
-    const events = payments.flatMap((payment) => buildPaymentEvents(payment, null));
+    const events = payments.flatMap((payment) => buildPaymentEvents(payment));
     await db.collection<PaymentDocument>('payments').insertMany(payments);
     await db.collection<EventDocument>('events').insertMany(events);
   }

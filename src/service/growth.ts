@@ -16,7 +16,7 @@ export const GROWTH: readonly Growth[] = [
     collections: KINDS.map((kind) => RESOURCES[kind].collection),
     until: `always; names of payers ${PAYER_MONTHS} months`,
   },
-  { collections: ['events', 'event_deliveries'], until: `${months('events')}, unless pending` },
+  { collections: ['events', 'deliveries'], until: `${months('events')}, unless pending` },
   {
     collections: ['bank_callbacks'],
     until: `always; dismissed ones ${months('dismissed_callbacks')}`,

@@ -32,7 +32,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   dashboard_invitations: { api: ['insert', 'remove'], worker: CHANGE },
   dashboard_sessions: { api: ALL },
   dashboard_throttles: { api: ALL },
-  event_deliveries: { api: KEEP, worker: ALL },
+  deliveries: { api: KEEP, worker: ALL },
   event_orders: { api: KEEP },
   events: { api: KEEP, worker: ALL },
   idempotency_records: { api: ALL, worker: ['update', 'remove'] },

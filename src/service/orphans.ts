@@ -5,15 +5,17 @@ import type { CallbackResource } from '../domain/callback/callback';
 import { webhookWorkflowId } from '../domain/webhook/event';
 import { isInFlight, KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
-import { type DeliveryPlace, type DeliveryRow, getDeliveryPlace } from '../store/deliveries';
+import type { DeliveryRow } from '../store/deliveries';
 import { assertNotBehind } from '../temporal/reopening';
 import { nextRun } from '../temporal/start';
-import { getWorkflowStatus } from '../temporal/status';
-import { resumeDelivery } from './events/deliveries';
+import { getNewestRun, getWorkflowStatus } from '../temporal/status';
+import { redeliver, resumeDeliveries } from './events/deliveries';
 
 const PAGE = 200;
 const CHECKED_AT_ONCE = 20;
 const START_TIMEOUT_MS = 5_000;
+
+const RUNNING = 'RUNNING';
 
 /** A later attempt may be from an orphaned delivery. */
 const OVERDUE_MS = 60_000;
@@ -42,7 +44,7 @@ export interface ResourceOrphan extends LastRun {
 
 export interface DeliveryOrphan extends LastRun {
   kind: 'delivery';
-  event: DeliveryRow;
+  delivery: DeliveryRow;
 }
 
 export interface OrphanBatch<O extends Orphan = Orphan> {
@@ -111,23 +113,23 @@ export async function* findDeliveries(
   ids?: readonly string[],
 ): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
   if (ids === undefined) return yield* findLateDeliveries(deps);
-  yield* checkRows(readNamedEvents(deps, ids), (event) => findDeliveryOrphan(deps, event));
+  yield* checkRows(readNamedEvents(deps, ids), (row) => findDeliveryOrphan(deps, row));
 }
 
 /**
- * Goes on from a place.
+ * @param from continues at deliveries that are due then
  * @param onLate gets each delivery that is overdue although its workflow runs
  */
 export async function* findLateDeliveries(
   deps: OrphanDeps,
-  from?: DeliveryPlace,
-  onLate?: (id: string) => Promise<unknown>,
-): AsyncGenerator<OrphanBatch<DeliveryOrphan> & { place: DeliveryPlace | undefined }> {
+  from?: string | null,
+  onLate?: (row: DeliveryRow) => Promise<unknown>,
+): AsyncGenerator<OrphanBatch<DeliveryOrphan> & { place: string | null | undefined }> {
   const before = new Date(deps.now().getTime() - OVERDUE_MS).toISOString();
   let place = from;
   const rows = deps.stores.deliveries.overdue(before, from);
   const check = (row: DeliveryRow) => {
-    place = getDeliveryPlace(row);
+    place = row.next_attempt_at;
     return findDeliveryOrphan(deps, row, onLate);
   };
   for await (const batch of checkRows(rows, check)) yield { ...batch, place };
@@ -138,7 +140,7 @@ const END_OF_TIME = '9999';
 /** Checks pending deliveries, also with the next attempt hours away. */
 export async function* findPending(deps: OrphanDeps): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
   const rows = deps.stores.deliveries.overdue(END_OF_TIME);
-  yield* checkRows(rows, (event) => findDeliveryOrphan(deps, event));
+  yield* checkRows(rows, (row) => findDeliveryOrphan(deps, row));
 }
 
 async function* checkRows<Row, O extends Orphan>(
@@ -158,9 +160,17 @@ async function* checkRows<Row, O extends Orphan>(
 export async function restart(deps: OrphanDeps, orphan: Orphan): Promise<void> {
   const { temporal } = deps;
   await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, async () => {
-    if (orphan.kind === 'delivery') await resumeDelivery(deps, orphan.event);
+    if (orphan.kind === 'delivery') await restartDelivery(deps, orphan);
     else await restartResource(deps, orphan);
   });
+}
+
+async function restartDelivery(deps: OrphanDeps, { delivery, workflow }: DeliveryOrphan) {
+  const { events, deliveries } = deps.stores;
+  const event = await events.get(delivery.event_id);
+  if (event === null) return;
+  if (workflow === RUNNING) await redeliver(deps, event, { ...delivery, resume: true });
+  else await resumeDeliveries(deps, event, await deliveries.forEvents([event._id]));
 }
 
 async function restartResource(
@@ -190,21 +200,10 @@ async function* readNamedEvents(
   ids: readonly string[],
 ): AsyncGenerator<DeliveryRow> {
   for (const id of ids) {
-    for (const row of [
-      await readDelivery(stores, id),
-      ...(await stores.deliveries.listSeparate([id])),
-    ]) {
-      if (row?.delivery.status === 'pending') yield row;
+    for (const row of await stores.deliveries.forEvents([id])) {
+      if (row.status === 'pending') yield row;
     }
   }
-}
-
-/** @param id of an event, or of a delivery outside it */
-async function readDelivery(
-  { events, deliveries }: OrphanDeps['stores'],
-  id: string,
-): Promise<DeliveryRow | null> {
-  return (await events.get(id)) ?? (await deliveries.get(id));
 }
 
 async function findResourceOrphan(
@@ -214,7 +213,7 @@ async function findResourceOrphan(
 ): Promise<ResourceOrphan | undefined> {
   const { get, workflowId } = LIFECYCLES[kind];
   const workflow = await getWorkflowStatus(temporal, workflowId(resource._id));
-  if (workflow === 'RUNNING') return undefined;
+  if (workflow === RUNNING) return undefined;
   // The workflow may have completed since the document was read.
   const current = await get(stores, resource._id);
   return current !== null && isInFlight(kind, current.status)
@@ -222,16 +221,18 @@ async function findResourceOrphan(
     : undefined;
 }
 
+/** A redelivery may have been lost before the workflow, which runs for other endpoints, got it. */
 async function findDeliveryOrphan(
   { temporal, stores }: OrphanDeps,
-  { _id }: DeliveryRow,
-  onLate?: (id: string) => Promise<unknown>,
+  { _id, event_id, endpoint_id }: DeliveryRow,
+  onLate?: (row: DeliveryRow) => Promise<unknown>,
 ): Promise<DeliveryOrphan | undefined> {
-  const workflow = await getWorkflowStatus(temporal, webhookWorkflowId(_id));
-  if (workflow === 'RUNNING') {
-    await onLate?.(_id);
+  const run = await getNewestRun(temporal, webhookWorkflowId(event_id));
+  const row = await stores.deliveries.get(_id);
+  if (row?.status !== 'pending') return undefined;
+  if (run.status === RUNNING && (run.hasTask || run.activityIds.includes(endpoint_id))) {
+    await onLate?.(row);
     return undefined;
   }
-  const event = await readDelivery(stores, _id);
-  return event?.delivery.status === 'pending' ? { kind: 'delivery', event, workflow } : undefined;
+  return { kind: 'delivery', delivery: row, workflow: run.status };
 }

@@ -121,14 +121,14 @@ export async function readSetupProgress(
     stores.events.list({ ...owner, limit: LATEST_EVENTS }),
     stores.users.forAccount(account_id),
   ]);
-  const separate = await stores.deliveries.listSeparate(events.map(({ _id }) => _id));
+  const deliveries = await stores.deliveries.forEvents(events.map(({ _id }) => _id));
   const ownKeys = keys.filter((key) => key.livemode === livemode && key.revoked_at === null);
   return {
     hasKey: ownKeys.length > 0,
     isKeyUsed: ownKeys.some(({ last_used_at }) => last_used_at !== null),
     hasPayment: payments.length > 0,
     endpointUrl: endpoint?.url,
-    hasDelivery: [...events, ...separate].some(({ delivery }) => delivery.status === 'delivered'),
+    hasDelivery: deliveries.some(({ status }) => status === 'delivered'),
     hasSecondFactor: members.some((user) => user._id === user_id && hasSecondFactor(user)),
     hasTeam: members.length > 1,
   };

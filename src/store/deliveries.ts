@@ -1,93 +1,269 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { DeliveryStatus } from '../domain/webhook/event';
-import { createDeliveryState, deliveryIndexes, type StoredDelivery } from './delivery-state';
-import { createDeliveryWaits } from './delivery-waits';
-import type { EndpointKey } from './endpoint-document';
+import { getDeliveryId } from '../domain/webhook/delivery';
+import type { DeliveryStatus, EventType } from '../domain/webhook/event';
 import { ENDPOINTS_MAX } from './endpoints';
-import type {
-  DeliveryDocument,
-  DeliveryRow,
-  EventDelivery,
-  EventDocument,
-  ResendFilter,
-} from './event-document';
+import type { EventDocument } from './events';
 import { type ListFilter, listNewest } from './list';
 import { deleteSome } from './old-rows';
 import { OWNER } from './resource-indexes';
 
-export { type DeliveryDocument, type DeliveryRow, getEventId } from './event-document';
+/** The delivery of one event to one endpoint. */
+export interface DeliveryRow {
+  /** `{event_id}:{endpoint_id}` */
+  _id: string;
+  event_id: string;
+  endpoint_id: string;
+  account_id: string;
+  livemode: boolean;
+  type: EventType;
+  resource_id: string;
+  /** That of the event. */
+  position: string;
+  /** Present for a test event. */
+  test?: true;
+  status: DeliveryStatus;
+  /** Over all runs. */
+  attempts: number;
+  next_attempt_at: string | null;
+  run: number;
+  /** The endpoint hangs: until it responds, `next_attempt_at` is the delivery's own probe. */
+  waiting?: true;
+  /** Latest attempts, in the order of their writes. */
+  log?: StoredAttempt[];
+}
 
-/** Deliveries of one event that can share a position. */
-const TIES_MAX = 100;
-const TIE = { _id: 1 } as const;
-const ENDED: { $ne: DeliveryStatus } = { $ne: 'pending' };
+export interface DeliveryAttempt {
+  event_id: string;
+  endpoint_id: string;
+  /** 0, then one for each redelivery. */
+  run: number;
+  attempt: number;
+  at: string;
+  /** Account time of the run's first attempt, where the clock was moved. */
+  first_at?: string;
+  url: string;
+  /** Null without a complete response. */
+  status_code: number | null;
+  error: string | null;
+  duration_ms: number;
+  response_excerpt: string;
+  outcome: 'delivered' | 'failed';
+  /** Null: no attempt follows. */
+  next_attempt_at: string | null;
+}
+
+type StoredAttempt = Omit<DeliveryAttempt, 'event_id' | 'endpoint_id'>;
+
+export interface ResendFilter {
+  account_id: string;
+  livemode: boolean;
+  /** Inclusive position; `until` is exclusive. */
+  since: string;
+  until: string;
+  statuses: readonly DeliveryStatus[];
+  types?: readonly EventType[] | undefined;
+  endpoint_ids?: readonly string[] | undefined;
+}
 
 export type ResendPlace = Pick<DeliveryRow, '_id' | 'position'>;
 
+type DeliveryState = Pick<DeliveryRow, 'status' | 'next_attempt_at' | 'run'>;
+
+const LOG_MAX = 200;
+const PENDING_MAX = 100;
+const BATCH = 200;
+const PENDING = { status: 'pending' } as const;
+/** Few, unless an endpoint is down. */
+const UNDELIVERED = { status: { $in: ['pending', 'exhausted'] } };
+const WAITING = { waiting: true } as const;
+const NOT_WAITING = { $unset: { waiting: true } } as const;
+const WITHOUT_LOG = { projection: { log: 0 } } as const;
+
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
-export function copyEvent(
+export function buildDelivery(
   event: EventDocument,
-  delivery: EventDelivery & { endpoint_id: string },
+  endpoint_id: string,
+  status: DeliveryStatus,
 ): DeliveryRow {
-  const { _id: event_id, account_id, livemode, type, created, resource_id } = event;
-  const { position, data, body, request_id } = event;
+  const { _id: event_id, account_id, livemode, type, resource_id, position } = event;
   return {
-    _id: deliveryId(event_id, delivery.endpoint_id),
-    ...{ event_id, account_id, livemode, type, created, resource_id },
-    ...{ position, data, body, request_id, delivery },
+    _id: getDeliveryId({ event_id, endpoint_id }),
+    ...{ event_id, endpoint_id, account_id, livemode, type, resource_id, position },
+    ...(event.data['test'] === true ? { test: true } : {}),
+    status,
+    attempts: 0,
+    next_attempt_at: status === 'pending' ? event.created : null,
+    run: 0,
   };
 }
 
-export function deliveryId(event_id: string, endpoint_id: string): string {
-  return `${event_id}:${endpoint_id}`;
-}
-
-/**
- * The oldest endpoint's delivery is in the event, all others in their own collection.
- * @see docs/webhooks.md#several-endpoints
- */
+/** @see docs/webhooks.md#several-endpoints */
 export function createDeliveryStore(db: Db) {
-  const separateRows = db.collection<StoredDelivery>('event_deliveries');
-  const eventRows = db.collection<StoredDelivery>('events');
-  const events = createDeliveryState(eventRows);
-  const separate = createDeliveryState(separateRows);
-  const eventWaits = createDeliveryWaits(eventRows);
-  const separateWaits = createDeliveryWaits(separateRows);
-  const pick = (id: string) => (id.includes(':') ? separate : events);
-  const readAll = async <T>(read: (place: typeof events) => Promise<T[]>): Promise<T[]> =>
-    (await Promise.all([events, separate].map(read))).flat();
-  const sum = async (count: (place: typeof events) => Promise<number>): Promise<number> =>
-    (await Promise.all([events, separate].map(count))).reduce((total, each) => total + each, 0);
+  const rows = db.collection<DeliveryRow>('deliveries');
+  const events = db.collection<EventDocument>('events');
   return {
-    ensureIndexes: indexBuilder(separateRows, [
+    ensureIndexes: indexBuilder(rows, [
       { key: { event_id: 1 }, name: 'event' },
       { key: { ...OWNER, position: -1 }, name: 'position' },
       { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
-      ...deliveryIndexes(TIE),
+      { key: { next_attempt_at: 1 }, name: 'pending', partialFilterExpression: PENDING },
+      {
+        key: { ...OWNER, status: 1, position: 1, _id: 1 },
+        name: 'undelivered_position',
+        partialFilterExpression: UNDELIVERED,
+      },
+      {
+        key: { endpoint_id: 1, position: 1 },
+        name: 'waiting',
+        partialFilterExpression: WAITING,
+      },
     ]),
-    insert: (rows: DeliveryRow[], session: ClientSession) =>
-      separateRows.insertMany(rows, { session }),
-    addRow: async (row: DeliveryRow): Promise<void> => {
-      await separateRows.updateOne({ _id: row._id }, { $setOnInsert: row }, { upsert: true });
-    },
-    get: (id: string) => separateRows.findOne({ _id: id }),
-    /** Reads rows outside the events; those of one event in the order of their writes. */
-    listSeparate: (event_ids: readonly string[]): Promise<DeliveryRow[]> =>
-      separateRows.find({ event_id: { $in: [...event_ids] } }).toArray(),
-    /** Lists rows outside the events, newest first. */
-    /** Rows of at least `limit` events, if there are as many. */
-    listByStatus: ({ statuses, ...filter }: ListFilter & { statuses: readonly DeliveryStatus[] }) =>
-      listNewest<StoredDelivery>(separateRows, {
-        ...filter,
-        limit: filter.limit * ENDPOINTS_MAX,
-        ...{ 'delivery.status': { $in: statuses } },
-      }),
-    addAttempt: (row: DeliveryDocument) => pick(row.delivery_id ?? row.event_id).addAttempt(row),
-    addOnlyAttempt: events.addOnlyAttempt,
+    insert: (deliveries: readonly DeliveryRow[], session?: ClientSession) =>
+      rows.insertMany([...deliveries], { session }),
+    /** @returns the stored row, which another may have added */
+    addOnce: async (row: DeliveryRow): Promise<DeliveryRow> =>
+      (await rows.findOneAndUpdate(
+        { _id: row._id },
+        { $setOnInsert: row },
+        { upsert: true, returnDocument: 'after', ...WITHOUT_LOG },
+      )) ?? row,
+    get: (id: string) => rows.findOne({ _id: id }, WITHOUT_LOG),
+    /** Lists rows without their logs, those of an event in the order of their writes. */
+    forEvents: (event_ids: readonly string[]) =>
+      rows.find({ event_id: { $in: [...event_ids] } }, WITHOUT_LOG).toArray(),
+    /** Lists rows with their logs. */
+    readLogs: (event_ids: readonly string[]) =>
+      rows.find({ event_id: { $in: [...event_ids] } }).toArray(),
+    /** Lists rows of at least `limit` events, if there are as many, the newest first. */
+    listByStatus: (filter: ListFilter & { status: DeliveryStatus }) =>
+      listNewest<DeliveryRow>(rows, { ...filter, limit: filter.limit * ENDPOINTS_MAX }),
     /**
-     * Deletes events last: one that a pending delivery of another endpoint needs stays with it.
+     * Stores an attempt once, counts it and sets the delivery's state, in one write. After a
+     * redelivery, the late report of an earlier run changes only a pending delivery.
+     */
+    addAttempt: async ({
+      event_id,
+      endpoint_id,
+      ...attempt
+    }: DeliveryAttempt): Promise<'kept' | 'known' | 'no_event'> => {
+      const _id = getDeliveryId({ event_id, endpoint_id });
+      const { run, outcome, next_attempt_at } = attempt;
+      const failed = next_attempt_at === null ? 'exhausted' : 'pending';
+      const status: DeliveryStatus = outcome === 'delivered' ? outcome : failed;
+      const isCurrent = { $or: [{ $lte: ['$run', run] }, { $eq: ['$status', 'pending'] }] };
+      const choose = (value: string | null, field: string) => ({
+        $cond: [isCurrent, { $literal: value }, field],
+      });
+      const appended = { $concatArrays: [{ $ifNull: ['$log', []] }, [{ $literal: attempt }]] };
+      const { matchedCount } = await rows.updateOne(
+        { _id, log: { $not: { $elemMatch: { run, attempt: attempt.attempt } } } },
+        [
+          {
+            $set: {
+              log: { $slice: [appended, -LOG_MAX] },
+              attempts: { $add: ['$attempts', 1] },
+              status: choose(status, '$status'),
+              next_attempt_at: choose(next_attempt_at, '$next_attempt_at'),
+              waiting: '$$REMOVE',
+            },
+          },
+        ],
+      );
+      if (matchedCount === 1) return 'kept';
+      return (await rows.countDocuments({ _id }, { limit: 1 })) === 1 ? 'known' : 'no_event';
+    },
+    last: async (id: string, run: number): Promise<DeliveryAttempt | null> => {
+      const row = await rows.findOne({ _id: id });
+      return (row && listAttempts([row]).find((attempt) => attempt.run === run)) ?? null;
+    },
+    /** Ends a run, unless a later one has ended. */
+    end: (id: string, run: number, status: DeliveryStatus) =>
+      rows.updateOne(
+        { _id: id, $or: [{ run: { $lte: run } }, PENDING] },
+        { $set: { status, next_attempt_at: null }, ...NOT_WAITING },
+      ),
+    /** Reserves the next run number; null when another redelivery was first. */
+    reserveRun: ({ _id, run }: DeliveryRow, now: string): Promise<DeliveryRow | null> =>
+      rows.findOneAndUpdate(
+        { _id, run },
+        { $set: { ...PENDING, next_attempt_at: now, run: run + 1 }, ...NOT_WAITING },
+        { returnDocument: 'after', ...WITHOUT_LOG },
+      ),
+    /** Restores the state unless an attempt has changed it; the run number stays used. */
+    releaseRun: (
+      { _id, run, attempts, ...reserved }: DeliveryRow,
+      { status, next_attempt_at }: DeliveryState,
+    ) =>
+      rows.updateOne(
+        { _id, run, attempts, status: reserved.status, next_attempt_at: reserved.next_attempt_at },
+        { $set: { status, next_attempt_at } },
+      ),
+    /**
+     * @param until latest end of the wait
+     * @returns whether the delivery is pending
+     */
+    noteWaiting: async (id: string, until: string): Promise<boolean> => {
+      const change = { $set: { ...WAITING, next_attempt_at: until } };
+      return (await rows.updateOne({ _id: id, ...PENDING }, change)).matchedCount === 1;
+    },
+    /**
+     * Ends the wait of the oldest delivery; each ends once.
+     * @returns null when none waits
+     */
+    endWait: (endpoint_id: string, now: string) =>
+      rows.findOneAndUpdate(
+        { endpoint_id, ...WAITING, ...PENDING },
+        { $set: { next_attempt_at: now }, ...NOT_WAITING },
+        { sort: { position: 1 }, ...WITHOUT_LOG },
+      ),
+    pending: (resource_id: string, account_id: string, livemode: boolean) =>
+      rows
+        .find({ account_id, livemode, resource_id, ...PENDING }, WITHOUT_LOG)
+        .limit(PENDING_MAX)
+        .toArray(),
+    listPending: (account_id: string, limit: number) =>
+      rows
+        .find({ account_id, livemode: false, ...PENDING }, WITHOUT_LOG)
+        .sort({ position: 1 })
+        .limit(limit)
+        .toArray(),
+    /** @param from time of the first of them; null includes those without a time */
+    overdue: (before: string, from: string | null = null) =>
+      rows
+        .find(
+          {
+            ...PENDING,
+            next_attempt_at:
+              from === null ? { $not: { $gte: before } } : { $gte: from, $lt: before },
+          },
+          WITHOUT_LOG,
+        )
+        .sort({ next_attempt_at: 1 })
+        .batchSize(BATCH),
+    countPending: (limit: number): Promise<number> =>
+      rows.countDocuments({ ...PENDING }, { hint: 'pending', limit }),
+    firstDue: async (before: string): Promise<string | undefined> => {
+      const due = { ...PENDING, next_attempt_at: { $lt: before } };
+      const row = await rows.findOne(due, { sort: { next_attempt_at: 1 }, ...WITHOUT_LOG });
+      return row?.next_attempt_at ?? undefined;
+    },
+    countResendable: (filter: ResendFilter): Promise<number> =>
+      rows.countDocuments(buildResendQuery(filter)),
+    /** Lists the oldest first. */
+    listResendable: (
+      filter: ResendFilter,
+      limit: number,
+      after?: ResendPlace,
+    ): Promise<DeliveryRow[]> =>
+      rows
+        .find(buildResendQuery(filter, after), WITHOUT_LOG)
+        .sort({ position: 1, _id: 1 })
+        .limit(limit)
+        .toArray(),
+    /**
+     * Deletes events last: one that has a pending delivery stays with it.
      * @returns how many were deleted
      */
     deleteOld: async (
@@ -96,94 +272,41 @@ export function createDeliveryStore(db: Db) {
       limit: number,
     ): Promise<number> => {
       const old = { ...owner, position: { $lt: before } };
-      const ended = { ...old, 'delivery.status': ENDED };
-      const deleted = await deleteSome(separateRows, ended, limit);
-      if (deleted > 0) return deleted;
-      const needed = await separateRows.distinct('event_id', old);
-      return await deleteSome(eventRows, { ...ended, _id: { $nin: needed } }, limit);
+      const ended = { ...old, status: { $ne: 'pending' } };
+      const deletedCount = await deleteSome(rows, ended, limit);
+      if (deletedCount > 0) return deletedCount;
+      const needed = await rows.distinct('event_id', old);
+      return await deleteSome(events, { ...old, _id: { $nin: needed } }, limit);
     },
-    last: async (id: string, run: number): Promise<DeliveryDocument | null> => {
-      const attempts = await pick(id).readAttempts({ _id: id });
-      return attempts.filter((row) => row.run === run).sort(newestFirst)[0] ?? null;
-    },
-    hasSuccess: async (endpoint: Required<EndpointKey>, since: string): Promise<boolean> =>
-      (await events.hasSuccess(endpoint, since)) || (await separate.hasSuccess(endpoint, since)),
-    forEvents: async (ids: readonly string[]): Promise<DeliveryDocument[]> => {
-      const rows = [
-        events.readAttempts({ _id: { $in: [...ids] } }),
-        separate.readAttempts({ event_id: { $in: [...ids] } }),
-      ];
-      return (await Promise.all(rows)).flat().sort((a, b) => (a.at < b.at ? -1 : 1));
-    },
-    forEvent: async (event_id: string): Promise<DeliveryDocument[]> => {
-      const rows = [events.readAttempts({ _id: event_id }), separate.readAttempts({ event_id })];
-      return (await Promise.all(rows)).flat().sort(newestFirst);
-    },
-    pending: (resource_id: string, account_id: string, livemode: boolean) =>
-      readAll<DeliveryRow>((place) => place.pending(resource_id, account_id, livemode)),
-    listPending: (account_id: string, limit: number) =>
-      readAll((place) => place.listPending(account_id, limit)),
-    overdue: async function* (before: string, from?: DeliveryPlace): AsyncGenerator<DeliveryRow> {
-      if (from?.is_separate !== true) yield* events.overdue(before, from?.at);
-      yield* separate.overdue(before, from?.is_separate === true ? from.at : null);
-    },
-    noteWaiting: (id: string, endpoint_id: string, until: string) =>
-      (id.includes(':') ? separateWaits : eventWaits).noteWaiting(id, endpoint_id, until),
-    /** @returns the delivery whose wait ended; null when none waits */
-    endWait: async (endpoint_id: string, now: string): Promise<string | null> => {
-      const row =
-        (await eventWaits.endWait(endpoint_id, now)) ??
-        (await separateWaits.endWait(endpoint_id, now));
-      return row?._id ?? null;
-    },
-    countPending: (limit: number) => sum((place) => place.countPending(limit)),
-    firstDue: async (before: string) => {
-      const rows = await Promise.all([events, separate].map((place) => place.firstDue(before)));
-      const due = rows.map((row) => row?.delivery.next_attempt_at).filter((at) => at != null);
-      return due.sort()[0];
-    },
-    countResendable: (filter: ResendFilter) => sum((place) => place.countResendable(filter)),
-    /** Lists the oldest first. */
-    listResendable: async (
-      filter: ResendFilter,
-      limit: number,
-      after?: ResendPlace,
-    ): Promise<DeliveryRow[]> => {
-      const since = after?.position ?? filter.since;
-      const count = limit + (after === undefined ? 0 : TIES_MAX);
-      const pages = await Promise.all([
-        events.listResendable({ ...filter, since }, count),
-        separate.listResendable({ ...filter, since }, count, TIE),
-      ]);
-      return pages
-        .flat()
-        .filter((row) => after === undefined || comparePlaces(row, after) > 0)
-        .sort(comparePlaces)
-        .slice(0, limit);
-    },
-    reserveRun: (row: DeliveryRow, now: string, endpoint_id: string): Promise<DeliveryRow | null> =>
-      pick(row._id).reserveRun(row._id, row.delivery.run, now, endpoint_id),
-    releaseRun: (id: string, current: EventDelivery, before: EventDelivery) =>
-      pick(id).releaseRun(id, current, before),
-    setDelivery: (id: string, delivery: Partial<EventDelivery>, run?: number) =>
-      pick(id).setDelivery(id, delivery, run),
   };
 }
 
-export interface DeliveryPlace {
-  is_separate: boolean;
-  at: string | null;
+/** @returns the newest run and its newest attempt first */
+export function listAttempts(deliveries: readonly DeliveryRow[]): DeliveryAttempt[] {
+  return deliveries
+    .flatMap(({ event_id, endpoint_id, log = [] }) =>
+      log.map((attempt) => ({ event_id, endpoint_id, ...attempt })),
+    )
+    .sort((a, b) => b.run - a.run || b.attempt - a.attempt);
 }
 
-export function getDeliveryPlace({ event_id, delivery }: DeliveryRow): DeliveryPlace {
-  return { is_separate: event_id !== undefined, at: delivery.next_attempt_at };
-}
-
-function comparePlaces(a: ResendPlace, b: ResendPlace): number {
-  const [first, second] = a.position === b.position ? [a._id, b._id] : [a.position, b.position];
-  return first < second ? -1 : first > second ? 1 : 0;
-}
-
-function newestFirst(a: DeliveryDocument, b: DeliveryDocument): number {
-  return b.run - a.run || b.attempt - a.attempt;
+/** Excludes deliveries that wait for their first attempt. */
+function buildResendQuery(filter: ResendFilter, after?: ResendPlace) {
+  const { account_id, livemode, since, until, statuses, types, endpoint_ids } = filter;
+  const isTried = {
+    $or: [{ status: { $ne: 'pending' as const } }, { attempts: { $gte: 1 } }],
+  };
+  const isLater = after && {
+    $or: [{ position: { $gt: after.position } }, { _id: { $gt: after._id } }],
+  };
+  return {
+    account_id,
+    livemode,
+    position: { $gte: after?.position ?? since, $lt: until },
+    status: { $in: statuses },
+    test: { $exists: false },
+    $and: isLater === undefined ? [isTried] : [isTried, isLater],
+    ...(types === undefined ? {} : { type: { $in: types } }),
+    ...(endpoint_ids === undefined ? {} : { endpoint_id: { $in: endpoint_ids } }),
+  };
 }

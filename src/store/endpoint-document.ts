@@ -24,6 +24,8 @@ export interface EndpointDocument {
   disabled_reason?: DisabledReason;
   /** Account time since which no attempt is known to have succeeded. */
   failing_since?: string;
+  /** Account time of a success; the latest may be `SUCCESS_NOTED_MS` later. */
+  last_success_at?: string;
   /** Oldest first: the signing secret and, during a roll, the next one. */
   secrets: EndpointSecret[];
   /** Absent: all types, those of later versions too. */

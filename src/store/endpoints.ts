@@ -28,6 +28,8 @@ export type EndpointStore = ReturnType<typeof createEndpointStore>;
 /** Per account and environment. */
 export const ENDPOINTS_MAX = 16;
 
+const SUCCESS_NOTED_MS = 5 * 60_000;
+
 export function endpointSlots(): number[] {
   return Array.from({ length: ENDPOINTS_MAX }, (_, slot) => slot);
 }
@@ -144,18 +146,34 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
     /** Keeps an earlier failure. */
     noteFailing: ({ _id }: Pick<Endpoint, '_id'>, failing_since: string) =>
       endpoints.updateOne({ _id, failing_since: { $exists: false } }, { $set: { failing_since } }),
-    /** Ends the failing that began then. */
-    noteSuccess: ({ _id }: Pick<Endpoint, '_id'>, failing_since: string) =>
-      endpoints.updateOne({ _id, failing_since }, { $unset: { failing_since: true } }),
-    /** Disables an endpoint only if the failing that began then goes on. */
+    /** Ends the failing; a success is noted once in a while, since all deliveries would write it. */
+    noteSuccess: async (
+      { _id, failing_since, last_success_at }: Endpoint,
+      at: string,
+    ): Promise<void> => {
+      const before = new Date(Date.parse(at) - SUCCESS_NOTED_MS).toISOString();
+      if (failing_since === undefined && last_success_at !== undefined && last_success_at > before)
+        return;
+      await endpoints.updateOne(
+        {
+          _id,
+          $or: [{ failing_since: { $lte: at } }, { last_success_at: { $not: { $gt: before } } }],
+        },
+        { $max: { last_success_at: at }, $unset: { failing_since: true } },
+      );
+    },
+    /** Disables an endpoint only if the failing goes on, and nothing has succeeded since. */
     disableFailing: (
-      { _id }: Pick<Endpoint, '_id'>,
-      failing_since: string,
+      { _id, failing_since }: Endpoint,
+      since: string,
       updated_at: string,
       session: ClientSession,
     ): Promise<Endpoint | null> =>
       endpoints.findOneAndUpdate(
-        { _id, failing_since, disabled_reason: { $exists: false } },
+        {
+          ...{ _id, failing_since, disabled_reason: { $exists: false } },
+          last_success_at: { $not: { $gt: since } },
+        },
         { $set: { disabled_reason: 'failing', updated_at } },
         { returnDocument: 'after', session },
       ),

@@ -8,6 +8,10 @@ interface NewestRun {
   /** Such as `RUNNING`; `NOT_FOUND` if there is none. */
   status: string;
   runId?: string;
+  /** Whether the workflow decides at this moment. */
+  hasTask: boolean;
+  /** Those in progress, or waiting for their next try. */
+  activityIds: readonly string[];
 }
 
 export async function getWorkflowStatus(temporal: Client, workflowId: string): Promise<string> {
@@ -18,11 +22,13 @@ export async function getNewestRun(temporal: Client, workflowId: string): Promis
   try {
     const handle = temporal.workflow.getHandle(workflowId);
     const deadline = Date.now() + CALL_TIMEOUT_MS;
-    const { status, runId } = await temporal.withDeadline(deadline, () => handle.describe());
-    return { status: status.name, runId };
+    const { status, runId, raw } = await temporal.withDeadline(deadline, () => handle.describe());
+    const activityIds = (raw.pendingActivities ?? []).flatMap(({ activityId }) => activityId ?? []);
+    return { status: status.name, runId, hasTask: raw.pendingWorkflowTask != null, activityIds };
   } catch (error) {
     // Never started, or past the server's retention period.
-    if (error instanceof WorkflowNotFoundError) return { status: 'NOT_FOUND' };
+    if (error instanceof WorkflowNotFoundError)
+      return { status: 'NOT_FOUND', hasTask: false, activityIds: [] };
     throw error;
   }
 }

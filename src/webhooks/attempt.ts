@@ -1,9 +1,9 @@
 import {
   type DeliveredEvent,
+  type EndpointDeliveryInput,
   getDeliveryId,
-  type WebhookDeliveryInput,
 } from '../domain/webhook/delivery';
-import type { DeliveryDocument } from '../store/deliveries';
+import type { DeliveryAttempt } from '../store/deliveries';
 import type { PostWebhook } from './post';
 import { isAcknowledged, type PostResult } from './post-result';
 import { signPayload } from './signature';
@@ -52,13 +52,13 @@ interface AttemptResult {
 }
 
 export function toRow(
-  { event_id, delivery_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'delivery_id' | 'run'>,
+  { event_id, endpoint_id, run }: Pick<EndpointDeliveryInput, 'event_id' | 'endpoint_id' | 'run'>,
   { attempt, url, atMs, firstAt, result, nextAtMs }: AttemptResult,
-): DeliveryDocument {
+): DeliveryAttempt {
   const isResponse = result.outcome === 'response';
   return {
     event_id,
-    ...(delivery_id === undefined ? {} : { delivery_id }),
+    endpoint_id,
     run,
     attempt,
     at: new Date(atMs).toISOString(),
@@ -75,15 +75,15 @@ export function toRow(
 
 export function matchesDelivery(
   value: unknown,
-  input: Pick<WebhookDeliveryInput, 'event_id' | 'delivery_id' | 'run'>,
-): value is DeliveryDocument {
+  input: Pick<EndpointDeliveryInput, 'event_id' | 'endpoint_id' | 'run'>,
+): value is DeliveryAttempt {
   const row = Object(value);
   const isSame = getDeliveryId(row) === getDeliveryId(input) && row.run === input.run;
   return isSame && typeof row.attempt === 'number';
 }
 
 /** Hides the receiver's response. */
-export function describeRow({ url, status_code, error }: DeliveryDocument): string {
+export function describeRow({ url, status_code, error }: DeliveryAttempt): string {
   const { host } = new URL(url);
   return status_code === null
     ? `${host}: ${error ?? 'no answer'}`

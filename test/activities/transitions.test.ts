@@ -7,6 +7,7 @@ import { createLogger } from '../../src/base/log';
 import type { PaymentAttention, PaymentStatus } from '../../src/domain/payment/payment';
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import { retryTransient } from '../support/eventually';
+import { readPayloads } from '../support/histories';
 import { recordKey, useRecords } from '../support/records';
 
 /**
@@ -201,17 +202,16 @@ describe('a transition', () => {
     const [event] = await stores.events.list({ account_id, livemode, resource_id, limit: 1 });
     const id = event?._id ?? '';
     const pending = await stores.deliveries.pending(resource_id, account_id, livemode);
-    expect(pending.sort((a, b) => (a._id < b._id ? -1 : 1))).toMatchObject([
-      { _id: id, delivery: { endpoint_id: 'we_0' } },
-      { _id: `${id}:we_1`, event_id: id, delivery: { endpoint_id: 'we_1' } },
-      { _id: `${id}:we_2`, event_id: id, delivery: { endpoint_id: 'we_2' } },
-    ]);
+    const endpoints = ['we_0', 'we_1', 'we_2'];
+    expect(pending.sort((a, b) => (a._id < b._id ? -1 : 1))).toMatchObject(
+      endpoints.map((endpoint_id) => ({ _id: `${id}:${endpoint_id}`, event_id: id, endpoint_id })),
+    );
     await retryTransient(() => records.payments.recordPaymentMove(transition));
-    for (const delivery of [id, `${id}:we_1`, `${id}:we_2`]) {
-      const handle = temporal.workflow.getHandle(webhookWorkflowId(delivery));
-      expect((await handle.describe()).status.name).toBe('RUNNING');
-      await handle.terminate('end of test');
-    }
+    const handle = temporal.workflow.getHandle(webhookWorkflowId(id));
+    expect((await handle.describe()).status.name).toBe('RUNNING');
+    const { input } = await readPayloads(temporal, webhookWorkflowId(id));
+    expect(input.endpoints).toEqual(endpoints.map((endpoint_id) => ({ endpoint_id, run: 0 })));
+    await handle.terminate('end of test');
   });
 });
 

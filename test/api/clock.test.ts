@@ -116,7 +116,9 @@ test(
     const { stores, temporal, queues } = service;
     const owner = { account_id: shop.account_id, livemode: false };
     const [event] = await stores.events.list({ ...owner, limit: 1, type: 'payment.settled' });
-    expect(event?.delivery).toMatchObject({ status: 'exhausted', attempts: 12 });
+    expect(await stores.deliveries.forEvents([event?._id ?? ''])).toMatchObject([
+      { status: 'exhausted', attempts: 12 },
+    ]);
     const redeliveries = createRedeliveries({
       ...{ stores, temporal, now, webhookQueue: queues.webhooks },
     });

@@ -55,7 +55,8 @@ test('refuses every crypto route of an account without crypto, while its payment
   expect(await off.balance()).toEqual({ available: String(DUE), reserved: '0' });
   for (const resource_id of [id, settlement]) {
     const rows = await events.list({ account_id, livemode: false, resource_id, limit: 9 });
-    expect(rows.map(({ delivery }) => delivery.status)).toEqual(['not_subscribed']);
+    const deliveries = await service.stores.deliveries.forEvents(rows.map(({ _id }) => _id));
+    expect(deliveries.map(({ status }) => status)).toEqual(['not_subscribed']);
   }
   expect(hook.received).toEqual([]);
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import Stripe from 'stripe';
 import { EVENT_TYPES, webhookWorkflowId } from '../../src/domain/webhook/event';
-import { findDeliveries, restart } from '../../src/service/orphans';
+import { type DeliveryOrphan, findDeliveries, restart } from '../../src/service/orphans';
 import { patientClient } from '../cli/resource-setting';
 import { assertWebhook } from '../support/contract';
 import {
@@ -392,27 +392,29 @@ test('a delivery that has lost its workflow is found and restarted', async () =>
     return rows.length === 2 && rows.every(({ attempts }) => attempts === 1);
   });
   const event = await findEvent(shop, id);
-  const names = [event.id, `${event.id}:${second.id}`];
-  const handles = names.map((name) => service.temporal.workflow.getHandle(webhookWorkflowId(name)));
-  for (const handle of handles) await handle.terminate('lost');
+  const names = [first, second].map((endpoint) => `${event.id}:${endpoint.id}`);
+  const handle = service.temporal.workflow.getHandle(webhookWorkflowId(event.id));
+  await handle.terminate('lost');
   const { stores, queues } = service;
   const deps = {
     ...{ stores, lifecycleQueue: queues.lifecycle, webhookQueue: queues.webhooks },
     temporal: patientClient(service.temporal),
     now: () => new Date(Date.now() + 600_000),
   };
+  const isOwn = ({ delivery }: DeliveryOrphan) => delivery.account_id === shop.account_id;
   const found: string[] = [];
   for await (const { orphans } of findDeliveries(deps)) {
-    for (const orphan of orphans.filter((each) => each.event.account_id === shop.account_id)) {
-      found.push(orphan.event._id);
+    for (const orphan of orphans.filter(isOwn)) {
+      found.push(orphan.delivery._id);
       await restart(deps, orphan);
     }
   }
-  expect(found.sort()).toEqual(names);
-  for (const handle of handles) {
-    expect((await handle.describe()).status.name).toBe('RUNNING');
-    await handle.terminate('end of test');
-  }
+  expect(found.sort()).toEqual(names.sort());
+  await eventually('both activities', async () => {
+    const { raw } = await handle.describe();
+    return raw.pendingActivities?.length === 2;
+  });
+  await handle.terminate('end of test');
   const endpoints = (await listDeliveries(shop, id)).map((each) => each.endpoint_id);
   expect(endpoints).toEqual([first.id, second.id]);
 });

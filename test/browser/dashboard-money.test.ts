@@ -110,7 +110,9 @@ test('a payment is found by its reference, refunded, and shows what happened', a
   const about = { account_id: shop.account_id, livemode: false, resource_id: payment.id, limit: 5 };
   await eventually('a delivery', async () => {
     const events = await service.stores.events.list(about);
-    return events.some(({ delivery }) => delivery.status === 'delivered');
+    const ids = events.map(({ _id }) => _id);
+    const deliveries = await service.stores.deliveries.forEvents(ids);
+    return deliveries.some(({ status }) => status === 'delivered');
   });
   await page.locator(`a[href*="${payment.id}"]`).click();
   await heading('Timeline').waitFor();

@@ -8,6 +8,7 @@ import {
 } from '../../src/domain/payment/payment';
 import type { WebhookEvent } from '../../src/domain/webhook/event';
 import type { CallbackDocument } from '../../src/store/callbacks';
+import type { DeliveryRow } from '../../src/store/deliveries';
 import type { EventDocument } from '../../src/store/events';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { RunningStack } from './running-stack';
@@ -30,8 +31,10 @@ export async function openBooks(stack: RunningStack) {
     events: () => events.find().toArray(),
     /** Ids of events whose delivery is not recorded. */
     undelivered: async (): Promise<string[]> => {
-      const left = events.find({ 'delivery.status': { $ne: 'delivered' } });
-      return (await left.toArray()).map(({ _id }) => _id);
+      const stored = db.collection<DeliveryRow>('deliveries').find({ status: 'delivered' });
+      const delivered = new Set((await stored.toArray()).map(({ event_id }) => event_id));
+      const ids = (await events.find().toArray()).map(({ _id }) => _id);
+      return ids.filter((id) => !delivered.has(id));
     },
     /** Callbacks that nobody could place. */
     parked: () =>

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { buildEvents } from '../../activities/shared/events';
 import type { EventType, Subscriber } from '../../src/domain/webhook/event';
+import type { DeliveryRow } from '../../src/store/deliveries';
 import type { EndpointDocument } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
 import type { Provisioning } from './cli';
@@ -16,7 +17,7 @@ export async function recordEvents(
   const endpoints = db.collection<EndpointDocument>('webhook_endpoints');
   const oldest = await endpoints.findOne({ account_id, livemode: false });
   const endpoint_id = oldest?.endpoint_id ?? 'we_deleted';
-  const { events } = buildEvents(
+  const { events, deliveries } = buildEvents(
     {
       resource: 'payment',
       resource_id,
@@ -29,6 +30,8 @@ export async function recordEvents(
     },
     wants === null ? [] : [{ endpoint_id, wants, isDisabled: false }],
   );
-  await db.collection<EventDocument>('events').insertMany(events);
-  return events;
+  await db.collection<EventDocument>('events').insertMany([...events]);
+  if (deliveries.length > 0)
+    await db.collection<DeliveryRow>('deliveries').insertMany([...deliveries]);
+  return [...events];
 }

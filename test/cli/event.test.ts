@@ -4,7 +4,8 @@ import { type EventType, webhookWorkflowId } from '../../src/domain/webhook/even
 import { redeliverEvent } from '../../src/service/events/redeliver';
 import { redeliverAll } from '../../src/service/events/redeliver-many';
 import { findDeliveries, restart } from '../../src/service/orphans';
-import type { EventDelivery, EventDocument } from '../../src/store/events';
+import { type DeliveryRow, listAttempts } from '../../src/store/deliveries';
+import type { EventDocument } from '../../src/store/events';
 import { useFixture } from '../support/fixture';
 import { readPayloads } from '../support/histories';
 import { useHook } from '../support/hook';
@@ -17,7 +18,7 @@ const setting = useResourceSetting();
 const service = useFixture(async () => setting.service);
 const hook = useHook(service);
 
-type State = Omit<EventDelivery, 'run'>;
+type State = Pick<DeliveryRow, 'status' | 'attempts' | 'next_attempt_at'>;
 const EXHAUSTED: State = { status: 'exhausted', attempts: 12, next_attempt_at: null };
 const DUE_AT = '2026-03-01T12:05:00.000Z';
 
@@ -45,18 +46,24 @@ async function buildEvent(
 ): Promise<EventDocument> {
   const [event] = await recordEvents(service, account_id ?? (await openMerchant()), [type]);
   if (event === undefined) throw new Error('No event was recorded.');
-  await service.stores.events.setDelivery(event._id, state);
+  await setState(event, state);
   recorded.push(event);
-  return { ...event, delivery: { ...state, run: 0 } };
+  return event;
 }
 
+const setState = ({ _id: event_id }: EventDocument, state: Partial<State>) =>
+  service.collection('deliveries').updateOne({ event_id }, { $set: state });
+
 /** Reads the state of the delivery, which goes to the one endpoint. */
-async function readState({ _id }: EventDocument) {
-  const event = await service.stores.events.get(_id);
-  if (event === null) return undefined;
-  const { endpoint_id: _, ...state } = event.delivery;
-  return state;
+async function readState({ _id }: Pick<EventDocument, '_id'>) {
+  const [row] = await service.stores.deliveries.forEvents([_id]);
+  if (row === undefined) return undefined;
+  const { status, attempts, next_attempt_at, run: number } = row;
+  return { status, attempts, next_attempt_at, run: number };
 }
+
+const readAttempts = async ({ _id }: EventDocument) =>
+  listAttempts(await service.stores.deliveries.readLogs([_id]));
 
 /** Reads the input with which the running delivery was started. */
 const readInput = async ({ _id }: EventDocument) =>
@@ -112,8 +119,15 @@ describe('event list', () => {
 test('event show lists every attempt, the first one first', async () => {
   const event = await buildEvent({ status: 'pending', attempts: 0, next_attempt_at: DUE_AT });
   const { _id: id, account_id } = event;
+  const [row] = await service.stores.deliveries.forEvents([id]);
   const first = {
-    ...{ run: 0, attempt: 1, at: '2026-03-01T12:00:00.100Z', duration_ms: 12 },
+    ...{
+      endpoint_id: row?.endpoint_id ?? '',
+      run: 0,
+      attempt: 1,
+      at: '2026-03-01T12:00:00.100Z',
+      duration_ms: 12,
+    },
     ...{ url: 'https://shop.example/hook', status_code: 500, error: null },
     ...{ response_excerpt: '\u001b[31mno', next_attempt_at: null },
     outcome: 'failed' as const,
@@ -135,53 +149,61 @@ describe('event redeliver', () => {
     const event = await buildEvent(EXHAUSTED);
     hook.answer.status = 500;
     const [first] = await redeliverEvent(setting.deps, event._id);
-    expect(first?.delivery).toMatchObject({ status: 'pending', run: 1 });
+    expect(first).toMatchObject({ status: 'pending', run: 1 });
     const { runId } = await getDelivery(event).describe();
     await eventually('the failure', async () => (await readState(event))?.attempts === 13);
     hook.answer.status = 200;
     const [again] = await redeliverEvent(setting.deps, event._id);
-    expect(again?.delivery).toMatchObject({ run: 2 });
-    expect(await getDelivery(event).result()).toEqual({ outcome: 'delivered' });
-    expect((await getDelivery(event, runId).describe()).status.name).toBe('TERMINATED');
+    expect(again).toMatchObject({ run: 2 });
+    expect(await getDelivery(event, runId).result()).toEqual({
+      [again?.endpoint_id ?? '']: 'delivered',
+    });
     expect(listBodies()).toEqual([event.body, event.body]);
     expect(await readState(event)).toEqual({
       ...{ status: 'delivered', attempts: 14, next_attempt_at: null, run: 2 },
     });
-    const attempts = await service.stores.deliveries.forEvent(event._id);
-    expect(attempts).toMatchObject([2, 1].map((number) => ({ run: number, attempt: 1 })));
+    expect(await readAttempts(event)).toMatchObject(
+      [2, 1].map((number) => ({ run: number, attempt: 1 })),
+    );
   });
 
-  test('leaves only the run running that the event names, of several at once', async () => {
+  test('of several at once makes each run that is reserved, or a later one, and no other', async () => {
     const event = await buildEvent(EXHAUSTED);
-    const outcomes = await Promise.all(
-      Array.from({ length: 5 }, () => setting.cli('event', 'redeliver', event._id, '--json')),
+    hook.answer.status = 500;
+    const results = await Promise.allSettled(
+      Array.from({ length: 5 }, () => redeliverEvent(setting.deps, event._id)),
     );
-    const refused = outcomes.filter(({ exit }) => exit !== 0);
+    const refused = results.filter((result) => result.status === 'rejected');
     expect(refused.length).toBeLessThan(5);
-    for (const { stderr } of refused) expect(stderr).toContain('"code":"delivery_running"');
-    expect((await getDelivery(event).describe()).status.name).toBe('RUNNING');
-    const { run: number } = await readInput(event);
-    expect(await readState(event)).toMatchObject({ status: 'pending', run: number });
+    for (const { reason } of refused) expect(reason).toMatchObject({ code: 'delivery_running' });
+    const reserved = (await readState(event))?.run;
+    await eventually('an attempt of the last', async () =>
+      (await readAttempts(event)).some(({ run: number }) => number === reserved),
+    );
+    const { raw } = await getDelivery(event).describe();
+    expect(raw.pendingActivities).toHaveLength(1);
   });
 
   type ReserveRun = typeof setting.deps.stores.deliveries.reserveRun;
-  function buildReserving(reserveRun: ReserveRun) {
+  function buildReserving(reserveRun: ReserveRun, deps = buildIdle()) {
     const { stores } = setting.deps;
     const deliveries = { ...stores.deliveries, reserveRun };
-    return { ...buildIdle(), stores: { ...stores, deliveries } };
+    return { ...deps, stores: { ...stores, deliveries } };
   }
 
-  test('leaves a later one running that has started before it', async () => {
+  test('that comes after a later one leaves that', async () => {
     const event = await buildEvent(EXHAUSTED);
+    hook.answer.status = 500;
     const { reserveRun } = setting.deps.stores.deliveries;
     const slow: ReserveRun = async (...args) => {
       const reserved = await reserveRun(...args);
-      const [later] = await redeliverEvent(buildIdle(), event._id);
-      expect(later?.delivery.run).toBe(2);
+      const [later] = await redeliverEvent(setting.deps, event._id);
+      expect(later?.run).toBe(2);
       return reserved;
     };
-    await redeliverEvent(buildReserving(slow), event._id);
-    expect(await readInput(event)).toMatchObject({ run: 2, resume: true });
+    await redeliverEvent(buildReserving(slow, setting.deps), event._id);
+    await eventually('an attempt', async () => (await readState(event))?.attempts === 13);
+    expect(await readAttempts(event)).toMatchObject([{ run: 2 }]);
     expect(await readState(event)).toMatchObject({ status: 'pending', run: 2 });
   });
 
@@ -213,7 +235,10 @@ describe('event redeliver', () => {
     });
     await hook.register(account);
     const other = await record(['payment.failed']);
-    expect(other.delivery).toMatchObject({ status: 'not_subscribed', next_attempt_at: null });
+    expect(await readState(other)).toMatchObject({
+      ...{ status: 'not_subscribed', next_attempt_at: null },
+    });
+    expect(await readState({ _id })).toBeUndefined();
     for (const event_id of [_id, other._id]) {
       const answer = await setting.json('event', 'redeliver', event_id);
       expect(answer).toEqual({ event_id, status: 'pending' });
@@ -222,6 +247,7 @@ describe('event redeliver', () => {
 
   test('leaves the event unchanged when Temporal does not answer or refuses', async () => {
     const event = await buildEvent(EXHAUSTED);
+    const before = await readState(event);
     const redeliver = ['event', 'redeliver', event._id];
     const startedAt = performance.now();
     const away = await run({ ...setting.env, TEMPORAL_ADDRESS: '127.0.0.1:1' }, ...redeliver);
@@ -231,12 +257,12 @@ describe('event redeliver', () => {
     const elsewhere = commandsIn({ ...setting.env, TEMPORAL_NAMESPACE: 'nowhere' });
     const refused = await elsewhere.cli(...redeliver, '--json');
     expect(refused.stderr).toContain('"code":"temporal_refused"');
-    expect(await readState(event)).toEqual(event.delivery);
+    expect(await readState(event)).toEqual(before);
     // Refused only once the run is reserved.
     await expect(redeliverEvent(buildRefused(), event._id)).rejects.toMatchObject({
       code: 'temporal_unavailable',
     });
-    expect(await readState(event)).toEqual({ ...event.delivery, run: 1 });
+    expect(await readState(event)).toEqual({ ...before, run: 1 });
   });
 
   test('and event show refuse an unknown event', async () => {
@@ -290,7 +316,9 @@ describe('event redeliver --account', () => {
       ...{ ...counted, dry_run: false, sent: 3, skipped: 0 },
     });
     expect(await readRuns(events)).toEqual([1, 1, 1, 0, 0]);
-    expect(await readInput(waiting)).toMatchObject({ event_id: waiting._id, run: 1 });
+    expect(await readInput(waiting)).toMatchObject({
+      ...{ event_id: waiting._id, endpoints: [{ run: 1 }] },
+    });
   });
 
   test('selects by type, status and time, and prints its progress on stderr', async () => {
@@ -352,34 +380,31 @@ describe('a delivery that Temporal has lost', () => {
   /** Records an event with failed attempts, and restarts its delivery to its end. */
   async function restartAfter(attempts: number, next_attempt_at: string | null) {
     const event = await buildEvent({ status: 'pending', attempts: 0, next_attempt_at: DUE_AT });
+    const [{ endpoint_id } = { endpoint_id: '' }] = await service.stores.deliveries.forEvents([
+      event._id,
+    ]);
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
       await service.stores.deliveries.addAttempt({
-        ...{ event_id: event._id, run: 0, attempt, at: event.created, url: hook.url },
+        ...{ event_id: event._id, endpoint_id, run: 0, attempt, at: event.created, url: hook.url },
         ...{ status_code: 500, error: null, duration_ms: 1, response_excerpt: '' },
-        ...{ outcome: 'failed', next_attempt_at: attempt === 12 ? null : DUE_AT },
+        ...{ outcome: 'failed', next_attempt_at: DUE_AT },
       });
     }
-    await service.stores.events.setDelivery(event._id, { next_attempt_at });
+    await setState(event, { next_attempt_at });
     for await (const { orphans } of findDeliveries(setting.deps, [event._id])) {
       for (const orphan of orphans) await restart(setting.deps, orphan);
     }
-    return { event, result: await getDelivery(event).result() };
+    return { event, outcomes: Object.values(await getDelivery(event).result()) };
   }
 
   test('continues in its run after the attempts that it has made', async () => {
-    const { event, result } = await restartAfter(3, DUE_AT);
-    expect(result).toEqual({ outcome: 'delivered' });
+    const { event, outcomes } = await restartAfter(3, DUE_AT);
+    expect(outcomes).toEqual(['delivered']);
     expect(listBodies()).toEqual([event.body]);
-    const attempts = await service.stores.deliveries.forEvent(event._id);
-    expect(attempts).toMatchObject([4, 3, 2, 1].map((attempt) => ({ run: 0, attempt })));
+    expect(await readAttempts(event)).toMatchObject(
+      [4, 3, 2, 1].map((attempt) => ({ run: 0, attempt })),
+    );
     const state = { status: 'delivered', attempts: 4, run: 0 };
     expect(await readState(event)).toMatchObject(state);
-  });
-
-  test('is exhausted without another attempt if it has made its last', async () => {
-    const { event, result } = await restartAfter(12, null);
-    expect(result).toEqual({ outcome: 'exhausted' });
-    expect(listBodies()).toEqual([]);
-    expect(await readState(event)).toMatchObject({ status: 'exhausted', attempts: 12 });
   });
 });

@@ -15,6 +15,7 @@ import {
 } from '../../src/service/epoch';
 import { formatPlace, type Place, readPlace } from '../../src/service/reconcile/places';
 import { walk } from '../../src/service/reconcile/walk';
+import { buildDelivery } from '../../src/store/deliveries';
 import { storedPayout } from '../api/payout-setting';
 import { buildPayout } from '../support/factories';
 import { readPayloads } from '../support/histories';
@@ -265,12 +266,11 @@ describe('reconcile', () => {
   test('delivers an event that no workflow delivers', async () => {
     const resource_id = await setting.payout();
     const events = setting.service.collection<{ _id: string; resource_id: string }>('events');
-    const pending = {
-      ...{ 'delivery.status': 'pending', 'delivery.endpoint_id': 'we_deleted' },
-      'delivery.next_attempt_at': null,
-    };
-    const event = await events.findOneAndUpdate({ resource_id }, { $set: pending });
-    const id = event?._id ?? '';
+    const [id = ''] = await events.distinct('_id', { resource_id });
+    const event = await setting.service.stores.events.get(id);
+    if (event === null) throw new Error('There is no event.');
+    const row = buildDelivery(event, 'we_deleted', 'pending');
+    await setting.service.stores.deliveries.insert([{ ...row, next_attempt_at: null }]);
     const undelivered = { kind: 'undelivered', resource: 'event', id, act: 'deliver' };
     const find = async (...args: string[]) => (await reconcile(...SINCE, ...args)).data.findings;
     expect(await find()).toContainEqual(expect.objectContaining({ ...undelivered, done: false }));
@@ -279,6 +279,7 @@ describe('reconcile', () => {
     );
     await setting.service.temporal.workflow.getHandle(webhookWorkflowId(id)).result();
     await events.deleteMany({ resource_id });
+    await setting.service.collection('deliveries').deleteMany({ resource_id });
   });
 
   test('compares a large kind by the first digits of its ids, and continues at any of them', async () => {
@@ -454,18 +455,21 @@ describe('orphan', () => {
     const events = await recordEvents(service, account_id, [...types]);
     const [id = '', current = ''] = events.map(({ _id }) => _id);
     const delivery = { status: 'pending', attempts: 1 } as const;
-    await service.stores.events.setDelivery(id, { ...delivery, next_attempt_at: DUE_AT });
-    const next_attempt_at = new Date().toISOString();
-    await service.stores.events.setDelivery(current, { ...delivery, next_attempt_at });
+    const deliveries = service.collection('deliveries');
+    const setState = (event_id: string, next_attempt_at: string) =>
+      deliveries.updateOne({ event_id }, { $set: { ...delivery, next_attempt_at } });
+    await setState(id, DUE_AT);
+    await setState(current, new Date().toISOString());
     const row = buildRow('delivery', id, 'pending', 'NOT_FOUND');
     expect(await list()).toMatchObject({ data: [{ ...row, updated_at: DUE_AT }] });
     expect((await setting.cli('orphan', 'list')).stdout).toContain(`\ndelivery  ${id}  sandbox`);
     expect(await restart(id)).toMatchObject({ data: [row] });
     const { input } = await readPayloads(service.temporal, webhookWorkflowId(id));
-    expect(input).toMatchObject({ run: 0, resume: true });
+    expect(input).toMatchObject({ endpoints: [{ run: 0, resume: true }] });
     await service.temporal.workflow.getHandle(webhookWorkflowId(id)).result();
     expect(await list()).toEqual(NONE);
     expect((await setting.refusal('orphan', 'restart', id)).code).toBe('not_an_orphan');
+    await deliveries.deleteOne({ event_id: current });
     await service.collection<{ _id: string }>('events').deleteOne({ _id: current });
   });
 

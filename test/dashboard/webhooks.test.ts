@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { copyEvent } from '../../src/store/deliveries';
+import { buildDelivery } from '../../src/store/deliveries';
 import { verifySignature } from '../../src/webhooks/signature';
 import { inOneWindow } from '../api/window';
 import { openUser, openVisitor, useVisitor } from '../support/dashboard';
@@ -105,14 +105,10 @@ test('a test event shows the receiver’s answer and is listed', async () => {
 test('deliveries show request and answer, and are sent again singly or all that failed', async () => {
   const { body: payment } = await shop.post('/v1/payments', idealPayment());
   const [event] = await eventually('the delivery', async () => {
-    const found = await service.stores.events.list({
-      account_id: shop.account_id,
-      livemode: false,
-      resource_id: payment.id,
-      statuses: ['delivered'],
-      limit: 1,
-    });
-    return found.length > 0 && found;
+    const filter = { account_id: shop.account_id, livemode: false, resource_id: payment.id };
+    const { deliveries, events } = service.stores;
+    const [row] = await deliveries.listByStatus({ ...filter, status: 'delivered', limit: 1 });
+    return row !== undefined && (await events.getAll([row.event_id]));
   });
   const at = path(`/deliveries/${event?._id}`);
   const { html } = await owner.get(at);
@@ -126,14 +122,16 @@ test('deliveries show request and answer, and are sent again singly or all that 
   );
   const acknowledged = () =>
     eventually('its acknowledgement', async () => {
-      return (await service.stores.events.get(event?._id ?? ''))?.delivery.status === 'delivered';
+      const [row] = await service.stores.deliveries.forEvents([event?._id ?? '']);
+      return row?.status === 'delivered';
     });
   inbox.clear();
   expect((await owner.post(`${at}/send-again`)).location).toBe(at);
   await eventually('the second delivery', async () => inbox.received.length > 0);
   expect(inbox.received[0]?.body).toBe(event?.body);
   await acknowledged();
-  await service.stores.events.setDelivery(event?._id ?? '', { status: 'exhausted' });
+  const deliveries = service.collection('deliveries');
+  await deliveries.updateOne({ event_id: event?._id }, { $set: { status: 'exhausted' } });
   inbox.clear();
   const counted = await owner.get(path('/send-failed'));
   expect(readText(counted.html)).toContain('1 event failed.');
@@ -302,8 +300,8 @@ describe('several endpoints', () => {
     const event = await service.stores.events.get(event_id);
     if (event === null || other === undefined) throw new Error('There is no event or endpoint.');
     const { endpoint_id } = other;
-    const delivery = { ...event.delivery, endpoint_id, status: 'exhausted' } as const;
-    await service.stores.deliveries.addRow(copyEvent(event, { ...delivery, attempts: 12 }));
+    const row = buildDelivery(event, endpoint_id, 'exhausted');
+    await service.stores.deliveries.insert([{ ...row, attempts: 12 }]);
     for (const at of [path('/deliveries'), path(`/deliveries/${event_id}`)]) {
       const { html } = await owner.get(at);
       expect(html).toMatch(

@@ -14,8 +14,8 @@ import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { followKeyFile } from '../../src/encryption/service-keys';
 import { makeSigningSecret } from '../../src/service/endpoints/secret';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
+import type { DeliveryRow } from '../../src/store/deliveries';
 import { secretOwner } from '../../src/store/endpoints';
-import type { EventDocument } from '../../src/store/events';
 import { connectTemporal } from '../../src/temporal/connect';
 import { getScheduleId } from '../../src/temporal/schedules';
 import { type Child, startChild } from '../../stack/child-process';
@@ -189,14 +189,17 @@ async function restartAll(): Promise<string[]> {
     isOver = true;
     await lanes;
   }
-  const events = mongo.db(name).collection<EventDocument>('events');
+  const deliveries = mongo.db(name).collection<DeliveryRow>('deliveries');
   const isDelivered = async () =>
-    (await events.countDocuments({ 'delivery.status': { $ne: 'delivered' } })) === 0;
+    (await deliveries.countDocuments({ status: { $ne: 'delivered' } })) === 0;
   await eventually('each event to be delivered', isDelivered);
-  expect(posts.size).toBe(await events.countDocuments());
-  for await (const { _id, delivery } of events.find({ created: { $gte: since } })) {
-    const told = { attempts: delivery.attempts, posts: posts.get(_id) };
-    if (told.attempts !== 1 || told.posts !== 1) faults.push(`${_id} ${JSON.stringify(told)}`);
+  expect(await deliveries.countDocuments()).toBe(
+    await mongo.db(name).collection('events').countDocuments(),
+  );
+  expect(posts.size).toBe(await deliveries.countDocuments());
+  for await (const { event_id, attempts } of deliveries.find({ position: { $gte: since } })) {
+    const told = { attempts, posts: posts.get(event_id) };
+    if (told.attempts !== 1 || told.posts !== 1) faults.push(`${event_id} ${JSON.stringify(told)}`);
   }
   return faults;
 }

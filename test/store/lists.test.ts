@@ -103,7 +103,10 @@ const LISTS: Query[] = [
       (stores) => stores[kind].listNeedingAttention(LARGE_MERCHANT, false, 51),
     ],
   ]),
-  ['undelivered events', ({ events }) => events.list({ ...PAGE, statuses: UNSENT })],
+  [
+    'exhausted deliveries',
+    ({ deliveries }) => deliveries.listByStatus({ ...PAGE, status: 'exhausted' }),
+  ],
   ['events', ({ events }) => events.list(PAGE)],
   ['events of a resource', ({ events }) => events.list({ ...FIRST_PAGE, resource_id: PAYMENT_ID })],
   [
@@ -125,7 +128,7 @@ const LISTS: Query[] = [
     },
   ],
   ['callbacks of a resource', ({ callbacks }) => callbacks.forResource(PAYMENT_ID)],
-  ['deliveries of an event', ({ deliveries }) => deliveries.forEvent(`${PAYMENT_NUMBER}`)],
+  ['deliveries of an event', ({ deliveries }) => deliveries.readLogs([`${PAYMENT_NUMBER}`])],
   ['keys of an account', ({ keys }) => keys.forAccount(LARGE_MERCHANT)],
   ['accounts', ({ accounts }) => accounts.list(51)],
 ];

@@ -4,6 +4,7 @@ import { positionAt } from '../../activities/shared/events';
 import { buildPayment, buildPaymentEvents, toEndpointId } from '../../bench/product/documents';
 import type { PaymentStatus } from '../../src/domain/payment/payment';
 import type { CallbackDocument } from '../../src/store/callbacks';
+import { buildDelivery, type DeliveryRow } from '../../src/store/deliveries';
 import type { EventDocument } from '../../src/store/events';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
@@ -70,6 +71,7 @@ export async function fillLists(
     await Promise.all([
       insert('payments', payments),
       insert('events', payments.map(buildEventRow)),
+      insert('deliveries', payments.map(buildDeliveryRow)),
       insert('refunds', some(REFUND_EVERY).map(buildRefundRow)),
       insert('payouts', some(PAYOUT_EVERY).map(buildPayoutRow)),
       insert('bank_callbacks', from < PARKING_MAX ? some(TROUBLE_EVERY).map(buildCallbackRow) : []),
@@ -127,13 +129,24 @@ function buildPayoutRow(payment: PaymentDocument, n: number): PayoutDocument {
   };
 }
 
-function buildEventRow(payment: PaymentDocument, n: number): EventDocument {
-  const event = buildPaymentEvents(payment, toEndpointId(payment.account_id)).at(-1);
+function buildEventRow(payment: PaymentDocument): EventDocument {
+  const event = buildPaymentEvents(payment).at(-1);
   if (event === undefined) throw new RangeError('A transition has an event.');
-  const delivered = { ...event.delivery, status: 'delivered', attempts: 1 } as const;
+  return event;
+}
+
+function buildDeliveryRow(payment: PaymentDocument, n: number): DeliveryRow {
+  const endpoint_id = toEndpointId(payment.account_id);
+  const pending = buildDelivery(buildEventRow(payment), endpoint_id, 'pending');
+  const delivered = {
+    ...pending,
+    status: 'delivered',
+    attempts: 1,
+    next_attempt_at: null,
+  } as const;
   const given_up = { ...delivered, status: 'exhausted', attempts: 12 } as const;
-  if (n % TROUBLE_EVERY === 0) return event;
-  return { ...event, delivery: n % TROUBLE_EVERY === 2 ? given_up : delivered };
+  if (n % TROUBLE_EVERY === 0) return pending;
+  return n % TROUBLE_EVERY === 2 ? given_up : delivered;
 }
 
 function buildCallbackRow(payment: PaymentDocument, n: number): CallbackDocument {

@@ -1,22 +1,49 @@
 import {
+  ActivityCancellationType,
   ActivityFailure,
+  type ActivityOptions,
   ApplicationFailure,
+  allHandlersFinished,
   CancellationScope,
+  condition,
+  defineUpdate,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
+  setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { WebhookActivities } from '../../activities/webhooks/deliver';
 import type { DeliveryOutcome } from '../../activities/webhooks/next-attempt';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
-import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
+import {
+  type DeliveryTarget,
+  type EndpointDeliveryInput,
+  REDELIVER,
+  WEBHOOK_EXHAUSTED,
+  type WebhookDeliveryInput,
+} from '../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX } from '../../src/domain/webhook/schedule';
 
-export interface WebhookDeliveryResult {
-  outcome: 'delivered' | 'no_endpoint' | 'disabled' | 'exhausted';
+const redeliver = defineUpdate<void, [DeliveryTarget]>(REDELIVER);
+
+type Outcome = DeliveryOutcome | 'exhausted';
+
+/** By endpoint. */
+export type WebhookDeliveryResult = Record<string, Outcome>;
+
+/** Newest run to one endpoint. */
+interface Line {
+  run: number;
+  scope: CancellationScope;
+  outcome?: Outcome;
+  lastFailure?: string;
+  error?: unknown;
+  ended: Promise<void>;
 }
+
+const { WAIT_CANCELLATION_COMPLETED } = ActivityCancellationType;
 
 /**
  * The server's own retries are the schedule: the history holds one activity for all attempts. Each
@@ -24,55 +51,86 @@ export interface WebhookDeliveryResult {
  * lost try, which uses up no attempt. A schedule-to-close limit would refuse the twelfth.
  * @see docs/webhooks.md#answer-and-retries
  */
-const { deliverWebhook } = proxyActivities<WebhookActivities>({
+const ATTEMPTS = {
   startToCloseTimeout: '30s',
   // As long as a workflow task has, so that a lost worker is noticed as soon.
   heartbeatTimeout: '10s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10m' },
+  // The next run has the same ID; an attempt in progress ends first, and is stored.
+  cancellationType: WAIT_CANCELLATION_COMPLETED,
   summary: 'post the event',
-});
+} satisfies ActivityOptions;
 
 /** Runs within the first task, so that an immediate delivery needs no other. */
 const { firstAttempt } = proxyLocalActivities<WebhookActivities>({
   startToCloseTimeout: '15s',
   retry: { maximumAttempts: 1 },
+  cancellationType: WAIT_CANCELLATION_COMPLETED,
 });
 
 /** In a longer history the first task has ended. */
 const FIRST_TASK_EVENTS = 3;
 
-const { recordExhausted } = proxyActivities<WebhookActivities>({
-  startToCloseTimeout: '10s',
-  retry: { initialInterval: '1s', maximumInterval: '1m' },
-  summary: 'record that all attempts failed',
-});
-
+/** Delivers an event to all of its endpoints at once: none waits for another. */
 export function webhookDelivery(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
   // A cancel request from the Temporal UI would leave the event undelivered for good.
   return CancellationScope.nonCancellable(() => deliver(input));
 }
 
 async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
-  const { event_id, endpoint_id, run } = input;
-  const redelivery = run > 0 ? `, redelivery ${run}` : '';
-  setCurrentDetails(
-    `**Delivering** \`${event_id}\` to \`${endpoint_id}\`${redelivery}.\n\n` +
-      'The pending activity shows the last failure and the next time.',
-  );
+  const lines = new Map<string, Line>();
+  const parent = CancellationScope.current();
+  let begun = 0;
+  const show = createDisplay(input, lines);
+  const begin = (target: DeliveryTarget): void => {
+    const { endpoint_id, run } = target;
+    const earlier = lines.get(endpoint_id);
+    if (earlier !== undefined && earlier.run >= run) return;
+    earlier?.scope.cancel();
+    const scope = new CancellationScope({ cancellable: true, parent });
+    const line: Line = { run, scope, ended: Promise.resolve() };
+    lines.set(endpoint_id, line);
+    line.ended = follow(line, { ...input, ...target }, earlier?.ended).then(show);
+    begun += 1;
+    show();
+  };
+  for (const target of input.endpoints) begin(target);
+  setHandler(redeliver, begin, {
+    description: 'Sends it again to {"endpoint_id": …, "run": …}. Sent by the service.',
+  });
+  for (let seen = -1; seen !== begun; ) {
+    seen = begun;
+    await Promise.all([...lines.values()].map(({ ended }) => ended));
+    await condition(allHandlersFinished);
+  }
+  const results = [...lines].map(([endpoint_id, { outcome, error }]) => {
+    if (outcome === undefined) throw error;
+    return [endpoint_id, outcome] as const;
+  });
+  return Object.fromEntries(results);
+}
+
+/** Never fails, since the others go on. */
+async function follow(
+  line: Line,
+  { endpoints: _others, ...input }: WebhookDeliveryInput & DeliveryTarget,
+  earlier: Promise<void> | undefined,
+): Promise<void> {
+  await earlier;
   try {
-    return end(input, await attempts(input));
+    line.outcome = await line.scope.run(() => attempts(input));
   } catch (error) {
-    const lastFailure = describeExhaustion(error);
-    if (lastFailure === undefined) throw error;
-    const outcome = await recordExhausted(input);
-    if (outcome === 'exhausted' && input.attempts_max === undefined) {
-      upsertSearchAttributes([{ key: SEARCH_KEYS.attention, value: 'webhook_exhausted' }]);
-    }
-    return end(input, outcome, lastFailure);
+    line.error = error;
+    line.lastFailure = describeExhaustion(error);
+    if (line.lastFailure !== undefined) line.outcome = 'exhausted';
   }
 }
 
-async function attempts(input: WebhookDeliveryInput): Promise<DeliveryOutcome> {
+async function attempts(input: EndpointDeliveryInput): Promise<DeliveryOutcome> {
+  const { endpoint_id: activityId, run } = input;
+  const { deliverWebhook } = proxyActivities<WebhookActivities>({ ...ATTEMPTS, activityId });
+  // A redelivery must not hold the task that answers its update.
+  if (run > 0 || input.resume === true) return await deliverWebhook(input);
   const resumed = { ...input, resume: true } as const;
   // A repeated task, after its worker was lost, may have posted.
   const isRepeat = workflowInfo().historyLength > FIRST_TASK_EVENTS;
@@ -92,26 +150,42 @@ function unlessUnknown(error: unknown): 'failed' {
   return 'failed';
 }
 
-function end(
-  { event_id }: WebhookDeliveryInput,
-  outcome: WebhookDeliveryResult['outcome'],
-  lastFailure?: string,
-): WebhookDeliveryResult {
-  const details = {
-    delivered: `**Delivered** \`${event_id}\`.`,
-    no_endpoint: `**No endpoint** is registered for \`${event_id}\`: nothing was sent.`,
-    disabled: `**Disabled**: the endpoint was disabled before \`${event_id}\` was delivered.`,
-    exhausted:
-      `**Exhausted**: all ${ATTEMPTS_MAX} attempts to deliver \`${event_id}\` failed.\n\n` +
-      `Last failure: ${lastFailure}\n\n` +
-      `Once the endpoint works, send it again: \`event redeliver ${event_id}\`.`,
-  }[outcome];
-  setCurrentDetails(details);
-  return { outcome };
-}
-
 function describeExhaustion(error: unknown): string | undefined {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   if (!(cause instanceof ApplicationFailure) || cause.type !== WEBHOOK_EXHAUSTED) return undefined;
   return cause.message;
+}
+
+/** Shows operators each endpoint, and whether one needs them. */
+function createDisplay(
+  { event_id, attempts_max }: WebhookDeliveryInput,
+  lines: ReadonlyMap<string, Line>,
+): () => void {
+  let hasAttention = false;
+  return () => {
+    const states = [...lines].map(([endpoint_id, line]) => {
+      const redelivery = line.run > 0 ? `, redelivery ${line.run}` : '';
+      return `- \`${endpoint_id}\`${redelivery}: ${describe(event_id, line)}`;
+    });
+    setCurrentDetails(`Deliveries of \`${event_id}\`:\n\n${states.join('\n')}`);
+    const isExhausted = [...lines.values()].some(({ outcome }) => outcome === 'exhausted');
+    if (attempts_max !== undefined || isExhausted === hasAttention) return;
+    hasAttention = isExhausted;
+    const value = isExhausted ? 'webhook_exhausted' : null;
+    upsertSearchAttributes([{ key: SEARCH_KEYS.attention, value }]);
+  };
+}
+
+function describe(event_id: string, { outcome, lastFailure }: Line): string {
+  if (outcome === undefined) {
+    return '**in progress**; its pending activity shows the last failure and the next time.';
+  }
+  return {
+    delivered: '**delivered**.',
+    no_endpoint: '**no endpoint**, since it was deleted: nothing was sent.',
+    disabled: '**disabled** before it was delivered.',
+    exhausted:
+      `**exhausted**: all ${ATTEMPTS_MAX} attempts failed. Last failure: ${lastFailure}. Once the ` +
+      `endpoint works, send it again: \`event redeliver ${event_id}\`.`,
+  }[outcome];
 }

@@ -5,13 +5,8 @@ import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domai
 import { findAccount } from '../../service/accounts';
 import { withAuditLine } from '../../service/audit-log';
 import { accountNow } from '../../service/clock';
-import {
-  type DeliveryRow,
-  type EventDocument,
-  listEventsBefore,
-  readEventHistory,
-} from '../../service/events/list';
-import { presentDelivery } from '../../service/events/present';
+import { listAttempts, listEventsBefore, readEventHistory } from '../../service/events/list';
+import { type ListedEvent, presentDelivery, presentOldest } from '../../service/events/present';
 import { findEvent, redeliverEvent } from '../../service/events/redeliver';
 import {
   countSelected,
@@ -136,7 +131,7 @@ const list = defineCommand({
       ...more,
       present: presentEvent,
       columns: ['EVENT', 'CREATED', 'TYPE', 'RESOURCE', 'DELIVERY', 'ATTEMPTS', 'NEXT ATTEMPT'],
-      cells: ({ id, type, created, delivery }, event) => [
+      cells: ({ id, type, created, delivery }, { event }) => [
         id,
         formatTime(created),
         type,
@@ -157,10 +152,12 @@ const show = defineCommand({
   example: 'event show evt_…',
   run: async (context, { event_id }) => {
     const { stores } = await context.readDeps();
-    const { event, deliveries, attempts: rows } = await readEventHistory({ stores }, event_id);
+    const listed = await readEventHistory({ stores }, event_id);
+    const { event, deliveries } = listed;
     const { account_id, resource_id } = event;
+    const rows = listAttempts(deliveries).reverse();
     const attempts = rows.map((row) => ({
-      ...(row.delivery_id === undefined ? {} : { delivery_id: row.delivery_id }),
+      endpoint_id: row.endpoint_id,
       run: row.run,
       attempt: row.attempt,
       at: row.at,
@@ -179,7 +176,7 @@ const show = defineCommand({
       ['Account', `${account_id}, ${event.livemode ? 'live' : 'sandbox'}`],
       ['Resource', resource_id],
       ['Data', JSON.stringify(event.data)],
-      ...formatDeliveries(event, deliveries),
+      ...formatDeliveries(deliveries),
     ]);
     const cells = attempts.map((row) => [
       formatTime(row.at),
@@ -193,7 +190,7 @@ const show = defineCommand({
     const heading = ['AT', 'DELIVERY', 'ATTEMPT', 'OUTCOME', 'ANSWER', 'TOOK', 'URL'];
     context.print({
       json: {
-        ...presentEvent(event),
+        ...presentEvent(listed),
         ...{ account_id, resource_id, deliveries: deliveries.map(presentDelivery), attempts },
       },
       text: `${head}\n\n${table(heading, cells, 'No attempt was made yet.')}`,
@@ -201,7 +198,7 @@ const show = defineCommand({
   },
 });
 
-function formatDeliveries({ delivery }: EventDocument, deliveries: readonly DeliveryRow[]) {
+function formatDeliveries(deliveries: ListedEvent['deliveries']) {
   if (deliveries.length > 1) {
     return deliveries.map((row) => {
       const { endpoint_id, status, next_attempt_at } = presentDelivery(row);
@@ -209,15 +206,16 @@ function formatDeliveries({ delivery }: EventDocument, deliveries: readonly Deli
       return ['Delivery', `${status} to ${endpoint_id}${next}`] as const;
     });
   }
+  const { status, next_attempt_at } = presentOldest(deliveries);
   return [
-    ['Delivery', delivery.status],
-    ['Next attempt', formatTime(delivery.next_attempt_at)],
+    ['Delivery', status],
+    ['Next attempt', formatTime(next_attempt_at)],
   ] as const;
 }
 
-function presentEvent({ _id: id, type, created, livemode, data, delivery }: EventDocument) {
-  const { status, attempts, next_attempt_at } = delivery;
-  return { id, type, created, livemode, data, delivery: { status, attempts, next_attempt_at } };
+function presentEvent({ event, deliveries }: ListedEvent) {
+  const { _id: id, type, created, livemode, data } = event;
+  return { id, type, created, livemode, data, delivery: presentOldest(deliveries) };
 }
 
 export const eventCommands = defineGroup({

@@ -3,10 +3,10 @@ import { DELIVERY_STATUSES, EVENT_TYPES, findEventResource } from '../../domain/
 import { listEndpoints } from '../../service/endpoints/manage';
 import type { Endpoint } from '../../service/endpoints/present';
 import {
-  type DeliveryDocument,
-  type DeliveryRow,
+  type DeliveryAttempt,
   type EventDocument,
   type ListedEvent,
+  listAttempts,
   listEvents,
   readEvent,
 } from '../../service/events/list';
@@ -74,10 +74,9 @@ async function showDeliveries(call: Call, deps: PageDeps): Promise<Answer> {
 }
 
 function renderCells(call: Call, { event, deliveries }: ListedEvent) {
-  const { _id, type, created, delivery } = event;
-  const states = deliveries.length === 0 ? [delivery] : deliveries.map((row) => row.delivery);
-  const attempts = states.reduce((sum, each) => sum + each.attempts, 0);
-  const [next = null] = states
+  const { _id, type, created } = event;
+  const attempts = deliveries.reduce((sum, each) => sum + each.attempts, 0);
+  const [next = null] = deliveries
     .map((each) => each.next_attempt_at)
     .filter((at) => at !== null)
     .sort();
@@ -87,7 +86,7 @@ function renderCells(call: Call, { event, deliveries }: ListedEvent) {
       {type}
     </span>,
     <When key="created" at={created} />,
-    <States key="status" {...{ event, deliveries }} />,
+    <States key="status" deliveries={deliveries} />,
     String(attempts),
     <When key="next" at={next} />,
     <SendAgain key="again" call={call} event={event} />,
@@ -128,21 +127,19 @@ async function sendAgain(call: Call, deps: PageDeps): Promise<Answer> {
   }
 }
 
-interface DeliveryProps {
+interface DeliveryProps extends ListedEvent {
   call: Call;
-  event: EventDocument;
-  deliveries: readonly DeliveryRow[];
-  attempts: readonly DeliveryDocument[];
   endpoints: readonly Endpoint[];
 }
 
-function DeliveryPage({ call, event, deliveries, attempts, endpoints }: DeliveryProps) {
+function DeliveryPage({ call, event, deliveries, endpoints }: DeliveryProps) {
+  const attempts = listAttempts(deliveries);
   const { _id, type, created, body, resource_id, data } = event;
   const isSeveral = deliveries.length > 1;
   const kind = findEventResource(type);
   return (
     <>
-      <PageHead title={type} badge={<States {...{ event, deliveries }} />}>
+      <PageHead title={type} badge={<States deliveries={deliveries} />}>
         <SendAgain call={call} event={event} />
       </PageHead>
       <Panel>
@@ -158,7 +155,7 @@ function DeliveryPage({ call, event, deliveries, attempts, endpoints }: Delivery
               ),
             ],
             ['Created', <When key="created" at={created} />],
-            ...(isSeveral ? [] : describeDelivery(deliveries[0] ?? event)),
+            ...(isSeveral ? [] : describeDelivery(deliveries)),
           ]}
         />
         {isSeveral && <DeliveryTable {...{ call, deliveries, endpoints }} />}
@@ -169,7 +166,7 @@ function DeliveryPage({ call, event, deliveries, attempts, endpoints }: Delivery
         </pre>
       </Panel>
       {attempts.map((row) => (
-        <Panel key={`${row.delivery_id} ${row.run} ${row.attempt}`} title={attemptTitle(row)}>
+        <Panel key={`${row.endpoint_id} ${row.run} ${row.attempt}`} title={attemptTitle(row)}>
           <AttemptFacts call={call} row={row} />
         </Panel>
       ))}
@@ -178,13 +175,13 @@ function DeliveryPage({ call, event, deliveries, attempts, endpoints }: Delivery
   );
 }
 
-function attemptTitle({ run, attempt }: DeliveryDocument): string {
+function attemptTitle({ run, attempt }: DeliveryAttempt): string {
   return run === 0 ? `Attempt ${attempt}` : `Attempt ${attempt}, sent again ${run}`;
 }
 
 interface AttemptFactsProps {
   call: Pick<Call, 'may'>;
-  row: DeliveryDocument;
+  row: DeliveryAttempt;
 }
 
 export function AttemptFacts({ call, row }: AttemptFactsProps) {

@@ -1,27 +1,29 @@
 import type { Endpoint } from '../../service/endpoints/present';
-import type { DeliveryRow, EventDocument } from '../../service/events/list';
+import type { DeliveryRow } from '../../service/events/list';
+import { presentOldest } from '../../service/events/present';
 import { deliveryText } from '../../service/resources/timeline';
 import { type FactRow, Status, Table, When } from '../frame/parts';
 import type { Call } from '../frame/route';
 import { ENDPOINTS_PATH, showUrl } from './endpoint-settings';
 
 interface StatesProps {
-  event: EventDocument;
   deliveries: readonly DeliveryRow[];
 }
 
-export function States({ event, deliveries }: StatesProps) {
-  const rows = deliveries.length === 0 ? [event] : deliveries;
+export function States({ deliveries }: StatesProps) {
+  const rows = deliveries.length === 0 ? [presentOldest([])] : deliveries;
   return (
     <span class="states">
-      {[...new Set(rows.map(({ delivery }) => delivery.status))].map((status) => (
+      {[...new Set(rows.map(({ status }) => status))].map((status) => (
         <Status key={status} of={status} />
       ))}
     </span>
   );
 }
 
-export function describeDelivery({ delivery }: Pick<DeliveryRow, 'delivery'>): FactRow[] {
+/** @param deliveries one, or none without an endpoint */
+export function describeDelivery(deliveries: readonly DeliveryRow[]): FactRow[] {
+  const delivery = presentOldest(deliveries);
   return [
     ['Delivery', deliveryText(delivery)],
     ['Attempts', String(delivery.attempts)],
@@ -40,8 +42,7 @@ export function DeliveryTable({ call, deliveries, endpoints }: DeliveryTableProp
     <Table
       label="Deliveries"
       head={['Endpoint', 'Delivery', 'Attempts', 'Next attempt']}
-      rows={deliveries.map(({ _id, delivery }) => {
-        const { endpoint_id = '', status, attempts, next_attempt_at } = delivery;
+      rows={deliveries.map(({ _id, endpoint_id, status, attempts, next_attempt_at }) => {
         const endpoint = endpoints.find((each) => each.endpoint_id === endpoint_id);
         const cells = [
           <code key="endpoint">{endpoint ? showUrl(call, endpoint) : endpoint_id}</code>,

@@ -9,25 +9,36 @@ export interface DeliveredEvent {
   body: string;
 }
 
-export interface WebhookDeliveryInput {
+interface EventInput {
   event_id: string;
-  /** Absent: the event is the delivery. */
-  delivery_id?: string;
-  endpoint_id: string;
-  run: number;
   request_id: string;
   /** A test event has one attempt. */
   attempts_max?: 1;
-  /** An earlier workflow of this run was lost: its attempts count. */
-  resume?: true;
   event: DeliveredEvent;
 }
 
+/** Argument of the update `redeliver`, too. */
+export interface DeliveryTarget {
+  endpoint_id: string;
+  /** 0, then one for each redelivery. */
+  run: number;
+  /** An earlier workflow of this run was lost: its attempts count. */
+  resume?: true;
+}
+
+export interface WebhookDeliveryInput extends EventInput {
+  endpoints: DeliveryTarget[];
+}
+
+export interface EndpointDeliveryInput extends EventInput, DeliveryTarget {}
+
+/** Names an activity of the event's workflow, too: its ID is the endpoint's. */
+export type DeliveryKey = Pick<EndpointDeliveryInput, 'event_id' | 'endpoint_id'>;
+
+export const REDELIVER = 'redeliver';
+
 export const WEBHOOK_EXHAUSTED = 'WebhookExhausted';
 
-export function getDeliveryId({
-  event_id,
-  delivery_id = event_id,
-}: Pick<WebhookDeliveryInput, 'event_id' | 'delivery_id'>): string {
-  return delivery_id;
+export function getDeliveryId({ event_id, endpoint_id }: DeliveryKey): string {
+  return `${event_id}:${endpoint_id}`;
 }

@@ -95,10 +95,6 @@ export function firstDeliveryStatus(
   return wants === 'all' || wants.includes(type) ? 'pending' : 'not_subscribed';
 }
 
-/**
- * A redelivery starts a new run with the same id.
- * @param delivery event id; for another endpoint than the oldest, the delivery's own
- */
-export function webhookWorkflowId(delivery: string): string {
-  return `webhook:${delivery}`;
+export function webhookWorkflowId(event_id: string): string {
+  return `webhook:${event_id}`;
 }

@@ -1,7 +1,7 @@
 import { inTransaction } from '../../base/mongo';
 import { hasFailedTooLong } from '../../domain/webhook/endpoint';
 import { auditBy } from '../../store/audit';
-import type { DeliveryDocument } from '../../store/deliveries';
+import type { DeliveryAttempt } from '../../store/deliveries';
 import type { Endpoint } from '../../store/endpoints';
 import { getOrigin } from '../../webhooks/url';
 import type { ServiceDeps } from '../deps';
@@ -14,7 +14,7 @@ export interface HealthDeps extends Pick<ServiceDeps, 'mongo' | 'stores' | 'now'
 
 export interface EndpointHealth {
   /** Never fails: a delivery does not depend on it. */
-  note: (endpoint: Endpoint, attempt: DeliveryDocument) => Promise<void>;
+  note: (endpoint: Endpoint, attempt: DeliveryAttempt) => Promise<void>;
 }
 
 /**
@@ -38,39 +38,37 @@ export function createEndpointHealth(deps: HealthDeps): EndpointHealth {
 async function noteAttempt(
   deps: HealthDeps,
   endpoint: Endpoint,
-  { outcome, attempt, at }: DeliveryDocument,
+  { outcome, attempt, at }: DeliveryAttempt,
 ): Promise<void> {
   const { endpoints } = deps.stores;
-  const { failing_since } = endpoint;
-  if (failing_since === undefined) {
-    if (outcome === 'failed' && attempt > 1) await endpoints.noteFailing(endpoint, at);
-  } else if (outcome === 'delivered') {
-    await endpoints.noteSuccess(endpoint, failing_since);
-  } else if (hasFailedTooLong(failing_since, Date.parse(at))) {
-    await disable(deps, { ...endpoint, failing_since }, at);
+  const { failing_since, last_success_at = '' } = endpoint;
+  if (outcome === 'delivered') {
+    await endpoints.noteSuccess(endpoint, at);
+  } else if (failing_since === undefined) {
+    if (attempt > 1) await endpoints.noteFailing(endpoint, at);
+  } else {
+    // Another process may have noted a failure after a later success.
+    const since = failing_since > last_success_at ? failing_since : last_success_at;
+    if (hasFailedTooLong(since, Date.parse(at))) await disable(deps, endpoint, since, at);
   }
 }
 
-/** The deliveries may have a success that another process noted too early. */
 async function disable(
   deps: HealthDeps,
-  before: Endpoint & { failing_since: string },
+  before: Endpoint,
+  since: string,
   at: string,
 ): Promise<void> {
   const { stores, log } = deps;
-  const { account_id, livemode, endpoint_id, failing_since } = before;
-  if (await stores.deliveries.hasSuccess(before, failing_since)) {
-    await stores.endpoints.noteSuccess(before, failing_since);
-    return;
-  }
+  const { account_id, livemode, endpoint_id } = before;
   const audit = auditBy(deps, { via: 'service' });
   const isDisabled = await inTransaction(deps.mongo, async (session) => {
-    const after = await stores.endpoints.disableFailing(before, failing_since, at, session);
+    const after = await stores.endpoints.disableFailing(before, since, at, session);
     if (after === null) return false;
     const line = { act: 'webhook.disabled', account_id, livemode, target: endpoint_id } as const;
     await audit({ ...line, before: toAuditFacts(before), after: toAuditFacts(after) }, session);
     const host = getOrigin(before.url);
-    const subject = { kind: 'endpoint_disabled', host, since: failing_since, livemode } as const;
+    const subject = { kind: 'endpoint_disabled', host, since, livemode } as const;
     await notifyOwners(deps, account_id, subject, session);
     return true;
   });

@@ -168,9 +168,9 @@ export async function testMerchantEndpoint(
   const acting = { ...deps, audit: auditBy(deps, actor) };
   const request = { account_id, livemode, endpoint_id, type, request_id };
   return await toRefusals(async () => {
-    const event = await recordTestEvent(acting, request);
-    await deps.redeliveries.start(event);
-    return presentEvent(event, []);
+    const listed = await recordTestEvent(acting, request);
+    await deps.redeliveries.start({ events: [listed.event], deliveries: listed.deliveries });
+    return presentEvent(listed);
   });
 }
 

@@ -1,15 +1,18 @@
-import {
-  type Client,
-  WorkflowExecutionAlreadyStartedError,
-  type WorkflowStartOptions,
-} from '@temporalio/client';
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { environmentQueue } from '../../domain/task-queues';
-import type { WebhookDeliveryInput } from '../../domain/webhook/delivery';
-import { type DeliveryStatus, webhookWorkflowId } from '../../domain/webhook/event';
-import { type DeliveryRow, getEventId } from '../../store/deliveries';
+import {
+  type DeliveryKey,
+  type DeliveryTarget,
+  REDELIVER,
+  type WebhookDeliveryInput,
+} from '../../domain/webhook/delivery';
+import { webhookWorkflowId } from '../../domain/webhook/event';
+import type { DeliveryRow } from '../../store/deliveries';
+import type { EventDocument } from '../../store/events';
 import { webhookLabels } from '../../temporal/labels';
 import { retryNow } from '../../temporal/retry-now';
 import { getShare } from '../../temporal/start';
+import { updateWithStart } from '../../temporal/update-with-start';
 
 export interface DeliveryStarter {
   temporal: Client;
@@ -21,83 +24,106 @@ export interface DeliveryStarter {
   eager?: boolean;
 }
 
+export interface RecordedEvents {
+  events: readonly EventDocument[];
+  deliveries: readonly DeliveryRow[];
+}
+
 const TRY_TIMEOUT_MS = 5_000;
+const WORKFLOW = 'webhookDelivery';
+const REUSED = 'ALLOW_DUPLICATE' as const;
 
-const NOT_SENT = new Set<DeliveryStatus>(['no_endpoint', 'not_subscribed', 'disabled']);
-
-/** Safe to repeat: event and endpoint fix the workflow id. */
-export async function startDeliveries(starter: DeliveryStarter, events: readonly DeliveryRow[]) {
-  const due = events.filter(({ delivery }) => !NOT_SENT.has(delivery.status));
-  const firstStartPolicy = { workflowIdReusePolicy: 'REJECT_DUPLICATE' } as const;
-  await Promise.all(
-    due.map((event) => ignoreAlreadyStarted(start(starter, event, { run: 0 }, firstStartPolicy))),
-  );
-}
-
-/** @param resume whether earlier attempts of that run count */
-export async function replaceDelivery(
+/** Starts one workflow for each event with an endpoint. Safe to repeat: the event fixes its id. */
+export async function startDeliveries(
   starter: DeliveryStarter,
-  event: DeliveryRow,
-  { resume }: { resume: boolean },
+  { events, deliveries }: RecordedEvents,
 ): Promise<void> {
-  const { run } = event.delivery;
-  await start(starter, event, resume ? { run, resume } : { run }, {
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-    workflowIdConflictPolicy: 'TERMINATE_EXISTING',
-  });
+  const start = async (event: EventDocument) => {
+    const due = listPending(event, deliveries);
+    const targets = due.map(({ endpoint_id, run }) => ({ endpoint_id, run }));
+    await startUnlessRunning(starter, event, targets, 'REJECT_DUPLICATE');
+  };
+  await Promise.all(events.map(start));
 }
 
-/** Restarts a lost delivery after its last attempt. */
-export async function resumeDelivery(starter: DeliveryStarter, event: DeliveryRow) {
-  const input = { run: event.delivery.run, resume: true } as const;
-  const restartPolicy = { workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
-  await ignoreAlreadyStarted(start(starter, event, input, restartPolicy));
+/** Starts a lost workflow again, which continues after the last attempt to each endpoint. */
+export async function resumeDeliveries(
+  starter: DeliveryStarter,
+  event: EventDocument,
+  deliveries: readonly DeliveryRow[],
+): Promise<void> {
+  const lost = listPending(event, deliveries);
+  const targets = lost.map(({ endpoint_id, run }) => ({ endpoint_id, run, resume: true as const }));
+  await startUnlessRunning(starter, event, targets, REUSED);
 }
 
-export function tryDeliveryNow(temporal: Client, id: string): Promise<boolean> {
+/**
+ * Delivers to one endpoint; deliveries to the others go on. An update needs a worker at once, so
+ * only a workflow that runs gets one.
+ */
+export async function redeliver(
+  starter: DeliveryStarter,
+  event: EventDocument,
+  { endpoint_id, run, resume }: DeliveryTarget,
+): Promise<void> {
+  const target: DeliveryTarget = { endpoint_id, run, ...(resume && { resume }) };
+  if (await startUnlessRunning(starter, event, [target], REUSED)) return;
+  const start = { ...buildStart(starter, event, [target]), workflowIdReusePolicy: REUSED };
+  await updateWithStart(starter.temporal, WORKFLOW, REDELIVER, target, start);
+}
+
+/** @returns whether an attempt waited */
+export function tryDeliveryNow(
+  temporal: Client,
+  { event_id, endpoint_id }: DeliveryKey,
+): Promise<boolean> {
   const deadline = Date.now() + TRY_TIMEOUT_MS;
   return temporal.withDeadline(deadline, () =>
-    retryNow(temporal, webhookWorkflowId(id), 'deliverWebhook'),
+    retryNow(temporal, webhookWorkflowId(event_id), endpoint_id),
   );
 }
 
-async function start(
-  { temporal, webhookQueue, eager = false }: DeliveryStarter,
-  event: DeliveryRow,
-  input: Pick<WebhookDeliveryInput, 'run' | 'resume'>,
-  policy: Pick<WorkflowStartOptions, 'workflowIdReusePolicy' | 'workflowIdConflictPolicy'>,
-): Promise<void> {
-  await temporal.workflow.start('webhookDelivery', {
-    workflowId: webhookWorkflowId(event._id),
-    taskQueue: environmentQueue(webhookQueue, event.livemode),
-    args: [buildInput(event, input)],
-    requestEagerStart: eager,
-    priority: getShare(event),
-    ...policy,
-    ...webhookLabels(event),
-  });
+function listPending({ _id }: EventDocument, deliveries: readonly DeliveryRow[]): DeliveryRow[] {
+  return deliveries.filter(({ event_id, status }) => event_id === _id && status === 'pending');
 }
 
-function buildInput(
-  row: DeliveryRow,
-  input: Pick<WebhookDeliveryInput, 'run' | 'resume'>,
-): WebhookDeliveryInput {
-  const { _id, event_id, request_id, account_id, livemode, type, body, delivery } = row;
-  const { endpoint_id } = delivery;
-  if (endpoint_id === undefined) throw new Error(`The event ${_id} has no endpoint.`);
-  return {
-    event_id: getEventId(row),
-    ...(event_id === undefined ? {} : { delivery_id: _id }),
-    endpoint_id,
-    ...(row.data['test'] === true ? { attempts_max: 1 as const } : {}),
-    ...{ request_id, ...input, event: { account_id, livemode, type, body } },
-  };
-}
-
-async function ignoreAlreadyStarted(starting: Promise<void>): Promise<void> {
+/** @returns whether it was started */
+async function startUnlessRunning(
+  starter: DeliveryStarter,
+  event: EventDocument,
+  targets: DeliveryTarget[],
+  workflowIdReusePolicy: 'REJECT_DUPLICATE' | typeof REUSED,
+): Promise<boolean> {
+  if (targets.length === 0) return false;
   try {
-    await starting;
+    await starter.temporal.workflow.start(WORKFLOW, {
+      ...buildStart(starter, event, targets),
+      requestEagerStart: starter.eager ?? false,
+      workflowIdReusePolicy,
+    });
+    return true;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    return false;
   }
+}
+
+function buildStart(
+  { webhookQueue }: DeliveryStarter,
+  event: EventDocument,
+  endpoints: DeliveryTarget[],
+) {
+  const { _id: event_id, request_id, account_id, livemode, type, body } = event;
+  const input: WebhookDeliveryInput = {
+    ...{ event_id, request_id, event: { account_id, livemode, type, body } },
+    ...(event.data['test'] === true ? { attempts_max: 1 } : {}),
+    endpoints,
+  };
+  return {
+    workflowId: webhookWorkflowId(event_id),
+    taskQueue: environmentQueue(webhookQueue, livemode),
+    args: [input],
+    priority: getShare(event),
+    ...webhookLabels(event),
+  };
 }

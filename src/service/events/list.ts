@@ -1,7 +1,6 @@
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
-import { type DeliveryRow, getEventId } from '../../store/deliveries';
-import type { EventDocument } from '../../store/events';
-import type { ListFilter } from '../../store/list';
+import type { DeliveryRow } from '../../store/deliveries';
+import type { EventDocument, EventFilter } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
 import {
   type ListPage,
@@ -12,89 +11,101 @@ import {
   toBounds,
 } from '../paging';
 import { listPage, type Page, type PageQuery } from '../read';
-import { listDeliveries } from './present';
+import type { ListedEvent } from './present';
 import { findEvent } from './redeliver';
 
-export type { DeliveryDocument, DeliveryRow } from '../../store/deliveries';
+export { type DeliveryAttempt, type DeliveryRow, listAttempts } from '../../store/deliveries';
 export type { EventDocument } from '../../store/events';
+export type { ListedEvent } from './present';
 
 type ReadDeps = Pick<ServiceDeps, 'stores'>;
 
 /** Searches for the id of an event or of its resource. */
-export async function listEvents({ stores }: ReadDeps, owner: Owner, query: ListQuery) {
+export async function listEvents(
+  { stores }: ReadDeps,
+  owner: Owner,
+  query: ListQuery,
+): Promise<ListPage<ListedEvent>> {
   const { search, status, method } = query;
-  if (search.startsWith('evt_')) {
-    return await withDeliveries(stores, singleRow(await findOwnEvent({ stores }, owner, search)));
-  }
   const filter = {
     ...owner,
     resource_id: search === '' ? undefined : search,
     type: EVENT_TYPES.find((type) => type === method),
     ...toBounds(query),
   };
-  const statuses = DELIVERY_STATUSES.filter((one) => one === status);
+  const wanted = DELIVERY_STATUSES.find((one) => one === status);
   const list = (page: PageRequest) =>
-    status === undefined
+    wanted === undefined
       ? stores.events.list({ ...filter, ...page })
-      : listByStatus(stores, { ...filter, ...page, statuses });
-  return await withDeliveries(stores, await readPage(query, list));
+      : listByStatus(stores, { ...filter, ...page }, wanted);
+  const { rows, ...page } = search.startsWith('evt_')
+    ? singleRow(await findOwnEvent({ stores }, owner, search))
+    : await readPage(query, list);
+  return { ...page, rows: await withDeliveries({ stores }, rows) };
 }
 
-/** The oldest endpoint's delivery comes first. */
-export interface ListedEvent {
-  event: EventDocument;
-  deliveries: DeliveryRow[];
+type DeliveryReader = { stores: Pick<ServiceDeps['stores'], 'deliveries'> };
+
+/** Without the logs. */
+export async function withDeliveries(
+  { stores }: DeliveryReader,
+  events: readonly EventDocument[],
+): Promise<ListedEvent[]> {
+  return attach(events, await stores.deliveries.forEvents(events.map(({ _id }) => _id)));
 }
 
-async function withDeliveries(
-  { deliveries }: Pick<ServiceDeps['stores'], 'deliveries'>,
-  { rows, ...page }: ListPage<EventDocument>,
-): Promise<ListPage<ListedEvent>> {
-  const separate = await deliveries.listSeparate(rows.map(({ _id }) => _id));
-  const listed = rows.map((event) => ({ event, deliveries: listDeliveries(event, separate) }));
-  return { ...page, rows: listed };
+export async function withLogs(
+  { stores }: DeliveryReader,
+  events: readonly EventDocument[],
+): Promise<ListedEvent[]> {
+  return attach(events, await stores.deliveries.readLogs(events.map(({ _id }) => _id)));
 }
 
-type StatusFilter = ListFilter & { statuses: readonly DeliveryStatus[] };
+function attach(events: readonly EventDocument[], rows: readonly DeliveryRow[]): ListedEvent[] {
+  return events.map((event) => ({
+    event,
+    deliveries: rows.filter(({ event_id }) => event_id === event._id),
+  }));
+}
 
 /** Newest first. */
 async function listByStatus(
   { events, deliveries }: Pick<ServiceDeps['stores'], 'events' | 'deliveries'>,
-  filter: StatusFilter,
+  filter: EventFilter,
+  status: DeliveryStatus,
 ): Promise<EventDocument[]> {
-  const [own, separate] = await Promise.all([events.list(filter), deliveries.listByStatus(filter)]);
-  const known = new Set(own.map(({ _id }) => _id));
-  const ids = separate.map(getEventId).filter((id) => !known.has(id));
-  const rows = [...own, ...(await events.getAll([...new Set(ids)]))];
-  const newestFirst = rows.sort((a, b) => (a.position > b.position ? -1 : 1));
+  if (status === 'no_endpoint') return await events.listWithoutEndpoint(filter);
+  const rows = await deliveries.listByStatus({ ...filter, status });
+  const ids = [...new Set(rows.map(({ event_id }) => event_id))];
   const { after, limit } = filter;
-  return after === undefined ? newestFirst.slice(0, limit) : newestFirst.slice(-limit);
+  const wanted = after === undefined ? ids.slice(0, limit) : ids.slice(-limit);
+  const found = await events.getAll(wanted);
+  return found.sort((a, b) => (a.position > b.position ? -1 : 1));
 }
 
 /** Newest first; `created_before` is the `next_cursor` of the page before. */
-export function listEventsBefore(
+export async function listEventsBefore(
   { stores }: ReadDeps,
   { resource_id, ...owner }: Owner & { resource_id: string | undefined },
-  page: PageQuery,
-): Promise<Page<EventDocument>> {
-  return listPage(stores.events, owner, page, { resource_id });
+  query: PageQuery,
+): Promise<Page<ListedEvent>> {
+  const { rows, ...page } = await listPage(stores.events, owner, query, { resource_id });
+  return { ...page, rows: await withDeliveries({ stores }, rows) };
 }
 
-/** Attempts are oldest first. @throws ServiceError `event_not_found` */
-export async function readEventHistory({ stores }: ReadDeps, id: string) {
+/** @throws ServiceError `event_not_found` */
+export async function readEventHistory({ stores }: ReadDeps, id: string): Promise<ListedEvent> {
   const event = await findEvent(stores, id);
-  const separate = await stores.deliveries.listSeparate([id]);
-  const attempts = (await stores.deliveries.forEvent(id)).reverse();
-  return { event, deliveries: listDeliveries(event, separate), attempts };
+  return { event, deliveries: await stores.deliveries.readLogs([id]) };
 }
 
-/** Attempts are newest first. */
-export async function readEvent({ stores }: ReadDeps, owner: Owner, id: string) {
+export async function readEvent(
+  { stores }: ReadDeps,
+  owner: Owner,
+  id: string,
+): Promise<ListedEvent | null> {
   const event = await findOwnEvent({ stores }, owner, id);
-  if (event === null) return null;
-  const separate = await stores.deliveries.listSeparate([id]);
-  const attempts = await stores.deliveries.forEvent(id);
-  return { event, deliveries: listDeliveries(event, separate), attempts };
+  return event && { event, deliveries: await stores.deliveries.readLogs([id]) };
 }
 
 export async function findOwnEvent(

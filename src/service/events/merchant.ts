@@ -1,11 +1,12 @@
 import { buildRefusal, notFound } from '../../domain/errors';
 import type { EventsQuery } from '../../domain/wire/events';
+import { listAttempts } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
 import { listPage, type Page } from '../read';
 import { listEventsAfter } from './catch-up';
-import { findOwnEvent } from './list';
-import { listDeliveries, matchesRow, presentDelivery, presentEvent, presentLog } from './present';
+import { readEvent, withDeliveries } from './list';
+import { presentDelivery, presentEvent, presentLog } from './present';
 
 type MerchantEventDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
 
@@ -20,8 +21,7 @@ export async function listMerchantEvents(
     after === undefined
       ? await listNewest(deps, owner, query)
       : await listEventsAfter(deps, owner, { ...query, after });
-  const separate = await deps.stores.deliveries.listSeparate(page.rows.map(({ _id }) => _id));
-  return { ...page, rows: page.rows.map((event) => presentEvent(event, separate)) };
+  return { ...page, rows: (await withDeliveries(deps, page.rows)).map(presentEvent) };
 }
 
 function listNewest(
@@ -35,19 +35,15 @@ function listNewest(
 
 /** @throws Refusal 404 `event_not_found` */
 export async function getMerchantEvent(
-  { stores }: Pick<MerchantEventDeps, 'stores'>,
+  deps: Pick<MerchantEventDeps, 'stores'>,
   owner: Owner,
   id: string,
 ) {
-  const event = await findOwnEvent({ stores }, owner, id);
-  if (event === null) throw buildRefusal(notFound('event'));
-  const [attempts, separate] = await Promise.all([
-    stores.deliveries.forEvent(id),
-    stores.deliveries.listSeparate([id]),
-  ]);
-  const deliveries = listDeliveries(event, separate).map((row) => ({
+  const listed = await readEvent(deps, owner, id);
+  if (listed === null) throw buildRefusal(notFound('event'));
+  const deliveries = listed.deliveries.map((row) => ({
     ...presentDelivery(row),
-    log: presentLog(attempts.filter((attempt) => matchesRow(row, attempt))),
+    log: presentLog(listAttempts([row])),
   }));
-  return { ...presentEvent(event, separate), deliveries };
+  return { ...presentEvent(listed), deliveries };
 }

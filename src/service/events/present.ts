@@ -1,39 +1,35 @@
-import type { DeliveryDocument, DeliveryRow } from '../../store/deliveries';
+import type { DeliveryAttempt, DeliveryRow } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 
-/**
- * @see docs/api.md#events
- * @param separate deliveries outside the event
- */
-export function presentEvent(event: EventDocument, separate: readonly DeliveryRow[]) {
+/** An event with its deliveries, the oldest endpoint's first; none without endpoints. */
+export interface ListedEvent {
+  event: EventDocument;
+  deliveries: readonly DeliveryRow[];
+}
+
+/** @see docs/api.md#events */
+export function presentEvent({ event, deliveries }: ListedEvent) {
   const { _id: id, type, created, livemode, data } = event;
-  const deliveries = listDeliveries(event, separate).map(presentDelivery);
-  return { id, object: 'event', type, created, livemode, data, deliveries };
+  const presented = deliveries.map(presentDelivery);
+  return { id, object: 'event', type, created, livemode, data, deliveries: presented };
 }
 
-/** The oldest endpoint's delivery comes first; none without endpoints. */
-export function listDeliveries(
-  event: EventDocument,
-  separate: readonly DeliveryRow[],
-): DeliveryRow[] {
-  const others = separate.filter(({ event_id }) => event_id === event._id);
-  return event.delivery.endpoint_id === undefined ? others : [event, ...others];
-}
-
-export function presentDelivery({ delivery }: DeliveryRow) {
-  const { endpoint_id, status, attempts, next_attempt_at } = delivery;
+export function presentDelivery({ endpoint_id, status, attempts, next_attempt_at }: DeliveryRow) {
   return { endpoint_id, status, attempts, next_attempt_at };
 }
 
-export function matchesRow(
-  { _id }: DeliveryRow,
-  { event_id, delivery_id = event_id }: DeliveryDocument,
-) {
-  return delivery_id === _id;
+const NO_DELIVERY = { status: 'no_endpoint', attempts: 0, next_attempt_at: null } as const;
+
+export type ShownDelivery = Pick<DeliveryRow, 'status' | 'attempts' | 'next_attempt_at'>;
+
+/** Shows operators the oldest endpoint's delivery. */
+export function presentOldest([oldest = NO_DELIVERY]: readonly ShownDelivery[]): ShownDelivery {
+  const { status, attempts, next_attempt_at } = oldest;
+  return { status, attempts, next_attempt_at };
 }
 
 /** @param attempts newest first */
-export function presentLog(attempts: readonly DeliveryDocument[]) {
+export function presentLog(attempts: readonly DeliveryAttempt[]) {
   return attempts.toReversed().map(({ at, status_code, error, duration_ms }) => ({
     ...{ at, status: status_code, error, duration_ms },
   }));

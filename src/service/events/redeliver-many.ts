@@ -2,8 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { ServiceError } from '../../domain/errors';
 import type { DeliveryStatus } from '../../domain/webhook/event';
 import type { Stores } from '../../store';
-import type { DeliveryRow, ResendPlace } from '../../store/deliveries';
-import type { ResendFilter } from '../../store/events';
+import type { DeliveryRow, ResendFilter, ResendPlace } from '../../store/deliveries';
 import { findEnabled, isRunning, type RedeliverDeps, redeliverRow } from './redeliver';
 
 /** An endpoint can handle it after an outage. */

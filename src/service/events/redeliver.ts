@@ -4,13 +4,16 @@ import { ServiceError } from '../../domain/errors';
 import { WEBHOOK_QUEUE } from '../../domain/task-queues';
 import { firstDeliveryStatus, webhookWorkflowId } from '../../domain/webhook/event';
 import type { Stores } from '../../store';
-import { copyEvent, type DeliveryRow, deliveryId } from '../../store/deliveries';
+import { buildDelivery, type DeliveryRow } from '../../store/deliveries';
 import type { Endpoint } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 import { withTimeout } from '../../temporal/in-time';
 import { getWorkflowStatus } from '../../temporal/status';
 import { accountNow } from '../clock';
-import { replaceDelivery } from './deliveries';
+import { redeliver } from './deliveries';
+
+/** Longer than Temporal waits for a lost worker before another one answers. */
+const ANSWER_MS_MAX = 10_000;
 
 export interface RedeliverDeps {
   stores: Pick<Stores, 'accounts' | 'events' | 'endpoints' | 'deliveries'>;
@@ -28,7 +31,7 @@ interface Choice {
 
 /**
  * Sends an event again, delivered or not, with the next run number and all attempts, to the
- * endpoint as it is now. It replaces a waiting delivery.
+ * endpoint as it is now. It replaces a waiting delivery to it, and no other.
  * @throws ServiceError `event_not_found`, `webhook_not_set`, `webhook_endpoint_not_found`,
  * `endpoint_disabled`, `temporal_unavailable`; `delivery_running` when another redelivery started
  * first
@@ -56,9 +59,11 @@ export async function redeliverEvent(
 }
 
 /** @throws ServiceError as `redeliverEvent` */
-export async function redeliverRow(deps: RedeliverDeps, row: DeliveryRow): Promise<void> {
-  const [endpoint] = await findEnabled(deps.stores, row, row.delivery.endpoint_id);
-  if (endpoint !== undefined) await sendRow(deps, row, endpoint.endpoint_id);
+export async function redeliverRow(
+  deps: RedeliverDeps,
+  { event_id, endpoint_id }: DeliveryRow,
+): Promise<void> {
+  await redeliverEvent(deps, event_id, { endpoint_id });
 }
 
 /** @returns those of the environment, oldest first, or the one with the id */
@@ -90,73 +95,27 @@ function wantsType({ enabled_events }: Endpoint, { type }: EventDocument): boole
 }
 
 async function sendTo(
-  deps: RedeliverDeps,
+  { temporal, webhookQueue = WEBHOOK_QUEUE, ...deps }: RedeliverDeps,
   event: EventDocument,
   endpoint_id: string,
 ): Promise<DeliveryRow> {
-  const row = await findRow(deps.stores, event, endpoint_id);
-  try {
-    return await sendRow(deps, row, endpoint_id);
-  } catch (error) {
-    // Another endpoint may have taken the place in the event.
-    const current = isRunning(error) ? await findRow(deps.stores, event, endpoint_id) : row;
-    if (current._id === row._id) throw error;
-    return await sendRow(deps, current, endpoint_id);
-  }
-}
-
-/** Uses the event itself for a newer endpoint if it had none, else a document of its own. */
-async function findRow(
-  { events, deliveries }: Pick<RedeliverDeps['stores'], 'events' | 'deliveries'>,
-  { _id: event_id }: EventDocument,
-  endpoint_id: string,
-): Promise<DeliveryRow> {
-  const existing = await deliveries.get(deliveryId(event_id, endpoint_id));
-  if (existing !== null) return existing;
-  const event = await findEvent({ events }, event_id);
-  if ([undefined, endpoint_id].includes(event.delivery.endpoint_id)) return event;
-  const delivery = { status: 'no_endpoint', attempts: 0, next_attempt_at: null, run: 0 } as const;
-  const row = copyEvent(event, { ...delivery, endpoint_id });
-  await deliveries.addRow(row);
-  return row;
-}
-
-async function sendRow(
-  deps: RedeliverDeps,
-  row: DeliveryRow,
-  endpoint_id: string,
-): Promise<DeliveryRow> {
   // First, so an outage leaves the delivery unchanged.
-  await getWorkflowStatus(deps.temporal, webhookWorkflowId(row._id));
-  // Later, `pending` could overwrite the outcome of a finished delivery.
+  await getWorkflowStatus(temporal, webhookWorkflowId(event._id));
   const { deliveries } = deps.stores;
-  const now = await accountNow(deps, row);
-  const reserved = await deliveries.reserveRun(row, now.toISOString(), endpoint_id);
-  if (reserved === null) throw createRunningError(row._id);
+  const before = await deliveries.addOnce(buildDelivery(event, endpoint_id, 'no_endpoint'));
+  // Later, `pending` could overwrite the outcome of a finished delivery.
+  const now = await accountNow(deps, event);
+  const reserved = await deliveries.reserveRun(before, now.toISOString());
+  if (reserved === null) throw createRunningError(event._id);
   try {
-    await startReservedRun(deps, reserved);
+    const call = () => redeliver({ temporal, webhookQueue }, event, reserved);
+    await withTimeout(temporal, call, ANSWER_MS_MAX);
   } catch (error) {
     // Safe even if it did start: each attempt records the state of the delivery.
-    await deliveries.releaseRun(row._id, reserved.delivery, row.delivery);
+    await deliveries.releaseRun(reserved, before);
     throw error;
   }
   return reserved;
-}
-
-/** May terminate a run that was reserved later but started sooner: that one is started again. */
-async function startReservedRun(deps: RedeliverDeps, reserved: DeliveryRow): Promise<void> {
-  const { temporal, webhookQueue = WEBHOOK_QUEUE, stores } = deps;
-  const { events, deliveries } = stores;
-  const starter = { temporal, webhookQueue };
-  const { _id, event_id } = reserved;
-  let started = reserved;
-  await withTimeout(temporal, () => replaceDelivery(starter, reserved, { resume: false }));
-  for (;;) {
-    const current = await (event_id === undefined ? events.get(_id) : deliveries.get(_id));
-    if (current === null || current.delivery.run <= started.delivery.run) return;
-    await withTimeout(temporal, () => replaceDelivery(starter, current, { resume: true }));
-    started = current;
-  }
 }
 
 /** @throws ServiceError `event_not_found` */

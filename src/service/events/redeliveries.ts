@@ -1,12 +1,12 @@
 import type { Logger } from '../../base/log';
 import { WEBHOOK_QUEUE } from '../../domain/task-queues';
-import type { EventDocument, ResendFilter } from '../../store/events';
+import type { ResendFilter } from '../../store/deliveries';
 import { withTimeout } from '../../temporal/in-time';
 import { auditRequest, withAuditLine, withOutcomeLine } from '../audit-log';
 import { accountNow } from '../clock';
 import type { ActDeps, Owner } from '../deps';
 import { startOfDay } from '../paging';
-import { type DeliveryStarter, startDeliveries } from './deliveries';
+import { type DeliveryStarter, type RecordedEvents, startDeliveries } from './deliveries';
 import { findOwnEvent } from './list';
 import { type RedeliverDeps, redeliverEvent } from './redeliver';
 import {
@@ -25,7 +25,7 @@ export interface Redeliveries {
    */
   toSubscribers: (eventId: string, endpoint_id: string | undefined) => Promise<void>;
   /** Starts the first delivery. @throws ServiceError `temporal_unavailable` */
-  start: (event: EventDocument) => Promise<void>;
+  start: (recorded: RecordedEvents) => Promise<void>;
   /** @throws ServiceError `webhook_not_set` */
   count: (filter: ResendFilter) => Promise<SelectionCount>;
   /** @throws RedeliveryStopped */
@@ -40,7 +40,7 @@ export function createRedeliveries(deps: RedeliverDeps): Redeliveries {
     toSubscribers: async (eventId, endpoint_id) => {
       await redeliverEvent(deps, eventId, { endpoint_id, orOldest: false });
     },
-    start: (event) => startInTime(deps, event),
+    start: (recorded) => startInTime(deps, recorded),
     count: (filter) => countSelected(deps, filter),
     all: (filter) => redeliverAll(deps, filter, () => undefined),
   };
@@ -48,10 +48,10 @@ export function createRedeliveries(deps: RedeliverDeps): Redeliveries {
 
 async function startInTime(
   { temporal, webhookQueue = WEBHOOK_QUEUE }: Pick<RedeliverDeps, 'temporal' | 'webhookQueue'>,
-  event: EventDocument,
+  recorded: RecordedEvents,
 ): Promise<void> {
   const starter: DeliveryStarter = { temporal, webhookQueue };
-  await withTimeout(temporal, () => startDeliveries(starter, [event]));
+  await withTimeout(temporal, () => startDeliveries(starter, recorded));
 }
 
 interface SendDeps extends Pick<ActDeps, 'stores' | 'audit' | 'now'> {

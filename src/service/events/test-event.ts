@@ -5,7 +5,7 @@ import { buildTestData, type EventType } from '../../domain/webhook/event';
 import type { Encrypter } from '../../encryption/encrypter';
 import type { Stores } from '../../store';
 import type { Audit } from '../../store/audit';
-import type { DeliveryDocument } from '../../store/deliveries';
+import { buildDelivery, type DeliveryAttempt } from '../../store/deliveries';
 import { type Endpoint, secretOwner, signingSecret } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 import { postEvent, toRow } from '../../webhooks/attempt';
@@ -13,6 +13,7 @@ import type { EndpointLimits } from '../../webhooks/endpoint-limits';
 import type { PostWebhook } from '../../webhooks/post';
 import type { PostResult } from '../../webhooks/post-result';
 import { accountNow } from '../clock';
+import type { ListedEvent } from './present';
 
 export interface TestEventDeps {
   stores: Pick<Stores, 'accounts' | 'endpoints' | 'events' | 'deliveries'>;
@@ -43,7 +44,7 @@ export interface TestEventRequest {
 export async function sendTestEvent(
   deps: TestEventDeps,
   request: TestEventRequest,
-): Promise<DeliveryDocument> {
+): Promise<DeliveryAttempt> {
   const { stores, now } = deps;
   const { account_id, livemode, type } = request;
   const endpoint = await findTestEndpoint(deps, request);
@@ -57,17 +58,17 @@ export async function sendTestEvent(
   let result: PostResult | undefined;
   try {
     // A final status, so no other delivery sends it.
-    const event = buildTestEvent(request, endpoint, 'exhausted', await accountNow(deps, request));
-    await stores.events.insertTest(event);
+    const event = buildTestEvent(request, await accountNow(deps, request));
+    await insertTest(deps, event, endpoint, 'exhausted');
     const atMs = now().getTime();
     const { url } = endpoint;
     const allowPrivate = deps.allowPrivate && !livemode;
     result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
     const row = toRow(
-      { event_id: event._id, run: 0 },
+      { event_id: event._id, endpoint_id: endpoint.endpoint_id, run: 0 },
       { attempt: 1, url, atMs, result, nextAtMs: null },
     );
-    await stores.deliveries.addOnlyAttempt(row);
+    await stores.deliveries.addAttempt(row);
     const line = { act: 'event.sent', account_id, livemode, target: event._id } as const;
     await deps.audit({ ...line, after: { type, test: true, outcome: row.outcome } });
     return row;
@@ -83,14 +84,25 @@ export async function sendTestEvent(
 export async function recordTestEvent(
   deps: Pick<TestEventDeps, 'stores' | 'audit' | 'now'>,
   request: TestEventRequest,
-): Promise<EventDocument> {
+): Promise<ListedEvent> {
   const endpoint = await findTestEndpoint(deps, request);
-  const event = buildTestEvent(request, endpoint, 'pending', await accountNow(deps, request));
+  const event = buildTestEvent(request, await accountNow(deps, request));
   const { account_id, livemode, type } = request;
   const line = { act: 'event.sent', account_id, livemode, target: event._id } as const;
   await deps.audit({ ...line, after: { type, test: true, outcome: 'requested' } });
-  await deps.stores.events.insertTest(event);
-  return event;
+  return await insertTest(deps, event, endpoint, 'pending');
+}
+
+async function insertTest(
+  { stores }: Pick<TestEventDeps, 'stores'>,
+  event: EventDocument,
+  { endpoint_id }: Endpoint,
+  status: 'pending' | 'exhausted',
+): Promise<ListedEvent> {
+  const delivery = buildDelivery(event, endpoint_id, status);
+  await stores.events.insert([event]);
+  await stores.deliveries.insert([delivery]);
+  return { event, deliveries: [delivery] };
 }
 
 async function findTestEndpoint(
@@ -109,15 +121,12 @@ function createNotSetError(): ServiceError {
 
 function buildTestEvent(
   { type, account_id, livemode, request_id }: TestEventRequest,
-  { endpoint_id }: Endpoint,
-  status: 'pending' | 'exhausted',
   at: Date,
 ): EventDocument {
   const id = `evt_${randomUUID()}`;
   const created = at.toISOString();
   const resource_id = randomUUID();
   const data = buildTestData(type, () => resource_id);
-  const next_attempt_at = status === 'pending' ? created : null;
   return {
     ...{ account_id, livemode, request_id },
     _id: id,
@@ -128,6 +137,5 @@ function buildTestEvent(
     data,
     body: JSON.stringify({ id, type, created, livemode, data }),
     order: 0,
-    delivery: { status, attempts: 0, next_attempt_at, run: 0, endpoint_id },
   };
 }

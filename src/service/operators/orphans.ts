@@ -1,3 +1,4 @@
+import { readPositionTime } from '../../domain/cursor';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import type { Audit } from '../../store/audit';
@@ -95,9 +96,9 @@ function presentOrphan(orphan: Orphan, now: Date) {
 function getFacts(orphan: Orphan) {
   const { kind: resource } = orphan;
   if (orphan.kind === 'delivery') {
-    const { _id: id, account_id, livemode, created, delivery } = orphan.event;
-    const updated_at = delivery.next_attempt_at ?? created;
-    return { resource, id, account_id, livemode, status: delivery.status, updated_at };
+    const { event_id: id, account_id, livemode, status, position } = orphan.delivery;
+    const updated_at = orphan.delivery.next_attempt_at ?? readPositionTime(position);
+    return { resource, id, account_id, livemode, status, updated_at };
   }
   const { _id: id, account_id, livemode, status, updated_at } = orphan.resource;
   return { resource, id, account_id, livemode, status, updated_at };

@@ -10,11 +10,12 @@ import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles
 import type { Stores } from '../../store';
 import type { AuditEntry } from '../../store/attention';
 import type { CallbackDocument } from '../../store/callbacks';
-import type { EventDocument } from '../../store/events';
 import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RecipientDocument } from '../../store/recipients';
 import type { RefundDocument } from '../../store/refunds';
+import { withDeliveries } from '../events/list';
+import { type ListedEvent, presentOldest } from '../events/present';
 
 const ROWS_MAX = 100;
 
@@ -61,7 +62,7 @@ export async function readPage(stores: Stores, kind: CallbackResource, id: strin
   return {
     resource: pickFields(kind, resource),
     ...related,
-    events: events.reverse().map(presentEvent),
+    events: (await withDeliveries({ stores }, events.reverse())).map(presentEvent),
     postings: entries.sort(byTimeAndKind).map(presentEntry),
     callbacks: callbacks.map(presentCallback),
     audit: resource.audit.map(presentAudit),
@@ -109,9 +110,8 @@ function presentRefund({ _id, status, amount, created_at, attention }: RefundDoc
   return { id: _id, status, amount, created_at, attention };
 }
 
-function presentEvent({ _id, type, created, delivery }: EventDocument) {
-  const { status, attempts, next_attempt_at } = delivery;
-  return { id: _id, type, created, delivery: { status, attempts, next_attempt_at } };
+function presentEvent({ event: { _id: id, type, created }, deliveries }: ListedEvent) {
+  return { id, type, created, delivery: presentOldest(deliveries) };
 }
 
 const KIND_ORDER: readonly string[] = Object.keys(ENTRY_LINES);

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readPositionTime } from '../../domain/cursor';
 import { KINDS } from '../../lifecycles';
 import type { Stores } from '../../store';
 import { listRunning } from '../../temporal/status';
@@ -138,15 +139,15 @@ function buildOrphanFinding({ kind: resource, resource: row, workflow }: Resourc
 
 async function deliverPending(deps: ReconcileDeps, apply: boolean): Promise<Finding[]> {
   const findings: Finding[] = [];
-  const ids = new Set<string>();
+  const pending = new Map<string, string>();
   for await (const { orphans } of findPending(deps)) {
-    for (const { event } of orphans) ids.add(event._id);
+    for (const { delivery } of orphans) pending.set(delivery._id, delivery.event_id);
   }
-  if (ids.size === 0) return [];
+  if (pending.size === 0) return [];
   // An event is stored before its delivery starts.
   await settle(deps);
-  for await (const { orphans } of findDeliveries(deps, [...ids])) {
-    for (const orphan of orphans.filter(({ event }) => ids.has(event._id))) {
+  for await (const { orphans } of findDeliveries(deps, [...new Set(pending.values())])) {
+    for (const orphan of orphans.filter(({ delivery }) => pending.has(delivery._id))) {
       if (apply) await restart(deps, orphan);
       findings.push({ ...buildEventFinding(orphan), done: apply });
     }
@@ -154,15 +155,15 @@ async function deliverPending(deps: ReconcileDeps, apply: boolean): Promise<Find
   return findings;
 }
 
-function buildEventFinding({ event, workflow }: DeliveryOrphan): Finding {
-  const { _id: id, account_id, livemode, created, type } = event;
+function buildEventFinding({ delivery, workflow }: DeliveryOrphan): Finding {
+  const { event_id: id, account_id, livemode, position, type } = delivery;
   return {
     kind: 'undelivered',
     resource: 'event',
     ...{ id, account_id, livemode },
     document: `${type}, pending`,
     workflow: workflow.toLowerCase().replace('_', ' '),
-    since: created,
+    since: readPositionTime(position),
     act: 'deliver',
     done: false,
   };

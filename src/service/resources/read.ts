@@ -3,6 +3,7 @@ import type { Documents, Resource } from '../../lifecycles';
 import type { CallbackDocument } from '../../store/callbacks';
 import type { ListFilter } from '../../store/list';
 import type { Owner, ServiceDeps } from '../deps';
+import { withLogs } from '../events/list';
 import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '../paging';
 import { assembleTimeline, type TimelineEntry } from './timeline';
 
@@ -146,12 +147,7 @@ export async function readTimeline(
     stores.ledger.forResource(_id),
     stores.events.list({ account_id, livemode, resource_id: _id, limit: EVENTS_MAX }),
   ]);
-  const events = newestEvents.reverse();
-  const ids = events.map((event) => event._id);
-  const [attempts, deliveries] = await Promise.all([
-    stores.deliveries.forEvents(ids),
-    stores.deliveries.listSeparate(ids),
-  ]);
+  const events = await withLogs({ stores }, newestEvents.reverse());
   // A callback may name another connector's resource, and a refused one was not verified.
   const isOwn = (row: CallbackDocument) => row.connector === connector && row.resource === kind;
   const ownCallbacks = callbacks.filter((row) => isOwn(row) && row.refused !== true);
@@ -161,8 +157,6 @@ export async function readTimeline(
     idempotencyRecord,
     callbacks: ownCallbacks,
     events,
-    deliveries,
-    attempts,
     journalEntries,
   });
 }

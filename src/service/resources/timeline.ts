@@ -7,11 +7,11 @@ import type { EntryDocument } from '../../ledger/documents';
 import { bookOwner } from '../../ledger/entries';
 import type { AuditEntry } from '../../store/attention';
 import type { CallbackDocument } from '../../store/callbacks';
-import type { DeliveryDocument, DeliveryRow } from '../../store/deliveries';
+import { type DeliveryAttempt, listAttempts } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import type { IdempotencyRecord } from '../../store/idempotency';
 import { getOrigin } from '../../webhooks/url';
-import { listDeliveries } from '../events/present';
+import { type ListedEvent, presentOldest, type ShownDelivery } from '../events/present';
 
 /** Order within the same moment. */
 const KINDS = [
@@ -49,25 +49,23 @@ export interface Facts {
   /** Stored for a day. */
   idempotencyRecord: Pick<IdempotencyRecord, 'key'> | null;
   callbacks: readonly CallbackDocument[];
-  events: readonly EventDocument[];
-  /** Rows outside the events. */
-  deliveries: readonly DeliveryRow[];
-  attempts: readonly DeliveryDocument[];
+  /** With their logs. */
+  events: readonly ListedEvent[];
   journalEntries: readonly EntryDocument[];
 }
 
 export function assembleTimeline(facts: Facts): TimelineEntry[] {
-  const { resource, callbacks, events, deliveries, attempts, journalEntries } = facts;
+  const { resource, callbacks, events, journalEntries } = facts;
   const entries = [
     describeCall(facts),
     ...callbacks.map((callback) => describeCallback(callback, resource)),
     ...resource.audit.map(describeAct),
-    ...events.flatMap((event) => [
-      describeTransition(event),
-      describeEvent(event, listDeliveries(event, deliveries)),
+    ...events.flatMap((listed) => [
+      describeTransition(listed.event),
+      describeEvent(listed),
+      ...listAttempts(listed.deliveries).map((row) => describeAttempt(row, listed.event)),
     ]),
     ...journalEntries.map(describeJournalEntry),
-    ...attempts.map((row) => describeAttempt(row, events)),
   ];
   return entries.sort(byTimeAndKind);
 }
@@ -162,27 +160,21 @@ const DELIVERY = {
   disabled: 'Not sent: the endpoint is disabled',
 } as const;
 
-export function deliveryText({ status }: Pick<EventDocument['delivery'], 'status'>): string {
+export function deliveryText({ status }: Pick<ShownDelivery, 'status'>): string {
   return DELIVERY[status];
 }
 
-function describeEvent(
-  { _id, type, created: at, delivery }: EventDocument,
-  rows: readonly DeliveryRow[],
-): TimelineEntry {
-  const isSeveral = rows.length > 1;
+function describeEvent({ event, deliveries }: ListedEvent): TimelineEntry {
+  const { _id, type, created: at } = event;
   const states =
-    rows.length === 0
-      ? [deliveryText(delivery)]
-      : rows.flatMap(({ delivery: each }) => {
-          const { endpoint_id, next_attempt_at } = each;
-          const to = isSeveral && endpoint_id !== undefined ? ` (${endpoint_id})` : '';
-          const next = next_attempt_at === null ? [] : [`Next attempt ${next_attempt_at}`];
-          return [`${deliveryText(each)}${to}`, ...next];
+    deliveries.length === 0
+      ? [deliveryText(presentOldest([]))]
+      : deliveries.flatMap((row) => {
+          const to = deliveries.length > 1 ? ` (${row.endpoint_id})` : '';
+          const next = row.next_attempt_at === null ? [] : [`Next attempt ${row.next_attempt_at}`];
+          return [`${deliveryText(row)}${to}`, ...next];
         });
-  const isFailed = [delivery, ...rows.map((row) => row.delivery)].some(
-    ({ status }) => status === 'exhausted',
-  );
+  const isFailed = deliveries.some(({ status }) => status === 'exhausted');
   return {
     at,
     kind: 'event',
@@ -193,11 +185,10 @@ function describeEvent(
   };
 }
 
-function describeAttempt(row: DeliveryDocument, events: Facts['events']): TimelineEntry {
+function describeAttempt(row: DeliveryAttempt, { type }: EventDocument): TimelineEntry {
   const { event_id, run, attempt, at, url, status_code, error, duration_ms, outcome } = row;
   const answer = status_code === null ? 'no answer' : `HTTP ${status_code}`;
   const rerunDetails = run === 0 ? [] : [`Sent again, ${run}`];
-  const type = events.find(({ _id }) => _id === event_id)?.type ?? event_id;
   return {
     at,
     kind: 'attempt',

@@ -2,12 +2,12 @@ import { Decimal128 } from 'mongodb';
 import { buildEvents } from '../../../activities/shared/events';
 import { assembleTimeline, type Facts } from '../../../src/service/resources/timeline';
 import type { CallbackDocument } from '../../../src/store/callbacks';
-import type { DeliveryDocument } from '../../../src/store/deliveries';
+import type { DeliveryAttempt } from '../../../src/store/deliveries';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const LATER = '2026-03-01T12:00:05.000Z';
 
-const { events } = buildEvents(
+const recorded = buildEvents(
   {
     resource: 'payment',
     resource_id: 'pay-1',
@@ -34,8 +34,9 @@ const callback: CallbackDocument = {
   parked: null,
 };
 
-const attempt: DeliveryDocument = {
-  event_id: events[0]?._id ?? '',
+const attempt: DeliveryAttempt = {
+  event_id: recorded.events[0]?._id ?? '',
+  endpoint_id: 'we_1',
   run: 0,
   attempt: 1,
   at: '2026-03-01T12:00:06.000Z',
@@ -47,6 +48,13 @@ const attempt: DeliveryDocument = {
   outcome: 'failed',
   next_attempt_at: null,
 };
+
+const { event_id: _event, endpoint_id: _endpoint, ...first } = attempt;
+const log = [first, { ...first, attempt: 2, status_code: null, error: 'No answer.' }];
+const events = recorded.events.map((event) => ({
+  event,
+  deliveries: recorded.deliveries.map((row) => ({ ...row, log })),
+}));
 
 const facts: Facts = {
   kind: 'payment',
@@ -79,8 +87,6 @@ const facts: Facts = {
     },
   ],
   events,
-  deliveries: [],
-  attempts: [attempt, { ...attempt, attempt: 2, status_code: null, error: 'No answer.' }],
   journalEntries: [
     {
       _id: 'payment_settled:pay-1',
@@ -118,7 +124,7 @@ test('each entry of a timeline has its details, without accounts that are not th
     ['Applied', 'Bank reference ref-1'],
     [],
     ['main, available: +€10.00'],
-    [events[0]?._id, 'Not delivered yet', `Next attempt ${LATER}`],
+    [recorded.events[0]?._id, 'Not delivered yet', `Next attempt ${LATER}`],
     ['payment.settled to https://shop.example in 12 ms'],
     ['No answer.', 'payment.settled to https://shop.example in 12 ms'],
     ['Not applied: The payment is settled.', 'Code late', 'Too late'],

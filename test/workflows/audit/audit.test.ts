@@ -16,7 +16,7 @@ import { payoutWorkflowId } from '../../../src/domain/payout/payout';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { webhookWorkflowId } from '../../../src/domain/webhook/event';
 import { findResources, restart } from '../../../src/service/orphans';
-import type { EventDocument } from '../../../src/store/events';
+import type { DeliveryRow } from '../../../src/store/deliveries';
 import { createMetricStore } from '../../../src/store/metrics';
 import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
 import { recordEvents } from '../../cli/event-log';
@@ -154,7 +154,7 @@ describe('an audit', () => {
 
   test('repeats what is safe to repeat, and needs attention for orphans and waiting callbacks', async () => {
     const { shop, service, deps } = setting;
-    const { callbacks, payouts, events } = service.stores;
+    const { callbacks, payouts, deliveries } = service.stores;
     expect((await audit('schedule-audit')).result).toEqual(ALL_IS_WELL);
 
     const orphan = await setting.payout({ amount: 66_623 });
@@ -194,7 +194,8 @@ describe('an audit', () => {
     });
     await eventually('the end of the delivery', async () => {
       // This merchant has no endpoint.
-      return (await events.get(event?._id ?? ''))?.delivery.status === 'no_endpoint';
+      const [row] = await deliveries.forEvents([event?._id ?? '']);
+      return row?.status === 'no_endpoint';
     });
 
     for await (const { orphans } of findResources(deps)) {
@@ -361,13 +362,13 @@ describe('the cost of', () => {
     const { temporal, collection } = setting.service;
     const { account_id } = account;
     // An attempt in progress would still be counted.
-    const events = await eventually('each first attempt', async () => {
-      const rows = await collection<EventDocument>('events').find({ account_id }).toArray();
-      return rows.every(({ delivery }) => delivery.attempts > 0) && rows;
+    const rows = await eventually('each first attempt', async () => {
+      const found = await collection<DeliveryRow>('deliveries').find({ account_id }).toArray();
+      return found.every(({ attempts }) => attempts > 0) && found;
     });
-    const terminate = ({ _id }: EventDocument) =>
-      temporal.workflow.getHandle(webhookWorkflowId(_id)).terminate('end of test');
-    await Promise.all(events.map(terminate));
+    const terminate = ({ event_id }: DeliveryRow) =>
+      temporal.workflow.getHandle(webhookWorkflowId(event_id)).terminate('end of test');
+    await Promise.all(rows.map(terminate));
   });
 
   function openBank({ stores, temporal, queues, connector }: Service) {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { monthsBefore, type RetentionResult } from '../../../src/domain/account/retention';
 import { buildPosition } from '../../../src/domain/cursor';
 import type { DeliveryStatus } from '../../../src/domain/webhook/event';
-import { copyEvent } from '../../../src/store/deliveries';
+import { buildDelivery } from '../../../src/store/deliveries';
 import type { PaymentDocument } from '../../../src/store/payments';
 import type { PayoutDocument } from '../../../src/store/payouts';
 import type { RecipientDocument } from '../../../src/store/recipients';
@@ -114,12 +114,14 @@ describe('the retention workflow', () => {
     const [event] = await recordEvents(service, account_id, ['payment.settled']);
     if (event === undefined) throw new Error('no event');
     const position = buildPosition(ago(months).getTime(), months);
-    const delivery = { ...event.delivery, status, endpoint_id: 'we_second' };
-    const other = { ...copyEvent(event, delivery), position };
-    const changes = { $set: { position, 'delivery.status': status } };
-    await service.collection<Row>('events').updateOne({ _id: event._id }, changes);
-    await service.collection<Row>('event_deliveries').insertOne(other);
-    return [event._id, other._id];
+    const rows = ['we_first', 'we_second'].map((endpoint_id) => ({
+      ...buildDelivery(event, endpoint_id, status),
+      position,
+    }));
+    await service.collection<Row>('events').updateOne({ _id: event._id }, { $set: { position } });
+    await service.collection('deliveries').deleteMany({ event_id: event._id });
+    await service.stores.deliveries.insert(rows);
+    return [event._id, ...rows.map(({ _id }) => _id)];
   }
 
   /** Inserts a callback of 20 months ago, which was dismissed some months ago. */
@@ -146,24 +148,25 @@ describe('the retention workflow', () => {
     const pending = await insertOldEvent(account_id, 16, 'pending');
     const young = await insertOldEvent(account_id, 12, 'delivered');
     const needed = await insertOldEvent(account_id, 17, 'delivered');
-    const deliveries = service.collection<Row>('event_deliveries');
-    const open = { $set: { 'delivery.status': 'pending' } };
-    await deliveries.updateOne({ _id: { $in: needed } }, open);
+    const [neededEvent = '', endedRow = '', openRow = ''] = needed;
+    const deliveries = service.collection<Row>('deliveries');
+    await deliveries.updateOne({ _id: openRow }, { $set: { status: 'pending' } });
     const dismissed = await insertOldCallback(14);
     const others = [await insertOldCallback(12), await insertOldCallback(null)];
     others.push(await insertOldCallback(null, false));
 
-    expect(await run()).toMatchObject({ records: 5 });
+    expect(await run()).toMatchObject({ records: 8 });
     const readIds = async (name: string) =>
       (await service.collection<Row>(name).find({}).toArray()).map(({ _id }) => _id);
-    const events = [...(await readIds('events')), ...(await readIds('event_deliveries'))];
-    expect(events).toEqual(expect.arrayContaining([...pending, ...young, ...needed]));
-    expect(events.filter((id) => [...old, ...exhausted].includes(id))).toEqual([]);
+    const events = [...(await readIds('events')), ...(await readIds('deliveries'))];
+    const stored = [...pending, ...young, neededEvent, openRow];
+    expect(events).toEqual(expect.arrayContaining(stored));
+    expect(events.filter((id) => [...old, ...exhausted, endedRow].includes(id))).toEqual([]);
     const callbacks = await readIds('bank_callbacks');
     expect(callbacks).toEqual(expect.arrayContaining(others));
     expect(callbacks).not.toContain(dismissed);
     expect(await run()).toMatchObject({ records: 0 });
-    for (const name of ['events', 'event_deliveries']) {
+    for (const name of ['events', 'deliveries']) {
       await service.collection(name).deleteMany({ account_id });
     }
   });

@@ -4,9 +4,11 @@ import type { WorkflowBundleOption } from '@temporalio/worker';
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks/deliver';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
+import type { DeliveryKey } from '../../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook/schedule';
 import { tryDeliveryNow } from '../../../src/service/events/deliveries';
 import { findLateDeliveries } from '../../../src/service/orphans';
+import { type DeliveryRow, listAttempts } from '../../../src/store/deliveries';
 import type { EventDocument } from '../../../src/store/events';
 import { runWorker } from '../../../src/temporal/native';
 import { createEndpointLimits, type EndpointLimits } from '../../../src/webhooks/endpoint-limits';
@@ -36,11 +38,15 @@ import {
 
 const stores = useStores();
 const receivers = useReceivers();
-const DELIVERED = { outcome: 'delivered' };
 
-const readDelivery = async ({ _id }: Pick<EventDocument, '_id'>) =>
-  (await stores.events.get(_id))?.delivery;
-const readRows = ({ _id }: Pick<EventDocument, '_id'>) => stores.deliveries.forEvent(_id);
+type EventId = Pick<EventDocument, '_id'>;
+
+const readDelivery = async ({ _id }: EventId) => (await stores.deliveries.forEvents([_id]))[0];
+const readRows = async ({ _id }: EventId) => listAttempts(await stores.deliveries.readLogs([_id]));
+
+type Started = Awaited<ReturnType<typeof startDelivery>>;
+
+const readOutcomes = async (handle: Started) => Object.values(await handle.result());
 
 describe('the delivery of an event', () => {
   /** Server that skips the waits of the 24 hours; everything else is real. */
@@ -107,7 +113,7 @@ describe('the delivery of an event', () => {
   test('ends with a 2xx after one attempt, which is signed and stored', async () => {
     const { url, received, event } = await openMerchant(204);
     const handle = await startDelivery(skipping, event);
-    expect(await handle.result()).toEqual(DELIVERED);
+    expect(await readOutcomes(handle)).toEqual(['delivered']);
     await saveHistory(handle, 'webhook-delivered');
     expect(received.map(({ body }) => body)).toEqual([event.body]);
     expect(received[0]?.headers).toMatchObject({
@@ -117,12 +123,13 @@ describe('the delivery of an event', () => {
     expect(received.every((each) => isSigned(each))).toBe(true);
     expect(await readRows(event)).toEqual([
       {
-        ...{ event_id: event._id, run: 0, attempt: 1, at: expect.any(String), url },
+        ...{ event_id: event._id, endpoint_id: toEndpointKey(event).endpoint_id },
+        ...{ run: 0, attempt: 1, at: expect.any(String), url },
         ...{ status_code: 204, error: null, duration_ms: expect.any(Number) },
         ...{ response_excerpt: '', outcome: 'delivered', next_attempt_at: null },
       },
     ]);
-    expect(await readDelivery(event)).toEqual({
+    expect(await readDelivery(event)).toMatchObject({
       ...{ status: 'delivered', attempts: 1, next_attempt_at: null, run: 0 },
       endpoint_id: toEndpointKey(event).endpoint_id,
     });
@@ -131,7 +138,7 @@ describe('the delivery of an event', () => {
   test('ends after 12 attempts at their offsets when no answer acknowledges it', async () => {
     const { host, received, event } = await openMerchant(500, 302, 404, 503);
     const handle = await startDelivery(skipping, event);
-    expect(await handle.result()).toEqual({ outcome: 'exhausted' });
+    expect(await readOutcomes(handle)).toEqual(['exhausted']);
     await saveHistory(handle, 'webhook-exhausted');
     expect(received).toHaveLength(ATTEMPTS_MAX);
     for (const [index, attempt] of received.entries()) {
@@ -142,7 +149,7 @@ describe('the delivery of an event', () => {
       expect(attempt.body).toBe(event.body);
       expect(isSigned(attempt, 60)).toBe(true);
     }
-    expect(await readDelivery(event)).toEqual({
+    expect(await readDelivery(event)).toMatchObject({
       ...{ status: 'exhausted', attempts: ATTEMPTS_MAX, next_attempt_at: null, run: 0 },
       endpoint_id: toEndpointKey(event).endpoint_id,
     });
@@ -180,7 +187,7 @@ describe('the delivery of an event', () => {
     const { received, event } = await openMerchant(500, 200);
     const handle = await startDelivery(skipping, event);
     await handle.cancel();
-    expect(await handle.result()).toEqual(DELIVERED);
+    expect(await readOutcomes(handle)).toEqual(['delivered']);
     expect(received).toHaveLength(2);
     const { searchAttributes } = await handle.describe();
     expect(searchAttributes['ServiceAttention']).toBeUndefined();
@@ -189,7 +196,7 @@ describe('the delivery of an event', () => {
   test('sends nothing without an endpoint, and stores that', async () => {
     const event = await recordEvent(stores, null);
     const handle = await startDelivery(skipping, event);
-    expect(await handle.result()).toEqual({ outcome: 'no_endpoint' });
+    expect(await readOutcomes(handle)).toEqual(['no_endpoint']);
     await saveHistory(handle, 'webhook-no-endpoint');
     expect(await readDelivery(event)).toMatchObject({ status: 'no_endpoint', attempts: 0 });
   });
@@ -237,7 +244,7 @@ describe('the first attempt', () => {
       const started = [];
       for (const event of events) {
         const handle = await startDelivery(delivering, event);
-        expect(await handle.result()).toEqual(DELIVERED);
+        expect(await readOutcomes(handle)).toEqual(['delivered']);
         started.push(handle);
       }
       return started;
@@ -340,12 +347,12 @@ test('an endpoint that hangs holds one slot, and delays no other merchant', asyn
     const stuckHandles = await start(stuck);
     const others = await Promise.all([1, 2, 3, 4, 5].map(() => recordEvents(stores, good.url, 2)));
     for (const handle of await start(others.flat())) {
-      expect(await handle.result()).toEqual(DELIVERED);
+      expect(await readOutcomes(handle)).toEqual(['delivered']);
     }
     expect(held).toHaveLength(1);
     answers = true;
     held[0]?.writeHead(200).end();
-    for (const handle of stuckHandles) expect(await handle.result()).toEqual(DELIVERED);
+    for (const handle of stuckHandles) expect(await readOutcomes(handle)).toEqual(['delivered']);
     for (const event of stuck) expect((await readDelivery(event))?.attempts).toBe(1);
   });
 });
@@ -357,12 +364,12 @@ describe('an event that waits for an endpoint', () => {
   const RESERVED = 50;
 
   beforeEach(async () => {
-    await stores.db.collection('events').deleteMany({});
+    await stores.db.collection('deliveries').deleteMany({});
   });
 
   /** A try that a busy machine cut off after 5 s would be passed over, and wait over ten minutes. */
-  const tryPatiently = ({ env }: Delivering, id: string) =>
-    tryDeliveryNow(patientClient(env.client), id);
+  const tryPatiently = ({ env }: Delivering, delivery: DeliveryKey) =>
+    tryDeliveryNow(patientClient(env.client), delivery);
 
   /**
    * Opens a worker that counts its tries.
@@ -371,7 +378,7 @@ describe('an event that waits for an endpoint', () => {
   async function openCounting(
     delivering: Delivering,
     endpoint_id: string | null,
-    tryNow = (id: string) => tryPatiently(delivering, id),
+    tryNow = (delivery: DeliveryKey) => tryPatiently(delivering, delivery),
   ) {
     const limits = createEndpointLimits({ slots: 200, promptSlots: 50 });
     const probe = endpoint_id === null ? undefined : occupy(limits, endpoint_id);
@@ -417,7 +424,7 @@ describe('an event that waits for an endpoint', () => {
         const handles = await Promise.all(events.map((event) => startDelivery(delivering, event)));
         await eventually('all wait for the endpoint', async () => {
           const states = await readStates();
-          return states.every((state) => state?.waiting_for === endpoint_id);
+          return states.every((state) => state?.waiting === true);
         });
         return handles;
       },
@@ -436,12 +443,13 @@ describe('an event that waits for an endpoint', () => {
       }
       endProbe();
       const probe = await merchant.startLate();
-      for (const handle of [probe, ...handles]) expect(await handle.result()).toEqual(DELIVERED);
+      for (const handle of [probe, ...handles])
+        expect(await readOutcomes(handle)).toEqual(['delivered']);
       expect(tries.count).toBe(2 * EVENTS + 1);
     });
     for (const state of await readStates()) {
       expect(state).toMatchObject({ status: 'delivered', attempts: 1, next_attempt_at: null });
-      expect(state).not.toHaveProperty('waiting_for');
+      expect(state).not.toHaveProperty('waiting');
     }
   });
 
@@ -454,7 +462,7 @@ describe('an event that waits for an endpoint', () => {
       const probe = await merchant.startLate();
       await eventually('each has an attempt', async () => {
         const states = await merchant.readStates();
-        return states.every((state) => state?.attempts === 1 && state.waiting_for === undefined);
+        return states.every((state) => state?.attempts === 1 && state.waiting === undefined);
       });
       const rows = await readRows(events.at(-1) ?? { _id: '' });
       expect(rows.map(({ attempt, status_code }) => [attempt, status_code])).toEqual([[1, 500]]);
@@ -469,11 +477,11 @@ describe('an event that waits for an endpoint', () => {
     const handles = await runWhile(killed.worker, async () => {
       const started = await merchant.startAll();
       killed.endProbe();
-      expect(await (await merchant.startLate()).result()).toEqual(DELIVERED);
+      expect(await readOutcomes(await merchant.startLate())).toEqual(['delivered']);
       return started;
     });
     const states = await merchant.readStates();
-    const lost = states.findIndex((state) => state?.waiting_for === undefined);
+    const lost = states.findIndex((state) => state?.waiting === undefined);
     const next_attempt_at = states[lost]?.next_attempt_at;
     const deps = {
       ...{ stores, temporal: real.env.client },
@@ -483,15 +491,15 @@ describe('an event that waits for an endpoint', () => {
     const next = await openCounting(delivering, null);
     await runWhile(next.worker, async () => {
       const tried: string[] = [];
-      const onLate = async (id: string) => {
-        tried.push(id);
-        await tryPatiently(delivering, id);
+      const onLate = async (row: DeliveryRow) => {
+        tried.push(row.event_id);
+        await tryPatiently(delivering, row);
       };
       const batches = findLateDeliveries(deps, undefined, onLate);
       for await (const { orphans } of batches) expect(orphans).toEqual([]);
       expect(tried).toEqual([events[lost]?._id]);
       // The others follow.
-      for (const handle of handles) expect(await handle.result()).toEqual(DELIVERED);
+      for (const handle of handles) expect(await readOutcomes(handle)).toEqual(['delivered']);
     });
   });
 
@@ -508,7 +516,7 @@ describe('an event that waits for an endpoint', () => {
         return raw.pendingActivities?.[0]?.nextAttemptScheduleTime?.seconds;
       });
       expect(Number(nextAt) - Date.now() / 1_000).toBeLessThanOrEqual(60);
-      expect(await readDelivery(event)).not.toHaveProperty('waiting_for');
+      expect(await readDelivery(event)).not.toHaveProperty('waiting');
       await handle.terminate();
     });
   });

@@ -7,10 +7,14 @@ import {
 } from '../../../activities/webhooks/deliver';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { connectMongo } from '../../../src/base/mongo';
-import type { WebhookDeliveryInput } from '../../../src/domain/webhook/delivery';
+import type {
+  EndpointDeliveryInput,
+  WebhookDeliveryInput,
+} from '../../../src/domain/webhook/delivery';
 import { webhookWorkflowId } from '../../../src/domain/webhook/event';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { createStores } from '../../../src/store';
+import { buildDelivery } from '../../../src/store/deliveries';
 import { secretOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
 import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
@@ -32,7 +36,7 @@ async function openStores() {
   const mongo = await connectMongo(mongodbUri(), 'webhook-test');
   const db = mongo.db(`webhooks_${randomUUID()}`);
   const stores = createStores(db);
-  for (const store of [stores.events, stores.endpoints]) {
+  for (const store of [stores.events, stores.deliveries, stores.endpoints]) {
     await retryUntilDone(() => store.ensureIndexes());
   }
   const encrypter = createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
@@ -93,9 +97,13 @@ export async function setEndpoint(
   await endpoints.set({ ...key, url, ciphertext, now: new Date(0) });
 }
 
-async function insertEvent({ db }: TestStores, owner: Owner): Promise<EventDocument> {
+/** @param endpoint_ids of the deliveries: by default the only one of the account */
+export async function insertEvent(
+  { events, deliveries }: TestStores,
+  owner: Owner,
+  endpoint_ids = [toEndpointKey(owner).endpoint_id],
+): Promise<EventDocument> {
   const _id = `evt_${randomUUID()}`;
-  const { endpoint_id } = toEndpointKey(owner);
   const event: EventDocument = {
     _id,
     ...owner,
@@ -105,9 +113,9 @@ async function insertEvent({ db }: TestStores, owner: Owner): Promise<EventDocum
     body: `{"id":"${_id}","type":"payment.settled","note":"Zoë"}`,
     request_id: 'req_1',
     order: 0,
-    delivery: { status: 'pending', attempts: 0, next_attempt_at: null, run: 0, endpoint_id },
   };
-  await db.collection<EventDocument>('events').insertOne(event);
+  await events.insert([event]);
+  await deliveries.insert(endpoint_ids.map((id) => buildDelivery(event, id, 'pending')));
   return event;
 }
 
@@ -145,21 +153,30 @@ export const openWorker = async (
     maxConcurrentActivityTaskExecutions: slots,
   });
 
-export function buildInput(event: EventDocument, run = 0): WebhookDeliveryInput {
+/** Builds the input of an activity. */
+export function buildInput(event: EventDocument, run = 0): EndpointDeliveryInput {
   const { _id, request_id, account_id, livemode, type, body } = event;
   const { endpoint_id } = toEndpointKey(event);
   const delivered = { account_id, livemode, type, body };
   return { event_id: _id, endpoint_id, run, request_id, event: delivered };
 }
 
-/** Starts the delivery as a transition does. */
-export const startDelivery = (
+/** Starts the delivery to the only endpoint, or to those named, as a transition does. */
+export function startDelivery(
   { env, taskQueue }: Delivering,
   event: EventDocument,
-  more: Pick<WebhookDeliveryInput, 'attempts_max'> = {},
-) =>
-  env.client.workflow.start(webhookDelivery, {
+  {
+    endpoint_ids,
+    ...more
+  }: Pick<WebhookDeliveryInput, 'attempts_max'> & {
+    endpoint_ids?: readonly string[];
+  } = {},
+) {
+  const { endpoint_id: only, run, ...input } = buildInput(event);
+  const endpoints = (endpoint_ids ?? [only]).map((endpoint_id) => ({ endpoint_id, run }));
+  return env.client.workflow.start(webhookDelivery, {
     workflowId: webhookWorkflowId(event._id),
     taskQueue,
-    args: [{ ...buildInput(event), ...more }],
+    args: [{ ...input, ...more, endpoints }],
   });
+}
