@@ -129,7 +129,7 @@ test('event show lists every attempt, the first one first', async () => {
       duration_ms: 12,
     },
     ...{ url: 'https://shop.example/hook', status_code: 500, error: null },
-    ...{ response_excerpt: '\u001b[31mno', next_attempt_at: null },
+    ...{ response_excerpt: '\u001b[31mno', next_attempt_at: DUE_AT },
     outcome: 'failed' as const,
   };
   const second = { ...first, attempt: 2, status_code: null, error: 'x\u0007' };

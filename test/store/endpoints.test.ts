@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { inTransaction } from '../../src/base/mongo';
 import { buildPosition } from '../../src/domain/cursor';
 import type { EventType } from '../../src/domain/webhook/event';
 import { Encrypted } from '../../src/encryption/encrypter';
@@ -110,4 +111,47 @@ test('endpoints are listed oldest first, and two never share a slot', async () =
   await endpoints().insert({ ...taken, slot: 2 });
   const all = await endpoints().list(owner.account_id, false);
   expect(all.map((each) => each.endpoint_id)).toEqual(['we_1', 'we_3', 'we_2']);
+});
+
+test('a success is noted once in five minutes, and ends the failing before it', async () => {
+  const { owner } = await register();
+  const read = async () => {
+    const endpoint = await endpoints().find(owner);
+    if (endpoint === null) throw new Error('There is no endpoint.');
+    return endpoint;
+  };
+  const noteSuccess = async (ms: number) =>
+    endpoints().noteSuccess(await read(), after(ms).toISOString());
+  const readState = async () => {
+    const { last_success_at, failing_since } = await read();
+    return [last_success_at, failing_since];
+  };
+  await noteSuccess(0);
+  expect(await readState()).toEqual([after(0).toISOString(), undefined]);
+  await noteSuccess(HOUR / 20);
+  expect(await readState()).toEqual([after(0).toISOString(), undefined]);
+  await endpoints().noteFailing(await read(), after(HOUR / 19).toISOString());
+  await noteSuccess(HOUR / 18);
+  expect(await readState()).toEqual([after(HOUR / 18).toISOString(), undefined]);
+  await noteSuccess(HOUR);
+  expect(await readState()).toEqual([after(HOUR).toISOString(), undefined]);
+});
+
+test('an endpoint that has succeeded since is not disabled, also by a process that does not know', async () => {
+  const { owner } = await register();
+  const failing = after(0).toISOString();
+  const [oldest] = await endpoints().list(owner.account_id, owner.livemode);
+  if (oldest === undefined) throw new Error('There is no endpoint.');
+  await endpoints().noteFailing(oldest, failing);
+  const known = { ...oldest, failing_since: failing };
+  const disable = (since: string) =>
+    inTransaction(database.mongo, (session) =>
+      endpoints().disableFailing(known, since, after(2 * HOUR).toISOString(), session),
+    );
+  const rows = database.db.collection('webhook_endpoints');
+  const last_success_at = after(HOUR).toISOString();
+  await rows.updateOne({ _id: oldest._id }, { $set: { last_success_at } });
+  expect(await disable(failing)).toBeNull();
+  expect(await disable(last_success_at)).toMatchObject({ disabled_reason: 'failing' });
+  expect(await disable(last_success_at)).toBeNull();
 });

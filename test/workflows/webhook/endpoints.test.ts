@@ -1,0 +1,252 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { tryDeliveryNow } from '../../../src/service/events/deliveries';
+import { redeliverEvent } from '../../../src/service/events/redeliver';
+import { findLateDeliveries, restart } from '../../../src/service/orphans';
+import { listAttempts } from '../../../src/store/deliveries';
+import { secretOwner } from '../../../src/store/endpoints';
+import type { EventDocument } from '../../../src/store/events';
+import { postWebhook } from '../../../src/webhooks/post';
+import { patientClient } from '../../cli/resource-setting';
+import { useFixture } from '../../support/fixture';
+import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
+import { runWhile } from '../../support/run-while';
+import { receiveHttp } from '../../webhooks/receiver';
+import {
+  buildActivities,
+  buildInput,
+  insertEvent,
+  openWorker,
+  SECRET,
+  startDelivery,
+  useRealServer,
+  useStores,
+} from './setting';
+
+const stores = useStores();
+const real = useRealServer();
+
+/** A merchant's server with an endpoint at each path. */
+const receiver = useFixture(
+  async () => {
+    const posts: string[] = [];
+    const state: { answer: (path: string) => number | 'hang' } = { answer: () => 200 };
+    const held: ServerResponse[] = [];
+    const { port, close } = await receiveHttp((request, response) => {
+      request.resume();
+      const path = (request.url ?? '').slice(1);
+      posts.push(path);
+      const status = state.answer(path);
+      if (status === 'hang') held.push(response);
+      else response.writeHead(status).end();
+    });
+    return { port, close, posts, state, held };
+  },
+  async ({ held, close }) => {
+    for (const response of held) response.destroy();
+    await close();
+  },
+);
+
+beforeEach(() => {
+  receiver.posts.length = 0;
+  receiver.state.answer = () => 200;
+});
+
+/** Records an event to several endpoints, each named by its path. */
+async function openMerchant(count: number) {
+  const owner = { account_id: randomUUID(), livemode: false };
+  const names = Array.from({ length: count }, (_, slot) => `we_${owner.account_id}_${slot}`);
+  for (const [slot, endpoint_id] of names.entries()) {
+    const at = new Date(slot).toISOString();
+    const ciphertext = await stores.encrypter.encrypt(
+      SECRET,
+      secretOwner({ ...owner, endpoint_id }),
+    );
+    await stores.endpoints.insert({
+      ...{ ...owner, endpoint_id, slot, position: at, description: null },
+      ...{ url: `http://localhost:${receiver.port}/${endpoint_id}`, created_at: at },
+      ...{ secrets: [{ ciphertext, active_from: at }], updated_at: at },
+    });
+  }
+  return { names, event: await insertEvent(stores, owner, names) };
+}
+
+const openQueue = () => ({ env: real.env, taskQueue: `endpoints-${randomUUID()}` });
+
+const readRows = ({ _id }: EventDocument) => stores.deliveries.forEvents([_id]);
+const readAttempts = async ({ _id }: EventDocument) =>
+  listAttempts(await stores.deliveries.readLogs([_id]));
+
+const buildDeps = (taskQueue: string, now = () => new Date()) => ({
+  ...{ stores, temporal: patientClient(real.env.client), webhookQueue: taskQueue, now },
+  lifecycleQueue: 'unused',
+});
+
+test('a redelivery to one endpoint goes on in the same workflow, and leaves two that wait', async () => {
+  const { names, event } = await openMerchant(3);
+  const [waiting = '', again = '', delivered = ''] = names;
+  receiver.state.answer = (path) => (path === delivered ? 200 : 500);
+  const delivering = openQueue();
+  const deps = buildDeps(delivering.taskQueue);
+  await runWhile(await openWorker(delivering, buildActivities(stores)), async () => {
+    const handle = await startDelivery(delivering, event, { endpoint_ids: names });
+    const readStates = async () =>
+      (await readRows(event)).map(({ status, attempts, run }) => [status, attempts, run]);
+    await eventually('the first attempts', async () =>
+      (await readRows(event)).every(({ attempts }) => attempts === 1),
+    );
+    const before = await readRows(event);
+    receiver.state.answer = () => 200;
+    for (const endpoint_id of [delivered, again]) {
+      const [row] = await redeliverEvent(deps, event._id, { endpoint_id });
+      expect(row).toMatchObject({ endpoint_id, status: 'pending', run: 1 });
+      await eventually('the redelivery', async () =>
+        (await readAttempts(event)).some((row) => row.endpoint_id === endpoint_id && row.run === 1),
+      );
+    }
+    await eventually('what is left', async () => {
+      const { raw } = await handle.describe();
+      return raw.pendingActivities?.map(({ activityId }) => activityId).join() === waiting;
+    });
+    expect(await readStates()).toEqual([
+      ['pending', 1, 0],
+      ['delivered', 2, 1],
+      ['delivered', 2, 1],
+    ]);
+    expect((await readRows(event))[0]).toEqual(before[0]);
+    expect(receiver.posts.filter((path) => path === waiting)).toHaveLength(1);
+    expect((await handle.describe()).runId).toBe(handle.firstExecutionRunId);
+    expect(await tryDeliveryNow(deps.temporal, { event_id: event._id, endpoint_id: waiting })).toBe(
+      true,
+    );
+    expect(await handle.result()).toEqual(
+      Object.fromEntries(names.map((name) => [name, 'delivered'])),
+    );
+    await saveHistory(handle, 'webhook-redelivered');
+  });
+});
+
+test('a worker killed between two first attempts leaves the other to the next worker, and repeats none', async () => {
+  const { names, event } = await openMerchant(2);
+  const delivering = openQueue();
+  const { taskQueue } = delivering;
+  const handle = await startDelivery(delivering, event, { endpoint_ids: names });
+  // This worker takes the first task, stores one attempt, and is never heard of again.
+  const { client } = real.env;
+  const { namespace, identity } = client.options;
+  await client.workflowService.pollWorkflowTaskQueue({
+    ...{ namespace, identity, taskQueue: { name: taskQueue } },
+  });
+  const activities = buildActivities(stores);
+  const [endpoint_id = ''] = names;
+  const input = { ...buildInput(event), endpoint_id };
+  expect(await new MockActivityEnvironment().run(activities.deliverWebhook, input)).toBe(
+    'delivered',
+  );
+  await runWhile(await openWorker(delivering, activities), async () => {
+    expect(Object.values(await handle.result())).toEqual(['delivered', 'delivered']);
+  });
+  expect(receiver.posts.toSorted()).toEqual(names);
+  expect(await readRows(event)).toMatchObject(names.map(() => ({ attempts: 1 })));
+});
+
+test('fifteen of sixteen endpoints that hang delay neither the other nor another merchant', async () => {
+  const { names, event } = await openMerchant(16);
+  const good = names[7] ?? '';
+  const other = await openMerchant(1);
+  const prompt = [good, ...other.names];
+  receiver.state.answer = (path) => (prompt.includes(path) ? 200 : 'hang');
+  const delivering = openQueue();
+  const activities = buildActivities(stores, {
+    // Longer than the test.
+    post: (post) => postWebhook({ ...post, timeoutMs: 100_000 }),
+  });
+  await runWhile(await openWorker(delivering, activities), async () => {
+    const isDelivered = async (about: EventDocument) =>
+      (await readRows(about)).some(({ status }) => status === 'delivered');
+    const handle = await startDelivery(delivering, event, { endpoint_ids: names });
+    const otherHandle = await startDelivery(delivering, other.event, { endpoint_ids: other.names });
+    await eventually('the endpoint that responds', () => isDelivered(event));
+    await otherHandle.result();
+    await eventually('the others', async () => receiver.held.length === 15);
+    // It is known to respond at once now; the others still hang.
+    const { account_id, livemode } = event;
+    const next = await insertEvent(stores, { account_id, livemode }, names);
+    const nextHandle = await startDelivery(delivering, next, { endpoint_ids: names });
+    await eventually('the next event', () => isDelivered(next));
+    expect((await readRows(next)).filter(({ attempts }) => attempts > 0)).toMatchObject([
+      { endpoint_id: good, status: 'delivered' },
+    ]);
+    receiver.state.answer = () => 200;
+    for (const response of receiver.held) response.writeHead(200).end();
+    const answerLate = setInterval(() => {
+      for (const response of receiver.held) if (!response.headersSent) response.end();
+    }, 100);
+    const results = [await handle.result(), await nextHandle.result()];
+    clearInterval(answerLate);
+    for (const result of results) {
+      expect(result).toEqual(Object.fromEntries(names.map((name) => [name, 'delivered'])));
+    }
+  });
+});
+
+test('a redelivery that was lost while the workflow runs for others is made by the audit', async () => {
+  const { names, event } = await openMerchant(2);
+  const [waiting = '', lost = ''] = names;
+  receiver.state.answer = (path) => (path === lost ? 200 : 500);
+  const delivering = openQueue();
+  const now = () => new Date(Date.now() + 10 * 60_000);
+  const deps = buildDeps(delivering.taskQueue, now);
+  await runWhile(await openWorker(delivering, buildActivities(stores)), async () => {
+    const handle = await startDelivery(delivering, event, { endpoint_ids: names });
+    const rows = await eventually('the first attempts', async () => {
+      const found = await readRows(event);
+      return found.every(({ attempts }) => attempts === 1) && found;
+    });
+    const row = rows.find(({ endpoint_id }) => endpoint_id === lost);
+    if (row === undefined) throw new Error('There is no delivery.');
+    // The process dies before the update.
+    await stores.deliveries.reserveRun(row, new Date().toISOString());
+    const tried: string[] = [];
+    const onLate = async ({ endpoint_id }: { endpoint_id: string }) => tried.push(endpoint_id);
+    for await (const { orphans } of findLateDeliveries(deps, undefined, onLate)) {
+      for (const orphan of orphans.filter(({ delivery }) => delivery.event_id === event._id)) {
+        expect(orphan).toMatchObject({ workflow: 'RUNNING', delivery: { endpoint_id: lost } });
+        await restart(deps, orphan);
+      }
+    }
+    expect(tried).toContain(waiting);
+    await eventually('the redelivery', async () =>
+      (await readAttempts(event)).some(({ endpoint_id, run }) => endpoint_id === lost && run === 1),
+    );
+    expect(receiver.posts.toSorted()).toEqual([waiting, lost, lost]);
+    await handle.terminate('end of test');
+  });
+});
+
+test('a redelivery that comes as the workflow ends is made', async () => {
+  const delivering = openQueue();
+  const deps = buildDeps(delivering.taskQueue);
+  await runWhile(await openWorker(delivering, buildActivities(stores)), async () => {
+    for (let n = 0; n < 10; n += 1) {
+      const { names, event } = await openMerchant(1);
+      const handle = await startDelivery(delivering, event, { endpoint_ids: names });
+      await Promise.all([
+        handle.result().catch(() => undefined),
+        eventually('the first attempt', async () => receiver.posts.includes(names[0] ?? '')).then(
+          () => redeliverEvent(deps, event._id),
+        ),
+      ]);
+      await eventually('an attempt of the next run', async () =>
+        (await readAttempts(event)).some(({ run }) => run === 1),
+      );
+      await eventually('the end', async () => {
+        const current = real.env.client.workflow.getHandle(handle.workflowId);
+        return (await current.describe()).status.name === 'COMPLETED';
+      });
+    }
+  });
+});
