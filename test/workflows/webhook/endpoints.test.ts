@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import type { WorkflowHandle } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { tryDeliveryNow } from '../../../src/service/events/deliveries';
 import { redeliverEvent } from '../../../src/service/events/redeliver';
 import { findLateDeliveries, restart } from '../../../src/service/orphans';
 import { listAttempts } from '../../../src/store/deliveries';
@@ -85,6 +85,15 @@ const buildDeps = (taskQueue: string, now = () => new Date()) => ({
   lifecycleQueue: 'unused',
 });
 
+/** Whether nothing is in progress but the attempts to these endpoints, each at its own time. */
+async function waitsFor(handle: WorkflowHandle, endpoint_ids: readonly string[]) {
+  const { raw } = await handle.describe();
+  const activities = raw.pendingActivities ?? [];
+  const isWaiting = activities.every(({ attempt }) => Number(attempt) > 1);
+  const ids = activities.map(({ activityId }) => activityId);
+  return raw.pendingWorkflowTask == null && isWaiting && ids.join() === endpoint_ids.join();
+}
+
 test('a redelivery to one endpoint goes on in the same workflow, and leaves two that wait', async () => {
   const { names, event } = await openMerchant(3);
   const [waiting = '', again = '', delivered = ''] = names;
@@ -107,10 +116,7 @@ test('a redelivery to one endpoint goes on in the same workflow, and leaves two 
         (await readAttempts(event)).some((row) => row.endpoint_id === endpoint_id && row.run === 1),
       );
     }
-    await eventually('what is left', async () => {
-      const { raw } = await handle.describe();
-      return raw.pendingActivities?.map(({ activityId }) => activityId).join() === waiting;
-    });
+    await eventually('what is left', () => waitsFor(handle, [waiting]));
     expect(await readStates()).toEqual([
       ['pending', 1, 0],
       ['delivered', 2, 1],
@@ -119,9 +125,7 @@ test('a redelivery to one endpoint goes on in the same workflow, and leaves two 
     expect((await readRows(event))[0]).toEqual(before[0]);
     expect(receiver.posts.filter((path) => path === waiting)).toHaveLength(1);
     expect((await handle.describe()).runId).toBe(handle.firstExecutionRunId);
-    expect(await tryDeliveryNow(deps.temporal, { event_id: event._id, endpoint_id: waiting })).toBe(
-      true,
-    );
+    await redeliverEvent(deps, event._id, { endpoint_id: waiting });
     expect(await handle.result()).toEqual(
       Object.fromEntries(names.map((name) => [name, 'delivered'])),
     );
@@ -137,9 +141,10 @@ test('a worker killed between two first attempts leaves the other to the next wo
   // This worker takes the first task, stores one attempt, and is never heard of again.
   const { client } = real.env;
   const { namespace, identity } = client.options;
-  await client.workflowService.pollWorkflowTaskQueue({
-    ...{ namespace, identity, taskQueue: { name: taskQueue } },
-  });
+  const poll = { namespace, identity, taskQueue: { name: taskQueue } };
+  await client.withDeadline(Date.now() + 60_000, () =>
+    client.workflowService.pollWorkflowTaskQueue(poll),
+  );
   const activities = buildActivities(stores);
   const [endpoint_id = ''] = names;
   const input = { ...buildInput(event), endpoint_id };
@@ -202,11 +207,8 @@ test('a redelivery that was lost while the workflow runs for others is made by t
   const deps = buildDeps(delivering.taskQueue, now);
   await runWhile(await openWorker(delivering, buildActivities(stores)), async () => {
     const handle = await startDelivery(delivering, event, { endpoint_ids: names });
-    const rows = await eventually('the first attempts', async () => {
-      const found = await readRows(event);
-      return found.every(({ attempts }) => attempts === 1) && found;
-    });
-    const row = rows.find(({ endpoint_id }) => endpoint_id === lost);
+    await eventually('the one that waits', () => waitsFor(handle, [waiting]));
+    const row = (await readRows(event)).find(({ endpoint_id }) => endpoint_id === lost);
     if (row === undefined) throw new Error('There is no delivery.');
     // The process dies before the update.
     await stores.deliveries.reserveRun(row, new Date().toISOString());
