@@ -63,7 +63,9 @@ export function assembleTimeline(facts: Facts): TimelineEntry[] {
     ...events.flatMap((listed) => [
       describeTransition(listed.event),
       describeEvent(listed),
-      ...listAttempts(listed.deliveries).map((row) => describeAttempt(row, listed.event)),
+      ...listAttempts(listed.deliveries)
+        .reverse()
+        .map((row) => describeAttempt(row, listed.event)),
     ]),
     ...journalEntries.map(describeJournalEntry),
   ];
