@@ -74,9 +74,15 @@ async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
   const onLate = (row: DeliveryRow) => tryDeliveryNow(deps.temporal, row);
   for await (const { checked, orphans, place } of findLateDeliveries(deps, from, onLate)) {
     for (const orphan of orphans) {
-      await restart(deps, orphan);
-      total.restarted += 1;
-      addName(total.named, orphan.delivery.event_id);
+      const { event_id, endpoint_id } = orphan.delivery;
+      try {
+        await restart(deps, orphan);
+        total.restarted += 1;
+        addName(total.named, event_id);
+      } catch (err) {
+        // The next audit finds it again.
+        deps.log.warn({ event_id, endpoint_id, err }, 'delivery not restarted');
+      }
     }
     total.checked += checked;
     reportProgress({ ...total, from: place });

@@ -40,6 +40,7 @@ interface Line {
   outcome?: Outcome;
   lastFailure?: string;
   error?: unknown;
+  hasEnded: boolean;
   ended: Promise<void>;
 }
 
@@ -83,12 +84,16 @@ async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResu
   let begun = 0;
   const show = createDisplay(input, lines);
   const begin = (target: DeliveryTarget): void => {
-    const { endpoint_id, run } = target;
+    const { endpoint_id, run, resume } = target;
     const earlier = lines.get(endpoint_id);
-    if (earlier !== undefined && earlier.run >= run) return;
+    if (earlier !== undefined) {
+      // What has ended is resumed where the database has lost that.
+      const isResumed = resume === true && earlier.hasEnded;
+      if (earlier.run > run || (earlier.run === run && !isResumed)) return;
+    }
     earlier?.scope.cancel();
     const scope = new CancellationScope({ cancellable: true, parent });
-    const line: Line = { run, scope, ended: Promise.resolve() };
+    const line: Line = { run, scope, hasEnded: false, ended: Promise.resolve() };
     lines.set(endpoint_id, line);
     line.ended = follow(line, { ...input, ...target }, earlier?.ended).then(show);
     begun += 1;
@@ -124,6 +129,7 @@ async function follow(
     line.lastFailure = describeExhaustion(error);
     if (line.lastFailure !== undefined) line.outcome = 'exhausted';
   }
+  line.hasEnded = true;
 }
 
 async function attempts(input: EndpointDeliveryInput): Promise<DeliveryOutcome> {

@@ -198,7 +198,10 @@ test('fifteen of sixteen endpoints that hang delay neither the other nor another
   });
 });
 
-test('a redelivery that was lost while the workflow runs for others is made by the audit', async () => {
+test.each([
+  ['a redelivery that was lost before its update', 1],
+  ['a delivery whose success the database has lost', 0],
+])('%s is made by the audit while the workflow runs for others', async (_name, lostRun) => {
   const { names, event } = await openMerchant(2);
   const [waiting = '', lost = ''] = names;
   receiver.state.answer = (path) => (path === lost ? 200 : 500);
@@ -210,8 +213,14 @@ test('a redelivery that was lost while the workflow runs for others is made by t
     await eventually('the one that waits', () => waitsFor(handle, [waiting]));
     const row = (await readRows(event)).find(({ endpoint_id }) => endpoint_id === lost);
     if (row === undefined) throw new Error('There is no delivery.');
-    // The process dies before the update.
-    await stores.deliveries.reserveRun(row, new Date().toISOString());
+    const next_attempt_at = new Date().toISOString();
+    if (lostRun > 0) await stores.deliveries.reserveRun(row, next_attempt_at);
+    else {
+      const before = { status: 'pending', attempts: 0, next_attempt_at, log: [] };
+      await stores.db
+        .collection('deliveries')
+        .updateOne({ event_id: event._id, endpoint_id: lost }, { $set: before });
+    }
     const tried: string[] = [];
     const onLate = async ({ endpoint_id }: { endpoint_id: string }) => tried.push(endpoint_id);
     for await (const { orphans } of findLateDeliveries(deps, undefined, onLate)) {
@@ -222,7 +231,9 @@ test('a redelivery that was lost while the workflow runs for others is made by t
     }
     expect(tried).toContain(waiting);
     await eventually('the redelivery', async () =>
-      (await readAttempts(event)).some(({ endpoint_id, run }) => endpoint_id === lost && run === 1),
+      (await readAttempts(event)).some(
+        ({ endpoint_id, run }) => endpoint_id === lost && run === lostRun,
+      ),
     );
     expect(receiver.posts.toSorted()).toEqual([waiting, lost, lost]);
     await handle.terminate('end of test');
