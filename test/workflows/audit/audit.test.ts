@@ -305,7 +305,7 @@ describe('a worker that starts', () => {
 describe('the cost of', () => {
   const DELIVERIES = 3;
   const PAYMENT_COMMANDS = {
-    total: 20,
+    total: 23,
     'find api_keys': 1,
     'find accounts': 1,
     'update idempotency_records': 1,
@@ -315,7 +315,8 @@ describe('the cost of', () => {
     'insert bank_callbacks': 2,
     'findAndModify payments': 2,
     'insert events': 3,
-    'update events': DELIVERIES,
+    'insert deliveries': 3,
+    'update deliveries': DELIVERIES,
     'insert journal_entries': 1,
     commit: 3,
   };
@@ -385,7 +386,7 @@ describe('the cost of', () => {
     };
   }
 
-  test('a settled payment is 20 commands, 27 history events and 11 actions', async () => {
+  test('a settled payment is 23 commands, 27 history events and 11 actions', async () => {
     const { url, temporal, connector, stores } = setting.service;
     const { memory, report } = openBank(setting.service);
     commands.clear();
@@ -406,7 +407,7 @@ describe('the cost of', () => {
     await report({ ...payment, name: 'settled' });
     await handle.result();
     await memory.close();
-    await eventually('the attempts', async () => commands.get('update events') === DELIVERIES);
+    await eventually('the attempts', async () => commands.get('update deliveries') === DELIVERIES);
 
     const total = [...commands.values()].reduce((sum, n) => sum + n, 0);
     expect({ total, ...Object.fromEntries(commands) }).toEqual(PAYMENT_COMMANDS);
