@@ -1,4 +1,4 @@
-import type { ClientSession, Db, Filter } from 'mongodb';
+import type { ClientSession, Db, Filter, Sort } from 'mongodb';
 import { omitUndefined } from '../domain/defined';
 import type { EventType } from '../domain/webhook/event';
 import { aboutId, type EventDocument } from './events';
@@ -9,88 +9,117 @@ interface Owner {
   livemode: boolean;
 }
 
-type Place = Pick<EventDocument, 'order' | 'position'>;
+/** Counter of each environment of an account that has had a reader. */
+export interface EventCounter {
+  /** `{account_id} live`, or `… sandbox`. */
+  _id: string;
+  /** Largest number given. */
+  number: number;
+  /** Position: earlier events were all visible, and get no number. */
+  from: string;
+}
 
 interface AfterFilter extends Owner {
-  after: Place;
+  counter: EventCounter;
+  start: EventDocument;
+  /** Exclusive position. */
+  since: string;
   type?: EventType | undefined;
   about?: string | undefined;
   limit: number;
 }
 
-export interface Unordered {
-  _id?: string;
-  /** Exclusive position. */
-  before?: string;
-}
-
-interface Counter {
-  _id: string;
-  number: number;
-}
-
 /** Order in which events became visible. @see src/service/events/catch-up.ts */
 export function createEventOrderStore(db: Db) {
   const events = db.collection<EventDocument>('events');
-  const counters = db.collection<Counter>('event_orders');
-  const buildQuery = (owner: Owner, { _id, before }: Unordered) => ({
-    ...owner,
-    order: 0,
-    ...(_id === undefined ? {} : { _id }),
-    ...(before === undefined ? {} : { position: { $lt: before } }),
-  });
+  const counters = db.collection<EventCounter>('event_orders');
+  const list = (
+    { account_id, livemode, start, type, about, limit }: AfterFilter,
+    place: Filter<EventDocument>,
+    sort: Sort,
+  ): Promise<EventDocument[]> => {
+    const own = { account_id, livemode, _id: { $ne: start._id } };
+    const conditions = [place, ...(about === undefined ? [] : [aboutId(about)])];
+    // A page that sees one number sees all of its events.
+    const consistent = { readConcern: { level: 'snapshot' } } as const;
+    return events
+      .find({ ...own, $and: conditions, ...omitUndefined({ type }) }, consistent)
+      .sort(sort)
+      .limit(limit)
+      .maxTimeMS(LIST_MS_MAX)
+      .toArray();
+  };
   return {
-    hasUnordered: async (owner: Owner, which: Unordered = {}): Promise<boolean> =>
-      (await events.findOne(buildQuery(owner, which), { projection: { _id: 1 } })) !== null,
+    /** @param from used by the environment's first reader */
+    begin: async ({ account_id, livemode }: Owner, from: string): Promise<EventCounter> => {
+      const _id = `${account_id} ${livemode ? 'live' : 'sandbox'}`;
+      const first = { number: 0, from };
+      const options = { upsert: true, returnDocument: 'after' } as const;
+      const counter = await counters.findOneAndUpdate({ _id }, { $setOnInsert: first }, options);
+      return counter ?? { _id, ...first };
+    },
+    hasUnnumbered: async (owner: Owner, counter: EventCounter): Promise<boolean> =>
+      (await events.findOne(unnumbered(owner, counter), { projection: { _id: 1 } })) !== null,
     /**
      * Gives the oldest `count` the next number. Transactions of one environment conflict on its
      * counter, so that no number becomes visible before a smaller one.
      * @returns whether more may be left
      */
-    order: async (
-      { account_id, livemode }: Owner,
-      which: Unordered,
+    number: async (
+      owner: Owner,
+      counter: EventCounter,
       count: number,
       session: ClientSession,
     ): Promise<boolean> => {
-      const owner = { account_id, livemode };
-      const first = await events.findOne(buildQuery(owner, which), { session });
+      const which = unnumbered(owner, counter);
+      const first = await events.findOne(which, { session });
       if (first === null) return false;
-      const counter = await counters.findOneAndUpdate(
-        { _id: `${account_id} ${livemode ? 'live' : 'sandbox'}` },
+      const { _id } = counter;
+      const next = await counters.findOneAndUpdate(
+        { _id },
         { $inc: { number: 1 } },
-        { upsert: true, returnDocument: 'after', session },
+        { returnDocument: 'after', session },
       );
-      if (counter === null) throw new Error('The counter was not stored.');
-      const [next] = await events
-        .find(buildQuery(owner, which), { session, projection: { position: 1 } })
+      if (next === null) throw new Error('The counter was not stored.');
+      const [rest] = await events
+        .find(which, { session, projection: { position: 1 } })
         .sort({ position: 1 })
         .skip(count)
         .limit(1)
         .toArray();
+      const until =
+        rest === undefined ? {} : { position: { $gte: counter.from, $lt: rest.position } };
       await events.updateMany(
-        buildQuery(owner, next === undefined ? which : { ...which, before: next.position }),
-        { $set: { order: counter.number } },
+        { ...which, ...until },
+        { $set: { order: next.number } },
         { session },
       );
-      return next !== undefined;
+      return rest !== undefined;
     },
-    listAfter: ({ account_id, livemode, after, type, about, limit }: AfterFilter) => {
-      const { order, position } = after;
-      const conditions: Filter<EventDocument>[] = [
-        {
-          $or: [{ order, position: { $gt: position } }, { order: { $gt: order } }],
-        },
-        ...(about === undefined ? [] : [aboutId(about)]),
-      ];
-      // A page that sees one number sees all of its events.
-      const consistent = { readConcern: { level: 'snapshot' } } as const;
-      return events
-        .find({ account_id, livemode, $and: conditions, ...omitUndefined({ type }) }, consistent)
-        .sort({ order: 1, position: 1 })
-        .limit(limit)
-        .maxTimeMS(LIST_MS_MAX)
-        .toArray();
+    /** Lists events without a number. */
+    listSettled: (filter: AfterFilter) => {
+      const position = { $gt: filter.since, $lt: filter.counter.from };
+      return list(filter, { order: { $lte: 0 }, position }, { position: 1 });
     },
+    listNumbered: (filter: AfterFilter) => {
+      const { start, since, counter } = filter;
+      const { order, position } = start;
+      const before = position < counter.from ? 0 : counter.number;
+      const place: Filter<EventDocument> =
+        order > 0
+          ? { $or: [{ order, position: { $gt: position } }, { order: { $gt: order } }] }
+          : { order: { $gt: before }, position: { $gt: since } };
+      return list(filter, place, { order: 1, position: 1 });
+    },
+    /** A later page then begins after exactly one of them. */
+    markListed: (listed: readonly EventDocument[]) =>
+      events.updateMany(
+        { _id: { $in: listed.map(({ _id }) => _id) }, order: 0 },
+        { $set: { order: -1 } },
+      ),
   };
+}
+
+function unnumbered({ account_id, livemode }: Owner, { from }: EventCounter) {
+  return { account_id, livemode, order: 0, position: { $gte: from } };
 }

@@ -21,7 +21,7 @@ export interface EventDocument {
   body: string;
   request_id: string;
   /**
-   * Place for `after`: 0 until a reader gives it a number.
+   * Place for `after`: its number, or 0 without one, or −1 where a page has listed it by its time.
    * @see src/service/events/catch-up.ts
    */
   order: number;

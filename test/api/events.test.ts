@@ -14,14 +14,16 @@ const service = useService();
 const list = (shop: Account, query: Record<string, string> = {}) =>
   shop.get(`/v1/events?${new URLSearchParams(query)}`);
 
-/** Records events of an account, of the given seconds of a minute, in one transaction. */
+const LONG_AGO = Date.UTC(2026, 0, 1, 12);
+
+/** Records events of an account, of the given seconds, in one transaction. */
 async function recordEvents(
   { account_id }: Account,
   seconds: readonly number[],
-  hold: Promise<void> = Promise.resolve(),
+  { since = Date.now() - 60_000, hold = Promise.resolve() } = {},
 ): Promise<string[]> {
   const events = seconds.flatMap((second) => {
-    const at = new Date(Date.UTC(2026, 0, 1, 12, 0, second)).toISOString();
+    const at = new Date(since + second * 1_000).toISOString();
     const about = { resource: 'payment', resource_id: randomUUID(), account_id } as const;
     const facts = { livemode: false, at, data: { payment_id: 'p1' }, request_id: 'req_1' };
     const transitions = [{ type: 'payment.settled' as const, transition: 1 }];
@@ -80,23 +82,29 @@ test('events are listed newest first, and filtered by type and resource', async 
   expect(pages.flat()).toEqual(ids(events));
 });
 
-test('the parameter after lists later events, oldest first, alike for readers that read at once', async () => {
-  const shop = await service.account();
-  const seconds = Array.from({ length: 40 }, (_, n) => n);
-  const [first = '', ...rest] = await recordEvents(shop, seconds);
-  const reads = Array.from({ length: 8 }, () => readAfter(shop, first, '7'));
-  expect(await Promise.all(reads)).toEqual(reads.map(() => rest));
-  expect(await readAfter(shop, rest[34] ?? '')).toEqual(rest.slice(35));
-  const [later = ''] = await recordEvents(shop, [59]);
-  expect(await readAfter(shop, rest.at(-1) ?? '')).toEqual([later]);
-  expect(await readAfter(shop, later)).toEqual([]);
-});
+test.each([
+  ['recent', Date.now() - 60_000],
+  ['old', LONG_AGO],
+])(
+  'the parameter after lists later %s events, oldest first, alike for readers that read at once',
+  async (_, since) => {
+    const shop = await service.account();
+    const seconds = Array.from({ length: 40 }, (_, n) => n);
+    const [first = '', ...rest] = await recordEvents(shop, seconds, { since });
+    const reads = Array.from({ length: 8 }, () => readAfter(shop, first, '7'));
+    expect(await Promise.all(reads)).toEqual(reads.map(() => rest));
+    expect(await readAfter(shop, rest[34] ?? '')).toEqual(rest.slice(35));
+    const [later = ''] = await recordEvents(shop, [59], { since });
+    expect(await readAfter(shop, rest.at(-1) ?? '')).toEqual([later]);
+    expect(await readAfter(shop, later)).toEqual([]);
+  },
+);
 
 test('the parameter after never skips an event that becomes visible late', async () => {
   const shop = await service.account();
   const [first = ''] = await recordEvents(shop, [0]);
   const { opened, release } = gate();
-  const late = recordEvents(shop, [10], opened);
+  const late = recordEvents(shop, [10], { hold: opened });
   const shown = await recordEvents(shop, [20, 30]);
   expect(await readAfter(shop, first)).toEqual(shown);
   release();
@@ -107,14 +115,32 @@ test('the parameter after never skips an event that becomes visible late', async
   expect(ids((await list(shop)).body.data)).toEqual([...shown.toReversed(), lateId, first]);
 });
 
-test('the parameter after repeats the minute before an event that was not read from a list', async () => {
+test.each([
+  ['recent', Date.now() - 130_000],
+  ['old', LONG_AGO],
+])(
+  'the parameter after repeats the minute before a %s event that was not read from a list',
+  async (_, since) => {
+    const shop = await service.account();
+    const seconds = [0, 115, 120, 130];
+    const [old = '', recent = '', shown = '', next = ''] = await recordEvents(shop, seconds, {
+      since,
+    });
+    expect(await readAfter(shop, shown)).toEqual([recent, next]);
+    // It skips none for a reader who begins with another one.
+    expect(await readAfter(shop, recent)).toEqual([shown, next]);
+    expect(await readAfter(shop, old)).toEqual([recent, shown, next]);
+  },
+);
+
+test('the first parameter after numbers no event that had settled', async () => {
   const shop = await service.account();
-  const [old = '', recent = '', shown = '', next = ''] = await recordEvents(
-    shop,
-    [0, 115, 120, 130],
-  );
-  expect(await readAfter(shop, shown)).toEqual([recent, next]);
-  expect(await readAfter(shop, old)).toEqual([shown, recent, next]);
+  const before = await recordEvents(shop, [1, 2, 3], { since: LONG_AGO });
+  const [since = '', ...after] = await recordEvents(shop, [10, 20]);
+  expect(await readAfter(shop, since)).toEqual(after);
+  const numbers = (await service.stores.events.getAll(before)).map(({ order }) => order);
+  expect(numbers).toEqual([0, 0, 0]);
+  expect(await readAfter(shop, before[0] ?? '')).toEqual([...before.slice(1), since, ...after]);
 });
 
 test('a list of events with a wrong parameter is refused', async () => {

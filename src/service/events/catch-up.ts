@@ -4,27 +4,29 @@ import { buildPosition } from '../../domain/cursor';
 import { buildRefusal, notFound } from '../../domain/errors';
 import type { EventsQuery } from '../../domain/wire/events';
 import type { Stores } from '../../store';
-import type { Unordered } from '../../store/event-order';
+import type { EventCounter } from '../../store/event-order';
 import type { EventDocument } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
 import { toFirstRows } from '../paging';
 import type { Page } from '../read';
 import { findOwnEvent } from './list';
 
-/** MongoDB ends every transaction after a minute. */
-const LONGEST_TRANSACTION_MS = 60_000;
-const ORDERED_AT_ONCE = 5_000;
+/** MongoDB ends every transaction after a minute; clocks may differ. */
+const SETTLED_MS = 120_000;
+const WINDOW_MS = 60_000;
+const NUMBERED_AT_ONCE = 5_000;
 
 type CatchUpDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
 
 /**
  * Lists events after one, oldest first. An event's time is the start of its transaction, not when
- * it became visible, so pages follow numbers that visible events get here, in one transaction after
- * the other: an event that becomes visible later has a larger number than any returned. A start
- * event without a number, which a webhook has shown, may have overtaken others: it gets its number
- * before the events of the previous minute.
+ * it became visible. Events that had settled before the first such request keep the order of their
+ * times. Later ones follow numbers that visible events get here, in one transaction after the
+ * other: an event that becomes visible later has a larger number than any returned. A start event
+ * that no page has listed, but a webhook has shown, may have overtaken others: the page begins a
+ * minute before it.
  * @throws Refusal 404 `event_not_found`
- * @see docs/api.md#events
+ * @see docs/api.md#catch-up
  */
 export async function listEventsAfter(
   { mongo, stores }: CatchUpDeps,
@@ -33,30 +35,36 @@ export async function listEventsAfter(
 ): Promise<Page<EventDocument>> {
   const { after, limit, type, resource_id: about } = query;
   const owner = { account_id, livemode };
+  const { eventOrder } = stores;
+  // Read first: an event without a number now gets a larger one.
+  const counter = await eventOrder.begin(owner, buildPosition(Date.now() - SETTLED_MS, 0));
   const start = await requireEvent(stores, owner, after);
-  if (start.order === 0) {
-    const windowFrom = Date.parse(start.created) - LONGEST_TRANSACTION_MS;
-    await orderAll(mongo, stores, owner, { before: buildPosition(windowFrom, 0) });
-    await orderAll(mongo, stores, owner, { _id: after });
+  const filter = { ...owner, counter, start, since: findSince(start), type, about };
+  const found = await eventOrder.listSettled({ ...filter, limit: limit + 1 });
+  if (found.length <= limit) {
+    await numberAll(mongo, stores, owner, counter);
+    found.push(...(await eventOrder.listNumbered({ ...filter, limit: limit + 1 - found.length })));
   }
-  await orderAll(mongo, stores, owner, {});
-  const place = start.order === 0 ? await requireEvent(stores, owner, after) : start;
-  const filter = { ...owner, after: place, type, about };
-  const found = await stores.eventOrder.listAfter({ ...filter, limit: limit + 1 });
   const { rows, has_more } = toFirstRows(found, limit);
+  await eventOrder.markListed(rows);
   return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?._id ?? null) : null };
 }
 
-async function orderAll(
+/** Position after which the page begins. */
+function findSince({ order, created, position }: EventDocument): string {
+  return order === 0 ? buildPosition(Date.parse(created) - WINDOW_MS, 0) : position;
+}
+
+async function numberAll(
   mongo: MongoClient,
   { eventOrder }: Pick<Stores, 'eventOrder'>,
   owner: Owner,
-  which: Unordered,
+  counter: EventCounter,
 ): Promise<void> {
-  let isMore = await eventOrder.hasUnordered(owner, which);
+  let isMore = await eventOrder.hasUnnumbered(owner, counter);
   while (isMore) {
     isMore = await inTransaction(mongo, (session) =>
-      eventOrder.order(owner, which, ORDERED_AT_ONCE, session),
+      eventOrder.number(owner, counter, NUMBERED_AT_ONCE, session),
     );
   }
 }
